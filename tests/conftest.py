@@ -1,0 +1,17 @@
+"""Eight virtual CPU devices, and a fresh default graph for each test."""
+
+import os
+
+os.environ["XLA_FLAGS"] = os.environ.get("XLA_FLAGS", "") + " --xla_force_host_platform_device_count=8"
+os.environ.setdefault("JAX_PLATFORMS", "cpu")
+
+import pytest
+
+from towerstrat.graph.core import reset_default_graph
+
+
+@pytest.fixture(autouse=True)
+def fresh_graph():
+    reset_default_graph()
+    yield
+    reset_default_graph()

@@ -1,0 +1,45 @@
+"""Device names: ``/job:worker/replica:0/task:1/device:GPU:0``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+_PARTS = ("job", "replica", "task", "device")
+_KINDS = ("CPU", "GPU", "TPU", "XLA_CPU", "XLA_GPU")
+
+
+def parse(name: str) -> dict[str, str]:
+    """The parts of a name. Raises ValueError on a name that is none."""
+    parts: dict[str, str] = {}
+    for piece in filter(None, name.split("/")):
+        key, _, value = piece.partition(":")
+        if key in ("job", "replica", "task") and value:
+            parts[key] = value
+        elif key == "device" and value:
+            kind, _, number = value.partition(":")
+            parts["device"] = f"{kind.upper()}:{number or '0'}" if number != "*" else kind.upper()
+        elif key.upper() in _KINDS:
+            parts["device"] = f"{key.upper()}:{value or '0'}"
+        else:
+            raise ValueError(f"Expected a device name like '/job:worker/task:0/device:GPU:0', got '{name}'.")
+    return parts
+
+
+def merge_device(base: str, over: Any) -> str:
+    """``base`` with the parts that ``over`` names; None in ``over`` clears everything."""
+    if over is None:
+        return ""
+    name = over if isinstance(over, str) else over.to_string()
+    if not base:
+        return unparse(parse(name))
+    return unparse(parse(base) | parse(name))
+
+
+def unparse(parts: dict[str, str]) -> str:
+    return "".join(f"/{key}:{parts[key]}" for key in _PARTS if key in parts)
+
+
+def canonical(name: str) -> str:
+    """The full name on the local machine."""
+    parts = {"job": "localhost", "replica": "0", "task": "0", "device": "CPU:0"} | parse(name)
+    return unparse(parts)

@@ -1,0 +1,324 @@
+"""``tf.gradients``: one operation that walks back over what was recorded of the operations on its paths."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from towerstrat.graph import nest
+from towerstrat.graph.convert import constant, convert_to_tensor
+from towerstrat.graph.core import Graph, Operation, Tensor, get_default_graph
+from towerstrat.graph.indexed_slices import IndexedSlices
+from towerstrat.graph.lowering import Lowering
+from towerstrat.graph.mesh import vary
+from towerstrat.graph.registry import Signature, define
+from towerstrat.graph.tape import Cotangents, Record, Rows, ones_like, pull_back, reverse
+from towerstrat.graph.types import int32, int64, resource
+
+_NO_GRADIENT_VALUES = (resource,)
+
+
+def _carries_gradient(tensor: Tensor) -> bool:
+    return tensor.dtype.is_differentiable or tensor.dtype is resource
+
+
+def _flow(op: Operation) -> bool:
+    return op.definition.differentiable
+
+
+def _path(ys: Sequence[Tensor], xs: Sequence[Tensor], stops: set[Tensor]) -> tuple[list[Operation], set[Tensor]]:
+    """Operations and tensors on differentiable paths from ``xs`` to ``ys``."""
+    reached: set[Tensor] = {x for x in xs}
+    stack = list(xs)
+    forward: set[Operation] = set()
+    while stack:
+        for op in stack.pop()._consumers:
+            if op in forward or not _flow(op):
+                continue
+            forward.add(op)
+            for out in op.outputs:
+                if _carries_gradient(out) and out not in reached:
+                    reached.add(out)
+                    stack.append(out)
+    active: set[Tensor] = set()
+    on_path: dict[Operation, None] = {}
+    backward = [y for y in ys if y in reached]
+    while backward:
+        tensor = backward.pop()
+        if tensor in active:
+            continue
+        active.add(tensor)
+        op = tensor.op
+        if tensor in stops or op not in forward:
+            continue
+        on_path[op] = None
+        backward += [t for t in op.inputs if t in reached and t not in active and _carries_gradient(t)]
+    return sorted(on_path, key=lambda op: op.index), active
+
+
+def _only_rows(x: Tensor, path: set[Operation]) -> bool:
+    uses = [op for op in x._consumers if op in path]
+    return bool(uses) and all(op.type == "ResourceGather" for op in uses)
+
+
+def gradients(
+    ys: Any,
+    xs: Any,
+    grad_ys: Any = None,
+    name: str = "gradients",
+    colocate_gradients_with_ops: bool = False,
+    gate_gradients: Any = False,
+    aggregation_method: int | None = None,
+    stop_gradients: Any = None,
+) -> list[Any]:
+    """Derivatives of the sum of ``ys`` with respect to each of ``xs``.
+
+    Args:
+      ys, xs: tensors (or variables), or lists of them.
+      grad_ys: cotangents of ``ys``, of their shapes; ones where it or an entry is None.
+      stop_gradients: tensors taken as constants.
+      colocate_gradients_with_ops, gate_gradients, aggregation_method: placement and scheduling of the original; they
+        change no value, and the compiler decides here.
+
+    Returns:
+      A list like ``xs``: a tensor, IndexedSlices for a variable that is only read by row lookups, or None where no
+      differentiable path leads from x to any y.
+
+    >>> x = constant(3.0)
+    >>> dx, = gradients(x * x, x)
+    """
+    graph = get_default_graph()
+    y_list = [_as_tensor(y) for y in nest.flatten(ys)]
+    x_list = [_source(x) for x in nest.flatten(xs)]
+    for y in y_list:
+        if not y.dtype.is_differentiable:
+            raise TypeError(f"Expected ys of a floating or complex type, got {y!r}.")
+    seeds = nest.flatten(grad_ys) if grad_ys is not None else [None] * len(y_list)
+    if len(seeds) != len(y_list):
+        raise ValueError(f"Passed {len(seeds)} grad_ys for {len(y_list)} ys.")
+    stops = {_source(t) for t in nest.flatten(stop_gradients)} if stop_gradients is not None else set()
+    path, active = _path(y_list, x_list, stops)
+    connected = [x in active for x in x_list]
+    if not any(connected):
+        return [None] * len(x_list)
+    with graph.name_scope(name):
+        given = [
+            None if s is None else _as_seed(s, y, i) for i, (s, y) in enumerate(zip(seeds, y_list, strict=True))
+        ]
+        wanted = [x for x, c in zip(x_list, connected, strict=True) if c]
+        on_path = set(path)
+        sparse = tuple(x.dtype is resource and _only_rows(x, on_path) for x in wanted)
+        op = graph.add(
+            "Gradients",
+            [*y_list, *(g for g in given if g is not None), *(x for x in wanted if x.dtype is not resource)],
+            {
+                "path": tuple(path),
+                "active": frozenset(active),
+                "ys": tuple(y_list),
+                "seeds_given": tuple(given),
+                "xs": tuple(wanted),
+                "stops": frozenset(stops),
+                "sparse": sparse,
+                "varying_outputs": _varying_outputs(graph, y_list, given, wanted, sparse),
+            },
+            "grad",
+        )
+        return _results(op, x_list, connected, sparse)
+
+
+def _as_tensor(value: Any) -> Tensor:
+    return value.values if isinstance(value, IndexedSlices) else convert_to_tensor(value)
+
+
+def _source(x: Any) -> Tensor:
+    handle = getattr(x, "handle", None)
+    if handle is not None:
+        return handle
+    return x.values if isinstance(x, IndexedSlices) else convert_to_tensor(x)
+
+
+def _as_seed(seed: Any, y: Tensor, index: int) -> Tensor:
+    if isinstance(seed, IndexedSlices):
+        return seed.values
+    tensor = convert_to_tensor(seed, y.dtype)
+    if not tensor.shape.is_compatible_with(y.shape):
+        raise ValueError(f"grad_ys[{index}] has shape {tensor.shape}, its y ({y.name}) has shape {y.shape}.")
+    return tensor
+
+
+def _varying_outputs(
+    graph: Graph, ys: list[Tensor], given: list[Any], xs: list[Tensor], sparse: Sequence[bool]
+) -> tuple[bool, ...]:
+    inside = graph.axis is not None and graph.axis.size > 1
+    result: list[bool] = []
+    for x, rows in zip(xs, sparse, strict=True):
+        result += [inside or x.varies] * (2 if rows else 1)
+    return tuple(result)
+
+
+def _results(op: Operation, xs: list[Tensor], connected: list[bool], sparse: Sequence[bool]) -> list[Any]:
+    outputs = iter(op.outputs)
+    kinds = iter(sparse)
+    results: list[Any] = []
+    for x, is_connected in zip(xs, connected, strict=True):
+        if not is_connected:
+            results.append(None)
+        elif next(kinds):
+            values, indices = next(outputs), next(outputs)
+            dims = x.op.attrs["cell"].dims
+            shape = constant(np.array(dims, np.int32), name="shape") if dims and None not in dims else None
+            results.append(IndexedSlices(values, indices, shape))
+        else:
+            results.append(next(outputs))
+    return results
+
+
+def _rule(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Signature]:
+    signatures = []
+    for x, rows in zip(attrs["xs"], attrs["sparse"], strict=True):
+        if x.dtype is not resource:
+            signatures.append(Signature(x.dtype, x.dims))
+            continue
+        cell = x.op.attrs["cell"]
+        if not rows:
+            signatures.append(Signature(cell.dtype, cell.dims))
+            continue
+        kinds = {op.inputs[1].dtype for op in x._consumers if op.type == "ResourceGather" and op in attrs["path"]}
+        inner = None if cell.dims is None else (None, *cell.dims[1:])
+        signatures += [Signature(cell.dtype, inner), Signature(int64 if int64 in kinds else int32, (None,))]
+    return signatures
+
+
+def _walk(lowering: Lowering, op: Operation) -> Cotangents:
+    """Cotangents of everything on the paths of a gradient operation."""
+    sums = Cotangents()
+    inside = op.axis is not None
+    for y, seed in zip(op.attrs["ys"], op.attrs["seeds_given"], strict=True):
+        if y in op.attrs["active"]:
+            value = lowering.value(y)
+            cotangent = ones_like(value) if seed is None else lowering.value(seed)
+            sums.add(y, vary(jnp.asarray(cotangent), lowering.axis) if inside else jnp.asarray(cotangent))
+    records = {o: r for o in op.attrs["path"] if (r := lowering.record(o)) is not None}
+    for step in reverse(op.attrs["path"], records):
+        record: Record = records[step]
+        if step.definition.backward is not None:
+            given = [sums.total(t, None) for t in step.outputs]
+            if any(g is not None for g in given):
+                for tensor, cotangent in step.definition.backward(lowering, step, given, op).items():
+                    if tensor in op.attrs["active"]:
+                        sums.add(tensor, cotangent)
+            continue
+        given = [None if t in op.attrs["stops"] else sums.total(t, p) for t, p in zip(record.results, record.primals, strict=True)]
+        if all(g is None for g in given):
+            continue
+        for tensor, cotangent in pull_back(record, given, lowering.axis).items():
+            if tensor in op.attrs["active"]:
+                sums.add(tensor, _entering(lowering, step, tensor, cotangent, inside))
+    return sums
+
+
+def _entering(lowering: Lowering, consumer: Operation, tensor: Tensor, cotangent: Any, inside: bool) -> Any:
+    """A cotangent for what the consumer read.
+
+    Seen from outside the towers (the gradient operation is in cross-tower context), a value that all towers share
+    gets the sum of what each tower says.
+    """
+    if inside or lowering.axis is None or consumer.axis is None or tensor.op.axis is not None or tensor.varies:
+        return cotangent
+    return vary(lax.psum(cotangent, lowering.axis.name), lowering.axis)
+
+
+def _lower(lowering: Lowering, op: Operation) -> list[Any]:
+    sums = _walk(lowering, op)
+    results: list[Any] = []
+    outputs = iter(op.outputs)
+    for x, rows in zip(op.attrs["xs"], op.attrs["sparse"], strict=True):
+        if rows:
+            found = sums.rows(x)
+            values, indices = next(outputs), next(outputs)
+            assert found is not None, x.name
+            results += [_settle(lowering, values, found.values), jnp.asarray(found.indices, indices.dtype.np)]
+            continue
+        output = next(outputs)
+        like = _value_of(lowering, x)
+        total = sums.total(x, like)
+        if total is None:
+            total = jnp.zeros(np.shape(like), output.dtype.np)
+        results.append(_settle(lowering, output, total))
+    return results
+
+
+def _value_of(lowering: Lowering, x: Tensor) -> Any:
+    return lowering.state[x.op.attrs["cell"]] if x.dtype is resource else lowering.value(x)
+
+
+def _settle(lowering: Lowering, output: Tensor, value: Any) -> Any:
+    """Marks a result as equal everywhere where the graph says that it is."""
+    if lowering.axis is None:
+        return value
+    if output.varies:
+        return vary(value, lowering.axis)
+    return lax.pmean(vary(value, lowering.axis), lowering.axis.name)
+
+
+def _backward(lowering: Lowering, op: Operation, cotangents: Sequence[Any], outer: Operation) -> Mapping[Tensor, Any]:
+    """The gradient of a gradient: replays the inner paths as a function of what enters them."""
+    path = [o for o in op.attrs["path"] if lowering.record(o) is not None]
+    replayed = [o for o in path if o.type != "ReadVariableOp" and o.type != "ResourceGather"]
+    made = {t for o in replayed for t in o.outputs}
+    cut = set(outer.attrs["xs"])
+    wanted = outer.attrs["active"]
+    leaves = [
+        t
+        for t in dict.fromkeys(
+            [*(t for o in replayed for t in o.inputs), *(s for s in op.attrs["seeds_given"] if s is not None), *op.attrs["ys"]]
+        )
+        if t in wanted and t.dtype is not resource and (t not in made or t in cut)
+    ]
+    slots = [i for i, c in enumerate(cotangents) if c is not None]
+
+    def replay(*args: Any) -> list[Any]:
+        given = dict(zip(leaves, args, strict=True))
+        inner = lowering.fork(given)
+        inner.fed = {**lowering.fed, **given}
+        inner.records = {o: r for o in path if o not in replayed and (r := lowering.record(o)) is not None}
+        inner.run(replayed)
+        outputs = _lower(inner, op)
+        return [outputs[i] for i in slots]
+
+    primals = [vary(jnp.asarray(lowering.value(t)), lowering.axis) for t in leaves]
+    results, pull = jax.vjp(replay, *primals)
+    seeds = [vary(jnp.asarray(cotangents[i], r.dtype), lowering.axis) for i, r in zip(slots, results, strict=True)]
+    return dict(zip(leaves, pull(seeds), strict=True))
+
+
+define(
+    "Gradients",
+    _rule,
+    lower=_lower,
+    backward=_backward,
+    hidden=("path", "active", "ys", "seeds_given", "xs", "stops", "sparse", "varying_outputs"),
+)
+
+
+def read_backward(lowering: Lowering, op: Operation, cotangents: Sequence[Any], outer: Operation) -> Mapping[Tensor, Any]:
+    """A read passes its cotangent on to the variable's handle."""
+    return {op.inputs[0]: _entering(lowering, op, op.inputs[0], cotangents[0], outer.axis is not None)}
+
+
+def gather_backward(
+    lowering: Lowering, op: Operation, cotangents: Sequence[Any], outer: Operation
+) -> Mapping[Tensor, Any]:
+    """A lookup of rows passes on just those rows."""
+    (cotangent,) = cotangents
+    indices = lowering.value(op.inputs[1])
+    flat = jnp.reshape(jnp.asarray(indices), (-1,))
+    tail = cotangent.shape[np.ndim(indices) :]
+    return {op.inputs[0]: Rows(jnp.reshape(cotangent, (flat.shape[0], *tail)), flat)}
+
+

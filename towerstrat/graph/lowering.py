@@ -1,0 +1,306 @@
+"""From operations to JAX: evaluates a list of operations, in order, on JAX values.
+
+The same evaluation serves every executor: under ``jit`` the values are tracers and the result is one program; with
+concrete arrays it runs operation by operation.
+"""
+
+from __future__ import annotations
+
+import itertools
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from towerstrat.errors import FailedPreconditionError, InvalidArgumentError, OpError, UnsupportedError
+from towerstrat.graph.core import Operation, Tensor
+from towerstrat.graph.mesh import Axis, varies, vary
+from towerstrat.graph.state import Cell
+from towerstrat.graph.tape import Record
+from towerstrat.graph.types import resource
+
+_FOLD_LIMIT = 4096
+"""Elements up to which known values are computed by numpy while lowering rather than by the compiled program."""
+
+
+class NeedsStatic(Exception):
+    """An operation needs the value of an input that is not known while lowering."""
+
+    def __init__(self, op: Operation, position: int):
+        super().__init__(f"{op.name} needs input {position} while lowering")
+        self.op = op
+        self.tensor = op.inputs[position]
+
+
+class Lowering:
+    """One evaluation of operations. Forks share what was computed before them.
+
+    Attributes:
+      platform: "cpu", "gpu" or "tpu".
+      axis: the named axis the evaluation is mapped over, or None.
+      values: tensor -> value (an array, a tracer, or numpy where it is known).
+      state: cell -> current value.
+      fed: tensor -> value that replaces what its operation makes.
+      taped: operations some gradient goes through.
+      active: tensors some gradient goes through.
+      trips: loop operation -> bound of its trip count, learned by a run of it.
+    """
+
+    def __init__(
+        self,
+        platform: str,
+        axis: Axis | None = None,
+        state: Mapping[Cell, Any] | None = None,
+        fed: Mapping[Tensor, Any] | None = None,
+        operations: Iterable[Operation] = (),
+        trips: Mapping[Operation, int] | None = None,
+        parent: Lowering | None = None,
+    ):
+        self.platform = platform
+        self.axis = axis
+        self.state: dict[Cell, Any] = dict(state or {})
+        self.fed: dict[Tensor, Any] = dict(fed or {})
+        self.values: dict[Tensor, Any] = dict(self.fed)
+        self.trips: Mapping[Operation, int] = trips or {}
+        self.parent = parent
+        self.records: dict[Operation, Record] = {}
+        self.twins: dict[Tensor, Any] = {}
+        self.written: set[Cell] = set()
+        self.common: dict[Any, Any] = {}
+        self.taped: set[Operation] = set()
+        self.active: set[Tensor] = set()
+        self.clock: Iterator[int] = itertools.count() if parent is None else parent.clock
+        if parent is not None:
+            self.taped, self.active = parent.taped, parent.active
+        else:
+            self._find_paths(operations)
+
+    def _find_paths(self, operations: Iterable[Operation]) -> None:
+        for op in operations:
+            if "path" in op.attrs:
+                self.taped.update(op.attrs["path"])
+                self.active.update(op.attrs["active"])
+            for body in op.bodies:
+                self._find_paths(body.needed)
+
+    def fork(self, values: Mapping[Tensor, Any] | None = None, state: Mapping[Cell, Any] | None = None) -> Lowering:
+        """An evaluation of its own on top of this one: sees its values and state, changes neither."""
+        child = Lowering(self.platform, self.axis, {**self.state, **(state or {})}, trips=self.trips, parent=self)
+        child.values.update(values or {})
+        child.fed = self.fed
+        return child
+
+    # ---- values ----------------------------------------------------------------------------------------------
+
+    def value(self, tensor: Tensor) -> Any:
+        frame: Lowering | None = self
+        while frame is not None:
+            if tensor in frame.values:
+                return frame.values[tensor]
+            frame = frame.parent
+        raise UnsupportedError(
+            f"{tensor!r} (created at {tensor.op.line}) was not computed in this part of the program."
+        )
+
+    def shared(self, key: Any, make: Callable[[], Any]) -> Any:
+        """What several operations of this evaluation use together, made once."""
+        if key not in self.common:
+            self.common[key] = make()
+        return self.common[key]
+
+    def record(self, op: Operation) -> Record | None:
+        frame: Lowering | None = self
+        while frame is not None:
+            if op in frame.records:
+                return frame.records[op]
+            frame = frame.parent
+        return None
+
+    def invariant(self, tensor: Tensor) -> Any:
+        """The value as one that JAX knows to be equal at every position.
+
+        A value on a differentiated path is cast to a varying one; where all it came from is equal everywhere it is
+        computed a second time from there, and the compiler merges the two.
+
+        Raises:
+          UnsupportedError: the value differs by position.
+        """
+        value = self.value(tensor)
+        if self.axis is None or not varies(value):
+            return value
+        if tensor.varies:
+            raise UnsupportedError(
+                f"{tensor!r} (created at {tensor.op.line}) differs by {self.axis.name} and cannot be stored or fetched "
+                "as one value. Combine it first (distribution.reduce in a merge_call), or unwrap it."
+            )
+        if tensor not in self.twins:
+            op = tensor.op
+            twins = self.fork({t: self.invariant(t) for t in op.inputs if t.dtype is not resource})
+            twins.taped = set()
+            twins.execute(op)
+            self.twins.update((out, twins.values[out]) for out in op.outputs)
+        return self.twins[tensor]
+
+    def static(self, op: Operation, position: int) -> np.ndarray[Any, Any]:
+        """The value of an input that must be known while lowering."""
+        value = self.value(op.inputs[position])
+        if isinstance(value, jax.core.Tracer):
+            raise NeedsStatic(op, position)
+        return np.asarray(value)
+
+    # ---- state -----------------------------------------------------------------------------------------------
+
+    def read(self, cell: Cell, op: Operation) -> Any:
+        if cell not in self.state:
+            raise FailedPreconditionError(
+                None,
+                op,
+                f"Attempting to use uninitialized value {cell.name}. Run its initializer first, for example "
+                "session.run(tf.global_variables_initializer()).",
+            )
+        return self.state[cell]
+
+    def write(self, cell: Cell, value: Any) -> None:
+        self.state[cell] = value
+        self.written.add(cell)
+
+    def key(self, op: Operation) -> Any:
+        """The random key of this execution of an operation; moves its counter on."""
+        counter = op.counter
+        assert counter is not None
+        count = self.state[counter]
+        stable = zlib.crc32(repr((op.attrs.get("seeds"), op.name if op.attrs.get("seeds", (0, 0))[1] is None else "")).encode())
+        data = jnp.stack([jnp.full((), stable, jnp.uint32), jnp.asarray(count, jnp.uint32)])
+        key = jax.random.wrap_key_data(data, impl="threefry2x32")
+        if op.axis is not None and self.axis is not None:
+            key = jax.random.fold_in(key, lax.axis_index(self.axis.name))
+        self.write(counter, count + np.uint32(1))
+        return key
+
+    def position(self) -> Any:
+        """This position's index along the axis (int32)."""
+        if self.axis is None:
+            return np.zeros((), np.int32)
+        return lax.axis_index(self.axis.name).astype(jnp.int32)
+
+    def missing_feed(self, op: Operation) -> Any:
+        tensor = op.outputs[0]
+        raise InvalidArgumentError(
+            None,
+            op,
+            f"You must feed a value for placeholder tensor '{op.name}' with dtype {tensor.dtype.name} and shape "
+            f"{tensor.shape}: session.run(..., feed_dict={{{op.name}: value}}).",
+        )
+
+    # ---- evaluation ------------------------------------------------------------------------------------------
+
+    def run(self, operations: Sequence[Operation]) -> None:
+        for op in operations:
+            self.execute(op)
+
+    def execute(self, op: Operation) -> None:
+        """Evaluates one operation; its outputs' values are known afterwards.
+
+        Raises:
+          OpError: naming the operation and the user's line, when it cannot be evaluated.
+        """
+        try:
+            if op in self.taped and op.definition.differentiable:
+                outputs = self._execute_taped(op)
+            else:
+                outputs = self.evaluate(op)
+        except (OpError, UnsupportedError, NeedsStatic):
+            raise
+        except (TypeError, ValueError, IndexError, ZeroDivisionError) as error:
+            described = ", ".join(f"{t.dtype.name}{_shape(self.values.get(t), t)}" for t in op.inputs)
+            raise InvalidArgumentError(None, op, f"{error} [inputs: {described}]") from error
+        for tensor, value in zip(op.outputs, outputs, strict=True):
+            if tensor not in self.fed:
+                self.values[tensor] = value
+
+    def evaluate(self, op: Operation) -> Sequence[Any]:
+        """The outputs of an operation from the values of its inputs, without a record for gradients."""
+        definition = op.definition
+        if definition.lower is not None:
+            return definition.lower(self, op)
+        return self.apply(op, [self.value(t) for t in op.inputs])
+
+    def apply(self, op: Operation, args: Sequence[Any]) -> Sequence[Any]:
+        """The kernel's outputs on given input values."""
+        definition = op.definition
+        attrs = {k: v for k, v in op.attrs.items() if k not in definition.hidden}
+        if definition.numpy is not None and _all_known(args):
+            outputs = definition.numpy(*args, **attrs)
+            return _as_outputs(op, outputs, np.asarray)
+        kernel = definition.kernel
+        assert kernel is not None, definition.type
+        args = list(args)
+        for position in definition.static:
+            if position < len(args):
+                args[position] = self.static(op, position)
+        if definition.platform:
+            attrs["platform"] = self.platform
+        if definition.random:
+            args.insert(0, self.key(op))
+            attrs.pop("seeds", None)
+        return _as_outputs(op, kernel(*args, **attrs), lambda x: x)
+
+    def _execute_taped(self, op: Operation) -> Sequence[Any]:
+        definition = op.definition
+        if definition.backward is not None:
+            self.records[op] = Record(next(self.clock), None, (), ())
+            return self.evaluate(op)
+        sources = [t for t in dict.fromkeys(op.inputs) if t in self.active]
+        results = [t for t in op.outputs if t in self.active]
+        if not sources or not results:
+            return self.evaluate(op)
+        cells = {t: t.op.attrs["cell"] for t in sources if t.dtype is resource}
+
+        def function(*args: Any) -> tuple[list[Any], Any]:
+            given = dict(zip(sources, args, strict=True))
+            if definition.lower is None:
+                outputs = self.apply(op, [given[t] if t in given else self.value(t) for t in op.inputs])
+                changes: dict[Cell, Any] = {}
+            else:
+                inner = self.fork(
+                    {t: v for t, v in given.items() if t not in cells},
+                    {cells[t]: v for t, v in given.items() if t in cells},
+                )
+                outputs = definition.lower(inner, op)
+                changes = {cell: inner.state[cell] for cell in inner.written}
+            by_tensor = dict(zip(op.outputs, outputs, strict=True))
+            rest = {t.value_index: v for t, v in by_tensor.items() if t not in results}
+            return [jnp.asarray(by_tensor[t]) for t in results], (rest, changes)
+
+        primals = [self.read(cells[t], op) if t in cells else self.value(t) for t in sources]
+        primals = [vary(jnp.asarray(p), self.axis) for p in primals]
+        saved_state, saved_written = dict(self.state), set(self.written)
+        made, pull, (rest, changes) = jax.vjp(function, *primals, has_aux=True)
+        if definition.random:
+            self.state, self.written = saved_state, saved_written
+            self.write(op.counter, self.state[op.counter] + np.uint32(1))  # type: ignore[arg-type, index]
+        for cell, value in changes.items():
+            self.write(cell, value)
+        self.records[op] = Record(next(self.clock), pull, tuple(sources), tuple(results), tuple(made))
+        by_index = dict(rest) | {t.value_index: v for t, v in zip(results, made, strict=True)}
+        return [by_index[t.value_index] for t in op.outputs]
+
+
+def _as_outputs(op: Operation, result: Any, each: Callable[[Any], Any]) -> Sequence[Any]:
+    if len(op.outputs) == 1 and not isinstance(result, tuple | list):
+        return [each(result)]
+    if result is None:
+        return []
+    return [each(r) for r in result]
+
+
+def _all_known(args: Sequence[Any]) -> bool:
+    return all(isinstance(a, np.ndarray | np.generic) and a.size <= _FOLD_LIMIT for a in args)
+
+
+def _shape(value: Any, tensor: Tensor) -> Any:
+    return list(np.shape(value)) if value is not None and tensor.dtype is not resource else tensor.shape

@@ -1,0 +1,106 @@
+"""Nested structures: lists, tuples, namedtuples and dicts. Everything else, None too, is a leaf.
+
+Dict entries are taken in the order of their sorted keys.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
+
+
+def is_sequence(value: Any) -> bool:
+    """Whether the value is a structure rather than a leaf."""
+    return isinstance(value, list | tuple | Mapping)
+
+
+def _keys(value: Mapping[Any, Any]) -> list[Any]:
+    try:
+        return sorted(value)
+    except TypeError:
+        raise TypeError("nest only supports dicts with sortable keys.") from None
+
+
+def children(value: Any) -> Iterator[Any]:
+    if isinstance(value, Mapping):
+        return (value[k] for k in _keys(value))
+    return iter(value)
+
+
+def rebuild(like: Any, parts: Iterable[Any]) -> Any:
+    """A structure of the type of ``like`` over new parts (one level)."""
+    if isinstance(like, Mapping):
+        by_key = dict(zip(_keys(like), parts, strict=True))
+        ordered = ((k, by_key[k]) for k in like)
+        return dict(ordered) if type(like) is dict else type(like)(ordered)  # type: ignore[call-arg]
+    if hasattr(like, "_fields"):
+        return type(like)(*parts)
+    return type(like)(parts)
+
+
+def flatten(structure: Any) -> list[Any]:
+    """The leaves, from left to right; ``[x]`` for a leaf x."""
+    if not is_sequence(structure):
+        return [structure]
+    result: list[Any] = []
+    for child in children(structure):
+        if is_sequence(child):
+            result += flatten(child)
+        else:
+            result.append(child)
+    return result
+
+
+def _pack(structure: Any, leaves: Iterator[Any]) -> Any:
+    if not is_sequence(structure):
+        return next(leaves)
+    return rebuild(structure, [_pack(child, leaves) for child in children(structure)])
+
+
+def pack_sequence_as(structure: Any, flat_sequence: Iterable[Any]) -> Any:
+    """``flat_sequence`` in the form of ``structure``. Raises ValueError when their numbers of leaves differ."""
+    flat = list(flat_sequence)
+    wanted = len(flatten(structure))
+    if wanted != len(flat):
+        raise ValueError(f"Expected {wanted} leaves for the structure {structure!r}, got {len(flat)}.")
+    return _pack(structure, iter(flat))
+
+
+def assert_same_structure(nest1: Any, nest2: Any, check_types: bool = True) -> None:
+    """Raises ValueError where the structures differ, TypeError where only their types do."""
+    if is_sequence(nest1) != is_sequence(nest2):
+        raise ValueError(f"The two structures don't have the same nested structure: {nest1!r} and {nest2!r}.")
+    if not is_sequence(nest1):
+        return
+    mappings = isinstance(nest1, Mapping) and isinstance(nest2, Mapping)
+    if check_types and type(nest1) is not type(nest2) and not mappings:
+        raise TypeError(f"The two structures differ in type: {type(nest1).__name__} and {type(nest2).__name__}.")
+    if mappings and set(nest1) != set(nest2):
+        raise ValueError(f"The two dicts have different keys: {sorted(nest1)} and {sorted(nest2)}.")
+    one, two = list(children(nest1)), list(children(nest2))
+    if len(one) != len(two):
+        raise ValueError(f"The two structures have different lengths: {nest1!r} and {nest2!r}.")
+    for a, b in zip(one, two, strict=True):
+        assert_same_structure(a, b, check_types)
+
+
+def map_structure(func: Callable[..., Any], *structure: Any, check_types: bool = True) -> Any:
+    """``func`` applied to corresponding leaves, in the form of the first structure."""
+    if not structure:
+        raise ValueError("Must provide at least one structure.")
+    for other in structure[1:]:
+        assert_same_structure(structure[0], other, check_types)
+    results = [func(*leaves) for leaves in zip(*(flatten(s) for s in structure), strict=True)]
+    return pack_sequence_as(structure[0], results)
+
+
+def flatten_up_to(shallow: Any, structure: Any) -> list[Any]:
+    """The parts of ``structure`` that stand where ``shallow`` has leaves."""
+    if not is_sequence(shallow):
+        return [structure]
+    if not is_sequence(structure):
+        raise TypeError(f"Expected a structure like {shallow!r}, got {structure!r}.")
+    one, two = list(children(shallow)), list(children(structure))
+    if len(one) != len(two):
+        raise ValueError(f"The structures have different lengths: {shallow!r} and {structure!r}.")
+    return [leaf for a, b in zip(one, two, strict=True) for leaf in flatten_up_to(a, b)]

@@ -1,0 +1,331 @@
+"""From fetches and feeds to stages: host work, device programs and step loops, in order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Protocol
+
+import jax
+import numpy as np
+
+from towerstrat.errors import UnsupportedError
+from towerstrat.graph.core import Graph, Operation, Tensor, execution_order
+from towerstrat.graph.lowering import Lowering, NeedsStatic
+from towerstrat.graph.program import Program, effective_axis, effects, tensor_spec
+from towerstrat.graph.state import Cell, StateStore
+from towerstrat.graph.types import resource, string
+
+Values = dict[Tensor, Any]
+
+
+class Stage(Protocol):
+    """A part of a run: reads and adds values of tensors."""
+
+    def run(self, run: Run) -> None: ...
+
+
+class Run:
+    """One run under way: the session's parts, and the values so far."""
+
+    def __init__(self, session: Any, store: StateStore, values: Values, static: Mapping[Tensor, Any]):
+        self.session = session
+        self.store = store
+        self.values = values
+        self.static = static
+        self.checks: list[Any] = []
+        """(program, flags) of device programs that may have found an error."""
+
+
+def foldable(op: Operation) -> bool:
+    """Whether the host can compute the operation from known values without a device program."""
+    return op.type in ("Const", "VarHandleOp", "NoOp") or (op.definition.numpy is not None and not op.reads)
+
+
+class HostStage:
+    """One operation that runs in Python."""
+
+    def __init__(self, op: Operation):
+        self.op = op
+
+    def run(self, run: Run) -> None:
+        values = [to_host(run.values[t]) if t.dtype is not resource else t.op.attrs["cell"] for t in self.op.inputs]
+        assert self.op.definition.host is not None
+        results = self.op.definition.host(run.session, self.op, values)
+        run.values.update(
+            (t, v) for t, v in zip(self.op.outputs, results, strict=True) if t not in run.static or run.static[t] is None
+        )
+
+
+class FoldStage:
+    """Known values, computed by numpy."""
+
+    def __init__(self, ops: Sequence[Operation]):
+        self.ops = ops
+
+    def run(self, run: Run) -> None:
+        lowering = Lowering("cpu", fed=run.values)
+        lowering.run(self.ops)
+        run.values.update(lowering.values)
+
+
+class DeviceStage:
+    """Operations that become one device program."""
+
+    def __init__(self, ops: Sequence[Operation], inputs: Sequence[Tensor], outputs: Sequence[Tensor], fed: set[Tensor]):
+        self.ops = ops
+        self.inputs = list(inputs)
+        self.outputs = list(outputs)
+        self.fed = fed
+        reads, writes = effects(ops)
+        self.cells = [c for c in dict.fromkeys([*reads, *writes])]
+        self.static: set[Tensor] = set()
+        self.eager = any(_dynamic(op) for op in ops)
+        self.programs: dict[Any, Program] = {}
+        self.loops = [op for op in ops if _learned(op)]
+        self.axis = effective_axis(ops)
+        if self.eager and self.axis is not None:
+            op = next(o for o in ops if _dynamic(o))
+            raise UnsupportedError(
+                f"{op.name} (type {op.type}, created at {op.line}) has a result whose shape depends on values; that "
+                "cannot be compiled for several towers. Use a form of fixed size (tf.where with three arguments, a mask)."
+            )
+
+    def run(self, run: Run) -> None:
+        if self.eager:
+            self._run_eagerly(run)
+            return
+        while True:
+            try:
+                self._run_compiled(run)
+                return
+            except NeedsStatic as needed:
+                if not self._specialise(needed):
+                    if self.axis is not None:
+                        raise _needs_value(needed) from None
+                    self.eager = True
+                    self._run_eagerly(run)
+                    return
+
+    def _specialise(self, needed: NeedsStatic) -> bool:
+        """Makes the fed integers behind a value part of the program. Returns whether there were any new ones."""
+        found: set[Tensor] = set()
+        seen: set[Tensor] = set()
+        stack = [needed.tensor]
+        while stack:
+            tensor = stack.pop()
+            if tensor in seen:
+                continue
+            seen.add(tensor)
+            if tensor in self.inputs:
+                if tensor.dtype.is_integer or tensor.dtype.is_bool:
+                    found.add(tensor)
+                continue
+            stack += tensor.op.inputs
+        new = found - self.static
+        self.static |= new
+        return bool(new)
+
+    def _run_compiled(self, run: Run) -> None:
+        known = {t: np.asarray(run.values[t]) for t in self.static}
+        tensors = [t for t in self.inputs if t not in self.static]
+        inputs = [run.values[t] for t in tensors]
+        present = {c: v for c in self.cells if (v := run.store.get(c)) is not None}
+        key: Any = (
+            tuple((np.shape(v), str(v.dtype)) for v in inputs),
+            tuple((v.shape, v.tobytes()) for v in known.values()),
+            None if len(present) == len(self.cells) else tuple(c in present for c in self.cells),
+            tuple(np.shape(present[c]) for c in self.cells if c in present and not _fixed(c)),
+        )
+        trips: dict[Operation, int] = {}
+        if self.loops:
+            trips = self._learn_trips(run, tensors, known, present)
+            key = (key, tuple(trips.values()))
+        program = self.programs.get(key)
+        if program is None:
+            program = self._program(tensors, known, present, trips)
+        outputs, flags = program(run.store, inputs)
+        self.programs[key] = program
+        if program.flags:
+            run.checks.append((program, flags))
+        run.values.update(zip(self.outputs, outputs, strict=True))
+
+    def _program(
+        self, tensors: Sequence[Tensor], known: Mapping[Tensor, Any], present: Mapping[Cell, Any],
+        trips: Mapping[Operation, int],
+    ) -> Program:  # fmt: skip
+        def body(lowering: Lowering, values: Sequence[Any]) -> list[Any]:
+            given = {**known, **dict(zip(tensors, values, strict=True))}
+            lowering.fed = {t: v for t, v in given.items() if t in self.fed}
+            lowering.values.update(given)
+            lowering.run(self.ops)
+            return [lowering.value(t) if t.varies else lowering.invariant(t) for t in self.outputs]
+
+        specs = [tensor_spec(t) if t not in self.fed else "same" for t in tensors]
+        return Program(self.ops, body, specs, [t.varies for t in self.outputs], present, trips)
+
+    def _learn_trips(
+        self, run: Run, tensors: Sequence[Tensor], known: Mapping[Tensor, Any], present: Mapping[Cell, Any]
+    ) -> dict[Operation, int]:
+        """How often each differentiated loop of unknown length turns in this run, rounded up to a power of two."""
+
+        def count(state: Mapping[Cell, Any], values: Sequence[Any]) -> list[Any]:
+            given = {**known, **dict(zip(tensors, values, strict=True))}
+            lowering = Lowering(jax.devices()[0].platform, None, state, {t: v for t, v in given.items() if t in self.fed})
+            lowering.values.update(given)
+            lowering.run(execution_order(self.loops, self.loops[0].graph.root, given))
+            return [lowering.values[op.outputs[-1]] for op in self.loops]
+
+        if self.axis is not None:
+            op = self.loops[0]
+            raise UnsupportedError(
+                f"The gradient of {op.name} (created at {op.line}) needs a bound on its number of iterations inside "
+                "towers: pass maximum_iterations= to tf.while_loop."
+            )
+        counts = jax.jit(count)(dict(present), [run.values[t] for t in tensors])
+        return {op: 1 << max(0, int(c) - 1).bit_length() for op, c in zip(self.loops, counts, strict=True)}
+
+    def _run_eagerly(self, run: Run) -> None:
+        state = {c: jax.numpy.asarray(v) for c in self.cells if (v := run.store.get(c)) is not None}
+        fed = {t: v for t, v in run.values.items() if t in self.fed}
+        lowering = Lowering(jax.devices()[0].platform, None, state, fed, self.ops)
+        lowering.values.update(run.values)
+        for op in self.ops:
+            if op.definition.host is not None:
+                HostStage(op).run(Run(run.session, run.store, lowering.values, {}))
+            else:
+                lowering.execute(op)
+        run.store.update({c: lowering.state[c] for c in lowering.written})
+        run.values.update((t, lowering.value(t)) for t in self.outputs)
+
+
+def _fixed(cell: Cell) -> bool:
+    return cell.dims is not None and None not in cell.dims
+
+
+def _dynamic(op: Operation) -> bool:
+    return op.definition.dynamic or any(_dynamic(inner) for body in op.bodies for inner in body.needed)
+
+
+def _learned(op: Operation) -> bool:
+    return bool(op.attrs.get("learns_trips")) and any("path" in c.attrs and op in c.attrs["path"] for c in op.graph._ops)
+
+
+def _needs_value(needed: NeedsStatic) -> UnsupportedError:
+    return UnsupportedError(
+        f"{needed.op.name} (type {needed.op.type}, created at {needed.op.line}) needs the value of {needed.tensor!r} to "
+        "know a shape, and inside towers shapes must be known before the program runs. Use sizes that are known from "
+        "shapes or constants."
+    )
+
+
+def to_host(value: Any) -> Any:
+    return value if isinstance(value, np.ndarray) else np.asarray(value)
+
+
+class Plan:
+    """How one set of fetches is computed from one set of feeds. Kept by the session and used again.
+
+    Args:
+      graph: the graph.
+      fetches: tensors and operations; a variable's handle stands for the variable's value after the run.
+      fed: the tensors that are given.
+    """
+
+    def __init__(self, graph: Graph, fetches: Sequence[Any], fed: Sequence[Tensor]):
+        self.fetches = fetches
+        self.fed = set(fed)
+        targets = [f if isinstance(f, Operation) else f.op for f in fetches if f not in self.fed]
+        self.order = execution_order(targets, graph.root, self.fed)
+        self.stages: list[Stage] = list(self._cut())
+
+    def _cut(self) -> Iterator[Stage]:
+        """The order, cut at operations that the host runs; those that need no device come first."""
+        ahead: set[Operation] = set()
+        for op in self.order:
+            ready = all(t in self.fed or t.op in ahead for t in op.inputs)
+            ready = ready and all(c in ahead for c in op._control_inputs)
+            if ready and ((op.definition.host is not None and not op.attrs.get("loop")) or foldable(op)):
+                ahead.add(op)
+        wanted_on_host = self._feeding_host(ahead)
+        folding: list[Operation] = []
+        for op in self.order:
+            if op not in wanted_on_host:
+                continue
+            if op.definition.host is None:
+                folding.append(op)
+                continue
+            if folding:
+                yield FoldStage(tuple(folding))
+                folding.clear()
+            yield HostStage(op)
+        if folding:
+            yield FoldStage(tuple(folding))
+        rest = [op for op in self.order if op not in wanted_on_host or op.definition.host is None]
+        yield from self._segments(rest)
+
+    def _feeding_host(self, ahead: set[Operation]) -> set[Operation]:
+        wanted: set[Operation] = set()
+        stack = [op for op in self.order if op in ahead and op.definition.host is not None]
+        stack += [op for op in self.order if op.attrs.get("loop") or op.definition.host is not None and op not in ahead]
+        stack += [f.op for f in self.fetches if isinstance(f, Tensor) and f.dtype is string and f not in self.fed]
+        while stack:
+            op = stack.pop()
+            if op in ahead:
+                if op in wanted:
+                    continue
+                wanted.add(op)
+            stack += [t.op for t in op.inputs if t not in self.fed and t.op in ahead and t.op not in wanted]
+        return wanted
+
+    def _segments(self, ops: Sequence[Operation]) -> Iterator[Stage]:
+        segments: list[list[Operation]] = [[]]
+        for op in ops:
+            if op.definition.host is not None:
+                segments += [[op], []]
+            else:
+                segments[-1].append(op)
+        if self._crosses(segments):
+            yield self._device([op for op in ops], set())
+            return
+        later: list[set[Tensor]] = []
+        wanted = {f for f in self.fetches if isinstance(f, Tensor)}
+        for segment in reversed(segments):
+            later.append(set(wanted))
+            wanted |= {t for op in segment for t in _uses(op)}
+        later.reverse()
+        for segment, needed in zip(segments, later, strict=True):
+            if not segment:
+                continue
+            if segment[0].definition.host is not None:
+                op = segment[0]
+                make = op.attrs.get("loop")
+                yield make(op) if make is not None else HostStage(op)
+            elif any(op.outputs or op.writes for op in segment if op.type not in ("Const", "VarHandleOp")) or needed:
+                stage = self._device(segment, needed)
+                if stage.outputs or any(op.writes or op.definition.stateful for op in segment):
+                    yield stage
+
+    def _crosses(self, segments: Sequence[Sequence[Operation]]) -> bool:
+        """Whether a gradient's path lies in several segments; then everything runs operation by operation."""
+        place = {op: i for i, segment in enumerate(segments) for op in segment}
+        for op, where in place.items():
+            if any(place.get(step, where) != where for step in op.attrs.get("path", ())):
+                return True
+        return False
+
+    def _device(self, ops: Sequence[Operation], needed: set[Tensor]) -> DeviceStage:
+        own = set(ops)
+        inputs = dict.fromkeys(
+            t for op in ops for t in _uses(op) if (t in self.fed or t.op not in own) and t.dtype is not resource
+        )
+        made = [t for op in ops for t in op.outputs if t not in self.fed and t.dtype not in (resource, string)]
+        wanted = needed or {f for f in self.fetches if isinstance(f, Tensor)}
+        outputs = [t for t in made if t in wanted]
+        return DeviceStage(ops, [t for t in inputs if t.dtype is not string], outputs, self.fed)
+
+
+def _uses(op: Operation) -> Iterator[Tensor]:
+    yield from op.inputs
+    for body in op.bodies:
+        for inner in body.needed:
+            yield from (t for t in _uses(inner) if not body.encloses(t.op.block))

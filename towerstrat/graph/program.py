@@ -1,0 +1,248 @@
+"""One compiled function over state: what a run gives to the device."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from towerstrat.errors import FailedPreconditionError
+from towerstrat.graph.core import Operation, Tensor
+from towerstrat.graph.lowering import Lowering
+from towerstrat.graph.mesh import ALL, Axis, vary
+from towerstrat.graph.state import Cell, StateStore
+
+
+class Flag(Cell):
+    """An error that a device program found: raised on the host, after the program.
+
+    Attributes:
+      op: the operation that found it.
+      message: what to say.
+    """
+
+    __slots__ = ("op", "message")
+
+    op: Any
+    message: str
+
+
+def effective_axis(operations: Sequence[Operation]) -> Axis | None:
+    """The named axis that some of the operations run along, or None where one position is all there is.
+
+    Raises:
+      ValueError: operations of two different axes (two strategies) in one run.
+    """
+    found: Axis | None = None
+    where: Operation | None = None
+    for op, axis in _axes(operations):
+        if axis.size == 1:
+            continue
+        if found is not None and axis is not found:
+            assert where is not None
+            raise ValueError(
+                f"One run cannot mix two strategies: {where.name} (created at {where.line}) runs on {found}, "
+                f"{op.name} (created at {op.line}) on {axis}. Run them one after the other."
+            )
+        found, where = axis, op
+    return found
+
+
+def _axes(operations: Sequence[Operation]) -> Iterator[tuple[Operation, Axis]]:
+    for op in operations:
+        if op.axis is not None:
+            yield op, op.axis
+        for cell in (*op.reads, *op.writes):
+            if cell.axis is not None and not isinstance(cell, Flag):
+                yield op, cell.axis
+        for body in op.bodies:
+            yield from _axes(body.needed)
+
+
+class Program:
+    """A function of state and inputs, compiled for one set of input types.
+
+    Args:
+      operations: what it evaluates, for its cells and axis.
+      body: (lowering) -> output values; evaluates the operations.
+      outputs: for each output value whether it differs by position along the axis (then it comes out stacked).
+      present: the cells that have a value before it runs.
+
+    Calling it reads and updates a store; donated buffers are replaced in the store before anything can raise.
+    """
+
+    def __init__(
+        self,
+        operations: Sequence[Operation],
+        body: Callable[[Lowering, Sequence[Any]], Sequence[Any]],
+        input_specs: Sequence[str],
+        output_specs: Sequence[bool],
+        present: Mapping[Cell, Any],
+        trips: Mapping[Operation, int],
+    ):
+        self.operations = operations
+        self.body = body
+        self.axis = effective_axis(operations)
+        self.platform = self.axis.platform if self.axis is not None else jax.devices()[0].platform
+        self.trips = trips
+        reads, writes = effects(operations)
+        self.flags = [c for c in writes if isinstance(c, Flag)]
+        self.written = [c for c in writes if not isinstance(c, Flag)]
+        self.donated = [c for c in self.written if c in present]
+        self.kept = [c for c in reads if c in present and c not in set(self.written) and not isinstance(c, Flag)]
+        self.input_specs = input_specs
+        self.output_specs = output_specs
+        self.compiled: Any = None
+        self.dims_of = {c: np.shape(v) for c, v in present.items()}
+
+    @staticmethod
+    def uninitialized(cell: Cell, op: Operation) -> FailedPreconditionError:
+        return FailedPreconditionError(None, op, f"Attempting to use uninitialized value {cell.name}.")
+
+    # ---- tracing ---------------------------------------------------------------------------------------------
+
+    def _local(self, cell: Cell, value: Any) -> Any:
+        return value[0] if cell.per_position and self.axis is not None else value
+
+    def _function(self, donated: Sequence[Any], kept: Sequence[Any], inputs: Sequence[Any]) -> Any:
+        state = {c: self._local(c, v) for c, v in zip(self.donated, donated, strict=True)}
+        state |= {c: self._local(c, v) for c, v in zip(self.kept, kept, strict=True)}
+        before = dict(state)
+        for flag in self.flags:
+            state[flag] = vary(jnp.zeros((), jnp.bool_), self.axis if flag.axis is not None else None)
+        lowering = Lowering(self.platform, self.axis, state, operations=self.operations, trips=self.trips)
+        values = [v[0] if spec == "split" and self.axis is not None else v
+                  for v, spec in zip(inputs, self.input_specs, strict=True)]  # fmt: skip
+        results = self.body(lowering, values)
+        flags = self._raised(lowering)
+        new_state = [lowering.state.get(c, before.get(c)) for c in self.written]
+        if self.flags:
+            failed = jnp.any(flags)
+            new_state = [
+                v if c not in before else jax.tree.map(lambda new, old: jnp.where(failed, old, new), v, before[c])
+                for c, v in zip(self.written, new_state, strict=True)
+            ]
+        stacked = [self._outgoing(v, split) for v, split in zip(results, self.output_specs, strict=True)]
+        return stacked, [self._outgoing(v, c.per_position) for c, v in zip(self.written, new_state, strict=True)], flags
+
+    def _outgoing(self, value: Any, split: bool) -> Any:
+        value = jnp.asarray(value)
+        if split and self.axis is not None:
+            return vary(value, self.axis)[None]
+        return value
+
+    def _raised(self, lowering: Lowering) -> Any:
+        if not self.flags:
+            return jnp.zeros((0,), jnp.bool_)
+        flags = jnp.stack([jnp.asarray(vary(lowering.state[f], self.axis)) for f in self.flags])
+        if self.axis is None:
+            return flags
+        return lax.psum(flags.astype(jnp.int32), self.axis.name) > 0
+
+    def compile(self, donated: Sequence[Any], kept: Sequence[Any], inputs: Sequence[Any]) -> None:
+        """Traces and compiles for arguments like these; runs nothing."""
+        function: Any = self._function
+        options: dict[str, Any] = {}
+        axis = self.axis
+        if axis is not None:
+            spec = lambda cells: [axis.one if c.per_position else ALL for c in cells]  # noqa: E731
+            ins = [axis.one if s == "split" else axis.split_second.spec if s == "steps" else ALL for s in self.input_specs]
+            outs = [axis.one if split else ALL for split in self.output_specs]
+            function = axis.map(
+                function,
+                in_specs=(spec(self.donated), spec(self.kept), ins),
+                out_specs=(outs, spec(self.written), ALL),
+            )
+            options["in_shardings"] = jax.tree.map(
+                lambda s: jax.sharding.NamedSharding(axis.mesh, s),
+                (spec(self.donated), spec(self.kept), ins),
+                is_leaf=lambda s: isinstance(s, jax.sharding.PartitionSpec),
+            )
+        jitted = jax.jit(function, donate_argnums=(0,), **options)
+        self.compiled = jitted.lower(donated, kept, inputs).compile()
+
+    # ---- running ---------------------------------------------------------------------------------------------
+
+    def gather(self, store: StateStore, cells: Sequence[Cell], donating: bool) -> list[Any]:
+        """The cells' values, where this program's devices want them."""
+        result = []
+        seen: set[int] = set()
+        for cell in cells:
+            value = store.get(cell)
+            if self.axis is not None:
+                wanted = self.axis.split if cell.per_position else self.axis.replicated
+                if not isinstance(value, jax.Array) or value.sharding != wanted:
+                    value = jax.device_put(_detached(value), wanted)
+                    if not donating:
+                        store.update({cell: value})
+            elif isinstance(value, jax.Array) and len(value.sharding.device_set) > 1:
+                value = value.addressable_shards[0].data
+                if donating:
+                    value = jnp.copy(value)
+            elif not isinstance(value, jax.Array):
+                value = jnp.array(value, copy=True)
+            if donating:
+                if id(value) in seen:
+                    value = jnp.copy(value)
+                seen.add(id(value))
+            result.append(value)
+        return result
+
+    def __call__(self, store: StateStore, inputs: Sequence[Any]) -> tuple[list[Any], Any]:
+        """Runs it: the outputs, and the error flags (a device array, empty where it can raise none)."""
+        donated = self.gather(store, self.donated, True)
+        kept = self.gather(store, self.kept, False)
+        if self.compiled is None:
+            self.compile(donated, kept, inputs)
+        with uninterrupted():
+            outputs, state, flags = self.compiled(donated, kept, inputs)
+            store.update(dict(zip(self.written, state, strict=True)))
+        return outputs, flags
+
+
+def effects(operations: Sequence[Operation]) -> tuple[list[Cell], list[Cell]]:
+    """The cells that operations read (or may leave as they are) and those they write."""
+    reads: dict[Cell, None] = {}
+    writes: dict[Cell, None] = {}
+    for op in operations:
+        reads.update(dict.fromkeys(op.reads))
+        writes.update(dict.fromkeys(op.writes))
+        reads.update(dict.fromkeys(op.writes))
+    return list(reads), list(writes)
+
+
+def _detached(value: Any) -> Any:
+    """A host value that no later write of ours or the user's can reach."""
+    return value if isinstance(value, jax.Array) else np.array(value)
+
+
+@contextmanager
+def uninterrupted() -> Iterator[None]:
+    """Holds Ctrl-C back until the block is done, so that no state is lost between donation and storing."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    previous = signal.getsignal(signal.SIGINT)
+    if previous is not signal.default_int_handler:
+        yield
+        return
+    caught: list[int] = []
+    signal.signal(signal.SIGINT, lambda number, frame: caught.append(number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, previous)
+        if caught:
+            raise KeyboardInterrupt
+
+
+def tensor_spec(tensor: Tensor) -> str:
+    """How a program takes a tensor's value as input: "split" by position, or "same" for all."""
+    return "split" if tensor.varies else "same"

@@ -1,0 +1,346 @@
+"""``tf.Session``: owns a state store, runs fetches, caches how."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import jax
+import numpy as np
+
+from towerstrat.errors import InvalidArgumentError, UnsupportedError
+from towerstrat.graph import nest
+from towerstrat.graph.config import ConfigProto
+from towerstrat.graph.core import SESSIONS, Graph, Operation, Tensor, get_default_graph
+from towerstrat.graph.convert import numpy_value
+from towerstrat.graph.indexed_slices import IndexedSlices
+from towerstrat.graph.plan import Plan, Run
+from towerstrat.graph.program import Program
+from towerstrat.graph.shapes import TensorShape
+from towerstrat.graph.state import StateStore
+from towerstrat.graph.types import resource, string
+
+FetchParts = tuple[Sequence[Any], Callable[[list[Any]], Any]]
+_FETCHES: list[tuple[Any, Callable[[Any], FetchParts]]] = []
+
+
+def register_fetch(kind: Any, expand: Callable[[Any], FetchParts]) -> None:
+    """Teaches ``Session.run`` a type: ``expand(value)`` gives the graph elements to fetch and how to join their values."""
+    _FETCHES.append((kind, expand))
+
+
+register_fetch(
+    IndexedSlices,
+    lambda s: (
+        [s.values, s.indices] + ([s.dense_shape] if s.dense_shape is not None else []),
+        lambda parts: IndexedSlicesValue(*parts),
+    ),
+)
+
+
+class IndexedSlicesValue:
+    """A fetched ``IndexedSlices``: numpy ``values``, ``indices`` and ``dense_shape`` (or None)."""
+
+    def __init__(self, values: Any, indices: Any, dense_shape: Any = None):
+        self.values = values
+        self.indices = indices
+        self.dense_shape = dense_shape
+
+    def __iter__(self) -> Any:
+        return iter((self.values, self.indices, self.dense_shape))
+
+
+class _Fetches:
+    """A structure of fetches as a list of graph elements without repeats, and the way back."""
+
+    def __init__(self, graph: Graph, fetches: Any):
+        self.elements: list[Any] = []
+        self._places: dict[Any, int] = {}
+        self._build = self._expand(graph, fetches)
+
+    def _expand(self, graph: Graph, fetch: Any) -> Callable[[list[Any]], Any]:
+        for kind, expand in _FETCHES:
+            if isinstance(fetch, kind):
+                parts, join = expand(fetch)
+                builders = [self._expand(graph, p) for p in parts]
+                return lambda values: join([b(values) for b in builders])
+        if fetch is None:
+            raise TypeError("Fetch argument None has invalid type <class 'NoneType'>.")
+        if nest.is_sequence(fetch):
+            builders = [self._expand(graph, f) for f in nest.children(fetch)]
+            return lambda values: nest.rebuild(fetch, [b(values) for b in builders])
+        try:
+            element = graph.as_graph_element(fetch)
+        except (KeyError, ValueError, TypeError) as error:
+            kind = TypeError if isinstance(error, TypeError) else ValueError
+            raise kind(f"Fetch argument {fetch!r} cannot be fetched. {error}") from None
+        if not graph.is_fetchable(element):
+            raise ValueError(f"Operation {element!r} has been marked as not fetchable.")
+        op = element if isinstance(element, Operation) else element.op
+        if op.block is not graph.root:
+            raise ValueError(
+                f"{element!r} (created at {op.line}) was made inside {op.block.what} and has no value outside of it. "
+                "Return it from there instead."
+            )
+        if isinstance(element, Tensor) and element.varies:
+            raise ValueError(
+                f"{element!r} (created at {op.line}) has a value on every tower. Fetch "
+                "distribution.unwrap(...) for all of them, or reduce them to one."
+            )
+        place = self._places.setdefault(element, len(self.elements))
+        if place == len(self.elements):
+            self.elements.append(element)
+        return lambda values: values[place]
+
+    def build(self, values: list[Any]) -> Any:
+        return self._build(values)
+
+
+class BaseSession:
+    """Runs parts of a graph and keeps the values of its variables between runs.
+
+    Args:
+      target: "" or "local", or the address of a local TPU; anything else raises.
+      graph: default the default graph.
+      config: a ``ConfigProto``; what it cannot mean here raises by name.
+    """
+
+    def __init__(self, target: str = "", graph: Graph | None = None, config: ConfigProto | None = None):
+        if target not in ("", "local", None, b""):
+            raise UnsupportedError(
+                f"Session(target={target!r}): runs on other machines are not supported; use target=''."
+            )
+        if config is not None and not isinstance(config, ConfigProto):
+            raise TypeError(f"config must be a tf.ConfigProto, got {type(config).__name__}.")
+        self._graph = graph if graph is not None else get_default_graph()
+        if not isinstance(self._graph, Graph):
+            raise TypeError(f"graph must be a tf.Graph, got {type(graph).__name__}.")
+        self._config = config
+        self._store = StateStore()
+        self._resources: dict[Any, Any] = {}
+        self._plans: dict[Any, tuple[int, _Fetches, Plan]] = {}
+        self._lock = threading.RLock()
+        self._closed = False
+        self._context: Any = None
+        self.runs = 0
+
+    # ---- what it is ------------------------------------------------------------------------------------------
+
+    @property
+    def graph(self) -> Graph:
+        return self._graph
+
+    @property
+    def state(self) -> StateStore:
+        """The values of this session's variables."""
+        return self._store
+
+    @property
+    def sess_str(self) -> str:
+        return ""
+
+    def list_devices(self) -> list[Any]:
+        return list(jax.devices())
+
+    def as_default(self) -> Any:
+        """A context manager inside which ``Tensor.eval`` and ``Operation.run`` use this session."""
+        return SESSIONS.entered(self)
+
+    def close(self) -> None:
+        """Frees the state. Closing twice is fine."""
+        self._closed = True
+        self._store = StateStore()
+        self._plans.clear()
+        self._resources.clear()
+
+    def resource(self, key: Any, make: Callable[[], Any]) -> Any:
+        """What this session keeps for ``key`` (an iterator's position), made when first asked for."""
+        if key not in self._resources:
+            self._resources[key] = make()
+        return self._resources[key]
+
+    def replace_resource(self, key: Any, value: Any) -> None:
+        self._resources[key] = value
+
+    # ---- running ---------------------------------------------------------------------------------------------
+
+    def run(self, fetches: Any, feed_dict: Mapping[Any, Any] | None = None, options: Any = None,
+            run_metadata: Any = None) -> Any:  # fmt: skip
+        """Computes ``fetches``.
+
+        Args:
+          fetches: a tensor, operation, variable, name, or a nested structure of them.
+          feed_dict: tensor (or its name) -> value that takes its place in this run.
+          options, run_metadata: tracing is not supported; a value other than None raises.
+
+        Returns:
+          The structure of ``fetches`` with numpy values in it, None for operations. Values are copies.
+
+        Raises:
+          RuntimeError: the session is closed. TypeError, ValueError: fetches or feeds that cannot be.
+          OpError: the run failed; the state is what it was before, but for the completed steps of a step loop.
+        """
+        if self._closed:
+            raise RuntimeError("Attempted to use a closed Session.")
+        if options is not None or run_metadata is not None:
+            raise UnsupportedError("Session.run(options=, run_metadata=): tracing is not supported; use jax.profiler.")
+        with self._lock, jax.enable_x64(True):
+            return self._run(fetches, feed_dict)
+
+    def _run(self, fetches: Any, feed_dict: Mapping[Any, Any] | None) -> Any:
+        fed = self._feeds(feed_dict) if feed_dict else {}
+        structure, plan = self._plan(fetches, fed)
+        values: dict[Any, Any] = dict(fed)
+        run = Run(self, self._store, values, fed)
+        self.runs += 1
+        for stage in plan.stages:
+            stage.run(run)
+            if run.checks:
+                self._raise_found(run.checks)
+        return structure.build([self._fetched(f, run) for f in structure.elements])
+
+    def _plan(self, fetches: Any, fed: Mapping[Tensor, Any]) -> tuple[_Fetches, Plan]:
+        key = (_key(fetches), tuple(fed))
+        found = self._plans.get(key)
+        if found is not None and found[0] == self._graph.version:
+            return found[1], found[2]
+        structure = _Fetches(self._graph, fetches)
+        if found is not None and found[2].order == Plan(self._graph, structure.elements, tuple(fed)).order:
+            plan = found[2]
+        else:
+            plan = Plan(self._graph, structure.elements, tuple(fed))
+        self._plans[key] = (self._graph.version, structure, plan)
+        return structure, plan
+
+    def _feeds(self, feed_dict: Mapping[Any, Any]) -> dict[Tensor, Any]:
+        result: dict[Tensor, Any] = {}
+        for key, value in feed_dict.items():
+            try:
+                tensor = self._graph.as_graph_element(key, allow_operation=False)
+            except (TypeError, ValueError, KeyError) as error:
+                raise TypeError(f"Cannot interpret feed_dict key as Tensor: {error}") from None
+            if not self._graph.is_feedable(tensor):
+                raise ValueError(f"Tensor {tensor.name} may not be fed.")
+            if isinstance(value, Tensor):
+                raise TypeError(
+                    f"The value of a feed cannot be a tf.Tensor object ({value!r}). Acceptable are Python scalars, "
+                    "strings, lists and numpy arrays; run the tensor first."
+                )
+            result[tensor] = self._feed_value(tensor, value)
+        return result
+
+    def _feed_value(self, tensor: Tensor, value: Any) -> Any:
+        if isinstance(value, jax.Array):
+            array = np.array(value)
+        elif isinstance(value, np.ndarray) and value.dtype == tensor.dtype.np:
+            array = np.array(value)
+        else:
+            try:
+                array = np.array(numpy_value(_lenient(value, tensor), tensor.dtype))
+            except (TypeError, ValueError) as error:
+                raise type(error)(f"Cannot feed {tensor!r} (created at {tensor.op.line}): {error}") from None
+        if array.dtype != tensor.dtype.np:
+            array = array.astype(tensor.dtype.np)
+        if not tensor.shape.is_compatible_with(array.shape):
+            raise ValueError(
+                f"Cannot feed value of shape {TensorShape(array.shape)} for Tensor '{tensor.name}' (created at "
+                f"{tensor.op.line}), which has shape '{tensor.shape}'."
+            )
+        return array
+
+    def _fetched(self, element: Any, run: Run) -> Any:
+        if isinstance(element, Operation):
+            return None
+        if element.dtype is resource:
+            cell = element.op.attrs["cell"]
+            value = self._store.get(cell)
+            if value is None:
+                raise Program.uninitialized(cell, element.op)
+            if cell.per_position:
+                value = value[0]
+        else:
+            value = run.values[element]
+        array = np.array(value)
+        if element.dtype is string or array.ndim:
+            return array if array.ndim else array.item()
+        return array[()]
+
+    def _raise_found(self, checks: Sequence[Any]) -> None:
+        for program, flags in checks:
+            for flag, raised in zip(program.flags, np.asarray(flags), strict=True):
+                if raised:
+                    raise InvalidArgumentError(None, flag.op, flag.message)
+
+    def make_callable(self, fetches: Any, feed_list: Sequence[Any] | None = None, accept_options: bool = False) -> Any:
+        """A function of the values of ``feed_list`` that runs ``fetches``."""
+        if accept_options:
+            raise UnsupportedError("make_callable(accept_options=True): run options are not supported.")
+        keys = list(feed_list or ())
+
+        def call(*values: Any) -> Any:
+            if len(values) != len(keys):
+                raise TypeError(f"Expected {len(keys)} values, one for each entry of feed_list, got {len(values)}.")
+            return self.run(fetches, dict(zip(keys, values, strict=True)))
+
+        return call
+
+    def partial_run(self, handle: Any, fetches: Any, feed_dict: Any = None) -> Any:
+        raise UnsupportedError("Session.partial_run is not supported; use one Session.run with all feeds.")
+
+    def partial_run_setup(self, fetches: Any, feeds: Any = None) -> Any:
+        raise UnsupportedError("Session.partial_run_setup is not supported; use one Session.run with all feeds.")
+
+
+def _lenient(value: Any, tensor: Tensor) -> Any:
+    """Python values are fed as numpy reads them, so that 1 feeds a float and True an integer."""
+    if tensor.dtype is string or isinstance(value, np.ndarray):
+        return value
+    return np.asarray(value) if not isinstance(value, np.generic) else value
+
+
+def _key(fetches: Any) -> Any:
+    if isinstance(fetches, list | tuple):
+        return (type(fetches), tuple(_key(f) for f in fetches))
+    if isinstance(fetches, Mapping):
+        return (type(fetches), tuple((k, _key(v)) for k, v in fetches.items()))
+    return fetches
+
+
+class Session(BaseSession):
+    """A session that is also a context manager: inside it is the default session, its graph the default graph."""
+
+    def __enter__(self) -> Session:
+        contexts = (self._graph.as_default(), self.as_default())
+        for context in contexts:
+            context.__enter__()
+        self._context = (*((self._context,) if self._context else ()), contexts)
+        return self
+
+    def __exit__(self, *exc: Any) -> None:
+        *outer, contexts = self._context
+        self._context = tuple(outer)
+        for context in reversed(contexts):
+            context.__exit__(*exc)
+        self.close()
+
+    @staticmethod
+    def reset(target: str, containers: Any = None, config: Any = None) -> None:
+        raise UnsupportedError("Session.reset clears another process; here state lives in a session: close it.")
+
+
+class InteractiveSession(BaseSession):
+    """A session that makes itself the default where it is created, until it is closed."""
+
+    def __init__(self, target: str = "", graph: Graph | None = None, config: ConfigProto | None = None):
+        super().__init__(target, graph, config)
+        self._entered = [self._graph.as_default()] if graph is not None else []
+        self._entered.append(self.as_default())
+        for context in self._entered:
+            context.__enter__()
+
+    def close(self) -> None:
+        super().close()
+        for context in reversed(self._entered):
+            context.__exit__(None, None, None)
+        self._entered = []

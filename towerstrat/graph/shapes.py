@@ -1,0 +1,339 @@
+"""Partially known shapes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, TypeAlias
+
+Dims: TypeAlias = "tuple[int | None, ...] | None"
+"""A shape as the library passes it: None is an unknown rank, a None entry an unknown size."""
+
+
+def _size(value: Any) -> int | None:
+    return value.value if isinstance(value, Dimension) else value
+
+
+class Dimension:
+    """One size of a shape, perhaps unknown (``value`` is None). Arithmetic with an unknown size is unknown."""
+
+    __slots__ = ("_value",)
+
+    def __init__(self, value: Any):
+        value = _size(value)
+        if value is not None:
+            try:
+                number = value.__index__()
+            except AttributeError:
+                raise TypeError(f"Expected an integer or None as a dimension, got {value!r}.") from None
+            if number < 0:
+                raise ValueError(f"Dimension {number} must be >= 0.")
+            value = number
+        self._value = value
+
+    @property
+    def value(self) -> int | None:
+        return self._value
+
+    def is_compatible_with(self, other: Any) -> bool:
+        other = _size(other)
+        return self._value is None or other is None or self._value == other
+
+    def assert_is_compatible_with(self, other: Any) -> None:
+        if not self.is_compatible_with(other):
+            raise ValueError(f"Dimensions {self} and {other} are not compatible.")
+
+    def merge_with(self, other: Any) -> Dimension:
+        self.assert_is_compatible_with(other)
+        return Dimension(_size(other) if self._value is None else self._value)
+
+    def _with(self, other: Any, function: Any) -> Any:
+        try:
+            other = _size(other)
+            other = None if other is None else other.__index__()
+        except AttributeError:
+            return NotImplemented
+        return None if self._value is None or other is None else function(self._value, other)
+
+    def _arith(self, other: Any, function: Any) -> Any:
+        result = self._with(other, function)
+        return result if result is NotImplemented else Dimension(result)
+
+    def __add__(self, other: Any) -> Any:
+        return self._arith(other, lambda a, b: a + b)
+
+    __radd__ = __add__
+
+    def __sub__(self, other: Any) -> Any:
+        return self._arith(other, lambda a, b: a - b)
+
+    def __rsub__(self, other: Any) -> Any:
+        return self._arith(other, lambda a, b: b - a)
+
+    def __mul__(self, other: Any) -> Any:
+        return self._arith(other, lambda a, b: a * b)
+
+    __rmul__ = __mul__
+
+    def __floordiv__(self, other: Any) -> Any:
+        return self._arith(other, lambda a, b: a // b)
+
+    def __rfloordiv__(self, other: Any) -> Any:
+        return self._arith(other, lambda a, b: b // a)
+
+    __div__ = __floordiv__
+    __truediv__ = __floordiv__
+
+    def __mod__(self, other: Any) -> Any:
+        return self._arith(other, lambda a, b: a % b)
+
+    def __rmod__(self, other: Any) -> Any:
+        return self._arith(other, lambda a, b: b % a)
+
+    def __eq__(self, other: Any) -> Any:
+        return self._with(other, lambda a, b: a == b)
+
+    def __ne__(self, other: Any) -> Any:
+        return self._with(other, lambda a, b: a != b)
+
+    def __lt__(self, other: Any) -> Any:
+        return self._with(other, lambda a, b: a < b)
+
+    def __le__(self, other: Any) -> Any:
+        return self._with(other, lambda a, b: a <= b)
+
+    def __gt__(self, other: Any) -> Any:
+        return self._with(other, lambda a, b: a > b)
+
+    def __ge__(self, other: Any) -> Any:
+        return self._with(other, lambda a, b: a >= b)
+
+    def __hash__(self) -> int:
+        return hash(self._value)
+
+    def __int__(self) -> Any:
+        return self._value
+
+    def __index__(self) -> Any:
+        if self._value is None:
+            raise TypeError("This dimension is not known while the graph is built; use tf.shape(x)[i] for its value.")
+        return self._value
+
+    def __str__(self) -> str:
+        return "?" if self._value is None else str(self._value)
+
+    def __repr__(self) -> str:
+        return f"Dimension({self._value})"
+
+
+class TensorShape:
+    """The shape of a tensor as far as it is known while the graph is built.
+
+    Args:
+      dims: None (unknown rank), an integer (a vector of that length), or a sequence of integers, Nones and Dimensions.
+
+    >>> TensorShape([None, 3]).merge_with([2, None]).as_list()
+    [2, 3]
+    """
+
+    __slots__ = ("_dims",)
+
+    def __init__(self, dims: Any):
+        if dims is None:
+            self._dims: Dims = None
+        elif isinstance(dims, TensorShape):
+            self._dims = dims._dims
+        elif isinstance(dims, int | Dimension) or hasattr(dims, "__index__") and getattr(dims, "ndim", 0) == 0:
+            self._dims = (Dimension(dims).value,)
+        elif hasattr(dims, "dim") and hasattr(dims, "unknown_rank"):
+            self._dims = None if dims.unknown_rank else tuple(d.size if d.size >= 0 else None for d in dims.dim)
+        else:
+            try:
+                entries = tuple(dims)
+            except TypeError:
+                raise TypeError(f"Expected a shape (None, an integer or a sequence of sizes), got {dims!r}.") from None
+            self._dims = tuple(Dimension(d).value for d in entries)
+
+    @property
+    def raw(self) -> Dims:
+        """The shape as a tuple with None for unknown sizes, or None for an unknown rank."""
+        return self._dims
+
+    @property
+    def dims(self) -> list[Dimension] | None:
+        return None if self._dims is None else [Dimension(d) for d in self._dims]
+
+    @property
+    def ndims(self) -> int | None:
+        return None if self._dims is None else len(self._dims)
+
+    rank = ndims
+
+    def as_list(self) -> list[int | None]:
+        if self._dims is None:
+            raise ValueError("as_list() is not defined on a shape of unknown rank.")
+        return list(self._dims)
+
+    def num_elements(self) -> int | None:
+        if not self.is_fully_defined():
+            return None
+        size = 1
+        for d in self._dims or ():
+            size *= d or 0
+        return size
+
+    def is_fully_defined(self) -> bool:
+        return self._dims is not None and None not in self._dims
+
+    def assert_is_fully_defined(self) -> None:
+        if not self.is_fully_defined():
+            raise ValueError(f"Expected a fully defined shape, got {self}.")
+
+    def is_compatible_with(self, other: Any) -> bool:
+        other = as_shape(other)
+        if self._dims is None or other._dims is None:
+            return True
+        return len(self._dims) == len(other._dims) and all(
+            a is None or b is None or a == b for a, b in zip(self._dims, other._dims, strict=True)
+        )
+
+    def assert_is_compatible_with(self, other: Any) -> None:
+        if not self.is_compatible_with(other):
+            raise ValueError(f"Shapes {self} and {as_shape(other)} are incompatible.")
+
+    def assert_same_rank(self, other: Any) -> None:
+        other = as_shape(other)
+        if self.ndims is not None and other.ndims is not None and self.ndims != other.ndims:
+            raise ValueError(f"Shapes {self} and {other} must have the same rank.")
+
+    def merge_with(self, other: Any) -> TensorShape:
+        other = as_shape(other)
+        self.assert_is_compatible_with(other)
+        return TensorShape(merge(self._dims, other._dims))
+
+    def concatenate(self, other: Any) -> TensorShape:
+        other = as_shape(other)
+        return TensorShape(None if self._dims is None or other._dims is None else self._dims + other._dims)
+
+    def with_rank(self, rank: int) -> TensorShape:
+        if self._dims is not None and len(self._dims) != rank:
+            raise ValueError(f"Shape {self} must have rank {rank}.")
+        return self if self._dims is not None else TensorShape([None] * rank)
+
+    def with_rank_at_least(self, rank: int) -> TensorShape:
+        if self._dims is not None and len(self._dims) < rank:
+            raise ValueError(f"Shape {self} must have rank at least {rank}.")
+        return self
+
+    def with_rank_at_most(self, rank: int) -> TensorShape:
+        if self._dims is not None and len(self._dims) > rank:
+            raise ValueError(f"Shape {self} must have rank at most {rank}.")
+        return self
+
+    def __len__(self) -> int:
+        if self._dims is None:
+            raise ValueError("A shape of unknown rank has no length.")
+        return len(self._dims)
+
+    def __bool__(self) -> bool:
+        return self._dims is not None
+
+    def __iter__(self) -> Iterator[Dimension]:
+        if self._dims is None:
+            raise ValueError("A shape of unknown rank cannot be iterated over.")
+        return iter([Dimension(d) for d in self._dims])
+
+    def __getitem__(self, key: Any) -> Any:
+        if self._dims is not None:
+            found = self._dims[key]
+            return TensorShape(found) if isinstance(key, slice) else Dimension(found)
+        if isinstance(key, slice):
+            start, stop = key.start or 0, key.stop
+            if key.step in (None, 1) and stop is not None and 0 <= start <= stop:
+                return TensorShape([None] * (stop - start))
+            return TensorShape(None)
+        return Dimension(None)
+
+    def __eq__(self, other: Any) -> bool:
+        try:
+            return self._dims == as_shape(other)._dims
+        except TypeError:
+            return NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self._dims)
+
+    def __add__(self, other: Any) -> TensorShape:
+        return self.concatenate(other)
+
+    def __radd__(self, other: Any) -> TensorShape:
+        return as_shape(other).concatenate(self)
+
+    def __str__(self) -> str:
+        if self._dims is None:
+            return "<unknown>"
+        inner = ", ".join("?" if d is None else str(d) for d in self._dims)
+        return f"({inner},)" if len(self._dims) == 1 else f"({inner})"
+
+    def __repr__(self) -> str:
+        return "TensorShape(None)" if self._dims is None else f"TensorShape({self.dims!r})"
+
+
+def as_shape(value: Any) -> TensorShape:
+    return value if isinstance(value, TensorShape) else TensorShape(value)
+
+
+def unknown_shape(ndims: int | None = None) -> TensorShape:
+    return TensorShape(None if ndims is None else [None] * ndims)
+
+
+def merge(a: Dims, b: Dims) -> Dims:
+    """What two compatible descriptions of one shape say together."""
+    if a is None or b is None:
+        return b if a is None else a
+    return tuple(y if x is None else x for x, y in zip(a, b, strict=True))
+
+
+def relax(a: Dims, b: Dims) -> Dims:
+    """The most exact description that covers both shapes."""
+    if a is None or b is None or len(a) != len(b):
+        return None
+    return tuple(x if x == y else None for x, y in zip(a, b, strict=True))
+
+
+def known(dims: Dims) -> bool:
+    return dims is not None and None not in dims
+
+
+def broadcast(a: Dims, b: Dims) -> Dims:
+    """The shape of an element-wise combination, as far as it is known.
+
+    Raises:
+      ValueError: when two known sizes differ and neither is 1.
+    """
+    if a == b and a is not None and None not in a:
+        return a
+    if a is None or b is None:
+        return None
+    size = max(len(a), len(b))
+    left = (1,) * (size - len(a)) + a
+    right = (1,) * (size - len(b)) + b
+    result: list[int | None] = []
+    for x, y in zip(left, right, strict=True):
+        if x == y:
+            result.append(x)
+        elif x == 1:
+            result.append(y)
+        elif y == 1:
+            result.append(x)
+        elif x is None:
+            result.append(y)
+        elif y is None:
+            result.append(x)
+        else:
+            raise ValueError(f"Incompatible shapes for broadcasting: {TensorShape(a)} and {TensorShape(b)}.")
+    return tuple(result)
+
+
+def sizes(values: Sequence[Any]) -> tuple[int | None, ...]:
+    """A sequence of integers, Nones and Dimensions as plain values."""
+    return tuple(Dimension(v).value for v in values)

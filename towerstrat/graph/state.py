@@ -1,0 +1,74 @@
+"""What outlives a run: cells, and the store of their values that a session owns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from towerstrat.graph.mesh import Axis
+from towerstrat.graph.shapes import Dims
+from towerstrat.graph.types import DType
+
+
+class Cell:
+    """One value that outlives a run: a variable's, a random counter, an error flag. Identity is what counts.
+
+    Args:
+      name: shown in messages.
+      dtype: element type.
+      dims: shape, as far as known.
+      axis: None, or the named axis along which there is one value per position (stored stacked, leading dimension).
+      default: the value before the first write; None where reading first is an error.
+    """
+
+    __slots__ = ("name", "dtype", "dims", "axis", "default", "__weakref__")
+
+    def __init__(self, name: str, dtype: DType, dims: Dims, axis: Axis | None = None, default: Any = None):
+        self.name = name
+        self.dtype = dtype
+        self.dims = dims
+        self.axis = axis
+        self.default = default
+
+    @property
+    def per_position(self) -> bool:
+        """Whether the store holds one value per position of an axis of more than one."""
+        return self.axis is not None and self.axis.size > 1
+
+    def __repr__(self) -> str:
+        return f"<Cell {self.name} {self.dtype.name} {self.dims}>"
+
+
+class StateStore:
+    """The values of cells. Entries are ``jax.Array``s; a cell without an entry was never written."""
+
+    def __init__(self) -> None:
+        self._values: dict[Cell, Any] = {}
+        self.lost: str | None = None
+
+    def get(self, cell: Cell) -> Any:
+        """The value, its default if it was never written, or None."""
+        value = self._values.get(cell)
+        if value is None and cell.default is not None:
+            if cell.axis is not None and cell.axis.size > 1:
+                return np.broadcast_to(cell.default, (cell.axis.size, *np.shape(cell.default)))
+            return cell.default
+        return value
+
+    def update(self, values: dict[Cell, Any]) -> None:
+        self._values.update(values)
+
+    def discard(self, cell: Cell) -> None:
+        self._values.pop(cell, None)
+
+    def __contains__(self, cell: Cell) -> bool:
+        return cell in self._values
+
+    def __iter__(self) -> Iterator[Cell]:
+        return iter(tuple(self._values))
+
+    def nbytes(self) -> int:
+        """Bytes of all values together, copies on several devices counted once."""
+        return sum(v.nbytes for v in self._values.values())

@@ -1,0 +1,39 @@
+"""Where in the user's program something was created."""
+
+from __future__ import annotations
+
+import linecache
+import os
+import sys
+from typing import NamedTuple
+
+_OURS = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+
+
+class UserLine(NamedTuple):
+    """A line of the user's program: file, 1-based line number and function name."""
+
+    filename: str
+    lineno: int
+    function: str
+
+    @property
+    def text(self) -> str:
+        return linecache.getline(self.filename, self.lineno).strip()
+
+    def __str__(self) -> str:
+        place = f"{self.filename}:{self.lineno} in {self.function}"
+        return f"{place}: {self.text}" if self.text else place
+
+
+def user_line() -> UserLine:
+    """The innermost frame of the calling thread that is not towerstrat's own."""
+    frame = sys._getframe(1)
+    last = frame
+    while frame is not None:
+        code = frame.f_code
+        if not code.co_filename.startswith(_OURS):
+            return UserLine(code.co_filename, frame.f_lineno, code.co_name)
+        last = frame
+        frame = frame.f_back  # type: ignore[assignment]
+    return UserLine(last.f_code.co_filename, last.f_lineno, last.f_code.co_name)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from towerstrat.graph.convert import convert_to_tensor
-from towerstrat.graph.core import Tensor, get_default_graph
+from towerstrat.graph.core import Graph, Tensor, get_default_graph
 from towerstrat.graph.types import DType
 
 
@@ -20,22 +20,40 @@ def one(type: str, inputs: Any, attrs: Mapping[str, Any] | None = None, name: st
     return get_default_graph().add(type, inputs, attrs, name).outputs[0]
 
 
+def reserve(graph: Graph, name: str) -> str:
+    """The full name, with a slash, that an operation called ``name`` gets; what is made for it is named below that."""
+    return name if name[-1] == "/" else graph.unique_name(name) + "/"
+
+
 def unary(type: str, x: Any, name: str | None = None, attrs: Mapping[str, Any] | None = None) -> Tensor:
     """A new operation on one value."""
-    return get_default_graph().add(type, (convert_to_tensor(x),), attrs, name or type).outputs[0]
+    graph = get_default_graph()
+    name = name or type
+    if not isinstance(x, Tensor):
+        name = reserve(graph, name)
+        x = convert_to_tensor(x, name=f"{name}x/")
+    return graph.add(type, (x,), attrs, name).outputs[0]
 
 
-def pair(x: Any, y: Any, dtype: DType | None = None, what: str = "operands") -> tuple[Tensor, Tensor]:
+def pair(
+    x: Any, y: Any, dtype: DType | None = None, what: str = "operands", scope: str | None = None
+) -> tuple[Tensor, Tensor]:
     """Two values as tensors of one element type: a tensor decides, a Python number follows.
+
+    Args:
+      dtype: the element type of two Python values.
+      scope: the name, with a slash at its end, below which constants are named x and y.
 
     Raises:
       TypeError: two tensors of different element types.
     """
-    if isinstance(x, Tensor) or not isinstance(y, Tensor):
-        x = convert_to_tensor(x, dtype)
-        y = _follow(y, x)
+    x_name, y_name = (f"{scope}x/", f"{scope}y/") if scope else (None, None)
+    if isinstance(x, Tensor) or _leads(x) or not (isinstance(y, Tensor) or _leads(y)):
+        x = convert_to_tensor(x, dtype, name=x_name)
+        y = _follow(y, x, y_name)
     else:
-        x = _follow(x, y)
+        y = convert_to_tensor(y, dtype, name=y_name)
+        x = _follow(x, y, x_name)
     if x.dtype is not y.dtype:
         raise TypeError(
             f"Expected {what} of one element type, got {x.dtype.name} ({x.name}) and {y.dtype.name} ({y.name}). "
@@ -44,18 +62,29 @@ def pair(x: Any, y: Any, dtype: DType | None = None, what: str = "operands") -> 
     return x, y
 
 
-def _follow(value: Any, leader: Tensor) -> Tensor:
+def _leads(value: Any) -> bool:
+    """Whether the value has an element type of its own: a variable, rows of a gradient, ..."""
+    return hasattr(value, "dtype") and not hasattr(value, "__array_interface__")
+
+
+def _follow(value: Any, leader: Tensor, name: str | None) -> Tensor:
     if isinstance(value, Tensor):
         return value
-    if hasattr(value, "dtype") and not hasattr(value, "__array_interface__"):
-        return convert_to_tensor(value)
+    if _leads(value):
+        return convert_to_tensor(value, name=name)
     try:
-        return convert_to_tensor(value, leader.dtype)
+        return convert_to_tensor(value, leader.dtype, name=name)
     except ValueError as error:
         raise TypeError(str(error)) from error
 
 
 def binary(type: str, x: Any, y: Any, name: str | None = None, attrs: Mapping[str, Any] | None = None) -> Tensor:
     """A new operation on two values of one element type."""
-    x, y = pair(x, y)
-    return get_default_graph().add(type, (x, y), attrs, name or type).outputs[0]
+    graph = get_default_graph()
+    name = name or type
+    if isinstance(x, Tensor) and isinstance(y, Tensor):
+        x, y = pair(x, y)
+    else:
+        name = reserve(graph, name)
+        x, y = pair(x, y, scope=name)
+    return graph.add(type, (x, y), attrs, name).outputs[0]

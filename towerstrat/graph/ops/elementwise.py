@@ -1,0 +1,321 @@
+"""Operation types that work element by element: their rules, kernels and derivatives."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+from jax.scipy import special
+
+from towerstrat.graph import shapes
+from towerstrat.graph.registry import Rule, Signature, define
+from towerstrat.graph.types import DType, as_dtype, bool_, complex64, complex128, float32, float64
+
+Kernel = Callable[..., Any]
+
+
+def on_host(function: Kernel) -> Kernel:
+    """The function on numpy arrays, without numpy's warnings: infinities and NaNs are values here."""
+
+    def quiet(*args: Any, **attrs: Any) -> Any:
+        with np.errstate(all="ignore"):
+            return function(*args, **attrs)
+
+    return quiet
+
+
+KINDS: dict[str, tuple[str, Callable[[DType], bool]]] = {
+    "number": ("a numeric type", lambda t: t.is_floating or t.is_integer or t.is_complex),
+    "real": ("a real numeric type", lambda t: t.is_floating or t.is_integer),
+    "float": ("a floating type", lambda t: t.is_floating),
+    "inexact": ("a floating or complex type", lambda t: t.is_floating or t.is_complex),
+    "integer": ("an integer type", lambda t: t.is_integer),
+    "bool": ("bool", lambda t: t.is_bool),
+    "complex": ("a complex type", lambda t: t.is_complex),
+    "any": ("any type", lambda t: True),
+}
+
+
+def check_kind(inputs: Sequence[Any], kind: str) -> None:
+    """Raises TypeError where an input is not of the kind, or not of the first input's type."""
+    words, fits = KINDS[kind]
+    first = inputs[0].dtype
+    if not fits(first):
+        raise TypeError(f"Expected {words}, got {first.name} ({inputs[0].name}). Use tf.cast.")
+    for other in inputs[1:]:
+        if other.dtype is not first:
+            raise TypeError(f"Expected inputs of one element type, got {first.name} and {other.dtype.name}. Use tf.cast.")
+
+
+def mapping(kind: str, dtype: DType | None = None) -> Rule:
+    """The rule of an element-wise type: the first input's type (or ``dtype``), the inputs' common shape."""
+
+    def rule(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> list[Signature]:
+        check_kind(inputs, kind)
+        dims = inputs[0].dims
+        for other in inputs[1:]:
+            dims = shapes.broadcast(dims, other.dims)
+        return [Signature(dtype or inputs[0].dtype, dims)]
+
+    return rule
+
+
+def _real_part(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> list[Signature]:
+    check_kind(inputs, "complex")
+    return [Signature(inputs[0].dtype.real_dtype, inputs[0].dims)]
+
+
+def _with_rule(function: Kernel, derivative: Kernel) -> Kernel:
+    """``function`` whose tangent is ``derivative(primals, tangents, result)``."""
+    custom = jax.custom_jvp(function)
+
+    @custom.defjvp
+    def jvp(primals: Any, tangents: Any) -> Any:
+        result = custom(*primals)
+        tangent = derivative(primals, tangents, result)
+        return result, jnp.broadcast_to(tangent, result.shape).astype(result.dtype)
+
+    return custom
+
+
+# ---- one operand ---------------------------------------------------------------------------------------------------
+
+UNARY: tuple[tuple[str, str, Kernel, Kernel | None], ...] = (
+    ("Abs", "real", jnp.abs, np.abs),
+    ("Neg", "number", jnp.negative, np.negative),
+    ("Sign", "number", jnp.sign, None),
+    ("Square", "number", jnp.square, np.square),
+    ("Sqrt", "inexact", jnp.sqrt, np.sqrt),
+    ("Rsqrt", "inexact", lax.rsqrt, lambda x: (1 / np.sqrt(x)).astype(x.dtype)),
+    ("Reciprocal", "inexact", jnp.reciprocal, None),
+    ("Exp", "inexact", jnp.exp, np.exp),
+    ("Expm1", "inexact", jnp.expm1, None),
+    ("Log", "inexact", jnp.log, np.log),
+    ("Log1p", "inexact", jnp.log1p, None),
+    ("Sin", "inexact", jnp.sin, np.sin),
+    ("Cos", "inexact", jnp.cos, np.cos),
+    ("Tan", "inexact", jnp.tan, None),
+    ("Asin", "inexact", jnp.arcsin, None),
+    ("Acos", "inexact", jnp.arccos, None),
+    ("Atan", "inexact", jnp.arctan, None),
+    ("Sinh", "inexact", jnp.sinh, None),
+    ("Cosh", "inexact", jnp.cosh, None),
+    ("Tanh", "inexact", jnp.tanh, None),
+    ("Asinh", "inexact", jnp.arcsinh, None),
+    ("Acosh", "inexact", jnp.arccosh, None),
+    ("Atanh", "inexact", jnp.arctanh, None),
+    ("Sigmoid", "inexact", lambda x: lax.logistic(x) if not jnp.iscomplexobj(x) else 1 / (1 + jnp.exp(-x)), None),
+    ("Erf", "float", lax.erf, None),
+    ("Erfc", "float", lax.erfc, None),
+    ("Lgamma", "float", lax.lgamma, None),
+    ("Digamma", "float", lax.digamma, None),
+    ("BesselI0e", "float", lax.bessel_i0e, None),
+    ("BesselI1e", "float", lax.bessel_i1e, None),
+    ("Conj", "inexact", jnp.conj, np.conj),
+)
+for _type, _kind, _kernel, _numpy in UNARY:
+    define(_type, mapping(_kind), _kernel, numpy=on_host(_numpy) if _numpy else None)
+for _type, _kind, _kernel, _numpy in (
+    ("Floor", "float", jnp.floor, np.floor),
+    ("Ceil", "float", jnp.ceil, np.ceil),
+    ("Round", "float", jnp.round, np.round),
+    ("Rint", "float", jnp.round, np.round),
+    ("Invert", "integer", jnp.invert, np.invert),
+    ("LogicalNot", "bool", jnp.logical_not, np.logical_not),
+):
+    define(_type, mapping(_kind), _kernel, numpy=on_host(_numpy), differentiable=False)
+for _type, _kernel, _numpy in (
+    ("IsNan", jnp.isnan, np.isnan),
+    ("IsInf", jnp.isinf, np.isinf),
+    ("IsFinite", jnp.isfinite, np.isfinite),
+):
+    define(_type, mapping("float", bool_), _kernel, numpy=on_host(_numpy), differentiable=False)
+
+
+# ---- complex numbers -----------------------------------------------------------------------------------------------
+
+
+def _angle(z: Any) -> Any:
+    return jnp.arctan2(jnp.imag(z), jnp.real(z))
+
+
+def _complex_rule(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> list[Signature]:
+    real, imag = inputs
+    check_kind(inputs, "float")
+    kinds = {float32: complex64, float64: complex128}
+    if real.dtype not in kinds:
+        raise TypeError(f"Expected float32 or float64 parts of a complex tensor, got {real.dtype.name}. Use tf.cast.")
+    return [Signature(kinds[real.dtype], shapes.broadcast(real.dims, imag.dims))]
+
+
+define("ComplexAbs", _real_part, jnp.abs, numpy=np.abs)
+define("Real", _real_part, jnp.real, numpy=np.real)
+define("Imag", _real_part, jnp.imag, numpy=np.imag)
+define("Angle", _real_part, _angle)
+define("Complex", _complex_rule, lax.complex)
+
+
+# ---- two operands --------------------------------------------------------------------------------------------------
+
+
+def _divided(primals: Any, tangents: Any, result: Any) -> Any:
+    (x, y), (dx, dy) = primals, tangents
+    return dx / y + dy * (-x / y / y)
+
+
+def _div_no_nan(x: Any, y: Any) -> Any:
+    zero = y == 0
+    return jnp.where(zero, jnp.zeros((), y.dtype), x / jnp.where(zero, jnp.ones((), y.dtype), y))
+
+
+def _divided_no_nan(primals: Any, tangents: Any, result: Any) -> Any:
+    (x, y), (dx, dy) = primals, tangents
+    return _div_no_nan(dx, y) + dy * _div_no_nan(_div_no_nan(-x, y), y)
+
+
+def _first_largest(primals: Any, tangents: Any, result: Any) -> Any:
+    return jnp.where(primals[0] >= primals[1], *tangents)
+
+
+def _first_smallest(primals: Any, tangents: Any, result: Any) -> Any:
+    return jnp.where(primals[0] <= primals[1], *tangents)
+
+
+def _powered(primals: Any, tangents: Any, result: Any) -> Any:
+    (x, y), (dx, dy) = primals, tangents
+    usable = x != 0 if jnp.iscomplexobj(x) else x > 0
+    log_x = jnp.where(usable, jnp.log(jnp.where(usable, x, jnp.ones((), x.dtype))), jnp.zeros((), x.dtype))
+    return dx * (y * jnp.power(x, y - 1)) + dy * (result * log_x)
+
+
+def _floor_div(x: Any, y: Any) -> Any:
+    return jnp.floor_divide(x, y) if jnp.issubdtype(x.dtype, jnp.integer) else jnp.floor(x / y)
+
+
+def _np_floor_div(x: Any, y: Any) -> Any:
+    return np.floor_divide(x, y) if x.dtype.kind in "iuO" else np.floor(x / y)
+
+
+def _floor_modded(primals: Any, tangents: Any, result: Any) -> Any:
+    (x, y), (dx, dy) = primals, tangents
+    return dx - dy * jnp.floor(x / y)
+
+
+def _truncate_div(x: Any, y: Any) -> Any:
+    return lax.div(*jnp.broadcast_arrays(x, y)) if jnp.issubdtype(x.dtype, jnp.integer) else jnp.trunc(x / y)
+
+
+def _squared_difference(x: Any, y: Any) -> Any:
+    return jnp.square(x - y)
+
+
+def _atan2_derivative(primals: Any, tangents: Any, result: Any) -> Any:
+    (y, x), (dy, dx) = primals, tangents
+    squares = jnp.square(x) + jnp.square(y)
+    return dy * (x / squares) + dx * (-y / squares)
+
+
+def _zero_free(function: Kernel) -> Kernel:
+    """``function(x, y)``, but zero where x is, whatever y is."""
+
+    def safe(x: Any, y: Any) -> Any:
+        zero = x == 0
+        return jnp.where(zero, jnp.zeros((), x.dtype), function(x, jnp.where(zero, jnp.ones((), y.dtype), y)))
+
+    return safe
+
+
+_xlogy_value = _zero_free(lambda x, y: x * jnp.log(y))
+_xdivy_value = _zero_free(lambda x, y: x / y)
+
+
+def _xlogy_derivative(primals: Any, tangents: Any, result: Any) -> Any:
+    (x, y), (dx, dy) = primals, tangents
+    there = (x != 0).astype(x.dtype)
+    return dx * _xlogy_value(there, y) + dy * _xdivy_value(x, y)
+
+
+def _xdivy_derivative(primals: Any, tangents: Any, result: Any) -> Any:
+    (x, y), (dx, dy) = primals, tangents
+    there = (x != 0).astype(x.dtype)
+    return dx * _xdivy_value(there, y) + dy * _xdivy_value(-x, jnp.square(y))
+
+
+BINARY: tuple[tuple[str, str, Kernel, Kernel | None], ...] = (
+    ("Add", "number", jnp.add, np.add),
+    ("Sub", "number", jnp.subtract, np.subtract),
+    ("Mul", "number", jnp.multiply, np.multiply),
+    ("RealDiv", "inexact", _with_rule(jnp.divide, _divided), np.divide),
+    ("DivNoNan", "float", _with_rule(_div_no_nan, _divided_no_nan), None),
+    ("FloorMod", "real", _with_rule(jnp.mod, _floor_modded), np.mod),
+    ("Maximum", "real", _with_rule(jnp.maximum, _first_largest), np.maximum),
+    ("Minimum", "real", _with_rule(jnp.minimum, _first_smallest), np.minimum),
+    ("Pow", "number", _with_rule(jnp.power, _powered), np.power),
+    ("SquaredDifference", "number", _squared_difference, None),
+    ("Atan2", "float", _with_rule(jnp.arctan2, _atan2_derivative), None),
+    ("Xlogy", "inexact", _with_rule(_xlogy_value, _xlogy_derivative), None),
+    ("Xdivy", "inexact", _with_rule(_xdivy_value, _xdivy_derivative), None),
+    ("Igamma", "float", lambda a, x: lax.igamma(*jnp.broadcast_arrays(a, x)), None),
+    ("Igammac", "float", lambda a, x: lax.igammac(*jnp.broadcast_arrays(a, x)), None),
+    ("Zeta", "float", special.zeta, None),
+    ("Polygamma", "float", special.polygamma, None),
+)
+for _type, _kind, _kernel, _numpy in BINARY:
+    define(_type, mapping(_kind), _kernel, numpy=on_host(_numpy) if _numpy else None)
+for _type, _kind, _kernel, _numpy in (
+    ("FloorDiv", "real", _floor_div, _np_floor_div),
+    ("TruncateDiv", "real", _truncate_div, None),
+    ("TruncateMod", "real", jnp.fmod, np.fmod),
+    ("LogicalAnd", "bool", jnp.logical_and, np.logical_and),
+    ("LogicalOr", "bool", jnp.logical_or, np.logical_or),
+    ("BitwiseAnd", "integer", jnp.bitwise_and, np.bitwise_and),
+    ("BitwiseOr", "integer", jnp.bitwise_or, np.bitwise_or),
+    ("BitwiseXor", "integer", jnp.bitwise_xor, np.bitwise_xor),
+    ("LeftShift", "integer", jnp.left_shift, None),
+    ("RightShift", "integer", jnp.right_shift, None),
+):
+    define(_type, mapping(_kind), _kernel, numpy=on_host(_numpy) if _numpy else None, differentiable=False)
+for _type, _kind, _kernel, _numpy in (
+    ("Less", "real", jnp.less, np.less),
+    ("LessEqual", "real", jnp.less_equal, np.less_equal),
+    ("Greater", "real", jnp.greater, np.greater),
+    ("GreaterEqual", "real", jnp.greater_equal, np.greater_equal),
+    ("Equal", "any", jnp.equal, np.equal),
+    ("NotEqual", "any", jnp.not_equal, np.not_equal),
+):
+    define(_type, mapping(_kind, bool_), _kernel, numpy=on_host(_numpy), differentiable=False)
+
+
+def _betainc(a: Any, b: Any, x: Any) -> Any:
+    return special.betainc(*jnp.broadcast_arrays(a, b, x))
+
+
+define("Betainc", mapping("float"), _betainc)
+
+
+# ---- casts ---------------------------------------------------------------------------------------------------------
+
+
+def _cast_rule(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> list[Signature]:
+    to = as_dtype(attrs["DstT"])
+    for dtype in (inputs[0].dtype, to):
+        if not (dtype.is_floating or dtype.is_integer or dtype.is_complex or dtype.is_bool):
+            raise TypeError(f"Expected numeric or bool types, got a cast from {inputs[0].dtype.name} to {to.name}.")
+    return [Signature(to, inputs[0].dims)]
+
+
+def _cast(x: Any, *, DstT: DType) -> Any:
+    if jnp.iscomplexobj(x) and not DstT.is_complex:
+        x = x != 0 if DstT.is_bool else jnp.real(x)
+    return x.astype(DstT.np)
+
+
+def _np_cast(x: Any, *, DstT: DType) -> Any:
+    return (np.real(x) if np.iscomplexobj(x) and not DstT.is_complex and not DstT.is_bool else x).astype(DstT.np)
+
+
+define("Cast", _cast_rule, _cast, numpy=on_host(_np_cast))

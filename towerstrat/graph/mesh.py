@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jax import lax
 from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec
@@ -68,3 +69,21 @@ def vary(value: Any, axis: Axis | None) -> Any:
     if axis is None or varies(value):
         return value
     return lax.pcast(value, (axis.name,), to="varying")
+
+
+def alike(*values: Any) -> tuple[Any, ...]:
+    """The same values, all seen as ones that may differ along every axis along which one of them may."""
+    axes: frozenset[str] = frozenset()
+    for value in values:
+        if isinstance(value, jax.Array):
+            axes |= frozenset(jax.typeof(value).manual_axis_type.varying)
+    if not axes:
+        return values
+    return tuple(
+        lax.pcast(jnp.asarray(v), tuple(sorted(missing)), to="varying") if (missing := axes - _axes(v)) else v
+        for v in values
+    )
+
+
+def _axes(value: Any) -> frozenset[str]:
+    return frozenset(jax.typeof(value).manual_axis_type.varying) if isinstance(value, jax.Array) else frozenset()

@@ -160,6 +160,12 @@ class Operation:
         return self.attrs.get("bodies", ())
 
     @property
+    def arguments(self) -> dict[str, Any]:
+        """The attributes that its kernel takes: not the hidden ones, nor those whose names start with "_"."""
+        hidden = self.definition.hidden
+        return {k: v for k, v in self.attrs.items() if k not in hidden and k[0] != "_"}
+
+    @property
     def created_at(self) -> str:
         return str(self.line)
 
@@ -242,6 +248,8 @@ class Block:
         self.depth: int = 0 if parent is None else parent.depth + 1
         self.axis: Axis | None = None
         self.line = user_line()
+        self.predicate: Tensor | None = None
+        """What decides whether the region runs (a branch) or runs again (a loop's body)."""
         self.results: tuple[Any, ...] = ()
         self.needed: list[Operation] = self.ops
 
@@ -303,6 +311,10 @@ class Graph:
         self.colocation_stack: list[Operation] = []
         self.gradient_overrides: dict[str, str] = {}
         self.creators: list[Callable[..., Any]] = []
+        self.variable_maker: Callable[..., Any] | None = None
+        """Makes the variable at the end of the creators' chain, where a strategy wants a class of its own."""
+        self.last_loss_reduction: str | None = None
+        """How the last loss was reduced over its batch; strategies scale by it."""
         self.variable_state: Any = None
         """Where the variable scopes of this graph live (owned by the variable scope module)."""
 
@@ -382,6 +394,8 @@ class Graph:
         op.graph = self
         op._inputs = tuple(inputs)
         op.attrs = dict(attrs) if attrs else {}
+        if type in self.gradient_overrides:
+            op.attrs["_gradient_op_type"] = self.gradient_overrides[type]
         op.line = user_line()
         op.block = self.block if block is None else block
         op.axis = axis or self.axis
@@ -448,9 +462,9 @@ class Graph:
         definition = op.definition
         op.reads = op.writes = ()
         if definition.reads or definition.writes:
-            cell = op._inputs[0].op.attrs["cell"]
-            op.reads = (cell,) if definition.reads else ()
-            op.writes = (cell,) if definition.writes else ()
+            cells = tuple(t.op.attrs["cell"] for t in op._inputs if t.dtype is resource)
+            op.reads = cells if definition.reads else ()
+            op.writes = cells if definition.writes else ()
         if op.counter is not None:
             op.reads += (op.counter,)
             op.writes += (op.counter,)
@@ -737,7 +751,7 @@ def mark_varying(op: Operation) -> None:
     definition = op.definition
     if definition.collective:
         return
-    marked = op.attrs.get("varying_outputs")
+    marked = op.attrs.get("varying_outputs") if definition.varying is None else definition.varying(op)
     if marked is not None:
         for tensor, varying in zip(op.outputs, marked, strict=True):
             tensor.varies = varying

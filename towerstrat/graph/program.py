@@ -17,21 +17,7 @@ from towerstrat.errors import FailedPreconditionError
 from towerstrat.graph.core import Operation, Tensor
 from towerstrat.graph.lowering import Lowering
 from towerstrat.graph.mesh import ALL, Axis, vary
-from towerstrat.graph.state import Cell, StateStore
-
-
-class Flag(Cell):
-    """An error that a device program found: raised on the host, after the program.
-
-    Attributes:
-      op: the operation that found it.
-      message: what to say.
-    """
-
-    __slots__ = ("op", "message")
-
-    op: Any
-    message: str
+from towerstrat.graph.state import Cell, Flag, StateStore
 
 
 def effective_axis(operations: Sequence[Operation]) -> Axis | None:
@@ -74,6 +60,7 @@ class Program:
       body: (lowering) -> output values; evaluates the operations.
       outputs: for each output value whether it differs by position along the axis (then it comes out stacked).
       present: the cells that have a value before it runs.
+      atomic: a run that finds an error leaves the state as it was.
 
     Calling it reads and updates a store; donated buffers are replaced in the store before anything can raise.
     """
@@ -86,7 +73,9 @@ class Program:
         output_specs: Sequence[bool],
         present: Mapping[Cell, Any],
         trips: Mapping[Operation, int],
+        atomic: bool = True,
     ):
+        self.atomic = atomic
         self.operations = operations
         self.body = body
         self.axis = effective_axis(operations)
@@ -123,7 +112,7 @@ class Program:
         results = self.body(lowering, values)
         flags = self._raised(lowering)
         new_state = [lowering.state.get(c, before.get(c)) for c in self.written]
-        if self.flags:
+        if self.flags and self.atomic:
             failed = jnp.any(flags)
             new_state = [
                 v if c not in before else jax.tree.map(lambda new, old: jnp.where(failed, old, new), v, before[c])

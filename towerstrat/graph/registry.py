@@ -51,9 +51,10 @@ class OpDef:
         returns a sequence of output values.
       dynamic: the shape of a result depends on values, so the operation cannot be compiled.
       stateful: has an effect of its own; never folded.
-      reads, writes: whether the cell behind the first input (a handle) is read, written.
+      reads, writes: whether the cells behind the inputs that are handles are read, written.
       collective: combines along the named axis; its output is equal everywhere.
       per_position: its output may differ along the axis even where its inputs do not.
+      varying: (operation) -> for each output whether it may differ along the axis, where the inputs do not decide it.
       hidden: attributes that are the engine's own, not shown in a node definition.
     """
 
@@ -74,6 +75,7 @@ class OpDef:
     writes: bool = False
     collective: bool = False
     per_position: bool = False
+    varying: Callable[[Any], Sequence[bool]] | None = None
     hidden: tuple[str, ...] = ()
 
 

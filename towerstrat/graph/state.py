@@ -21,24 +21,52 @@ class Cell:
       dims: shape, as far as known.
       axis: None, or the named axis along which there is one value per position (stored stacked, leading dimension).
       default: the value before the first write; None where reading first is an error.
+      combine: how the values along the axis are seen from outside as one: "sum", "mean" or "first".
     """
 
-    __slots__ = ("name", "dtype", "dims", "axis", "default", "__weakref__")
+    __slots__ = ("name", "dtype", "dims", "axis", "default", "combine", "__weakref__")
 
-    def __init__(self, name: str, dtype: DType, dims: Dims, axis: Axis | None = None, default: Any = None):
+    def __init__(
+        self, name: str, dtype: DType, dims: Dims, axis: Axis | None = None, default: Any = None, combine: str = "first"
+    ):
         self.name = name
         self.dtype = dtype
         self.dims = dims
         self.axis = axis
         self.default = default
+        self.combine = combine
 
     @property
     def per_position(self) -> bool:
         """Whether the store holds one value per position of an axis of more than one."""
         return self.axis is not None and self.axis.size > 1
 
+    def joined(self, value: Any) -> Any:
+        """A stored value as it is seen from outside."""
+        if not self.per_position:
+            return value
+        stacked = np.asarray(value)
+        if self.combine == "first":
+            return stacked[0]
+        total = stacked.sum(axis=0, dtype=stacked.dtype)
+        return total if self.combine == "sum" else (total * stacked.dtype.type(1.0 / len(stacked))).astype(stacked.dtype)
+
     def __repr__(self) -> str:
         return f"<Cell {self.name} {self.dtype.name} {self.dims}>"
+
+
+class Flag(Cell):
+    """An error that a device program found: raised on the host, after the program.
+
+    Attributes:
+      op: the operation that found it.
+      message: what to say.
+    """
+
+    __slots__ = ("op", "message")
+
+    op: Any
+    message: str
 
 
 class StateStore:

@@ -75,7 +75,7 @@ def _small(tensor: Tensor) -> bool:
 
 def _computed(tensor: Tensor, args: list[Any]) -> Any:
     op = tensor.op
-    attrs = {k: v for k, v in op.attrs.items() if k not in op.definition.hidden}
+    attrs = op.arguments
     assert op.definition.numpy is not None
     try:
         outputs = op.definition.numpy(*args, **attrs)

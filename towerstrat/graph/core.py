@@ -203,7 +203,7 @@ class Operation:
                 raise ValueError(f"Control input {op.name} of {self.name} belongs to another graph.")
             if op not in self._control_inputs:
                 self._control_inputs.append(op)
-        self.graph._changed()
+        self.graph.rewired += 1
 
     _add_control_inputs = add_control_inputs
 
@@ -305,6 +305,8 @@ class Graph:
         self.block = self.root
         self.axis: Axis | None = None
         self.version = 0
+        self.rewired = 0
+        """How often dependencies were added to operations that were there already."""
         self.scope_name = ""
         self.control_stack: list[tuple[Block, tuple[Operation, ...]] | None] = []
         self.device_stack: list[Any] = []
@@ -432,7 +434,7 @@ class Graph:
         self._ops.append(op)
         op.block.ops.append(op)
         self._by_name[op.name] = op
-        self._changed()
+        self.version += 1
         return op
 
     def _check_inputs(self, op: Operation) -> None:
@@ -486,9 +488,6 @@ class Graph:
             if block.encloses(op.block):
                 controls += [o for o in ops if o not in controls and o is not op]
         return controls
-
-    def _changed(self) -> None:
-        self.version += 1
 
     @contextmanager
     def body(self, what: str) -> Iterator[Block]:

@@ -11,7 +11,7 @@ import numpy as np
 from towerstrat.errors import UnsupportedError
 from towerstrat.graph.core import Graph, Operation, Tensor, execution_order
 from towerstrat.graph.lowering import Lowering, NeedsStatic
-from towerstrat.graph.program import Program, effective_axis, effects, tensor_spec
+from towerstrat.graph.program import Flag, Program, effective_axis, effects, tensor_spec
 from towerstrat.graph.state import Cell, StateStore
 from towerstrat.graph.types import resource, string
 
@@ -77,7 +77,8 @@ class DeviceStage:
         self.outputs = list(outputs)
         self.fed = fed
         reads, writes = effects(ops)
-        self.cells = [c for c in dict.fromkeys([*reads, *writes])]
+        self.cells = [c for c in dict.fromkeys([*reads, *writes]) if not isinstance(c, Flag)]
+        self.loose = [c for c in self.cells if c.dims is None or None in c.dims]
         self.static: set[Tensor] = set()
         self.eager = any(_dynamic(op) for op in ops)
         self.programs: dict[Any, Program] = {}
@@ -131,10 +132,10 @@ class DeviceStage:
         inputs = [run.values[t] for t in tensors]
         present = {c: v for c in self.cells if (v := run.store.get(c)) is not None}
         key: Any = (
-            tuple((np.shape(v), str(v.dtype)) for v in inputs),
-            tuple((v.shape, v.tobytes()) for v in known.values()),
-            None if len(present) == len(self.cells) else tuple(c in present for c in self.cells),
-            tuple(np.shape(present[c]) for c in self.cells if c in present and not _fixed(c)),
+            tuple([(v.shape, v.dtype) for v in inputs]),
+            tuple([(v.shape, v.tobytes()) for v in known.values()]),
+            None if len(present) == len(self.cells) else tuple([c in present for c in self.cells]),
+            tuple([np.shape(present[c]) for c in self.loose if c in present]),
         )
         trips: dict[Operation, int] = {}
         if self.loops:
@@ -196,10 +197,6 @@ class DeviceStage:
                 lowering.execute(op)
         run.store.update({c: lowering.state[c] for c in lowering.written})
         run.values.update((t, lowering.value(t)) for t in self.outputs)
-
-
-def _fixed(cell: Cell) -> bool:
-    return cell.dims is not None and None not in cell.dims
 
 
 def _dynamic(op: Operation) -> bool:

@@ -89,7 +89,7 @@ class Program:
         self.input_specs = input_specs
         self.output_specs = output_specs
         self.compiled: Any = None
-        self.dims_of = {c: np.shape(v) for c, v in present.items()}
+        self.shardings: dict[Cell, Any] = {}
 
     @staticmethod
     def uninitialized(cell: Cell, op: Operation) -> FailedPreconditionError:
@@ -165,24 +165,33 @@ class Program:
         seen: set[int] = set()
         for cell in cells:
             value = store.get(cell)
-            if self.axis is not None:
-                wanted = self.axis.split if cell.per_position else self.axis.replicated
-                if not isinstance(value, jax.Array) or value.sharding != wanted:
-                    value = jax.device_put(_detached(value), wanted)
-                    if not donating:
-                        store.update({cell: value})
-            elif isinstance(value, jax.Array) and len(value.sharding.device_set) > 1:
-                value = value.addressable_shards[0].data
-                if donating:
-                    value = jnp.copy(value)
-            elif not isinstance(value, jax.Array):
-                value = jnp.array(value, copy=True)
+            if not isinstance(value, jax.Array) or value.sharding is not self.shardings.get(cell):
+                value = self._placed(store, cell, value, donating)
             if donating:
                 if id(value) in seen:
                     value = jnp.copy(value)
                 seen.add(id(value))
             result.append(value)
         return result
+
+    def _placed(self, store: StateStore, cell: Cell, value: Any, donating: bool) -> Any:
+        """A cell's value where this program wants it: on the whole axis, or on the one device."""
+        if self.axis is not None:
+            wanted = self.axis.split if cell.per_position else self.axis.replicated
+            if isinstance(value, jax.Array) and value.sharding == wanted:
+                self.shardings[cell] = value.sharding
+                return value
+            value = jax.device_put(_detached(value), wanted)
+            if not donating:
+                store.update({cell: value})
+            return value
+        if not isinstance(value, jax.Array):
+            return jnp.array(value, copy=True)
+        if len(value.sharding.device_set) > 1:
+            value = value.addressable_shards[0].data
+            return jnp.copy(value) if donating else value
+        self.shardings[cell] = value.sharding
+        return value
 
     def __call__(self, store: StateStore, inputs: Sequence[Any]) -> tuple[list[Any], Any]:
         """Runs it: the outputs, and the error flags (a device array, empty where it can raise none)."""

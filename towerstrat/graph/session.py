@@ -20,6 +20,7 @@ from towerstrat.graph.program import Program
 from towerstrat.graph.shapes import TensorShape
 from towerstrat.graph.state import StateStore
 from towerstrat.graph.types import resource, string
+from towerstrat.graph.variables import Variable
 
 FetchParts = tuple[Sequence[Any], Callable[[list[Any]], Any]]
 _FETCHES: list[tuple[Any, Callable[[Any], FetchParts]]] = []
@@ -61,7 +62,7 @@ class _Fetches:
 
     def _expand(self, graph: Graph, fetch: Any) -> Callable[[list[Any]], Any]:
         for kind, expand in _FETCHES:
-            if isinstance(fetch, kind):
+            if isinstance(fetch, kind) and not isinstance(fetch, Variable):
                 parts, join = expand(fetch)
                 builders = [self._expand(graph, p) for p in parts]
                 return lambda values: join([b(values) for b in builders])
@@ -203,14 +204,11 @@ class BaseSession:
     def _plan(self, fetches: Any, fed: Mapping[Tensor, Any]) -> tuple[_Fetches, Plan]:
         key = (_key(fetches), tuple(fed))
         found = self._plans.get(key)
-        if found is not None and found[0] == self._graph.version:
+        if found is not None and found[0] == self._graph.rewired:
             return found[1], found[2]
         structure = _Fetches(self._graph, fetches)
-        if found is not None and found[2].order == Plan(self._graph, structure.elements, tuple(fed)).order:
-            plan = found[2]
-        else:
-            plan = Plan(self._graph, structure.elements, tuple(fed))
-        self._plans[key] = (self._graph.version, structure, plan)
+        plan = Plan(self._graph, structure.elements, tuple(fed))
+        self._plans[key] = (self._graph.rewired, structure, plan)
         return structure, plan
 
     def _feeds(self, feed_dict: Mapping[Any, Any]) -> dict[Tensor, Any]:
@@ -257,8 +255,7 @@ class BaseSession:
             value = self._store.get(cell)
             if value is None:
                 raise Program.uninitialized(cell, element.op)
-            if cell.per_position:
-                value = value[0]
+            value = cell.joined(value)
         else:
             value = run.values[element]
         array = np.array(value)

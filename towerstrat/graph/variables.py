@@ -105,10 +105,32 @@ def create_variable(**kwargs: Any) -> Any:
     return creator(**kwargs)
 
 
+def trainable_value(synchronization: VariableSynchronization, trainable: bool | None) -> bool:
+    """Whether a variable is trainable: by default it is, unless its copies are combined when read.
+
+    Raises:
+      ValueError: True was asked for with ``ON_READ``.
+    """
+    if synchronization is VariableSynchronization.ON_READ:
+        if trainable:
+            raise ValueError(
+                "Synchronization value can be set to VariableSynchronization.ON_READ only for non-trainable variables. "
+                "Pass trainable=False, or another synchronization."
+            )
+        return False
+    return trainable is None or bool(trainable)
+
+
 def _default_creator(**kwargs: Any) -> Variable:
-    for engine_only in ("use_resource",):
-        kwargs.pop(engine_only, None)
-    return type.__call__(Variable, **kwargs)
+    synchronization = kwargs.get("synchronization", VariableSynchronization.AUTO)
+    kwargs["trainable"] = trainable_value(synchronization, kwargs.get("trainable"))
+    kwargs.pop("use_resource", None)
+    graph = get_default_graph()
+    maker, graph.variable_maker = graph.variable_maker, None
+    try:
+        return type.__call__(Variable, **kwargs) if maker is None else maker(**kwargs)
+    finally:
+        graph.variable_maker = maker
 
 
 @contextmanager
@@ -134,6 +156,7 @@ class Variable(metaclass=_ThroughCreators):
       dtype: element type that the initial value is converted to.
       constraint: applied by optimizers after an update.
       synchronization, aggregation: what strategies do with copies of it.
+      axis, combine: of a tower-local variable, the axis it has one value per position of and how they combine.
       caching_device: reads are not cached here; a value other than None changes nothing.
 
     Raises:
@@ -157,6 +180,7 @@ class Variable(metaclass=_ThroughCreators):
         synchronization: VariableSynchronization = VariableSynchronization.AUTO,
         aggregation: VariableAggregation = VariableAggregation.NONE,
         axis: Axis | None = None,
+        combine: str = "first",
     ):
         if variable_def is not None:
             raise NotImplementedError("Variables from a VariableDef protocol buffer are not supported; pass initial_value.")
@@ -175,12 +199,12 @@ class Variable(metaclass=_ThroughCreators):
         self._aggregation = aggregation
         self._save_slice_info: Any = None
         self._caching_device = caching_device
-        self._build(graph, initial_value, name, dtype, expected_shape, validate_shape, axis)
+        self._build(graph, initial_value, name, dtype, expected_shape, validate_shape, axis, combine)
         graph.add_to_collections(keys, self)
 
     def _build(
         self, graph: Graph, initial_value: Any, name: str | None, dtype: Any, expected_shape: Any,
-        validate_shape: bool, axis: Axis | None,
+        validate_shape: bool, axis: Axis | None, combine: str,
     ) -> None:  # fmt: skip
         with graph.outside() if callable(initial_value) else _here(graph, initial_value), \
                 graph.name_scope(_scope(graph, name, initial_value)) as scope:  # fmt: skip
@@ -198,7 +222,7 @@ class Variable(metaclass=_ThroughCreators):
                 )
             if expected_shape is not None:
                 as_shape(expected_shape).assert_is_compatible_with(dims)
-            self._cell = Cell(base, initial.dtype, dims, axis)
+            self._cell = Cell(base, initial.dtype, dims, axis, combine=combine)
             self._initial_value = initial
             with graph.outside():
                 handle = graph.add("VarHandleOp", (), {"cell": self._cell}, base + "/")

@@ -32,6 +32,11 @@ def all_gather(value: Tensor, axis: Axis, name: str | None = None) -> Tensor:
     return one("AllGather", [value], {"axis": axis}, name or "all_gather")
 
 
+def all_concat(value: Tensor, axis: Axis, name: str | None = None) -> Tensor:
+    """The values of all positions, joined along the first dimension: ``[positions * n, ...]``."""
+    return one("AllConcat", [value], {"axis": axis}, name or "all_concat")
+
+
 def select(value: Tensor, axis: Axis, position: int, name: str | None = None) -> Tensor:
     """The value at one position."""
     return one("SelectPosition", [value], {"axis": axis, "position": position}, name or "select")
@@ -124,6 +129,24 @@ def _gather_backward(
     return {op.inputs[0]: own}
 
 
+def _lower_concat(lowering: Lowering, op: Operation) -> list[Any]:
+    value = jnp.asarray(lowering.value(op.inputs[0]))
+    if lowering.axis is None:
+        return [value]
+    gathered = _gathered(value, lowering.axis)
+    return [gathered.reshape(-1, *value.shape[1:]) if value.size else gathered.reshape(0, *value.shape[1:])]
+
+
+def _concat_rule(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Signature]:
+    (value,) = inputs
+    if value.dims is None:
+        return [Signature(value.dtype, None)]
+    if not value.dims:
+        raise ValueError("Expected a value of rank 1 or more to join along its first dimension, got a scalar.")
+    first = None if value.dims[0] is None else value.dims[0] * attrs["axis"].size
+    return [Signature(value.dtype, (first, *value.dims[1:]))]
+
+
 def _gather_rule(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Signature]:
     (value,) = inputs
     dims = None if value.dims is None else (attrs["axis"].size, *value.dims)
@@ -162,6 +185,9 @@ def _lower_distribute(lowering: Lowering, op: Operation) -> list[Any]:
 
 define("AllReduce", same, lower=_lower_reduce, backward=_reduce_backward, collective=True, hidden=("axis",))
 define("AllGather", _gather_rule, lower=_lower_gather, backward=_gather_backward, collective=True, hidden=("axis",))
+define(
+    "AllConcat", _concat_rule, lower=_lower_concat, differentiable=False, collective=True, hidden=("axis",)
+)
 define("SelectPosition", same, lower=_lower_select, backward=_select_backward, collective=True, hidden=("axis",))
 define("FromPositions", same, lower=_lower_distribute, per_position=True, hidden=("axis",))
 define(

@@ -32,6 +32,12 @@ def _assign_rule(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Sig
     cell, value = _cell(inputs[0]), inputs[1]
     if value.dtype is not cell.dtype:
         raise TypeError(f"Expected a {cell.dtype.name} value for variable {cell.name}, got {value.dtype.name}.")
+    if value.varies and not cell.per_position:
+        raise ValueError(
+            f"The value assigned to variable {cell.name} differs by tower, and the variable has one value for all. "
+            "Combine the value first (distribution.reduce in a merge_call), create the variable inside "
+            "distribution.scope() with an aggregation, or make it tower-local (synchronization=ON_READ)."
+        )
     if attrs.get("validate_shape", True) and not shapes.TensorShape(cell.dims).is_compatible_with(value.dims):
         raise ValueError(
             f"Shapes {shapes.TensorShape(cell.dims)} and {value.shape} are incompatible: "

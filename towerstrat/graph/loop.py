@@ -1,0 +1,393 @@
+"""The step loop: many runs of one body on successive elements of an input, as one device program per chunk."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from towerstrat.errors import FailedPreconditionError, InvalidArgumentError, OutOfRangeError
+from towerstrat.graph.core import Operation, Tensor
+from towerstrat.graph.lowering import Lowering
+from towerstrat.graph.mesh import Axis, vary
+from towerstrat.graph.plan import Run, foldable
+from towerstrat.graph.program import Flag, Program
+from towerstrat.graph.registry import Signature, define
+from towerstrat.graph.state import Cell
+from towerstrat.graph.types import resource
+
+CHUNK_BYTES = 1 << 20
+CHUNK_STEPS = 10
+"""A chunk holds this many steps' input, or more steps where they fit into ``CHUNK_BYTES``."""
+
+
+class Source(Protocol):
+    """Where a loop's input comes from: elements are lists of arrays."""
+
+    lender: Any
+
+    def fill(self, buffers: Sequence[np.ndarray[Any, Any]], start: int, count: int) -> int:
+        """Writes up to ``count`` next elements into the buffers' rows; fewer only at the end or before an exception,
+        which the next call raises."""
+
+    def next(self) -> list[Any]:
+        """The next element; StopIteration at the end."""
+
+    def push_back(self, elements: list[list[Any]]) -> None:
+        """Gives elements back: they come next again."""
+
+
+class _Chunk:
+    """Input of some steps: buffers ``[steps, positions, ...]`` (no positions dimension without an axis)."""
+
+    def __init__(self, buffers: list[Any], steps: int, error: BaseException | None):
+        self.buffers = buffers
+        self.steps = steps
+        self.error = error
+
+
+class _Feeder:
+    """Assembles chunks from a source, one ahead of their use."""
+
+    def __init__(self, shapes: Sequence[Any], dtypes: Sequence[Any], axis: Axis | None):
+        self.shapes = shapes
+        self.dtypes = dtypes
+        self.axis = axis
+        self.each = 1 if axis is None else axis.size
+        self._ahead: tuple[Source, int, _Chunk] | None = None
+
+    def take(self, source: Source, steps: int, room: int) -> _Chunk:
+        """The input of the next ``steps`` steps in buffers with room for ``room``."""
+        ahead = self._ahead
+        if ahead is not None and ahead[0] is source and ahead[1] == (steps, room):
+            self._ahead = None
+            source.lender = None
+            return ahead[2]
+        self.give_back()
+        return self._assemble(source, steps, room)
+
+    def look_ahead(self, source: Source, steps: int, room: int) -> None:
+        """Assembles the chunk that will probably be taken next."""
+        if self._ahead is None and getattr(source, "lender", None) is None:
+            self._ahead = (source, (steps, room), self._assemble(source, steps, room))  # type: ignore[assignment]
+            source.lender = self
+
+    def give_back(self) -> None:
+        """Returns what was taken ahead to its source."""
+        if self._ahead is None:
+            return
+        source, _, chunk = self._ahead
+        self._ahead = None
+        source.lender = None
+        rows = [np.reshape(b, (-1, *b.shape[(1 if self.axis is None else 2) :])) for b in chunk.buffers]
+        elements = [[np.array(r[i]) for r in rows] for i in range(chunk.steps * self.each)]
+        source.push_back(elements)
+        if chunk.error is not None and not isinstance(chunk.error, StopIteration):
+            source.push_error(chunk.error)  # type: ignore[attr-defined]
+
+    def _assemble(self, source: Source, steps: int, room: int) -> _Chunk:
+        if any(s is None or None in s for s in self.shapes):
+            return self._collect(source, steps)
+        flat = [np.empty((room * self.each, *s), d) for s, d in zip(self.shapes, self.dtypes, strict=True)]
+        count, error = 0, None
+        try:
+            while count < steps * self.each:
+                got = source.fill(flat, count, steps * self.each - count)
+                count += got
+                if not got:
+                    break
+        except Exception as raised:
+            error = raised
+        whole, left = divmod(count, self.each)
+        if left:
+            source.push_back([[np.array(b[whole * self.each + i]) for b in flat] for i in range(left)])
+        if whole < room:
+            for buffer in flat:
+                buffer[whole * self.each :] = np.zeros((), buffer.dtype)
+        return _Chunk([self._shaped(b, room) for b in flat], whole, error)
+
+    def _shaped(self, buffer: np.ndarray[Any, Any], steps: int) -> Any:
+        if self.axis is None:
+            return buffer
+        return buffer.reshape(steps, self.each, *buffer.shape[1:])
+
+    def _collect(self, source: Source, steps: int) -> _Chunk:
+        """Elements of shapes that are not known beforehand: as many as agree with the first."""
+        taken: list[list[Any]] = []
+        error: BaseException | None = None
+        while len(taken) < steps * self.each:
+            try:
+                element = source.next()
+            except StopIteration:
+                break
+            except Exception as raised:
+                error = raised
+                break
+            if taken and [np.shape(e) for e in element] != [np.shape(e) for e in taken[0]]:
+                source.push_back([element])
+                if len(taken) < self.each:
+                    error = ValueError(
+                        f"Towers need batches of one shape in each step, got {[np.shape(e) for e in taken[0]]} and "
+                        f"{[np.shape(e) for e in element]}. Use batch(..., drop_remainder=True)."
+                    )
+                break
+            taken.append(element)
+        whole, left = divmod(len(taken), self.each)
+        if left:
+            source.push_back(taken[whole * self.each :])
+        buffers = [np.stack(column) for column in zip(*taken[: whole * self.each], strict=True)] if whole else []
+        return _Chunk([self._shaped(b, whole) for b in buffers], whole, error)
+
+
+def chunk_steps(iterations: int, bytes_per_step: int) -> int:
+    """How many steps of a run go into one chunk."""
+    limit = max(CHUNK_STEPS, CHUNK_BYTES // max(1, bytes_per_step))
+    if iterations <= limit:
+        return iterations
+    for size in range(limit, limit // 2, -1):
+        if iterations % size == 0:
+            return size
+    return limit
+
+
+class LoopStage:
+    """One ``StepLoop`` operation in a plan."""
+
+    def __init__(self, op: Operation):
+        self.op = op
+        self.body = op.bodies[0]
+        self.inputs: Sequence[Tensor] = op.attrs["elements"]
+        self.results: Sequence[Tensor] = op.attrs["results"]
+        axis = op.attrs["axis"]
+        self.axis: Axis | None = axis
+        self.captures = [t for t in op.inputs[op.attrs["arguments"] :] if t.dtype is not resource]
+        self.cells = list(dict.fromkeys([*op.reads, *op.writes]))
+        self.programs: dict[Any, _LoopProgram] = {}
+        self.in_flight: deque[Any] = deque()
+
+    def run(self, run: Run) -> None:
+        op = self.op
+        iterations = int(run.values[op.inputs[0]])
+        source: Source = op.attrs["source"](run.session, op)
+        feeder = run.session.resource(
+            ("feeder", op), lambda: _Feeder([t.dims for t in self.inputs], [t.dtype.np for t in self.inputs], self.axis)
+        )
+        size = chunk_steps(iterations, self._bytes_per_step(feeder))
+        known = {t: run.values[t] for t in self.captures if foldable(t.op) and t not in run.static}
+        given = [t for t in self.captures if t not in known]
+        values = [run.values[t] for t in given]
+        initial = [run.values[t] for t in op.inputs[1 : op.attrs["arguments"]]]
+        outputs: Sequence[Any] = self._before(run, initial)
+        done = 0
+        while done < iterations:
+            wanted = min(size, iterations - done)
+            chunk = feeder.take(source, wanted, size)
+            if chunk.steps:
+                outputs = self._steps(run, chunk, known, given, values, outputs, done)
+                done += chunk.steps
+            if chunk.error is not None:
+                raise chunk.error
+            if chunk.steps < wanted and not (chunk.steps and self._uneven()):
+                raise OutOfRangeError(
+                    None, op, f"End of sequence: {done} of {iterations} steps had their data and are done; their state is kept."
+                )
+            ahead = min(size, iterations - done) or min(size, iterations)
+            feeder.look_ahead(source, ahead, size)
+        run.values.update(zip(op.outputs, outputs, strict=True))
+
+    def _uneven(self) -> bool:
+        return any(t.dims is None or None in t.dims for t in self.inputs)
+
+    def _bytes_per_step(self, feeder: _Feeder) -> int:
+        sizes = [
+            int(np.prod([d or 1 for d in t.dims or ()])) * t.dtype.size * feeder.each for t in self.inputs
+        ]
+        return sum(sizes)
+
+    def _before(self, run: Run, initial: Sequence[Any]) -> list[Any]:
+        """The outputs as they are before the first step: the given values, or zeros."""
+        result = []
+        for i, tensor in enumerate(self.results):
+            if i < len(initial):
+                value = np.asarray(initial[i], tensor.dtype.np)
+            else:
+                value = np.zeros([d or 0 for d in tensor.dims or ()], tensor.dtype.np)
+            if tensor.varies and self.axis is not None and (i >= len(initial) or value.shape == tuple(tensor.dims or ())):
+                value = np.broadcast_to(value, (self.axis.size, *value.shape))
+            result.append(value)
+        return result
+
+    def _steps(
+        self, run: Run, chunk: _Chunk, known: Mapping[Tensor, Any], given: Sequence[Tensor], values: Sequence[Any],
+        outputs: Sequence[Any], done: int,
+    ) -> Sequence[Any]:  # fmt: skip
+        present = {c: v for c in self.cells if (v := run.store.get(c)) is not None}
+        missing = [c for c in self.cells if c not in present and not isinstance(c, Flag)]
+        if missing:
+            raise FailedPreconditionError(
+                None, self.op,
+                f"Attempting to use uninitialized value {missing[0].name}. Run its initializer first, for example "
+                "session.run(tf.global_variables_initializer()).",
+            )  # fmt: skip
+        room = len(chunk.buffers[0]) if chunk.buffers else chunk.steps
+        full = chunk.steps == room
+        key = (
+            full,
+            tuple((np.shape(v), str(v.dtype)) for v in (*values, *chunk.buffers)),
+            tuple((v.shape, v.tobytes()) for v in known.values()) if any(t.op.inputs for t in known) else None,
+            tuple(np.shape(present[c]) for c in self.cells if c in present and (c.dims is None or None in c.dims)),
+        )
+        program = self.programs.get(key)
+        if program is None:
+            program = _LoopProgram(self, full, known, given, len(chunk.buffers), present)
+        count = np.asarray(chunk.steps, np.int32)
+        while len(self.in_flight) > 1:
+            jax.block_until_ready(self.in_flight.popleft())
+        results, flags = program(run.store, [*values, *chunk.buffers, *program.outputs_in(outputs), count])
+        self.programs[key] = program
+        *made, bad = results
+        self.in_flight.append(bad)
+        if program.flags:
+            self._raise_found(program, flags, bad, done)
+        return made
+
+    def _raise_found(self, program: Program, flags: Any, bad: Any, done: int) -> None:
+        for flag, raised in zip(program.flags, np.asarray(flags), strict=True):
+            if raised:
+                step = done + int(bad)
+                raise InvalidArgumentError(
+                    None, flag.op,
+                    f"{flag.message}\n  in step {step} (counted from 0) of {self.op.name}; the state is that after the "
+                    f"{step} steps before it.",
+                )  # fmt: skip
+
+
+class _LoopProgram(Program):
+    """The device program of one chunk: a scan over all of it, or a loop over the first part of it."""
+
+    def __init__(
+        self, stage: LoopStage, full: bool, known: Mapping[Tensor, Any], given: Sequence[Tensor], components: int,
+        present: Mapping[Cell, Any],
+    ):  # fmt: skip
+        self.stage = stage
+        self.full = full
+        self.known = known
+        self.given = given
+        self.components = components
+        specs = ["split" if t.varies else "same" for t in given]
+        specs += ["steps"] * components + ["split" if t.varies else "same" for t in stage.results] + ["same"]
+        super().__init__(
+            [stage.op], self._evaluate, specs, [*(t.varies for t in stage.results), False], present, {}, atomic=False
+        )
+
+    def outputs_in(self, outputs: Sequence[Any]) -> Sequence[Any]:
+        """The outputs of the chunk before, where the mesh wants them."""
+        return outputs
+
+    def _evaluate(self, lowering: Lowering, values: Sequence[Any]) -> list[Any]:
+        stage = self.stage
+        split = len(self.given), len(self.given) + self.components
+        lowering.values.update(self.known)
+        lowering.values.update(zip(self.given, values[: split[0]], strict=True))
+        chunk = list(values[split[0] : split[1]])
+        *outputs, count = values[split[1] :]
+        outputs = [
+            vary(jnp.asarray(o), self.axis) if t.varies else jnp.asarray(o)
+            for o, t in zip(outputs, stage.results, strict=True)
+        ]
+        outputs = self._sized(lowering, chunk, outputs)
+        state = {c: jnp.asarray(lowering.read(c, stage.op)) for c in self.written}
+        flags = [jnp.zeros((), jnp.bool_) for _ in self.flags]
+        bad = jnp.full((), -1, jnp.int32)
+        carry = (state, outputs, flags, bad)
+        if self.full:
+            steps = chunk[0].shape[0] if chunk else int(count)
+            numbers = jnp.arange(steps, dtype=jnp.int32)
+            carry, _ = lax.scan(lambda c, x: (self._step(lowering, c, x[0], x[1:]), None), carry, (numbers, *chunk))
+        else:
+
+            def body(i: Any, c: Any) -> Any:
+                return self._step(lowering, c, i, [lax.dynamic_index_in_dim(x, i, 0, keepdims=False) for x in chunk])
+
+            carry = lax.fori_loop(np.int32(0), count, body, carry)
+        state, outputs, flags, bad = carry
+        for cell, value in state.items():
+            lowering.write(cell, value)
+        for flag, value in zip(self.flags, flags, strict=True):
+            lowering.write(flag, value)
+        return [*outputs, bad]
+
+    def _sized(self, lowering: Lowering, chunk: Sequence[Any], outputs: list[Any]) -> list[Any]:
+        """Zeros of the right shape for outputs whose shape was not known while the graph was built."""
+        if all(t.dims is not None and None not in t.dims for t in self.stage.results):
+            return outputs
+
+        def shapes() -> list[Any]:
+            child = self._child(lowering, {}, [x[0] for x in chunk])
+            return [child.value(t) for t in self.stage.results]
+
+        return [
+            o if o.shape == s.shape else jnp.zeros_like(o, shape=s.shape)
+            for o, s in zip(outputs, jax.eval_shape(shapes), strict=True)
+        ]
+
+    def _child(self, lowering: Lowering, state: Mapping[Cell, Any], elements: Sequence[Any]) -> Lowering:
+        stage = self.stage
+        flags = {f: vary(jnp.zeros((), jnp.bool_), self.axis if f.axis is not None else None) for f in self.flags}
+        own = [e[0] for e in elements] if self.axis is not None else list(elements)
+        child = lowering.fork(dict(zip(stage.inputs, own, strict=True)), {**state, **flags})
+        child.run(stage.body.needed)
+        return child
+
+    def _step(self, lowering: Lowering, carry: Any, number: Any, elements: Sequence[Any]) -> Any:
+        state, outputs, flags, bad = carry
+        child = self._child(lowering, state, elements)
+        new_state = {c: child.state[c] for c in self.written}
+        new_outputs = [
+            vary(jnp.asarray(child.value(t)), self.axis) if t.varies else jnp.asarray(child.invariant(t))
+            for t in self.stage.results
+        ]
+        if not self.flags:
+            return new_state, new_outputs, flags, bad
+        raised = self._raised(child)
+        failed = (bad >= 0) | jnp.any(raised)
+
+        def keep(new: Any, old: Any) -> Any:
+            return jnp.where(failed, old, new)
+
+        new_state = {c: keep(v, state[c]) for c, v in new_state.items()}
+        new_outputs = [keep(n, o) for n, o in zip(new_outputs, outputs, strict=True)]
+        first = (bad < 0) & jnp.any(raised)
+        flags = [jnp.where(first, raised[i], f) for i, f in enumerate(flags)]
+        return new_state, new_outputs, flags, jnp.where(first, number, bad)
+
+
+def _rule(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Signature]:
+    return [Signature(t.dtype, t.dims) for t in attrs["results"]]
+
+
+def _missing(lowering: Lowering, op: Operation) -> list[Any]:
+    raise InvalidArgumentError(None, op, "The input of a step has a value only inside run_steps_on_dataset.")
+
+
+define(
+    "StepInput",
+    lambda inputs, attrs: [Signature(attrs["dtype"], attrs["dims"])],
+    lower=_missing,
+    per_position=True,
+    differentiable=False,
+)
+define(
+    "StepLoop",
+    _rule,
+    host=lambda session, op, values: [],
+    stateful=True,
+    differentiable=False,
+    hidden=("bodies", "elements", "results", "source", "axis", "loop", "varying_outputs"),
+)
+

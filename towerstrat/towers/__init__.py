@@ -1,0 +1,1 @@
+"""Towers: strategies, contexts, distributed values, the step loop."""

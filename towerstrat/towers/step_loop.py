@@ -1,0 +1,220 @@
+"""``run_steps_on_dataset``: builds the step once and hands it to the step loop."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from towerstrat.data.iterator import iterator_resource
+from towerstrat.graph import nest
+from towerstrat.graph.convert import convert_to_tensor
+from towerstrat.graph.core import Block, Graph, Operation, Tensor, get_default_graph
+from towerstrat.graph.indexed_slices import IndexedSlices
+from towerstrat.graph.loop import LoopStage
+from towerstrat.graph.mesh import Axis
+from towerstrat.graph.ops.control_flow import group
+from towerstrat.graph.types import int32
+from towerstrat.graph.variables import Variable, VariableAggregation
+from towerstrat.towers import contexts
+from towerstrat.towers.inputs import PerDeviceDataIterator, flat_signature
+from towerstrat.towers.values import DistributedValues, Mirrored, per_device
+
+
+class MultiStepContext:
+    """What a step function uses to give outputs out of the loop.
+
+    Attributes:
+      run_op: the operation that runs all iterations.
+    """
+
+    def __init__(self) -> None:
+        self.run_op: Operation | None = None
+        self._last_step_outputs: dict[str, Any] = {}
+        self._last_step_outputs_aggregations: dict[str, VariableAggregation] = {}
+        self._non_tensor_outputs: dict[str, Any] = {}
+
+    @property
+    def last_step_outputs(self) -> dict[str, Any]:
+        """Name -> tensor after the last step: one value where it was aggregated, else per-device."""
+        return self._last_step_outputs
+
+    def _set_last_step_outputs(self, outputs: dict[str, Any]) -> None:
+        if not isinstance(outputs, dict):
+            raise ValueError("Need a dictionary to set last_step_outputs.")
+        self._last_step_outputs = outputs
+
+    def set_last_step_output(
+        self, name: str, output: Any, aggregation: VariableAggregation = VariableAggregation.NONE
+    ) -> None:
+        """Makes ``output`` available after the last step.
+
+        Args:
+          name: its key in ``last_step_outputs``.
+          output: a tensor or per-device value.
+          aggregation: how the towers' values become one. Required in tower context; NONE in cross-tower context keeps
+            the value as it is.
+
+        Raises:
+          ValueError: no aggregation in tower context.
+        """
+        if contexts.get_cross_tower_context() is not None:
+            self._last_step_outputs_aggregations[name] = aggregation
+            if aggregation is not VariableAggregation.NONE:
+                strategy = contexts.get_distribution_strategy()
+                output = strategy.reduce(aggregation, output, destinations="/device:CPU:0")
+            self._last_step_outputs[name] = output
+            return
+        if aggregation is VariableAggregation.NONE:
+            raise ValueError(
+                f"set_last_step_output({name!r}) in tower context needs an aggregation: pass aggregation="
+                "tf.VariableAggregation.MEAN (or SUM, ONLY_FIRST_TOWER), or call it in cross-tower context."
+            )
+
+        def merge_fn(distribution: Any, value: Any) -> None:
+            reduced = distribution.reduce(aggregation, value, destinations="/device:CPU:0")
+            self._last_step_outputs[name] = reduced
+            self._last_step_outputs_aggregations[name] = aggregation
+
+        contexts.get_tower_context().merge_call(merge_fn, output)
+
+    @property
+    def non_tensor_outputs(self) -> dict[str, Any]:
+        """Name -> what ``set_non_tensor_output`` was given; from tower context a list of its parts."""
+        return self._non_tensor_outputs
+
+    def set_non_tensor_output(self, name: str, output: Any) -> None:
+        """Keeps any Python value."""
+        if contexts.get_cross_tower_context() is not None:
+            self._non_tensor_outputs[name] = output
+            return
+
+        def merge_fn(distribution: Any, value: Any) -> None:
+            self._non_tensor_outputs[name] = distribution.unwrap(value)
+
+        contexts.get_tower_context().merge_call(merge_fn, output)
+
+
+def run_steps(
+    axis: Axis | None,
+    devices: Sequence[str],
+    fn: Callable[..., Any],
+    iterator: Any,
+    iterations: Any,
+    initial_loop_values: Any,
+    fixed_shapes: bool = False,
+) -> MultiStepContext:
+    """Builds a loop of ``fn`` over the elements of an iterator.
+
+    Raises:
+      ValueError: element shapes are not known (where the strategy needs them), or ``iterations`` is no count.
+    """
+    source = iterator.iterator if isinstance(iterator, PerDeviceDataIterator) else iterator
+    types, dims = flat_signature(source)
+    if fixed_shapes and any(d is None or None in d for d in dims):
+        raise ValueError(
+            f"TPU currently requires fully defined shapes, got {source.output_shapes}. Either use set_shape() on the "
+            "input tensors or use dataset.batch(..., drop_remainder=True)."
+        )
+    graph = get_default_graph()
+    count = _count(iterations)
+    context = MultiStepContext()
+    with graph.body("the step function of run_steps_on_dataset") as block:
+        elements = [
+            graph.add("StepInput", (), {"dtype": t, "dims": d}, "step_input", axis=axis).outputs[0]
+            for t, d in zip(types, dims, strict=True)
+        ]
+        parts = elements if axis is None else [per_device(t, devices, axis) for t in elements]
+        structure = nest.pack_sequence_as(source.output_types, parts)
+        inputs = structure if isinstance(structure, tuple) and not hasattr(structure, "_fields") else (structure,)
+        result = fn(context, *inputs)
+        outputs = nest.flatten(context.last_step_outputs)
+        tensors = [_local(o) for o in outputs]
+        block.finish([*tensors, *_effects(result, graph)])
+    op = _loop(graph, block, source, count, elements, tensors, context, initial_loop_values, axis)
+    after = [_like(o, t, devices, axis) for o, t in zip(outputs, op.outputs, strict=True)]
+    context._set_last_step_outputs(nest.pack_sequence_as(context.last_step_outputs, after))
+    context.run_op = group(op)
+    return context
+
+
+def _count(iterations: Any) -> Tensor:
+    if isinstance(iterations, bool) or isinstance(iterations, float):
+        raise ValueError(f"Expected a number of iterations, got {iterations!r}.")
+    if isinstance(iterations, int) and iterations < 0:
+        raise ValueError(f"iterations must be 0 or more, got {iterations}.")
+    graph = get_default_graph()
+    with graph.outside() if isinstance(iterations, int) else graph.under(None):
+        tensor = convert_to_tensor(iterations, None if hasattr(iterations, "dtype") else int32, name="iterations")
+    if not tensor.dtype.is_integer or tensor.dims not in ((), None):
+        raise ValueError(f"Expected a scalar integer of iterations, got {tensor!r}.")
+    return tensor
+
+
+def _loop(
+    graph: Graph, block: Block, source: Any, count: Tensor, elements: Sequence[Tensor], tensors: Sequence[Tensor],
+    context: MultiStepContext, initial_loop_values: Any, axis: Axis | None,
+) -> Operation:  # fmt: skip
+    if graph.block is not graph.root:
+        raise ValueError(
+            f"run_steps_on_dataset inside {graph.block.what} (created at {graph.block.line}) is not supported: a step loop "
+            "takes its input from the host. Call it at the top level."
+        )
+    initial = _initial(context, initial_loop_values)
+    captures = [t for t in block.captures()]
+    attrs = {
+        "bodies": (block,),
+        "elements": tuple(elements),
+        "results": tuple(tensors),
+        "arguments": 1 + len(initial),
+        "axis": axis,
+        "loop": LoopStage,
+        "source": lambda session, op: iterator_resource(session, source, op, ()),
+        "varying_outputs": tuple(t.varies for t in tensors),
+    }
+    return graph.add("StepLoop", [count, *initial, *source.resource_inputs(), *captures], attrs, "step_loop")
+
+
+def _initial(context: MultiStepContext, values: Any) -> list[Tensor]:
+    if values is None:
+        return []
+    flat = nest.flatten(values)
+    wanted = len(nest.flatten(context.last_step_outputs))
+    if len(flat) != wanted:
+        raise ValueError(f"initial_loop_values has {len(flat)} values, the step sets {wanted} outputs.")
+    return [convert_to_tensor(v) for v in flat]
+
+
+def _local(value: Any) -> Tensor:
+    if isinstance(value, Variable):
+        return value.value()
+    if isinstance(value, Mirrored):
+        return convert_to_tensor(value.primary)
+    if isinstance(value, DistributedValues):
+        return convert_to_tensor(value.local)
+    return convert_to_tensor(value)
+
+
+def _like(before: Any, tensor: Tensor, devices: Sequence[str], axis: Axis | None) -> Any:
+    """The loop's output in the form that the step's output had."""
+    if axis is not None and (tensor.varies or isinstance(before, DistributedValues) and not isinstance(before, Mirrored)):
+        tensor.varies = True
+        return per_device(tensor, devices, axis)
+    return tensor
+
+
+def _effects(result: Any, graph: Graph) -> list[Any]:
+    """What the step function returned: run in every step."""
+    found: list[Any] = []
+    for leaf in nest.flatten(result):
+        if isinstance(leaf, DistributedValues) and not isinstance(leaf, Variable):
+            leaf = leaf.primary if isinstance(leaf, Mirrored) else leaf.local
+        if isinstance(leaf, IndexedSlices):
+            leaf = leaf.values
+        if leaf is None or isinstance(leaf, str | int | float):
+            continue
+        element = leaf if isinstance(leaf, Operation | Tensor) else getattr(leaf, "op", None)
+        if isinstance(element, Tensor):
+            element = element.op
+        if isinstance(element, Operation) and element.graph is graph:
+            found.append(element)
+    return found

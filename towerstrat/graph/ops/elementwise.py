@@ -48,7 +48,9 @@ def check_kind(inputs: Sequence[Any], kind: str) -> None:
         raise TypeError(f"Expected {words}, got {first.name} ({inputs[0].name}). Use tf.cast.")
     for other in inputs[1:]:
         if other.dtype is not first:
-            raise TypeError(f"Expected inputs of one element type, got {first.name} and {other.dtype.name}. Use tf.cast.")
+            raise TypeError(
+                f"Expected inputs of one element type, got {first.name} and {other.dtype.name}. Use tf.cast."
+            )
 
 
 def mapping(kind: str, dtype: DType | None = None) -> Rule:

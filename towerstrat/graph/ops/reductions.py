@@ -1,0 +1,320 @@
+"""Sums, means, extremes and other values of whole dimensions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from towerstrat.graph.convert import convert_to_tensor
+from towerstrat.graph.core import Tensor, get_default_graph
+from towerstrat.graph.ops.array import one_of, stop_gradient, where
+from towerstrat.graph.ops.build import one, reserve, unary
+from towerstrat.graph.ops.elementwise import KINDS, on_host
+from towerstrat.graph.ops.math import cast, exp, is_finite, log, not_equal
+from towerstrat.graph.ops.shaping import normal_axis
+from towerstrat.graph.registry import Signature, define
+from towerstrat.graph.shapes import Dims
+from towerstrat.graph.static import constant_value
+from towerstrat.graph.types import as_dtype, int32, int64
+
+Inputs = Sequence[Any]
+Attrs = Mapping[str, Any]
+Axes = tuple[int, ...] | None
+
+
+def _rule(kind: str) -> Callable[[Inputs, Attrs], list[Signature]]:
+    words, fits = KINDS[kind]
+
+    def rule(inputs: Inputs, attrs: Attrs) -> list[Signature]:
+        x = inputs[0]
+        if not fits(x.dtype):
+            raise TypeError(f"Expected {words}, got {x.dtype.name} ({x.name}). Use tf.cast.")
+        axes: Any = attrs["axis"]
+        if len(inputs) > 1:
+            found = constant_value(inputs[1])
+            if found is None:
+                unknown = attrs["keepdims"] and x.dims is not None
+                return [Signature(x.dtype, (None,) * len(x.dims) if unknown else None)]
+            axes = tuple(int(a) for a in found.ravel())
+        return [Signature(x.dtype, _reduced(x.dims, axes, attrs["keepdims"]))]
+
+    return rule
+
+
+def _reduced(dims: Dims, axes: Axes, keepdims: bool) -> Dims:
+    if dims is None:
+        return () if axes is None and not keepdims else None
+    gone = set(range(len(dims))) if axes is None else {normal_axis(a, len(dims), "reduction axis") for a in axes}
+    if keepdims:
+        return tuple(1 if i in gone else d for i, d in enumerate(dims))
+    return tuple(d for i, d in enumerate(dims) if i not in gone)
+
+
+Reduce = Callable[[Any, tuple[int, ...], Any], Any]
+
+
+def _kernel(reduce: Reduce, numpy: Any) -> Callable[..., Any]:
+    """``reduce(x, axes, numpy)`` with the axes of an attribute or a second input."""
+
+    def kernel(x: Any, given: Any = None, *, axis: Axes, keepdims: bool) -> Any:
+        if given is not None:
+            axis = tuple(int(a) for a in np.ravel(given))
+        axes = tuple(range(x.ndim)) if axis is None else tuple(sorted({normal_axis(a, x.ndim) for a in axis}))
+        result = reduce(x, axes, numpy)
+        return numpy.expand_dims(result, axes) if keepdims else result
+
+    return kernel
+
+
+def _sum(x: Any, axes: tuple[int, ...], numpy: Any) -> Any:
+    return numpy.sum(x, axis=axes, dtype=x.dtype)
+
+
+def _prod(x: Any, axes: tuple[int, ...], numpy: Any) -> Any:
+    return numpy.prod(x, axis=axes, dtype=x.dtype)
+
+
+def _mean(x: Any, axes: tuple[int, ...], numpy: Any) -> Any:
+    count = 1
+    for axis in axes:
+        count *= x.shape[axis]
+    total = _sum(x, axes, numpy)
+    divisor = np.asarray(count, x.dtype)
+    if jnp.issubdtype(x.dtype, jnp.integer):
+        return lax.div(total, jnp.broadcast_to(divisor, total.shape))
+    return total / divisor
+
+
+def _max(x: Any, axes: tuple[int, ...], numpy: Any) -> Any:
+    return numpy.max(x, axis=axes) if numpy is np else lax.reduce_max(jnp.asarray(x), axes)
+
+
+def _min(x: Any, axes: tuple[int, ...], numpy: Any) -> Any:
+    return numpy.min(x, axis=axes) if numpy is np else lax.reduce_min(jnp.asarray(x), axes)
+
+
+def _all(x: Any, axes: tuple[int, ...], numpy: Any) -> Any:
+    return numpy.all(x, axis=axes)
+
+
+def _any(x: Any, axes: tuple[int, ...], numpy: Any) -> Any:
+    return numpy.any(x, axis=axes)
+
+
+for _type, _kind, _reduce, _differentiable in (
+    ("Sum", "number", _sum, True),
+    ("Prod", "number", _prod, True),
+    ("Mean", "number", _mean, True),
+    ("Max", "real", _max, True),
+    ("Min", "real", _min, True),
+    ("All", "bool", _all, False),
+    ("Any", "bool", _any, False),
+):
+    define(
+        _type, _rule(_kind), _kernel(_reduce, jnp), static=(1,), differentiable=_differentiable,
+        numpy=None if _type == "Mean" else on_host(_kernel(_reduce, np)),
+    )  # fmt: skip
+
+
+def _axes(axis: Any) -> Axes | Tensor:
+    """A reduction's axes: None (all), a tuple, or a tensor whose value is not known yet."""
+    if axis is None:
+        return None
+    if isinstance(axis, Tensor):
+        found = constant_value(axis)
+        if found is None:
+            return axis
+        axis = found
+    try:
+        return tuple(int(a.__index__()) for a in (axis if isinstance(axis, list | tuple) else np.ravel(axis)))
+    except AttributeError:
+        return convert_to_tensor(axis)
+
+
+def reduce(type: str, x: Any, axis: Any, keepdims: Any, name: str | None) -> Tensor:
+    """A reduction of a value. The name that the original gives to the list of all axes is used up as there."""
+    graph = get_default_graph()
+    if not isinstance(x, Tensor):
+        x = convert_to_tensor(x, name="input_tensor")
+    axes = _axes(axis)
+    if axes is None and x.dims is not None and axis is None:
+        graph.unique_name("Const")
+    attrs = {"axis": None if isinstance(axes, Tensor) else axes, "keepdims": bool(keepdims)}
+    return graph.add(type, (x, axes) if isinstance(axes, Tensor) else (x,), attrs, name or type).outputs[0]
+
+
+def _reduction(type: str, name: str, words: str) -> Callable[..., Tensor]:
+    def function(
+        input_tensor: Any, axis: Any = None, keepdims: bool | None = None, name: str | None = None,
+        reduction_indices: Any = None, keep_dims: bool | None = None,
+    ) -> Tensor:  # fmt: skip
+        axis = one_of(axis, reduction_indices, "axis", "reduction_indices")
+        return reduce(type, input_tensor, axis, one_of(keepdims, keep_dims, "keepdims", "keep_dims"), name)
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = (
+        f"{words} along dimensions: an integer, a list, or all of them by default.\n\n"
+        "``keepdims`` keeps them with size 1. ``reduction_indices`` and ``keep_dims`` are old names."
+    )
+    return function
+
+
+reduce_sum = _reduction("Sum", "reduce_sum", "The sum")
+reduce_mean = _reduction("Mean", "reduce_mean", "The mean (of integers: without its fraction; of nothing: NaN)")
+reduce_prod = _reduction("Prod", "reduce_prod", "The product")
+reduce_max = _reduction("Max", "reduce_max", "The maximum (its gradient is shared equally in a tie)")
+reduce_min = _reduction("Min", "reduce_min", "The minimum (its gradient is shared equally in a tie)")
+reduce_all = _reduction("All", "reduce_all", "Whether all are true")
+reduce_any = _reduction("Any", "reduce_any", "Whether any is true")
+
+
+def reduce_logsumexp(
+    input_tensor: Any, axis: Any = None, keepdims: bool | None = None, name: str | None = None,
+    reduction_indices: Any = None, keep_dims: bool | None = None,
+) -> Tensor:  # fmt: skip
+    """log(sum(exp(x))) along dimensions, without overflow."""
+    axis = one_of(axis, reduction_indices, "axis", "reduction_indices")
+    keep = bool(one_of(keepdims, keep_dims, "keepdims", "keep_dims"))
+    with get_default_graph().name_scope(name or "ReduceLogSumExp"):
+        x = convert_to_tensor(input_tensor)
+        raw = reduce_max(x, axis, True)
+        largest = stop_gradient(where(is_finite(raw), raw, one("ZerosLike", (raw,))))
+        result = log(reduce_sum(exp(x - largest), axis, keep))
+        if not keep:
+            largest = one("SumOfOne", (largest,), {"axis": _static_axes(axis), "keepdims": False})
+        return result + largest
+
+
+def _static_axes(axis: Any) -> Axes:
+    axes = _axes(axis)
+    if isinstance(axes, Tensor):
+        raise ValueError(f"Expected an axis known while the graph is built, got {axis!r}.")
+    return axes
+
+
+def _drop(x: Any, axes: tuple[int, ...], numpy: Any) -> Any:
+    return numpy.squeeze(x, axes)
+
+
+define("SumOfOne", _rule("number"), _kernel(_drop, jnp))
+
+
+def count_nonzero(
+    input_tensor: Any, axis: Any = None, keepdims: bool | None = None, dtype: Any = int64, name: str | None = None,
+    reduction_indices: Any = None, keep_dims: bool | None = None,
+) -> Tensor:  # fmt: skip
+    """How many elements are not zero, along dimensions."""
+    axis = one_of(axis, reduction_indices, "axis", "reduction_indices")
+    keep = one_of(keepdims, keep_dims, "keepdims", "keep_dims")
+    with get_default_graph().name_scope(name or "count_nonzero"):
+        x = convert_to_tensor(input_tensor, name="input_tensor")
+        zero = convert_to_tensor(np.zeros((), x.dtype.np), x.dtype)
+        found = not_equal(x, zero)
+        return cast(reduce_sum(cast(found, int64), axis, keep), dtype)
+
+
+# ---- where the extreme is ------------------------------------------------------------------------------------------
+
+
+def _arg_rule(inputs: Inputs, attrs: Attrs) -> list[Signature]:
+    x = inputs[0]
+    if not (x.dtype.is_floating or x.dtype.is_integer):
+        raise TypeError(f"Expected a real numeric type, got {x.dtype.name} ({x.name}). Use tf.cast.")
+    if x.dims is not None and not x.dims:
+        raise ValueError("Expected a tensor of rank 1 or higher, got a scalar.")
+    return [Signature(attrs["output_type"], _reduced(x.dims, (attrs["axis"],), False))]
+
+
+def _arg(function: Any) -> Callable[..., Any]:
+    def kernel(x: Any, *, axis: int, output_type: Any) -> Any:
+        return function(jnp.asarray(x), axis % x.ndim, output_type.np)
+
+    return kernel
+
+
+define("ArgMax", _arg_rule, _arg(lax.argmax), differentiable=False)
+define("ArgMin", _arg_rule, _arg(lax.argmin), differentiable=False)
+
+
+def _arg_of(type: str, x: Any, axis: Any, dimension: Any, output_type: Any, name: str | None) -> Tensor:
+    axis = one_of(axis, dimension, "axis", "dimension")
+    axes = _static_axes(0 if axis is None else axis)
+    assert axes is not None
+    kind = as_dtype(output_type)
+    if kind not in (int32, int64):
+        raise TypeError(f"Expected int32 or int64 as output_type, got {kind.name}.")
+    return unary(type, x, name, {"axis": axes[0], "output_type": kind})
+
+
+def argmax(
+    input: Any, axis: Any = None, name: str | None = None, dimension: Any = None, output_type: Any = int64
+) -> Tensor:
+    """The index of the largest element (the first of equals) along ``axis``, 0 by default; ``dimension`` is its old name."""
+    return _arg_of("ArgMax", input, axis, dimension, output_type, name)
+
+
+def argmin(
+    input: Any, axis: Any = None, name: str | None = None, dimension: Any = None, output_type: Any = int64
+) -> Tensor:
+    """The index of the smallest element (the first of equals) along ``axis``, 0 by default; ``dimension`` is its old name."""
+    return _arg_of("ArgMin", input, axis, dimension, output_type, name)
+
+
+def arg_max(input: Any, dimension: Any, output_type: Any = int64, name: str | None = None) -> Tensor:
+    return argmax(input, dimension, name, output_type=output_type)
+
+
+def arg_min(input: Any, dimension: Any, output_type: Any = int64, name: str | None = None) -> Tensor:
+    return argmin(input, dimension, name, output_type=output_type)
+
+
+# ---- running totals ------------------------------------------------------------------------------------------------
+
+
+def _cumulative_rule(inputs: Inputs, attrs: Attrs) -> list[Signature]:
+    x = inputs[0]
+    if x.dims is not None:
+        normal_axis(attrs["axis"], len(x.dims))
+    return [Signature(x.dtype, x.dims)]
+
+
+def _cumulative(function: Any, empty: int) -> Callable[..., Any]:
+    def kernel(x: Any, *, axis: int, exclusive: bool, reverse: bool) -> Any:
+        x = jnp.asarray(x)
+        axis = axis % x.ndim
+        if reverse:
+            x = lax.rev(x, (axis,))
+        if exclusive:
+            first = jnp.full_like(lax.slice_in_dim(x, 0, min(1, x.shape[axis]), axis=axis), empty)
+            x = jnp.concatenate([first, lax.slice_in_dim(x, 0, max(x.shape[axis] - 1, 0), axis=axis)], axis)
+        result = function(x, axis=axis)
+        return lax.rev(result, (axis,)) if reverse else result
+
+    return kernel
+
+
+define("Cumsum", _cumulative_rule, _cumulative(lax.cumsum, 0))
+define("Cumprod", _cumulative_rule, _cumulative(lax.cumprod, 1))
+
+
+def _running(type: str, x: Any, axis: Any, exclusive: bool, reverse: bool, name: str | None) -> Tensor:
+    name = reserve(get_default_graph(), name or type)
+    x = convert_to_tensor(x, name=f"{name}x/")
+    axes = _static_axes(axis)
+    assert axes is not None
+    attrs = {"axis": axes[0], "exclusive": bool(exclusive), "reverse": bool(reverse)}
+    return one(type, (x,), attrs, name)
+
+
+def cumsum(x: Any, axis: Any = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None) -> Tensor:
+    """Running sums along a dimension; ``exclusive`` leaves the element itself out, ``reverse`` starts at the end."""
+    return _running("Cumsum", x, axis, exclusive, reverse, name)
+
+
+def cumprod(x: Any, axis: Any = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None) -> Tensor:
+    """Running products along a dimension; ``exclusive`` leaves the element itself out, ``reverse`` starts at the end."""
+    return _running("Cumprod", x, axis, exclusive, reverse, name)

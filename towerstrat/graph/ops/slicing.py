@@ -1,0 +1,293 @@
+"""Python's indexing of tensors: ``x[begin:end:step, ..., tf.newaxis]``."""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from towerstrat.graph.convert import convert_to_tensor
+from towerstrat.graph.core import Operation, Tensor, get_default_graph
+from towerstrat.graph.lowering import Lowering
+from towerstrat.graph.ops.build import one, reserve
+from towerstrat.graph.registry import Signature, define
+from towerstrat.graph.shapes import Dimension
+from towerstrat.graph.static import partial_value
+from towerstrat.graph.types import as_dtype, int32, int64
+from towerstrat.graph.variables import Variable
+
+newaxis = None
+Entries = tuple[int | None, ...]
+
+
+class _Spec:
+    """One dimension of a strided slice; None in begin, end: from or to the end; _LATER: known when it runs."""
+
+    __slots__ = ("begin", "end", "kind", "position", "stride")
+
+    def __init__(self, kind: str, position: int, begin: Any = None, end: Any = None, stride: Any = 1):
+        self.kind, self.position, self.begin, self.end, self.stride = kind, position, begin, end, stride
+
+
+_LATER: Any = object()
+
+
+def _specs(begin: Entries, end: Entries, strides: Entries, attrs: Mapping[str, int]) -> list[_Spec]:
+    """What each entry does: "slice", "index", "new" (an axis), or "rest" (the ellipsis)."""
+    result = []
+    for i, (b, e, s) in enumerate(zip(begin, end, strides, strict=True)):
+        bit = 1 << i
+        if attrs["ellipsis_mask"] & bit:
+            result.append(_Spec("rest", i))
+        elif attrs["new_axis_mask"] & bit:
+            result.append(_Spec("new", i))
+        elif attrs["shrink_axis_mask"] & bit:
+            result.append(_Spec("index", i, _LATER if b is None else b))
+        else:
+            first = None if attrs["begin_mask"] & bit else _LATER if b is None else b
+            last = None if attrs["end_mask"] & bit else _LATER if e is None else e
+            result.append(_Spec("slice", i, first, last, _LATER if s is None else s))
+    return result
+
+
+def _full(specs: list[_Spec], rank: int) -> list[_Spec]:
+    """One entry for each dimension: the ellipsis written out, what is left appended."""
+    used = sum(s.kind in ("slice", "index") for s in specs)
+    if used > rank:
+        raise ValueError(f"Too many indices: {used} for a tensor of rank {rank}.")
+    rest = [_Spec("slice", -1) for _ in range(rank - used)]
+    where = next((i for i, s in enumerate(specs) if s.kind == "rest"), len(specs))
+    return [*specs[:where], *rest, *specs[where + 1 :]]
+
+
+def _rule(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> list[Signature]:
+    x = inputs[0]
+    entries = [partial_value(t) for t in inputs[1:]]
+    if x.dims is None or any(e is None for e in entries):
+        return [Signature(x.dtype, None)]
+    begin, end, strides = (e for e in entries if e is not None)
+    specs = _full(_specs(begin, end, strides, attrs), len(x.dims))
+    result: list[int | None] = []
+    axis = 0
+    for spec in specs:
+        if spec.kind == "new":
+            result.append(1)
+            continue
+        dim = x.dims[axis]
+        if spec.kind == "index":
+            if spec.begin is not _LATER and dim is not None and not -dim <= spec.begin < dim:
+                raise ValueError(f"slice index {spec.begin} of dimension {axis} out of bounds for shape {x.shape}.")
+        else:
+            result.append(_length(dim, spec))
+        axis += 1
+    return [Signature(x.dtype, tuple(result))]
+
+
+def _length(dim: int | None, spec: _Spec) -> int | None:
+    if spec.stride == 0:
+        raise ValueError("strides must be non-zero.")
+    if _LATER in (spec.begin, spec.end, spec.stride):
+        return None
+    if dim is not None:
+        return len(range(*builtins.slice(spec.begin, spec.end, spec.stride).indices(dim)))
+    if spec.begin in (None, 0) and spec.end == 0 and spec.stride > 0:
+        return 0
+    if spec.begin is not None and spec.end is not None and spec.end >= 0 and spec.begin >= spec.end and spec.stride > 0:
+        return 0
+    return None
+
+
+def _ends(entries: Any) -> Entries:
+    return tuple(int(v) for v in np.ravel(entries))
+
+
+def _key(x: Any, begin: Entries, end: Entries, strides: Entries, attrs: Mapping[str, Any]) -> tuple[Any, ...]:
+    """The same as an index of numpy's, bounds of indices checked."""
+    key: list[Any] = []
+    axis = 0
+    for spec in _full(_specs(begin, end, strides, attrs), x.ndim):
+        if spec.kind == "new":
+            key.append(None)
+            continue
+        if spec.kind == "index":
+            if not -x.shape[axis] <= spec.begin < x.shape[axis]:
+                raise ValueError(f"slice index {spec.begin} of dimension {axis} out of bounds for shape {x.shape}.")
+            key.append(spec.begin)
+        else:
+            if spec.stride == 0:
+                raise ValueError("strides must be non-zero.")
+            key.append(builtins.slice(spec.begin, spec.end, spec.stride))
+        axis += 1
+    return tuple(key)
+
+
+def _strided(x: Any, begin: Any, end: Any, strides: Any, **attrs: Any) -> Any:
+    return x[_key(x, _ends(begin), _ends(end), _ends(strides), attrs)]
+
+
+def _picked(x: Any, begin: Any, specs: list[_Spec]) -> Any:
+    """A slice whose begin is computed by the program: possible where each such entry picks one element."""
+    key: list[Any] = []
+    axis = 0
+    for spec in _full(specs, x.ndim):
+        if spec.kind == "new":
+            key.append(None)
+            continue
+        size = x.shape[axis]
+        if spec.kind == "slice":
+            key.append(builtins.slice(spec.begin, spec.end, spec.stride))
+        elif spec.begin is _LATER:
+            index = jnp.asarray(begin)[spec.position]
+            key.append(jnp.where(index < 0, index + size, index).astype(index.dtype))
+        else:
+            key.append(jnp.asarray(spec.begin % size, jnp.int32))
+        axis += 1
+    return _take_each(x, key)
+
+
+def _take_each(x: Any, key: list[Any]) -> Any:
+    axis = 0
+    for entry in key:
+        if entry is None:
+            x = jnp.expand_dims(x, axis)
+            axis += 1
+        elif isinstance(entry, builtins.slice):
+            x = x[(builtins.slice(None),) * axis + (entry,)]
+            axis += 1
+        else:
+            x = lax.dynamic_index_in_dim(x, entry, axis, keepdims=False)
+    return x
+
+
+def _known(value: Any) -> bool:
+    return isinstance(value, np.ndarray | np.generic)
+
+
+def _lower(lowering: Lowering, op: Operation) -> list[Any]:
+    x, begin, end = (lowering.value(t) for t in op.inputs[:3])
+    strides = lowering.static(op, 3)
+    if _known(begin) and _known(end):
+        return [_strided(x, begin, end, strides, **op.attrs)]
+    starts = _ends(begin) if _known(begin) else partial_value(op.inputs[1])
+    ends = _ends(end) if _known(end) else partial_value(op.inputs[2])
+    if starts is not None and ends is not None:
+        specs = _specs(starts, ends, _ends(strides), op.attrs)
+        if not any(s.kind == "slice" and _LATER in (s.begin, s.end) for s in specs):
+            return [_picked(jnp.asarray(x), begin, specs)]
+    return [_strided(x, lowering.static(op, 1), lowering.static(op, 2), strides, **op.attrs)]
+
+
+define("StridedSlice", _rule, lower=_lower, numpy=_strided)
+
+
+# ---- public --------------------------------------------------------------------------------------------------------
+
+
+def strided_slice(
+    input_: Any, begin: Any, end: Any, strides: Any = None, begin_mask: int = 0, end_mask: int = 0,
+    ellipsis_mask: int = 0, new_axis_mask: int = 0, shrink_axis_mask: int = 0, var: Any = None, name: str | None = None,
+) -> Tensor:  # fmt: skip
+    """``input_[begin:end:strides]`` with vectors of bounds; bit i of a mask is about entry i.
+
+    Args:
+      begin_mask, end_mask: bounds to ignore.
+      ellipsis_mask: the entry that stands for all dimensions not named.
+      new_axis_mask: entries that add a dimension of size 1.
+      shrink_axis_mask: entries that pick one element and drop the dimension.
+      var: the variable that ``input_`` was read from; changes nothing here.
+    """
+    graph = get_default_graph()
+    name = reserve(graph, name or "StridedSlice")
+    x = convert_to_tensor(input_, name=f"{name}input/")
+    starts = convert_to_tensor(begin, name=f"{name}begin/")
+    ends = convert_to_tensor(end, starts.dtype if isinstance(begin, Tensor) else None, name=f"{name}end/")
+    if strides is None:
+        strides = np.ones(starts.dims or (), starts.dtype.np)
+    steps = convert_to_tensor(strides, starts.dtype, name=f"{name}strides/")
+    if bin(ellipsis_mask).count("1") > 1:
+        raise ValueError("Multiple ellipses are not allowed.")
+    attrs = {
+        "begin_mask": begin_mask, "end_mask": end_mask, "ellipsis_mask": ellipsis_mask,
+        "new_axis_mask": new_axis_mask, "shrink_axis_mask": shrink_axis_mask,
+    }  # fmt: skip
+    return one("StridedSlice", (x, starts, ends, steps), attrs, name)
+
+
+def _check_index(value: Any) -> None:
+    """Raises TypeError for what is no index."""
+    if isinstance(value, int | np.integer | Dimension) and not isinstance(value, bool):
+        return
+    dtype = getattr(value, "dtype", None)
+    shape = getattr(value, "shape", None)
+    if dtype is None or as_dtype(dtype) not in (int32, int64) or (shape is not None and len(shape) > 0):
+        raise TypeError(
+            "Only integers, slices (`:`), ellipsis (`...`), tf.newaxis (`None`) and scalar int32 or int64 tensors are "
+            f"valid indices, got {value!r}. Use tf.boolean_mask for a mask, tf.gather for several indices."
+        )
+
+
+def _packed(values: list[Any], name: str) -> Tensor:
+    """Bounds as a vector; int64 where one of them is."""
+    tensors = [v for v in values if isinstance(v, Tensor | Variable)]
+    if not tensors:
+        numbers = np.array([int(v) for v in values], np.int32)
+        return get_default_graph().add("Const", (), {"value": numbers, "dtype": int32}, name).outputs[0]
+    kind = int64 if any(v.dtype is int64 for v in tensors) else int32
+    parts = []
+    for value in values:
+        part = convert_to_tensor(
+            value, None if isinstance(value, Tensor | Variable) else kind, name=f"{name[:-1]}/part"
+        )
+        parts.append(part if part.dtype is kind else one("Cast", (part,), {"DstT": kind}))
+    return one("Pack", parts, {"axis": 0}, name)
+
+
+def _bound(value: Any, default: int) -> Any:
+    if value is None:
+        return default
+    _check_index(value)
+    return int(value) if isinstance(value, np.integer | Dimension | np.ndarray) else value
+
+
+def get_item(tensor: Any, key: Any) -> Tensor:
+    """``tensor[key]``."""
+    masks = {"begin": 0, "end": 0, "ellipsis": 0, "new_axis": 0, "shrink_axis": 0}
+    bounds: list[tuple[Any, Any, Any]] = []
+    for i, entry in enumerate(key if isinstance(key, list | tuple) else [key]):
+        bit = 1 << i
+        if isinstance(entry, builtins.slice):
+            masks["begin"] |= bit * (entry.start is None)
+            masks["end"] |= bit * (entry.stop is None)
+            bounds.append((_bound(entry.start, 0), _bound(entry.stop, 0), _bound(entry.step, 1)))
+        elif entry is Ellipsis:
+            if masks["ellipsis"]:
+                raise ValueError("Multiple ellipses are not allowed.")
+            masks["ellipsis"] |= bit
+            bounds.append((0, 0, 1))
+        elif entry is newaxis:
+            masks["new_axis"] |= bit
+            bounds.append((0, 0, 1))
+        else:
+            index = _bound(entry, 0)
+            masks["shrink_axis"] |= bit
+            bounds.append((index, index + 1, 1))
+    graph = get_default_graph()
+    name = reserve(graph, "strided_slice")
+    if not bounds:
+        vectors = [
+            graph.add("Const", (), {"value": np.zeros(0, np.int32), "dtype": int32}, f"{name}Const/").outputs[0]
+        ] * 3
+    else:
+        parts = zip(zip(*bounds, strict=True), ("stack", "stack_1", "stack_2"), strict=True)
+        vectors = [_packed(list(values), f"{name}{part}/") for values, part in parts]
+        if any(v.dtype is int64 for v in vectors):
+            vectors = [v if v.dtype is int64 else one("Cast", (v,), {"DstT": int64}) for v in vectors]
+    attrs = {f"{mask}_mask": bits for mask, bits in masks.items()}
+    return one("StridedSlice", (tensor, *vectors), attrs, name)
+
+
+Tensor._override_operator("__getitem__", get_item)

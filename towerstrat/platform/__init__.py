@@ -1,0 +1,1 @@
+"""What programs ask of the machine around them: flags, the main function, logging and files. No graph is involved."""

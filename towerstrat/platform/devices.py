@@ -1,0 +1,51 @@
+"""The devices that towers run on, and how many of them a run was given."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+
+_asked: int | None = None
+
+
+def ask(count: int) -> None:
+    """Gives this process ``count`` towers: the first devices there are, virtual CPU devices without an accelerator.
+
+    Raises:
+      ValueError: count is not positive.
+      RuntimeError: JAX has started already, with other devices.
+    """
+    global _asked
+    if count < 1:
+        raise ValueError(f"Expected at least 1 tower, got {count}.")
+    try:
+        jax.config.update("jax_num_cpu_devices", count)
+    except RuntimeError:
+        if len(jax.devices()) < count:
+            raise RuntimeError(
+                f"JAX has already started with {_described(jax.devices())}; {count} towers must be asked for before "
+                "anything runs."
+            ) from None
+    _asked = count
+
+
+def devices() -> tuple[Any, ...]:
+    """The JAX devices for towers, in order.
+
+    Raises:
+      ValueError: more towers were asked for than there are devices.
+    """
+    present = tuple(jax.devices())
+    if _asked is None:
+        return present
+    if _asked > len(present):
+        raise ValueError(
+            f"{_asked} towers were asked for, but there are {_described(present)}. Ask for at most {len(present)}, "
+            "or set JAX_PLATFORMS=cpu to have them as virtual devices of the CPU."
+        )
+    return present[:_asked]
+
+
+def _described(present: Any) -> str:
+    return f"{len(present)} {present[0].platform.upper()} device{'s' if len(present) > 1 else ''}"

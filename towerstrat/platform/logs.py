@@ -1,0 +1,114 @@
+"""``tf.logging``: the logger named ``tensorflow``, in its form ``INFO:tensorflow:message`` on standard error."""
+
+from __future__ import annotations
+
+import logging as _logging
+import sys as _sys
+import threading as _threading
+from collections import Counter as _Counter
+from logging import DEBUG, ERROR, FATAL, INFO, WARN
+from typing import Any
+
+__all__ = ["DEBUG", "ERROR", "FATAL", "INFO", "WARN", "TaskLevelStatusMessage", "debug", "error", "fatal", "flush",
+           "get_verbosity", "info", "log", "log_every_n", "log_first_n", "log_if", "set_verbosity", "vlog", "warn",
+           "warning"]  # fmt: skip
+
+_logger: _logging.Logger | None = None
+_lock = _threading.Lock()
+_counts: _Counter[tuple[str, int]] = _Counter()
+
+
+def _get_logger() -> _logging.Logger:
+    global _logger
+    with _lock:
+        if _logger is None:
+            logger = _logging.getLogger("tensorflow")
+            # A program that configured the root logger gets its own format, and no line twice.
+            if not _logging.getLogger().handlers:
+                interactive = hasattr(_sys, "ps1") or bool(_sys.flags.interactive)
+                if interactive:
+                    logger.setLevel(INFO)
+                handler = _logging.StreamHandler(_sys.stdout if interactive else _sys.stderr)
+                handler.setFormatter(_logging.Formatter(_logging.BASIC_FORMAT))
+                logger.addHandler(handler)
+            _logger = logger
+        return _logger
+
+
+def log(level: int, msg: Any, *args: Any, **kwargs: Any) -> None:
+    """Logs ``msg % args`` at ``level``."""
+    _get_logger().log(level, msg, *args, **kwargs)
+
+
+def vlog(level: int, msg: Any, *args: Any, **kwargs: Any) -> None:
+    """The same as ``log``."""
+    _get_logger().log(level, msg, *args, **kwargs)
+
+
+def debug(msg: Any, *args: Any, **kwargs: Any) -> None:
+    _get_logger().debug(msg, *args, **kwargs)
+
+
+def info(msg: Any, *args: Any, **kwargs: Any) -> None:
+    _get_logger().info(msg, *args, **kwargs)
+
+
+def warning(msg: Any, *args: Any, **kwargs: Any) -> None:
+    _get_logger().warning(msg, *args, **kwargs)
+
+
+def warn(msg: Any, *args: Any, **kwargs: Any) -> None:
+    _get_logger().warning(msg, *args, **kwargs)
+
+
+def error(msg: Any, *args: Any, **kwargs: Any) -> None:
+    _get_logger().error(msg, *args, **kwargs)
+
+
+def fatal(msg: Any, *args: Any, **kwargs: Any) -> None:
+    """Logs at level FATAL; the program goes on."""
+    _get_logger().fatal(msg, *args, **kwargs)
+
+
+def TaskLevelStatusMessage(msg: Any) -> None:
+    error(msg)
+
+
+def flush() -> None:
+    """Writes out what the handlers hold back."""
+    for handler in _get_logger().handlers:
+        handler.flush()
+
+
+def _calls_here() -> int:
+    """How often the line of the program that called has done so before."""
+    frame = _sys._getframe(2)
+    place = (frame.f_code.co_filename, frame.f_lineno)
+    _counts[place] += 1
+    return _counts[place] - 1
+
+
+def log_if(level: int, msg: Any, condition: Any, *args: Any) -> None:
+    """Logs when ``condition`` is true."""
+    if condition:
+        vlog(level, msg, *args)
+
+
+def log_every_n(level: int, msg: Any, n: int, *args: Any) -> None:
+    """Logs the first call of a line, and each n-th after it."""
+    log_if(level, msg, _calls_here() % n == 0, *args)
+
+
+def log_first_n(level: int, msg: Any, n: int, *args: Any) -> None:
+    """Logs the first n calls of a line."""
+    log_if(level, msg, _calls_here() < n, *args)
+
+
+def get_verbosity() -> int:
+    """The level below which nothing is logged."""
+    return _get_logger().getEffectiveLevel()
+
+
+def set_verbosity(v: int) -> None:
+    """Logs only what is at level ``v`` or above."""
+    _get_logger().setLevel(v)

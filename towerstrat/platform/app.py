@@ -52,5 +52,5 @@ def run(main: Callable[[Sequence[str]], Any] | None = None, argv: Sequence[str] 
     """
     _define_help()
     rest = flags.FLAGS(sys.argv if argv is None else argv, known_only=True)
-    function = main or sys.modules["__main__"].main  # type: ignore[attr-defined]
+    function = main or sys.modules["__main__"].main
     sys.exit(function(rest))

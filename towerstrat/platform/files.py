@@ -50,7 +50,9 @@ def _translated(name: str) -> Iterator[None]:
 
 
 class GFile:
-    """A local file, opened at the first read or write. Text mode gives ``str`` (UTF-8), "b" in the mode gives ``bytes``.
+    """A local file, opened at the first read or write.
+
+    Text mode gives ``str`` (UTF-8), "b" in the mode gives ``bytes``.
 
     Args:
       name: its path.
@@ -226,7 +228,7 @@ def Glob(filename: Any) -> list[str]:
 
 
 def Walk(top: Any, in_order: bool = True) -> Iterator[tuple[str, list[str], list[str]]]:
-    """``(folder, folders in it, files in it)`` for a folder and all below, parents first unless ``in_order`` is False."""
+    """``(folder, folders in it, files in it)`` for a folder and all below, parents first if ``in_order``."""
     for folder, folders, names in os.walk(local(top), topdown=in_order):
         folders.sort()
         yield folder, folders, sorted(names)

@@ -82,4 +82,4 @@ DEFINE_boolean = _accepting_old_names(absl_flags.DEFINE_boolean)
 DEFINE_bool = DEFINE_boolean
 DEFINE_float = _accepting_old_names(absl_flags.DEFINE_float)
 DEFINE_integer = _accepting_old_names(absl_flags.DEFINE_integer)
-FLAGS = FlagValuesWrapper(absl_flags.FLAGS)
+FLAGS = FlagValuesWrapper(absl_flags.FLAGS)  # type: ignore[assignment]

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import jax
-
 from towerstrat.errors import UnsupportedError
+from towerstrat.platform import devices
 
 
 class ClusterSpec:
@@ -79,5 +78,5 @@ class TPUClusterResolver:
         return None
 
     def devices(self) -> list[Any]:
-        """The JAX devices that towers may run on."""
-        return list(jax.devices())
+        """The JAX devices that towers may run on: all there are, or as many as the command line asked for."""
+        return list(devices.devices())

@@ -1,0 +1,1 @@
+"""Datasets and iterators: input as pull iterators over numpy values, on the host."""

@@ -1,0 +1,113 @@
+"""Work ahead in a thread: a bounded queue of elements, errors in their places."""
+
+from __future__ import annotations
+
+import collections
+import threading
+import weakref
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from towerstrat.data.pipeline import Array, Element, Node, Opening, Pull, tensors_among
+from towerstrat.data.rows import Rows
+from towerstrat.errors import InvalidArgumentError
+
+_AUTO = 2
+_PATIENCE = 1.0
+
+
+class _Queue:
+    """What the thread and the consumer share. The thread holds no reference to the consumer."""
+
+    def __init__(self, source: Iterator[Element], size: int):
+        self.source = source
+        self.size = size
+        self.ready: collections.deque[tuple[Any, BaseException | None]] = collections.deque()
+        self.changed = threading.Condition()
+        self.closed = False
+        self.ended = False
+        self.thread: threading.Thread | None = None
+
+    def work(self) -> None:
+        while True:
+            try:
+                entry: tuple[Any, BaseException | None] = (next(self.source), None)
+            except BaseException as error:
+                entry = (None, error)
+            with self.changed:
+                while len(self.ready) >= self.size and not self.closed:
+                    self.changed.wait()
+                if self.closed:
+                    return
+                self.ready.append(entry)
+                self.changed.notify_all()
+                if isinstance(entry[1], StopIteration):
+                    return
+
+    def close(self) -> None:
+        with self.changed:
+            self.closed = True
+            self.ready.clear()
+            self.changed.notify_all()
+        thread = self.thread
+        if thread is not None and thread is not threading.current_thread():
+            thread.join(_PATIENCE)
+
+
+class PrefetchedPull(Pull):
+    """Elements that a thread took ahead. The thread starts with the first element that is asked for.
+
+    Elements that are written into given buffers are produced by the caller: who fills buffers works ahead already.
+    """
+
+    def __init__(self, source: Iterator[Element], size: int):
+        self.queue = _Queue(source, size)
+        self._finalizer = weakref.finalize(self, self.queue.close)
+
+    def close(self) -> None:
+        self._finalizer()
+
+    def __next__(self) -> Element:
+        queue = self.queue
+        if queue.ended or queue.closed:
+            raise StopIteration
+        if queue.thread is None:
+            queue.thread = threading.Thread(target=queue.work, name="towerstrat prefetch", daemon=True)
+            queue.thread.start()
+        with queue.changed:
+            while not queue.ready and not queue.closed:
+                queue.changed.wait()
+            element, error = queue.ready.popleft() if queue.ready else (None, StopIteration())
+            queue.changed.notify_all()
+        if isinstance(error, StopIteration):
+            queue.ended = True
+            raise StopIteration
+        if error is not None:
+            raise error
+        return element
+
+    def next_into(self, out: Sequence[Array]) -> Element | None:
+        source = self.queue.source
+        if self.queue.thread is None and isinstance(source, Pull):
+            return source.next_into(out)
+        return super().next_into(out)
+
+
+class Prefetch(Node):
+    """The same elements, up to ``size`` of them taken ahead."""
+
+    def __init__(self, child: Node, size: Any):
+        self.children = (child,)
+        self.structure = child.structure
+        self.size = size
+        self.tensors = tensors_among(size)
+
+    def rows(self, opening: Opening) -> Rows | None:
+        return self.children[0].rows(opening)
+
+    def open(self, opening: Opening) -> Iterator[Element]:
+        size = opening.value(self.size)
+        if size < -1:
+            raise InvalidArgumentError(None, None, f"Dataset.prefetch: buffer_size must be >= 0 or -1, got {size}.")
+        source = self.children[0].open(opening)
+        return PrefetchedPull(source, size if size > 0 else _AUTO)

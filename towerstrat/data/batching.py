@@ -1,0 +1,265 @@
+"""Several elements as one: batches, padded batches, and back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from towerstrat.data.pipeline import Array, Element, Node, Opening, Pull, tensors_among
+from towerstrat.data.rows import Rows
+from towerstrat.data.structure import Structure
+from towerstrat.errors import InvalidArgumentError
+from towerstrat.graph.shapes import Dims, TensorShape
+from towerstrat.graph.types import string
+
+
+def _positive(opening: Opening, size: Any) -> int:
+    size = opening.value(size)
+    if size <= 0:
+        raise InvalidArgumentError(None, None, f"Expected a batch_size greater than 0, got {size}.")
+    return size
+
+
+def _static_size(size: Any, drop_remainder: bool) -> int | None:
+    return size if drop_remainder and isinstance(size, int) else None
+
+
+class RowBatches(Pull):
+    """Batches of the rows of a table: one gather each."""
+
+    def __init__(self, rows: Rows, size: int, drop_remainder: bool):
+        self.table = rows.table
+        self.order = rows.order
+        self.size = size
+        self.drop_remainder = drop_remainder
+
+    def _next(self) -> Any:
+        indices = self.order.take(self.size)
+        if not len(indices) or (self.drop_remainder and len(indices) < self.size):
+            raise StopIteration
+        return indices
+
+    def __next__(self) -> Element:
+        indices = self._next()
+        return [column.take(indices, axis=0) for column in self.table]
+
+    def next_into(self, out: Sequence[Array]) -> Element | None:
+        indices = self._next()
+        fits = all(b.shape == (len(indices), *c.shape[1:]) for b, c in zip(out, self.table, strict=True))
+        if not fits:
+            return [column.take(indices, axis=0) for column in self.table]
+        for column, buffer in zip(self.table, out, strict=True):
+            column.take(indices, axis=0, out=buffer, mode="clip")
+        return None
+
+
+class Batches(Pull):
+    """Batches of elements that come one by one."""
+
+    def __init__(self, source: Iterator[Element], size: int, drop_remainder: bool, structure: Structure):
+        self.source = source
+        self.size = size
+        self.drop_remainder = drop_remainder
+        self.structure = structure
+
+    def _collect(self) -> list[Element]:
+        elements: list[Element] = []
+        for element in self.source:
+            elements.append(element)
+            if len(elements) == self.size:
+                return elements
+        if not elements or self.drop_remainder:
+            raise StopIteration
+        return elements
+
+    def __next__(self) -> Element:
+        return self._stacked(self._collect())
+
+    def _stacked(self, elements: Sequence[Element]) -> Element:
+        columns = list(zip(*elements, strict=True))
+        for i, column in enumerate(columns):
+            self._check_alike(i, column)
+        return [stack(column) for column in columns]
+
+    def _check_alike(self, component: int, column: Sequence[Array]) -> None:
+        shape = np.shape(column[0])
+        for i, array in enumerate(column):
+            if array.shape != shape:
+                name = list(self.structure.names())[component]
+                raise InvalidArgumentError(
+                    None,
+                    None,
+                    f"Cannot batch tensors of different shapes in component {component} ({name}): the first element "
+                    f"had shape {list(shape)} and element {i} had shape {list(array.shape)}. Make them alike, or use "
+                    "padded_batch.",
+                )
+
+    def next_into(self, out: Sequence[Array]) -> Element | None:
+        elements = self._collect()
+        fits = all(
+            b.shape[:1] == (len(elements),) and all(e[i].shape == b.shape[1:] for e in elements)
+            for i, b in enumerate(out)
+        )
+        if not fits:
+            return self._stacked(elements)
+        for i, buffer in enumerate(out):
+            for row, element in enumerate(elements):
+                buffer[row] = element[i]
+        return None
+
+
+def stack(column: Sequence[Array]) -> Array:
+    """Arrays of one shape along a new first dimension."""
+    first = column[0]
+    result = np.empty((len(column), *first.shape), first.dtype)
+    for row, array in enumerate(column):
+        result[row] = array
+    return result
+
+
+class Batch(Node):
+    """``size`` elements at a time; the last batch is smaller, or left out."""
+
+    def __init__(self, child: Node, size: Any, drop_remainder: bool):
+        self.children = (child,)
+        self.size = size
+        self.drop_remainder = drop_remainder
+        self.tensors = tensors_among(size)
+        first = _static_size(size, drop_remainder)
+        dims: list[Dims] = [None if d is None else (first, *d) for d in child.structure.dims]
+        self.structure = child.structure.with_dims(dims)
+
+    def open(self, opening: Opening) -> Iterator[Element]:
+        size = _positive(opening, self.size)
+        child = self.children[0]
+        rows = child.rows(opening)
+        if rows is not None:
+            return RowBatches(rows, size, self.drop_remainder)
+        return Batches(child.open(opening), size, self.drop_remainder, child.structure)
+
+
+class PaddedBatches(Batches):
+    """Batches of elements of different sizes, filled up to one."""
+
+    def __init__(
+        self, source: Iterator[Element], size: int, drop_remainder: bool, structure: Structure,
+        wanted: Sequence[Dims], fillings: Sequence[Array],
+    ):  # fmt: skip
+        super().__init__(source, size, drop_remainder, structure)
+        self.wanted = wanted
+        self.fillings = fillings
+
+    def _stacked(self, elements: Sequence[Element]) -> Element:
+        columns = zip(*elements, strict=True)
+        return [self._padded(i, column) for i, column in enumerate(columns)]
+
+    def _padded(self, component: int, column: Sequence[Array]) -> Array:
+        wanted = self.wanted[component]
+        rank = column[0].ndim if wanted is None else len(wanted)
+        for array in column:
+            if array.ndim != rank:
+                raise InvalidArgumentError(
+                    None, None, f"padded_batch: expected rank {rank} in component {component}, got shape {array.shape}."
+                )
+        largest = [max(a.shape[d] for a in column) for d in range(rank)]
+        sizes = [big if wanted is None or wanted[d] is None else wanted[d] for d, big in enumerate(largest)]
+        if any(big > size for big, size in zip(largest, sizes, strict=True)):  # type: ignore[operator]
+            raise InvalidArgumentError(
+                None,
+                None,
+                f"padded_batch: component {component} has an element larger than the padded shape {list(wanted or ())}: "
+                f"sizes up to {largest}.",
+            )
+        result = np.full((len(column), *sizes), self.fillings[component][()], dtype=column[0].dtype)
+        for row, array in enumerate(column):
+            result[(row, *(slice(n) for n in array.shape))] = array
+        return result
+
+    def next_into(self, out: Sequence[Array]) -> Element | None:
+        return Pull.next_into(self, out)
+
+
+class PaddedBatch(Node):
+    """Like ``Batch``, with every component filled up to the largest size of the batch, or to a given one.
+
+    Args:
+      shapes: for each component the padded shape (a tensor where it is known only later).
+      fillings: for each component the value to fill with.
+    """
+
+    def __init__(self, child: Node, size: Any, shapes: Sequence[Any], fillings: Sequence[Any], drop_remainder: bool):
+        self.children = (child,)
+        self.size = size
+        self.shapes = shapes
+        self.fillings = fillings
+        self.drop_remainder = drop_remainder
+        self.tensors = tensors_among(size, *shapes, *fillings)
+        first = _static_size(size, drop_remainder)
+        dims: list[Dims] = []
+        for shape in shapes:
+            if isinstance(shape, TensorShape):
+                dims.append(None if shape.raw is None else (first, *shape.raw))
+            else:
+                length = shape.dims[0] if shape.dims else None
+                dims.append(None if length is None else (first, *[None] * length))
+        self.structure = child.structure.with_dims(dims)
+
+    def open(self, opening: Opening) -> Iterator[Element]:
+        wanted: list[Dims] = []
+        for shape in self.shapes:
+            if isinstance(shape, TensorShape):
+                wanted.append(shape.raw)
+            else:
+                wanted.append(tuple(None if d < 0 else int(d) for d in opening.values[shape]))
+        fillings = (
+            [opening.values[f] if f in opening.values else f for f in self.fillings] if self.tensors else self.fillings
+        )
+        child = self.children[0]
+        size = _positive(opening, self.size)
+        return PaddedBatches(child.open(opening), size, self.drop_remainder, child.structure, wanted, fillings)
+
+
+class UnbatchedPull(Pull):
+    def __init__(self, source: Iterator[Element]):
+        self.source = source
+        self.current: Element = ()
+        self.position = 0
+        self.size = 0
+
+    def __next__(self) -> Element:
+        while self.position >= self.size:
+            self.current = next(self.source)
+            self.position = 0
+            sizes = {len(array) for array in self.current}
+            if len(sizes) != 1:
+                shapes = [a.shape for a in self.current]
+                raise InvalidArgumentError(
+                    None, None, f"unbatch: components differ in their first dimension: {shapes}."
+                )
+            self.size = sizes.pop()
+        self.position += 1
+        return [array[self.position - 1, ...] for array in self.current]
+
+
+class Unbatch(Node):
+    """The rows of each element, one by one."""
+
+    def __init__(self, child: Node):
+        self.children = (child,)
+        if any(d == () for d in child.structure.dims):
+            raise ValueError("unbatch: expected elements with a first dimension, got a scalar component.")
+        self.structure = child.structure.with_dims([None if d is None else d[1:] for d in child.structure.dims])
+
+    def open(self, opening: Opening) -> Iterator[Element]:
+        return UnbatchedPull(self.children[0].open(opening))
+
+
+def default_filling(dtype: Any) -> Array:
+    """What padding is made of where nothing was given: zero, or the empty string."""
+    if dtype is string:
+        filling = np.empty((), object)
+        filling[()] = b""
+        return filling
+    return np.zeros((), dtype.np)

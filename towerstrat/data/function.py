@@ -1,0 +1,346 @@
+"""Functions of elements: traced once into a graph of their own, evaluated on the host.
+
+Operations that have a numpy form are evaluated by numpy, one by one; the others are compiled for the CPU, a run of them
+at a time; operations of the host (Python functions, strings) are called. The accelerator is not used.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import jax
+import numpy as np
+
+from towerstrat.data.pipeline import Array, Opening, ordinal
+from towerstrat.data.structure import Structure, flatten, map_leaves
+from towerstrat.errors import FailedPreconditionError, InvalidArgumentError, OutOfRangeError, UnsupportedError
+from towerstrat.graph.convert import convert_to_tensor
+from towerstrat.graph.core import Graph, Operation, Tensor, execution_order
+from towerstrat.graph.lowering import Lowering, NeedsStatic
+from towerstrat.graph.program import Flag, effects
+from towerstrat.graph.state import Cell
+from towerstrat.graph.types import resource, string
+
+Values = dict[Tensor, Any]
+
+
+class FunctionGraph(Graph):
+    """The graph of a function. A tensor from outside becomes an input of the function when it is used.
+
+    Attributes:
+      captured: outside tensor -> the placeholder that stands for it.
+    """
+
+    def __init__(self, outer: Graph, name: str):
+        super().__init__()
+        self.outer = outer
+        self.seed = outer.seed
+        self.scope_name = f"{name}_{ordinal(outer)}"
+        self.captured: dict[Tensor, Tensor] = {}
+        self._handles: dict[Tensor, Tensor] = {}
+
+    def add(self, type: str, inputs: Sequence[Tensor] = (), *args: Any, **kwargs: Any) -> Operation:
+        return super().add(type, [self.inside(t) for t in inputs], *args, **kwargs)
+
+    def inside(self, tensor: Tensor) -> Tensor:
+        """The tensor as this graph sees it."""
+        if tensor.graph is self:
+            return tensor
+        known = self._handles if tensor.dtype is resource else self.captured
+        if tensor not in known:
+            with self.outside():
+                if tensor.dtype is resource:
+                    known[tensor] = super().add(tensor.op.type, (), tensor.op.attrs, tensor.op.name).outputs[0]
+                else:
+                    attrs = {"dtype": tensor.dtype, "shape": tensor.dims}
+                    known[tensor] = super().add("Placeholder", (), attrs, tensor.op.name).outputs[0]
+        return known[tensor]
+
+
+def call_form(value: Any) -> tuple[Any, ...]:
+    """The arguments a function of one element gets: a plain tuple is spread out."""
+    return value if type(value) is tuple else (value,)
+
+
+class Function:
+    """A function of the components of one element (and of what it captured).
+
+    Args:
+      function: the user's; takes the structure of an element.
+      arguments: the structures of its arguments.
+      name: what the function is for, in names and messages.
+      outer: the graph around it.
+      datasets: the class of results that are datasets rather than tensors, where the caller wants one.
+
+    Attributes:
+      outputs: the tensors it returns, flattened.
+      result: their structure, or the dataset it returned.
+      captures: the outside tensors it needs.
+    """
+
+    def __init__(
+        self, function: Callable[..., Any], arguments: Sequence[Structure], name: str, outer: Graph,
+        datasets: type | None = None,
+    ):  # fmt: skip
+        self.name = name
+        self.graph = FunctionGraph(outer, name)
+        self.inputs: list[Tensor] = []
+        with self.graph.as_default():
+            given = []
+            for structure in arguments:
+                tensors = [self._placeholder(*c) for c in zip(structure.dtypes, structure.dims, strict=True)]
+                self.inputs += tensors
+                given.append(structure.pack(tensors))
+            value = function(*(call_form(given[0]) if len(given) == 1 else given))
+            self.dataset: Any = None
+            if datasets is not None and isinstance(value, datasets):
+                self.dataset = value
+                self.outputs = [self.graph.inside(t) for t in value._node.inputs()]
+                self.dataset_inputs = value._node.inputs()
+            else:
+                value = map_leaves(self._converted, value)
+                self.outputs = flatten(value)
+                self.structure = Structure.of_tensors(value)
+        self.captures = list(self.graph.captured)
+        self.cells = self._cells()
+        self.program = _Program(self)
+
+    def _placeholder(self, dtype: Any, dims: Any) -> Tensor:
+        with self.graph.outside():
+            return self.graph.add("Placeholder", (), {"dtype": dtype, "shape": dims}, "arg").outputs[0]
+
+    def _converted(self, value: Any) -> Tensor:
+        if value is None or hasattr(value, "make_one_shot_iterator"):
+            raise TypeError(
+                f"{self.name}: expected the function to return tensors, or a tuple or dict of them; got {value!r}."
+            )
+        try:
+            return self.graph.inside(convert_to_tensor(value))
+        except (TypeError, ValueError) as error:
+            raise TypeError(f"{self.name}: a returned value cannot be made a tensor: {error}") from None
+
+    def _cells(self) -> list[Cell]:
+        """The variables it reads. Raises UnsupportedError where it writes one."""
+        counters = {op.counter for op in _all_operations(self.graph.get_operations())}
+        found: dict[Cell, None] = {}
+        for op in self.graph.get_operations():
+            for cell in op.writes:
+                if cell not in counters and not isinstance(cell, Flag):
+                    raise UnsupportedError(
+                        f"{self.name}: {op.name} (created at {op.line}) writes variable {cell.name}. A function of a "
+                        "dataset may read variables, as they were when its iterator was initialized, not write them."
+                    )
+            found.update((c, None) for c in op.reads if c not in counters and not isinstance(c, Flag))
+        return list(found)
+
+    def bind(self, opening: Opening) -> Callable[[Sequence[Any]], list[Array]]:
+        """The function for one initialization: captured tensors and variables have their values of now."""
+        captured = {self.graph.captured[t]: opening.values[t] for t in self.captures}
+        state: dict[Cell, Any] = {}
+        for cell in self.cells:
+            value = opening.session.state.get(cell)
+            if value is None:
+                op = next(o for o in self.graph.get_operations() if cell in o.reads)
+                raise FailedPreconditionError(
+                    None, op, f"Attempting to use uninitialized value {cell.name} in a function of a dataset; run its "
+                    "initializer before the iterator's."
+                )  # fmt: skip
+            state[cell] = np.array(value[0] if cell.per_position else value)
+        counters = opening.kept(self, dict)
+        program, inputs, session = self.program, self.inputs, opening.session
+
+        def call(element: Sequence[Any]) -> list[Array]:
+            values: Values = dict(zip(inputs, element, strict=True))
+            if captured:
+                values.update(captured)
+            return program.run(session, values, state, counters)
+
+        return call
+
+
+def _all_operations(ops: Iterable[Operation]) -> Iterable[Operation]:
+    for op in ops:
+        yield op
+        for body in op.bodies:
+            yield from _all_operations(body.ops)
+
+
+class _Program:
+    """The operations of a function as steps over a dictionary of values."""
+
+    def __init__(self, function: Function):
+        self.function = function
+        self.constants: Values = {}
+        self._steps: list[Any] | None = None
+
+    def run(self, session: Any, values: Values, state: dict[Cell, Any], counters: dict[Cell, Any]) -> list[Array]:
+        """The outputs for these inputs. Advances the random counters."""
+        if self._steps is None:
+            self._steps = self._build()
+        values.update(self.constants)
+        for step in self._steps:
+            step(session, values, state, counters)
+        return [values[t] for t in self.function.outputs]
+
+    def _build(self) -> list[Any]:
+        function = self.function
+        fed = {*function.inputs, *function.graph.captured.values()}
+        effective = [op for op in function.graph.root.ops if op.definition.stateful or op.attrs.get("flag") is not None]
+        targets = [t.op for t in function.outputs if t not in fed]
+        order = execution_order([*targets, *effective], function.graph.root, fed)
+        steps: list[Any] = []
+        segment: list[Operation] = []
+
+        def finish() -> None:
+            if segment:
+                later = {t for op in order for t in op.inputs} | set(function.outputs) | _captured_by_bodies(order)
+                steps.append(_Segment(tuple(segment), later, self.constants))
+                segment.clear()
+
+        numpy_only = all(_by_numpy(op) or op.definition.host is not None or op.type in _KNOWN for op in order)
+        for op in order:
+            if op.type == "Const":
+                self.constants[op.outputs[0]] = op.attrs["value"]
+            elif op.type in _KNOWN:
+                continue
+            elif op.definition.host is not None:
+                finish()
+                steps.append(functools.partial(_call_host, op))
+            elif _by_numpy(op) and (numpy_only or _of_strings(op)):
+                finish()
+                steps.append(_NumpyStep(op))
+            else:
+                segment.append(op)
+        finish()
+        return steps
+
+
+_KNOWN = ("Const", "NoOp", "VarHandleOp", "Placeholder")
+
+
+def _by_numpy(op: Operation) -> bool:
+    return op.definition.numpy is not None and not op.reads and not op.writes
+
+
+def _of_strings(op: Operation) -> bool:
+    return any(t.dtype is string for t in (*op.inputs, *op.outputs))
+
+
+def _captured_by_bodies(ops: Sequence[Operation]) -> set[Tensor]:
+    return {t for op in ops for body in op.bodies for t in body.captures()}
+
+
+def _call_host(op: Operation, session: Any, values: Values, state: Any, counters: Any) -> None:
+    try:
+        results = op.definition.host(  # type: ignore[misc]
+            session, op, [_host(values[t]) if t.dtype is not resource else t.op.attrs["cell"] for t in op.inputs]
+        )
+    except StopIteration as error:
+        raise OutOfRangeError(None, op, f"StopIteration: {error}") from error
+    values.update(zip(op.outputs, results, strict=True))
+
+
+def _host(value: Any) -> Array:
+    return value if isinstance(value, np.ndarray) else np.asarray(value)
+
+
+class _NumpyStep:
+    """One operation, by its numpy form."""
+
+    __slots__ = ("call", "dtypes", "inputs", "op", "outputs")
+
+    def __init__(self, op: Operation):
+        attrs = op.arguments
+        self.op = op
+        self.call = functools.partial(op.definition.numpy, **attrs)  # type: ignore[arg-type]
+        self.inputs = op.inputs
+        self.outputs = op.outputs
+        self.dtypes = [t.dtype.np for t in op.outputs]
+
+    def __call__(self, session: Any, values: Values, state: Any, counters: Any) -> None:
+        try:
+            results = self.call(*[values[t] for t in self.inputs])
+        except (TypeError, ValueError, IndexError, ZeroDivisionError) as error:
+            raise InvalidArgumentError(None, self.op, str(error)) from error
+        if len(self.outputs) == 1 and not isinstance(results, tuple | list):
+            results = (results,)
+        for tensor, dtype, result in zip(self.outputs, self.dtypes, results, strict=True):
+            if not isinstance(result, np.ndarray) or result.dtype != dtype:
+                result = _as_array(result, dtype)
+            values[tensor] = result
+
+
+def _as_array(result: Any, dtype: Any) -> Array:
+    if dtype == object and not isinstance(result, np.ndarray):
+        array = np.empty((), object)
+        array[()] = result
+        return array
+    return np.asarray(result, dtype)
+
+
+class _Segment:
+    """Operations that are compiled together for the CPU.
+
+    Where one of them needs a value to know a shape, or makes a shape from values, they are evaluated one by one.
+    """
+
+    def __init__(self, ops: tuple[Operation, ...], later: set[Tensor], constants: Mapping[Tensor, Any]):
+        own = set(ops)
+        self.ops = ops
+        used = dict.fromkeys([*(t for op in ops for t in op.inputs), *_captured_by_bodies(ops)])
+        outside = [t for t in used if t.op not in own and t.dtype is not resource]
+        self.constants = {t: constants[t] for t in outside if t in constants}
+        self.handles = {t: t.op.attrs["cell"] for t in used if t.dtype is resource and t.op not in own}
+        self.inputs = [t for t in outside if t not in constants]
+        self.outputs = [t for op in ops for t in op.outputs if t in later and t.dtype is not resource]
+        reads, writes = effects(ops)
+        self.flags = [c for c in writes if isinstance(c, Flag)]
+        self.counters = [c for c in writes if not isinstance(c, Flag)]
+        self.cells = [c for c in reads if not isinstance(c, Flag) and c not in set(self.counters)]
+        self.eager = any(_dynamic(op) for op in ops)
+        self._jitted: Any = None
+
+    def __call__(self, session: Any, values: Values, state: dict[Cell, Any], counters: dict[Cell, Any]) -> None:
+        given = [values[t] for t in self.inputs]
+        before = [counters.get(c, c.default) for c in self.counters]
+        cells = [state[c] for c in self.cells]
+        with jax.enable_x64(True), jax.default_device(cpu_device()):
+            outputs, after, flags = self._evaluate(given, before, cells)
+            values.update((t, np.asarray(v)) for t, v in zip(self.outputs, outputs, strict=True))
+            counters.update((c, np.asarray(v)) for c, v in zip(self.counters, after, strict=True))
+        for flag, raised in zip(self.flags, flags, strict=True):
+            if raised:
+                raise InvalidArgumentError(None, flag.op, flag.message)
+
+    def _evaluate(self, given: Sequence[Any], counters: Sequence[Any], cells: Sequence[Any]) -> Any:
+        if not self.eager:
+            if self._jitted is None:
+                self._jitted = jax.jit(self._traced)
+            try:
+                return self._jitted(given, counters, cells)
+            except NeedsStatic:
+                self.eager = True
+        return self._traced(given, counters, cells)
+
+    def _traced(self, given: Sequence[Any], counters: Sequence[Any], cells: Sequence[Any]) -> Any:
+        state = dict(zip(self.counters, counters, strict=True)) | dict(zip(self.cells, cells, strict=True))
+        state.update((f, np.zeros((), np.bool_)) for f in self.flags)
+        lowering = Lowering("cpu", None, state, operations=self.ops)
+        lowering.values.update(self.constants)
+        lowering.values.update(self.handles)
+        lowering.values.update(zip(self.inputs, given, strict=True))
+        lowering.run(self.ops)
+        after = [lowering.state[c] for c in self.counters]
+        return [lowering.value(t) for t in self.outputs], after, [lowering.state[f] for f in self.flags]
+
+
+def _dynamic(op: Operation) -> bool:
+    return op.definition.dynamic or any(_dynamic(inner) for body in op.bodies for inner in body.needed)
+
+
+@functools.cache
+def cpu_device() -> Any:
+    """The device that functions of datasets run on."""
+    return jax.local_devices(backend="cpu")[0]

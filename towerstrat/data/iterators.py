@@ -1,0 +1,331 @@
+"""Iterators: operations that take elements out of datasets, and the positions that a session keeps for them."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from collections.abc import Iterator as PyIterator
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from towerstrat.data.pipeline import Array, Element, Node, Opening, Pull, ordinal
+from towerstrat.data.sources import host_array
+from towerstrat.data.structure import Structure, flatten
+from towerstrat.errors import FailedPreconditionError, InvalidArgumentError, OpError, OutOfRangeError, UnsupportedError
+from towerstrat.graph.convert import convert_to_tensor
+from towerstrat.graph.core import Graph, Operation, Tensor, get_default_graph
+from towerstrat.graph.registry import Signature, define, nothing
+from towerstrat.graph.types import string
+
+
+class IteratorResource:
+    """The position of one iterator in one session. Safe to use from several threads.
+
+    Attributes:
+      structure: of the elements.
+      initializations: how often it was initialized.
+    """
+
+    def __init__(self, structure: Structure):
+        self.structure = structure
+        self.initializations = 0
+        self._source: PyIterator[Element] | None = None
+        self._returned: list[Element] = []
+        self._error: BaseException | None = None
+        self._lock = threading.RLock()
+
+    @property
+    def initialized(self) -> bool:
+        return self._source is not None
+
+    def initialize(self, source: PyIterator[Element]) -> None:
+        """Starts at the beginning of ``source``; what was given back before is dropped."""
+        with self._lock:
+            self._source = source
+            self._returned.clear()
+            self._error = None
+            self.initializations += 1
+
+    def next(self) -> list[Array]:
+        """The components of the next element.
+
+        Raises:
+          StopIteration: there is none.
+          FailedPreconditionError: it was not initialized.
+          any other: what the pipeline raised for this element; the next call goes on after it.
+        """
+        with self._lock:
+            if self._returned:
+                return list(self._returned.pop())
+            if self._error is not None:
+                error, self._error = self._error, None
+                raise error
+            return list(next(self._started()))
+
+    def fill(self, buffers: Sequence[Array], start: int, count: int) -> int:
+        """Writes up to ``count`` elements into ``buffers`` (one per component, ``[n, ...]``) from index ``start`` on.
+
+        Returns the number written. It is smaller than ``count`` where the data ends, an element has another shape than
+        the buffers, or the pipeline fails: then ``next()`` tells which, by StopIteration, that element or the exception.
+        """
+        with self._lock:
+            for done in range(count):
+                out = [buffer[start + done] if buffer.ndim > 1 else buffer[start + done, ...] for buffer in buffers]
+                if not self._write(out):
+                    return done
+            return count
+
+    def _write(self, out: Sequence[Array]) -> bool:
+        if self._returned:
+            element: Element | None = self._returned[-1]
+            assert element is not None
+            if any(np.shape(x) != b.shape for x, b in zip(element, out, strict=True)):
+                return False
+            for x, b in zip(element, out, strict=True):
+                b[...] = x
+            self._returned.pop()
+            return True
+        if self._error is not None:
+            return False
+        source = self._started()
+        try:
+            element = source.next_into(out) if isinstance(source, Pull) else Pull.next_into(source, out)  # type: ignore[arg-type]
+        except StopIteration:
+            return False
+        except Exception as error:
+            self._error = error
+            return False
+        if element is not None:
+            self._returned.append(element)
+            return False
+        return True
+
+    def push_back(self, elements: Sequence[Element]) -> None:
+        """Gives elements back that were taken ahead and not used; they come out first, in this order."""
+        with self._lock:
+            self._returned += reversed(elements)
+
+    def _started(self) -> PyIterator[Element]:
+        if self._source is None:
+            raise FailedPreconditionError(
+                None, None, "The iterator was not initialized. Run its initializer first: "
+                "session.run(iterator.initializer), or the operation of iterator.make_initializer(dataset)."
+            )  # fmt: skip
+        return self._source
+
+
+class Position:
+    """What identifies an iterator: a session keeps an ``IteratorResource`` for each.
+
+    Args:
+      structure: of the elements.
+      shared_name: iterators of one session with the same name share their position.
+      node: the pipeline that is opened when the first element is asked for (one-shot iterators).
+    """
+
+    _NUMBERS = itertools.count()
+
+    def __init__(self, graph: Graph, structure: Structure, shared_name: str | None = None, node: Node | None = None):
+        self.structure = structure
+        self.shared_name = shared_name
+        self.node = node
+        self.ordinal = ordinal(graph)
+        self.handle = f"towerstrat.iterator.{next(self._NUMBERS)}".encode()
+
+    def resource(self, session: Any) -> IteratorResource:
+        """The session's position, at the beginning of the data where the iterator is a one-shot iterator."""
+        key = ("iterator", self.shared_name) if self.shared_name else self
+        resource: IteratorResource = session.resource(key, lambda: IteratorResource(self.structure))
+        if self.node is not None and not resource.initialized:
+            tensors = self.node.inputs()
+            values = session.run(tensors) if tensors else []
+            pairs = zip(tensors, values, strict=True)
+            self.initialize(session, self.node, {t: host_array(v, t.dtype) for t, v in pairs})
+        return resource
+
+    def initialize(self, session: Any, node: Node, values: Mapping[Tensor, Array]) -> None:
+        """Starts the session's position at the beginning of a pipeline with these values of its tensors."""
+        key = ("iterator", self.shared_name) if self.shared_name else self
+        resource = session.resource(key, lambda: IteratorResource(self.structure))
+        opening = Opening(session, values, (resource.initializations, self.ordinal))
+        resource.initialize(node.open(opening))
+
+
+class NamedPosition:
+    """The iterator that a string handle names when the program runs."""
+
+    def __init__(self, structure: Structure, handle: Tensor):
+        self.structure = structure
+        self.handle = handle
+
+
+def iterator_resource(session: Any, op: Operation, values: Sequence[Any] = ()) -> IteratorResource:
+    """Where a get_next operation takes its elements from.
+
+    Args:
+      values: of the operation's inputs (the string handle, where it has one).
+    """
+    position = op.attrs["iterator"]
+    if isinstance(position, Position):
+        return position.resource(session)
+    handle = np.asarray(values[0], object).item()
+    found = session.resource("iterator handles", dict).get(handle)
+    if found is None:
+        raise InvalidArgumentError(
+            None, op, f"{handle!r} is no handle of an iterator of this session; "
+            "feed what session.run(iterator.string_handle()) gives."
+        )  # fmt: skip
+    try:
+        position.structure.check_accepts(found.structure, "an iterator")
+    except TypeError as error:
+        raise InvalidArgumentError(None, op, str(error)) from None
+    return found.resource(session)
+
+
+def named(error: BaseException, op: Operation) -> BaseException:
+    """A pipeline's exception, with the operation that met it."""
+    if isinstance(error, OpError):
+        if error.op is not None:
+            return error
+        return type(error)(None, op, error.message)
+    if not isinstance(error, OpError | UnsupportedError | KeyboardInterrupt):
+        error.add_note(f"  while operation {op.name} (created at {op.line}) took an element from its dataset")
+    return error
+
+
+def _get_next(session: Any, op: Operation, values: Sequence[Any]) -> list[Array]:
+    try:
+        return iterator_resource(session, op, values).next()
+    except StopIteration:
+        raise OutOfRangeError(None, op, "End of sequence") from None
+    except Exception as error:
+        raise named(error, op) from error.__cause__
+
+
+def _make_iterator(session: Any, op: Operation, values: Sequence[Any]) -> list[Array]:
+    try:
+        op.attrs["iterator"].initialize(session, op.attrs["node"], dict(zip(op.inputs, values, strict=True)))
+    except Exception as error:
+        raise named(error, op) from error.__cause__
+    return []
+
+
+def _string_handle(session: Any, op: Operation, values: Sequence[Any]) -> list[Array]:
+    position = op.attrs["iterator"]
+    if isinstance(position, NamedPosition):
+        return [values[0]]
+    session.resource("iterator handles", dict)[position.handle] = position
+    return [np.array(position.handle, object)]
+
+
+def _components(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> list[Signature]:
+    structure = attrs["structure"]
+    return [Signature(t, d) for t, d in zip(structure.dtypes, structure.dims, strict=True)]
+
+
+_HIDDEN = ("iterator", "structure", "node")
+define("IteratorGetNext", _components, host=_get_next, stateful=True, differentiable=False, hidden=_HIDDEN)
+define("MakeIterator", nothing, host=_make_iterator, stateful=True, hidden=_HIDDEN)
+define(
+    "IteratorToStringHandle", lambda inputs, attrs: [Signature(string, ())], host=_string_handle, differentiable=False,
+    hidden=_HIDDEN,
+)  # fmt: skip
+
+
+class Iterator:
+    """Goes through a dataset, one element for each run of a ``get_next()`` operation.
+
+    Made by ``Dataset.make_one_shot_iterator``, ``Dataset.make_initializable_iterator``, ``Iterator.from_structure`` and
+    ``Iterator.from_string_handle``.
+    """
+
+    def __init__(
+        self, iterator_resource: Any, initializer: Operation | None, output_types: Any, output_shapes: Any,
+        output_classes: Any,
+    ):  # fmt: skip
+        self._position = iterator_resource
+        self._initializer = initializer
+        self._structure = Structure.of_types(output_types, output_shapes)
+
+    @staticmethod
+    def from_structure(
+        output_types: Any, output_shapes: Any = None, shared_name: str | None = None, output_classes: Any = None
+    ) -> Iterator:
+        """An iterator without a dataset: the operations of ``make_initializer`` give it one, again and again."""
+        structure = Structure.of_types(output_types, output_shapes)
+        _only_tensors(output_classes)
+        position = Position(get_default_graph(), structure, shared_name)
+        return Iterator(position, None, structure.types, structure.shapes, structure.classes)
+
+    @staticmethod
+    def from_string_handle(
+        string_handle: Any, output_types: Any, output_shapes: Any = None, output_classes: Any = None
+    ) -> Iterator:
+        """The iterator whose ``string_handle()`` is fed when the program runs."""
+        structure = Structure.of_types(output_types, output_shapes)
+        _only_tensors(output_classes)
+        handle = convert_to_tensor(string_handle, string)
+        return Iterator(NamedPosition(structure, handle), None, structure.types, structure.shapes, structure.classes)
+
+    @property
+    def initializer(self) -> Operation:
+        """The operation that starts it at the beginning. Raises ValueError where there is none."""
+        if self._initializer is None:
+            raise ValueError(
+                "This iterator has no initializer: a one-shot iterator needs none, and an iterator made from a structure "
+                "is initialized by the operations of make_initializer(dataset)."
+            )
+        return self._initializer
+
+    def make_initializer(self, dataset: Any, name: str | None = None) -> Operation:
+        """An operation that puts this iterator at the beginning of ``dataset``.
+
+        Raises:
+          TypeError: the dataset's types or shapes are not the iterator's.
+        """
+        if not isinstance(self._position, Position):
+            raise ValueError("An iterator from a string handle cannot be initialized; initialize the one it names.")
+        node = dataset._node
+        self._structure.check_accepts(node.structure, "a dataset")
+        return make_iterator(self._position, node, name)
+
+    def get_next(self, name: str | None = None) -> Any:
+        """The next element, as tensors: one element for each run, however many operations use it.
+
+        Raises (when it runs):
+          OutOfRangeError: there are no more elements.
+        """
+        attrs = {"iterator": self._position, "structure": self._structure}
+        inputs = [self._position.handle] if isinstance(self._position, NamedPosition) else []
+        op = get_default_graph().add("IteratorGetNext", inputs, attrs, name)
+        return self._structure.pack(op.outputs)
+
+    def string_handle(self, name: str | None = None) -> Tensor:
+        """A scalar string tensor that names this iterator; its value can be fed where one is wanted."""
+        inputs = [self._position.handle] if isinstance(self._position, NamedPosition) else []
+        attrs = {"iterator": self._position}
+        return get_default_graph().add("IteratorToStringHandle", inputs, attrs, name).outputs[0]
+
+    @property
+    def output_types(self) -> Any:
+        return self._structure.types
+
+    @property
+    def output_shapes(self) -> Any:
+        return self._structure.shapes
+
+    @property
+    def output_classes(self) -> Any:
+        return self._structure.classes
+
+
+def _only_tensors(classes: Any) -> None:
+    if classes is not None and any(c is not Tensor for c in flatten(classes)):
+        raise UnsupportedError(f"output_classes={classes!r}: only dense tensors are supported as components.")
+
+
+def make_iterator(position: Position, node: Node, name: str | None = None) -> Operation:
+    """The operation that starts an iterator at the beginning of a pipeline."""
+    return get_default_graph().add("MakeIterator", node.inputs(), {"iterator": position, "node": node}, name)

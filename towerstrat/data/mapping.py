@@ -1,0 +1,309 @@
+"""Transformations by functions of elements."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from towerstrat.data.function import Function
+from towerstrat.data.pipeline import Array, Element, Node, Opening, Pull
+from towerstrat.data.rows import Draws
+from towerstrat.data.structure import Structure
+from towerstrat.errors import InvalidArgumentError
+
+Bound = Callable[[Sequence[Any]], list[Array]]
+
+
+class OfFunction(Node):
+    """A node that applies a function to the elements of its child."""
+
+    def __init__(self, child: Node, function: Function, structure: Structure):
+        self.children = (child,)
+        self.function = function
+        self.structure = structure
+        self.tensors = tuple(function.captures)
+        self.cells = tuple(function.cells)
+
+    @property
+    def child(self) -> Node:
+        return self.children[0]
+
+
+class MappedPull(Pull):
+    def __init__(self, source: Iterator[Element], function: Bound):
+        self.source = source
+        self.function = function
+
+    def __next__(self) -> Element:
+        return self.function(next(self.source))
+
+
+class Map(OfFunction):
+    """``function`` of each element."""
+
+    def open(self, opening: Opening) -> Iterator[Element]:
+        return MappedPull(self.child.open(opening), self.function.bind(opening))
+
+
+class FilteredPull(Pull):
+    def __init__(self, source: Iterator[Element], predicate: Bound):
+        self.source = source
+        self.predicate = predicate
+
+    def __next__(self) -> Element:
+        while True:
+            element = next(self.source)
+            if self.predicate(element)[0]:
+                return element
+
+
+class Filter(OfFunction):
+    """The elements for which the predicate is true."""
+
+    def open(self, opening: Opening) -> Iterator[Element]:
+        return FilteredPull(self.child.open(opening), self.function.bind(opening))
+
+
+class InnerDataset:
+    """Opens the dataset that a function makes from an element."""
+
+    def __init__(self, function: Function, node: Node, opening: Opening):
+        self.bound = function.bind(opening)
+        self.keys = function.dataset_inputs
+        self.node = node
+        self.opening = opening
+
+    def __call__(self, element: Sequence[Any]) -> Iterator[Element]:
+        values = dict(zip(self.keys, self.bound(element), strict=True))
+        return self.node.open(self.opening.child(values))
+
+
+class InterleavedPull(Pull):
+    """Goes round ``cycle`` open datasets, ``block`` elements from each at a time."""
+
+    def __init__(self, source: Iterator[Element], open_inner: InnerDataset, cycle: int, block: int):
+        self.source = source
+        self.open_inner = open_inner
+        self.slots: list[Iterator[Element] | None] = [None] * cycle
+        self.block = block
+        self.place = 0
+        self.taken = 0
+        self.open_count = 0
+        self.ended = False
+
+    def _turn(self) -> None:
+        self.place = (self.place + 1) % len(self.slots)
+        self.taken = 0
+
+    def __next__(self) -> Element:
+        while not self.ended or self.open_count:
+            inner = self.slots[self.place]
+            if inner is not None:
+                for element in inner:
+                    self.taken += 1
+                    if self.taken == self.block:
+                        self._turn()
+                    return element
+                self.slots[self.place] = None
+                self.open_count -= 1
+                self._turn()
+            elif not self.ended:
+                for outer in self.source:
+                    self.slots[self.place] = self.open_inner(outer)
+                    self.open_count += 1
+                    break
+                else:
+                    self.ended = True
+            else:
+                self._turn()
+        raise StopIteration
+
+
+class Interleave(OfFunction):
+    """The elements of the datasets that a function makes, several of them open at a time."""
+
+    def __init__(self, child: Node, function: Function, inner: Node, cycle: Any, block: Any, tensors: Sequence[Any]):
+        super().__init__(child, function, inner.structure)
+        self.inner = inner
+        self.cycle = cycle
+        self.block = block
+        self.tensors = (*self.tensors, *tensors)
+
+    def open(self, opening: Opening) -> Iterator[Element]:
+        cycle, block = opening.value(self.cycle), opening.value(self.block)
+        for name, value in (("cycle_length", cycle), ("block_length", block)):
+            if value <= 0:
+                raise InvalidArgumentError(None, None, f"interleave: {name} must be greater than 0, got {value}.")
+        inner = InnerDataset(self.function, self.inner, opening)
+        return InterleavedPull(self.child.open(opening), inner, cycle, block)
+
+
+class ScannedPull(Pull):
+    def __init__(self, source: Iterator[Element], function: Bound, state: Element):
+        self.source = source
+        self.function = function
+        self.state = list(state)
+
+    def __next__(self) -> Element:
+        element = next(self.source)
+        results = self.function([*self.state, *element])
+        size = len(self.state)
+        self.state = results[:size]
+        return results[size:]
+
+
+class Scan(OfFunction):
+    """``function(state, element) -> (state, output)`` along the elements."""
+
+    def __init__(self, child: Node, function: Function, structure: Structure, initial: Sequence[Any]):
+        super().__init__(child, function, structure)
+        self.initial = initial
+        self.tensors = (*self.tensors, *initial)
+
+    def open(self, opening: Opening) -> Iterator[Element]:
+        state = [opening.values[t] for t in self.initial]
+        return ScannedPull(self.child.open(opening), self.function.bind(opening), state)
+
+
+class Elements(Node):
+    """Elements that were collected; the dataset that a window's function receives."""
+
+    def __init__(self, structure: Structure):
+        self.structure = structure
+
+    def open(self, opening: Opening) -> Iterator[Element]:
+        return iter(opening.elements)
+
+
+class WindowedPull(Pull):
+    """Collects elements by key; a full window becomes a dataset, whose elements come out."""
+
+    def __init__(self, source: Iterator[Element], key: Bound, size: Bound | int, reduce: Callable[..., Any]):
+        self.source = source
+        self.key = key
+        self.size = size
+        self.reduce = reduce
+        self.groups: dict[int, tuple[int, list[Element]]] = {}
+        self.current: Iterator[Element] = iter(())
+        self.ended = False
+
+    def __next__(self) -> Element:
+        while True:
+            for element in self.current:
+                return element
+            self.current = iter(())
+            if self.ended:
+                if not self.groups:
+                    raise StopIteration
+                key = min(self.groups)
+                self.current = self.reduce(key, self.groups.pop(key)[1])
+            else:
+                self._collect()
+
+    def _collect(self) -> None:
+        for element in self.source:
+            key = int(self.key(element)[0])
+            if key not in self.groups:
+                size = self.size if isinstance(self.size, int) else int(self.size([np.int64(key)])[0])
+                if size <= 0:
+                    raise InvalidArgumentError(None, None, f"group_by_window: window size must be > 0, got {size}.")
+                self.groups[key] = (size, [])
+            size, group = self.groups[key]
+            group.append(element)
+            if len(group) == size:
+                del self.groups[key]
+                self.current = self.reduce(key, group)
+            return
+        self.ended = True
+
+
+class GroupByWindow(OfFunction):
+    """Windows of consecutive elements of one key, each reduced by a function to a dataset."""
+
+    def __init__(self, child: Node, key: Function, reduce: Function, inner: Node, size: Function | int):
+        super().__init__(child, reduce, inner.structure)
+        self.key = key
+        self.inner = inner
+        self.size = size
+        functions = (key, reduce, *((size,) if isinstance(size, Function) else ()))
+        self.tensors = tuple(dict.fromkeys(t for f in functions for t in f.captures))
+
+    def open(self, opening: Opening) -> Iterator[Element]:
+        bound = self.function.bind(opening)
+        keys = self.function.dataset_inputs
+
+        def reduce(key: int, group: list[Element]) -> Iterator[Element]:
+            values = dict(zip(keys, bound([np.asarray(key, np.int64)]), strict=True))
+            child = opening.child(values)
+            child.elements = group
+            return self.inner.open(child)
+
+        size = self.size.bind(opening) if isinstance(self.size, Function) else self.size
+        return WindowedPull(self.child.open(opening), self.key.bind(opening), size, reduce)
+
+
+class ChosenPull(Pull):
+    """Each time from the part that ``choose`` names; ended parts are left out."""
+
+    def __init__(self, parts: Sequence[Iterator[Element]], choose: Callable[[list[bool]], int]):
+        self.parts = list(parts)
+        self.choose = choose
+        self.alive = [True] * len(self.parts)
+
+    def __next__(self) -> Element:
+        while any(self.alive):
+            place = self.choose(self.alive)
+            if not self.alive[place]:
+                continue
+            for element in self.parts[place]:
+                return element
+            self.alive[place] = False
+        raise StopIteration
+
+
+class ChooseFrom(Node):
+    """Elements of several datasets, in the order that a dataset of their numbers tells."""
+
+    def __init__(self, parts: Sequence[Node], choices: Node):
+        self.children = (*parts, choices)
+        self.structure = parts[0].structure
+        for part in parts[1:]:
+            self.structure = self.structure.relaxed(part.structure)
+
+    def open(self, opening: Opening) -> Iterator[Element]:
+        *parts, choices = [child.open(opening) for child in self.children]
+
+        def choose(alive: list[bool]) -> int:
+            place = int(next(choices)[0])
+            if not 0 <= place < len(alive):
+                raise InvalidArgumentError(
+                    None, None, f"choose_from_datasets: expected a number from 0 to {len(alive) - 1}, got {place}."
+                )
+            return place
+
+        return ChosenPull(parts, choose)
+
+
+class SampleFrom(Node):
+    """Elements of several datasets, each drawn at random."""
+
+    def __init__(self, parts: Sequence[Node], weights: Sequence[float], seeds: Any):
+        self.children = tuple(parts)
+        self.structure = parts[0].structure
+        for part in parts[1:]:
+            self.structure = self.structure.relaxed(part.structure)
+        self.weights = np.asarray(weights, np.float64)
+        self.seeds = seeds
+
+    def open(self, opening: Opening) -> Iterator[Element]:
+        draws = opening.kept(self, lambda: Draws(opening.generator(self.seeds)))
+
+        def choose(alive: list[bool]) -> int:
+            bounds = np.cumsum(self.weights * alive)
+            if bounds[-1] <= 0:
+                bounds = np.cumsum(np.asarray(alive, np.float64))
+            return int(np.searchsorted(bounds, draws.one() * bounds[-1], side="right"))
+
+        return ChosenPull([child.open(opening) for child in self.children], choose)

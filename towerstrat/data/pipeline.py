@@ -1,0 +1,147 @@
+"""The parts of a pipeline: nodes that describe, pulls that produce, and what they share while one iterator lives."""
+
+from __future__ import annotations
+
+import itertools
+import weakref
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from towerstrat.data.rows import Rows
+from towerstrat.data.structure import Structure
+from towerstrat.graph.core import Graph, Tensor
+from towerstrat.graph.state import Cell
+
+Array: TypeAlias = "np.ndarray[Any, Any]"
+Element: TypeAlias = "Sequence[Array]"
+"""The components of one element, flattened. Nobody writes into them."""
+
+_ORDINALS: weakref.WeakKeyDictionary[Graph, Iterator[int]] = weakref.WeakKeyDictionary()
+_DEFAULT_GRAPH_SEED = 87654321
+
+
+def ordinal(graph: Graph) -> int:
+    """How many parts of pipelines the graph's program made before this one: the same in every run of the program."""
+    return next(_ORDINALS.setdefault(graph, itertools.count()))
+
+
+class Pull:
+    """Produces elements one after the other.
+
+    ``__next__`` raises StopIteration at the end. Any other exception belongs to one element: the next call goes on
+    with what comes after it.
+    """
+
+    def __iter__(self) -> Iterator[Element]:
+        return self
+
+    def __next__(self) -> Element:
+        raise NotImplementedError
+
+    def next_into(self, out: Sequence[Array]) -> Element | None:
+        """Writes the next element into ``out`` and returns None, or returns the element where its shapes differ."""
+        element = next(self)
+        if any(np.shape(x) != buffer.shape for x, buffer in zip(element, out, strict=True)):
+            return element
+        for x, buffer in zip(element, out, strict=True):
+            buffer[...] = x
+        return None
+
+
+class Opening:
+    """One initialization of an iterator, shared by the pulls of its pipeline.
+
+    Args:
+      session: whose variables and resources functions see.
+      values: the graph tensors that the datasets hold, evaluated.
+      entropy: numbers that tell this initialization from others; they seed what the program left unseeded.
+
+    Attributes:
+      elements: of the window that a dataset was made from.
+    """
+
+    def __init__(self, session: Any, values: Mapping[Tensor, Array], entropy: tuple[int, ...]):
+        self.session = session
+        self.values = values
+        self.entropy = entropy
+        self._kept: dict[Any, Any] = {}
+        self._children = itertools.count()
+        self.elements: Sequence[Element] = ()
+
+    def value(self, argument: Any) -> Any:
+        """A number given when the dataset was made: itself, or the value of its tensor."""
+        return self.values[argument].item() if isinstance(argument, Tensor) else argument
+
+    def kept(self, key: Any, make: Callable[[], Any]) -> Any:
+        """What a node keeps as long as this initialization lasts, however often it is opened."""
+        if key not in self._kept:
+            self._kept[key] = make()
+        return self._kept[key]
+
+    def child(self, values: Mapping[Tensor, Array]) -> Opening:
+        """For a dataset that a function made from one element."""
+        return Opening(self.session, values, (*self.entropy, next(self._children)))
+
+    def generator(self, seeds: Seeds) -> np.random.Generator:
+        """A new random stream."""
+        pair = seeds.pair(self)
+        entropy = pair if pair is not None else (*self.entropy, seeds.ordinal)
+        return np.random.Generator(np.random.PCG64(np.random.SeedSequence([e & 0xFFFFFFFFFFFFFFFF for e in entropy])))
+
+
+class Seeds:
+    """The seeds of one random part of a pipeline. With neither a graph nor an own seed each initialization differs."""
+
+    def __init__(self, graph: Graph, seed: Any):
+        self.graph_seed = graph.seed
+        self.seed = seed
+        self.ordinal = ordinal(graph)
+
+    def pair(self, opening: Opening) -> tuple[int, int] | None:
+        own = None if self.seed is None else int(opening.value(self.seed))
+        if own is None and self.graph_seed is None:
+            return None
+        if self.graph_seed is None:
+            assert own is not None
+            return (_DEFAULT_GRAPH_SEED, own)
+        return (self.graph_seed, self.ordinal if own is None else own)
+
+
+class Node:
+    """One part of a pipeline: knows what its elements look like, and produces them when opened.
+
+    Attributes:
+      structure: of its elements.
+      children: the nodes it takes elements from.
+      tensors: the graph tensors whose values it needs itself when it is opened.
+      cells: the variables whose values it needs itself.
+    """
+
+    structure: Structure
+    children: tuple[Node, ...] = ()
+    tensors: tuple[Tensor, ...] = ()
+    cells: tuple[Cell, ...] = ()
+
+    def open(self, opening: Opening) -> Iterator[Element]:
+        """A fresh pass over its elements."""
+        raise NotImplementedError
+
+    def rows(self, opening: Opening) -> Rows | None:
+        """The same pass as a table and a stream of row numbers, where it is nothing else."""
+        return None
+
+    def inputs(self) -> list[Tensor]:
+        """The graph tensors that this and what is below it need, without repeats."""
+        found = dict.fromkeys(t for child in self.children for t in child.inputs())
+        found.update(dict.fromkeys(self.tensors))
+        return list(found)
+
+    def variables(self) -> list[Cell]:
+        """The variables that functions in this and below it read."""
+        return [*self.cells, *(c for child in self.children for c in child.variables())]
+
+
+def tensors_among(*arguments: Any) -> tuple[Tensor, ...]:
+    return tuple(a for a in arguments if isinstance(a, Tensor))

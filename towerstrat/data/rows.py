@@ -1,0 +1,180 @@
+"""Passes over the rows of a table as streams of row numbers: shuffling moves numbers, a batch is one gather."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+Indices = np.ndarray[Any, Any]
+_EMPTY = np.zeros(0, np.int64)
+_BLOCK = 1024
+
+
+class Order:
+    """A stream of row numbers."""
+
+    def take(self, count: int) -> Indices:
+        """The next ``count`` row numbers; fewer only at the end."""
+        raise NotImplementedError
+
+
+class Rows:
+    """A pass over a table.
+
+    Attributes:
+      table: one array per component, alike in their first dimension.
+      order: which rows, in which order.
+      plain: the number of rows where the pass is simply all of them in order.
+    """
+
+    __slots__ = ("order", "plain", "table")
+
+    def __init__(self, table: Sequence[np.ndarray[Any, Any]], order: Order, plain: int | None = None):
+        self.table = table
+        self.order = order
+        self.plain = plain
+
+    def gather(self, indices: Indices) -> list[np.ndarray[Any, Any]]:
+        """The rows of these numbers, as one array per component."""
+        return [column.take(indices, axis=0) for column in self.table]
+
+
+class InOrder(Order):
+    """All rows of a table of ``size`` rows."""
+
+    def __init__(self, size: int):
+        self.position = 0
+        self.size = size
+
+    def take(self, count: int) -> Indices:
+        start = self.position
+        self.position = min(self.size, start + count)
+        return np.arange(start, self.position)
+
+
+class Draws:
+    """Uniform random numbers below 1, drawn in blocks: the stream does not depend on how many are asked for at once."""
+
+    def __init__(self, generator: np.random.Generator):
+        self.generator = generator
+        self._block: list[float] = []
+        self._position = 0
+
+    def take(self, count: int) -> list[float]:
+        """The next ``count`` numbers."""
+        position = self._position
+        if position + count <= len(self._block):
+            self._position = position + count
+            return self._block[position : position + count]
+        result = self._block[position:]
+        while len(result) < count:
+            result += self.generator.random(_BLOCK).tolist()
+        extra = len(result) - count
+        self._block, self._position = result[count:] if extra else [], 0
+        return result[:count] if extra else result
+
+    def one(self) -> float:
+        if self._position >= len(self._block):
+            self._block, self._position = self.generator.random(_BLOCK).tolist(), 0
+        self._position += 1
+        return self._block[self._position - 1]
+
+
+class Shuffled(Order):
+    """Draws from a buffer of the next ``size`` row numbers."""
+
+    def __init__(self, source: Order, size: int, draws: Draws):
+        self.source = source
+        self.size = size
+        self.draws = draws
+        self.buffer: list[int] | None = None
+        self.ended = False
+
+    def take(self, count: int) -> Indices:
+        if self.buffer is None:
+            self.buffer = self.source.take(self.size).tolist()
+            self.ended = len(self.buffer) < self.size
+        buffer = self.buffer
+        fresh: list[int] = [] if self.ended else self.source.take(count).tolist()
+        result = []
+        size = len(buffer)
+        for u, row in zip(self.draws.take(len(fresh)), fresh, strict=True):
+            place = int(u * size)
+            result.append(buffer[place])
+            buffer[place] = row
+        if len(fresh) < count:
+            self.ended = True
+            draining = min(size, count - len(fresh))
+            for u in self.draws.take(draining):
+                place = int(u * size)
+                size -= 1
+                result.append(buffer[place])
+                buffer[place] = buffer[size]
+                buffer.pop()
+        return np.array(result, np.int64)
+
+
+class Repeated(Order):
+    """Pass after pass; a negative count is endless. An empty first pass ends an endless one."""
+
+    def __init__(self, open_pass: Callable[[], Order], count: int):
+        self.open_pass = open_pass
+        self.left = count
+        self.current: Order | None = None
+        self.seen_in_pass = False
+
+    def take(self, count: int) -> Indices:
+        parts: list[Indices] = []
+        wanted = count
+        while wanted:
+            if self.current is None:
+                if self.left == 0:
+                    break
+                self.left -= 1
+                self.current = self.open_pass()
+                self.seen_in_pass = False
+            got = self.current.take(wanted)
+            if len(got):
+                self.seen_in_pass = True
+                parts.append(got)
+            if len(got) < wanted:
+                self.current = None
+                if not self.seen_in_pass and self.left < 0:
+                    self.left = 0
+            wanted -= len(got)
+        if len(parts) == 1:
+            return parts[0]
+        return np.concatenate(parts) if parts else _EMPTY
+
+
+class Limited(Order):
+    """Leaves out the first ``skip`` rows and stops after ``limit`` (None: at the end)."""
+
+    def __init__(self, source: Order, skip: int, limit: int | None):
+        self.source = source
+        self.skip = skip
+        self.left = limit
+
+    def take(self, count: int) -> Indices:
+        while self.skip:
+            got = len(self.source.take(min(self.skip, 65536)))
+            self.skip = self.skip - got if got else 0
+        if self.left is None:
+            return self.source.take(count)
+        got_rows = self.source.take(min(count, self.left))
+        self.left = self.left - len(got_rows) if len(got_rows) else 0
+        return got_rows
+
+
+class Sharded(Order):
+    """Every ``number``-th row, starting at ``index``."""
+
+    def __init__(self, source: Order, number: int, index: int):
+        self.source = source
+        self.number = number
+        self.index = index
+
+    def take(self, count: int) -> Indices:
+        return self.source.take(count * self.number)[self.index :: self.number]

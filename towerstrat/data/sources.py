@@ -1,0 +1,279 @@
+"""Where elements come from: arrays, ranges, generators and any Python iterable."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from towerstrat.data.pipeline import Array, Element, Node, Opening, Pull, tensors_among
+from towerstrat.data.rows import InOrder, Rows
+from towerstrat.data.structure import Structure, flatten, flatten_like, is_nest, map_leaves
+from towerstrat.errors import InvalidArgumentError
+from towerstrat.graph import nest as core_nest
+from towerstrat.graph.convert import convert_to_tensor, is_tensor, numpy_value
+from towerstrat.graph.core import Tensor
+from towerstrat.graph.shapes import Dims, TensorShape
+from towerstrat.graph.types import as_dtype, int64, string
+
+_BLOCK = 64
+_LARGEST_TABLE = 1 << 22
+
+
+def component(value: Any) -> Any:
+    """One component given to a source: a graph tensor, or a copy of the value that later writes cannot reach."""
+    if (isinstance(value, list) and any(_has_tensor(v) for v in value)) or is_tensor(value):
+        return convert_to_tensor(value)
+    given = np.asarray(value) if hasattr(value, "__array__") else None
+    array = numpy_value(value if given is None else given)
+    if given is not None and np.may_share_memory(array, given):
+        array = array.copy()
+    array.flags.writeable = False
+    return array
+
+
+def _has_tensor(value: Any) -> bool:
+    return any(_has_tensor(v) for v in value) if isinstance(value, list | tuple) else is_tensor(value)
+
+
+def described(value: Any, drop_first: bool) -> Structure:
+    """The structure of a nest of components, or of their slices along the first dimension."""
+    leaves = flatten(value)
+    dtypes = [as_dtype(c.dtype) for c in leaves]
+    dims: list[Dims] = [c.dims if isinstance(c, Tensor) else c.shape for c in leaves]
+    if drop_first:
+        dims = [None if d is None else tuple(d[1:]) for d in dims]
+    return Structure(map_leaves(lambda c: None, value), dtypes, dims)
+
+
+class RowPull(Pull):
+    """The rows of a pass over a table, one by one."""
+
+    def __init__(self, rows: Rows):
+        self.table = rows.table
+        self.order = rows.order
+        self.numbers: Iterator[int] = iter(())
+
+    def __next__(self) -> Element:
+        for number in self.numbers:
+            return [column[number, ...] for column in self.table]
+        self.numbers = iter(self.order.take(_BLOCK).tolist())
+        for number in self.numbers:
+            return [column[number, ...] for column in self.table]
+        raise StopIteration
+
+
+class Whole(Node):
+    """One element: the components themselves."""
+
+    def __init__(self, value: Any):
+        self.components = flatten(value)
+        self.structure = described(value, drop_first=False)
+        self.tensors = tensors_among(*self.components)
+
+    def open(self, opening: Opening) -> Iterator[Element]:
+        return iter([[opening.values[c] if isinstance(c, Tensor) else c for c in self.components]])
+
+
+class Slices(Node):
+    """The rows of the components."""
+
+    def __init__(self, value: Any):
+        self.components = flatten(value)
+        self.structure = described(value, drop_first=True)
+        self.tensors = tensors_among(*self.components)
+        sizes = {}
+        for name, c in zip(self.structure.names(), self.components, strict=True):
+            dims = c.dims if isinstance(c, Tensor) else c.shape
+            if dims == ():
+                raise ValueError(f"Expected components with a first dimension to slice, but {name} is a scalar.")
+            if dims is not None and dims[0] is not None:
+                sizes[name] = dims[0]
+        if len(set(sizes.values())) > 1:
+            raise ValueError(f"Expected components of one size in the first dimension, got {sizes}.")
+
+    def rows(self, opening: Opening) -> Rows:
+        table = [opening.values[c] if isinstance(c, Tensor) else c for c in self.components]
+        sizes = [len(column) if column.ndim else None for column in table]
+        if len(set(sizes)) != 1 or sizes[0] is None:
+            shapes = dict(zip(self.structure.names(), (c.shape for c in table), strict=True))
+            raise InvalidArgumentError(
+                None, None, f"Expected components alike in their first dimension to slice, got the shapes {shapes}."
+            )
+        return Rows(table, InOrder(sizes[0]), plain=sizes[0])
+
+    def open(self, opening: Opening) -> Iterator[Element]:
+        return RowPull(self.rows(opening))
+
+
+class Range(Node):
+    """``start, start + step, ...`` up to before ``stop`` (None: endless)."""
+
+    def __init__(self, start: Any, stop: Any, step: Any, dtype: Any = int64):
+        self.bounds = (start, stop, step)
+        self.tensors = tensors_among(*self.bounds)
+        self.dtype = as_dtype(dtype)
+        self.structure = Structure(None, [self.dtype], [()])
+
+    def _values(self, opening: Opening) -> Any:
+        start, stop, step = (opening.value(b) for b in self.bounds)
+        if stop is None:
+            return itertools.count(start, step)
+        if step == 0:
+            raise InvalidArgumentError(None, None, "Dataset.range: expected a step other than 0.")
+        return range(start, stop, step)
+
+    def rows(self, opening: Opening) -> Rows | None:
+        values = self._values(opening)
+        if not isinstance(values, range) or len(values) > _LARGEST_TABLE:
+            return None
+        table = np.arange(values.start, values.stop, values.step, dtype=self.dtype.np)
+        return Rows([table], InOrder(len(table)), plain=len(table))
+
+    def open(self, opening: Opening) -> Iterator[Element]:
+        kind = self.dtype.np
+        return ([np.array(v, kind)] for v in self._values(opening))
+
+
+class Checked:
+    """Turns what Python code yields into elements, and says exactly what does not fit.
+
+    Args:
+      structure: what is expected.
+      source: names the code in messages.
+    """
+
+    def __init__(self, structure: Structure, source: str):
+        self.structure = structure
+        self.source = source
+        self.wanted = [TensorShape(d) for d in structure.dims]
+
+    def __call__(self, value: Any) -> Element:
+        try:
+            leaves = flatten_like(self.structure.template, value, "the element")
+        except (TypeError, ValueError) as error:
+            raise TypeError(f"{self.source} yielded an element of another structure: {error}") from None
+        element = []
+        for i, (leaf, dtype) in enumerate(zip(leaves, self.structure.dtypes, strict=True)):
+            try:
+                array = leaf if isinstance(leaf, np.ndarray) and leaf.dtype == dtype.np else host_array(leaf, dtype)
+            except (TypeError, ValueError) as error:
+                raise TypeError(
+                    f"{self.source} yielded {leaf!r} where component {i} has to be {dtype.name}: {error}"
+                ) from None
+            if not self.wanted[i].is_compatible_with(array.shape):
+                raise ValueError(
+                    f"{self.source} yielded an array of shape {array.shape} where component {i} has to be of shape "
+                    f"{self.wanted[i]}."
+                )
+            element.append(array)
+        return element
+
+
+def host_array(leaf: Any, dtype: Any = None) -> Array:
+    """A value of Python code (an array of any library, a number, a list) as a numpy array of the type."""
+    if isinstance(leaf, int | float | complex | str | bytes | list | tuple) and not isinstance(leaf, np.generic):
+        return numpy_value(leaf, dtype)
+    array = np.asarray(leaf)
+    if dtype is None or dtype is string or as_dtype(array.dtype) is dtype:
+        return numpy_value(array, dtype)
+    if not np.can_cast(array.dtype, dtype.np, "same_kind") and not (array.dtype.kind in "iu" and dtype.is_floating):
+        raise TypeError(f"a {array.dtype} array is not converted to {dtype.name}; use .astype")
+    return array.astype(dtype.np)
+
+
+class CheckedPull(Pull):
+    """What a Python iterator yields, checked; closing it closes the iterator."""
+
+    def __init__(self, values: Iterator[Any], checked: Checked):
+        self.values = values
+        self.checked = checked
+
+    def __next__(self) -> Element:
+        return self.checked(next(self.values))
+
+
+class Generated(Node):
+    """What ``generator(*args)`` yields; called anew for each pass."""
+
+    def __init__(self, generator: Callable[..., Iterable[Any]], structure: Structure, args: Sequence[Any]):
+        self.generator = generator
+        self.structure = structure
+        self.args = args
+        self.tensors = tensors_among(*args)
+
+    def open(self, opening: Opening) -> Iterator[Element]:
+        given = [opening.values[a] if isinstance(a, Tensor) else a for a in self.args]
+        values = iter(self.generator(*(a[()] if a.ndim == 0 else a for a in given)))
+        return CheckedPull(values, Checked(self.structure, "`generator`"))
+
+
+class Iterated(Node):
+    """A Python iterable whose first element said what all of them look like.
+
+    Args:
+      make: gives a fresh iterator, or None where there is only one.
+      first: an iterator that was begun, and what it yielded.
+    """
+
+    def __init__(
+        self, make: Callable[[], Iterator[Any]] | None, begun: Iterator[Any], first: Any, structure: Structure
+    ):
+        self.make = make
+        self.begun: Iterator[Any] | None = itertools.chain([first], begun)
+        self.structure = structure
+
+    def open(self, opening: Opening) -> Iterator[Element]:
+        values, self.begun = self.begun, None
+        if values is None:
+            if self.make is None:
+                raise ValueError(
+                    "This dataset is a Python iterator, which can be gone through once. Give the iterable it came from "
+                    "(a list, a loader, a generator function) to go through it again."
+                )
+            values = self.make()
+        return CheckedPull(values, Checked(self.structure, "The iterable"))
+
+
+def iterated(source: Any, made: Any = None) -> Iterated:
+    """The node of a Python iterable, or of a function without arguments that returns one.
+
+    The first element is taken at once: it tells types and shapes.
+
+    Args:
+      made: what the function returned, where it was called already.
+
+    Raises:
+      TypeError: it is neither. ValueError: it has no element.
+    """
+    again = callable(source) and not hasattr(source, "__iter__")
+    values = source if not again else source() if made is None else made
+    try:
+        begun = iter(values)
+    except TypeError:
+        raise TypeError(
+            f"Expected a dataset or an iterable of batches, got {type(values).__name__}: {values!r}."
+        ) from None
+    make: Callable[[], Iterator[Any]] | None = None
+    if again:
+        make = lambda: iter(source())  # noqa: E731
+    elif begun is not values:
+        make = lambda: iter(values)  # noqa: E731
+    for first in begun:
+        form = tuple_form(first)
+        arrays = [host_array(leaf) for leaf in flatten(form)]
+        template = map_leaves(lambda leaf: None, form)
+        structure = Structure(template, [as_dtype(a.dtype) for a in arrays], [a.shape for a in arrays])
+        return Iterated(make, begun, first, structure)
+    raise ValueError("The iterable yields nothing, so the types and shapes of its elements are not known.")
+
+
+def tuple_form(value: Any) -> Any:
+    """An element of Python code with tuples where it has lists of arrays (as loaders collate them)."""
+    if isinstance(value, list) and any(hasattr(v, "__array__") or isinstance(v, dict | tuple) for v in value):
+        return tuple(tuple_form(v) for v in value)
+    if is_nest(value):
+        return core_nest.rebuild(value, [tuple_form(v) for v in core_nest.children(value)])
+    return value

@@ -1,0 +1,163 @@
+"""What the elements of a dataset look like: nests of tuples, named tuples and dicts over typed components.
+
+A list is not a structure here but a value: it becomes one tensor.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from towerstrat.graph import nest as core_nest
+from towerstrat.graph import shapes
+from towerstrat.graph.core import Tensor
+from towerstrat.graph.shapes import Dims, TensorShape, as_shape
+from towerstrat.graph.types import DType, as_dtype
+
+
+def is_nest(value: Any) -> bool:
+    """Whether the value is a structure of components rather than one."""
+    return isinstance(value, tuple | Mapping)
+
+
+def flatten(value: Any) -> list[Any]:
+    """The leaves from left to right, dict entries in the order of their sorted keys."""
+    if not is_nest(value):
+        return [value]
+    return [leaf for child in core_nest.children(value) for leaf in flatten(child)]
+
+
+def map_leaves(function: Callable[[Any], Any], value: Any) -> Any:
+    """The same structure over ``function`` of each leaf."""
+    if not is_nest(value):
+        return function(value)
+    return core_nest.rebuild(value, [map_leaves(function, child) for child in core_nest.children(value)])
+
+
+def pack(template: Any, leaves: Sequence[Any]) -> Any:
+    """``leaves`` in the form of ``template``."""
+    found = iter(leaves)
+    return map_leaves(lambda _: next(found), template)
+
+
+def flatten_like(template: Any, value: Any, what: str) -> list[Any]:
+    """The parts of ``value`` that stand where ``template`` has leaves.
+
+    Raises:
+      TypeError: ``value`` is no structure where the template is one.
+      ValueError: other keys or another number of parts.
+    """
+    if not is_nest(template):
+        return [value]
+    if isinstance(template, Mapping):
+        if not isinstance(value, Mapping) or set(value) != set(template):
+            raise ValueError(f"Expected {what} with the keys {sorted(template)}, got {value!r}.")
+    elif isinstance(value, Mapping) or not isinstance(value, tuple | list):
+        raise TypeError(f"Expected {what} to be a tuple of {len(template)} parts, got {value!r}.")
+    elif len(value) != len(template):
+        raise ValueError(f"Expected {what} to have {len(template)} parts, got {len(value)}: {value!r}.")
+    parts = zip(core_nest.children(template), core_nest.children(value), strict=True)
+    return [leaf for inner, part in parts for leaf in flatten_like(inner, part, what)]
+
+
+class Structure:
+    """The static description of a dataset's elements.
+
+    Attributes:
+      template: a nest whose leaves stand for the components.
+      dtypes, dims: type and partially known shape of each component, flattened.
+    """
+
+    __slots__ = ("dims", "dtypes", "template")
+
+    def __init__(self, template: Any, dtypes: Sequence[DType], dims: Sequence[Dims]):
+        self.template = template
+        self.dtypes = tuple(dtypes)
+        self.dims = tuple(dims)
+
+    @classmethod
+    def of_tensors(cls, value: Any) -> Structure:
+        """The structure of a nest of tensors."""
+        tensors = flatten(value)
+        return cls(value, [t.dtype for t in tensors], [t.dims for t in tensors])
+
+    @classmethod
+    def of_types(cls, types: Any, output_shapes: Any = None) -> Structure:
+        """The structure that nests of types and shapes describe; no shapes are unknown ones."""
+        dtypes = [as_dtype(t) for t in flatten(types)]
+        if output_shapes is None:
+            return cls(types, dtypes, [None] * len(dtypes))
+        given = flatten_like(types, output_shapes, "output_shapes")
+        return cls(types, dtypes, [as_shape(s).raw for s in given])
+
+    @classmethod
+    def joined(cls, parts: Any) -> Structure:
+        """The structure of a nest of structures."""
+        inner = flatten(parts)
+        template = map_leaves(lambda s: s.template, parts)
+        return cls(template, [t for s in inner for t in s.dtypes], [d for s in inner for d in s.dims])
+
+    def with_dims(self, dims: Sequence[Dims]) -> Structure:
+        return Structure(self.template, self.dtypes, dims)
+
+    def __len__(self) -> int:
+        return len(self.dtypes)
+
+    def pack(self, leaves: Sequence[Any]) -> Any:
+        return pack(self.template, leaves)
+
+    @property
+    def types(self) -> Any:
+        return self.pack(self.dtypes)
+
+    @property
+    def shapes(self) -> Any:
+        return self.pack([TensorShape(d) for d in self.dims])
+
+    @property
+    def classes(self) -> Any:
+        return self.pack([Tensor] * len(self))
+
+    def relaxed(self, other: Structure) -> Structure:
+        """The most exact description of elements of both. The structures and types must agree."""
+        return self.with_dims([shapes.relax(a, b) for a, b in zip(self.dims, other.dims, strict=True)])
+
+    def check_types(self, other: Structure, what: str) -> None:
+        """Raises TypeError unless ``other`` has the same structure and types."""
+        if not same_nest(self.template, other.template) or self.dtypes != other.dtypes:
+            raise TypeError(f"Expected {what} with types {self.types}, got {other.types}.")
+
+    def check_accepts(self, other: Structure, what: str) -> None:
+        """Raises TypeError unless every element of ``other`` is one of this structure as far as is known."""
+        self.check_types(other, what)
+        if not all(TensorShape(a).is_compatible_with(b) for a, b in zip(self.dims, other.dims, strict=True)):
+            raise TypeError(f"Expected {what} with shapes {self.shapes}, got {other.shapes}.")
+
+    def names(self) -> Iterator[str]:
+        """How to name each component in a message: its path in the structure."""
+        return _paths(self.template, "")
+
+
+def _paths(template: Any, prefix: str) -> Iterator[str]:
+    if isinstance(template, Mapping):
+        for key, child in zip(sorted(template), core_nest.children(template), strict=True):
+            yield from _paths(child, f"{prefix}[{key!r}]")
+    elif is_nest(template):
+        names = getattr(template, "_fields", range(len(template)))
+        for name, child in zip(names, template, strict=True):
+            yield from _paths(child, f"{prefix}.{name}" if isinstance(name, str) else f"{prefix}[{name}]")
+    else:
+        yield prefix or "the element"
+
+
+def same_nest(a: Any, b: Any) -> bool:
+    if is_nest(a) != is_nest(b):
+        return False
+    if not is_nest(a):
+        return True
+    if isinstance(a, Mapping) or isinstance(b, Mapping):
+        if not (isinstance(a, Mapping) and isinstance(b, Mapping) and set(a) == set(b)):
+            return False
+    elif len(a) != len(b):
+        return False
+    return all(same_nest(x, y) for x, y in zip(core_nest.children(a), core_nest.children(b), strict=True))

@@ -1,0 +1,367 @@
+"""Transformations that pass elements on as they are: order, selection and combination."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from towerstrat.data import structure as nest
+from towerstrat.data.pipeline import Element, Node, Opening, Pull, Seeds, tensors_among
+from towerstrat.data.rows import Draws, InOrder, Limited, Order, Repeated, Rows, Sharded, Shuffled
+from towerstrat.data.sources import RowPull
+from towerstrat.data.structure import Structure
+from towerstrat.errors import InvalidArgumentError
+
+
+class Reordering(Node):
+    """A node that can work on row numbers wherever its only child is a pass over a table."""
+
+    def __init__(self, child: Node):
+        self.children = (child,)
+        self.structure = child.structure
+
+    @property
+    def child(self) -> Node:
+        return self.children[0]
+
+    def reorder(self, opening: Opening, order: Order) -> Order:
+        raise NotImplementedError
+
+    def pull(self, opening: Opening) -> Iterator[Element]:
+        """The pass element by element, where the child is no pass over a table."""
+        raise NotImplementedError
+
+    def rows(self, opening: Opening) -> Rows | None:
+        rows = self.child.rows(opening)
+        return None if rows is None else Rows(rows.table, self.reorder(opening, rows.order))
+
+    def open(self, opening: Opening) -> Iterator[Element]:
+        rows = self.rows(opening)
+        return self.pull(opening) if rows is None else RowPull(rows)
+
+
+# ---- selection ---------------------------------------------------------------------------------------------------
+
+
+class LimitedPull(Pull):
+    def __init__(self, source: Iterator[Element], skip: int, limit: int | None):
+        self.source = source
+        self.skip = skip
+        self.left = limit
+
+    def __next__(self) -> Element:
+        while self.skip:
+            next(self.source)
+            self.skip -= 1
+        if self.left is None:
+            return next(self.source)
+        if self.left <= 0:
+            raise StopIteration
+        element = next(self.source)
+        self.left -= 1
+        return element
+
+
+class Take(Reordering):
+    """The first ``count`` elements; all of them where it is negative."""
+
+    def __init__(self, child: Node, count: Any):
+        super().__init__(child)
+        self.count = count
+        self.tensors = tensors_among(count)
+
+    def _limit(self, opening: Opening) -> int | None:
+        count = opening.value(self.count)
+        return None if count < 0 else count
+
+    def reorder(self, opening: Opening, order: Order) -> Order:
+        return Limited(order, 0, self._limit(opening))
+
+    def pull(self, opening: Opening) -> Iterator[Element]:
+        return LimitedPull(self.child.open(opening), 0, self._limit(opening))
+
+
+class Skip(Reordering):
+    """All but the first ``count`` elements; none where it is negative."""
+
+    def __init__(self, child: Node, count: Any):
+        super().__init__(child)
+        self.count = count
+        self.tensors = tensors_among(count)
+
+    def reorder(self, opening: Opening, order: Order) -> Order:
+        count = opening.value(self.count)
+        return Limited(order, max(count, 0), 0 if count < 0 else None)
+
+    def pull(self, opening: Opening) -> Iterator[Element]:
+        count = opening.value(self.count)
+        return LimitedPull(self.child.open(opening), max(count, 0), 0 if count < 0 else None)
+
+
+class ShardedPull(Pull):
+    def __init__(self, source: Iterator[Element], number: int, index: int):
+        self.source = source
+        self.number = number
+        self.index = index
+        self.position = 0
+
+    def __next__(self) -> Element:
+        while True:
+            element = next(self.source)
+            mine = self.position % self.number == self.index
+            self.position += 1
+            if mine:
+                return element
+
+
+class Shard(Reordering):
+    """Every ``number``-th element, starting at ``index``."""
+
+    def __init__(self, child: Node, number: Any, index: Any):
+        super().__init__(child)
+        self.number = number
+        self.index = index
+        self.tensors = tensors_among(number, index)
+
+    def _checked(self, opening: Opening) -> tuple[int, int]:
+        number, index = opening.value(self.number), opening.value(self.index)
+        if not 0 <= index < number:
+            raise InvalidArgumentError(
+                None, None, f"Dataset.shard: expected 0 <= index < num_shards, got {index} and {number}."
+            )
+        return number, index
+
+    def reorder(self, opening: Opening, order: Order) -> Order:
+        return Sharded(order, *self._checked(opening))
+
+    def pull(self, opening: Opening) -> Iterator[Element]:
+        return ShardedPull(self.child.open(opening), *self._checked(opening))
+
+
+# ---- repetition and order ----------------------------------------------------------------------------------------
+
+
+class RepeatedPull(Pull):
+    def __init__(self, child: Node, opening: Opening, count: int):
+        self.child = child
+        self.opening = opening
+        self.left = count
+        self.current: Iterator[Element] | None = None
+        self.seen_in_pass = False
+
+    def __next__(self) -> Element:
+        while True:
+            if self.current is None:
+                if self.left == 0:
+                    raise StopIteration
+                self.left -= 1
+                self.current = self.child.open(self.opening)
+                self.seen_in_pass = False
+            for element in self.current:
+                self.seen_in_pass = True
+                return element
+            self.current = None
+            if not self.seen_in_pass and self.left < 0:
+                self.left = 0
+
+
+class Repeat(Reordering):
+    """``count`` passes one after the other; endless where it is negative."""
+
+    def __init__(self, child: Node, count: Any):
+        super().__init__(child)
+        self.count = count
+        self.tensors = tensors_among(count)
+
+    def rows(self, opening: Opening) -> Rows | None:
+        rows = self.child.rows(opening)
+        if rows is None:
+            return None
+        first = [rows.order]
+
+        def open_pass() -> Order:
+            if first:
+                return first.pop()
+            again = self.child.rows(opening)
+            assert again is not None
+            return again.order
+
+        return Rows(rows.table, Repeated(open_pass, opening.value(self.count)))
+
+    def pull(self, opening: Opening) -> Iterator[Element]:
+        return RepeatedPull(self.child, opening, opening.value(self.count))
+
+
+class ShuffledPull(Pull):
+    """Draws from a buffer of the next ``size`` elements."""
+
+    def __init__(self, source: Iterator[Element], size: int, draws: Draws):
+        self.source = source
+        self.size = size
+        self.draws = draws
+        self.buffer: list[Element] = []
+        self.ended = False
+
+    def __next__(self) -> Element:
+        buffer = self.buffer
+        while not self.ended and len(buffer) <= self.size:
+            for element in self.source:
+                buffer.append(element)
+                break
+            else:
+                self.ended = True
+        if not buffer:
+            raise StopIteration
+        waiting = None if self.ended else buffer.pop()
+        place = int(self.draws.one() * len(buffer))
+        chosen = buffer[place]
+        buffer[place] = buffer[-1] if waiting is None else waiting
+        if waiting is None:
+            buffer.pop()
+        return chosen
+
+
+class Shuffle(Reordering):
+    """A random order: each element is drawn from the next ``size`` that were not drawn yet."""
+
+    def __init__(self, child: Node, size: Any, seeds: Seeds, reshuffle: bool):
+        super().__init__(child)
+        self.size = size
+        self.seeds = seeds
+        self.reshuffle = reshuffle
+        self.tensors = tensors_among(size, seeds.seed)
+
+    def _size(self, opening: Opening) -> int:
+        size = opening.value(self.size)
+        if size <= 0:
+            raise InvalidArgumentError(None, None, f"Dataset.shuffle: buffer_size must be greater than 0, got {size}.")
+        return size
+
+    def _draws(self, opening: Opening) -> Draws:
+        if self.reshuffle:
+            return opening.kept(self, lambda: Draws(opening.generator(self.seeds)))
+        state = opening.kept(self, lambda: opening.generator(self.seeds).bit_generator.state)
+        generator = np.random.Generator(np.random.PCG64())
+        generator.bit_generator.state = state
+        return Draws(generator)
+
+    def reorder(self, opening: Opening, order: Order) -> Order:
+        return Shuffled(order, self._size(opening), self._draws(opening))
+
+    def pull(self, opening: Opening) -> Iterator[Element]:
+        return ShuffledPull(self.child.open(opening), self._size(opening), self._draws(opening))
+
+
+# ---- combination -------------------------------------------------------------------------------------------------
+
+
+class ZippedPull(Pull):
+    def __init__(self, sources: Sequence[Iterator[Element]]):
+        self.sources = sources
+
+    def __next__(self) -> Element:
+        return [x for source in self.sources for x in next(source)]
+
+
+class Zip(Node):
+    """One element of each, side by side; ends with the shortest."""
+
+    def __init__(self, parts: Any):
+        self.children = tuple(nest.flatten(parts))
+        self.structure = Structure.joined(nest.map_leaves(lambda node: node.structure, parts))
+
+    def rows(self, opening: Opening) -> Rows | None:
+        parts = [child.rows(opening) for child in self.children]
+        sizes = [part.plain for part in parts if part is not None and part.plain is not None]
+        if len(sizes) != len(parts):
+            return None
+        size = min(sizes)
+        return Rows([c for part in parts if part is not None for c in part.table], InOrder(size), plain=size)
+
+    def open(self, opening: Opening) -> Iterator[Element]:
+        rows = self.rows(opening)
+        return ZippedPull([c.open(opening) for c in self.children]) if rows is None else RowPull(rows)
+
+
+class ConcatenatedPull(Pull):
+    def __init__(self, nodes: Sequence[Node], opening: Opening):
+        self.nodes = list(reversed(nodes))
+        self.opening = opening
+        self.current: Iterator[Element] | None = None
+
+    def __next__(self) -> Element:
+        while True:
+            if self.current is None:
+                if not self.nodes:
+                    raise StopIteration
+                self.current = self.nodes.pop().open(self.opening)
+            for element in self.current:
+                return element
+            self.current = None
+
+
+class Concatenate(Node):
+    """All elements of one, then all of the other."""
+
+    def __init__(self, first: Node, second: Node):
+        self.children = (first, second)
+        self.structure = first.structure.relaxed(second.structure)
+
+    def open(self, opening: Opening) -> Iterator[Element]:
+        return ConcatenatedPull(self.children, opening)
+
+
+class CachingPull(Pull):
+    """Keeps what passes; the whole is kept once the end is reached."""
+
+    def __init__(self, source: Iterator[Element], memory: list[list[Element]]):
+        self.source = source
+        self.memory = memory
+        self.seen: list[Element] = []
+
+    def __next__(self) -> Element:
+        for element in self.source:
+            self.seen.append(element)
+            return element
+        if not self.memory:
+            self.memory.append(self.seen)
+        raise StopIteration
+
+
+class Cache(Reordering):
+    """Remembers the elements of the first complete pass, in memory."""
+
+    def rows(self, opening: Opening) -> Rows | None:
+        rows = self.child.rows(opening)
+        return rows if rows is not None and rows.plain is not None else None
+
+    def pull(self, opening: Opening) -> Iterator[Element]:
+        memory: list[list[Element]] = opening.kept(self, list)
+        return iter(memory[0]) if memory else CachingPull(self.child.open(opening), memory)
+
+
+class IgnoringErrors(Pull):
+    def __init__(self, source: Iterator[Element]):
+        self.source = source
+
+    def __next__(self) -> Element:
+        while True:
+            try:
+                return next(self.source)
+            except StopIteration:
+                raise
+            except Exception:
+                continue
+
+
+class IgnoreErrors(Node):
+    """The elements that could be computed."""
+
+    def __init__(self, child: Node):
+        self.children = (child,)
+        self.structure = child.structure
+
+    def open(self, opening: Opening) -> Iterator[Element]:
+        return IgnoringErrors(self.children[0].open(opening))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import jax
@@ -12,7 +12,15 @@ from jax import lax
 
 from towerstrat.graph import nest
 from towerstrat.graph.convert import constant, convert_to_tensor
-from towerstrat.graph.core import Graph, Operation, Tensor, get_default_graph
+from towerstrat.graph.core import Operation, Tensor, get_default_graph
+from towerstrat.graph.gradient_rules import (
+    TracedRule,
+    carries_gradient,
+    passes_gradient,
+    rule_of,
+    sources_of,
+    trace_rule,
+)
 from towerstrat.graph.indexed_slices import IndexedSlices
 from towerstrat.graph.lowering import Lowering
 from towerstrat.graph.mesh import vary
@@ -20,31 +28,31 @@ from towerstrat.graph.registry import Signature, define
 from towerstrat.graph.tape import Cotangents, Record, Rows, ones_like, pull_back, reverse
 from towerstrat.graph.types import int32, int64, resource
 
-_NO_GRADIENT_VALUES = (resource,)
 
-
-def _carries_gradient(tensor: Tensor) -> bool:
-    return tensor.dtype.is_differentiable or tensor.dtype is resource
-
-
-def _flow(op: Operation) -> bool:
-    return op.definition.differentiable
-
-
-def _path(ys: Sequence[Tensor], xs: Sequence[Tensor], stops: set[Tensor]) -> tuple[list[Operation], set[Tensor]]:
-    """Operations and tensors on differentiable paths from ``xs`` to ``ys``."""
-    reached: set[Tensor] = {x for x in xs}
+def _reached(xs: Sequence[Tensor]) -> tuple[set[Tensor], set[Operation]]:
+    """Tensors that depend on ``xs`` in a differentiable way, and the operations between."""
+    reached: set[Tensor] = set(xs)
     stack = list(xs)
     forward: set[Operation] = set()
     while stack:
-        for op in stack.pop()._consumers:
-            if op in forward or not _flow(op):
+        tensor = stack.pop()
+        for op in tensor._consumers:
+            flows = op.attrs.get("flows")
+            if (flows is None and op in forward) or not passes_gradient(op):
                 continue
             forward.add(op)
-            for out in op.outputs:
-                if _carries_gradient(out) and out not in reached:
+            for index, out in enumerate(op.outputs):
+                if carries_gradient(out) and out not in reached and (flows is None or tensor in flows[index]):
                     reached.add(out)
                     stack.append(out)
+    return reached, forward
+
+
+def _path(
+    ys: Sequence[Tensor], xs: Sequence[Tensor], stops: set[Tensor], rules: dict[Operation, TracedRule]
+) -> tuple[list[Operation], set[Tensor]]:
+    """Operations and tensors on differentiable paths from ``xs`` to ``ys``; traces gradient functions on them."""
+    reached, forward = _reached(xs)
     active: set[Tensor] = set()
     on_path: dict[Operation, None] = {}
     backward = [y for y in ys if y in reached]
@@ -57,8 +65,27 @@ def _path(ys: Sequence[Tensor], xs: Sequence[Tensor], stops: set[Tensor]) -> tup
         if tensor in stops or op not in forward:
             continue
         on_path[op] = None
-        backward += [t for t in op.inputs if t in reached and t not in active and _carries_gradient(t)]
+        function = rule_of(op)
+        sources = sources_of(tensor, op)
+        if function is not None:
+            if op not in rules:
+                rules[op] = trace_rule(op, function)
+            sources = tuple(t for t, g in zip(op.inputs, rules[op].grads, strict=True) if g is not None)
+        backward += [t for t in sources if t in reached and t not in active and carries_gradient(t)]
+    for op in on_path:
+        if op not in rules:
+            _trace_inside(op, rules)
     return sorted(on_path, key=lambda op: op.index), active
+
+
+def _trace_inside(op: Operation, rules: dict[Operation, TracedRule]) -> None:
+    """Traces the gradient functions of operations in the bodies of a loop or branch."""
+    for body in op.bodies:
+        for inner in body.needed:
+            function = rule_of(inner)
+            if function is not None and inner not in rules:
+                rules[inner] = trace_rule(inner, function, inner.block)
+            _trace_inside(inner, rules)
 
 
 def _only_rows(x: Tensor, path: set[Operation]) -> bool:
@@ -102,29 +129,37 @@ def gradients(
     if len(seeds) != len(y_list):
         raise ValueError(f"Passed {len(seeds)} grad_ys for {len(y_list)} ys.")
     stops = {_source(t) for t in nest.flatten(stop_gradients)} if stop_gradients is not None else set()
-    path, active = _path(y_list, x_list, stops)
+    rules: dict[Operation, TracedRule] = {}
+    with graph.name_scope(name) as scope:
+        path, active = _path(y_list, x_list, stops, rules)
     connected = [x in active for x in x_list]
     if not any(connected):
         return [None] * len(x_list)
-    with graph.name_scope(name):
-        given = [
-            None if s is None else _as_seed(s, y, i) for i, (s, y) in enumerate(zip(seeds, y_list, strict=True))
-        ]
+    with graph.name_scope(scope):
+        given = [None if s is None else _as_seed(s, y, i) for i, (s, y) in enumerate(zip(seeds, y_list, strict=True))]
         wanted = [x for x, c in zip(x_list, connected, strict=True) if c]
         on_path = set(path)
         sparse = tuple(x.dtype is resource and _only_rows(x, on_path) for x in wanted)
+        own = {op: rule for op, rule in rules.items() if op in on_path}
+        captured = dict.fromkeys(t for rule in own.values() for t in rule.block.captures())
         op = graph.add(
             "Gradients",
-            [*y_list, *(g for g in given if g is not None), *(x for x in wanted if x.dtype is not resource)],
+            [
+                *y_list,
+                *(g for g in given if g is not None),
+                *(x for x in wanted if x.dtype is not resource),
+                *(t for t in captured if t.dtype is not resource),
+            ],
             {
                 "path": tuple(path),
                 "active": frozenset(active),
+                "rules": rules,
+                "bodies": tuple(rule.block for rule in own.values()),
                 "ys": tuple(y_list),
                 "seeds_given": tuple(given),
                 "xs": tuple(wanted),
                 "stops": frozenset(stops),
                 "sparse": sparse,
-                "varying_outputs": _varying_outputs(graph, y_list, given, wanted, sparse),
             },
             "grad",
         )
@@ -151,14 +186,12 @@ def _as_seed(seed: Any, y: Tensor, index: int) -> Tensor:
     return tensor
 
 
-def _varying_outputs(
-    graph: Graph, ys: list[Tensor], given: list[Any], xs: list[Tensor], sparse: Sequence[bool]
-) -> tuple[bool, ...]:
-    inside = graph.axis is not None and graph.axis.size > 1
+def _varying(op: Operation) -> list[bool]:
+    inside = op.axis is not None and op.axis.size > 1
     result: list[bool] = []
-    for x, rows in zip(xs, sparse, strict=True):
+    for x, rows in zip(op.attrs["xs"], op.attrs["sparse"], strict=True):
         result += [inside or x.varies] * (2 if rows else 1)
-    return tuple(result)
+    return result
 
 
 def _results(op: Operation, xs: list[Tensor], connected: list[bool], sparse: Sequence[bool]) -> list[Any]:
@@ -206,20 +239,48 @@ def _walk(lowering: Lowering, op: Operation) -> Cotangents:
     records = {o: r for o in op.attrs["path"] if (r := lowering.record(o)) is not None}
     for step in reverse(op.attrs["path"], records):
         record: Record = records[step]
+        if step in op.attrs["rules"]:
+            given = [None if t in op.attrs["stops"] else sums.total(t, None) for t in step.outputs]
+            if any(g is not None for g in given):
+                for tensor, cotangent in _by_rule(lowering, step, op.attrs["rules"][step], given):
+                    if tensor in op.attrs["active"]:
+                        sums.add(tensor, _entering(lowering, step, tensor, cotangent, inside))
+            continue
         if step.definition.backward is not None:
-            given = [sums.total(t, None) for t in step.outputs]
+            given = [None if t in op.attrs["stops"] else sums.total(t, None) for t in step.outputs]
             if any(g is not None for g in given):
                 for tensor, cotangent in step.definition.backward(lowering, step, given, op).items():
                     if tensor in op.attrs["active"]:
                         sums.add(tensor, cotangent)
             continue
-        given = [None if t in op.attrs["stops"] else sums.total(t, p) for t, p in zip(record.results, record.primals, strict=True)]
+        given = [
+            None if t in op.attrs["stops"] else sums.total(t, p)
+            for t, p in zip(record.results, record.primals, strict=True)
+        ]
         if all(g is None for g in given):
             continue
         for tensor, cotangent in pull_back(record, given, lowering.axis).items():
             if tensor in op.attrs["active"]:
                 sums.add(tensor, _entering(lowering, step, tensor, cotangent, inside))
     return sums
+
+
+def _by_rule(
+    lowering: Lowering, step: Operation, rule: TracedRule, given: Sequence[Any]
+) -> Iterator[tuple[Tensor, Any]]:
+    """What a gradient function says of the inputs; outputs that nothing came for have zeros."""
+    cotangents = [
+        jnp.zeros_like(lowering.value(t)) if g is None else g for t, g in zip(step.outputs, given, strict=True)
+    ]
+    child = lowering.fork(dict(zip(rule.cotangents, cotangents, strict=True)))
+    child.run(rule.block.needed)
+    for cell in child.written:
+        lowering.write(cell, child.state[cell])
+    for tensor, grad in zip(step.inputs, rule.grads, strict=True):
+        if isinstance(grad, tuple):
+            yield tensor, Rows(child.value(grad[0]), child.value(grad[1]))
+        elif grad is not None:
+            yield tensor, jnp.asarray(child.value(grad))
 
 
 def _entering(lowering: Lowering, consumer: Operation, tensor: Tensor, cotangent: Any, inside: bool) -> Any:
@@ -266,32 +327,47 @@ def _settle(lowering: Lowering, output: Tensor, value: Any) -> Any:
     return lax.pmean(vary(value, lowering.axis), lowering.axis.name)
 
 
+_READS = ("ReadVariableOp", "ResourceGather")
+
+
+def _primal(lowering: Lowering, leaf: Tensor, replayed: Sequence[Operation]) -> Any:
+    if leaf.dtype is not resource:
+        return lowering.value(leaf)
+    cell = leaf.op.attrs["cell"]
+    states = (lowering.seen(o) for o in replayed if leaf in o.inputs)
+    return next((state[cell] for state in states if cell in state), lowering.state.get(cell))
+
+
 def _backward(lowering: Lowering, op: Operation, cotangents: Sequence[Any], outer: Operation) -> Mapping[Tensor, Any]:
     """The gradient of a gradient: replays the inner paths as a function of what enters them."""
     path = [o for o in op.attrs["path"] if lowering.record(o) is not None]
-    replayed = [o for o in path if o.type != "ReadVariableOp" and o.type != "ResourceGather"]
+    replayed = [o for o in path if o.type not in _READS]
     made = {t for o in replayed for t in o.outputs}
     cut = set(outer.attrs["xs"])
     wanted = outer.attrs["active"]
     leaves = [
         t
-        for t in dict.fromkeys(
-            [*(t for o in replayed for t in o.inputs), *(s for s in op.attrs["seeds_given"] if s is not None), *op.attrs["ys"]]
-        )
-        if t in wanted and t.dtype is not resource and (t not in made or t in cut)
+        for t in dict.fromkeys([*(t for o in replayed for t in o.inputs), *op.inputs])
+        if t in wanted and (t not in made or t in cut)
     ]
+    cells = {t: t.op.attrs["cell"] for t in leaves if t.dtype is resource}
+    reads = {o for o in path if o.type in _READS}
     slots = [i for i, c in enumerate(cotangents) if c is not None]
 
     def replay(*args: Any) -> list[Any]:
         given = dict(zip(leaves, args, strict=True))
-        inner = lowering.fork(given)
-        inner.fed = {**lowering.fed, **given}
-        inner.records = {o: r for o in path if o not in replayed and (r := lowering.record(o)) is not None}
-        inner.run(replayed)
+        values = {t: v for t, v in given.items() if t not in cells}
+        inner = lowering.fork(values)
+        inner.fed = {**lowering.fed, **values}
+        inner.records = {o: r for o in path if o in reads and (r := lowering.record(o)) is not None}
+        for step in replayed:
+            inner.state.update(lowering.seen(step))
+            inner.state.update((cells[t], v) for t, v in given.items() if t in cells)
+            inner.execute(step)
         outputs = _lower(inner, op)
         return [outputs[i] for i in slots]
 
-    primals = [vary(jnp.asarray(lowering.value(t)), lowering.axis) for t in leaves]
+    primals = [vary(jnp.asarray(_primal(lowering, t, replayed)), lowering.axis) for t in leaves]
     results, pull = jax.vjp(replay, *primals)
     seeds = [vary(jnp.asarray(cotangents[i], r.dtype), lowering.axis) for i, r in zip(slots, results, strict=True)]
     return dict(zip(leaves, pull(seeds), strict=True))
@@ -302,11 +378,14 @@ define(
     _rule,
     lower=_lower,
     backward=_backward,
-    hidden=("path", "active", "ys", "seeds_given", "xs", "stops", "sparse", "varying_outputs"),
+    varying=_varying,
+    hidden=("path", "active", "rules", "bodies", "ys", "seeds_given", "xs", "stops", "sparse"),
 )
 
 
-def read_backward(lowering: Lowering, op: Operation, cotangents: Sequence[Any], outer: Operation) -> Mapping[Tensor, Any]:
+def read_backward(
+    lowering: Lowering, op: Operation, cotangents: Sequence[Any], outer: Operation
+) -> Mapping[Tensor, Any]:
     """A read passes its cotangent on to the variable's handle."""
     return {op.inputs[0]: _entering(lowering, op, op.inputs[0], cotangents[0], outer.axis is not None)}
 
@@ -320,5 +399,3 @@ def gather_backward(
     flat = jnp.reshape(jnp.asarray(indices), (-1,))
     tail = cotangent.shape[np.ndim(indices) :]
     return {op.inputs[0]: Rows(jnp.reshape(cotangent, (flat.shape[0], *tail)), flat)}
-
-

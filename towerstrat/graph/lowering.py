@@ -36,6 +36,17 @@ class NeedsStatic(Exception):
         self.tensor = op.inputs[position]
 
 
+class NeedsTrips(UnsupportedError):
+    """The gradient of a loop needs a bound on the number of its iterations that is not known while lowering."""
+
+    def __init__(self, op: Operation):
+        super().__init__(
+            f"The gradient of the loop {op.name} (created at {op.line}) needs a bound on its number of iterations: "
+            "pass maximum_iterations= to tf.while_loop."
+        )
+        self.op = op
+
+
 class Lowering:
     """One evaluation of operations. Forks share what was computed before them.
 
@@ -48,6 +59,10 @@ class Lowering:
       taped: operations some gradient goes through.
       active: tensors some gradient goes through.
       trips: loop operation -> bound of its trip count, learned by a run of it.
+      rules: operation -> its gradient function, where one was given for it.
+      differentiated: whether all of this is inside of one operation's ``jax.vjp``. Along an axis every value then
+        counts as varying, and what is written is thrown away.
+      eager: whether operations run one by one on concrete values.
     """
 
     def __init__(
@@ -73,9 +88,13 @@ class Lowering:
         self.common: dict[Any, Any] = {}
         self.taped: set[Operation] = set()
         self.active: set[Tensor] = set()
+        self.rules: dict[Operation, Any] = {}
+        self.snapshots: dict[Operation, dict[Cell, Any]] = {}
         self.clock: Iterator[int] = itertools.count() if parent is None else parent.clock
+        self.differentiated = parent is not None and parent.differentiated
+        self.eager = parent is not None and parent.eager
         if parent is not None:
-            self.taped, self.active = parent.taped, parent.active
+            self.taped, self.active, self.rules = parent.taped, parent.active, parent.rules
         else:
             self._find_paths(operations)
 
@@ -84,6 +103,7 @@ class Lowering:
             if "path" in op.attrs:
                 self.taped.update(op.attrs["path"])
                 self.active.update(op.attrs["active"])
+                self.rules.update(op.attrs["rules"])
             for body in op.bodies:
                 self._find_paths(body.needed)
 
@@ -120,6 +140,15 @@ class Lowering:
             frame = frame.parent
         return None
 
+    def seen(self, op: Operation) -> dict[Cell, Any]:
+        """The state that an operation read when it was evaluated."""
+        frame: Lowering | None = self
+        while frame is not None:
+            if op in frame.snapshots:
+                return frame.snapshots[op]
+            frame = frame.parent
+        return {}
+
     def invariant(self, tensor: Tensor) -> Any:
         """The value as one that JAX knows to be equal at every position.
 
@@ -130,7 +159,7 @@ class Lowering:
           UnsupportedError: the value differs by position.
         """
         value = self.value(tensor)
-        if self.axis is None or not varies(value):
+        if self.axis is None or self.differentiated or not varies(value):
             return value
         if tensor.varies:
             raise UnsupportedError(
@@ -139,10 +168,8 @@ class Lowering:
             )
         if tensor not in self.twins:
             op = tensor.op
-            twins = self.fork({t: self.invariant(t) for t in op.inputs if t.dtype is not resource})
-            twins.taped = set()
-            twins.execute(op)
-            self.twins.update((out, twins.values[out]) for out in op.outputs)
+            twins = self.fork({t: self.invariant(t) for t in op.inputs if t.dtype is not resource}, self.seen(op))
+            self.twins.update(zip(op.outputs, twins.evaluate(op), strict=True))
         return self.twins[tensor]
 
     def static(self, op: Operation, position: int) -> np.ndarray[Any, Any]:
@@ -173,7 +200,8 @@ class Lowering:
         counter = op.counter
         assert counter is not None
         count = self.state[counter]
-        stable = zlib.crc32(repr((op.attrs.get("seeds"), op.name if op.attrs.get("seeds", (0, 0))[1] is None else "")).encode())
+        seeds = op.attrs.get("seeds", (0, 0))
+        stable = zlib.crc32(repr((op.attrs.get("seeds"), op.name if seeds[1] is None else "")).encode())
         data = jnp.stack([jnp.full((), stable, jnp.uint32), jnp.asarray(count, jnp.uint32)])
         key = jax.random.wrap_key_data(data, impl="threefry2x32")
         if op.axis is not None and self.axis is not None:
@@ -208,9 +236,13 @@ class Lowering:
         Raises:
           OpError: naming the operation and the user's line, when it cannot be evaluated.
         """
+        if op.reads and (op in self.taped or self.axis is not None):
+            self.snapshots[op] = {c: self.state[c] for c in op.reads if c in self.state}
         try:
-            if op in self.taped and op.definition.differentiable:
+            if op in self.taped:
                 outputs = self._execute_taped(op)
+            elif self.differentiated and op in self.rules:
+                outputs = self._execute_ruled(op)
             else:
                 outputs = self.evaluate(op)
         except (OpError, UnsupportedError, NeedsStatic):
@@ -232,7 +264,7 @@ class Lowering:
     def apply(self, op: Operation, args: Sequence[Any]) -> Sequence[Any]:
         """The kernel's outputs on given input values."""
         definition = op.definition
-        attrs = {k: v for k, v in op.attrs.items() if k not in definition.hidden}
+        attrs = op.arguments
         if definition.numpy is not None and _all_known(args):
             outputs = definition.numpy(*args, **attrs)
             return _as_outputs(op, outputs, np.asarray)
@@ -251,7 +283,7 @@ class Lowering:
 
     def _execute_taped(self, op: Operation) -> Sequence[Any]:
         definition = op.definition
-        if definition.backward is not None:
+        if definition.backward is not None or op in self.rules:
             self.records[op] = Record(next(self.clock), None, (), ())
             return self.evaluate(op)
         sources = [t for t in dict.fromkeys(op.inputs) if t in self.active]
@@ -259,19 +291,22 @@ class Lowering:
         if not sources or not results:
             return self.evaluate(op)
         cells = {t: t.op.attrs["cell"] for t in sources if t.dtype is resource}
+        written: list[Cell] = []
 
         def function(*args: Any) -> tuple[list[Any], Any]:
             given = dict(zip(sources, args, strict=True))
             if definition.lower is None:
                 outputs = self.apply(op, [given[t] if t in given else self.value(t) for t in op.inputs])
-                changes: dict[Cell, Any] = {}
+                changes: list[Any] = []
             else:
                 inner = self.fork(
                     {t: v for t, v in given.items() if t not in cells},
                     {cells[t]: v for t, v in given.items() if t in cells},
                 )
+                inner.differentiated = True
                 outputs = definition.lower(inner, op)
-                changes = {cell: inner.state[cell] for cell in inner.written}
+                written[:] = inner.written
+                changes = [inner.state[cell] for cell in written]
             by_tensor = dict(zip(op.outputs, outputs, strict=True))
             rest = {t.value_index: v for t, v in by_tensor.items() if t not in results}
             return [jnp.asarray(by_tensor[t]) for t in results], (rest, changes)
@@ -283,11 +318,46 @@ class Lowering:
         if definition.random:
             self.state, self.written = saved_state, saved_written
             self.write(op.counter, self.state[op.counter] + np.uint32(1))  # type: ignore[arg-type, index]
-        for cell, value in changes.items():
+        for cell, value in self._changes(op, dict(zip(written, changes, strict=True))).items():
             self.write(cell, value)
         self.records[op] = Record(next(self.clock), pull, tuple(sources), tuple(results), tuple(made))
         by_index = dict(rest) | {t.value_index: v for t, v in zip(results, made, strict=True)}
         return [by_index[t.value_index] for t in op.outputs]
+
+    def _changes(self, op: Operation, found: dict[Cell, Any]) -> dict[Cell, Any]:
+        """What an operation wrote. Where that must be equal everywhere, by a second evaluation without derivatives."""
+        if self.axis is None or self.differentiated or all(c.per_position for c in found):
+            return found
+        plain = self.fork()
+        plain.evaluate(op)
+        return {cell: plain.state[cell] for cell in plain.written}
+
+    def _execute_ruled(self, op: Operation) -> Sequence[Any]:
+        """An operation with a gradient function of its own, inside of a differentiated loop or branch."""
+        rule = self.rules[op]
+        wanted = (*op.inputs, *(t for t in rule.block.captures() if t.op is not op))
+        sources = [
+            t for t in dict.fromkeys(wanted) if t.dtype is not resource and isinstance(self.value(t), jax.core.Tracer)
+        ]
+        grads = dict(zip(op.inputs, rule.grads, strict=True))
+
+        def forward(*args: Any) -> tuple[Any, Any]:
+            outputs = [jnp.asarray(o) for o in self.fork(dict(zip(sources, args, strict=True))).evaluate(op)]
+            return outputs, (args, outputs)
+
+        def backward(kept: Any, cotangents: Sequence[Any]) -> tuple[Any, ...]:
+            args, outputs = kept
+            tensors = (*sources, *op.outputs, *rule.cotangents)
+            child = self.fork(dict(zip(tensors, (*args, *outputs, *cotangents), strict=True)))
+            child.run(rule.block.needed)
+            return tuple(
+                vary(jnp.asarray(child.value(g)), self.axis) if isinstance(g := grads.get(t), Tensor) else None
+                for t in sources
+            )
+
+        function = jax.custom_vjp(lambda *args: forward(*args)[0])
+        function.defvjp(forward, backward)
+        return function(*(vary(self.value(t), self.axis) for t in sources))
 
 
 def _as_outputs(op: Operation, result: Any, each: Callable[[Any], Any]) -> Sequence[Any]:

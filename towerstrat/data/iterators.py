@@ -26,11 +26,13 @@ class IteratorResource:
     Attributes:
       structure: of the elements.
       initializations: how often it was initialized.
+      lender: who holds elements taken ahead, if anyone: asked to give them back before somebody else takes one.
     """
 
     def __init__(self, structure: Structure):
         self.structure = structure
         self.initializations = 0
+        self.lender: Any = None
         self._source: PyIterator[Element] | None = None
         self._returned: list[Element] = []
         self._error: BaseException | None = None
@@ -43,6 +45,8 @@ class IteratorResource:
     def initialize(self, source: PyIterator[Element]) -> None:
         """Starts at the beginning of ``source``; what was given back before is dropped."""
         with self._lock:
+            if self.lender is not None:
+                self.lender.give_back()
             self._source = source
             self._returned.clear()
             self._error = None
@@ -57,6 +61,8 @@ class IteratorResource:
           any other: what the pipeline raised for this element; the next call goes on after it.
         """
         with self._lock:
+            if self.lender is not None:
+                self.lender.give_back()
             if self._returned:
                 return list(self._returned.pop())
             if self._error is not None:
@@ -68,9 +74,11 @@ class IteratorResource:
         """Writes up to ``count`` elements into ``buffers`` (one per component, ``[n, ...]``) from index ``start`` on.
 
         Returns the number written. It is smaller than ``count`` where the data ends, an element has another shape than
-        the buffers, or the pipeline fails: then ``next()`` tells which, by StopIteration, that element or the exception.
+        the buffers, or the pipeline fails: ``next()`` then tells which, by StopIteration, the element or the exception.
         """
         with self._lock:
+            if self.lender is not None:
+                self.lender.give_back()
             for done in range(count):
                 out = [buffer[start + done] if buffer.ndim > 1 else buffer[start + done, ...] for buffer in buffers]
                 if not self._write(out):
@@ -106,6 +114,11 @@ class IteratorResource:
         """Gives elements back that were taken ahead and not used; they come out first, in this order."""
         with self._lock:
             self._returned += reversed(elements)
+
+    def push_error(self, error: BaseException) -> None:
+        """Gives an exception back that was met ahead: it is raised after the elements that were given back."""
+        with self._lock:
+            self._error = error
 
     def _started(self) -> PyIterator[Element]:
         if self._source is None:
@@ -274,10 +287,19 @@ class Iterator:
         """The operation that starts it at the beginning. Raises ValueError where there is none."""
         if self._initializer is None:
             raise ValueError(
-                "This iterator has no initializer: a one-shot iterator needs none, and an iterator made from a structure "
-                "is initialized by the operations of make_initializer(dataset)."
+                "This iterator has no initializer: a one-shot iterator needs none, and an iterator made from a "
+                "structure is initialized by the operations of make_initializer(dataset)."
             )
         return self._initializer
+
+    @property
+    def position(self) -> Position | NamedPosition:
+        """What identifies it in a session."""
+        return self._position
+
+    def handles(self) -> list[Tensor]:
+        """What has to be evaluated before its position is known: the string handle, where it has one."""
+        return [self._position.handle] if isinstance(self._position, NamedPosition) else []
 
     def make_initializer(self, dataset: Any, name: str | None = None) -> Operation:
         """An operation that puts this iterator at the beginning of ``dataset``.
@@ -289,7 +311,7 @@ class Iterator:
             raise ValueError("An iterator from a string handle cannot be initialized; initialize the one it names.")
         node = dataset._node
         self._structure.check_accepts(node.structure, "a dataset")
-        return make_iterator(self._position, node, name)
+        return make_iterator(self._position, node, name or "make_initializer")
 
     def get_next(self, name: str | None = None) -> Any:
         """The next element, as tensors: one element for each run, however many operations use it.
@@ -298,15 +320,13 @@ class Iterator:
           OutOfRangeError: there are no more elements.
         """
         attrs = {"iterator": self._position, "structure": self._structure}
-        inputs = [self._position.handle] if isinstance(self._position, NamedPosition) else []
-        op = get_default_graph().add("IteratorGetNext", inputs, attrs, name)
+        op = get_default_graph().add("IteratorGetNext", self.handles(), attrs, name)
         return self._structure.pack(op.outputs)
 
     def string_handle(self, name: str | None = None) -> Tensor:
         """A scalar string tensor that names this iterator; its value can be fed where one is wanted."""
-        inputs = [self._position.handle] if isinstance(self._position, NamedPosition) else []
         attrs = {"iterator": self._position}
-        return get_default_graph().add("IteratorToStringHandle", inputs, attrs, name).outputs[0]
+        return get_default_graph().add("IteratorToStringHandle", self.handles(), attrs, name).outputs[0]
 
     @property
     def output_types(self) -> Any:

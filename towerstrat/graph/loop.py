@@ -32,14 +32,16 @@ class Source(Protocol):
     lender: Any
 
     def fill(self, buffers: Sequence[np.ndarray[Any, Any]], start: int, count: int) -> int:
-        """Writes up to ``count`` next elements into the buffers' rows; fewer only at the end or before an exception,
-        which the next call raises."""
+        """Writes up to ``count`` next elements into the buffers' rows; where it is fewer, ``next`` tells why."""
 
     def next(self) -> list[Any]:
         """The next element; StopIteration at the end."""
 
     def push_back(self, elements: list[list[Any]]) -> None:
         """Gives elements back: they come next again."""
+
+    def push_error(self, error: BaseException) -> None:
+        """Gives an exception back: it comes after the elements given back."""
 
 
 class _Chunk:
@@ -59,7 +61,7 @@ class _Feeder:
         self.dtypes = dtypes
         self.axis = axis
         self.each = 1 if axis is None else axis.size
-        self._ahead: tuple[Source, int, _Chunk] | None = None
+        self._ahead: tuple[Source, tuple[int, int], _Chunk] | None = None
 
     def take(self, source: Source, steps: int, room: int) -> _Chunk:
         """The input of the next ``steps`` steps in buffers with room for ``room``."""
@@ -73,8 +75,8 @@ class _Feeder:
 
     def look_ahead(self, source: Source, steps: int, room: int) -> None:
         """Assembles the chunk that will probably be taken next."""
-        if self._ahead is None and getattr(source, "lender", None) is None:
-            self._ahead = (source, (steps, room), self._assemble(source, steps, room))  # type: ignore[assignment]
+        if self._ahead is None and source.lender is None:
+            self._ahead = (source, (steps, room), self._assemble(source, steps, room))
             source.lender = self
 
     def give_back(self) -> None:
@@ -87,22 +89,16 @@ class _Feeder:
         rows = [np.reshape(b, (-1, *b.shape[(1 if self.axis is None else 2) :])) for b in chunk.buffers]
         elements = [[np.array(r[i]) for r in rows] for i in range(chunk.steps * self.each)]
         source.push_back(elements)
-        if chunk.error is not None and not isinstance(chunk.error, StopIteration):
-            source.push_error(chunk.error)  # type: ignore[attr-defined]
+        if chunk.error is not None:
+            source.push_error(chunk.error)
 
     def _assemble(self, source: Source, steps: int, room: int) -> _Chunk:
         if any(s is None or None in s for s in self.shapes):
             return self._collect(source, steps)
         flat = [np.empty((room * self.each, *s), d) for s, d in zip(self.shapes, self.dtypes, strict=True)]
-        count, error = 0, None
-        try:
-            while count < steps * self.each:
-                got = source.fill(flat, count, steps * self.each - count)
-                count += got
-                if not got:
-                    break
-        except Exception as raised:
-            error = raised
+        wanted = steps * self.each
+        count = source.fill(flat, 0, wanted)
+        error = None if count == wanted else _why_short(source, self.shapes)
         whole, left = divmod(count, self.each)
         if left:
             source.push_back([[np.array(b[whole * self.each + i]) for b in flat] for i in range(left)])
@@ -144,6 +140,20 @@ class _Feeder:
         return _Chunk([self._shaped(b, whole) for b in buffers], whole, error)
 
 
+def _why_short(source: Source, shapes: Sequence[Any]) -> Exception | None:
+    """Why a source gave fewer elements than asked for: None at its end, else what it raised."""
+    try:
+        element = source.next()
+    except StopIteration:
+        return None
+    except Exception as error:
+        return error
+    source.push_back([element])
+    return ValueError(
+        f"An element of the dataset has shapes {[np.shape(e) for e in element]}, expected {[list(s) for s in shapes]}."
+    )
+
+
 def chunk_steps(iterations: int, bytes_per_step: int) -> int:
     """How many steps of a run go into one chunk."""
     limit = max(CHUNK_STEPS, CHUNK_BYTES // max(1, bytes_per_step))
@@ -162,10 +172,11 @@ class LoopStage:
         self.op = op
         self.body = op.bodies[0]
         self.inputs: Sequence[Tensor] = op.attrs["elements"]
+        self.order = [inner for inner in self.body.needed if inner.type != "StepInput"]
         self.results: Sequence[Tensor] = op.attrs["results"]
         axis = op.attrs["axis"]
         self.axis: Axis | None = axis
-        self.captures = [t for t in op.inputs[op.attrs["arguments"] :] if t.dtype is not resource]
+        self.captures = [t for t in op.inputs[op.attrs["arguments"] + op.attrs["handles"] :] if t.dtype is not resource]
         self.cells = list(dict.fromkeys([*op.reads, *op.writes]))
         self.programs: dict[Any, _LoopProgram] = {}
         self.in_flight: deque[Any] = deque()
@@ -173,7 +184,9 @@ class LoopStage:
     def run(self, run: Run) -> None:
         op = self.op
         iterations = int(run.values[op.inputs[0]])
-        source: Source = op.attrs["source"](run.session, op)
+        arguments, handles = op.attrs["arguments"], op.attrs["handles"]
+        names = [run.values[t] for t in op.inputs[arguments : arguments + handles]]
+        source: Source = op.attrs["source"](run.session, op, names)
         feeder = run.session.resource(
             ("feeder", op), lambda: _Feeder([t.dims for t in self.inputs], [t.dtype.np for t in self.inputs], self.axis)
         )
@@ -181,7 +194,7 @@ class LoopStage:
         known = {t: run.values[t] for t in self.captures if foldable(t.op) and t not in run.static}
         given = [t for t in self.captures if t not in known]
         values = [run.values[t] for t in given]
-        initial = [run.values[t] for t in op.inputs[1 : op.attrs["arguments"]]]
+        initial = [run.values[t] for t in op.inputs[1:arguments]]
         outputs: Sequence[Any] = self._before(run, initial)
         done = 0
         while done < iterations:
@@ -341,7 +354,7 @@ class _LoopProgram(Program):
         flags = {f: vary(jnp.zeros((), jnp.bool_), self.axis if f.axis is not None else None) for f in self.flags}
         own = [e[0] for e in elements] if self.axis is not None else list(elements)
         child = lowering.fork(dict(zip(stage.inputs, own, strict=True)), {**state, **flags})
-        child.run(stage.body.needed)
+        child.run(stage.order)
         return child
 
     def _step(self, lowering: Lowering, carry: Any, number: Any, elements: Sequence[Any]) -> Any:
@@ -388,6 +401,6 @@ define(
     host=lambda session, op, values: [],
     stateful=True,
     differentiable=False,
-    hidden=("bodies", "elements", "results", "source", "axis", "loop", "varying_outputs"),
+    hidden=("bodies", "elements", "results", "source", "iterator", "axis", "loop", "varying_outputs"),
 )
 

@@ -13,6 +13,7 @@ from towerstrat.graph.convert import convert_to_tensor, register_tensor_conversi
 from towerstrat.graph.core import Graph, Operation, Tensor, get_default_graph, get_default_session
 from towerstrat.graph.indexed_slices import IndexedSlices
 from towerstrat.graph.mesh import Axis
+from towerstrat.graph.ops.state import variable_handle
 from towerstrat.graph.shapes import TensorShape, as_shape
 from towerstrat.graph.state import Cell
 from towerstrat.graph.types import DType
@@ -225,8 +226,7 @@ class Variable(metaclass=_ThroughCreators):
             self._cell = Cell(base, initial.dtype, dims, axis, combine=combine)
             self._initial_value = initial
             with graph.outside():
-                handle = graph.add("VarHandleOp", (), {"cell": self._cell}, base + "/")
-                self._handle = handle.outputs[0]
+                self._handle = variable_handle(self._cell, base)
                 self._initializer = graph.add(
                     "AssignVariableOp", (self._handle, initial), {"validate_shape": validate_shape},
                     f"{base}/Assign/", axis=axis,

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from towerstrat.data.dataset import Dataset
-from towerstrat.data.iterator import Iterator, iterator_resource
+from towerstrat.data.iterators import Iterator, iterator_resource, named
 from towerstrat.errors import OutOfRangeError
 from towerstrat.graph import nest
 from towerstrat.graph.core import Operation, get_default_graph
@@ -88,8 +88,8 @@ class PerDeviceDataIterator:
         types, dims = flat_signature(self.iterator)
         op = get_default_graph().add(
             "DistributedIteratorGetNext",
-            self.iterator.resource_inputs(),
-            {"types": types, "dims": dims, "axis": self._axis, "iterator": self.iterator},
+            self.iterator.handles(),
+            {"types": types, "dims": dims, "axis": self._axis, "iterator": self.iterator.position},
             name or "IteratorGetNext",
         )
         for tensor in op.outputs:
@@ -106,7 +106,7 @@ def flat_signature(iterator: Any) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
 
 
 def _next_for_all(session: Any, op: Operation, values: Sequence[Any]) -> list[Any]:
-    source = iterator_resource(session, op.attrs["iterator"], op, values)
+    source = iterator_resource(session, op, values)
     axis: Axis = op.attrs["axis"]
     taken: list[Any] = []
     for _ in range(axis.size):
@@ -121,6 +121,9 @@ def _next_for_all(session: Any, op: Operation, values: Sequence[Any]) -> list[An
                 f"End of sequence: {axis.size} towers need {axis.size} elements, {count} "
                 f"{'is' if count == 1 else 'are'} left.",
             ) from None
+        except Exception as error:
+            source.push_back(taken)
+            raise named(error, op) from error.__cause__
     return [np.stack(parts) for parts in zip(*taken, strict=True)]
 
 

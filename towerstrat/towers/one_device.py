@@ -8,7 +8,6 @@ from typing import Any
 from towerstrat.graph import nest
 from towerstrat.graph.core import get_default_graph
 from towerstrat.graph.ops.array import identity
-from towerstrat.graph.ops.math import add_n
 from towerstrat.graph.variables import VariableAggregation
 from towerstrat.towers import contexts
 from towerstrat.towers.inputs import PerDeviceDataset
@@ -68,7 +67,7 @@ class OneDeviceStrategy(DistributionStrategy):
             raise ValueError("Cannot reduce the output of map() over nothing.")
         if aggregation == VariableAggregation.ONLY_FIRST_TOWER:
             return values[0]
-        total = add_n(values)
+        total = sum(values[1:], values[0])
         return total / len(values) if aggregation == VariableAggregation.MEAN else total
 
     def _update(self, var: Any, options: dict[str, Any], fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:

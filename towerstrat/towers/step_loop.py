@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from towerstrat.data.iterator import iterator_resource
+from towerstrat.data.iterators import Iterator, iterator_resource
 from towerstrat.graph import nest
 from towerstrat.graph.convert import convert_to_tensor
 from towerstrat.graph.core import Block, Graph, Operation, Tensor, get_default_graph
@@ -109,6 +109,11 @@ def run_steps(
       ValueError: element shapes are not known (where the strategy needs them), or ``iterations`` is no count.
     """
     source = iterator.iterator if isinstance(iterator, PerDeviceDataIterator) else iterator
+    if not isinstance(source, Iterator):
+        raise TypeError(
+            f"Expected an iterator of a dataset, got {iterator!r}. Make one with dataset.make_one_shot_iterator() or "
+            "make_initializable_iterator()."
+        )
     types, dims = flat_signature(source)
     if fixed_shapes and any(d is None or None in d for d in dims):
         raise ValueError(
@@ -166,12 +171,14 @@ def _loop(
         "elements": tuple(elements),
         "results": tuple(tensors),
         "arguments": 1 + len(initial),
+        "handles": len(source.handles()),
         "axis": axis,
         "loop": LoopStage,
-        "source": lambda session, op: iterator_resource(session, source, op, ()),
+        "iterator": source.position,
+        "source": iterator_resource,
         "varying_outputs": tuple(t.varies for t in tensors),
     }
-    return graph.add("StepLoop", [count, *initial, *source.resource_inputs(), *captures], attrs, "step_loop")
+    return graph.add("StepLoop", [count, *initial, *source.handles(), *captures], attrs, "step_loop")
 
 
 def _initial(context: MultiStepContext, values: Any) -> list[Tensor]:

@@ -10,13 +10,18 @@ import numpy as np
 from jax import lax
 
 from towerstrat.graph import shapes
-from towerstrat.graph.core import Operation, Tensor
+from towerstrat.graph.core import Operation, Tensor, get_default_graph
 from towerstrat.graph.gradients import gather_backward, read_backward
 from towerstrat.graph.lowering import Lowering
 from towerstrat.graph.mesh import vary
 from towerstrat.graph.registry import Signature, define, scalar
 from towerstrat.graph.state import Cell
 from towerstrat.graph.types import bool_, resource
+
+
+def variable_handle(cell: Cell, name: str) -> Tensor:
+    """The tensor that stands for a cell in the current graph; ``name`` is absolute."""
+    return get_default_graph().add("VarHandleOp", (), {"cell": cell}, f"{name}/").outputs[0]
 
 
 def _cell(tensor: Tensor) -> Cell:

@@ -1,0 +1,308 @@
+"""run_steps_on_dataset: what a run does, what stays when it ends early, and what cannot be lost."""
+
+import os
+import signal
+import threading
+
+import numpy as np
+import pytest
+
+import towerstrat.compat.v1 as tf
+from tests.towers.common import tpu
+
+lib = tf.contrib.distribute
+SUM, MEAN = tf.VariableAggregation.SUM, tf.VariableAggregation.MEAN
+
+
+def adding(strategy, dataset, iterations, step=None):
+    """A loop that adds each element to a variable, summed over towers."""
+    v = tf.get_variable("v", initializer=tf.constant(0, dataset.output_types), aggregation=SUM)
+    iterator = dataset.make_initializable_iterator()
+
+    def fn(context, x):
+        def tower(x):
+            return v.assign_add(x if step is None else step(x))
+
+        return strategy.group(strategy.call_for_each_tower(tower, x))
+
+    return v, iterator, strategy.run_steps_on_dataset(fn, iterator, iterations)
+
+
+@pytest.mark.parametrize(("towers", "expected"), [(1, [3, 15]), (2, [15, 66])])
+def test_three_iterations_over_a_range(towers, expected):
+    strategy = tpu(towers)
+    with strategy.scope(), tf.Session() as sess:
+        data = tf.data.Dataset.range(100).map(tf.to_float)
+        v, iterator, context = adding(strategy, data, 3)
+        sess.run([tf.global_variables_initializer(), iterator.initializer])
+        got = []
+        for _ in range(2):
+            sess.run(context.run_op)
+            got.append(sess.run(v))
+        assert got == expected
+
+
+def test_one_device_strategy_does_the_same():
+    strategy = lib.OneDeviceStrategy("/cpu:0")
+    with strategy.scope(), tf.Session() as sess:
+        v, iterator, context = adding(strategy, tf.data.Dataset.range(100), 3)
+        sess.run([tf.global_variables_initializer(), iterator.initializer])
+        sess.run(context.run_op)
+        assert sess.run(v) == 3
+
+
+@pytest.mark.parametrize("iterations", [1, 7, 64, 1000])
+def test_any_number_of_iterations(iterations):
+    strategy = tpu(2)
+    with strategy.scope(), tf.Session() as sess:
+        v, iterator, context = adding(strategy, tf.data.Dataset.range(10**6), iterations)
+        sess.run([tf.global_variables_initializer(), iterator.initializer])
+        sess.run(context.run_op)
+        assert sess.run(v) == sum(range(2 * iterations))
+        sess.run(context.run_op)
+        assert sess.run(v) == sum(range(4 * iterations))
+
+
+def test_iterations_may_be_a_tensor():
+    strategy = tpu(2)
+    with strategy.scope(), tf.Session() as sess:
+        count = tf.placeholder(tf.int32, [])
+        v, iterator, context = adding(strategy, tf.data.Dataset.range(1000), count)
+        sess.run([tf.global_variables_initializer(), iterator.initializer])
+        sess.run(context.run_op, {count: 2})
+        sess.run(context.run_op, {count: 3})
+        assert sess.run(v) == sum(range(10))
+
+
+def test_end_of_data_keeps_the_finished_steps():
+    strategy = tpu(2)
+    with strategy.scope(), tf.Session() as sess:
+        v, iterator, context = adding(strategy, tf.data.Dataset.range(15), 5)
+        sess.run([tf.global_variables_initializer(), iterator.initializer])
+        sess.run(context.run_op)
+        with pytest.raises(tf.errors.OutOfRangeError, match="2 of 5 steps"):
+            sess.run(context.run_op)
+        assert sess.run(v) == sum(range(14))
+        with pytest.raises(tf.errors.OutOfRangeError, match="0 of 5 steps"):
+            sess.run(context.run_op)
+        assert sess.run(v) == sum(range(14))
+        left = iterator.get_next()
+        assert sess.run(left) == 14
+        sess.run(iterator.initializer)
+        sess.run(context.run_op)
+        assert sess.run(v) == sum(range(14)) + sum(range(10))
+
+
+def test_elements_read_ahead_are_not_lost_to_other_readers():
+    strategy = tpu(2)
+    with strategy.scope(), tf.Session() as sess:
+        v, iterator, context = adding(strategy, tf.data.Dataset.range(1000), 4)
+        element = iterator.get_next()
+        sess.run([tf.global_variables_initializer(), iterator.initializer])
+        sess.run(context.run_op)
+        assert [sess.run(element) for _ in range(3)] == [8, 9, 10]
+        sess.run(context.run_op)
+        assert sess.run(v) == sum(range(8)) + sum(range(11, 19))
+
+
+class BadRecord(Exception):
+    pass
+
+
+def test_an_exception_in_the_input_pipeline_has_its_own_type_and_the_steps_before_count():
+    def records():
+        yield from range(7)
+        raise BadRecord("record 7 is bad")
+
+    strategy = tpu(2)
+    with strategy.scope(), tf.Session() as sess:
+        data = tf.data.Dataset.from_generator(records, tf.int64, [])
+        v, iterator, context = adding(strategy, data, 5)
+        sess.run([tf.global_variables_initializer(), iterator.initializer])
+        with pytest.raises(BadRecord, match="record 7 is bad"):
+            sess.run(context.run_op)
+        assert sess.run(v) == sum(range(6))
+
+
+def test_nan_is_raised_after_the_run_naming_the_step_and_the_state_is_that_of_the_last_good_one():
+    strategy = tpu(2)
+    with strategy.scope(), tf.Session() as sess:
+        data = tf.data.Dataset.range(100).map(lambda x: tf.to_float(x))
+        check = lambda x: tf.check_numerics(tf.log(6.5 - x), "log of a negative number") * 0.0 + x  # noqa: E731
+        v, iterator, context = adding(strategy, data, 10, check)
+        sess.run([tf.global_variables_initializer(), iterator.initializer])
+        with pytest.raises(tf.errors.InvalidArgumentError, match="log of a negative number") as error:
+            sess.run(context.run_op)
+        assert "in step 3" in str(error.value)
+        assert "test_step_loop.py" in str(error.value)
+        assert sess.run(v) == sum(range(6))
+
+
+def outputs_of(towers, build):
+    strategy = tpu(towers)
+    with strategy.scope(), tf.Session() as sess:
+        iterator = tf.data.Dataset.range(100).map(tf.to_float).make_initializable_iterator()
+        context = strategy.run_steps_on_dataset(lambda c, x: build(strategy, c, x), iterator, 3)
+        sess.run([tf.global_variables_initializer(), iterator.initializer])
+        sess.run(context.run_op)
+        return context, sess.run(context.last_step_outputs)
+
+
+def test_last_step_outputs():
+    def build(strategy, context, x):
+        def tower(x):
+            context.set_last_step_output("in_tower", x, MEAN)
+            context.set_non_tensor_output("text", "s")
+            return x * 10.0
+
+        result = strategy.call_for_each_tower(tower, x)
+        context.set_last_step_output("sum", result, SUM)
+        context.set_last_step_output("first", result, tf.VariableAggregation.ONLY_FIRST_TOWER)
+        context.set_last_step_output("each", result)
+        context.set_non_tensor_output("number", 5)
+        return strategy.group(result)
+
+    context, got = outputs_of(2, build)
+    assert got == {"in_tower": 4.5, "sum": 90.0, "first": 40.0, "each": [40.0, 50.0]}
+    assert context.non_tensor_outputs == {"text": ["s"], "number": 5}
+
+
+def test_an_output_in_tower_context_needs_an_aggregation():
+    def build(strategy, context, x):
+        return strategy.call_for_each_tower(lambda x: context.set_last_step_output("a", x), x)
+
+    with pytest.raises(ValueError, match=r"set_last_step_output\('a'\) in tower context needs an aggregation"):
+        outputs_of(2, build)
+
+
+def test_initial_loop_values_are_what_zero_iterations_give():
+    strategy = tpu(2)
+    with strategy.scope(), tf.Session() as sess:
+        iterator = tf.data.Dataset.range(10).map(tf.to_float).make_one_shot_iterator()
+
+        def fn(context, x):
+            context.set_last_step_output("loss", x, SUM)
+
+        count = tf.placeholder(tf.int32, [])
+        context = strategy.run_steps_on_dataset(fn, iterator, count, initial_loop_values={"loss": tf.constant(1e7)})
+        assert sess.run(context.last_step_outputs["loss"], {count: 0}) == 1e7
+        assert sess.run(context.last_step_outputs["loss"], {count: 1}) == 1.0
+
+
+def test_shapes_must_be_known_for_tpu_strategy():
+    strategy = tpu(2)
+    with strategy.scope():
+        iterator = tf.data.Dataset.range(10).batch(4).make_one_shot_iterator()
+        with pytest.raises(ValueError, match=r"TPU currently requires fully defined shapes.*drop_remainder=True"):
+            strategy.run_steps_on_dataset(lambda c, x: None, iterator, 2)
+
+
+def test_the_function_is_traced_once_and_its_variables_live_outside():
+    strategy = tpu(2)
+    calls = []
+    with strategy.scope(), tf.Session() as sess:
+        iterator = tf.data.Dataset.range(1000).map(tf.to_float).make_one_shot_iterator()
+
+        def fn(context, x):
+            calls.append(1)
+            w = tf.get_variable("w", initializer=1.0, aggregation=MEAN)
+            return strategy.group(strategy.call_for_each_tower(lambda x: w.assign_add(x), x))
+
+        context = strategy.run_steps_on_dataset(fn, iterator, 5)
+        (w,) = tf.global_variables()
+        sess.run(w.initializer)
+        sess.run(context.run_op)
+        sess.run(context.run_op)
+        assert calls == [1]
+        assert sess.run(w) == 1.0 + sum(range(20)) / 2
+
+
+def test_reading_an_uninitialized_variable_names_it():
+    strategy = tpu(2)
+    with strategy.scope(), tf.Session() as sess:
+        _, iterator, context = adding(strategy, tf.data.Dataset.range(100), 2)
+        sess.run(iterator.initializer)
+        with pytest.raises(tf.errors.FailedPreconditionError, match="uninitialized value v"):
+            sess.run(context.run_op)
+
+
+def random_sum(iterations, runs):
+    tf.reset_default_graph()
+    tf.set_random_seed(3)
+    strategy = tpu(2)
+    with strategy.scope(), tf.Session() as sess:
+        v, iterator, context = adding(
+            strategy, tf.data.Dataset.range(1000).map(tf.to_float), iterations, lambda x: tf.random_uniform([])
+        )
+        sess.run([tf.global_variables_initializer(), iterator.initializer])
+        for _ in range(runs):
+            sess.run(context.run_op)
+        return sess.run(v)
+
+
+def test_ten_runs_of_one_step_equal_one_run_of_ten():
+    once = random_sum(10, 1)
+    assert once == random_sum(1, 10) == random_sum(5, 2)
+    assert 0 < once < 20
+
+
+def test_any_python_iterable_is_a_dataset():
+    strategy = tpu(2)
+    rows = [np.full(3, i, np.float32) for i in range(4)]
+    with strategy.scope(), tf.Session() as sess:
+        iterator = strategy.distribute_dataset(lambda: rows).make_one_shot_iterator()
+        parts = strategy.unwrap(iterator.get_next())
+        assert [p.tolist() for p in sess.run(parts)] == [[0, 0, 0], [1, 1, 1]]
+
+
+def test_ctrl_c_in_the_middle_of_a_run_loses_nothing():
+    strategy = tpu(2)
+    started = threading.Event()
+
+    def slow():
+        for i in range(10**6):
+            started.set()
+            yield i
+
+    with strategy.scope(), tf.Session() as sess:
+        data = tf.data.Dataset.from_generator(slow, tf.int64, [])
+        v, iterator, context = adding(strategy, data, 100_000)
+        sess.run([tf.global_variables_initializer(), iterator.initializer])
+        started.clear()
+
+        def interrupt():
+            started.wait(60)
+            threading.Event().wait(0.7)
+            os.kill(os.getpid(), signal.SIGINT)
+
+        thread = threading.Thread(target=interrupt)
+        thread.start()
+        with pytest.raises(KeyboardInterrupt):
+            while True:
+                sess.run(context.run_op)
+        thread.join()
+        total = int(sess.run(v))
+        n = int(round((1 + np.sqrt(1 + 8 * total)) / 2))
+        assert total == n * (n - 1) // 2
+        assert n % 2 == 0
+        assert n > 0
+        sess.run(v.assign_add(tf.constant(1, tf.int64)))
+        assert sess.run(v) == total + 1
+
+
+def test_a_fetched_value_is_untouched_by_later_runs():
+    strategy = tpu(2)
+    with strategy.scope(), tf.Session() as sess:
+        v = tf.get_variable("v", initializer=np.zeros(1000, np.float32), aggregation=SUM)
+        iterator = tf.data.Dataset.range(10000).map(tf.to_float).make_one_shot_iterator()
+        context = strategy.run_steps_on_dataset(
+            lambda c, x: strategy.call_for_each_tower(lambda x: v.assign_add(x + tf.zeros([1000])), x), iterator, 3
+        )
+        sess.run(tf.global_variables_initializer())
+        sess.run(context.run_op)
+        before = sess.run(v)
+        kept = before.copy()
+        for _ in range(5):
+            sess.run(context.run_op)
+        assert np.array_equal(before, kept)
+        assert sess.run(v)[0] > kept[0]

@@ -84,6 +84,7 @@ class PrefetchedPull(Pull):
             raise StopIteration
         if error is not None:
             raise error
+        assert element is not None
         return element
 
     def next_into(self, out: Sequence[Array]) -> Element | None:

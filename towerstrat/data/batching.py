@@ -10,7 +10,8 @@ import numpy as np
 from towerstrat.data.pipeline import Array, Element, Node, Opening, Pull, tensors_among
 from towerstrat.data.rows import Rows
 from towerstrat.data.structure import Structure
-from towerstrat.errors import InvalidArgumentError
+from towerstrat.errors import DataLossError, InvalidArgumentError
+from towerstrat.graph.core import Tensor
 from towerstrat.graph.shapes import Dims, TensorShape
 from towerstrat.graph.types import string
 
@@ -164,17 +165,18 @@ class PaddedBatches(Batches):
                     None, None, f"padded_batch: expected rank {rank} in component {component}, got shape {array.shape}."
                 )
         largest = [max(a.shape[d] for a in column) for d in range(rank)]
-        sizes = [big if wanted is None or wanted[d] is None else wanted[d] for d, big in enumerate(largest)]
-        if any(big > size for big, size in zip(largest, sizes, strict=True)):  # type: ignore[operator]
-            raise InvalidArgumentError(
+        sizes: list[Any] = [big if wanted is None or wanted[d] is None else wanted[d] for d, big in enumerate(largest)]
+        if any(big > size for big, size in zip(largest, sizes, strict=True)):
+            raise DataLossError(
                 None,
                 None,
-                f"padded_batch: component {component} has an element larger than the padded shape {list(wanted or ())}: "
-                f"sizes up to {largest}.",
+                f"padded_batch: component {component} has an element larger than the padded shape "
+                f"{list(wanted or ())}: sizes up to {largest}.",
             )
         result = np.full((len(column), *sizes), self.fillings[component][()], dtype=column[0].dtype)
         for row, array in enumerate(column):
-            result[(row, *(slice(n) for n in array.shape))] = array
+            place: Any = (row, *(slice(n) for n in array.shape))
+            result[place] = array
         return result
 
     def next_into(self, out: Sequence[Array]) -> Element | None:
@@ -213,9 +215,7 @@ class PaddedBatch(Node):
                 wanted.append(shape.raw)
             else:
                 wanted.append(tuple(None if d < 0 else int(d) for d in opening.values[shape]))
-        fillings = (
-            [opening.values[f] if f in opening.values else f for f in self.fillings] if self.tensors else self.fillings
-        )
+        fillings = [opening.values[f] if isinstance(f, Tensor) else f for f in self.fillings]
         child = self.children[0]
         size = _positive(opening, self.size)
         return PaddedBatches(child.open(opening), size, self.drop_remainder, child.structure, wanted, fillings)

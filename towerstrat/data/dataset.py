@@ -26,8 +26,8 @@ from towerstrat.graph.types import bool_, int64
 class Dataset:
     """A sequence of elements, each a structure of components of the same types.
 
-    A dataset describes; elements are made when an iterator is run. Made by ``from_tensor_slices`` and its like, and by the
-    methods below, each of which returns a new dataset.
+    A dataset describes; elements are made when an iterator is run. Made by ``from_tensor_slices`` and its like, and by
+    the methods below, each of which returns a new dataset.
     """
 
     _node: Node
@@ -54,8 +54,8 @@ class Dataset:
 
     def __iter__(self) -> Any:
         raise RuntimeError(
-            "A dataset cannot be iterated over in Python while a graph is built: use make_one_shot_iterator().get_next() "
-            "and session.run."
+            "A dataset cannot be iterated over in Python while a graph is built: use "
+            "make_one_shot_iterator().get_next() and session.run."
         )
 
     def __repr__(self) -> str:
@@ -146,8 +146,7 @@ class Dataset:
         for leaf in flatten(datasets):
             if isinstance(leaf, list):
                 raise TypeError(
-                    "The argument to `Dataset.zip()` must be a nested structure of `Dataset` objects. Nested structures do "
-                    "not support Python lists; please use a tuple instead."
+                    "Dataset.zip: expected a structure of datasets, got a list, which is no structure here. Use a tuple."
                 )
             _check_dataset(leaf, "Dataset.zip")
         return Dataset(transforms.Zip(map_leaves(lambda d: d._node, datasets)))
@@ -261,7 +260,7 @@ class Dataset:
     ) -> Dataset:
         """The elements of the datasets that ``map_func`` makes, ``cycle_length`` of them open at a time.
 
-        ``block_length`` consecutive elements are taken from one before the next. ``num_parallel_calls`` changes no value.
+        ``block_length`` consecutive elements are taken from one at a time; ``num_parallel_calls`` changes no value.
         """
         cycle, block = scalar(cycle_length, "interleave"), scalar(block_length, "interleave")
         return self._interleaved(map_func, cycle, block, "Dataset.interleave")
@@ -401,5 +400,5 @@ def _check_capturable(node: Node) -> None:
     if variables:
         raise ValueError(
             "Failed to create a one-shot iterator for a dataset: it depends on the variable "
-            f"{variables[0].name}. Use Dataset.make_initializable_iterator() and run its initializer after the variable's."
+            f"{variables[0].name}. Use Dataset.make_initializable_iterator() and initialize it after the variable."
         )

@@ -82,7 +82,7 @@ class Function:
 
     def __init__(
         self, function: Callable[..., Any], arguments: Sequence[Structure], name: str, outer: Graph,
-        datasets: type | None = None,
+        datasets: Any = None,
     ):  # fmt: skip
         self.name = name
         self.graph = FunctionGraph(outer, name)
@@ -100,7 +100,7 @@ class Function:
                 self.outputs = [self.graph.inside(t) for t in value._node.inputs()]
                 self.dataset_inputs = value._node.inputs()
             else:
-                value = map_leaves(self._converted, value)
+                value = map_leaves(self._converted, tuple(value) if isinstance(value, list) else value)
                 self.outputs = flatten(value)
                 self.structure = Structure.of_tensors(value)
         self.captures = list(self.graph.captured)
@@ -273,7 +273,7 @@ class _NumpyStep:
 
 
 def _as_array(result: Any, dtype: Any) -> Array:
-    if dtype == object and not isinstance(result, np.ndarray):
+    if dtype.hasobject and not isinstance(result, np.ndarray):
         array = np.empty((), object)
         array[()] = result
         return array

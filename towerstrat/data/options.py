@@ -13,8 +13,8 @@ _NAMES = ("experimental_autotune", "experimental_filter_fusion", "experimental_h
 class Options:
     """Settings that are kept and change nothing here.
 
-    Later versions have more of them, in groups (``experimental_threading``, ``experimental_optimization``, ...): any name
-    that begins with ``experimental_`` is accepted.
+    Later versions have more of them, in groups (``experimental_threading``, ...): any name that begins with
+    ``experimental_`` is accepted.
     """
 
     def __init__(self) -> None:

@@ -16,7 +16,7 @@ from towerstrat.graph import nest as core_nest
 from towerstrat.graph.convert import convert_to_tensor, is_tensor, numpy_value
 from towerstrat.graph.core import Tensor
 from towerstrat.graph.shapes import Dims, TensorShape
-from towerstrat.graph.types import as_dtype, int64, string
+from towerstrat.graph.types import DType, as_dtype, int64, string
 
 _BLOCK = 64
 _LARGEST_TABLE = 1 << 22
@@ -154,34 +154,36 @@ class Checked:
         try:
             leaves = flatten_like(self.structure.template, value, "the element")
         except (TypeError, ValueError) as error:
-            raise TypeError(f"{self.source} yielded an element of another structure: {error}") from None
+            raise self._wrong(f"yielded an element of another structure: {error}") from None
         element = []
         for i, (leaf, dtype) in enumerate(zip(leaves, self.structure.dtypes, strict=True)):
             try:
                 array = leaf if isinstance(leaf, np.ndarray) and leaf.dtype == dtype.np else host_array(leaf, dtype)
-            except (TypeError, ValueError) as error:
-                raise TypeError(
-                    f"{self.source} yielded {leaf!r} where component {i} has to be {dtype.name}: {error}"
-                ) from None
+            except (TypeError, ValueError, OverflowError) as error:
+                raise self._wrong(f"yielded {leaf!r} where {self._name(i)} has to be {dtype.name}: {error}") from None
             if not self.wanted[i].is_compatible_with(array.shape):
-                raise ValueError(
-                    f"{self.source} yielded an array of shape {array.shape} where component {i} has to be of shape "
-                    f"{self.wanted[i]}."
+                raise self._wrong(
+                    f"yielded an array of shape {array.shape} where {self._name(i)} has to be of shape {self.wanted[i]}"
                 )
             element.append(array)
         return element
 
+    def _name(self, component: int) -> str:
+        return list(self.structure.names())[component]
 
-def host_array(leaf: Any, dtype: Any = None) -> Array:
+    def _wrong(self, what: str) -> InvalidArgumentError:
+        return InvalidArgumentError(None, None, f"{self.source} {what}")
+
+
+def host_array(leaf: Any, dtype: DType | None = None) -> Array:
     """A value of Python code (an array of any library, a number, a list) as a numpy array of the type."""
-    if isinstance(leaf, int | float | complex | str | bytes | list | tuple) and not isinstance(leaf, np.generic):
-        return numpy_value(leaf, dtype)
-    array = np.asarray(leaf)
-    if dtype is None or dtype is string or as_dtype(array.dtype) is dtype:
-        return numpy_value(array, dtype)
-    if not np.can_cast(array.dtype, dtype.np, "same_kind") and not (array.dtype.kind in "iu" and dtype.is_floating):
-        raise TypeError(f"a {array.dtype} array is not converted to {dtype.name}; use .astype")
-    return array.astype(dtype.np)
+    if dtype is string or isinstance(leaf, str | bytes):
+        return numpy_value(leaf if isinstance(leaf, str | bytes | list | tuple) else np.asarray(leaf), string)
+    if dtype is not None:
+        return np.asarray(leaf, dtype.np)
+    if isinstance(leaf, bool | int | float | list | tuple):
+        return numpy_value(leaf)
+    return numpy_value(np.asarray(leaf))
 
 
 class CheckedPull(Pull):

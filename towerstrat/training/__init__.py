@@ -1,0 +1,1 @@
+"""What trains a model: optimizers, learning rates, averages."""

@@ -1,0 +1,208 @@
+"""Adagrad, its proximal form, and its dual averaging form."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import jax.numpy as jnp
+
+from towerstrat.graph.core import Operation, Tensor
+from towerstrat.graph.initializers import constant_initializer
+from towerstrat.graph.ops.array import fill, shape
+from towerstrat.graph.ops.math import cast
+from towerstrat.graph.types import DType
+from towerstrat.training.optimizers.gradient_descent import shrink
+from towerstrat.training.optimizers.single_update import SingleUpdateOptimizer
+from towerstrat.training.optimizers.updates import define_update
+
+
+def _adagrad(cells: Sequence[Any], scalars: Sequence[Any], grad: Any) -> list[Any]:
+    var, accumulated = cells
+    accumulated = accumulated + grad * grad
+    return [var - grad * scalars[0] / jnp.sqrt(accumulated), accumulated]
+
+
+def _proximal_adagrad(cells: Sequence[Any], scalars: Sequence[Any], grad: Any) -> list[Any]:
+    var, accumulated = cells
+    rate, l1, l2 = scalars
+    accumulated = accumulated + grad * grad
+    rate = rate / jnp.sqrt(accumulated)
+    return [shrink(var - grad * rate, rate, l1, l2), accumulated]
+
+
+def _adagrad_da(cells: Sequence[Any], scalars: Sequence[Any], grad: Any) -> list[Any]:
+    _, total, squared = cells
+    rate, l1, l2, step = scalars
+    total = total + grad
+    squared = squared + grad * grad
+    soft = jnp.sign(total) * jnp.maximum(jnp.abs(total) - l1 * step, 0)
+    var = -rate * jnp.where(l1 > 0, soft, total) / (l2 * step * rate + jnp.sqrt(squared))
+    return [var, total, squared]
+
+
+ADAGRAD = define_update("Adagrad", "var accum", "lr", _adagrad)
+PROXIMAL_ADAGRAD = define_update("ProximalAdagrad", "var accum", "lr l1 l2", _proximal_adagrad)
+ADAGRAD_DA = define_update(
+    "AdagradDA",
+    "var gradient_accumulator gradient_squared_accumulator",
+    "lr l1 l2 global_step",
+    _adagrad_da,
+)
+
+
+class _Accumulating(SingleUpdateOptimizer):
+    """What the optimizers with a constant to start an accumulator from share."""
+
+    def _constant_slot(self, var: Any, value: float, slot_name: str, op_name: str) -> Any:
+        dtype: DType = var.dtype
+        if var.get_shape().is_fully_defined():
+            initializer: Any = constant_initializer(value, dtype=dtype)
+        else:
+            initializer = lambda: cast(fill(shape(var.initialized_value()), value), dtype)  # noqa: E731
+        return self._get_or_make_slot_with_initializer(
+            var, initializer, var.get_shape(), dtype, slot_name, op_name
+        )
+
+
+class AdagradOptimizer(_Accumulating):
+    """Adagrad (Duchi et al. 2011): ``accumulator += gradient**2; var -= learning_rate * gradient / sqrt(accumulator)``.
+
+    Args:
+      learning_rate: a number, a tensor, or a function that makes one.
+      initial_accumulator_value: what the accumulators start from; positive.
+      use_locking: changes nothing: the order of effects is fixed.
+    """
+
+    def __init__(
+        self,
+        learning_rate: Any,
+        initial_accumulator_value: float = 0.1,
+        use_locking: bool = False,
+        name: str = "Adagrad",
+    ):
+        if initial_accumulator_value <= 0.0:
+            raise ValueError(f"initial_accumulator_value must be positive: {initial_accumulator_value}")
+        super().__init__(use_locking, name)
+        self._learning_rate = learning_rate
+        self._initial_accumulator_value = initial_accumulator_value
+        self._learning_rate_tensor: Any = None
+
+    def _create_slots(self, var_list: Sequence[Any]) -> None:
+        for v in var_list:
+            self._constant_slot(v, self._initial_accumulator_value, "accumulator", self._name)
+
+    def _prepare(self) -> None:
+        self._learning_rate_tensor = self._hyperparameter(self._learning_rate, "learning_rate")
+
+    def _update(self, grad: Tensor, var: Any, indices: Tensor | None = None) -> Operation:
+        return ADAGRAD.apply(self._with_slots(var, ["accumulator"]), [self._learning_rate_tensor], grad, indices)
+
+
+class ProximalAdagradOptimizer(_Accumulating):
+    """Adagrad, after each step drawn to zero by an L1 and an L2 penalty.
+
+    Args:
+      learning_rate: a number or tensor.
+      initial_accumulator_value: what the accumulators start from; positive.
+      l1_regularization_strength, l2_regularization_strength: at least zero.
+    """
+
+    def __init__(
+        self,
+        learning_rate: Any,
+        initial_accumulator_value: float = 0.1,
+        l1_regularization_strength: Any = 0.0,
+        l2_regularization_strength: Any = 0.0,
+        use_locking: bool = False,
+        name: str = "ProximalAdagrad",
+    ):
+        if initial_accumulator_value <= 0.0:
+            raise ValueError(f"initial_accumulator_value must be positive: {initial_accumulator_value}")
+        super().__init__(use_locking, name)
+        self._learning_rate = learning_rate
+        self._initial_accumulator_value = initial_accumulator_value
+        self._l1_regularization_strength = l1_regularization_strength
+        self._l2_regularization_strength = l2_regularization_strength
+        self._learning_rate_tensor: Any = None
+        self._l1_regularization_strength_tensor: Any = None
+        self._l2_regularization_strength_tensor: Any = None
+
+    def _create_slots(self, var_list: Sequence[Any]) -> None:
+        for v in var_list:
+            self._constant_slot(v, self._initial_accumulator_value, "accumulator", self._name)
+
+    def _prepare(self) -> None:
+        self._learning_rate_tensor = self._hyperparameter(self._learning_rate, "learning_rate")
+        self._l1_regularization_strength_tensor = self._hyperparameter(
+            self._l1_regularization_strength, "l1_regularization_strength"
+        )
+        self._l2_regularization_strength_tensor = self._hyperparameter(
+            self._l2_regularization_strength, "l2_regularization_strength"
+        )
+
+    def _update(self, grad: Tensor, var: Any, indices: Tensor | None = None) -> Operation:
+        scalars = [
+            self._learning_rate_tensor,
+            self._l1_regularization_strength_tensor,
+            self._l2_regularization_strength_tensor,
+        ]
+        return PROXIMAL_ADAGRAD.apply(self._with_slots(var, ["accumulator"]), scalars, grad, indices)
+
+
+class AdagradDAOptimizer(_Accumulating):
+    """Adagrad by dual averaging (Duchi et al. 2011), for sparse linear models: unseen features catch up when seen.
+
+    Args:
+      learning_rate: a number, a tensor, or a function that makes one.
+      global_step: the step counter; an update uses its value plus one.
+      initial_gradient_squared_accumulator_value: what the squares start from; positive.
+      l1_regularization_strength, l2_regularization_strength: at least zero.
+
+    The variable is a function of the accumulated gradients alone: its initial value does not count.
+    """
+
+    def __init__(
+        self,
+        learning_rate: Any,
+        global_step: Any,
+        initial_gradient_squared_accumulator_value: float = 0.1,
+        l1_regularization_strength: Any = 0.0,
+        l2_regularization_strength: Any = 0.0,
+        use_locking: bool = False,
+        name: str = "AdagradDA",
+    ):
+        if initial_gradient_squared_accumulator_value <= 0.0:
+            raise ValueError(
+                "initial_gradient_squared_accumulator_value must be positive: "
+                f"{initial_gradient_squared_accumulator_value}"
+            )
+        super().__init__(use_locking, name)
+        self._learning_rate = learning_rate
+        self._initial_gradient_squared_accumulator_value = initial_gradient_squared_accumulator_value
+        self._l1_regularization_strength = l1_regularization_strength
+        self._l2_regularization_strength = l2_regularization_strength
+        self._global_step = global_step
+        self._learning_rate_tensor: Any = None
+        self._global_step_on_worker: Any = None
+        self._penalties: list[Tensor] = []
+
+    def _create_slots(self, var_list: Sequence[Any]) -> None:
+        for v in var_list:
+            self._constant_slot(v, 0.0, "gradient_accumulator", self._name)
+            self._constant_slot(
+                v, self._initial_gradient_squared_accumulator_value, "gradient_squared_accumulator", self._name
+            )
+
+    def _prepare(self) -> None:
+        self._learning_rate_tensor = self._hyperparameter(self._learning_rate, "learning_rate")
+        self._global_step_on_worker = self._hyperparameter(self._global_step, "global_step") + 1
+        self._penalties = [
+            self._hyperparameter(self._l1_regularization_strength, "l1_regularization_strength"),
+            self._hyperparameter(self._l2_regularization_strength, "l2_regularization_strength"),
+        ]
+
+    def _update(self, grad: Tensor, var: Any, indices: Tensor | None = None) -> Operation:
+        variables = self._with_slots(var, ["gradient_accumulator", "gradient_squared_accumulator"])
+        scalars = [self._learning_rate_tensor, *self._penalties, self._global_step_on_worker]
+        return ADAGRAD_DA.apply(variables, scalars, grad, indices)

@@ -1,0 +1,506 @@
+"""``Optimizer``: from a loss to an operation that updates variables, and the hooks that subclasses fill in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from towerstrat.graph import nest
+from towerstrat.graph.convert import convert_to_tensor
+from towerstrat.graph.core import Operation, Tensor, get_default_graph
+from towerstrat.graph.gradients import gradients
+from towerstrat.graph.indexed_slices import IndexedSlices
+from towerstrat.graph.ops.control_flow import group
+from towerstrat.graph.ops.control_flow import tuple as gated
+from towerstrat.graph.scopes import colocate_with, control_dependencies, init_scope, name_scope
+from towerstrat.graph.types import DType, bfloat16, float16, float32, float64, resource
+from towerstrat.graph.variables import GraphKeys, Variable, VariableAggregation, create_variable
+from towerstrat.towers.contexts import (
+    get_cross_tower_context,
+    get_distribution_strategy,
+    get_loss_reduction,
+    get_tower_context,
+    has_distribution_strategy,
+)
+from towerstrat.towers.strategy import DistributionStrategy
+from towerstrat.towers.values import container_of
+from towerstrat.training import slots
+from towerstrat.training.optimizers.updates import deduplicate
+
+
+def get_filtered_grad_fn(grad_fn: Callable[..., Iterable[Any]]) -> Callable[..., list[Any]]:
+    """``grad_fn`` without the pairs whose gradient is None."""
+
+    def filtered(*args: Any, **kwargs: Any) -> list[Any]:
+        return [(g, v) for g, v in grad_fn(*args, **kwargs) if g is not None]
+
+    return filtered
+
+
+def _var_key(var: Any) -> Any:
+    container = container_of(var)
+    op = (var if container is None else container).op
+    return (op.graph, op.name)
+
+
+class _OptimizableVariable:
+    """What an optimizer asks of the things it optimizes."""
+
+    def target(self) -> Any:
+        """What gradients are taken with respect to."""
+        raise NotImplementedError("Calling an abstract method.")
+
+    def update_op(self, optimizer: Any, g: Any) -> Any:
+        """Adds the update by a gradient."""
+        raise NotImplementedError("Calling an abstract method.")
+
+
+class _DenseResourceVariableProcessor(_OptimizableVariable):
+    """For variables."""
+
+    def __init__(self, v: Any):
+        self._v = v
+
+    def target(self) -> Any:
+        return self._v
+
+    def update_op(self, optimizer: Any, g: Any) -> Any:
+        if isinstance(g, IndexedSlices):
+            if self._v.constraint is not None:
+                raise RuntimeError(
+                    f"Cannot use a constraint function on a sparse variable: {self._v!r} is updated by rows. "
+                    "Convert its gradient with tf.convert_to_tensor, or leave the constraint out."
+                )
+            return optimizer._call_sparse_hook(g, self._v)
+        update_op = optimizer._call_dense_hook(g, self._v)
+        if self._v.constraint is None:
+            return update_op
+        with control_dependencies([update_op]):
+            return self._v.assign(self._v.constraint(self._v))
+
+
+class _TensorProcessor(_OptimizableVariable):
+    """For tensors: gradients with respect to them can be taken, updates cannot be made."""
+
+    def __init__(self, v: Tensor):
+        self._v = v
+
+    def target(self) -> Any:
+        return self._v
+
+    def update_op(self, optimizer: Any, g: Any) -> Any:
+        raise NotImplementedError("Trying to update a Tensor ", self._v)
+
+
+def _get_processor(v: Any) -> _OptimizableVariable:
+    if isinstance(v, Variable) or getattr(getattr(v, "op", None), "type", None) == "VarHandleOp":
+        return _DenseResourceVariableProcessor(v)
+    if isinstance(v, Tensor):
+        return _TensorProcessor(v)
+    raise NotImplementedError("Trying to optimize unsupported type ", v)
+
+
+def _as_gradient(value: Any) -> Any:
+    """A gradient as a tensor or IndexedSlices. Raises TypeError for anything else."""
+    if isinstance(value, Tensor | IndexedSlices):
+        return value
+    try:
+        return convert_to_tensor(value)
+    except TypeError:
+        raise TypeError(f"Gradient must be convertible to a Tensor or IndexedSlices, or None: {value!r}") from None
+
+
+def _increment(var: Any, by: int, name: str | None = None) -> Any:
+    return var.assign_add(convert_to_tensor(by, var.dtype), name=name, read_value=False)
+
+
+def _record_train_op(apply_updates: Any) -> Any:
+    if isinstance(apply_updates, Tensor):
+        apply_updates = apply_updates.op
+    train_ops = get_default_graph().get_collection_ref(GraphKeys.TRAIN_OP)
+    if apply_updates not in train_ops:
+        train_ops.append(apply_updates)
+    return apply_updates
+
+
+class Optimizer:
+    """Base of the optimizers: computes gradients of a loss and applies them to variables.
+
+    A subclass says how one variable is updated by overriding ``_resource_apply_dense(grad, var)`` or
+    ``_apply_dense(grad, var)``, and for gradients that are rows of an embedding ``_resource_apply_sparse(grad, var,
+    indices)`` or ``_apply_sparse(grad, var)``; the hook of the more derived class is called, ``_resource_...`` where one
+    class has both. ``_create_slots(var_list)`` makes what it keeps between steps, ``_prepare()`` the tensors of its
+    hyperparameters, ``_finish(update_ops, name)`` what comes after all variables. All are called in cross-tower context
+    under a strategy, with gradients already summed over towers.
+
+    Args:
+      use_locking: changes nothing: the order of effects is fixed.
+      name: prefix of the names of what the optimizer makes.
+
+    >>> class SignDescent(Optimizer):
+    ...     def __init__(self, rate):
+    ...         super().__init__(False, "SignDescent")
+    ...         self._rate = rate
+    ...
+    ...     def _apply_dense(self, grad, var):
+    ...         return var.assign_sub(self._rate * tf.sign(grad))
+    """
+
+    GATE_NONE = 0
+    GATE_OP = 1
+    GATE_GRAPH = 2
+
+    def __init__(self, use_locking: bool, name: str):
+        if not name:
+            raise ValueError("Must specify the optimizer name")
+        self._use_locking = use_locking
+        self._name = name
+        self._slots: dict[str, dict[Any, Any]] = {}
+        self._non_slot_dict: dict[Any, Any] = {}
+
+    def get_name(self) -> str:
+        return self._name
+
+    # ---- what users call -------------------------------------------------------------------------------------
+
+    def minimize(
+        self,
+        loss: Any,
+        global_step: Any = None,
+        var_list: Any = None,
+        gate_gradients: int = GATE_OP,
+        aggregation_method: int | None = None,
+        colocate_gradients_with_ops: bool = False,
+        name: str | None = None,
+        grad_loss: Any = None,
+    ) -> Any:
+        """An operation that updates ``var_list`` to lower ``loss``: ``compute_gradients``, then ``apply_gradients``.
+
+        Raises:
+          ValueError: no variable has a gradient.
+        """
+        grads_and_vars = self.compute_gradients(
+            loss,
+            var_list=var_list,
+            gate_gradients=gate_gradients,
+            aggregation_method=aggregation_method,
+            colocate_gradients_with_ops=colocate_gradients_with_ops,
+            grad_loss=grad_loss,
+        )
+        if all(g is None for g, _ in grads_and_vars):
+            raise ValueError(
+                "No gradients provided for any variable, check your graph for ops that do not support gradients, "
+                f"between variables {[str(v) for _, v in grads_and_vars]} and loss {loss}."
+            )
+        return self.apply_gradients(grads_and_vars, global_step=global_step, name=name)
+
+    def compute_gradients(
+        self,
+        loss: Any,
+        var_list: Any = None,
+        gate_gradients: int = GATE_OP,
+        aggregation_method: int | None = None,
+        colocate_gradients_with_ops: bool = False,
+        grad_loss: Any = None,
+    ) -> list[tuple[Any, Any]]:
+        """The gradients of ``loss``, as (gradient, variable) pairs.
+
+        Under a strategy of several towers the loss is first divided by their number, unless the last loss of
+        ``tf.losses`` was a sum; ``apply_gradients`` adds the towers' gradients up.
+
+        Args:
+          loss: a tensor, or a function without arguments that makes one.
+          var_list: variables (default: the trainable ones; for a function those that it reads).
+          gate_gradients: ``GATE_NONE``, ``GATE_OP`` or ``GATE_GRAPH``; changes no value.
+          aggregation_method, colocate_gradients_with_ops: scheduling and placement; they change no value.
+          grad_loss: the cotangent of ``loss``.
+
+        Returns:
+          Pairs whose gradient is a tensor, IndexedSlices, or None where the loss does not depend on the variable.
+
+        Raises:
+          ValueError: there is nothing to optimize, or a loss or variable is not of a floating type.
+          NotImplementedError: ``var_list`` has something that is neither variable nor tensor.
+        """
+        stops: list[Tensor] | None = None
+        if callable(loss):
+            graph = get_default_graph()
+            before = len(graph.get_operations())
+            loss = loss()
+            recorded = graph.get_operations()[before:]
+            stops = _made_before(recorded, before)
+            if var_list is None:
+                var_list = _read_by(recorded)
+        elif gate_gradients not in (Optimizer.GATE_NONE, Optimizer.GATE_OP, Optimizer.GATE_GRAPH):
+            raise ValueError(
+                "gate_gradients must be one of: Optimizer.GATE_NONE, Optimizer.GATE_OP, Optimizer.GATE_GRAPH.  "
+                f"Not {gate_gradients}"
+            )
+        loss = self._scaled(loss)
+        self._assert_valid_dtypes([loss])
+        if grad_loss is not None:
+            grad_loss = convert_to_tensor(grad_loss, loss.dtype)
+        if var_list is None:
+            graph = get_default_graph()
+            var_list = graph.get_collection(GraphKeys.TRAINABLE_VARIABLES)
+            var_list += graph.get_collection(GraphKeys.TRAINABLE_RESOURCE_VARIABLES)
+        var_list = nest.flatten(var_list)
+        processors = [_get_processor(v) for v in var_list]
+        if not var_list:
+            raise ValueError("No variables to optimize.")
+        grads = gradients(
+            loss,
+            [p.target() for p in processors],
+            grad_ys=grad_loss,
+            gate_gradients=gate_gradients == Optimizer.GATE_OP,
+            aggregation_method=aggregation_method,
+            colocate_gradients_with_ops=colocate_gradients_with_ops,
+            stop_gradients=stops or None,
+        )
+        if gate_gradients == Optimizer.GATE_GRAPH:
+            grads = gated(grads)
+        grads_and_vars = list(zip(grads, var_list, strict=True))
+        self._assert_valid_dtypes([v for g, v in grads_and_vars if g is not None and v.dtype is not resource])
+        return grads_and_vars
+
+    def _scaled(self, loss: Any) -> Tensor:
+        loss = convert_to_tensor(loss)
+        if has_distribution_strategy() and get_loss_reduction() is VariableAggregation.MEAN:
+            num_towers = get_distribution_strategy().num_towers
+            if num_towers > 1:
+                loss = loss * (1.0 / num_towers)
+        return loss
+
+    def apply_gradients(self, grads_and_vars: Iterable[Any], global_step: Any = None, name: str | None = None) -> Any:
+        """An operation that applies gradients to variables, then adds one to ``global_step`` if it is given.
+
+        In tower context under a strategy this is a ``merge_call`` of ``_distributed_apply``.
+
+        Args:
+          grads_and_vars: (gradient, variable) pairs; those without a gradient (None) are left out.
+          name: of the operation; default the optimizer's.
+
+        Raises:
+          ValueError: there are no pairs, or none has a gradient.
+          TypeError: a gradient is no tensor.
+          RuntimeError: called in cross-tower context.
+        """
+        if get_cross_tower_context():
+            raise RuntimeError("Use `_distributed_apply()` instead of `apply_gradients()` in a cross-tower context.")
+        pairs = tuple(grads_and_vars)
+        if not pairs:
+            raise ValueError("No variables provided.")
+        pairs = tuple((g if g is None else _as_gradient(g), v) for g, v in pairs)
+        given = [(g, v, _get_processor(v)) for g, v in pairs if g is not None]
+        if not given:
+            raise ValueError(f"No gradients provided for any variable: {[str(v) for _, v in pairs]}.")
+        if has_distribution_strategy():
+            wanted = [(g, v) for g, v, _ in given]
+            return get_tower_context().merge_call(self._distributed_apply, wanted, global_step, name)
+        with init_scope():
+            self._create_slots([v for _, v, _ in given])
+        with name_scope(name, self._name) as scope:
+            self._prepare()
+            update_ops = []
+            for grad, var, processor in given:
+                with name_scope(f"update_{var.op.name}"), colocate_with(var):
+                    update_ops.append(processor.update_op(self, grad))
+            if global_step is None:
+                return _record_train_op(self._finish(update_ops, scope))
+            with control_dependencies([self._finish(update_ops, "update")]), colocate_with(global_step):
+                return _record_train_op(_increment(global_step, 1, name=scope))
+
+    def _distributed_apply(
+        self, distribution: DistributionStrategy, grads_and_vars: Iterable[Any], global_step: Any = None, name: str | None = None
+    ) -> Any:
+        """``apply_gradients`` for cross-tower context: sums gradients over towers, then updates each variable.
+
+        Args:
+          distribution: the strategy.
+          grads_and_vars: (per-device gradient, variable) pairs.
+        """
+        pairs = [(g, v) for g, v in grads_and_vars if g is not None]
+        if not pairs:
+            raise ValueError("No gradients provided for any variable.")
+        reduced = distribution.batch_reduce(VariableAggregation.SUM, pairs)
+        var_list = [v for _, v in pairs]
+        with init_scope():
+            self._create_slots(var_list)
+
+        def update(v: Any, g: Any) -> Any:
+            g = _as_gradient(g)
+            with name_scope(f"update_{v.op.name}"):
+                return _get_processor(v).update_op(self, g)
+
+        def finish(optimizer: Any, update_ops: list[Any]) -> Any:
+            return optimizer._finish(update_ops, "update")
+
+        with name_scope(name, self._name) as scope:
+            self._prepare()
+            update_ops = [
+                op
+                for grad, var in zip(reduced, var_list, strict=True)
+                for op in distribution.update(var, update, grad, grouped=False)
+            ]
+            devices = distribution.non_slot_devices(var_list)
+            finished = distribution.update_non_slot(devices, finish, self, update_ops, grouped=False)
+            if global_step is None:
+                return _record_train_op(distribution.group(finished, name=scope))
+            with control_dependencies(finished):
+                return _record_train_op(distribution.update(global_step, _increment, 1, name=scope))
+
+    def get_slot(self, var: Any, name: str) -> Any:
+        """The slot called ``name`` of a variable, or None."""
+        slot = self._slots.get(name, {}).get(_var_key(var))
+        if slot is not None and container_of(var) is not None:
+            return slot.get(device=var.device)
+        return slot
+
+    def get_slot_names(self) -> list[str]:
+        return sorted(self._slots)
+
+    def variables(self) -> list[Any]:
+        """What the optimizer keeps in the default graph, slots and others, by name."""
+        graph = get_default_graph()
+        kept = [*self._non_slot_variables(), *(v for named in self._slots.values() for v in named.values())]
+        return sorted((v for v in kept if v.op.graph is graph), key=lambda v: v.name)
+
+    # ---- what subclasses use ---------------------------------------------------------------------------------
+
+    def _create_non_slot_variable(self, initial_value: Any, name: str, colocate_with: Any) -> Any:
+        """A variable of the optimizer itself, one per graph and name."""
+        key = (name, colocate_with.graph)
+        if key not in self._non_slot_dict:
+            with get_distribution_strategy().colocate_vars_with(colocate_with):
+                self._non_slot_dict[key] = create_variable(initial_value=initial_value, name=name, trainable=False)
+        return self._non_slot_dict[key]
+
+    def _get_non_slot_variable(self, name: str, graph: Any = None) -> Any:
+        variable = self._non_slot_dict.get((name, graph))
+        if variable is not None and container_of(variable) is not None:
+            return variable.get()
+        return variable
+
+    def _non_slot_variables(self) -> Iterable[Any]:
+        return self._non_slot_dict.values()
+
+    def _slot_dict(self, slot_name: str) -> dict[Any, Any]:
+        return self._slots.setdefault(slot_name, {})
+
+    def _get_or_make_slot(self, var: Any, val: Any, slot_name: str, op_name: str) -> Any:
+        """The slot, made with the tensor ``val`` as its initial value if it is not there yet."""
+        named = self._slot_dict(slot_name)
+        key = _var_key(var)
+        if key not in named:
+            named[key] = slots.create_slot(var, val, op_name)
+        return named[key]
+
+    def _get_or_make_slot_with_initializer(
+        self, var: Any, initializer: Any, shape: Any, dtype: Any, slot_name: str, op_name: str
+    ) -> Any:
+        """The slot, made by an initializer if it is not there yet."""
+        named = self._slot_dict(slot_name)
+        key = _var_key(var)
+        if key not in named:
+            named[key] = slots.create_slot_with_initializer(var, initializer, shape, dtype, op_name)
+        return named[key]
+
+    def _zeros_slot(self, var: Any, slot_name: str, op_name: str) -> Any:
+        """The slot, made as zeros if it is not there yet."""
+        named = self._slot_dict(slot_name)
+        key = _var_key(var)
+        if key not in named:
+            named[key] = slots.create_zeros_slot(var, op_name)
+        return named[key]
+
+    def _call_if_callable(self, param: Any) -> Any:
+        return param() if callable(param) else param
+
+    def _assert_valid_dtypes(self, tensors: Iterable[Any]) -> None:
+        """Raises ValueError where a loss, variable or gradient is of a type that cannot be optimized."""
+        valid = self._valid_dtypes()
+        for tensor in tensors:
+            if tensor.dtype.base_dtype not in valid:
+                raise ValueError(
+                    f"Invalid type {tensor.dtype.base_dtype!r} for {tensor.name}, expected: "
+                    f"{sorted(valid, key=lambda d: d.name)}."
+                )
+
+    def _valid_dtypes(self) -> set[DType]:
+        return {float16, bfloat16, float32, float64}
+
+    # ---- hooks -----------------------------------------------------------------------------------------------
+
+    def _create_slots(self, var_list: Sequence[Any]) -> None:
+        """Makes the slots that the variables need. None by default."""
+
+    def _prepare(self) -> None:
+        """Makes the tensors that the updates use. None by default."""
+
+    def _apply_dense(self, grad: Tensor, var: Any) -> Any:
+        raise NotImplementedError(f"{type(self).__name__} has no rule for dense gradients (_apply_dense).")
+
+    def _resource_apply_dense(self, grad: Tensor, handle: Any) -> Any:
+        raise NotImplementedError(f"{type(self).__name__} has no rule for dense gradients (_resource_apply_dense).")
+
+    def _apply_sparse(self, grad: IndexedSlices, var: Any) -> Any:
+        raise NotImplementedError(f"{type(self).__name__} has no rule for IndexedSlices (_apply_sparse).")
+
+    def _resource_apply_sparse(self, grad: Tensor, handle: Any, indices: Tensor) -> Any:
+        raise NotImplementedError(f"{type(self).__name__} has no rule for IndexedSlices (_resource_apply_sparse).")
+
+    def _apply_sparse_duplicate_indices(self, grad: IndexedSlices, var: Any) -> Any:
+        """Adds up rows that come more than once, then ``_apply_sparse``."""
+        values, indices = deduplicate(grad.values, grad.indices)
+        return self._apply_sparse(IndexedSlices(values, indices, grad.dense_shape), var)
+
+    def _resource_apply_sparse_duplicate_indices(self, grad: Tensor, handle: Any, indices: Tensor) -> Any:
+        """Adds up rows that come more than once, then ``_resource_apply_sparse``."""
+        values, unique = deduplicate(grad, indices)
+        return self._resource_apply_sparse(values, handle, unique)
+
+    def _resource_scatter_add(self, x: Any, i: Tensor, v: Tensor) -> Tensor:
+        """Adds rows to a variable; its value afterwards."""
+        with control_dependencies([x.scatter("Add", i, v)]):
+            return x.value()
+
+    def _finish(self, update_ops: list[Any], name_scope: str) -> Any:
+        """What comes after all variables are updated; returns the operation that stands for the whole."""
+        return group(*update_ops, name=name_scope)
+
+    def _call_dense_hook(self, grad: Tensor, var: Any) -> Any:
+        if self._more_derived(["_apply_dense"], ["_resource_apply_dense"]):
+            return self._apply_dense(grad, var)
+        return self._resource_apply_dense(grad, var)
+
+    def _call_sparse_hook(self, grad: IndexedSlices, var: Any) -> Any:
+        if self._more_derived(
+            ["_apply_sparse", "_apply_sparse_duplicate_indices"],
+            ["_resource_apply_sparse", "_resource_apply_sparse_duplicate_indices"],
+        ):
+            return self._apply_sparse_duplicate_indices(grad, var)
+        return self._resource_apply_sparse_duplicate_indices(grad.values, var, grad.indices)
+
+    def _more_derived(self, names: Sequence[str], than: Sequence[str]) -> bool:
+        """Whether one of the hooks ``names`` is overridden further down in the class tree than all of ``than``."""
+        for cls in type(self).__mro__:
+            if any(name in vars(cls) for name in than):
+                return False
+            if any(name in vars(cls) for name in names):
+                return True
+        return False
+
+
+def _made_before(recorded: Sequence[Operation], start: int) -> list[Tensor]:
+    """Tensors that recorded operations use and that were made before: a tape sees them as given."""
+    found = {
+        t: None for op in recorded for t in op.inputs if t.op.index < start and t.dtype is not resource
+    }
+    return list(found)
+
+
+def _read_by(recorded: Sequence[Operation]) -> list[Any]:
+    """Trainable variables that recorded operations read."""
+    handles = {t for op in recorded for t in op.inputs if t.dtype is resource}
+    trainable = get_default_graph().get_collection(GraphKeys.TRAINABLE_VARIABLES)
+    return [v for v in trainable if v.handle in handles]

@@ -1,0 +1,62 @@
+"""Momentum, with Nesterov's variant."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from towerstrat.graph.core import Operation, Tensor
+from towerstrat.training.optimizers.single_update import SingleUpdateOptimizer
+from towerstrat.training.optimizers.updates import define_update
+
+
+def _momentum(cells: Sequence[Any], scalars: Sequence[Any], grad: Any, *, use_nesterov: bool) -> list[Any]:
+    var, accumulated = cells
+    rate, momentum = scalars
+    accumulated = accumulated * momentum + grad
+    step = grad * rate + accumulated * momentum * rate if use_nesterov else accumulated * rate
+    return [var - step, accumulated]
+
+
+MOMENTUM = define_update("Momentum", "var accum", "lr momentum", _momentum)
+
+
+class MomentumOptimizer(SingleUpdateOptimizer):
+    """``accumulation = momentum * accumulation + gradient; var -= learning_rate * accumulation``.
+
+    Rows of an embedding that a step does not use keep their accumulation as it is.
+
+    Args:
+      learning_rate, momentum: numbers, tensors, or functions that make one.
+      use_locking: changes nothing: the order of effects is fixed.
+      use_nesterov: steps along ``gradient + momentum * accumulation`` instead (Sutskever et al. 2013).
+    """
+
+    def __init__(
+        self,
+        learning_rate: Any,
+        momentum: Any,
+        use_locking: bool = False,
+        name: str = "Momentum",
+        use_nesterov: bool = False,
+    ):
+        super().__init__(use_locking, name)
+        self._learning_rate = learning_rate
+        self._momentum = momentum
+        self._use_nesterov = use_nesterov
+        self._learning_rate_tensor: Any = None
+        self._momentum_tensor: Any = None
+
+    def _create_slots(self, var_list: Sequence[Any]) -> None:
+        for v in var_list:
+            self._zeros_slot(v, "momentum", self._name)
+
+    def _prepare(self) -> None:
+        self._learning_rate_tensor = self._hyperparameter(self._learning_rate, "learning_rate")
+        self._momentum_tensor = self._hyperparameter(self._momentum, "momentum")
+
+    def _update(self, grad: Tensor, var: Any, indices: Tensor | None = None) -> Operation:
+        scalars = [self._learning_rate_tensor, self._momentum_tensor]
+        return MOMENTUM.apply(
+            self._with_slots(var, ["momentum"]), scalars, grad, indices, use_nesterov=bool(self._use_nesterov)
+        )

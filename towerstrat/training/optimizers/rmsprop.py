@@ -1,0 +1,96 @@
+"""RMSProp, plain and centered."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import jax.numpy as jnp
+
+from towerstrat.graph.core import Operation, Tensor
+from towerstrat.graph.initializers import ones_initializer
+from towerstrat.graph.ops.array import ones_like
+from towerstrat.training.optimizers.single_update import SingleUpdateOptimizer
+from towerstrat.training.optimizers.updates import define_update
+
+
+def _rms_prop(cells: Sequence[Any], scalars: Sequence[Any], grad: Any) -> list[Any]:
+    var, squares, step = cells
+    rate, decay, momentum, epsilon = scalars
+    squares = squares + (grad * grad - squares) * (1 - decay)
+    step = step * momentum + grad * rate / jnp.sqrt(squares + epsilon)
+    return [var - step, squares, step]
+
+
+def _centered(cells: Sequence[Any], scalars: Sequence[Any], grad: Any) -> list[Any]:
+    var, mean, squares, step = cells
+    rate, decay, momentum, epsilon = scalars
+    squares = squares + (grad * grad - squares) * (1 - decay)
+    mean = mean + (grad - mean) * (1 - decay)
+    step = step * momentum + grad * rate / jnp.sqrt(squares - mean * mean + epsilon)
+    return [var - step, mean, squares, step]
+
+
+RMS_PROP = define_update("RMSProp", "var ms mom", "lr rho momentum epsilon", _rms_prop)
+CENTERED_RMS_PROP = define_update("CenteredRMSProp", "var mg ms mom", "lr rho momentum epsilon", _centered)
+
+
+class RMSPropOptimizer(SingleUpdateOptimizer):
+    """RMSProp (Tieleman and Hinton 2012).
+
+    ::
+
+        rms = decay * rms + (1 - decay) * gradient**2
+        step = momentum * step + learning_rate * gradient / sqrt(rms + epsilon)
+        var -= step
+
+    ``rms`` starts from one, and ``epsilon`` stands below the root: other libraries differ in both. Rows of an embedding
+    that a step does not use keep what was accumulated for them.
+
+    Args:
+      learning_rate, decay, momentum, epsilon: numbers, tensors, or functions that make one.
+      use_locking: changes nothing: the order of effects is fixed.
+      centered: divide by the running standard deviation of the gradient, not by its root mean square.
+    """
+
+    def __init__(
+        self,
+        learning_rate: Any,
+        decay: Any = 0.9,
+        momentum: Any = 0.0,
+        epsilon: Any = 1e-10,
+        use_locking: bool = False,
+        centered: bool = False,
+        name: str = "RMSProp",
+    ):
+        super().__init__(use_locking, name)
+        self._learning_rate = learning_rate
+        self._decay = decay
+        self._momentum = momentum
+        self._epsilon = epsilon
+        self._centered = centered
+        self._learning_rate_tensor: Any = None
+        self._decay_tensor: Any = None
+        self._momentum_tensor: Any = None
+        self._epsilon_tensor: Any = None
+
+    def _create_slots(self, var_list: Sequence[Any]) -> None:
+        for v in var_list:
+            known = v.get_shape().is_fully_defined()
+            ones: Any = ones_initializer(dtype=v.dtype) if known else lambda v=v: ones_like(v.initialized_value())
+            self._get_or_make_slot_with_initializer(v, ones, v.get_shape(), v.dtype, "rms", self._name)
+            if self._centered:
+                self._zeros_slot(v, "mg", self._name)
+            self._zeros_slot(v, "momentum", self._name)
+
+    def _prepare(self) -> None:
+        self._learning_rate_tensor = self._hyperparameter(self._learning_rate, "learning_rate")
+        self._decay_tensor = self._hyperparameter(self._decay, "decay")
+        self._momentum_tensor = self._hyperparameter(self._momentum, "momentum")
+        self._epsilon_tensor = self._hyperparameter(self._epsilon, "epsilon")
+
+    def _update(self, grad: Tensor, var: Any, indices: Tensor | None = None) -> Operation:
+        scalars = [self._learning_rate_tensor, self._decay_tensor, self._momentum_tensor, self._epsilon_tensor]
+        if self._centered:
+            return CENTERED_RMS_PROP.apply(self._with_slots(var, ["mg", "rms", "momentum"]), scalars, grad, indices)
+        return RMS_PROP.apply(self._with_slots(var, ["rms", "momentum"]), scalars, grad, indices)

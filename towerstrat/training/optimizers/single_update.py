@@ -1,0 +1,40 @@
+"""Optimizers whose whole rule is one operation per variable."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from towerstrat.graph.convert import convert_to_tensor
+from towerstrat.graph.core import Operation, Tensor
+from towerstrat.graph.indexed_slices import IndexedSlices
+from towerstrat.training.optimizers.base import Optimizer
+
+
+class SingleUpdateOptimizer(Optimizer):
+    """An optimizer whose four hooks come down to one: ``_update(grad, var, indices)``."""
+
+    def _update(self, grad: Tensor, var: Any, indices: Tensor | None = None) -> Operation:
+        """Adds the update of ``var`` by a gradient of its shape or, with ``indices``, by rows that do not repeat."""
+        raise NotImplementedError("must be implemented in descendants")
+
+    def _apply_dense(self, grad: Tensor, var: Any) -> Any:
+        return self._update(grad, var)
+
+    def _resource_apply_dense(self, grad: Tensor, handle: Any) -> Any:
+        return self._update(grad, handle)
+
+    def _apply_sparse(self, grad: IndexedSlices, var: Any) -> Any:
+        return self._update(grad.values, var, grad.indices)
+
+    def _resource_apply_sparse(self, grad: Tensor, handle: Any, indices: Tensor) -> Any:
+        return self._update(grad, handle, indices)
+
+    def _hyperparameter(self, value: Any, name: str) -> Tensor:
+        """A number, tensor, or function that makes one, as a tensor."""
+        return convert_to_tensor(self._call_if_callable(value), name=name)
+
+    def _with_slots(self, var: Any, slot_names: Sequence[str]) -> list[Any]:
+        return [var, *(self.get_slot(var, name) for name in slot_names)]
+
+

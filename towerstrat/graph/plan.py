@@ -80,12 +80,12 @@ class DeviceStage:
         self.cells = [c for c in dict.fromkeys([*reads, *writes]) if not isinstance(c, Flag)]
         self.loose = [c for c in self.cells if c.dims is None or None in c.dims]
         self.static: set[Tensor] = set()
-        self.eager = any(_dynamic(op) for op in ops)
+        self.eager = any(_dynamic(op) or op.definition.host is not None for op in ops)
         self.programs: dict[Any, Program] = {}
         self.loops = [op for op in ops if _learned(op)]
         self.axis = effective_axis(ops)
         if self.eager and self.axis is not None:
-            op = next(o for o in ops if _dynamic(o))
+            op = next(o for o in ops if _dynamic(o) or o.definition.host is not None)
             raise UnsupportedError(
                 f"{op.name} (type {op.type}, created at {op.line}) has a result whose shape depends on values; that "
                 "cannot be compiled for several towers. Use a form of fixed size (tf.where with three arguments, a mask)."
@@ -237,16 +237,11 @@ class Plan:
 
     def _cut(self) -> Iterator[Stage]:
         """The order, cut at operations that the host runs; those that need no device come first."""
-        ahead: set[Operation] = set()
-        for op in self.order:
-            ready = all(t in self.fed or t.op in ahead for t in op.inputs)
-            ready = ready and all(c in ahead for c in op._control_inputs)
-            if ready and ((op.definition.host is not None and not op.attrs.get("loop")) or foldable(op)):
-                ahead.add(op)
-        wanted_on_host = self._feeding_host(ahead)
+        ahead = self._without_device()
+        self.on_host = self._wanted_on_host(ahead)
         folding: list[Operation] = []
         for op in self.order:
-            if op not in wanted_on_host:
+            if op not in self.on_host:
                 continue
             if op.definition.host is None:
                 folding.append(op)
@@ -257,21 +252,38 @@ class Plan:
             yield HostStage(op)
         if folding:
             yield FoldStage(tuple(folding))
-        rest = [op for op in self.order if op not in wanted_on_host or op.definition.host is None]
-        yield from self._segments(rest)
+        yield from self._segments([op for op in self.order if op not in self.on_host or op.definition.host is None])
 
-    def _feeding_host(self, ahead: set[Operation]) -> set[Operation]:
+    def _without_device(self) -> set[Operation]:
+        """The operations that can run before any device program: on the host, or folded from known values."""
+        ahead: set[Operation] = set()
+        for op in self.order:
+            on_host = op.definition.host is not None and not op.attrs.get("loop")
+            ready = all(t in self.fed or t.op in ahead for t in op.inputs) and all(c in ahead for c in op._control_inputs)
+            if ready and (on_host or foldable(op)):
+                ahead.add(op)
+        return ahead
+
+    def _wanted_on_host(self, ahead: set[Operation]) -> set[Operation]:
+        """Host operations that run first, and what has to be folded: for the host, and fetched constants."""
+        constant: set[Operation] = set()
+        for op in self.order:
+            if foldable(op) and not op._control_inputs and all(t not in self.fed and t.op in constant for t in op.inputs):
+                constant.add(op)
         wanted: set[Operation] = set()
-        stack = [op for op in self.order if op in ahead and op.definition.host is not None]
-        stack += [op for op in self.order if op.attrs.get("loop") or op.definition.host is not None and op not in ahead]
-        stack += [f.op for f in self.fetches if isinstance(f, Tensor) and f.dtype is string and f not in self.fed]
+        stack = [op for op in self.order if op.definition.host is not None]
+        stack += [
+            f.op
+            for f in self.fetches
+            if isinstance(f, Tensor) and f not in self.fed and (f.op in constant or f.dtype is string)
+        ]
         while stack:
             op = stack.pop()
+            if op in wanted:
+                continue
             if op in ahead:
-                if op in wanted:
-                    continue
                 wanted.add(op)
-            stack += [t.op for t in op.inputs if t not in self.fed and t.op in ahead and t.op not in wanted]
+            stack += [t.op for t in op.inputs if t not in self.fed and t.op in ahead]
         return wanted
 
     def _segments(self, ops: Sequence[Operation]) -> Iterator[Stage]:
@@ -281,23 +293,21 @@ class Plan:
                 segments += [[op], []]
             else:
                 segments[-1].append(op)
+        fetched = {f for f in self.fetches if isinstance(f, Tensor)}
         if self._crosses(segments):
-            yield self._device([op for op in ops], set())
+            yield self._device(ops, fetched)
             return
         later: list[set[Tensor]] = []
-        wanted = {f for f in self.fetches if isinstance(f, Tensor)}
+        wanted = set(fetched)
         for segment in reversed(segments):
             later.append(set(wanted))
             wanted |= {t for op in segment for t in _uses(op)}
-        later.reverse()
-        for segment, needed in zip(segments, later, strict=True):
-            if not segment:
-                continue
-            if segment[0].definition.host is not None:
-                op = segment[0]
+        for segment, needed in zip(segments, reversed(later), strict=True):
+            if segment and segment[0].definition.host is not None:
+                (op,) = segment
                 make = op.attrs.get("loop")
-                yield make(op) if make is not None else HostStage(op)
-            elif any(op.outputs or op.writes for op in segment if op.type not in ("Const", "VarHandleOp")) or needed:
+                yield HostStage(op) if make is None else make(op)
+            elif segment:
                 stage = self._device(segment, needed)
                 if stage.outputs or any(op.writes or op.definition.stateful for op in segment):
                     yield stage
@@ -315,9 +325,13 @@ class Plan:
         inputs = dict.fromkeys(
             t for op in ops for t in _uses(op) if (t in self.fed or t.op not in own) and t.dtype is not resource
         )
-        made = [t for op in ops for t in op.outputs if t not in self.fed and t.dtype not in (resource, string)]
-        wanted = needed or {f for f in self.fetches if isinstance(f, Tensor)}
-        outputs = [t for t in made if t in wanted]
+        outputs = [
+            t
+            for op in ops
+            if op not in self.on_host
+            for t in op.outputs
+            if t in needed and t not in self.fed and t.dtype not in (resource, string)
+        ]
         return DeviceStage(ops, [t for t in inputs if t.dtype is not string], outputs, self.fed)
 
 

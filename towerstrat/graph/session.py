@@ -9,7 +9,14 @@ from typing import Any
 import jax
 import numpy as np
 
-from towerstrat.errors import InvalidArgumentError, UnsupportedError
+from towerstrat.errors import (
+    FailedPreconditionError,
+    InternalError,
+    InvalidArgumentError,
+    OpError,
+    ResourceExhaustedError,
+    UnsupportedError,
+)
 from towerstrat.graph import nest
 from towerstrat.graph.config import ConfigProto
 from towerstrat.graph.core import SESSIONS, Graph, Operation, Tensor, get_default_graph
@@ -195,11 +202,34 @@ class BaseSession:
         values: dict[Any, Any] = dict(fed)
         run = Run(self, self._store, values, fed)
         self.runs += 1
-        for stage in plan.stages:
-            stage.run(run)
-            if run.checks:
-                self._raise_found(run.checks)
-        return structure.build([self._fetched(f, run) for f in structure.elements])
+        try:
+            for stage in plan.stages:
+                stage.run(run)
+                if run.checks:
+                    self._raise_found(run.checks)
+            return structure.build([self._fetched(f, run) for f in structure.elements])
+        except jax.errors.JaxRuntimeError as error:
+            raise self._device_failure(error) from error
+        except FailedPreconditionError as error:
+            if self._store.lost is not None:
+                error.add_note(self._store.lost)
+            raise
+
+    def _device_failure(self, error: Exception) -> OpError:
+        """What a failure of the device means for the state: values that the failed program had taken are gone."""
+        gone = [cell for cell in self._store if self._store.is_gone(cell)]
+        for cell in gone:
+            self._store.discard(cell)
+        message = f"The device failed in run {self.runs} of this session: {error}"
+        if gone:
+            names = ", ".join(sorted(cell.name for cell in gone)[:5]) + (", ..." if len(gone) > 5 else "")
+            self._store.lost = (
+                f"The values of {len(gone)} variables ({names}) were lost when the device failed in run {self.runs}; "
+                "initialize or restore them."
+            )
+            message += f" {self._store.lost}"
+        kind = ResourceExhaustedError if "RESOURCE_EXHAUSTED" in str(error) else InternalError
+        return kind(None, None, message)
 
     def _plan(self, fetches: Any, fed: Mapping[Tensor, Any]) -> tuple[_Fetches, Plan]:
         key = (_key(fetches), tuple(fed))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+import jax
 import numpy as np
 
 from towerstrat.graph.mesh import Axis
@@ -75,6 +76,7 @@ class StateStore:
     def __init__(self) -> None:
         self._values: dict[Cell, Any] = {}
         self.lost: str | None = None
+        """What was lost in a device failure, in words."""
 
     def get(self, cell: Cell) -> Any:
         """The value, its default if it was never written, or None."""
@@ -90,6 +92,11 @@ class StateStore:
 
     def discard(self, cell: Cell) -> None:
         self._values.pop(cell, None)
+
+    def is_gone(self, cell: Cell) -> bool:
+        """Whether the device no longer has the value: it was given to a program that failed."""
+        value = self._values[cell]
+        return isinstance(value, jax.Array) and value.is_deleted()
 
     def __contains__(self, cell: Cell) -> bool:
         return cell in self._values

@@ -27,15 +27,12 @@ class OpError(Exception):
       error_code: the original's integer code.
     """
 
-    error_code = 2
-
-    def __init__(self, node_def: Any, op: Any, message: str, error_code: int | None = None):
+    def __init__(self, node_def: Any, op: Any, message: str, error_code: int):
         super().__init__(message)
         self.node_def = node_def
         self.op = op
         self.message = message
-        if error_code is not None:
-            self.error_code = error_code
+        self.error_code = error_code
 
     def __str__(self) -> str:
         if self.op is None:
@@ -43,68 +40,78 @@ class OpError(Exception):
         return f"{self.message}\n  operation: {self.op.name} (type {self.op.type})\n  created at: {self.op.created_at}"
 
 
-class CancelledError(OpError):
-    error_code = 1
+class _Coded(OpError):
+    """An error whose class says its code."""
+
+    code = 0
+
+    def __init__(self, node_def: Any, op: Any, message: str):
+        super().__init__(node_def, op, message, self.code)
+
+
+class CancelledError(_Coded):
+    code = 1
 
 
 class UnknownError(OpError):
-    error_code = 2
+    def __init__(self, node_def: Any, op: Any, message: str, error_code: int = 2):
+        super().__init__(node_def, op, message, error_code)
 
 
-class InvalidArgumentError(OpError):
-    error_code = 3
+class InvalidArgumentError(_Coded):
+    code = 3
 
 
-class DeadlineExceededError(OpError):
-    error_code = 4
+class DeadlineExceededError(_Coded):
+    code = 4
 
 
-class NotFoundError(OpError):
-    error_code = 5
+class NotFoundError(_Coded):
+    code = 5
 
 
-class AlreadyExistsError(OpError):
-    error_code = 6
+class AlreadyExistsError(_Coded):
+    code = 6
 
 
-class PermissionDeniedError(OpError):
-    error_code = 7
+class PermissionDeniedError(_Coded):
+    code = 7
 
 
-class ResourceExhaustedError(OpError):
-    error_code = 8
+class ResourceExhaustedError(_Coded):
+    code = 8
 
 
-class FailedPreconditionError(OpError):
-    error_code = 9
+class FailedPreconditionError(_Coded):
+    code = 9
 
 
-class AbortedError(OpError):
-    error_code = 10
+class AbortedError(_Coded):
+    code = 10
 
 
-class OutOfRangeError(OpError):
-    error_code = 11
+class OutOfRangeError(_Coded):
+    code = 11
 
 
-class UnimplementedError(OpError):
-    error_code = 12
+class UnimplementedError(_Coded):
+    code = 12
 
 
-class InternalError(OpError):
-    error_code = 13
+class InternalError(_Coded):
+    code = 13
 
 
-class UnavailableError(OpError):
-    error_code = 14
+class UnavailableError(_Coded):
+    code = 14
 
 
-class DataLossError(OpError):
-    error_code = 15
+class DataLossError(_Coded):
+    code = 15
 
 
-class UnauthenticatedError(OpError):
-    error_code = 16
+class UnauthenticatedError(_Coded):
+    code = 16
 
 
 class UnsupportedError(NotImplementedError):

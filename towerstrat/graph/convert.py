@@ -230,10 +230,10 @@ def _checked(tensor: Tensor, wanted: DType | None, name: str | None) -> Tensor:
     return tensor
 
 
-def is_tensor(value: Any) -> bool:
-    """Whether the value is a tensor or of a registered type (a variable, IndexedSlices, ...)."""
-    return isinstance(value, Tensor) or any(
-        isinstance(value, base) for _, base, _ in _CONVERSIONS if base not in (list, tuple, np.ndarray, object)
+def is_tensor(x: Any) -> bool:
+    """Whether ``x`` is a tensor or of a registered type (a variable, IndexedSlices, ...)."""
+    return isinstance(x, Tensor) or any(
+        isinstance(x, base) for _, base, _ in _CONVERSIONS if base not in (list, tuple, np.ndarray, object)
     )
 
 

@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 
-def is_sequence(value: Any) -> bool:
-    """Whether the value is a structure rather than a leaf."""
-    return isinstance(value, list | tuple | Mapping)
+def is_sequence(o: Any) -> bool:
+    """Whether ``o`` is a structure rather than a leaf."""
+    return isinstance(o, list | tuple | Mapping)
 
 
 def _keys(value: Mapping[Any, Any]) -> list[Any]:
@@ -38,12 +38,12 @@ def rebuild(like: Any, parts: Iterable[Any]) -> Any:
     return type(like)(parts)
 
 
-def flatten(structure: Any) -> list[Any]:
+def flatten(nested: Any) -> list[Any]:
     """The leaves, from left to right; ``[x]`` for a leaf x."""
-    if not is_sequence(structure):
-        return [structure]
+    if not is_sequence(nested):
+        return [nested]
     result: list[Any] = []
-    for child in children(structure):
+    for child in children(nested):
         if is_sequence(child):
             result += flatten(child)
         else:
@@ -94,13 +94,13 @@ def map_structure(func: Callable[..., Any], *structure: Any, check_types: bool =
     return pack_sequence_as(structure[0], results)
 
 
-def flatten_up_to(shallow: Any, structure: Any) -> list[Any]:
-    """The parts of ``structure`` that stand where ``shallow`` has leaves."""
-    if not is_sequence(shallow):
-        return [structure]
-    if not is_sequence(structure):
-        raise TypeError(f"Expected a structure like {shallow!r}, got {structure!r}.")
-    one, two = list(children(shallow)), list(children(structure))
+def flatten_up_to(shallow_tree: Any, input_tree: Any) -> list[Any]:
+    """The parts of ``input_tree`` that stand where ``shallow_tree`` has leaves."""
+    if not is_sequence(shallow_tree):
+        return [input_tree]
+    if not is_sequence(input_tree):
+        raise TypeError(f"Expected a structure like {shallow_tree!r}, got {input_tree!r}.")
+    one, two = list(children(shallow_tree)), list(children(input_tree))
     if len(one) != len(two):
-        raise ValueError(f"The structures have different lengths: {shallow!r} and {structure!r}.")
+        raise ValueError(f"The structures have different lengths: {shallow_tree!r} and {input_tree!r}.")
     return [leaf for a, b in zip(one, two, strict=True) for leaf in flatten_up_to(a, b)]

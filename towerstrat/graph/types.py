@@ -142,23 +142,23 @@ _BY_NUMPY = {t.np: t for t in ALL if t.np != np.dtype(object)}
 _CACHE: dict[Any, DType] = {t: t for t in ALL}
 
 
-def as_dtype(value: Any) -> DType:
-    """The DType that ``value`` names: a DType, a numpy type, a name, an enum number or a Python type.
+def as_dtype(type_value: Any) -> DType:
+    """The DType that ``type_value`` names: a DType, a numpy type, a name, an enum number or a Python type.
 
     Raises:
       TypeError: when it names none.
     """
-    if isinstance(value, DType):
-        return value
+    if isinstance(type_value, DType):
+        return type_value
     try:
-        found = _CACHE.get(value)
+        found = _CACHE.get(type_value)
     except TypeError:
         found = None
     if found is not None:
         return found
-    found = _convert(value)
+    found = _convert(type_value)
     try:
-        _CACHE[value] = found
+        _CACHE[type_value] = found
     except TypeError:
         pass
     return found

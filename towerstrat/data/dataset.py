@@ -15,6 +15,7 @@ from towerstrat.data.iterators import Iterator, Position, make_iterator
 from towerstrat.data.mapping import Filter, Interleave, Map
 from towerstrat.data.options import Options
 from towerstrat.data.pipeline import Node, Seeds
+from towerstrat.data.reduction import reduced
 from towerstrat.data.structure import Structure, flatten, flatten_like, map_leaves
 from towerstrat.errors import UnsupportedError
 from towerstrat.graph.convert import convert_to_tensor, numpy_value
@@ -30,27 +31,27 @@ class Dataset:
     the methods below, each of which returns a new dataset.
     """
 
-    _node: Node
+    node: Node
 
     def __init__(self, node: Node):
-        self._node = node
+        self.node = node
 
     # ---- what it is ----------------------------------------------------------------------------------------------
 
     @property
     def output_types(self) -> Any:
         """The element types of the components, in the structure of an element."""
-        return self._node.structure.types
+        return self.node.structure.types
 
     @property
     def output_shapes(self) -> Any:
         """The partially known shapes of the components, in the structure of an element."""
-        return self._node.structure.shapes
+        return self.node.structure.shapes
 
     @property
     def output_classes(self) -> Any:
         """``tf.Tensor`` for each component, in the structure of an element."""
-        return self._node.structure.classes
+        return self.node.structure.classes
 
     def __iter__(self) -> Any:
         raise RuntimeError(
@@ -67,9 +68,9 @@ class Dataset:
         Raises:
           ValueError: the dataset depends on a placeholder or a variable, which have no value yet.
         """
-        _check_capturable(self._node)
-        structure = self._node.structure
-        position = Position(get_default_graph(), structure, node=self._node)
+        _check_capturable(self.node)
+        structure = self.node.structure
+        position = Position(get_default_graph(), structure, node=self.node)
         return Iterator(position, None, structure.types, structure.shapes, structure.classes)
 
     def make_initializable_iterator(self, shared_name: str | None = None) -> Iterator:
@@ -78,9 +79,9 @@ class Dataset:
         Args:
           shared_name: iterators of one session with the same name share their position.
         """
-        structure = self._node.structure
+        structure = self.node.structure
         position = Position(get_default_graph(), structure, shared_name)
-        initializer = make_iterator(position, self._node)
+        initializer = make_iterator(position, self.node)
         return Iterator(position, initializer, structure.types, structure.shapes, structure.classes)
 
     # ---- where elements come from --------------------------------------------------------------------------------
@@ -145,23 +146,21 @@ class Dataset:
         """A structure of datasets as a dataset of structures. Ends with the shortest."""
         for leaf in flatten(datasets):
             if isinstance(leaf, list):
-                raise TypeError(
-                    "Dataset.zip: expected a structure of datasets, got a list, which is no structure here. Use a tuple."
-                )
-            _check_dataset(leaf, "Dataset.zip")
-        return Dataset(transforms.Zip(map_leaves(lambda d: d._node, datasets)))
+                raise TypeError("Dataset.zip: expected a structure of datasets, got a list. Use a tuple.")
+            checked_dataset(leaf, "Dataset.zip")
+        return Dataset(transforms.Zip(map_leaves(lambda d: d.node, datasets)))
 
     # ---- order and selection -------------------------------------------------------------------------------------
 
     def concatenate(self, dataset: Dataset) -> Dataset:
         """These elements, then those of ``dataset``, which must have the same types and structure."""
-        _check_dataset(dataset, "concatenate")
-        self._node.structure.check_types(dataset._node.structure, "a dataset to concatenate")
-        return Dataset(transforms.Concatenate(self._node, dataset._node))
+        checked_dataset(dataset, "concatenate")
+        self.node.structure.check_types(dataset.node.structure, "a dataset to concatenate")
+        return Dataset(transforms.Concatenate(self.node, dataset.node))
 
     def prefetch(self, buffer_size: Any) -> Dataset:
         """The same, with up to ``buffer_size`` elements made ahead by a thread."""
-        return Dataset(Prefetch(self._node, scalar(buffer_size, "prefetch", none=-1)))
+        return Dataset(Prefetch(self.node, scalar(buffer_size, "prefetch", none=-1)))
 
     def shuffle(self, buffer_size: Any, seed: Any = None, reshuffle_each_iteration: bool | None = None) -> Dataset:
         """A random order: each element is drawn from a buffer of the next ``buffer_size``.
@@ -173,25 +172,25 @@ class Dataset:
         """
         seeds = Seeds(get_default_graph(), None if seed is None else scalar(seed, "shuffle"))
         again = True if reshuffle_each_iteration is None else bool(reshuffle_each_iteration)
-        return Dataset(transforms.Shuffle(self._node, scalar(buffer_size, "shuffle"), seeds, again))
+        return Dataset(transforms.Shuffle(self.node, scalar(buffer_size, "shuffle"), seeds, again))
 
     def cache(self, filename: Any = "") -> Dataset:
         """The same; the elements of the first complete pass are kept in memory and used again in later ones."""
         if filename not in ("", b"", None):
             raise UnsupportedError(f"Dataset.cache(filename={filename!r}): only memory is supported; leave it out.")
-        return Dataset(transforms.Cache(self._node))
+        return Dataset(transforms.Cache(self.node))
 
     def take(self, count: Any) -> Dataset:
         """The first ``count`` elements; all where it is -1."""
-        return Dataset(transforms.Take(self._node, scalar(count, "take")))
+        return Dataset(transforms.Take(self.node, scalar(count, "take")))
 
     def skip(self, count: Any) -> Dataset:
         """All but the first ``count`` elements; none where it is -1."""
-        return Dataset(transforms.Skip(self._node, scalar(count, "skip")))
+        return Dataset(transforms.Skip(self.node, scalar(count, "skip")))
 
     def repeat(self, count: Any = None) -> Dataset:
         """``count`` passes; endless where it is None or -1."""
-        return Dataset(transforms.Repeat(self._node, scalar(count, "repeat", none=-1)))
+        return Dataset(transforms.Repeat(self.node, scalar(count, "repeat", none=-1)))
 
     def shard(self, num_shards: Any, index: Any) -> Dataset:
         """Every ``num_shards``-th element, starting with element ``index``."""
@@ -200,7 +199,7 @@ class Dataset:
             raise ValueError(f"Dataset.shard: num_shards must be >= 1, got {number}.")
         if isinstance(place, int) and (place < 0 or (isinstance(number, int) and place >= number)):
             raise ValueError(f"Dataset.shard: expected 0 <= index < num_shards, got {place} of {number}.")
-        return Dataset(transforms.Shard(self._node, number, place))
+        return Dataset(transforms.Shard(self.node, number, place))
 
     # ---- batches -------------------------------------------------------------------------------------------------
 
@@ -213,7 +212,7 @@ class Dataset:
         Raises (when elements are taken):
           InvalidArgumentError: elements of different shapes.
         """
-        return Dataset(Batch(self._node, scalar(batch_size, "batch"), bool(drop_remainder)))
+        return Dataset(Batch(self.node, scalar(batch_size, "batch"), bool(drop_remainder)))
 
     def padded_batch(
         self, batch_size: Any, padded_shapes: Any, padding_values: Any = None, drop_remainder: bool = False
@@ -224,7 +223,7 @@ class Dataset:
           padded_shapes: for each component a shape; None or -1 in it is the largest size in the batch.
           padding_values: for each component a scalar of its type; default 0 or the empty string.
         """
-        structure = self._node.structure
+        structure = self.node.structure
         given = flatten_like(structure.template, padded_shapes, "padded_shapes")
         names = list(structure.names())
         shapes = [_padded_shape(s, d, n) for s, d, n in zip(given, structure.dims, names, strict=True)]
@@ -234,7 +233,7 @@ class Dataset:
             values = flatten_like(structure.template, padding_values, "padding_values")
             fillings = [_filling(v, t) for v, t in zip(values, structure.dtypes, strict=True)]
         size = scalar(batch_size, "padded_batch")
-        return Dataset(PaddedBatch(self._node, size, shapes, fillings, bool(drop_remainder)))
+        return Dataset(PaddedBatch(self.node, size, shapes, fillings, bool(drop_remainder)))
 
     # ---- functions -----------------------------------------------------------------------------------------------
 
@@ -244,12 +243,12 @@ class Dataset:
         The function is traced once. It may use tensors from outside and variables, as they are when the iterator is
         initialized. ``num_parallel_calls`` changes no value.
         """
-        function = Function(map_func, [self._node.structure], "Dataset.map", get_default_graph())
-        return Dataset(Map(self._node, function, function.structure))
+        function = Function(map_func, [self.node.structure], "Dataset.map", get_default_graph())
+        return Dataset(Map(self.node, function, function.structure))
 
     def filter(self, predicate: Callable[..., Any]) -> Dataset:
         """The elements for which ``predicate`` returns true. Raises ValueError unless it returns a scalar bool."""
-        return Dataset(Filter(self._node, predicate_of(self, predicate, "Dataset.filter"), self._node.structure))
+        return Dataset(Filter(self.node, predicate_of(self, predicate, "Dataset.filter"), self.node.structure))
 
     def flat_map(self, map_func: Callable[..., Any]) -> Dataset:
         """The elements of the datasets that ``map_func`` makes from each element, one dataset after the other."""
@@ -266,11 +265,20 @@ class Dataset:
         return self._interleaved(map_func, cycle, block, "Dataset.interleave")
 
     def _interleaved(self, map_func: Callable[..., Any], cycle: Any, block: Any, name: str) -> Dataset:
-        function = Function(map_func, [self._node.structure], name, get_default_graph(), Dataset)
+        function = Function(map_func, [self.node.structure], name, get_default_graph(), Dataset)
         if function.dataset is None:
             raise TypeError(f"{name}: `map_func` must return a `Dataset` object, got {function.structure.types}.")
         numbers = [t for t in (cycle, block) if isinstance(t, Tensor)]
-        return Dataset(Interleave(self._node, function, function.dataset._node, cycle, block, numbers))
+        return Dataset(Interleave(self.node, function, function.dataset.node, cycle, block, numbers))
+
+    def reduce(self, initial_state: Any, reduce_func: Callable[..., Any]) -> Any:
+        """``reduce_func(state, element)`` along all elements: tensors of the last state.
+
+        Args:
+          initial_state: a structure of values.
+          reduce_func: returns a state of the same structure, types and shapes.
+        """
+        return reduced(self.node, initial_state, reduce_func)
 
     def apply(self, transformation_func: Callable[[Dataset], Dataset]) -> Dataset:
         """``transformation_func(self)``. Raises TypeError unless that is a dataset."""
@@ -328,7 +336,7 @@ def scalar(value: Any, what: str, none: int | None = None) -> Any:
 
 def predicate_of(dataset: Dataset, predicate: Callable[..., Any], name: str) -> Function:
     """A function of elements that returns one truth value."""
-    function = Function(predicate, [dataset._node.structure], name, get_default_graph())
+    function = Function(predicate, [dataset.node.structure], name, get_default_graph())
     structure = function.structure
     if len(structure) != 1 or structure.dtypes[0] is not bool_ or structure.dims[0] not in ((), None):
         raise ValueError("`predicate` must return a scalar boolean tensor.")
@@ -344,9 +352,11 @@ def _components(value: Any) -> Any:
     return map_leaves(convert, value)
 
 
-def _check_dataset(value: Any, what: str) -> None:
+def checked_dataset(value: Any, what: str) -> Dataset:
+    """``value``. Raises TypeError unless it is a dataset."""
     if not isinstance(value, Dataset):
         raise TypeError(f"{what}: expected a tf.data.Dataset, got {type(value).__name__}: {value!r}.")
+    return value
 
 
 def _padded_shape(shape: Any, dims: Any, name: str) -> Any:

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
-
-import numpy as np
 
 from towerstrat.data import mapping, sources, transforms
 from towerstrat.data.batching import Unbatch
 from towerstrat.data.dataset import Dataset, checked_dataset, scalar
 from towerstrat.data.function import Function
 from towerstrat.data.pipeline import Seeds
-from towerstrat.data.structure import Structure, flatten, map_leaves
+from towerstrat.data.reduction import only_element
+from towerstrat.data.structure import Structure, flatten, flatten_like, map_leaves
 from towerstrat.errors import UnsupportedError
-from towerstrat.graph.convert import convert_to_tensor, numpy_value
+from towerstrat.graph.convert import convert_to_tensor
 from towerstrat.graph.core import Tensor, get_default_graph
-from towerstrat.graph.ops.array import boolean_mask as _unused  # noqa: F401
-from towerstrat.graph.types import as_dtype, bool_, int32, int64
+from towerstrat.graph.shapes import as_shape
+from towerstrat.graph.types import as_dtype, int64
 
 AUTOTUNE = -1
 Transformation = Callable[[Dataset], Dataset]
@@ -176,7 +174,7 @@ def group_by_window(
         if window_size_func is None:
             size = scalar(window_size, "group_by_window")
         else:
-            size = Function(lambda k: _as_int64(window_size_func(k)), [scalar_key], "window_size_func", outer)
+            size = Function(window_size_func, [scalar_key], "window_size_func", outer)
         return Dataset(mapping.GroupByWindow(dataset.node, key, reduce, reduce.dataset.node, size))
 
     return apply
@@ -202,26 +200,28 @@ def bucket_by_sequence_length(
         raise ValueError("len(bucket_batch_sizes) must equal len(bucket_boundaries) + 1")
     sizes = [int(n) for n in bucket_batch_sizes]
 
-    def bucket(length: np.ndarray[Any, Any]) -> int:
-        return int(np.searchsorted(bucket_boundaries, length, side="right"))
+    boundaries = [int(n) for n in bucket_boundaries]
 
     def apply(dataset: Dataset) -> Dataset:
-        outer, structure = get_default_graph(), dataset.node.structure
-        length = Function(element_length_func, [structure], "element_length_func", outer)
+        structure = dataset.node.structure
+        length = Function(element_length_func, [structure], "element_length_func", get_default_graph())
         shapes = dataset.output_shapes if padded_shapes is None else padded_shapes
+        given = [as_shape(s).raw for s in flatten_like(structure.template, shapes, "padded_shapes")]
 
-        def form(number: int, window: Dataset) -> Dataset:
+        def batched(number: int) -> Dataset:
+            window = Dataset(mapping.Elements(structure))
             if no_padding:
                 return window.batch(sizes[number])
-            wanted = shapes
-            if pad_to_bucket_boundary:
-                limit = int(bucket_boundaries[number]) - 1 if number < len(bucket_boundaries) else None
-                wanted = transforms.filled_shapes(structure.template, shapes, limit)
+            dims = given
+            if pad_to_bucket_boundary and number < len(boundaries):
+                limit = boundaries[number] - 1
+                dims = [None if d is None else tuple(limit if n is None else n for n in d) for d in given]
+            wanted = structure.with_dims(dims).shapes
             return window.padded_batch(sizes[number], wanted, padding_values)
 
-        windows = [form(i, Dataset(mapping.Elements(structure))).node for i in range(len(sizes))]
-        checked = len(bucket_boundaries) if pad_to_bucket_boundary and not no_padding else None
-        return Dataset(mapping.Buckets(dataset.node, length, bucket, sizes, windows, checked))
+        windows = [batched(number).node for number in range(len(sizes))]
+        forbidden = len(boundaries) if pad_to_bucket_boundary and not no_padding else None
+        return Dataset(mapping.Buckets(dataset.node, length, boundaries, sizes, windows, forbidden))
 
     return apply
 
@@ -240,7 +240,9 @@ def choose_from_datasets(datasets: Sequence[Dataset], choice_dataset: Dataset) -
 def sample_from_datasets(datasets: Sequence[Dataset], weights: Any = None, seed: Any = None) -> Dataset:
     """Takes each element from one of the datasets, drawn at random with ``weights`` (default: all alike)."""
     if isinstance(weights, Dataset | Tensor):
-        raise UnsupportedError("sample_from_datasets(weights=): only fixed weights are supported; pass a list of numbers.")
+        raise UnsupportedError(
+            "sample_from_datasets(weights=): only fixed weights are supported; pass a list of numbers."
+        )
     if weights is not None and len(weights) != len(datasets):
         raise ValueError("`weights` must be a vector of length `len(datasets)`.")
     _check_alike(datasets, "sample_from_datasets")
@@ -256,15 +258,21 @@ def _check_alike(datasets: Sequence[Dataset], name: str) -> None:
         checked_dataset(dataset, name).node.structure.check_types(datasets[0].node.structure, "datasets alike")
 
 
-def Counter(start: Any = 0, step: Any = 1, dtype: Any = int64) -> Dataset:  # noqa: N802
+def Counter(start: Any = 0, step: Any = 1, dtype: Any = int64) -> Dataset:
     """``start, start + step, ...`` without end."""
     kind = as_dtype(dtype)
     return Dataset(sources.Range(scalar(start, "Counter"), None, scalar(step, "Counter"), kind))
 
 
-def RandomDataset(seed: Any = None) -> Dataset:  # noqa: N802
+def RandomDataset(seed: Any = None) -> Dataset:
     """Random integers below 2**32, as int64 scalars, without end."""
     return Dataset(sources.Random(Seeds(get_default_graph(), None if seed is None else scalar(seed, "RandomDataset"))))
 
 
-# ---- values --------------------------------------------------------------------------------------------------------
+def get_single_element(dataset: Dataset) -> Any:
+    """The only element of a dataset, as tensors.
+
+    Raises (when it runs):
+      InvalidArgumentError: there is none, or more than one.
+    """
+    return only_element(checked_dataset(dataset, "get_single_element").node)

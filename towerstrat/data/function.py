@@ -76,7 +76,9 @@ class Function:
 
     Attributes:
       outputs: the tensors it returns, flattened.
-      result: their structure, or the dataset it returned.
+      value, structure: they in the structure that it returned, and its description.
+      dataset: the dataset it returned, or None.
+      dataset_inputs: the tensors which that dataset needs, in the order of ``outputs``.
       captures: the outside tensors it needs.
     """
 
@@ -97,10 +99,11 @@ class Function:
             self.dataset: Any = None
             if datasets is not None and isinstance(value, datasets):
                 self.dataset = value
-                self.outputs = [self.graph.inside(t) for t in value._node.inputs()]
-                self.dataset_inputs = value._node.inputs()
+                self.outputs = [self.graph.inside(t) for t in value.node.inputs()]
+                self.dataset_inputs = value.node.inputs()
             else:
                 value = map_leaves(self._converted, tuple(value) if isinstance(value, list) else value)
+                self.value = value
                 self.outputs = flatten(value)
                 self.structure = Structure.of_tensors(value)
         self.captures = list(self.graph.captured)
@@ -234,7 +237,8 @@ def _captured_by_bodies(ops: Sequence[Operation]) -> set[Tensor]:
 
 def _call_host(op: Operation, session: Any, values: Values, state: Any, counters: Any) -> None:
     try:
-        results = op.definition.host(  # type: ignore[misc]
+        host: Any = op.definition.host
+        results = host(
             session, op, [_host(values[t]) if t.dtype is not resource else t.op.attrs["cell"] for t in op.inputs]
         )
     except StopIteration as error:

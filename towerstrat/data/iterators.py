@@ -309,7 +309,7 @@ class Iterator:
         """
         if not isinstance(self._position, Position):
             raise ValueError("An iterator from a string handle cannot be initialized; initialize the one it names.")
-        node = dataset._node
+        node = dataset.node
         self._structure.check_accepts(node.structure, "a dataset")
         return make_iterator(self._position, node, name or "make_initializer")
 

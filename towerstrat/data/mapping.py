@@ -244,6 +244,67 @@ class GroupByWindow(OfFunction):
         return WindowedPull(self.child.open(opening), self.key.bind(opening), size, reduce)
 
 
+class BucketedPull(Pull):
+    """Batches of elements of similar length; what is left at the end comes out by bucket."""
+
+    def __init__(self, source: Iterator[Element], length: Bound, node: Buckets, opening: Opening):
+        self.source = source
+        self.length = length
+        self.node = node
+        self.opening = opening
+        self.groups: dict[int, list[Element]] = {}
+
+    def __next__(self) -> Element:
+        for element in self.source:
+            bucket = int(np.searchsorted(self.node.boundaries, self.length(element)[0], side="right"))
+            if bucket == self.node.forbidden:
+                raise InvalidArgumentError(
+                    None, None, "bucket_by_sequence_length(pad_to_bucket_boundary=True): an element is not below "
+                    f"the last boundary, {self.node.boundaries[-1]}."
+                )  # fmt: skip
+            group = self.groups.setdefault(bucket, [])
+            group.append(element)
+            if len(group) == self.node.sizes[bucket]:
+                return self._batch(bucket)
+        if not self.groups:
+            raise StopIteration
+        return self._batch(min(self.groups))
+
+    def _batch(self, bucket: int) -> Element:
+        child = self.opening.child(self.opening.values)
+        child.elements = self.groups.pop(bucket)
+        return next(self.node.windows[bucket].open(child))
+
+
+class Buckets(OfFunction):
+    """Batches of elements of similar length.
+
+    Args:
+      length: element -> its length.
+      boundaries: the lengths at which the next bucket begins.
+      sizes: of the batches, by bucket.
+      windows: by bucket, what makes the one batch of the elements that were collected (``Elements`` at its source).
+      forbidden: the bucket whose elements are an error, or None.
+    """
+
+    def __init__(
+        self, child: Node, length: Function, boundaries: Sequence[int], sizes: Sequence[int], windows: Sequence[Node],
+        forbidden: int | None,
+    ):  # fmt: skip
+        structure = windows[0].structure
+        for window in windows[1:]:
+            structure = structure.relaxed(window.structure)
+        super().__init__(child, length, structure)
+        self.boundaries = boundaries
+        self.sizes = sizes
+        self.windows = windows
+        self.forbidden = forbidden
+        self.tensors = (*self.tensors, *(t for window in windows for t in window.inputs()))
+
+    def open(self, opening: Opening) -> Iterator[Element]:
+        return BucketedPull(self.child.open(opening), self.function.bind(opening), self, opening)
+
+
 class ChosenPull(Pull):
     """Each time from the part that ``choose`` names; ended parts are left out."""
 

@@ -82,7 +82,9 @@ class Opening:
 
     def child(self, values: Mapping[Tensor, Array]) -> Opening:
         """For a dataset that a function made from one element."""
-        return Opening(self.session, values, (*self.entropy, next(self._children)))
+        child = Opening(self.session, values, (*self.entropy, next(self._children)))
+        child.elements = self.elements
+        return child
 
     def generator(self, seeds: Seeds) -> np.random.Generator:
         """A new random stream."""

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from towerstrat.data.pipeline import Array, Element, Node, Opening, Pull, tensors_among
+from towerstrat.data.pipeline import Array, Element, Node, Opening, Pull, Seeds, tensors_among
 from towerstrat.data.rows import InOrder, Rows
 from towerstrat.data.structure import Structure, flatten, flatten_like, is_nest, map_leaves
 from towerstrat.errors import InvalidArgumentError
@@ -135,6 +135,26 @@ class Range(Node):
     def open(self, opening: Opening) -> Iterator[Element]:
         kind = self.dtype.np
         return ([np.array(v, kind)] for v in self._values(opening))
+
+
+class RandomPull(Pull):
+    def __init__(self, draws: np.random.Generator):
+        self.draws = draws
+
+    def __next__(self) -> Element:
+        return [np.asarray(self.draws.integers(2**32), np.int64)]
+
+
+class Random(Node):
+    """Random integers below 2**32, without end."""
+
+    def __init__(self, seeds: Seeds):
+        self.seeds = seeds
+        self.structure = Structure(None, [int64], [()])
+        self.tensors = tensors_among(seeds.seed)
+
+    def open(self, opening: Opening) -> Iterator[Element]:
+        return RandomPull(opening.generator(self.seeds))
 
 
 class Checked:

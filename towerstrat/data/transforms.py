@@ -13,6 +13,7 @@ from towerstrat.data.rows import Draws, InOrder, Limited, Order, Repeated, Rows,
 from towerstrat.data.sources import RowPull
 from towerstrat.data.structure import Structure
 from towerstrat.errors import InvalidArgumentError
+from towerstrat.graph.shapes import Dims, TensorShape
 
 
 class Reordering(Node):
@@ -365,3 +366,56 @@ class IgnoreErrors(Node):
 
     def open(self, opening: Opening) -> Iterator[Element]:
         return IgnoringErrors(self.children[0].open(opening))
+
+
+class UniquePull(Pull):
+    def __init__(self, source: Iterator[Element]):
+        self.source = source
+        self.seen: set[Any] = set()
+
+    def __next__(self) -> Element:
+        while True:
+            element = next(self.source)
+            value = element[0].item()
+            if value not in self.seen:
+                self.seen.add(value)
+                return element
+
+
+class Unique(Node):
+    """The first of equal elements (single components that are scalars)."""
+
+    def __init__(self, child: Node):
+        self.children = (child,)
+        self.structure = child.structure
+
+    def open(self, opening: Opening) -> Iterator[Element]:
+        return UniquePull(self.children[0].open(opening))
+
+
+class EnsuredPull(Pull):
+    def __init__(self, source: Iterator[Element], shapes: Sequence[TensorShape], structure: Structure):
+        self.source = source
+        self.shapes = shapes
+        self.structure = structure
+
+    def __next__(self) -> Element:
+        element = next(self.source)
+        for name, shape, array in zip(self.structure.names(), self.shapes, element, strict=True):
+            if not shape.is_compatible_with(array.shape):
+                raise InvalidArgumentError(
+                    None, None, f"assert_element_shape: expected {name} to be of shape {shape}, got {array.shape}."
+                )
+        return element
+
+
+class Ensured(Node):
+    """The same elements, made sure to be of given shapes."""
+
+    def __init__(self, child: Node, dims: Sequence[Dims]):
+        self.children = (child,)
+        self.shapes = [TensorShape(d).merge_with(c) for d, c in zip(dims, child.structure.dims, strict=True)]
+        self.structure = child.structure.with_dims([s.raw for s in self.shapes])
+
+    def open(self, opening: Opening) -> Iterator[Element]:
+        return EnsuredPull(self.children[0].open(opening), self.shapes, self.structure)

@@ -1,0 +1,82 @@
+"""A whole dataset as one value of the graph: reductions, and the only element."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from towerstrat.data.function import Function
+from towerstrat.data.iterators import named
+from towerstrat.data.pipeline import Array, Node, Opening
+from towerstrat.data.structure import Structure, flatten, map_leaves
+from towerstrat.errors import InvalidArgumentError
+from towerstrat.graph.convert import convert_to_tensor
+from towerstrat.graph.core import Operation, get_default_graph
+from towerstrat.graph.registry import Signature, define
+
+
+def _components(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> list[Signature]:
+    structure = attrs["structure"]
+    return [Signature(t, d) for t, d in zip(structure.dtypes, structure.dims, strict=True)]
+
+
+def _opening(session: Any, op: Operation, values: Sequence[Any]) -> Opening:
+    runs = session.resource(("runs", op), lambda: [0])
+    runs[0] += 1
+    return Opening(session, dict(zip(op.inputs, values, strict=True)), (runs[0], op.index))
+
+
+def _reduce(session: Any, op: Operation, values: Sequence[Any]) -> Sequence[Array]:
+    node, function, count = op.attrs["node"], op.attrs["function"], len(op.outputs)
+    opening = _opening(session, op, values)
+    state = list(values[:count])
+    try:
+        call = function.bind(opening)
+        for element in node.open(opening):
+            state = call([*state, *element])
+    except Exception as error:
+        raise named(error, op) from error.__cause__
+    return state
+
+
+def _only(session: Any, op: Operation, values: Sequence[Any]) -> Sequence[Array]:
+    try:
+        elements = iter(op.attrs["node"].open(_opening(session, op, values)))
+        for element in elements:
+            for _ in elements:
+                raise InvalidArgumentError(None, op, "Dataset had more than one element.")
+            return element
+    except Exception as error:
+        raise named(error, op) from error.__cause__
+    raise InvalidArgumentError(None, op, "Dataset was empty.")
+
+
+_HIDDEN = ("node", "function", "structure")
+define("ReduceDataset", _components, host=_reduce, stateful=True, differentiable=False, hidden=_HIDDEN)
+define("DatasetToSingleElement", _components, host=_only, stateful=True, differentiable=False, hidden=_HIDDEN)
+
+
+def reduced(node: Node, initial_state: Any, reduce_func: Callable[..., Any]) -> Any:
+    """``reduce_func(state, element)`` along the elements of a pipeline: tensors of the last state.
+
+    Raises:
+      TypeError: the function returns a state of another structure, type or shape.
+    """
+    state = map_leaves(convert_to_tensor, initial_state)
+    before = Structure.of_tensors(state)
+    graph = get_default_graph()
+    function = Function(lambda s, e: reduce_func(s, e), [before, node.structure], "Dataset.reduce", graph)
+    before.check_types(function.structure, "a new state")
+    relaxed = before.relaxed(function.structure)
+    if relaxed.dims != before.dims:
+        before = relaxed
+        function = Function(lambda s, e: reduce_func(s, e), [before, node.structure], "Dataset.reduce", graph)
+    inputs = [*flatten(state), *dict.fromkeys([*node.inputs(), *function.captures])]
+    attrs = {"node": node, "function": function, "structure": before}
+    return before.pack(graph.add("ReduceDataset", inputs, attrs).outputs)
+
+
+def only_element(node: Node) -> Any:
+    """The only element of a pipeline, as tensors."""
+    attrs = {"node": node, "structure": node.structure}
+    return node.structure.pack(get_default_graph().add("DatasetToSingleElement", node.inputs(), attrs).outputs)

@@ -18,7 +18,7 @@ from towerstrat.graph.static import constant_value
 from towerstrat.graph.types import DType, as_dtype, bool_, float32, int32, string
 
 
-def _operand(x: Any, name: str, part: str, dtype: DType | None = None) -> Tensor:
+def operand(x: Any, name: str, part: str, dtype: DType | None = None) -> Tensor:
     return x if isinstance(x, Tensor) and dtype is None else convert_to_tensor(x, dtype, name=f"{name}{part}/")
 
 
@@ -168,7 +168,7 @@ def ones(shape: Any, dtype: Any = float32, name: str | None = None) -> Tensor:
 
 def _like(tensor: Any, value: int, dtype: Any, name: str | None, optimize: bool, type: str, default: str) -> Tensor:
     name = reserve(get_default_graph(), name or default)
-    x = _operand(tensor, name, "tensor")
+    x = operand(tensor, name, "tensor")
     to = x.dtype if dtype is None else as_dtype(dtype)
     if optimize and shapes.known(x.dims):
         return _constant_of(x.shape, value, to, name, default)
@@ -198,7 +198,7 @@ def fill(dims: Any, value: Any, name: str | None = None) -> Tensor:
     """
     name = reserve(get_default_graph(), name or "Fill")
     sizes = shape_tensor(dims, f"{name}dims/")
-    return one("Fill", (sizes, _operand(value, name, "value")), None, name)
+    return one("Fill", (sizes, operand(value, name, "value")), None, name)
 
 
 def range(start: Any, limit: Any = None, delta: Any = 1, dtype: Any = None, name: str | None = "range") -> Tensor:
@@ -208,7 +208,7 @@ def range(start: Any, limit: Any = None, delta: Any = 1, dtype: Any = None, name
     graph = get_default_graph()
     name = reserve(graph, name or "Range")
     to = None if dtype is None else as_dtype(dtype)
-    parts = [_operand(v, name, part, None if isinstance(v, Tensor) else to)
+    parts = [operand(v, name, part, None if isinstance(v, Tensor) else to)
              for v, part in zip((start, limit, delta), ("start", "limit", "delta"), strict=True)]  # fmt: skip
     if to is None:
         order = ("int32", "int64", "float32", "float64")
@@ -224,7 +224,7 @@ def linspace(start: Any, stop: Any, num: Any, name: str | None = None) -> Tensor
     """``num`` evenly spaced floats from ``start`` to ``stop``, both included."""
     name = reserve(get_default_graph(), name or "LinSpace")
     first, last = pair(start, stop, scope=name)
-    return one("LinSpace", (first, last, _operand(num, name, "num")), None, name)
+    return one("LinSpace", (first, last, operand(num, name, "num")), None, name)
 
 
 lin_space = linspace
@@ -236,11 +236,11 @@ lin_space = linspace
 def reshape(tensor: Any, shape: Any, name: str | None = None) -> Tensor:
     """The same elements, row by row, in another shape; one size may be -1 (what is left)."""
     name = reserve(get_default_graph(), name or "Reshape")
-    x = _operand(tensor, name, "tensor")
+    x = operand(tensor, name, "tensor")
     return one("Reshape", (x, shape_tensor(shape, f"{name}shape/")), None, name)
 
 
-def _static_int(value: Any, what: str) -> int:
+def static_int(value: Any, what: str) -> int:
     """An axis or a count: a Python number, or a tensor whose value is known while the graph is built."""
     if isinstance(value, Tensor):
         found = constant_value(value)
@@ -258,13 +258,13 @@ def expand_dims(input: Any, axis: Any = None, name: str | None = None, dim: Any 
     axis = one_of(axis, dim, "axis", "dim")
     if axis is None:
         raise ValueError("Expected an axis for tf.expand_dims, got None.")
-    return unary("ExpandDims", input, name, {"axis": _static_int(axis, "axis")})
+    return unary("ExpandDims", input, name, {"axis": static_int(axis, "axis")})
 
 
 def squeeze(input: Any, axis: Any = None, name: str | None = None, squeeze_dims: Any = None) -> Tensor:
     """Dimensions of size 1 dropped: the given ones, or all. ``squeeze_dims`` is the old name of ``axis``."""
     axis = one_of(axis, squeeze_dims, "axis", "squeeze_dims")
-    axes = () if axis is None else tuple(_static_int(a, "axis") for a in np.atleast_1d(np.asarray(axis, object)))
+    axes = () if axis is None else tuple(static_int(a, "axis") for a in np.atleast_1d(np.asarray(axis, object)))
     return unary("Squeeze", input, name, {"squeeze_dims": axes})
 
 
@@ -274,7 +274,7 @@ def transpose(a: Any, perm: Any = None, name: str | None = "transpose", conjugat
     ``conjugate`` also conjugates complex elements.
     """
     name = reserve(get_default_graph(), name or "transpose")
-    x = _operand(a, name, "a")
+    x = operand(a, name, "a")
     known = constant_value(perm) if isinstance(perm, Tensor) else perm
     if perm is not None and known is None:
         result = one("Transpose", (x, perm), None, name)
@@ -301,7 +301,7 @@ def matrix_transpose(a: Any, name: str | None = "matrix_transpose", conjugate: b
 # ---- several into one, one into several ----------------------------------------------------------------------------
 
 
-def _together(values: Any, name: str) -> list[Tensor]:
+def together(values: Any, name: str) -> list[Tensor]:
     """Tensors of one element type: the first tensor decides, Python values follow."""
     leader = next((v.dtype for v in values if isinstance(v, Tensor)), None)
     if leader is None:
@@ -327,9 +327,9 @@ def concat(values: Any, axis: Any, name: str | None = "concat") -> Tensor:
     """
     if not isinstance(values, list | tuple):
         values = [values]
-    axis = _static_int(axis, "axis")
+    axis = static_int(axis, "axis")
     name = reserve(get_default_graph(), name or "concat")
-    tensors = _together(values, name)
+    tensors = together(values, name)
     if len(tensors) == 1:
         return one("Identity", tensors, None, name)
     return one("ConcatV2", tensors, {"axis": axis}, name)
@@ -337,7 +337,7 @@ def concat(values: Any, axis: Any, name: str | None = "concat") -> Tensor:
 
 def stack(values: Any, axis: int = 0, name: str | None = "stack") -> Tensor:
     """Tensors of one shape side by side along a new dimension."""
-    axis = _static_int(axis, "axis")
+    axis = static_int(axis, "axis")
     name = reserve(get_default_graph(), name or "stack")
     if isinstance(values, Tensor):
         values = unstack(values)
@@ -346,7 +346,7 @@ def stack(values: Any, axis: int = 0, name: str | None = "stack") -> Tensor:
             return convert_to_tensor(values, name=name)
         except (TypeError, ValueError):
             pass
-    return one("Pack", _together(values, name), {"axis": axis}, name)
+    return one("Pack", together(values, name), {"axis": axis}, name)
 
 
 def parallel_stack(values: Any, name: str | None = "parallel_stack") -> Tensor:
@@ -361,8 +361,8 @@ def unstack(value: Any, num: int | None = None, axis: int = 0, name: str | None 
       ValueError: their number is not known and not given.
     """
     name = reserve(get_default_graph(), name or "unstack")
-    x = _operand(value, name, "value")
-    axis = _static_int(axis, "axis")
+    x = operand(value, name, "value")
+    axis = static_int(axis, "axis")
     if num is None:
         if x.dims is None:
             raise ValueError(f"Cannot infer num from shape {x.shape}: pass num=.")
@@ -381,8 +381,8 @@ def split(
       num: how many parts, where the sizes are a tensor whose length is not known.
     """
     name = reserve(get_default_graph(), name or "split")
-    x = _operand(value, name, "value")
-    axis = _static_int(axis, "axis")
+    x = operand(value, name, "value")
+    axis = static_int(axis, "axis")
     sizes = num_or_size_splits
     if isinstance(sizes, int | np.integer | shapes.Dimension):
         return add("Split", (x,), {"axis": axis, "num_split": int(sizes)}, name)
@@ -402,24 +402,24 @@ def split(
 def tile(input: Any, multiples: Any, name: str | None = None) -> Tensor:
     """The tensor repeated ``multiples[i]`` times along dimension i."""
     name = reserve(get_default_graph(), name or "Tile")
-    x = _operand(input, name, "input")
+    x = operand(input, name, "input")
     return one("Tile", (x, shape_tensor(multiples, f"{name}multiples/")), None, name)
 
 
 def broadcast_to(input: Any, shape: Any, name: str | None = None) -> Tensor:
     """The tensor repeated along dimensions of size 1 to the given shape."""
     name = reserve(get_default_graph(), name or "BroadcastTo")
-    x = _operand(input, name, "input")
+    x = operand(input, name, "input")
     return one("BroadcastTo", (x, shape_tensor(shape, f"{name}shape/")), None, name)
 
 
 def reverse(tensor: Any, axis: Any, name: str | None = None) -> Tensor:
     """The order of elements turned round along the given dimensions (a list of them)."""
     name = reserve(get_default_graph(), name or "ReverseV2")
-    x = _operand(tensor, name, "tensor")
+    x = operand(tensor, name, "tensor")
     if isinstance(axis, list | tuple) and not axis:
         axis = np.zeros(0, np.int32)
-    return one("ReverseV2", (x, _operand(axis, name, "axis")), None, name)
+    return one("ReverseV2", (x, operand(axis, name, "axis")), None, name)
 
 
 reverse_v2 = reverse
@@ -435,7 +435,7 @@ def roll(input: Any, shift: Any, axis: Any) -> Tensor:
 def slice(input_: Any, begin: Any, size: Any, name: str | None = None) -> Tensor:
     """The part that starts at ``begin`` and is ``size`` long, by dimension; -1 is all that is left."""
     name = reserve(get_default_graph(), name or "Slice")
-    x = _operand(input_, name, "input")
+    x = operand(input_, name, "input")
     first = shape_tensor(begin, f"{name}begin/")
     return one("Slice", (x, first, shape_tensor(size, f"{name}size/")), None, name)
 
@@ -451,6 +451,6 @@ def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None)
     if x is None or y is None:
         raise ValueError("x and y must both be non-None or both be None.")
     name = reserve(get_default_graph(), name or "Select")
-    chosen = _operand(condition, name, "condition")
+    chosen = operand(condition, name, "condition")
     left, right = pair(x, y, scope=name)
     return one("Select", (chosen, left, right), None, name)

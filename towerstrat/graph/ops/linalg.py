@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import jax.numpy as jnp
+from jax import lax
 
 from towerstrat.graph import shapes
 from towerstrat.graph.core import Tensor, get_default_graph
+from towerstrat.graph.ops import slicing  # noqa: F401  (indexing is an operator of tensors too)
+from towerstrat.graph.ops.array import together
 from towerstrat.graph.ops.build import one, pair, reserve
 from towerstrat.graph.ops.elementwise import check_kind
 from towerstrat.graph.ops.math import add_operator
+from towerstrat.graph.ops.shaping import normal_axis
 from towerstrat.graph.registry import Signature, define
 from towerstrat.graph.shapes import TensorShape
+from towerstrat.graph.static import constant_value
+from towerstrat.graph.variables import Variable
 
 Inputs = Sequence[Any]
 Attrs = Mapping[str, Any]
@@ -88,6 +95,7 @@ def matmul(
 
 
 add_operator("matmul", matmul)
+Variable._overload_operators()
 
 
 def sparse_matmul(
@@ -96,3 +104,113 @@ def sparse_matmul(
 ) -> Tensor:  # fmt: skip
     """``matmul`` of dense matrices with many zeros."""
     return matmul(a, b, transpose_a, transpose_b, name=name or "SparseMatMul")
+
+
+# ---- products over named dimensions --------------------------------------------------------------------------------
+
+
+def _contracted_dims(axes: Any, x: Tensor) -> tuple[list[int], list[int]] | int:
+    if isinstance(axes, int):
+        if axes < 0:
+            raise ValueError("'axes' must be at least 0.")
+        return axes
+    if isinstance(axes, Tensor):
+        found = constant_value(axes)
+        if found is None:
+            raise ValueError("Expected axes known while the graph is built.")
+        axes = found.tolist()
+    if len(axes) != 2:
+        raise ValueError("'axes' must be an integer or have length 2.")
+    left, right = ([a] if isinstance(a, int) else [int(v) for v in a] for a in axes)
+    if len(left) != len(right):
+        raise ValueError(f"Different number of contraction axes 'a' and 'b', {len(left)} != {len(right)}.")
+    return left, right
+
+
+def _tensordot_rule(inputs: Inputs, attrs: Attrs) -> list[Signature]:
+    check_kind(inputs, "number")
+    a, b = inputs
+    if a.dims is None or b.dims is None:
+        return [Signature(a.dtype, None)]
+    left, right = _pairs_of(attrs["axes"], len(a.dims), len(b.dims))
+    for i, j in zip(left, right, strict=True):
+        if None not in (a.dims[i], b.dims[j]) and a.dims[i] != b.dims[j]:
+            raise ValueError(f"Dimensions must be equal, but are {a.dims[i]} and {b.dims[j]}: {a.shape}, {b.shape}.")
+    free_a = tuple(d for i, d in enumerate(a.dims) if i not in left)
+    free_b = tuple(d for i, d in enumerate(b.dims) if i not in right)
+    return [Signature(a.dtype, free_a + free_b)]
+
+
+def _pairs_of(axes: Any, rank_a: int, rank_b: int) -> tuple[list[int], list[int]]:
+    if isinstance(axes, int):
+        if axes > rank_a or axes > rank_b:
+            raise ValueError(f"'axes' must not be larger than the number of dimensions, got {axes}.")
+        return list(range(rank_a - axes, rank_a)), list(range(axes))
+    left, right = axes
+    return [normal_axis(i, rank_a) for i in left], [normal_axis(j, rank_b) for j in right]
+
+
+def _tensordot(a: Any, b: Any, *, axes: Any) -> Any:
+    left, right = _pairs_of(axes, a.ndim, b.ndim)
+    return lax.dot_general(jnp.asarray(a), jnp.asarray(b), ((left, right), ((), ())))
+
+
+define("Tensordot", _tensordot_rule, _tensordot)
+
+
+def tensordot(a: Any, b: Any, axes: Any, name: str | None = None) -> Tensor:
+    """The product summed over dimensions of both tensors.
+
+    Args:
+      axes: how many of the last of ``a`` and the first of ``b``, or a list of each.
+    """
+    name = reserve(get_default_graph(), name or "Tensordot")
+    a, b = pair(a, b, scope=name)
+    return one("Tensordot", (a, b), {"axes": _contracted_dims(axes, a)}, name)
+
+
+def _einsum_rule(inputs: Inputs, attrs: Attrs) -> list[Signature]:
+    check_kind(inputs, "number")
+    sizes: dict[str, int | None] = {}
+    terms, result = attrs["equation"].split("->")
+    for labels, tensor in zip(terms.split(","), inputs, strict=True):
+        if tensor.dims is None:
+            continue
+        if len(labels) != len(tensor.dims):
+            raise ValueError(f"Expected rank {len(labels)} for '{labels}' in {attrs['equation']}, got {tensor.shape}.")
+        for label, dim in zip(labels, tensor.dims, strict=True):
+            known = sizes.get(label)
+            if None not in (known, dim) and known != dim:
+                raise ValueError(f"Dimension '{label}' of {attrs['equation']} is both {known} and {dim}.")
+            sizes[label] = dim if known is None else known
+    return [Signature(inputs[0].dtype, tuple(sizes.get(label) for label in result))]
+
+
+define("Einsum", _einsum_rule, lambda *xs, equation: jnp.einsum(equation, *xs))
+
+
+def einsum(equation: str, *inputs: Any, **kwargs: Any) -> Tensor:
+    """A sum of products by named dimensions: ``"ij,jk->ik"`` is the matrix product.
+
+    Raises:
+      ValueError: the equation is not of that form, or does not fit the tensors.
+    """
+    name = kwargs.pop("name", None)
+    if kwargs:
+        raise TypeError(f"invalid keyword arguments for this function: {', '.join(sorted(kwargs))}")
+    equation = equation.replace(" ", "")
+    if "..." in equation:
+        raise ValueError("Subscripts with ellipses are not yet supported.")
+    match = re.match(r"^([a-zA-Z,]+)(->[a-zA-Z]*)?$", equation)
+    if not match:
+        raise ValueError(f"Indices have incorrect format: {equation}")
+    terms = match.group(1).split(",")
+    if len(terms) != len(inputs):
+        raise ValueError(f'Got {len(inputs)} arguments for equation "{equation}", expecting {len(terms)}')
+    joined = "".join(terms)
+    result = match.group(2)[2:] if match.group(2) else "".join(sorted(c for c in set(joined) if joined.count(c) == 1))
+    if set(result) - set(joined):
+        raise ValueError(f"Invalid equation: {equation}")
+    name = reserve(get_default_graph(), name or "einsum")
+    tensors = together(inputs, name)
+    return one("Einsum", tensors, {"equation": f"{match.group(1)}->{result}"}, name)

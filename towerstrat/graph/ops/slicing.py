@@ -291,3 +291,4 @@ def get_item(tensor: Any, key: Any) -> Tensor:
 
 
 Tensor._override_operator("__getitem__", get_item)
+Variable._overload_operators()

@@ -1,0 +1,546 @@
+"""Picking and placing elements by index: gather, scatter, one-hot, masks, partitions, unique values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+
+from towerstrat.graph.convert import constant, convert_to_tensor
+from towerstrat.graph.core import Operation, Tensor, get_default_graph
+from towerstrat.graph.lowering import Lowering
+from towerstrat.graph.ops.array import (
+    concat,
+    expand_dims,
+    ones,
+    operand,
+    reshape,
+    shape_tensor,
+    squeeze,
+    stack,
+    where,
+)  # fmt: skip
+from towerstrat.graph.ops.array import (
+    shape as shape_,
+)
+from towerstrat.graph.ops.array import (
+    size as size_,
+)
+from towerstrat.graph.ops.build import add, one, reserve
+from towerstrat.graph.ops.math import cast
+from towerstrat.graph.ops.reductions import reduce
+from towerstrat.graph.ops.shaping import check_integers, dims_from, normal_axis, sizes_of
+from towerstrat.graph.registry import Signature, define
+from towerstrat.graph.shapes import Dims, TensorShape, merge
+from towerstrat.graph.static import constant_value
+from towerstrat.graph.types import as_dtype, bool_, float32, int32, int64
+
+Inputs = Sequence[Any]
+Attrs = Mapping[str, Any]
+
+
+# ---- by index ------------------------------------------------------------------------------------------------------
+
+
+def _gather_rule(inputs: Inputs, attrs: Attrs) -> list[Signature]:
+    x, indices = inputs
+    check_integers(indices, "indices")
+    if x.dims is None:
+        return [Signature(x.dtype, None)]
+    if not x.dims:
+        raise ValueError("Expected params of rank 1 or higher, got a scalar.")
+    axis = normal_axis(attrs["axis"], len(x.dims))
+    if indices.dims is None:
+        return [Signature(x.dtype, None)]
+    return [Signature(x.dtype, (*x.dims[:axis], *indices.dims, *x.dims[axis + 1 :]))]
+
+
+define("GatherV2", _gather_rule, lambda x, indices, *, axis: jnp.take(x, indices, axis=axis, mode="clip"),
+       numpy=lambda x, indices, *, axis: np.take(x, indices, axis=axis))  # fmt: skip
+
+
+def gather(params: Any, indices: Any, validate_indices: Any = None, name: str | None = None, axis: Any = 0) -> Tensor:
+    """The slices ``params[indices[i]]`` along ``axis``. Rows of a variable are looked up without a copy of it.
+
+    An index outside of the range is moved to its end. ``validate_indices`` changes nothing, as in the original.
+    """
+    axis = int(constant_value(axis)) if isinstance(axis, Tensor) else int(axis)  # type: ignore[arg-type]
+    if axis == 0 and hasattr(params, "sparse_read"):
+        return params.sparse_read(indices, name=name)
+    name = reserve(get_default_graph(), name or "GatherV2")
+    parts = (operand(params, name, "params"), operand(indices, name, "indices"))
+    return one("GatherV2", parts, {"axis": axis}, name)
+
+
+def _batch_gather(x: Any, indices: Any) -> Any:
+    batch = indices.ndim - 1
+    flat = jnp.reshape(indices, (*indices.shape, *(1,) * (x.ndim - indices.ndim)))
+    return jnp.take_along_axis(x, flat, axis=batch, mode="clip")
+
+
+def _batch_gather_rule(inputs: Inputs, attrs: Attrs) -> list[Signature]:
+    x, indices = inputs
+    check_integers(indices, "indices")
+    if x.dims is None or indices.dims is None:
+        return [Signature(x.dtype, None)]
+    return [Signature(x.dtype, (*indices.dims, *x.dims[len(indices.dims) :]))]
+
+
+define("BatchGather", _batch_gather_rule, lambda x, indices: _batch_gather(jnp.asarray(x), indices))
+
+
+def batch_gather(params: Any, indices: Any, name: str | None = None) -> Tensor:
+    """``gather`` along the last dimension of the indices, for each entry of the dimensions in front of it."""
+    name = reserve(get_default_graph(), name or "BatchGather")
+    return one("BatchGather", (operand(params, name, "params"), operand(indices, name, "indices")), None, name)
+
+
+def _gather_nd_rule(inputs: Inputs, attrs: Attrs) -> list[Signature]:
+    x, indices = inputs
+    check_integers(indices, "indices")
+    if x.dims is None or indices.dims is None or indices.dims[-1] is None:
+        return [Signature(x.dtype, None)]
+    depth = indices.dims[-1]
+    if depth > len(x.dims):
+        raise ValueError(f"indices.shape[-1] must be <= params.rank, got {indices.shape} for {x.shape}.")
+    return [Signature(x.dtype, (*indices.dims[:-1], *x.dims[depth:]))]
+
+
+def _places(indices: Any) -> tuple[Any, ...]:
+    return tuple(indices[..., i] for i in range(indices.shape[-1]))
+
+
+def _gather_nd(x: Any, indices: Any) -> Any:
+    if indices.shape[-1] == 0:
+        return jnp.broadcast_to(x, (*indices.shape[:-1], *x.shape))
+    return jnp.asarray(x).at[_places(indices)].get(mode="clip")
+
+
+define("GatherNd", _gather_nd_rule, _gather_nd)
+
+
+def gather_nd(params: Any, indices: Any, name: str | None = None) -> Tensor:
+    """The slices at the coordinates in the last dimension of ``indices``. Coordinates outside are moved to the edge."""
+    name = reserve(get_default_graph(), name or "GatherNd")
+    return one("GatherNd", (operand(params, name, "params"), operand(indices, name, "indices")), None, name)
+
+
+def _scatter_nd_rule(inputs: Inputs, attrs: Attrs) -> list[Signature]:
+    indices, updates, sizes = inputs
+    check_integers(indices, "indices")
+    dims = dims_from(sizes)
+    if dims is not None and indices.dims is not None and indices.dims[-1] is not None:
+        wanted = (*indices.dims[:-1], *dims[indices.dims[-1] :])
+        if not TensorShape(wanted).is_compatible_with(updates.dims):
+            raise ValueError(f"Expected updates of shape {TensorShape(wanted)}, got {updates.shape}.")
+    return [Signature(updates.dtype, dims)]
+
+
+def _scatter_nd(indices: Any, updates: Any, sizes: Any) -> Any:
+    zeros = jnp.zeros(sizes_of(sizes), updates.dtype)
+    return zeros.at[_places(jnp.asarray(indices))].add(updates, mode="drop")
+
+
+define("ScatterNd", _scatter_nd_rule, _scatter_nd, static=(2,))
+
+
+def scatter_nd(indices: Any, updates: Any, shape: Any, name: str | None = None) -> Tensor:
+    """Zeros of a shape with ``updates`` added at coordinates."""
+    name = reserve(get_default_graph(), name or "ScatterNd")
+    parts = (operand(indices, name, "indices"), operand(updates, name, "updates"), shape_tensor(shape, f"{name}shape/"))
+    return one("ScatterNd", parts, None, name)
+
+
+def _one_hot_rule(inputs: Inputs, attrs: Attrs) -> list[Signature]:
+    indices, depth, on, off = inputs
+    check_integers(indices, "indices")
+    size = constant_value(depth)
+    if depth.dims not in ((), None):
+        raise ValueError(f"Expected a scalar depth, got shape {depth.shape}.")
+    if size is not None and int(size) < 0:
+        raise ValueError(f"depth must be non-negative, got: {int(size)}")
+    if on.dtype is not off.dtype:
+        raise TypeError(f"Expected on_value and off_value of one element type, got {on.dtype.name}, {off.dtype.name}.")
+    if indices.dims is None:
+        return [Signature(on.dtype, None)]
+    axis = normal_axis(attrs["axis"], len(indices.dims) + 1)
+    size = None if size is None else int(size)
+    return [Signature(on.dtype, (*indices.dims[:axis], size, *indices.dims[axis:]))]
+
+
+def _one_hot(indices: Any, depth: Any, on: Any, off: Any, *, axis: int) -> Any:
+    axis = axis % (indices.ndim + 1)
+    shape = [1] * (indices.ndim + 1)
+    shape[axis] = int(depth)
+    classes = np.arange(int(depth)).astype(indices.dtype).reshape(shape)
+    return jnp.where(jnp.expand_dims(indices, axis) == classes, on, off)
+
+
+define("OneHot", _one_hot_rule, _one_hot, static=(1,), differentiable=False)
+
+
+def one_hot(
+    indices: Any, depth: Any, on_value: Any = None, off_value: Any = None, axis: int | None = None, dtype: Any = None,
+    name: str | None = None,
+) -> Tensor:  # fmt: skip
+    """A new dimension of size ``depth`` with ``on_value`` (1) at the index and ``off_value`` (0) elsewhere.
+
+    Args:
+      axis: where the new dimension is; the last one by default.
+      dtype: default that of the given values, else float32.
+
+    Raises:
+      TypeError: values and dtype do not agree.
+    """
+    graph = get_default_graph()
+    name = reserve(graph, name or "one_hot")
+    to = None if dtype is None else as_dtype(dtype)
+    given = {"on_value": on_value, "off_value": off_value}
+    values = {k: convert_to_tensor(v, name=f"{name}{k}/") for k, v in given.items() if v is not None}
+    for key, value in values.items():
+        if to is not None and value.dtype is not to:
+            raise TypeError(f"dtype {value.dtype!r} of {key} does not match dtype parameter {to!r}")
+    kind = to or next((v.dtype for v in values.values()), float32)
+    for key, number in (("on_value", 1), ("off_value", 0)):
+        if key not in values:
+            values[key] = constant(np.asarray(number).astype(kind.np), kind, name=f"{name}{key}/")
+    parts = (operand(indices, name, "indices"), operand(depth, name, "depth"), values["on_value"], values["off_value"])
+    return one("OneHot", parts, {"axis": -1 if axis is None else int(axis)}, name)
+
+
+# ---- masks ---------------------------------------------------------------------------------------------------------
+
+
+def boolean_mask(tensor: Any, mask: Any, name: str | None = "boolean_mask", axis: int | None = None) -> Tensor:
+    """The elements (or slices) where the mask is true; their number depends on values, see ``tf.where``."""
+    with get_default_graph().name_scope(name or "boolean_mask"):
+        x = convert_to_tensor(tensor, name="tensor")
+        chosen = convert_to_tensor(mask, name="mask")
+        if chosen.dims is None:
+            raise ValueError("Number of mask dimensions must be specified, even if some dimensions are None.")
+        if not chosen.dims:
+            raise ValueError("mask cannot be scalar.")
+        first = 0 if axis is None else int(axis)
+        last = first + len(chosen.dims)
+        x.shape[first:last].assert_is_compatible_with(chosen.shape)
+        sizes = shape_(x)
+        leading = reduce("Prod", sizes[first:last], [0], False, None)
+        flat = reshape(x, concat([sizes[:first], expand_dims(leading, 0), sizes[last:]], 0))
+        indices = squeeze(where(reshape(chosen, [-1])), axis=[1])
+        return gather(flat, indices, axis=first)
+
+
+def sequence_mask(lengths: Any, maxlen: Any = None, dtype: Any = bool_, name: str | None = None) -> Tensor:
+    """``[..., maxlen]``: whether a position is before each length. ``maxlen`` is the largest length by default."""
+    with get_default_graph().name_scope(name or "SequenceMask"):
+        lengths = convert_to_tensor(lengths)
+        longest = reduce("Max", lengths, None, False, None) if maxlen is None else convert_to_tensor(maxlen)
+        if longest.dims not in ((), None):
+            raise ValueError("maxlen must be scalar for sequence_mask")
+        zero, step = (constant(np.asarray(v, longest.dtype.np), longest.dtype) for v in (0, 1))
+        result = one("Range", (zero, longest, step)) < cast(expand_dims(lengths, -1), longest.dtype)
+        return result if dtype is None else cast(result, dtype)
+
+
+def meshgrid(*args: Any, **kwargs: Any) -> list[Tensor]:
+    """Coordinates of a grid from vectors of coordinates; ``indexing`` "xy" (the first two swapped) or "ij"."""
+    indexing, name = kwargs.pop("indexing", "xy"), kwargs.pop("name", "meshgrid")
+    if kwargs:
+        raise TypeError(f"'{next(iter(kwargs))}' is an invalid keyword argument for this function")
+    if indexing not in ("xy", "ij"):
+        raise ValueError("indexing parameter must be either 'xy' or 'ij'")
+    with get_default_graph().name_scope(name or "meshgrid"):
+        count = len(args)
+        tensors = [convert_to_tensor(a) for a in args]
+        places = list(range(count))
+        if indexing == "xy" and count > 1:
+            places[:2] = [1, 0]
+        output = [
+            reshape(x, [-1 if i == place else 1 for i in range(count)])
+            for x, place in zip(tensors, places, strict=True)
+        ]
+        sizes = [size_(tensors[places.index(i)]) for i in range(count)]
+        factor = ones(stack(sizes), tensors[0].dtype)
+        return [x * factor for x in output]
+
+
+# ---- unique values, partitions -------------------------------------------------------------------------------------
+
+
+def _unique_rule(inputs: Inputs, attrs: Attrs) -> list[Signature]:
+    (x,) = inputs
+    if x.dims is not None and len(x.dims) != 1:
+        raise ValueError(f"Expected a vector, got shape {x.shape}.")
+    result = [Signature(x.dtype, (None,)), Signature(attrs["out_idx"], x.dims or (None,))]
+    return [*result, Signature(attrs["out_idx"], (None,))] if attrs.get("counts") else result
+
+
+def _unique(x: Any, *, out_idx: Any, counts: bool = False) -> tuple[Any, ...]:
+    values, first, inverse, number = np.unique(np.asarray(x), True, True, True)
+    order = np.argsort(first, kind="stable")
+    rank = np.empty_like(order)
+    rank[order] = np.arange(len(order))
+    result = (values[order], rank[inverse.reshape(-1)].astype(out_idx.np))
+    return (*result, number[order].astype(out_idx.np)) if counts else result
+
+
+define("Unique", _unique_rule, _unique, dynamic=True, differentiable=False)
+define("UniqueWithCounts", _unique_rule, _unique, dynamic=True, differentiable=False)
+
+
+def unique(x: Any, out_idx: Any = int32, name: str | None = None) -> tuple[Tensor, Tensor]:
+    """The different values of a vector in order of appearance, and for each element which of them it is."""
+    y, idx = add("Unique", (convert_to_tensor(x),), {"out_idx": as_dtype(out_idx)}, name)
+    return y, idx
+
+
+def unique_with_counts(x: Any, out_idx: Any = int32, name: str | None = None) -> tuple[Tensor, Tensor, Tensor]:
+    """``unique``, and how often each value occurs."""
+    attrs = {"out_idx": as_dtype(out_idx), "counts": True}
+    y, idx, count = add("UniqueWithCounts", (convert_to_tensor(x),), attrs, name)
+    return y, idx, count
+
+
+def _setdiff_rule(inputs: Inputs, attrs: Attrs) -> list[Signature]:
+    return [Signature(inputs[0].dtype, (None,)), Signature(attrs["out_idx"], (None,))]
+
+
+def _setdiff(x: Any, y: Any, *, out_idx: Any) -> tuple[Any, Any]:
+    x = np.asarray(x)
+    keep = np.flatnonzero(~np.isin(x, np.asarray(y)))
+    return x[keep], keep.astype(out_idx.np)
+
+
+define("ListDiff", _setdiff_rule, _setdiff, dynamic=True, differentiable=False)
+
+
+def setdiff1d(x: Any, y: Any, index_dtype: Any = int32, name: str | None = None) -> tuple[Tensor, Tensor]:
+    """The elements of x that are not in y, in order, and their indices."""
+    left = convert_to_tensor(x)
+    attrs = {"out_idx": as_dtype(index_dtype)}
+    out, idx = add("ListDiff", (left, convert_to_tensor(y, left.dtype)), attrs, name or "ListDiff")
+    return out, idx
+
+
+def _partition_rule(inputs: Inputs, attrs: Attrs) -> list[Signature]:
+    data, partitions = inputs
+    dims: Dims = None
+    if data.dims is not None and partitions.dims is not None:
+        count = len(partitions.dims)
+        if not TensorShape(data.dims[:count]).is_compatible_with(partitions.dims):
+            raise ValueError(
+                f"Expected data that starts with the shape of partitions {partitions.shape}, got {data.shape}."
+            )
+        dims = (None, *data.dims[count:])
+    return [Signature(data.dtype, dims)] * attrs["num_partitions"]
+
+
+def _partition(data: Any, partitions: Any, *, num_partitions: int) -> tuple[Any, ...]:
+    where_to = np.asarray(partitions).reshape(-1)
+    flat = jnp.reshape(data, (where_to.size, *data.shape[np.ndim(partitions) :]))
+    return tuple(flat[np.flatnonzero(where_to == i)] for i in range(num_partitions))
+
+
+define("DynamicPartition", _partition_rule, _partition, dynamic=True)
+
+
+def dynamic_partition(data: Any, partitions: Any, num_partitions: int, name: str | None = None) -> list[Tensor]:
+    """The slices of ``data`` by the number of the part each goes to. Sizes depend on values, see ``tf.where``."""
+    parts = (convert_to_tensor(data), convert_to_tensor(partitions, int32))
+    return add("DynamicPartition", parts, {"num_partitions": int(num_partitions)}, name)
+
+
+def _stitch_rule(inputs: Inputs, attrs: Attrs) -> list[Signature]:
+    count = attrs["N"]
+    tail: Dims = None
+    longest: int | None = 0
+    for indices, data in zip(inputs[:count], inputs[count:], strict=True):
+        known = constant_value(indices)
+        longest = None if known is None or longest is None else max(longest, int(known.max(initial=-1)) + 1)
+        if indices.dims is not None and data.dims is not None:
+            tail = merge(tail, data.dims[len(indices.dims) :])
+    return [Signature(inputs[count].dtype, None if tail is None else (longest, *tail))]
+
+
+def _lower_stitch(lowering: Lowering, op: Operation) -> list[Any]:
+    count = op.attrs["N"]
+    indices = [lowering.static(op, i) for i in range(count)]
+    data = [jnp.asarray(lowering.value(t)) for t in op.inputs[count:]]
+    tail = data[0].shape[indices[0].ndim :]
+    flat = jnp.concatenate([jnp.reshape(d, (i.size, *tail)) for i, d in zip(indices, data, strict=True)])
+    order = np.concatenate([i.reshape(-1) for i in indices])
+    size = int(order.max(initial=-1)) + 1
+    source = np.full(size, len(order), np.int64)
+    source[order] = np.arange(len(order))
+    padded = jnp.concatenate([flat, jnp.zeros((1, *tail), flat.dtype)])
+    return [padded[source]]
+
+
+define("DynamicStitch", _stitch_rule, lower=_lower_stitch)
+
+
+def dynamic_stitch(indices: Any, data: Any, name: str | None = None) -> Tensor:
+    """One tensor from parts: row ``indices[m][i]`` is ``data[m][i]``; where rows repeat, the last one stays."""
+    where_to = [convert_to_tensor(i, int32) for i in indices]
+    parts = [convert_to_tensor(d) for d in data]
+    return one("DynamicStitch", (*where_to, *parts), {"N": len(where_to)}, name)
+
+
+def _invert(x: Any) -> Any:
+    return jnp.zeros(x.shape, x.dtype).at[x].set(np.arange(x.shape[0]).astype(x.dtype))
+
+
+def _vector_rule(inputs: Inputs, attrs: Attrs) -> list[Signature]:
+    check_integers(inputs[0], "a permutation")
+    return [Signature(inputs[0].dtype, inputs[0].dims)]
+
+
+define("InvertPermutation", _vector_rule, lambda x: _invert(jnp.asarray(x)), differentiable=False,
+       numpy=lambda x: np.argsort(x).astype(x.dtype))  # fmt: skip
+
+
+def invert_permutation(x: Any, name: str | None = None) -> Tensor:
+    """The permutation that undoes x."""
+    return one("InvertPermutation", (convert_to_tensor(x),), None, name)
+
+
+# ---- counting and searching ----------------------------------------------------------------------------------------
+
+
+def _search_rule(inputs: Inputs, attrs: Attrs) -> list[Signature]:
+    if inputs[0].dtype is not inputs[1].dtype:
+        raise TypeError(f"Expected one element type, got {inputs[0].dtype.name} and {inputs[1].dtype.name}.")
+    return [Signature(attrs["out_type"], inputs[1].dims)]
+
+
+def _search(side: str) -> Any:
+    def kernel(sequence: Any, values: Any, *, out_type: Any) -> Any:
+        table, wanted = sequence[..., None, :], values[..., :, None]
+        before = table < wanted if side == "left" else table <= wanted
+        return jnp.sum(before, axis=-1, dtype=out_type.np)
+
+    return kernel
+
+
+define("LowerBound", _search_rule, _search("left"), differentiable=False)
+define("UpperBound", _search_rule, _search("right"), differentiable=False)
+
+
+def searchsorted(
+    sorted_sequence: Any, values: Any, side: str = "left", out_type: Any = int32, name: str | None = None
+) -> Tensor:
+    """Where values belong in sorted rows: before equal elements ("left") or after them ("right")."""
+    if side not in ("left", "right"):
+        raise ValueError(f"side must be either 'right' or 'left'.  Saw: {side}.")
+    sequence, wanted = convert_to_tensor(sorted_sequence), convert_to_tensor(values)
+    type = "LowerBound" if side == "left" else "UpperBound"
+    return one(type, (sequence, wanted), {"out_type": as_dtype(out_type)}, name or "searchsorted")
+
+
+def _bincount_rule(inputs: Inputs, attrs: Attrs) -> list[Signature]:
+    known = constant_value(inputs[1])
+    return [Signature(inputs[2].dtype, (None if known is None else int(known),))]
+
+
+def _bincount(values: Any, size: Any, weights: Any) -> Any:
+    count = int(size)
+    places = jnp.reshape(values, (-1,))
+    places = jnp.where(places < 0, np.asarray(count, places.dtype), places)
+    amounts = jnp.reshape(weights, (-1,)) if weights.size else jnp.ones(places.shape, weights.dtype)
+    return jnp.zeros((count,), weights.dtype).at[places].add(amounts, mode="drop")
+
+
+define("Bincount", _bincount_rule, lambda v, n, w: _bincount(jnp.asarray(v), n, w), static=(1,), differentiable=False)
+
+
+def bincount(arr: Any, weights: Any = None, minlength: Any = None, maxlength: Any = None, dtype: Any = int32) -> Tensor:
+    """How often each integer from 0 occurs, or the sum of its weights.
+
+    As long as the largest value asks for, but within ``minlength`` and ``maxlength``; where these are equal the length
+    is known while the graph is built. ``dtype`` is the result's if there are no weights.
+    """
+    values = convert_to_tensor(arr, int32, name="arr")
+    low = None if minlength is None else convert_to_tensor(minlength, int32, name="minlength")
+    high = None if maxlength is None else convert_to_tensor(maxlength, int32, name="maxlength")
+    known = [None if t is None else constant_value(t) for t in (low, high)]
+    if known[0] is not None and known[1] is not None and int(known[0]) == int(known[1]):
+        length = high
+    else:
+        filled = cast(size_(values) > 0, int32)
+        length = filled * (reduce("Max", values, None, False, None) + 1)
+        length = length if low is None else one("Maximum", (low, length))
+        length = length if high is None else one("Minimum", (high, length))
+    amounts = constant([], as_dtype(dtype)) if weights is None else convert_to_tensor(weights, name="weights")
+    return one("Bincount", (values, length, amounts))
+
+
+def histogram_fixed_width_bins(
+    values: Any, value_range: Any, nbins: Any = 100, dtype: Any = int32, name: str | None = None
+) -> Tensor:
+    """Which of ``nbins`` bins of equal width each value is in; values outside of the range are in the end bins."""
+    with get_default_graph().name_scope(name or "histogram_fixed_width_bins"):
+        x = convert_to_tensor(values, name="values")
+        ends = convert_to_tensor(value_range, x.dtype, name="value_range")
+        bins = cast(convert_to_tensor(nbins, int32, name="nbins"), x.dtype)
+        scaled = (x - ends[0]) / (ends[1] - ends[0])
+        places = one("Floor", (bins * cast(scaled, x.dtype),), None, "indices") if x.dtype.is_floating else None
+        if places is None:
+            raise TypeError(f"Expected floats, got {x.dtype.name}. Use tf.cast.")
+        low = constant(np.zeros((), x.dtype.np), x.dtype)
+        return cast(one("Maximum", (one("Minimum", (places, bins - 1)), low)), dtype)
+
+
+def histogram_fixed_width(
+    values: Any, value_range: Any, nbins: Any = 100, dtype: Any = int32, name: str | None = None
+) -> Tensor:
+    """How many values are in each of ``nbins`` bins of equal width; values outside of the range count in the end bins."""
+    with get_default_graph().name_scope(name or "histogram_fixed_width"):
+        places = histogram_fixed_width_bins(values, value_range, nbins)
+        return one("Bincount", (places, convert_to_tensor(nbins, int32), constant([], as_dtype(dtype))))
+
+
+def _unravel_rule(inputs: Inputs, attrs: Attrs) -> list[Signature]:
+    indices, sizes = inputs
+    count = sizes.dims[0] if sizes.dims else None
+    dims = None if indices.dims is None else (count, *indices.dims)
+    return [Signature(indices.dtype, dims)]
+
+
+def _unravel(indices: Any, sizes: Any) -> Any:
+    parts = []
+    for size in sizes_of(sizes)[::-1]:
+        divisor = np.asarray(size, indices.dtype)
+        parts.append(indices % divisor)
+        indices = indices // divisor
+    return jnp.stack(parts[::-1])
+
+
+define("UnravelIndex", _unravel_rule, _unravel, static=(1,), differentiable=False)
+
+
+def unravel_index(indices: Any, dims: Any, name: str | None = None) -> Tensor:
+    """Coordinates ``[rank, ...]`` in a tensor of shape ``dims`` from flat indices."""
+    return one("UnravelIndex", (convert_to_tensor(indices), convert_to_tensor(dims)), None, name)
+
+
+def confusion_matrix(
+    labels: Any, predictions: Any, num_classes: Any = None, dtype: Any = int32, name: str | None = None,
+    weights: Any = None,
+) -> Tensor:  # fmt: skip
+    """``[num_classes, num_classes]``: how often label i (row) was predicted as j, or the sum of weights.
+
+    Without ``num_classes`` its size depends on values, see ``tf.where``. Classes outside of it are not counted.
+    """
+    with get_default_graph().name_scope(name or "confusion_matrix"):
+        truth, guess = convert_to_tensor(labels, name="labels"), convert_to_tensor(predictions, name="predictions")
+        if truth.dims is not None and guess.dims is not None and len(truth.dims) != len(guess.dims):
+            truth, guess = (squeeze(t, [-1]) if len(t.dims or ()) == 2 else t for t in (truth, guess))
+        truth, guess = cast(truth, int64), cast(guess, int64)
+        if num_classes is None:
+            largest = one("Maximum", (reduce("Max", truth, None, False, None), reduce("Max", guess, None, False, None)))
+            num_classes = largest + 1
+        count = cast(convert_to_tensor(num_classes), int32)
+        amounts = one("OnesLike", (guess,), {"dtype": as_dtype(dtype)}) if weights is None else cast(weights, dtype)
+        return one("ScatterNd", (stack([truth, guess], 1), amounts, stack([count, count])))

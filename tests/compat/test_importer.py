@@ -1,0 +1,111 @@
+"""``import tensorflow`` in this process."""
+
+import importlib
+import sys
+
+import pytest
+
+import towerstrat.compat.v1 as v1
+from towerstrat.compat import importer
+
+
+@pytest.fixture
+def installed():
+    with importer.names_installed():
+        yield
+    assert importer.installed() is None
+    assert not [name for name in sys.modules if name.partition(".")[0] == "tensorflow"]
+
+
+def run(code):
+    scope = {}
+    exec(code, scope)
+    return scope
+
+
+def test_objects_are_those_of_the_namespace(installed):
+    tf = run("import tensorflow as tf")["tf"]
+    assert tf.Session is v1.Session
+    assert tf.nn.relu is v1.nn.relu
+    assert repr(tf) == "<module 'tensorflow' (towerstrat)>"
+
+
+@pytest.mark.parametrize(
+    ("code", "name", "public"),
+    [
+        ("from tensorflow import nn as x", "relu", "nn.relu"),
+        ("import tensorflow.contrib.distribute as x", "TPUStrategy", "contrib.distribute.TPUStrategy"),
+        ("from tensorflow.contrib import distribute as x", "get_tower_context", "contrib.distribute.get_tower_context"),
+        ("import tensorflow.compat.v1 as x", "Variable", "Variable"),
+        ("import tensorflow.compat.v1.nn as x", "relu", "nn.relu"),
+        ("from tensorflow.python.framework import ops as x", "Graph", "Graph"),
+        ("from tensorflow.python.framework import dtypes as x", "float32", "float32"),
+        ("from tensorflow.python.ops import array_ops as x", "reshape", "reshape"),
+        ("from tensorflow.python.ops.losses import losses_impl as x", "Reduction", "losses.Reduction"),
+        ("from tensorflow.python.training import distribute as x", "TowerContext", "contrib.distribute.TowerContext"),
+        ("from tensorflow.contrib.distribute.python import tpu_strategy as x", "TPUStrategy",
+         "contrib.distribute.TPUStrategy"),
+        ("from tensorflow.python.layers import core as x", "Dense", "layers.Dense"),
+        ("from tensorflow.python.platform import tf_logging as x", "info", "logging.info"),
+        ("from tensorflow.core.protobuf import config_pb2 as x", "ConfigProto", "ConfigProto"),
+    ],
+)  # fmt: skip
+def test_paths(installed, code, name, public):
+    expected = v1
+    for part in public.split("."):
+        expected = getattr(expected, part)
+    assert getattr(run(code)["x"], name) is expected
+
+
+def test_one_module_whatever_its_name(installed):
+    scope = run("import tensorflow as a\nimport tensorflow.compat.v1 as b\nfrom tensorflow.compat import v1 as c")
+    assert scope["a"] is scope["b"] is scope["c"]
+    assert scope["a"].__spec__.name == "tensorflow"
+
+
+def test_names_of_the_inside_are_no_public_names(installed):
+    tf = run("import tensorflow.python.ops.math_ops\nimport tensorflow as tf")["tf"]
+    assert tf.python.ops.math_ops.add is tf.add
+    assert "python" not in vars(v1)
+
+
+@pytest.mark.parametrize(
+    ("code", "message"),
+    [
+        ("import tensorflow.keras", "tf.keras .* tf.layers"),
+        ("from tensorflow import keras", "tf.keras .* tf.layers"),
+        ("from tensorflow import Sesion", "tf.Session"),
+        ("from tensorflow.contrib import crf", "tf.contrib.crf is a name of TensorFlow 1.12"),
+        ("import tensorflow.python.ops.nonsense", "tensorflow.python.ops.nonsense is inside TensorFlow"),
+        ("from tensorflow.python.ops.array_ops import relux", "inside TensorFlow"),
+        ("import tensorflow.examples.tutorials.mnist.input_data", "from_tensor_slices"),
+    ],
+)
+def test_what_is_missing_is_an_import_error_with_the_way_out(installed, code, message):
+    with pytest.raises(ImportError, match=message):
+        run(code)
+
+
+def test_a_missing_name_inside_names_the_public_one(installed):
+    scope = run("from tensorflow.python.framework import dtypes as x")
+    with pytest.raises(AttributeError, match=r"dtypes\.relu is inside TensorFlow and not here\. Use tf\.nn\.relu"):
+        _ = scope["x"].relu
+
+
+def test_a_tensorflow_that_is_installed_is_not_imported(tmp_path, monkeypatch):
+    (tmp_path / "tensorflow.py").write_text("raise AssertionError('the other one')")
+    monkeypatch.syspath_prepend(tmp_path)
+    with importer.names_installed():
+        assert importlib.import_module("tensorflow").Session is v1.Session
+
+
+def test_a_tensorflow_that_was_imported_is_an_error(monkeypatch):
+    monkeypatch.setitem(sys.modules, "tensorflow", type(sys)("tensorflow"))
+    with pytest.raises(RuntimeError, match="already imported"):
+        importer.install()
+    assert importer.installed() is None
+
+
+def test_installing_twice_is_installing_once(installed):
+    importer.install()
+    assert sum(isinstance(f, importer.Finder) for f in sys.meta_path) == 1

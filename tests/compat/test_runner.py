@@ -1,0 +1,144 @@
+"""``towerstrat run`` is ``python`` for old programs."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+
+@pytest.fixture
+def program(tmp_path):
+    """Writes a program and runs it: exit status, output, errors."""
+
+    def run(source, *arguments, options=(), name="old.py", folder=tmp_path, full=False):
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_text(source)
+        return towerstrat("run", *options, name, *arguments, folder=folder, full=full)
+
+    return run
+
+
+def towerstrat(*arguments, folder=None, full=False):
+    environment = {k: v for k, v in os.environ.items() if k != "XLA_FLAGS"} | {"JAX_PLATFORMS": "cpu"}
+    if full:
+        environment["TOWERSTRAT_TRACEBACK"] = "full"
+    done = subprocess.run(
+        [sys.executable, "-m", "towerstrat", *arguments], capture_output=True, text=True, cwd=folder, env=environment
+    )
+    return done.returncode, done.stdout, done.stderr
+
+
+def test_the_program_is_main_and_sees_its_own_arguments_and_modules(program, tmp_path):
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "sub/helper.py").write_text("import tensorflow\nsession = tensorflow.Session\n")
+    source = """
+import os, pickle, sys
+import __main__
+import tensorflow as tf
+import helper
+class Here: pass
+assert __name__ == "__main__" and __file__ == sys.argv[0] == os.path.join("sub", "old.py")
+assert sys.argv[1:] == ["--towers", "3", "-m", "x"]
+assert os.path.basename(sys.path[0]) == "sub"
+assert helper.session is tf.Session
+assert type(pickle.loads(pickle.dumps(Here()))) is __main__.Here is Here
+print("done")
+"""
+    assert program(source, "--towers", "3", "-m", "x", name="sub/old.py") == (0, "done\n", "")
+
+
+def test_a_module_of_a_package_runs_as_main(program, tmp_path):
+    (tmp_path / "package").mkdir()
+    (tmp_path / "package/__init__.py").write_text("")
+    (tmp_path / "package/other.py").write_text("import tensorflow as tf\n")
+    (tmp_path / "package/__main__.py").write_text("print(__spec__.name)")
+    (tmp_path / "package/job.py").write_text(
+        "import sys\nfrom . import other\nprint(__name__, other.tf.__version__, sys.argv[1:])\n"
+        "assert sys.argv[0] == __file__ and sys.argv[0].endswith('job.py')"
+    )
+    assert towerstrat("run", "-m", "package.job", "-a", "b", folder=tmp_path)[:2] == (
+        0, "__main__ 1.12.3 ['-a', 'b']\n")  # fmt: skip
+    assert towerstrat("run", "-m", "package", folder=tmp_path)[:2] == (0, "package.__main__\n")
+    assert towerstrat("run", "package", folder=tmp_path)[:2] == (0, "__main__\n")
+    for missing in ("package.nothing", "nothing.at.all"):
+        code, _, error = towerstrat("run", "-m", missing, folder=tmp_path)
+        assert code == 2
+        assert missing.partition(".")[0] in error
+
+
+@pytest.mark.parametrize(
+    ("source", "code", "error"),
+    [
+        ("import sys; sys.exit(5)", 5, ""),
+        ("import sys; sys.exit('bye')", 1, "bye\n"),
+        ("raise KeyboardInterrupt", 130, None),
+        ("x = (", 1, '  File "old.py", line 1\n'),
+    ],
+)
+def test_exit_statuses_are_those_of_python(program, source, code, error):
+    found, _, errors = program(source)
+    assert found in (code, -2 if code == 130 else code)
+    if error is not None:
+        assert errors.startswith(error)
+
+
+FAILING = """
+import tensorflow as tf
+def build():
+    return tf.zeros([2, 3]) + tf.zeros([2, 4])
+build()
+"""
+
+
+def test_a_traceback_shows_the_program_only(program):
+    code, _, error = program(FAILING)
+    assert code == 1
+    assert error.startswith('Traceback (most recent call last):\n  File "old.py", line 5, in <module>\n    build()\n')
+    assert error.count("File ") == 2
+    assert "created at: old.py:4 in build" in error
+    _, _, error = program(FAILING, full=True)
+    assert os.path.join("towerstrat", "graph", "core.py") in error
+
+
+def test_a_traceback_keeps_the_causes_that_are_the_programs(program):
+    source = """
+import tensorflow as tf
+try:
+    {}["x"]
+except KeyError as error:
+    raise ValueError("wrong") from error
+"""
+    _, _, error = program(source)
+    assert error.count("Traceback") == 2
+    assert error.endswith("ValueError: wrong\n")
+
+
+TOWERS = """
+import tensorflow as tf
+resolver = tf.contrib.cluster_resolver.TPUClusterResolver(tpu="")
+print(tf.contrib.distribute.TPUStrategy(resolver, steps_per_run=1).num_towers)
+"""
+
+
+def test_towers_are_virtual_devices_of_the_cpu(program):
+    assert program(TOWERS, options=["--towers", "3"])[:2] == (0, "3\n")
+    assert program(TOWERS)[:2] == (0, "1\n")
+    assert program("import jax; jax.devices(); print(len(jax.devices()))", options=["--towers", "2"])[1] == "2\n"
+
+
+def test_bad_command_lines(tmp_path):
+    for arguments, message in (
+        (["run", "--towers", "0", "x.py"], "expected a number of towers"),
+        (["run", "missing.py"], "can't open file"),
+        (["run"], "SCRIPT"),
+        ([], "COMMAND"),
+    ):
+        code, _, error = towerstrat(*arguments, folder=tmp_path)
+        assert code == 2
+        assert message in error
+
+
+def test_version_and_devices():
+    assert towerstrat("--version")[1].startswith("towerstrat 0.")
+    assert towerstrat("devices")[1].startswith("cpu:0")

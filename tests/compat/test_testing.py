@@ -1,0 +1,98 @@
+"""``tf.test.TestCase`` runs the tests of old programs."""
+
+import unittest
+
+import numpy as np
+
+from towerstrat.compat import testing
+from towerstrat.graph.convert import constant, placeholder
+from towerstrat.graph.core import get_default_graph
+from towerstrat.graph.ops.math import add, cast
+from towerstrat.graph.types import float32
+
+
+def outcome(*functions):
+    """Runs functions as the tests of one case; the result."""
+    case = type("Case", (testing.TestCase,), {f"test_{i}": f for i, f in enumerate(functions)})
+    result = unittest.TestResult()
+    unittest.defaultTestLoader.loadTestsFromTestCase(case).run(result)
+    assert not result.errors, result.errors
+    return result
+
+
+def test_each_test_has_a_fresh_graph_and_seed():
+    found = []
+
+    def body(self):
+        found.append((len(get_default_graph().get_operations()), np.random.rand(), get_default_graph().seed))
+        constant(1.0)
+
+    assert outcome(body, body).wasSuccessful()
+    assert found[0] == found[1]
+    assert found[0][0] == 0
+
+
+def test_sessions():
+    def body(self):
+        with self.cached_session() as one, self.test_session() as two, self.session() as three:
+            self.assertIs(one, two)
+            self.assertIsNot(one, three)
+            self.assertEqual(3.0, add(constant(1.0), 2.0).eval())
+        self.assertAllEqual(self.evaluate([constant([1, 2])])[0], [1, 2])
+
+    assert outcome(body).wasSuccessful()
+
+
+def test_assertions_hold():
+    def body(self):
+        self.assertAllClose([1.0, 2.0], [1.0, 2.0 + 1e-7])
+        self.assertAllClose({"a": [np.ones(2), 3.0]}, {"a": [np.ones(2), 3.0]})
+        self.assertAllClose(constant([1.0]), [1.0])
+        self.assertNotAllClose([1.0], [1.1])
+        self.assertAllEqual(constant([[1], [2]]), [[1], [2]])
+        self.assertAllGreater([2, 3], 1)
+        self.assertAllGreaterEqual([1, 3], 1)
+        self.assertAllLess([2, 3], 4)
+        self.assertAllLessEqual([2, 4], 4)
+        self.assertNear(1.0, 1.1, 0.2)
+        self.assertArrayNear([1.0], [1.1], 0.2)
+        self.assertShapeEqual(np.ones([2, 3]), placeholder(float32, [2, 3]))
+        self.assertStartsWith("abc", "ab")
+        self.assertItemsEqual([1, 2], [2, 1])
+        with self.assertRaisesWithPredicateMatch(TypeError, "dtype|type"):
+            cast(constant(1), "nonsense")
+        with self.assertRaisesWithPredicateMatch(ValueError, lambda e: "x" in str(e)):
+            raise ValueError("x")
+
+    assert outcome(body).wasSuccessful()
+
+
+def test_assertions_fail():
+    def failing(action):
+        return lambda self: action(self)
+
+    actions = [
+        lambda s: s.assertAllClose([1.0], [1.1]),
+        lambda s: s.assertAllClose({"a": 1.0}, {"b": 1.0}),
+        lambda s: s.assertAllClose([np.ones(2), 1.0], [np.ones(2), 2.0]),
+        lambda s: s.assertNotAllClose([1.0], [1.0]),
+        lambda s: s.assertAllEqual([1], [2]),
+        lambda s: s.assertAllGreater([1, 3], 1),
+        lambda s: s.assertAllLess([1, 3], 3),
+        lambda s: s.assertNear(1.0, 1.1, 0.01),
+        lambda s: s.assertStartsWith("abc", "b"),
+        lambda s: s.assertShapeEqual(np.ones([2]), placeholder(float32, [2, 3])),
+    ]
+    assert len(outcome(*map(failing, actions)).failures) == len(actions)
+
+
+def test_an_error_that_does_not_match_or_does_not_come():
+    def other(self):
+        with self.assertRaisesWithPredicateMatch(ValueError, "that"):
+            raise ValueError("this")
+
+    def none(self):
+        with self.assertRaisesOpError("x"):
+            pass
+
+    assert len(outcome(other, none).failures) == 2

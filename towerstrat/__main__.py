@@ -1,0 +1,7 @@
+"""``python -m towerstrat``."""
+
+import sys
+
+from towerstrat.cli import main
+
+sys.exit(main())

@@ -1,0 +1,76 @@
+"""The command ``towerstrat``."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+
+import jax
+
+import towerstrat
+from towerstrat.compat import runner
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs a command line (default ``sys.argv[1:]``); the exit status."""
+    parser = _parser()
+    arguments = parser.parse_args(argv)
+    return arguments.command(arguments)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="towerstrat",
+        description="Runs training programs of TensorFlow's contrib era on JAX, unchanged.",
+    )
+    parser.add_argument(
+        "--version", action="version", version=f"towerstrat {towerstrat.__version__} (jax {jax.__version__})"
+    )
+    commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
+    run = commands.add_parser(
+        "run",
+        help="run a program",
+        usage="towerstrat run [--towers N] SCRIPT [ARGS...]\n       towerstrat run [--towers N] -m MODULE [ARGS...]",
+        description="Runs an unedited program: in this process, `import tensorflow` means towerstrat.",
+        epilog="TOWERSTRAT_TRACEBACK=full in the environment shows towerstrat's own frames in tracebacks. "
+        "JAX_PLATFORMS=cpu leaves an accelerator alone.",
+    )
+    run.add_argument(
+        "--towers",
+        type=_count,
+        metavar="N",
+        help="how many towers a TPUStrategy has (default: one per device); "
+        "without an accelerator they are virtual devices of the CPU",
+    )
+    run.add_argument("-m", dest="module", action="store_true", help="run a module instead of a file, as python -m does")
+    run.add_argument("program", metavar="SCRIPT", help="the program's file, or its module after -m")
+    run.add_argument("arguments", metavar="ARGS", nargs=argparse.REMAINDER, help="the program's own arguments")
+    run.set_defaults(command=_run)
+    devices = commands.add_parser("devices", help="list the devices towers can run on")
+    devices.set_defaults(command=_devices)
+    return parser
+
+
+def _count(text: str) -> int:
+    if not text.isdigit() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"expected a number of towers from 1, got {text!r}")
+    return int(text)
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    start = runner.run_module if arguments.module else runner.run_script
+    try:
+        start(arguments.program, arguments.arguments, arguments.towers)
+    except runner.CannotStart as error:
+        print(f"towerstrat: {error}", file=sys.stderr)
+        return 2
+    return 0
+
+
+def _devices(arguments: argparse.Namespace) -> int:
+    for device in jax.devices():
+        limit = (device.memory_stats() or {}).get("bytes_limit")
+        memory = f"  {limit / 2**30:.1f} GiB" if limit else ""
+        print(f"{device.platform}:{device.id}  {device.device_kind}{memory}")
+    return 0

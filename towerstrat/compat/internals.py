@@ -1,0 +1,98 @@
+"""Modules of the original's inside that programs import: where each one's names are found."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from towerstrat.compat.context import executing_eagerly, graph_mode
+from towerstrat.graph import nest
+from towerstrat.platform.local import list_local_devices, num_gpus
+
+_FRAMEWORK = "tf tf.errors"
+_OPS = "tf tf.nn tf.math tf.train tf.initializers"
+_DISTRIBUTE = "tf.contrib.distribute tf"
+
+
+_NEST = {
+    name: getattr(nest, name)
+    for name in ("assert_same_structure", "flatten", "flatten_up_to", "is_sequence", "map_structure",
+                 "pack_sequence_as")
+}  # fmt: skip
+_CONTEXT = {"executing_eagerly": executing_eagerly, "num_gpus": num_gpus, "graph_mode": graph_mode}
+
+INTERNALS: dict[str, tuple[str, dict[str, Any]]] = {
+    "contrib.cluster_resolver.python.training.tpu_cluster_resolver": ("tf.contrib.cluster_resolver", {}),
+    "contrib.distribute.python.monitor": (_DISTRIBUTE, {}),
+    "contrib.distribute.python.one_device_strategy": (_DISTRIBUTE, {}),
+    "contrib.distribute.python.step_fn": (_DISTRIBUTE, {}),
+    "contrib.distribute.python.tpu_strategy": (_DISTRIBUTE, {}),
+    "contrib.framework.nest": ("", _NEST),
+    "core.protobuf.config_pb2": ("tf", {}),
+    "core.protobuf.rewriter_config_pb2": ("tf", {}),
+    "python.client.device_lib": ("", {"list_local_devices": list_local_devices}),
+    "python.client.session": ("tf", {}),
+    "python.data": ("tf.data", {}),
+    "python.data.ops.dataset_ops": ("tf.data", {}),
+    "python.data.ops.iterator_ops": ("tf.data", {}),
+    "python.data.util.nest": ("", _NEST),
+    "python.eager.context": ("", _CONTEXT),
+    "python.eager.test": ("tf.test", {}),
+    "python.framework.constant_op": (_FRAMEWORK, {}),
+    "python.framework.dtypes": (_FRAMEWORK, {}),
+    "python.framework.errors": ("tf.errors", {}),
+    "python.framework.ops": (_FRAMEWORK, {}),
+    "python.framework.random_seed": (_FRAMEWORK, {}),
+    "python.framework.tensor_shape": (_FRAMEWORK, {}),
+    "python.framework.tensor_util": (_FRAMEWORK, {}),
+    "python.layers.base": ("tf.layers", {}),
+    "python.layers.convolutional": ("tf.layers", {}),
+    "python.layers.core": ("tf.layers", {}),
+    "python.layers.layers": ("tf.layers", {}),
+    "python.layers.normalization": ("tf.layers", {}),
+    "python.layers.pooling": ("tf.layers", {}),
+    "python.ops.array_ops": (_OPS, {}),
+    "python.ops.check_ops": (_OPS, {}),
+    "python.ops.clip_ops": (_OPS, {}),
+    "python.ops.control_flow_ops": (_OPS, {}),
+    "python.ops.custom_gradient": (_OPS, {}),
+    "python.ops.embedding_ops": (_OPS, {}),
+    "python.ops.functional_ops": (_OPS, {}),
+    "python.ops.gradients": (_OPS, {}),
+    "python.ops.gradients_impl": (_OPS, {}),
+    "python.ops.init_ops": (_OPS, {}),
+    "python.ops.linalg_ops": (_OPS, {}),
+    "python.ops.losses.losses": ("tf.losses", {}),
+    "python.ops.losses.losses_impl": ("tf.losses", {}),
+    "python.ops.math_ops": (_OPS, {}),
+    "python.ops.metrics": ("tf.metrics", {}),
+    "python.ops.metrics_impl": ("tf.metrics", {}),
+    "python.ops.nn": ("tf.nn tf", {}),
+    "python.ops.nn_impl": ("tf.nn tf", {}),
+    "python.ops.nn_ops": ("tf.nn tf", {}),
+    "python.ops.random_ops": (_OPS, {}),
+    "python.ops.resource_variable_ops": (_OPS, {}),
+    "python.ops.state_ops": (_OPS, {}),
+    "python.ops.variable_scope": (_OPS, {}),
+    "python.ops.variables": (_OPS, {}),
+    "python.platform.app": ("tf.app", {}),
+    "python.platform.flags": ("tf.flags", {}),
+    "python.platform.gfile": ("tf.gfile", {}),
+    "python.platform.test": ("tf.test", {}),
+    "python.platform.tf_logging": ("tf.logging", {}),
+    "python.training.adadelta": ("tf.train", {}),
+    "python.training.adagrad": ("tf.train", {}),
+    "python.training.adam": ("tf.train", {}),
+    "python.training.distribute": (_DISTRIBUTE, {}),
+    "python.training.distribution_strategy_context": (_DISTRIBUTE, {}),
+    "python.training.ftrl": ("tf.train", {}),
+    "python.training.gradient_descent": ("tf.train", {}),
+    "python.training.learning_rate_decay": ("tf.train", {}),
+    "python.training.momentum": ("tf.train", {}),
+    "python.training.moving_averages": ("tf.train", {}),
+    "python.training.optimizer": ("tf.train", {}),
+    "python.training.rmsprop": ("tf.train", {}),
+    "python.training.training": ("tf.train", {}),
+    "python.training.training_util": ("tf.train", {}),
+    "python.util.nest": ("", _NEST),
+}
+"""Path below ``tensorflow`` -> (the public modules whose names it offers, in order of search; names of its own)."""

@@ -1,0 +1,338 @@
+"""The public names of the 1.x namespace: which object each one is. Data, in one table by the module that defines it."""
+
+from __future__ import annotations
+
+from types import ModuleType
+from typing import Any
+
+import towerstrat
+from towerstrat import errors
+from towerstrat.compat import context, testing
+from towerstrat.data import dataset as data_dataset
+from towerstrat.data import experimental as data_experimental
+from towerstrat.data import iterators as data_iterators
+from towerstrat.data import options as data_options
+from towerstrat.graph import (
+    config,
+    convert,
+    core,
+    gradients,
+    indexed_slices,
+    initializers,
+    nest,
+    partitioned,
+    scopes,
+    session,
+    shapes,
+    types,
+    variable_ops,
+    variable_scope,
+    variable_store,
+    variables,
+)
+from towerstrat.graph.ops import (
+    activations,
+    array,
+    clip,
+    convolution,
+    cross_entropy,
+    indexing,
+    linalg,
+    loops,
+    math,
+    matrices,
+    normalization,
+    pooling,
+    random,
+    reductions,
+    segments,
+    slicing,
+    spatial,
+    spectral,
+    tensor_array,
+)
+from towerstrat.platform import app, files, flags, local, logs, text
+from towerstrat.towers import cluster as towers_cluster
+from towerstrat.towers import contexts as towers_contexts
+from towerstrat.training import global_step as training_global_step
+from towerstrat.training import schedules as training_schedules
+
+VERSION = "1.12.3"
+
+_CODES = """OK CANCELLED UNKNOWN INVALID_ARGUMENT DEADLINE_EXCEEDED NOT_FOUND ALREADY_EXISTS PERMISSION_DENIED
+    RESOURCE_EXHAUSTED FAILED_PRECONDITION ABORTED OUT_OF_RANGE UNIMPLEMENTED INTERNAL UNAVAILABLE DATA_LOSS
+    UNAUTHENTICATED"""
+
+_CONSTANTS = {
+    "tf.VERSION": VERSION,
+    "tf.__version__": VERSION,
+    "tf.GIT_VERSION": f"towerstrat-{towerstrat.__version__}",
+    "tf.__git_version__": f"towerstrat-{towerstrat.__version__}",
+    "tf.COMPILER_VERSION": "XLA",
+    "tf.__compiler_version__": "XLA",
+    "tf.GRAPH_DEF_VERSION": 27,
+    "tf.GRAPH_DEF_VERSION_MIN_CONSUMER": 0,
+    "tf.GRAPH_DEF_VERSION_MIN_PRODUCER": 0,
+    "tf.MONOLITHIC_BUILD": 0,
+    "tf.CXX11_ABI_FLAG": 0,
+}
+
+_PLATFORM: tuple[tuple[ModuleType, str, str], ...] = (
+    (app, "tf.app", "run"),
+    (files, "tf.gfile", "Copy DeleteRecursively Exists FastGFile GFile Glob IsDirectory ListDirectory MakeDirs MkDir "
+                        "Open=GFile Remove Rename Stat Walk"),
+    (logs, "tf.logging", " ".join(logs.__all__)),
+    (context, "tf", "executing_eagerly"),
+    (testing, "tf.test", "TestCase get_temp_dir main"),
+    (local, "tf.test", "gpu_device_name is_built_with_cuda is_gpu_available"),
+    (text, "tf.compat", "as_bytes as_str as_str_any as_text bytes_or_text_types complex_types forward_compatible "
+                        "integral_types path_to_str real_types"),
+    (flags, "tf.flags", " ".join(flags.__all__)),
+    (flags, "tf.app.flags", " ".join(flags.__all__)),
+)  # fmt: skip
+
+_AREAS: tuple[tuple[ModuleType, dict[str, str]], ...] = (
+    (data_dataset, {
+        "tf.data": "Dataset",
+    }),
+    (data_experimental, {
+        "tf.contrib.data": """
+            AUTOTUNE assert_element_shape batch_and_drop_remainder padded_batch_and_drop_remainder sloppy_interleave""",
+        "tf.contrib.data tf.data.experimental": """
+            Counter RandomDataset bucket_by_sequence_length choose_from_datasets copy_to_device enumerate_dataset
+            get_single_element group_by_window ignore_errors map_and_batch parallel_interleave prefetch_to_device
+            sample_from_datasets scan shuffle_and_repeat unbatch unique""",
+    }),
+    (data_iterators, {
+        "tf.data": "Iterator",
+    }),
+    (data_options, {
+        "tf.data": "Options",
+    }),
+    (errors, {
+        "tf tf.errors": "OpError",
+        "tf.errors": """
+            AbortedError AlreadyExistsError CancelledError DataLossError DeadlineExceededError FailedPreconditionError
+            InternalError InvalidArgumentError NotFoundError OutOfRangeError PermissionDeniedError
+            ResourceExhaustedError UnauthenticatedError UnavailableError UnimplementedError UnknownError""",
+    }),
+    (config, {
+        "tf": "ConfigProto GPUOptions GraphOptions OptimizerOptions",
+    }),
+    (convert, {
+        "tf": "constant convert_to_tensor placeholder placeholder_with_default register_tensor_conversion_function",
+        "tf.contrib.framework": "is_tensor",
+    }),
+    (core, {
+        "tf": "Graph NodeDef Operation Tensor get_default_graph get_default_session reset_default_graph",
+    }),
+    (gradients, {
+        "tf": "gradients",
+    }),
+    (indexed_slices, {
+        "tf": "IndexedSlices",
+    }),
+    (initializers, {
+        "tf": """
+            constant_initializer glorot_normal_initializer glorot_uniform_initializer ones_initializer
+            orthogonal_initializer random_normal_initializer random_uniform_initializer truncated_normal_initializer
+            uniform_unit_scaling_initializer variance_scaling_initializer zeros_initializer""",
+        "tf.contrib.framework": "convolutional_delta_orthogonal",
+        "tf.initializers": """
+            constant=Constant identity=Identity ones=Ones orthogonal=Orthogonal random_normal=RandomNormal
+            random_uniform=RandomUniform truncated_normal=TruncatedNormal uniform_unit_scaling=UniformUnitScaling
+            variance_scaling=VarianceScaling zeros=Zeros""",
+    }),
+    (nest, {
+        "tf.contrib.framework.nest": """
+            assert_same_structure flatten flatten_up_to is_sequence map_structure pack_sequence_as""",
+    }),
+    (activations, {
+        "tf.math tf.nn": "log_softmax softmax softplus softsign",
+        "tf.nn": "crelu elu leaky_relu relu relu6 selu swish",
+    }),
+    (array, {
+        "tf": """
+            broadcast_dynamic_shape broadcast_static_shape broadcast_to concat ensure_shape expand_dims fill
+            guarantee_const identity identity_n lin_space linspace matrix_transpose ones ones_like parallel_stack
+            range rank reverse_v2 shape shape_n size slice split squeeze stack stop_gradient transpose unstack where
+            zeros zeros_like""",
+        "tf tf.manip": "reshape reverse roll tile",
+        "tf.linalg": "transpose=matrix_transpose",
+    }),
+    (clip, {
+        "tf": "clip_by_average_norm clip_by_global_norm clip_by_norm clip_by_value",
+        "tf tf.linalg": "global_norm",
+    }),
+    (convolution, {
+        "tf.nn": """
+            atrous_conv2d atrous_conv2d_transpose conv1d conv2d conv2d_backprop_filter conv2d_backprop_input
+            conv2d_transpose conv3d conv3d_backprop_filter_v2 conv3d_transpose convolution depthwise_conv2d
+            depthwise_conv2d_native depthwise_conv2d_native_backprop_filter depthwise_conv2d_native_backprop_input
+            separable_conv2d""",
+    }),
+    (cross_entropy, {
+        "tf.nn": """
+            log_poisson_loss sigmoid_cross_entropy_with_logits softmax_cross_entropy_with_logits
+            softmax_cross_entropy_with_logits_v2 sparse_softmax_cross_entropy_with_logits
+            weighted_cross_entropy_with_logits""",
+    }),
+    (indexing, {
+        "tf": """
+            batch_gather boolean_mask confusion_matrix dynamic_partition dynamic_stitch gather histogram_fixed_width
+            histogram_fixed_width_bins meshgrid one_hot searchsorted sequence_mask setdiff1d unique unique_with_counts
+            unravel_index""",
+        "tf tf.manip": "gather_nd scatter_nd",
+        "tf tf.math": "bincount invert_permutation",
+    }),
+    (linalg, {
+        "tf": "sparse_matmul",
+        "tf tf.linalg": "einsum matmul tensordot",
+    }),
+    (loops, {
+        "tf": "while_loop",
+    }),
+    (math, {
+        "tf": """
+            div div_no_nan floor_div floormod mod realdiv to_bfloat16 to_complex128 to_complex64 to_double to_float
+            to_int32 to_int64 truncatediv truncatemod""",
+        "tf tf.debugging": "is_finite is_inf is_nan",
+        "tf tf.dtypes": "cast complex saturate_cast",
+        "tf tf.math": """
+            abs acos acosh add angle asin asinh atan atan2 atanh betainc ceil conj cos cosh digamma divide equal erf
+            erfc exp expm1 floor floordiv greater greater_equal igamma igammac imag less less_equal lgamma log log1p
+            logical_and logical_not logical_or logical_xor maximum minimum multiply negative not_equal polygamma pow
+            real reciprocal rint round rsqrt scalar_mul sign sin sinh sqrt square squared_difference subtract tan
+            truediv zeta""",
+        "tf tf.math tf.nn": "sigmoid tanh",
+        "tf.math": "bessel_i0 bessel_i0e bessel_i1 bessel_i1e polyval xdivy xlogy",
+    }),
+    (matrices, {
+        "tf": """
+            matrix_band_part matrix_determinant matrix_diag matrix_diag_part matrix_inverse matrix_set_diag
+            matrix_solve matrix_solve_ls matrix_triangular_solve self_adjoint_eig self_adjoint_eigvals""",
+        "tf tf.linalg": "cholesky cholesky_solve cross diag diag_part eye norm qr svd trace",
+        "tf tf.math": "lbeta",
+        "tf.linalg": "adjoint expm logdet slogdet",
+    }),
+    (normalization, {
+        "tf.linalg tf.math tf.nn": "l2_normalize",
+        "tf.math tf.nn": "zero_fraction",
+        "tf.nn": """
+            batch_norm_with_global_normalization batch_normalization fused_batch_norm l2_loss moments
+            normalize_moments sufficient_statistics weighted_moments""",
+    }),
+    (pooling, {
+        "tf.nn": """
+            avg_pool avg_pool3d dilation2d local_response_normalization lrn max_pool max_pool3d max_pool_with_argmax
+            pool""",
+    }),
+    (random, {
+        "tf": "random_crop random_gamma random_normal random_poisson random_shuffle random_uniform",
+        "tf tf.random": "get_seed multinomial set_random_seed truncated_normal",
+    }),
+    (reductions, {
+        "tf": "arg_max arg_min",
+        "tf tf.math": """
+            argmax argmin count_nonzero cumprod cumsum reduce_all reduce_any reduce_logsumexp reduce_max reduce_mean
+            reduce_min reduce_prod reduce_sum""",
+    }),
+    (segments, {
+        "tf": "sparse_segment_mean sparse_segment_sqrt_n sparse_segment_sum",
+        "tf tf.math": """
+            accumulate_n add_n segment_max segment_mean segment_min segment_prod segment_sum unsorted_segment_max
+            unsorted_segment_mean unsorted_segment_min unsorted_segment_prod unsorted_segment_sqrt_n
+            unsorted_segment_sum""",
+    }),
+    (slicing, {
+        "tf": "newaxis strided_slice",
+    }),
+    (spatial, {
+        "tf": "batch_to_space bitcast pad required_space_to_batch_paddings reverse_sequence",
+        "tf tf.manip": "batch_to_space_nd space_to_batch_nd",
+        "tf tf.nn": "depth_to_space space_to_batch space_to_depth",
+    }),
+    (spectral, {
+        "tf tf.spectral": "fft fft2d fft3d ifft ifft2d ifft3d",
+        "tf.spectral": "dct idct irfft irfft2d irfft3d rfft rfft2d rfft3d",
+    }),
+    (tensor_array, {
+        "tf": "TensorArray",
+    }),
+    (partitioned, {
+        "tf": "fixed_size_partitioner min_max_variable_partitioner variable_axis_size_partitioner",
+    }),
+    (scopes, {
+        "tf": """
+            add_to_collection add_to_collections colocate_with container control_dependencies device get_collection
+            get_collection_ref init_scope name_scope op_scope""",
+    }),
+    (session, {
+        "tf": "InteractiveSession Session",
+    }),
+    (shapes, {
+        "tf": "Dimension TensorShape",
+    }),
+    (types, {
+        "tf": """
+            bfloat16 bool=bool_ complex128 complex64 double=float64 float16 float32 float64 half=float16 int16 int32
+            int64 int8 resource string uint16 uint32 uint64 uint8 variant""",
+        "tf tf.dtypes": "DType as_dtype",
+    }),
+    (variable_ops, {
+        "tf": """
+            all_variables assert_variables_initialized assign assign_add assign_sub count_up_to global_variables
+            global_variables_initializer initialize_all_variables initialize_local_variables initialize_variables
+            is_variable_initialized local_variables local_variables_initializer model_variables
+            moving_average_variables report_uninitialized_variables scatter_add scatter_div scatter_max scatter_min
+            scatter_mul scatter_nd_add scatter_nd_sub scatter_nd_update scatter_sub scatter_update trainable_variables
+            variables_initializer""",
+        "tf.initializers": """
+            global_variables=global_variables_initializer local_variables=local_variables_initializer
+            variables=variables_initializer""",
+    }),
+    (variable_scope, {
+        "tf": """
+            VariableScope create_partitioned_variables get_local_variable get_variable get_variable_scope
+            no_regularizer variable_op_scope variable_scope""",
+    }),
+    (variable_store, {
+        "tf": "AUTO_REUSE",
+    }),
+    (variables, {
+        "tf": "GraphKeys Variable VariableAggregation VariableSynchronization variable_creator_scope",
+    }),
+    (towers_cluster, {
+        "tf.contrib.cluster_resolver": "TPUClusterResolver",
+        "tf.train": "ClusterSpec",
+    }),
+    (towers_contexts, {
+        "tf.contrib.distribute": """
+            TowerContext UpdateContext get_cross_tower_context get_distribution_strategy get_loss_reduction
+            get_tower_context has_distribution_strategy require_tower_context""",
+    }),
+    (training_global_step, {
+        "tf.contrib.framework tf.train": """
+            assert_global_step create_global_step get_global_step get_or_create_global_step""",
+        "tf.train": "global_step",
+    }),
+    (training_schedules, {
+        "tf.train": """
+            cosine_decay cosine_decay_restarts exponential_decay inverse_time_decay linear_cosine_decay
+            natural_exp_decay noisy_linear_cosine_decay piecewise_constant polynomial_decay""",
+    }),
+)  # fmt: skip
+"""A module, and for the public modules (one or more) that have them its names; ``public=own`` where they differ."""
+
+
+def table() -> dict[str, Any]:
+    """Dotted public name, such as ``tf.nn.relu``, to object."""
+    found: dict[str, Any] = dict(_CONSTANTS)
+    found.update((f"tf.errors.{name}", code) for code, name in enumerate(_CODES.split()))
+    rows = [(module, places, names) for module, areas in _AREAS for places, names in areas.items()]
+    for module, places, names in (*_PLATFORM, *rows):
+        for entry in names.split():
+            public, _, own = entry.partition("=")
+            for place in places.split():
+                found[f"{place}.{public}"] = getattr(module, own or public)
+    return found

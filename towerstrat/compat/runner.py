@@ -1,0 +1,157 @@
+"""Runs an old program unedited, as ``python SCRIPT ARGS...`` would."""
+
+from __future__ import annotations
+
+import importlib.machinery
+import importlib.util
+import io
+import os
+import pkgutil
+import sys
+from collections.abc import Sequence
+from types import CodeType, FrameType, ModuleType, TracebackType
+from typing import Any
+
+from towerstrat import errors
+from towerstrat.compat import importer
+from towerstrat.platform import devices
+
+_OURS = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+_HIDDEN = (_OURS, os.sep + os.path.join("site-packages", "jax") + os.sep, "<frozen importlib")
+_EXPLAINED = (errors.OpError, errors.UnsupportedError, TypeError, ValueError, LookupError, RuntimeError, ImportError,
+              errors.UnknownSymbolError, KeyboardInterrupt)  # fmt: skip
+FULL_TRACEBACK = "TOWERSTRAT_TRACEBACK"
+
+
+class CannotStart(Exception):
+    """There is no such program."""
+
+
+def run_script(path: str, arguments: Sequence[str] = (), towers: int | None = None) -> None:
+    """Runs a Python file, or a folder or archive with a ``__main__.py``, as the main program.
+
+    Args:
+      path: the program.
+      arguments: what it finds in ``sys.argv`` after its own path.
+      towers: how many towers it gets; default one per device.
+
+    Raises:
+      CannotStart: there is no such file.
+      Anything that the program raises.
+    """
+    sys.argv = [path, *arguments]
+    sys.excepthook = _report
+    found = pkgutil.get_importer(path)
+    if found is None or (isinstance(found, importlib.machinery.FileFinder) and not os.path.isdir(path)):
+        sys.path[0] = os.path.dirname(os.path.realpath(path))
+        code, spec = _read(path), None
+    else:
+        sys.path[0] = path
+        spec = found.find_spec("__main__")
+        if spec is None:
+            raise CannotStart(f"can't find '__main__' module in {path!r}")
+        code = _code_of(spec)
+    _execute(code, path, spec, towers)
+
+
+def run_module(name: str, arguments: Sequence[str] = (), towers: int | None = None) -> None:
+    """Runs a module, or a package's ``__main__``, as the main program (``python -m``).
+
+    Raises:
+      CannotStart: there is no such module. Otherwise as ``run_script``.
+    """
+    sys.path[0] = os.getcwd()
+    sys.argv = ["-m", *arguments]
+    sys.excepthook = _report
+    importer.install()
+    try:
+        spec = importlib.util.find_spec(name)
+        if spec is not None and spec.submodule_search_locations is not None:
+            name += ".__main__"
+            spec = importlib.util.find_spec(name)
+    except ModuleNotFoundError as error:
+        raise CannotStart(f"Error while finding module specification for {name!r} ({error})") from None
+    if spec is None:
+        raise CannotStart(f"No module named {name}")
+    code = _code_of(spec)
+    sys.argv[0] = spec.origin or name
+    _execute(code, spec.origin or name, spec, towers)
+
+
+def _read(path: str) -> CodeType:
+    try:
+        with io.open_code(os.path.abspath(path)) as file:
+            source = file.read()
+    except OSError as error:
+        raise CannotStart(
+            f"can't open file {os.path.abspath(path)!r}: [Errno {error.errno}] {error.strerror}"
+        ) from None
+    return compile(source, path, "exec", dont_inherit=True)
+
+
+def _code_of(spec: importlib.machinery.ModuleSpec) -> CodeType:
+    code = spec.loader.get_code(spec.name) if hasattr(spec.loader, "get_code") else None  # type: ignore[union-attr]
+    if code is None:
+        raise CannotStart(f"No code object available for {spec.name}")
+    return code
+
+
+def _execute(code: CodeType, path: str, spec: Any, towers: int | None) -> None:
+    importer.install()
+    if towers is not None:
+        devices.ask(towers)
+    main = ModuleType("__main__")
+    main.__dict__.update(
+        __file__=path,
+        __builtins__=__builtins__,
+        __spec__=spec,
+        __package__=spec.parent if spec is not None else None,
+        __loader__=spec.loader if spec is not None else None,
+        __cached__=None,
+    )
+    sys.modules["__main__"] = main
+    exec(code, main.__dict__)
+
+
+def _report(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+    """Prints an uncaught error as Python does, without the frames that are not the program's."""
+    if os.environ.get(FULL_TRACEBACK) != "full":
+        _shorten(error, trace, set())
+        trace = error.__traceback__
+    sys.__excepthook__(kind, error, trace)
+
+
+def _shorten(error: BaseException, trace: TracebackType | None, seen: set[int]) -> None:
+    seen.add(id(error))
+    frames = _frames(trace)
+    started = max((i for i, f in enumerate(frames) if f[0].f_code.co_filename == __file__), default=-1)
+    if started + 1 < len(frames) or isinstance(error, SyntaxError):
+        del frames[: started + 1]
+    # An error that nobody raised on purpose is a fault of ours: then every frame counts.
+    if isinstance(error, _EXPLAINED):
+        frames = [f for f in frames if not _is_ours(f[0])] or frames
+    shown = None
+    for frame, lasti, lineno in reversed(frames):
+        shown = TracebackType(shown, frame, lasti, lineno)
+    error.__traceback__ = shown
+    cause = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
+    if cause is None or id(cause) in seen:
+        return
+    if isinstance(error, _EXPLAINED) and all(_is_ours(f[0]) for f in _frames(cause.__traceback__)):
+        error.__cause__ = None
+        error.__suppress_context__ = True
+    else:
+        _shorten(cause, cause.__traceback__, seen)
+
+
+def _frames(trace: TracebackType | None) -> list[tuple[FrameType, int, int]]:
+    found = []
+    while trace is not None:
+        found.append((trace.tb_frame, trace.tb_lasti, trace.tb_lineno))
+        trace = trace.tb_next
+    return found
+
+
+def _is_ours(frame: FrameType) -> bool:
+    name = frame.f_code.co_filename
+    return any(part in name if part.startswith(os.sep) else name.startswith(part) for part in _HIDDEN)

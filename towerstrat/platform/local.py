@@ -1,0 +1,56 @@
+"""What programs ask about this machine's devices before they build anything."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+
+
+class LocalDevice:
+    """One device: ``name``, ``device_type``, ``memory_limit`` in bytes (0 if unknown), ``physical_device_desc``."""
+
+    def __init__(self, device: Any):
+        self.device_type = device.platform.upper()
+        self.name = f"/device:{self.device_type}:{device.id}"
+        self.memory_limit = (device.memory_stats() or {}).get("bytes_limit", 0)
+        self.physical_device_desc = device.device_kind
+
+    def __repr__(self) -> str:
+        return f"name: {self.name!r}\ndevice_type: {self.device_type!r}\nmemory_limit: {self.memory_limit}\n"
+
+
+def list_local_devices(session_config: Any = None) -> list[LocalDevice]:
+    """The devices of this machine. ``session_config`` changes nothing."""
+    return [LocalDevice(device) for device in jax.local_devices()]
+
+
+def num_gpus() -> int:
+    """How many GPUs there are."""
+    return sum(device.platform == "gpu" for device in jax.local_devices())
+
+
+def gpu_device_name() -> str:
+    """``/device:GPU:0``, or an empty string without a GPU."""
+    return "/device:GPU:0" if num_gpus() else ""
+
+
+def is_gpu_available(cuda_only: bool = False, min_cuda_compute_capability: Any = None) -> bool:
+    """Whether there is a GPU (with at least that ``(major, minor)`` compute capability)."""
+    for device in jax.local_devices():
+        if device.platform != "gpu":
+            continue
+        version = getattr(device, "compute_capability", None)
+        numbers = tuple(int(n) for n in str(version).split(".")) if version and str(version)[0].isdigit() else None
+        if cuda_only and numbers is None:
+            continue
+        if min_cuda_compute_capability is None or (
+            numbers is not None and numbers >= tuple(min_cuda_compute_capability)
+        ):
+            return True
+    return False
+
+
+def is_built_with_cuda() -> bool:
+    """Whether JAX found a CUDA GPU: here support for it is a plugin, not a build."""
+    return is_gpu_available(cuda_only=True)

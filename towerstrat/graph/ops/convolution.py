@@ -1,4 +1,4 @@
-"""Convolutions: one to three dimensions, depthwise, separable, atrous, transposed, and their gradients as operations."""
+"""Convolutions: plain, depthwise, separable, atrous, transposed, and their gradients as operations."""
 
 from __future__ import annotations
 
@@ -27,6 +27,7 @@ from towerstrat.graph.static import constant_value_as_dims
 from towerstrat.graph.types import int32
 
 _LAST = {1: "NWC", 2: "NHWC", 3: "NDHWC"}
+_ONES = {4: [1, 1, 1, 1], 5: [1, 1, 1, 1, 1]}
 _FIRST = {1: "NCW", 2: "NCHW", 3: "NCDHW"}
 _FLOATING = ("float16", "bfloat16", "float32", "float64")
 
@@ -274,7 +275,7 @@ def _operands(x: Any, w: Any) -> tuple[Tensor, Tensor]:
 
 def conv2d(
     input: Any, filter: Any, strides: Any, padding: Any, use_cudnn_on_gpu: bool = True, data_format: Any = "NHWC",
-    dilations: Any = (1, 1, 1, 1), name: str | None = None,
+    dilations: Any = _ONES[4], name: str | None = None,
 ) -> Tensor:  # fmt: skip
     """A 2-D convolution (no mirroring of the filter).
 
@@ -293,7 +294,7 @@ def conv2d(
 
 
 def conv3d(
-    input: Any, filter: Any, strides: Any, padding: Any, data_format: Any = "NDHWC", dilations: Any = (1, 1, 1, 1, 1),
+    input: Any, filter: Any, strides: Any, padding: Any, data_format: Any = "NDHWC", dilations: Any = _ONES[5],
     name: str | None = None,
 ) -> Tensor:  # fmt: skip
     """A 3-D convolution: ``[batch, depth, height, width, channels]`` by ``[d, h, w, in_channels, out_channels]``."""
@@ -320,7 +321,7 @@ def conv1d(
 
 def conv2d_backprop_input(
     input_sizes: Any, filter: Any, out_backprop: Any, strides: Any, padding: Any, use_cudnn_on_gpu: bool = True,
-    data_format: Any = "NHWC", dilations: Any = (1, 1, 1, 1), name: str | None = None,
+    data_format: Any = "NHWC", dilations: Any = _ONES[4], name: str | None = None,
 ) -> Tensor:  # fmt: skip
     """The gradient of ``conv2d`` with respect to its input, whose shape is ``input_sizes``."""
     attrs = _attrs(strides, padding, data_format, dilations, 2)
@@ -329,7 +330,7 @@ def conv2d_backprop_input(
 
 def conv2d_backprop_filter(
     input: Any, filter_sizes: Any, out_backprop: Any, strides: Any, padding: Any, use_cudnn_on_gpu: bool = True,
-    data_format: Any = "NHWC", dilations: Any = (1, 1, 1, 1), name: str | None = None,
+    data_format: Any = "NHWC", dilations: Any = _ONES[4], name: str | None = None,
 ) -> Tensor:  # fmt: skip
     """The gradient of ``conv2d`` with respect to its filter, whose shape is ``filter_sizes``."""
     attrs = _attrs(strides, padding, data_format, dilations, 2)
@@ -338,7 +339,7 @@ def conv2d_backprop_filter(
 
 def conv3d_backprop_filter_v2(
     input: Any, filter_sizes: Any, out_backprop: Any, strides: Any, padding: Any, data_format: Any = "NDHWC",
-    dilations: Any = (1, 1, 1, 1, 1), name: str | None = None,
+    dilations: Any = _ONES[5], name: str | None = None,
 ) -> Tensor:  # fmt: skip
     """The gradient of ``conv3d`` with respect to its filter, whose shape is ``filter_sizes``."""
     attrs = _attrs(strides, padding, data_format, dilations, 3)
@@ -402,7 +403,7 @@ def atrous_conv2d_transpose(
 
 
 def depthwise_conv2d_native(
-    input: Any, filter: Any, strides: Any, padding: Any, data_format: Any = "NHWC", dilations: Any = (1, 1, 1, 1),
+    input: Any, filter: Any, strides: Any, padding: Any, data_format: Any = "NHWC", dilations: Any = _ONES[4],
     name: str | None = None,
 ) -> Tensor:  # fmt: skip
     """A filter of its own for each channel.
@@ -419,7 +420,7 @@ def depthwise_conv2d_native(
 
 def depthwise_conv2d_native_backprop_input(
     input_sizes: Any, filter: Any, out_backprop: Any, strides: Any, padding: Any, data_format: Any = "NHWC",
-    dilations: Any = (1, 1, 1, 1), name: str | None = None,
+    dilations: Any = _ONES[4], name: str | None = None,
 ) -> Tensor:  # fmt: skip
     """The gradient of ``depthwise_conv2d_native`` with respect to its input."""
     attrs = _attrs(strides, padding, data_format, dilations, 2) | {"depthwise": True}
@@ -428,7 +429,7 @@ def depthwise_conv2d_native_backprop_input(
 
 def depthwise_conv2d_native_backprop_filter(
     input: Any, filter_sizes: Any, out_backprop: Any, strides: Any, padding: Any, data_format: Any = "NHWC",
-    dilations: Any = (1, 1, 1, 1), name: str | None = None,
+    dilations: Any = _ONES[4], name: str | None = None,
 ) -> Tensor:  # fmt: skip
     """The gradient of ``depthwise_conv2d_native`` with respect to its filter."""
     attrs = _attrs(strides, padding, data_format, dilations, 2) | {"depthwise": True}

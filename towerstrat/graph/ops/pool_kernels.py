@@ -31,7 +31,7 @@ def max_pool(
         return _reduce_window(x, lowest, lax.max, axes, taps, strides, pads, dilation)
     # The last dimension first: of equal values, the first column of the first row is then the one that is kept.
     for axis, k, stride, pad, apart in reversed(list(zip(axes, taps, strides, pads, dilation, strict=True))):
-        parts = _slices(x, axis, k, stride, pad, apart, lowest)
+        parts = slices(x, axis, k, stride, pad, apart, lowest)
         x = parts[0]
         for part in parts[1:]:
             x = jnp.where(part > x, part, x)
@@ -52,7 +52,7 @@ def avg_pool(
     else:
         total = x
         for axis, k, stride, pad, apart in zip(axes, taps, strides, pads, dilation, strict=True):
-            total = sum(_slices(total, axis, k, stride, pad, apart, np.zeros((), dtype)))  # type: ignore[arg-type]
+            total = sum(slices(total, axis, k, stride, pad, apart, np.zeros((), dtype)))  # type: ignore[arg-type]
     counts = np.ones((1,) * x.ndim, np.int64)
     for axis, size, k, stride, pad, apart in zip(axes, sizes, taps, strides, pads, dilation, strict=True):
         inside = _count(size, k, stride, pad, apart)
@@ -76,7 +76,7 @@ def _count(size: int, k: int, stride: int, pad: tuple[int, int], apart: int) -> 
     return ((places >= 0) & (places < size)).sum(1)
 
 
-def _slices(
+def slices(
     x: Any, axis: int, k: int, stride: int, pad: tuple[int, int], apart: int, fill: np.ndarray[Any, Any]
 ) -> list[Any]:
     """One strided slice per tap, all of the output's length."""

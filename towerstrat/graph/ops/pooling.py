@@ -22,7 +22,7 @@ from towerstrat.graph.ops.convolution import (
     spread_over,
 )
 from towerstrat.graph.ops.pool_kernels import avg_pool as average_windows
-from towerstrat.graph.ops.pool_kernels import lowest_value
+from towerstrat.graph.ops.pool_kernels import lowest_value, slices
 from towerstrat.graph.ops.pool_kernels import max_pool as largest_of_windows
 from towerstrat.graph.registry import Signature, define
 from towerstrat.graph.types import as_dtype, int32, int64
@@ -39,7 +39,7 @@ def _pool_rule(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> list[Signatur
 
 
 def _settings(attrs: Mapping[str, Any]) -> tuple[Sequence[int], Sequence[int], Sequence[int], Sequence[int]]:
-    """(window sizes, strides, dilations, axes): the spatial dimensions', or the channels' where only these are pooled."""
+    """(window sizes, strides, dilations, axes): of space, or of the channels where these are pooled."""
     layout, ksize, strides = attrs["data_format"], attrs["ksize"], attrs["strides"]
     dilations = attrs.get("dilations") or (1,) * len(ksize)
     channel = layout.index("C")
@@ -77,7 +77,7 @@ def _argmax_rule(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> list[Signat
 
 
 def _max_pool_with_argmax(x: Any, *, Targmax: Any, **attrs: Any) -> tuple[Any, Any]:
-    """Also the place of each window's largest element in its image, flattened as (row * width + column) * channels + c."""
+    """Also each window's place of the largest element in its image: (row * width + column) * channels + channel."""
     sizes, strides, dilations, axes = _settings(attrs)
     pads = padding_of([x.shape[a] for a in axes], sizes, strides, dilations, attrs["padding"])
     _, height, width, channels = x.shape
@@ -214,9 +214,8 @@ def pool(
 
 def _lrn(x: Any, *, depth_radius: int, bias: float, alpha: float, beta: float) -> Any:
     kind = x.dtype
-    window = [1, 1, 1, 2 * depth_radius + 1]
-    around = [(0, 0), (0, 0), (0, 0), (depth_radius, depth_radius)]
-    squares = lax.reduce_window(x * x, np.zeros((), kind), lax.add, window, (1, 1, 1, 1), around)
+    around = (depth_radius, depth_radius)
+    squares = sum(slices(x * x, 3, 2 * depth_radius + 1, 1, around, 1, np.zeros((), kind)))
     return x * jnp.exp(np.asarray(-beta, kind) * jnp.log(np.asarray(bias, kind) + np.asarray(alpha, kind) * squares))
 
 

@@ -1,0 +1,197 @@
+"""Activations and softmax. At corners their gradients are the original's: at 0, relu has none and elu has 1."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from towerstrat.graph.convert import convert_to_tensor
+from towerstrat.graph.core import Tensor, get_default_graph
+from towerstrat.graph.ops.build import one, unary
+from towerstrat.graph.ops.math import cast, maximum, multiply
+from towerstrat.graph.registry import Signature, define
+from towerstrat.graph.types import float32
+
+_SELU_SCALE = 1.0507009873554805
+_SELU_ALPHA = 1.6732632423543772
+
+
+def _sloped(function: Callable[[Any], Any], slope: Callable[[Any, Any], Any]) -> Callable[[Any], Any]:
+    """``function`` whose derivative is ``slope(x, y)``."""
+    result = jax.custom_jvp(function)
+
+    @result.defjvp
+    def tangent(primals: Any, tangents: Any) -> tuple[Any, Any]:
+        y = result(*primals)
+        return y, tangents[0] * slope(primals[0], y)
+
+    return result
+
+
+def _like(value: float, x: Any) -> Any:
+    return np.asarray(value, x.dtype)
+
+
+def _ones_where(condition: Any, x: Any) -> Any:
+    return condition.astype(x.dtype)
+
+
+def _floating(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> list[Signature]:
+    x = inputs[0]
+    if not x.dtype.is_floating:
+        raise TypeError(f"Expected a floating input, got {x.dtype.name}. Use tf.cast.")
+    return [Signature(x.dtype, x.dims)]
+
+
+def _real(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> list[Signature]:
+    x = inputs[0]
+    if not (x.dtype.is_floating or x.dtype.is_integer):
+        raise TypeError(f"Expected a real input, got {x.dtype.name}.")
+    return [Signature(x.dtype, x.dims)]
+
+
+def _selu(x: Any) -> Any:
+    return _like(_SELU_SCALE, x) * jnp.where(x < 0, _like(_SELU_ALPHA, x) * jnp.expm1(jnp.minimum(x, _like(0, x))), x)
+
+
+define("Relu", _real, _sloped(lambda x: jnp.maximum(x, _like(0, x)), lambda x, y: _ones_where(y > 0, y)))
+define(
+    "Relu6",
+    _real,
+    _sloped(lambda x: jnp.clip(x, _like(0, x), _like(6, x)), lambda x, y: _ones_where((y > 0) & (y < 6), y)),
+)
+define(
+    "Elu",
+    _floating,
+    _sloped(
+        lambda x: jnp.where(x < 0, jnp.expm1(jnp.minimum(x, _like(0, x))), x),
+        lambda x, y: jnp.where(y < 0, y + _like(1, y), _like(1, y)),
+    ),
+)
+define(
+    "Selu",
+    _floating,
+    _sloped(_selu, lambda x, y: jnp.where(y < 0, y + _like(_SELU_SCALE * _SELU_ALPHA, y), _like(_SELU_SCALE, y))),
+)
+define("Softplus", _floating, _sloped(lambda x: jnp.logaddexp(x, _like(0, x)), lambda x, y: lax.logistic(x)))
+define("Softsign", _floating, lambda x: x / (_like(1, x) + jnp.abs(x)))
+define("Swish", _floating, lambda x: x * lax.logistic(x))
+
+
+def _simple(type: str, words: str, name: str) -> Callable[..., Tensor]:
+    def function(features: Any, name: str | None = None) -> Tensor:
+        return unary(type, features, name)
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"{words}, element by element."
+    return function
+
+
+relu = _simple("Relu", "max(x, 0)", "relu")
+relu6 = _simple("Relu6", "min(max(x, 0), 6)", "relu6")
+elu = _simple("Elu", "x where it is positive, else exp(x) - 1", "elu")
+selu = _simple("Selu", "The scaled elu that keeps mean 0 and variance 1", "selu")
+softplus = _simple("Softplus", "log(1 + exp(x))", "softplus")
+softsign = _simple("Softsign", "x / (1 + |x|)", "softsign")
+
+
+def swish(features: Any, name: str | None = None) -> Tensor:
+    """``x * sigmoid(x)``, element by element."""
+    return unary("Swish", features, name or "swish")
+
+
+def leaky_relu(features: Any, alpha: Any = 0.2, name: str | None = None) -> Tensor:
+    """``max(alpha * x, x)``, element by element. Integers become float32."""
+    with get_default_graph().name_scope(name or "LeakyRelu") as scope:
+        x = convert_to_tensor(features, name="features")
+        if x.dtype.is_integer:
+            x = cast(x, float32)
+        return maximum(multiply(convert_to_tensor(alpha, x.dtype, name="alpha"), x), x, name=scope)
+
+
+def _crelu_rule(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> list[Signature]:
+    x = inputs[0]
+    if x.dims is None:
+        return [Signature(x.dtype, None)]
+    axis = check_axis(attrs["axis"], len(x.dims))
+    return [Signature(x.dtype, tuple(d if i != axis or d is None else 2 * d for i, d in enumerate(x.dims)))]
+
+
+def _crelu(x: Any, *, axis: int) -> Any:
+    both = jnp.concatenate([x, -x], axis)
+    return jnp.where(both > 0, both, _like(0, x))
+
+
+define("CRelu", _crelu_rule, _crelu)
+
+
+def crelu(features: Any, name: str | None = None, axis: int = -1) -> Tensor:
+    """The positive part and the negative part side by side: twice as many channels.
+
+    Args:
+      axis: the dimension along which the two are joined.
+    """
+    with get_default_graph().name_scope(name or "CRelu"):
+        return one("CRelu", [convert_to_tensor(features, name="features")], {"axis": int(axis)}, "Relu")
+
+
+# ---- softmax -----------------------------------------------------------------------------------------------------
+
+
+def check_axis(axis: int, rank: int) -> int:
+    """A dimension counted from the front.
+
+    Raises:
+      ValueError: there is no such dimension.
+    """
+    if not -rank <= axis < rank:
+        raise ValueError(f"Expected an axis in [{-rank}, {rank}), got {axis}.")
+    return axis % rank
+
+
+def _softmax_rule(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> list[Signature]:
+    x = inputs[0]
+    if x.dims is not None:
+        if not x.dims:
+            raise ValueError("Expected logits of rank 1 or more, got a scalar.")
+        check_axis(attrs["axis"], len(x.dims))
+    return _floating(inputs, attrs)
+
+
+def _softmax(x: Any, *, axis: int) -> Any:
+    return jax.nn.softmax(x, axis=axis) if x.size else x
+
+
+def _log_softmax(x: Any, *, axis: int) -> Any:
+    return jax.nn.log_softmax(x, axis=axis) if x.size else x
+
+
+define("Softmax", _softmax_rule, _softmax)
+define("LogSoftmax", _softmax_rule, _log_softmax)
+
+
+def choose_axis(axis: Any, dim: Any, default: int = -1) -> int:
+    """The axis from its present and its deprecated name.
+
+    Raises:
+      ValueError: both are given.
+    """
+    if axis is not None and dim is not None:
+        raise ValueError("Specify either axis or its deprecated name dim, not both.")
+    chosen = dim if axis is None else axis
+    return default if chosen is None else int(chosen)
+
+
+def softmax(logits: Any, axis: Any = None, name: str | None = None, dim: Any = None) -> Tensor:
+    """``exp(logits) / sum(exp(logits))`` along an axis, the last by default. ``dim``: deprecated name of ``axis``."""
+    return unary("Softmax", logits, name, {"axis": choose_axis(axis, dim)})
+
+
+def log_softmax(logits: Any, axis: Any = None, name: str | None = None, dim: Any = None) -> Tensor:
+    """``logits - log(sum(exp(logits)))`` along an axis, the last by default. ``dim``: deprecated name of ``axis``."""
+    return unary("LogSoftmax", logits, name, {"axis": choose_axis(axis, dim)})

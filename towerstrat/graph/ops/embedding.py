@@ -1,0 +1,135 @@
+"""Lookups of rows in a table, whole or in parts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from towerstrat.graph.convert import convert_to_tensor
+from towerstrat.graph.core import Tensor, get_default_graph
+from towerstrat.graph.ops.array import identity
+from towerstrat.graph.ops.build import add, one
+from towerstrat.graph.ops.indexing import gather
+from towerstrat.graph.partitioned import PartitionedVariable
+from towerstrat.graph.registry import Signature, define
+from towerstrat.graph.shapes import TensorShape
+from towerstrat.graph.types import int32
+from towerstrat.graph.variables import Variable
+
+
+def _places_rule(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> list[Signature]:
+    ids = inputs[0]
+    if not ids.dtype.is_integer:
+        raise TypeError(f"Expected integer ids, got {ids.dtype.name}.")
+    return [Signature(int32, ids.dims), *[Signature(ids.dtype, ids.dims)] * len(attrs["sizes"])]
+
+
+def _places(ids: Any, *, sizes: tuple[int, ...], strategy: str) -> tuple[Any, ...]:
+    """The part that holds each id, and per part the row there; ids of other parts get a row just past its end.
+
+    Such rows are read as some row and thrown away, and their gradients are dropped: no row is touched for them.
+    """
+    kind = ids.dtype
+    count = np.asarray(len(sizes), kind)
+    if strategy == "mod":
+        part, row = ids % count, ids // count
+    else:
+        total = sum(sizes)
+        each, extras = np.asarray(total // len(sizes), kind), np.asarray(total % len(sizes), kind)
+        larger = each + np.asarray(1, kind)
+        part = jnp.maximum(ids // larger, (ids - extras) // np.maximum(each, np.asarray(1, kind)))
+        row = jnp.where(part < extras, ids % larger, (ids - extras) % np.maximum(each, np.asarray(1, kind)))
+    rows = (jnp.where(part == np.asarray(p, kind), row, np.asarray(size, kind)) for p, size in enumerate(sizes))
+    return part.astype(jnp.int32), *rows
+
+
+def _stitch_rule(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> list[Signature]:
+    first = TensorShape(inputs[1].dims)
+    for other in inputs[2:]:
+        first = first.merge_with(other.dims)
+    return [Signature(inputs[1].dtype, first.raw)]
+
+
+def _stitch(part: Any, *rows: Any) -> Any:
+    part = part.reshape(part.shape + (1,) * (rows[0].ndim - part.ndim))
+    result = rows[0]
+    for p, found in enumerate(rows[1:], 1):
+        result = jnp.where(part == np.int32(p), found, result)
+    return result
+
+
+define("EmbeddingPlaces", _places_rule, _places, differentiable=False)
+define("ParallelDynamicStitch", _stitch_rule, _stitch)
+
+
+def _clip_rule(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> list[Signature]:
+    return [Signature(inputs[0].dtype, inputs[0].dims)]
+
+
+def _clip_rows(rows: Any, *, ids_rank: int, max_norm: float) -> Any:
+    axes = tuple(range(ids_rank, rows.ndim))
+    limit = np.asarray(max_norm, rows.dtype)
+    squares = jnp.sum(rows * rows, axes, dtype=rows.dtype, keepdims=True)
+    some = squares > 0
+    norm = jnp.where(some, jnp.sqrt(jnp.where(some, squares, np.ones((), rows.dtype))), squares)
+    return rows * limit / jnp.where(norm > limit, norm, lax.stop_gradient(jnp.full_like(norm, limit)))
+
+
+define("ClipRowsByNorm", _clip_rule, _clip_rows)
+
+
+def _row_lookup(table: Any, ids: Tensor) -> Tensor:
+    sparse = getattr(table, "sparse_read", None)
+    return gather(table, ids) if sparse is None else sparse(ids)
+
+
+def _clipped(rows: Tensor, ids: Tensor, max_norm: Any) -> Tensor:
+    if max_norm is None:
+        return rows
+    if ids.dims is None:
+        raise ValueError("max_norm needs ids of a known rank; use set_shape.")
+    return one("ClipRowsByNorm", [rows], {"ids_rank": len(ids.dims), "max_norm": float(max_norm)})
+
+
+def _tables(params: Any) -> list[Any]:
+    if isinstance(params, PartitionedVariable):
+        return list(params)
+    return list(params) if isinstance(params, list | tuple) else [params]
+
+
+def embedding_lookup(
+    params: Any, ids: Any, partition_strategy: str = "mod", name: str | None = None, validate_indices: bool = True,
+    max_norm: float | None = None,
+) -> Tensor:  # fmt: skip
+    """Rows of a table: ``[*ids.shape, *row]``. Gradients of variables are IndexedSlices.
+
+    Args:
+      params: a tensor or variable, a partitioned variable, or a list of the table's parts.
+      ids: integers; those outside the table read its nearest row.
+      partition_strategy: which part holds an id. "mod": id % parts; "div": the parts hold consecutive ids.
+      validate_indices: changes nothing.
+      max_norm: rows with a larger norm are scaled down to it.
+
+    Raises:
+      ValueError: no params, or an unknown strategy.
+    """
+    tables = _tables(params) if params is not None else []
+    if not tables:
+        raise ValueError(f"Need at least one table of embeddings, got {params!r}.")
+    if partition_strategy not in ("mod", "div"):
+        raise ValueError(f"Expected partition_strategy 'mod' or 'div', got {partition_strategy!r}.")
+    with get_default_graph().name_scope(name or "embedding_lookup"):
+        ids = convert_to_tensor(ids, name="ids")
+        if len(tables) == 1:
+            return identity(_clipped(_row_lookup(tables[0], ids), ids, max_norm))
+        tables = [t if isinstance(t, Variable) or hasattr(t, "sparse_read") else convert_to_tensor(t) for t in tables]
+        sizes = [TensorShape(t.shape)[0].value for t in tables]
+        if None in sizes:
+            raise ValueError("The number of rows of each part of a table must be known; use set_shape.")
+        part, *rows = add("EmbeddingPlaces", [ids], {"sizes": tuple(sizes), "strategy": partition_strategy})
+        found = [_row_lookup(table, row) for table, row in zip(tables, rows, strict=True)]
+        return _clipped(one("ParallelDynamicStitch", [part, *found], None, "Reshape_1"), ids, max_norm)

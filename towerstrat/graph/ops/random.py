@@ -1,0 +1,436 @@
+"""Random operations. Each has a counter in the session's state and a key of its own at each execution."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from numbers import Number
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from towerstrat.graph import shapes
+from towerstrat.graph.convert import convert_to_tensor
+from towerstrat.graph.core import Tensor, get_default_graph
+from towerstrat.graph.ops import math
+from towerstrat.graph.ops.build import one
+from towerstrat.graph.registry import Signature, define
+from towerstrat.graph.shapes import Dims, TensorShape
+from towerstrat.graph.static import constant_value, constant_value_as_dims
+from towerstrat.graph.types import DType, as_dtype, float32, int32, int64
+
+_DEFAULT_GRAPH_SEED = 87654321
+_SEED_LIMIT = 2**31 - 1
+
+
+# ---- seeds -------------------------------------------------------------------------------------------------------
+
+
+def set_random_seed(seed: int | None) -> None:
+    """Sets the graph's seed: random operations made after it repeat in each session of the same program."""
+    get_default_graph().seed = seed
+
+
+def get_seed(op_seed: int | None) -> tuple[int | None, int | None]:
+    """(graph seed, operation seed) as the original derives them; (None, None) where neither is set."""
+    graph = get_default_graph()
+    if graph.seed is None and op_seed is None:
+        return None, None
+    if graph.seed is None:
+        seeds = (_DEFAULT_GRAPH_SEED, int(op_seed) % _SEED_LIMIT)  # type: ignore[arg-type]
+    else:
+        own = len(graph.get_operations()) if op_seed is None else int(op_seed)
+        seeds = (graph.seed % _SEED_LIMIT, own % _SEED_LIMIT)
+    return (0, _SEED_LIMIT) if seeds == (0, 0) else seeds
+
+
+def seeds(op_seed: Any) -> tuple[int | None, int | None]:
+    """The "seeds" attribute of a random operation made now."""
+    return get_default_graph().seed, None if op_seed is None else int(op_seed)
+
+
+# ---- shapes of results -------------------------------------------------------------------------------------------
+
+
+def shape_argument(shape: Any) -> tuple[list[Tensor], Dims]:
+    """A result's shape as (inputs, attribute): integers are an attribute, else an input that lowering must know."""
+    if isinstance(shape, Tensor):
+        return [shape], None
+    if isinstance(shape, TensorShape):
+        if not shape.is_fully_defined():
+            raise ValueError(f"Expected a fully defined shape, got {shape}. Use tf.shape(x) for one that is not.")
+        return [], shape.raw
+    entries = [shape] if isinstance(shape, int | np.integer | shapes.Dimension) else shape
+    if isinstance(entries, np.ndarray):
+        entries = entries.tolist()
+    plain = []
+    for entry in entries if isinstance(entries, list | tuple) else [None]:
+        value = entry.value if isinstance(entry, shapes.Dimension) else entry
+        if not isinstance(value, int | np.integer) or isinstance(value, bool):
+            return [convert_to_tensor(shape, int32, name="shape")], None
+        plain.append(int(value))
+    if any(d < 0 for d in plain):
+        raise ValueError(f"Expected a shape of sizes of at least 0, got {plain}.")
+    return [], tuple(plain)
+
+
+def _dims(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Dims:
+    if attrs["shape"] is not None:
+        return attrs["shape"]
+    if inputs[0].dims is not None and len(inputs[0].dims) != 1:
+        raise ValueError(f"Expected a shape of rank 1, got {inputs[0]!r}.")
+    return constant_value_as_dims(inputs[0])
+
+
+def _sizes(shape: Dims, given: Sequence[Any]) -> tuple[int, ...]:
+    return tuple(int(d) for d in (given[0] if shape is None else shape))
+
+
+def _drawn(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> list[Signature]:
+    return [Signature(attrs["dtype"], _dims(inputs, attrs))]
+
+
+def _draw(function: Callable[[Any, tuple[int, ...], Any], Any]) -> Callable[..., Any]:
+    def kernel(key: Any, *given: Any, shape: Dims, dtype: DType, low: float = 0, factor: float = 1) -> Any:
+        made = function(key, _sizes(shape, given), dtype.np)
+        if factor != 1:
+            made = made * np.asarray(factor, dtype.np)
+        return made + np.asarray(low, dtype.np) if low != 0 else made
+
+    return kernel
+
+
+def _uniform(key: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+    return jax.random.uniform(key, shape, dtype)
+
+
+def _normal(key: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+    return jax.random.normal(key, shape, dtype)
+
+
+def _truncated_normal(key: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+    return jax.random.truncated_normal(key, np.asarray(-2, dtype), np.asarray(2, dtype), shape, dtype)
+
+
+_RAW = (("RandomUniform", _uniform), ("RandomStandardNormal", _normal), ("TruncatedNormal", _truncated_normal))
+for _type, _function in _RAW:
+    define(_type, _drawn, _draw(_function), static=(0,), random=True, differentiable=False)
+
+
+def _uniform_int_rule(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> list[Signature]:
+    bounds = [constant_value(t) for t in inputs[:2]]
+    if bounds[0] is not None and bounds[1] is not None and bounds[0].ndim == 0 and bounds[0] >= bounds[1]:
+        raise ValueError(f"Need minval < maxval, got {bounds[0]} >= {bounds[1]}.")
+    return [Signature(attrs["dtype"], _dims(inputs[2:], attrs))]
+
+
+def _uniform_int(key: Any, low: Any, high: Any, *given: Any, shape: Dims, dtype: DType) -> Any:
+    return jax.random.randint(key, _sizes(shape, given), low, high, dtype.np)
+
+
+define("RandomUniformInt", _uniform_int_rule, _uniform_int, static=(2,), random=True, differentiable=False)
+
+
+def _affine(type: str, name: str, shape: Any, low: Any, factor: Any, dtype: DType, seed: Any) -> Tensor:
+    """``raw * factor + low``: in the operation itself where both are Python numbers."""
+    if not dtype.is_floating:
+        raise TypeError(f"Expected a floating dtype, got {dtype.name}.")
+    inputs, dims = shape_argument(shape)
+    attrs = {"shape": dims, "dtype": dtype, "seeds": seeds(seed)}
+    if isinstance(low, Number | np.generic) and isinstance(factor, Number | np.generic):
+        return one(type, inputs, attrs | {"low": float(low), "factor": float(factor)}, name)  # type: ignore[arg-type]
+    with get_default_graph().name_scope(name) as scope:
+        raw = one(type, inputs, attrs, type)
+        scaled = math.multiply(raw, convert_to_tensor(factor, dtype))
+        return math.add(scaled, convert_to_tensor(low, dtype), name=scope)
+
+
+def random_uniform(
+    shape: Any, minval: Any = 0, maxval: Any = None, dtype: Any = float32, seed: int | None = None,
+    name: str | None = None,
+) -> Tensor:  # fmt: skip
+    """Values evenly spread over ``[minval, maxval)``.
+
+    Args:
+      shape: integers, or an integer tensor known while lowering.
+      maxval: 1 by default; integers need it.
+      dtype: floating, int32 or int64.
+
+    Raises:
+      ValueError: integers without ``maxval``, or an empty range.
+    """
+    kind = as_dtype(dtype)
+    if kind not in (int32, int64):
+        if not kind.is_floating:
+            raise ValueError(f"Expected dtype float16, bfloat16, float32, float64, int32 or int64, got {kind.name}.")
+        high = 1 if maxval is None else maxval
+        if isinstance(minval, Number | np.generic) and isinstance(high, Number | np.generic):
+            return _affine("RandomUniform", name or "random_uniform", shape, minval, high - minval, kind, seed)  # type: ignore[operator]
+        low = convert_to_tensor(minval, kind)
+        spread = math.subtract(convert_to_tensor(high, kind), low)
+        return _affine("RandomUniform", name or "random_uniform", shape, low, spread, kind, seed)
+    if maxval is None:
+        raise ValueError(f"Must specify maxval for integer dtype {kind.name}.")
+    inputs, dims = shape_argument(shape)
+    with get_default_graph().name_scope(name or "random_uniform") as scope:
+        bounds = [convert_to_tensor(minval, kind, name="min"), convert_to_tensor(maxval, kind, name="max")]
+        attrs = {"shape": dims, "dtype": kind, "seeds": seeds(seed)}
+        return one("RandomUniformInt", [*bounds, *inputs], attrs, scope)
+
+
+def random_normal(
+    shape: Any, mean: Any = 0.0, stddev: Any = 1.0, dtype: Any = float32, seed: int | None = None,
+    name: str | None = None,
+) -> Tensor:  # fmt: skip
+    """Values of a normal distribution."""
+    return _affine("RandomStandardNormal", name or "random_normal", shape, mean, stddev, as_dtype(dtype), seed)
+
+
+def truncated_normal(
+    shape: Any, mean: Any = 0.0, stddev: Any = 1.0, dtype: Any = float32, seed: int | None = None,
+    name: str | None = None,
+) -> Tensor:  # fmt: skip
+    """Values of a normal distribution, those beyond two standard deviations drawn again."""
+    return _affine("TruncatedNormal", name or "truncated_normal", shape, mean, stddev, as_dtype(dtype), seed)
+
+
+# ---- shuffling, cropping, choosing -------------------------------------------------------------------------------
+
+
+def _same(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> list[Signature]:
+    return [Signature(inputs[0].dtype, inputs[0].dims)]
+
+
+define(
+    "RandomShuffle",
+    _same,
+    lambda key, x: jax.random.permutation(key, x, axis=0) if x.ndim else x,
+    random=True,
+    differentiable=False,
+)
+
+
+def random_shuffle(value: Any, seed: int | None = None, name: str | None = None) -> Tensor:
+    """The rows of a tensor in random order."""
+    return one("RandomShuffle", [convert_to_tensor(value, name="value")], {"seeds": seeds(seed)}, name)
+
+
+def _crop_rule(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> list[Signature]:
+    x, dims = inputs[0], attrs["size"]
+    if dims is None:
+        dims = constant_value_as_dims(inputs[2])
+    if x.dims is not None and dims is not None:
+        if len(x.dims) != len(dims):
+            raise ValueError(f"Expected a size of {len(x.dims)} entries (the rank of the value), got {list(dims)}.")
+        if any(a is not None and b is not None and b > a for a, b in zip(x.dims, dims, strict=True)):
+            raise ValueError(f"Need value.shape >= size, got {TensorShape(x.dims)} and {list(dims)}.")
+    return [Signature(x.dtype, dims)]
+
+
+def _crop(x: Any, draws: Any, *given: Any, size: Dims) -> Any:
+    wanted = _sizes(size, given)
+    if any(b > a for a, b in zip(x.shape, wanted, strict=True)):
+        raise ValueError(f"Need value.shape >= size, got {x.shape} and {wanted}.")
+    limits = np.array([a - b + 1 for a, b in zip(x.shape, wanted, strict=True)], np.int32)
+    return lax.dynamic_slice(x, tuple(jnp.remainder(draws, limits)), wanted)
+
+
+define("RandomCrop", _crop_rule, _crop, static=(2,))
+
+
+def random_crop(value: Any, size: Any, seed: int | None = None, name: str | None = None) -> Tensor:
+    """A part of the given size at a random place.
+
+    Args:
+      size: one integer per dimension, none above the value's.
+
+    Raises:
+      ValueError: a size that does not fit.
+    """
+    with get_default_graph().name_scope(name or "random_crop") as scope:
+        value = convert_to_tensor(value, name="value")
+        inputs, dims = shape_argument(size)
+        rank = len(dims) if dims is not None else TensorShape(inputs[0].dims)[0].value
+        if rank is None:
+            raise ValueError("The length of size must be known while the graph is built.")
+        draws = random_uniform([rank], 0, _SEED_LIMIT, int32, seed)
+        return one("RandomCrop", [value, draws, *inputs], {"size": dims}, scope)
+
+
+def _multinomial_rule(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> list[Signature]:
+    dims = inputs[0].dims
+    if dims is not None and len(dims) != 2:
+        raise ValueError(f"Expected logits of shape [batch, classes], got {TensorShape(dims)}.")
+    count = constant_value(inputs[1])
+    return [Signature(attrs["dtype"], (None if dims is None else dims[0], None if count is None else int(count)))]
+
+
+def _multinomial(key: Any, logits: Any, count: Any, *, dtype: DType) -> Any:
+    wide = logits.astype(jnp.float64 if logits.dtype == np.float64 else jnp.float32)
+    made = jax.random.categorical(key, wide[:, None, :], axis=-1, shape=(wide.shape[0], int(count)))
+    return made.astype(dtype.np)
+
+
+define("Multinomial", _multinomial_rule, _multinomial, static=(1,), random=True, differentiable=False)
+
+
+def multinomial(
+    logits: Any, num_samples: Any, seed: int | None = None, name: str | None = None, output_dtype: Any = None
+) -> Tensor:
+    """``[batch, num_samples]`` classes, each drawn with probability ``softmax(logits)[class]``.
+
+    Args:
+      logits: ``[batch, classes]``.
+      num_samples: an integer.
+      output_dtype: int64 by default, or int32.
+    """
+    kind = int64 if output_dtype is None else as_dtype(output_dtype)
+    with get_default_graph().name_scope(name or "multinomial"):
+        inputs = [convert_to_tensor(logits, name="logits"), convert_to_tensor(num_samples, int32, name="num_samples")]
+        return one("Multinomial", inputs, {"dtype": kind, "seeds": seeds(seed)}, "Multinomial")
+
+
+def categorical(
+    logits: Any, num_samples: Any, dtype: Any = None, seed: int | None = None, name: str | None = None
+) -> Tensor:
+    """``multinomial`` under its later name."""
+    return multinomial(logits, num_samples, seed, name or "categorical", dtype)
+
+
+# ---- other distributions -----------------------------------------------------------------------------------------
+
+
+def _per_parameter(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> list[Signature]:
+    outer, inner = _dims(inputs[1:], attrs), inputs[0].dims
+    return [Signature(attrs["dtype"], None if outer is None or inner is None else outer + inner)]
+
+
+def _gamma(key: Any, alpha: Any, *given: Any, shape: Dims, dtype: DType) -> Any:
+    return jax.random.gamma(key, alpha, _sizes(shape, given) + alpha.shape, dtype.np)
+
+
+def _poisson(key: Any, lam: Any, *given: Any, shape: Dims, dtype: DType) -> Any:
+    return jax.random.poisson(key, lam, _sizes(shape, given) + lam.shape, np.int64).astype(dtype.np)
+
+
+define("RandomGamma", _per_parameter, _gamma, static=(1,), random=True)
+define("RandomPoissonV2", _per_parameter, _poisson, static=(1,), random=True, differentiable=False)
+
+
+def random_gamma(
+    shape: Any, alpha: Any, beta: Any = None, dtype: Any = float32, seed: int | None = None, name: str | None = None
+) -> Tensor:
+    """Values of gamma distributions, ``shape`` of them for each pair of parameters: ``shape + alpha's and beta's``.
+
+    Args:
+      alpha: shape parameters.
+      beta: inverse scales, 1 by default; broadcast with ``alpha``.
+    """
+    kind = as_dtype(dtype)
+    with get_default_graph().name_scope(name or "random_gamma"):
+        alpha = convert_to_tensor(alpha, kind, name="alpha")
+        beta = convert_to_tensor(1 if beta is None else beta, kind, name="beta")
+        if beta.dims != ():
+            alpha = math.add(alpha, math.multiply(beta, convert_to_tensor(0, kind)))
+        inputs, dims = shape_argument(shape)
+        attrs = {"shape": dims, "dtype": kind, "seeds": seeds(seed)}
+        made = math.truediv(one("RandomGamma", [alpha, *inputs], attrs), beta)
+        return math.maximum(convert_to_tensor(np.finfo(kind.np).tiny, kind), made, name="Maximum")
+
+
+def random_poisson(
+    lam: Any, shape: Any, dtype: Any = float32, seed: int | None = None, name: str | None = None
+) -> Tensor:
+    """Values of Poisson distributions, ``shape`` of them for each rate: ``shape + lam's shape``."""
+    kind = as_dtype(dtype)
+    with get_default_graph().name_scope(name or "random_poisson"):
+        lam = convert_to_tensor(lam, float32 if not hasattr(lam, "dtype") else None, name="rate")
+        inputs, dims = shape_argument(shape)
+        attrs = {"shape": dims, "dtype": kind, "seeds": seeds(seed)}
+        return one("RandomPoissonV2", [lam, *inputs], attrs)
+
+
+# ---- without state -----------------------------------------------------------------------------------------------
+
+
+def _stateless_rule(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> list[Signature]:
+    seed = inputs[0]
+    if not seed.dtype.is_integer or not TensorShape(seed.dims).is_compatible_with([2]):
+        raise ValueError(f"Expected a seed of two integers, got {seed!r}.")
+    return [Signature(attrs["dtype"], _dims(inputs[1:], attrs))]
+
+
+def _key_of(seed: Any) -> Any:
+    wide = jnp.asarray(seed).astype(jnp.int64)
+    parts = jnp.stack([wide[0] ^ (wide[0] >> np.int64(32)), wide[1] ^ (wide[1] >> np.int64(32))])
+    return jax.random.wrap_key_data(parts.astype(jnp.uint32), impl="threefry2x32")
+
+
+def _stateless(function: Callable[[Any, tuple[int, ...], Any], Any]) -> Callable[..., Any]:
+    def kernel(seed: Any, *given: Any, shape: Dims, dtype: DType) -> Any:
+        return function(_key_of(seed), _sizes(shape, given), dtype.np)
+
+    return kernel
+
+
+for _type, _function in _RAW:
+    _type = "Stateless" + _type.replace("Standard", "")
+    define(_type, _stateless_rule, _stateless(_function), static=(1,), differentiable=False)
+
+
+def _stateless_affine(
+    type: str, name: str | None, default: str, shape: Any, seed: Any, low: Any, factor: Any, dtype: Any
+) -> Tensor:
+    kind = as_dtype(dtype)
+    with get_default_graph().name_scope(name or default) as scope:
+        inputs, dims = shape_argument(shape)
+        raw = one(type, [convert_to_tensor(seed), *inputs], {"shape": dims, "dtype": kind})
+        return math.add(math.multiply(raw, convert_to_tensor(factor, kind)), convert_to_tensor(low, kind), name=scope)
+
+
+def stateless_random_uniform(
+    shape: Any, seed: Any, minval: Any = 0, maxval: Any = None, dtype: Any = float32, name: str | None = None
+) -> Tensor:
+    """Values evenly spread over ``[minval, maxval)`` that depend on ``seed`` (two integers) and shape only."""
+    kind = as_dtype(dtype)
+    low = convert_to_tensor(minval, kind)
+    spread = math.subtract(convert_to_tensor(1 if maxval is None else maxval, kind), low)
+    return _stateless_affine("StatelessRandomUniform", name, "stateless_random_uniform", shape, seed, low, spread, kind)
+
+
+def stateless_random_normal(
+    shape: Any, seed: Any, mean: Any = 0.0, stddev: Any = 1.0, dtype: Any = float32, name: str | None = None
+) -> Tensor:
+    """Values of a normal distribution that depend on ``seed`` (two integers) and shape only."""
+    return _stateless_affine("StatelessRandomNormal", name, "stateless_random_normal", shape, seed, mean, stddev, dtype)
+
+
+def stateless_truncated_normal(
+    shape: Any, seed: Any, mean: Any = 0.0, stddev: Any = 1.0, dtype: Any = float32, name: str | None = None
+) -> Tensor:
+    """Values of a truncated normal distribution that depend on ``seed`` (two integers) and shape only."""
+    return _stateless_affine(
+        "StatelessTruncatedNormal", name, "stateless_truncated_normal", shape, seed, mean, stddev, dtype
+    )
+
+
+def _stateless_multinomial(logits: Any, count: Any, seed: Any, *, dtype: DType) -> Any:
+    return _multinomial(_key_of(seed), logits, count, dtype=dtype)
+
+
+define("StatelessMultinomial", _multinomial_rule, _stateless_multinomial, static=(1,), differentiable=False)
+
+
+def stateless_multinomial(
+    logits: Any, num_samples: Any, seed: Any, output_dtype: Any = int64, name: str | None = None
+) -> Tensor:
+    """``multinomial`` whose classes depend on ``seed`` (two integers) and the logits only."""
+    with get_default_graph().name_scope(name or "stateless_multinomial"):
+        inputs = [
+            convert_to_tensor(logits, name="logits"),
+            convert_to_tensor(num_samples, int32, name="num_samples"),
+            convert_to_tensor(seed, name="seed"),
+        ]
+        return one("StatelessMultinomial", inputs, {"dtype": as_dtype(output_dtype)})

@@ -274,11 +274,11 @@ class Block:
                 found[tensor] = None
         return list(found)
 
-    def outer_dependencies(self) -> list[Operation]:
+    def outer_dependencies(self, fed: Container[Tensor] = ()) -> list[Operation]:
         """Operations outside that something inside needs or must follow."""
         found: dict[Operation, None] = {}
         for op in self.needed:
-            for other in dependencies(op):
+            for other in dependencies(op, fed):
                 if not self.encloses(other.block):
                     found[other] = None
         return list(found)
@@ -706,7 +706,7 @@ def dependencies(op: Operation, fed: Container[Tensor] = ()) -> Iterator[Operati
     yield from op._control_inputs
     yield from op.attrs.get("path", ())
     for body in op.bodies:
-        yield from body.outer_dependencies()
+        yield from body.outer_dependencies(fed)
 
 
 def execution_order(targets: Iterable[Operation], block: Block, fed: Container[Tensor] = ()) -> list[Operation]:

@@ -1,0 +1,381 @@
+"""Branches, and operations that only order others: ``tf.cond``, ``tf.case``, ``tf.group``, ``tf.tuple``, ..."""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from towerstrat.graph import nest
+from towerstrat.graph.convert import convert_to_tensor
+from towerstrat.graph.core import Block, Operation, Tensor, get_default_graph
+from towerstrat.graph.gradient_rules import reached_from
+from towerstrat.graph.indexed_slices import IndexedSlices
+from towerstrat.graph.lowering import Lowering, NeedsStatic
+from towerstrat.graph.ops.array import identity
+from towerstrat.graph.ops.checks import Assert
+from towerstrat.graph.ops.regions import (
+    captures_of,
+    check_under_varying,
+    described,
+    entering,
+    flows_of,
+    leaving,
+    merged_dims,
+    parts_of,
+    rebuilt,
+    region_is_uniform,
+    remark,
+    state_type,
+)
+from towerstrat.graph.ops.tensor_array import Unwritten
+from towerstrat.graph.registry import Signature, define
+from towerstrat.graph.types import bool_, string
+
+__all__ = ["case", "cond", "group", "no_op", "region_is_uniform", "tuple", "with_dependencies"]
+
+
+# ---- ordering --------------------------------------------------------------------------------------------------
+
+
+def no_op(name: str | None = None) -> Operation:
+    """An operation that does nothing; control dependencies can hang on it."""
+    return get_default_graph().add("NoOp", (), None, name or "NoOp")
+
+
+def group(*inputs: Any, **kwargs: Any) -> Operation:
+    """An operation that runs after all of ``inputs`` (tensors, operations, variables, nested structures).
+
+    Raises:
+      TypeError: an input that is no graph element. ValueError: a keyword other than ``name``.
+    """
+    name = kwargs.pop("name", None)
+    if kwargs:
+        raise ValueError(f"Unknown keyword arguments: {', '.join(kwargs)}")
+    graph = get_default_graph()
+    after: list[Any] = []
+    for item in nest.flatten(list(inputs)):
+        if isinstance(item, IndexedSlices):
+            item = item.values
+        if not hasattr(item, "device"):
+            raise TypeError(f"Expected tf.group() expected Tensor arguments not '{item}' with type '{type(item)}'")
+        after.append(item)
+    with graph.control_dependencies(after):
+        return no_op(name or "group_deps")
+
+
+def with_dependencies(dependencies: Any, output_tensor: Any, name: str | None = None) -> Any:
+    """``output_tensor`` (a tensor or IndexedSlices), available only after ``dependencies`` have run."""
+    graph = get_default_graph()
+    with graph.name_scope(name or "control_dependency"), graph.control_dependencies(dependencies):
+        tensors = [identity(t) for t in parts_of(output_tensor)]
+    return rebuilt(output_tensor, iter(tensors))
+
+
+def tuple(tensors: Any, name: str | None = None, control_inputs: Any = None) -> list[Any]:
+    """``tensors``, each available only when all of them (and ``control_inputs``) have been computed.
+
+    Args:
+      tensors: tensors or IndexedSlices; None stays None.
+
+    Raises:
+      ValueError: no tensor among ``tensors``. TypeError: a control input that is no operation or tensor.
+    """
+    graph = get_default_graph()
+    with graph.name_scope(name or "tuple"):
+        gates = [t.op for t in tensors if t is not None]
+        for control in control_inputs or ():
+            if isinstance(control, Tensor):
+                control = control.op
+            elif not isinstance(control, Operation):
+                raise TypeError(f"Control input must be Operation or Tensor: {control!r}")
+            gates.append(control)
+        if not gates:
+            raise ValueError(f"Must have at least one Tensor: {tensors}")
+        gate = group(*dict.fromkeys(gates))
+        return [None if t is None else with_dependencies([gate], t) for t in tensors]
+
+
+# ---- branches --------------------------------------------------------------------------------------------------
+
+
+def cond(
+    pred: Any,
+    true_fn: Callable[[], Any] | None = None,
+    false_fn: Callable[[], Any] | None = None,
+    strict: bool = False,
+    name: str | None = None,
+    fn1: Callable[[], Any] | None = None,
+    fn2: Callable[[], Any] | None = None,
+) -> Any:
+    """What ``true_fn()`` returned where ``pred`` is true when the program runs, else what ``false_fn()`` did.
+
+    Args:
+      pred: a scalar bool tensor (not a Python bool: use Python's ``if``).
+      true_fn, false_fn: build the branches, and return structures of the same form and element types. An operation as
+        a result is run with its branch. Operations made outside of the functions run in any case.
+      strict: keep a list or tuple of one.
+      fn1, fn2: old names of the functions.
+
+    Raises:
+      TypeError: ``pred`` is a Python bool, or the functions are missing or not callable.
+      ValueError: the branches return nothing, or results that do not match.
+    """
+    true_fn = _function("true_fn", true_fn, "fn1", fn1)
+    false_fn = _function("false_fn", false_fn, "fn2", fn2)
+    graph = get_default_graph()
+    with graph.name_scope(name or "cond"):
+        if isinstance(pred, bool):
+            raise TypeError("pred must not be a Python bool: the branch would be fixed now. Use Python's `if`.")
+        pred = convert_to_tensor(pred, name="pred")
+        if pred.dtype is not bool_:
+            raise TypeError(f"pred must be a bool tensor, got {pred!r}. Use tf.not_equal(x, 0) or tf.cast(x, tf.bool).")
+        if not pred.shape.is_compatible_with(()):
+            raise ValueError(f"pred must be a scalar, got {pred!r}.")
+        true, true_result = _branch(pred, true_fn, "true_fn")
+        false, false_result = _branch(pred, false_fn, "false_fn")
+        if not strict:
+            true_result, false_result = _unpacked(true_result), _unpacked(false_result)
+        _check_alike(true_result, false_result)
+        inputs = [pred, *captures_of((true, false), but=[pred])]
+        depends = [reached_from([a], true) | reached_from([b], false) for a, b in zip(true.results, false.results, strict=True)]
+        attrs = {"bodies": (true, false), "flows": flows_of(depends, inputs)}
+        op = graph.add("If", inputs, attrs, "If")
+        outputs = iter([graph.add("Merge", [t], None, "Merge").outputs[0] for t in op.outputs])
+        leaves = [rebuilt(leaf, outputs) for leaf in nest.flatten(true_result)]
+        return nest.pack_sequence_as(true_result, leaves)
+
+
+def _function(what: str, given: Any, old: str, old_given: Any) -> Callable[[], Any]:
+    if old_given is not None:
+        if given is not None:
+            raise TypeError(f"cond(): {what} and {old} may not be set simultaneously.")
+        given = old_given
+    if given is None:
+        raise TypeError(f"cond(): {what} argument required")
+    if not callable(given):
+        raise TypeError(f"{what} must be callable.")
+    return given
+
+
+def _unpacked(result: Any) -> Any:
+    if isinstance(result, list | builtins.tuple) and len(result) == 1:
+        return result[0]
+    return result
+
+
+def _branch(pred: Tensor, function: Callable[[], Any], what: str) -> builtins.tuple[Block, Any]:
+    graph = get_default_graph()
+    with graph.body(f"the {what} of {graph.scope_name}") as block:
+        block.predicate = pred
+        result = function()
+        if result is None:
+            raise ValueError(f"{what} must have a return value.")
+        leaves = []
+        for leaf in nest.flatten(result):
+            if isinstance(leaf, Operation):
+                leaf = graph.add("Merge", [pred], None, "control_dependency", control_inputs=[leaf]).outputs[0]
+            leaves.append(leaf)
+        if not leaves:
+            raise ValueError("true_fn and false_fn must return at least one result.")
+        block.finish([t for leaf in leaves for t in parts_of(leaf)])
+    return block, nest.pack_sequence_as(result, leaves)
+
+
+def _check_alike(one: Any, two: Any) -> None:
+    try:
+        nest.assert_same_structure(one, two)
+    except TypeError as error:
+        raise TypeError(f"Incompatible return types of true_fn and false_fn: {error}") from None
+    except ValueError as error:
+        raise ValueError(f"Incompatible return values of true_fn and false_fn: {error}") from None
+    for a, b in zip(nest.flatten(one), nest.flatten(two), strict=True):
+        composite = [x for x in (a, b) if not isinstance(x, Tensor) and hasattr(x, "dtype") and not hasattr(x, "shape")]
+        if composite and type(a) is not type(b):
+            raise TypeError(f"Incompatible return types of true_fn and false_fn: {a!r} and {b!r}.")
+
+
+def _if_rule(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Signature]:
+    signatures = []
+    for a, b in zip(*(block.results for block in attrs["bodies"]), strict=True):
+        if a.dtype is not b.dtype:
+            raise ValueError(
+                f"Outputs of true_fn and false_fn must have the same type: {a.dtype.name} ({a.name}), "
+                f"{b.dtype.name} ({b.name})."
+            )
+        signatures.append(Signature(a.dtype, merged_dims(a.dims, b.dims)))
+    return signatures
+
+
+def _if_varying(op: Operation) -> list[bool]:
+    for block in op.bodies:
+        remark(block)
+    pred = op.inputs[0]
+    if pred.varies:
+        check_under_varying(op, pred)
+    true, false = op.bodies
+    return [pred.varies or a.varies or b.varies for a, b in zip(true.results, false.results, strict=True)]
+
+
+class _Template(Exception):
+    """The other branch says what an array looks like that this one leaves unwritten."""
+
+
+def _lower_if(lowering: Lowering, op: Operation) -> list[Any]:
+    given = entering(lowering, op)
+    pred = given[op.inputs[0]] if op.inputs[0] in given else lowering.value(op.inputs[0])
+    if lowering.eager or not isinstance(pred, jax.core.Tracer):
+        return _run_known(lowering, op, given, bool(pred))
+    if any(t.dtype is string for t in op.outputs):
+        raise NeedsStatic(op, 0)
+    templates: list[Any] = [None] * len(op.outputs)
+    cells = list(dict.fromkeys(op.writes))
+    traced: dict[int, list[Any]] = {}
+
+    def branch(which: int) -> Callable[[], Any]:
+        def run() -> Any:
+            block = op.bodies[which]
+            child = lowering.fork(given)
+            child.run(block.needed)
+            values = [_filled(v, t) for v, t in zip(_results(child, op, block), templates, strict=True)]
+            traced[which] = [described(v) for v in values if not isinstance(v, Unwritten)]
+            if len(traced) == 2 and traced[0] != traced[1]:
+                raise NeedsStatic(op, 0)
+            state = [state_type(lowering, c, child.read(c, op)) for c in cells]
+            return [v for v in values if not isinstance(v, Unwritten)], state
+
+        return run
+
+    unwritten = _unwritten(lowering, op, given, templates)
+    made, state = lax.cond(jnp.reshape(pred, ()), branch(0), branch(1))
+    for cell, value in zip(cells, state, strict=True):
+        lowering.write(cell, value)
+    values = iter(made)
+    return [unwritten[i] if i in unwritten else next(values) for i in range(len(op.outputs))]
+
+
+def _results(child: Lowering, op: Operation, block: Block, keep: bool = False) -> list[Any]:
+    varying = child.differentiated
+    return [leaving(child, r, varying or out.varies, keep) for r, out in zip(block.results, op.outputs, strict=True)]
+
+
+def _run_known(lowering: Lowering, op: Operation, given: Mapping[Tensor, Any], pred: bool) -> list[Any]:
+    """Only the branch that is taken."""
+    block = op.bodies[0 if pred else 1]
+    child = lowering.fork(given)
+    child.run(block.needed)
+    for cell in child.written:
+        lowering.write(cell, child.state[cell])
+    return _results(child, op, block, keep=True)
+
+
+def _filled(value: Any, template: Any) -> Any:
+    return value.filled(template) if isinstance(value, Unwritten) and template is not None else value
+
+
+def _unwritten(
+    lowering: Lowering, op: Operation, given: Mapping[Tensor, Any], templates: list[Any]
+) -> dict[int, Unwritten]:
+    """Outputs that no branch writes to; notes in ``templates`` what the others look like."""
+    if not any(isinstance(lowering.value(t), Unwritten) for t in op.inputs if t.dtype is not string):
+        return {}
+    found: list[list[Any]] = []
+
+    def probe(block: Block) -> Any:
+        child = lowering.fork(given)
+        child.run(block.needed)
+        found.append([child.value(r) for r in block.results])
+        return ()
+
+    for block in op.bodies:
+        jax.eval_shape(partial(probe, block))
+    left: dict[int, Unwritten] = {}
+    for i, (a, b) in enumerate(zip(*found, strict=True)):
+        shaped = [v for v in (a, b) if not isinstance(v, Unwritten)]
+        if not shaped:
+            left[i] = a
+        else:
+            templates[i] = np.shape(shaped[0])[1:]
+    return left
+
+
+define("If", _if_rule, lower=_lower_if, varying=_if_varying, hidden=("bodies", "flows"))
+
+
+# ---- case ------------------------------------------------------------------------------------------------------
+
+
+def case(
+    pred_fn_pairs: Any,
+    default: Callable[[], Any] | None = None,
+    exclusive: bool = False,
+    strict: bool = False,
+    name: str = "case",
+) -> Any:
+    """What the function of the first true predicate returned, else what ``default()`` did.
+
+    Args:
+      pred_fn_pairs: pairs of a scalar bool tensor and a function, or a dict of them (then ``exclusive`` should be set:
+        the order of a dict says nothing).
+      default: without it, some predicate must be true when the program runs.
+      exclusive: raise InvalidArgumentError when the program runs and more than one predicate is true.
+      strict: keep a list or tuple of one.
+    """
+    if not isinstance(pred_fn_pairs, dict | list | builtins.tuple):
+        raise TypeError("fns must be a list, tuple, or dict")
+    pairs = list(pred_fn_pairs.items()) if isinstance(pred_fn_pairs, dict) else list(pred_fn_pairs)
+    if isinstance(pred_fn_pairs, dict):
+        pairs.sort(key=lambda pair: pair[0].name)
+    for pair in pairs:
+        if not isinstance(pair, builtins.tuple) or len(pair) != 2:
+            raise TypeError("Each entry in pred_fn_pairs must be a 2-tuple")
+        if not isinstance(pair[0], Tensor):
+            raise TypeError(f"pred must be of type Tensor, got {pair[0]!r}.")
+        if pair[0].dtype is not bool_:
+            raise TypeError(f"pred must be Tensor of type bool: {pair[0]!r}")
+        if not callable(pair[1]):
+            raise TypeError(f"fn for pred {pair[0].name} must be callable.")
+    if default is not None and not callable(default):
+        raise TypeError("default must be callable.")
+    if not pairs and default is None:
+        raise ValueError("case() needs at least one pair of a predicate and a function, or a default.")
+    graph = get_default_graph()
+    with graph.name_scope(name):
+        preds = [pred for pred, _ in pairs]
+        if default is None:
+            default = _checked_last(preds, pairs.pop()[1])
+        checks = []
+        if exclusive and len(preds) > 1:
+            few = graph.add("AtMostOneTrue", preds, None, "exclusive").outputs[0]
+            checks.append(Assert(few, ["Input error: exclusive=True, but more than one predicate is true:", *preds]))
+        result = default
+        for pred, function in reversed(pairs):
+            result = partial(cond, pred, true_fn=function, false_fn=result, strict=strict)
+        with graph.control_dependencies(checks):
+            found = result()
+    return found
+
+
+def _checked_last(preds: Sequence[Tensor], function: Callable[[], Any]) -> Callable[[], Any]:
+    """The last function, for where no predicate before its own is true: then its own has to be."""
+
+    def run() -> Any:
+        data = ["Input error: None of conditions evaluated as True:", *preds]
+        with get_default_graph().control_dependencies([Assert(preds[-1], data)]):
+            return function()
+
+    return run
+
+
+define(
+    "AtMostOneTrue",
+    lambda inputs, attrs: [Signature(bool_, ())],
+    lambda *preds: sum((p.astype(jnp.int32) for p in preds[1:]), preds[0].astype(jnp.int32)) <= 1,
+    differentiable=False,
+)

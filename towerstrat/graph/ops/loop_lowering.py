@@ -1,0 +1,232 @@
+"""How a loop becomes JAX: ``lax.while_loop``; a ``lax.scan`` where it is differentiated; else iteration by iteration."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from towerstrat.graph.core import Operation, Tensor
+from towerstrat.graph.lowering import Lowering, NeedsStatic, NeedsTrips
+from towerstrat.graph.mesh import vary
+from towerstrat.graph.ops.regions import bind, described, entering, leaving, state_type
+from towerstrat.graph.ops.tensor_array import Grows, Unwritten
+from towerstrat.graph.ops.trips import Course, control_of, course, unknown
+from towerstrat.graph.types import string
+
+_UNROLLED = 1024
+"""Iterations up to which a loop whose shapes change is written out."""
+
+Carry = tuple[Any, tuple[Any, ...], tuple[Any, ...]]
+"""Number of iterations so far, the loop variables that change, the cells that are written."""
+
+
+class _Changes(Exception):
+    """A loop variable has another shape after an iteration than before."""
+
+
+def lower_while(lowering: Lowering, op: Operation) -> list[Any]:
+    """The final loop variables, and the number of iterations."""
+    return _Loop(lowering, op).run()
+
+
+class _Loop:
+    """One evaluation of a loop."""
+
+    def __init__(self, lowering: Lowering, op: Operation):
+        self.lowering = lowering
+        self.op = op
+        self.cond, self.body = op.bodies
+        self.cond_vars, self.body_vars = op.attrs["variables"]
+        self.given = entering(lowering, op)
+        self.size = len(self.body_vars)
+        self.maximum = self._value(op.inputs[self.size]) if op.attrs["bounded"] else None
+        self.inits = [self._value(t) for t in op.inputs[: self.size]]
+        self.cells = list(dict.fromkeys(op.writes))
+        self.changing = [i for i, (r, v) in enumerate(zip(self.body.results, self.body_vars, strict=True)) if r is not v]
+        self.cond_writes = any(inner.writes for inner in self.cond.needed)
+
+    def _value(self, tensor: Tensor) -> Any:
+        return self.given[tensor] if tensor in self.given else self.lowering.value(tensor)
+
+    def _varies(self, output: int) -> bool:
+        return self.lowering.differentiated or self.op.outputs[output].varies
+
+    # ---- one iteration ---------------------------------------------------------------------------------------
+
+    def _child(self, variables: Sequence[Tensor], carry: Carry) -> Lowering:
+        values = list(self.inits)
+        for i, value in zip(self.changing, carry[1], strict=True):
+            values[i] = value
+        return self.lowering.fork(bind(variables, values, self.given), dict(zip(self.cells, carry[2], strict=True)))
+
+    def _state(self, child: Lowering) -> tuple[Any, ...]:
+        return tuple(child.state[c] for c in self.cells)
+
+    def test(self, carry: Carry) -> tuple[Any, Carry]:
+        """Whether there is another iteration; the carry with what the condition wrote."""
+        child = self._child(self.cond_vars, carry)
+        child.run(self.cond.needed)
+        result = self.cond.results[0]
+        goes_on = jnp.reshape(leaving(child, result, self.lowering.differentiated or result.varies), ())
+        if self.maximum is not None:
+            goes_on = goes_on & (carry[0] < jnp.asarray(self.maximum, jnp.int32))
+        return goes_on, (carry[0], carry[1], self._typed(self._state(child)))
+
+    def step(self, carry: Carry) -> Carry:
+        """One iteration; the types of what it carries stay.
+
+        Raises:
+          _Changes: they would not.
+        """
+        child = self._child(self.body_vars, carry)
+        child.run(self.body.needed)
+        values = tuple(leaving(child, self.body.results[i], self._varies(i)) for i in self.changing)
+        if [described(v) for v in values] != [described(v) for v in carry[1]]:
+            raise _Changes
+        return carry[0] + np.int32(1), values, self._typed(self._state(child))
+
+    def _typed(self, state: Sequence[Any]) -> tuple[Any, ...]:
+        return tuple(state_type(self.lowering, c, v) for c, v in zip(self.cells, state, strict=True))
+
+    def start(self) -> Carry:
+        axis = self.lowering.axis
+        count = jnp.zeros((), jnp.int32)
+        values = []
+        for i in self.changing:
+            value = jnp.asarray(self.inits[i])
+            values.append(vary(value, axis) if self._varies(i) else value)
+        state = [self.lowering.read(c, self.op) for c in self.cells]
+        return vary(count, axis) if self._varies(self.size) else count, tuple(values), self._typed(state)
+
+    # ---- the whole -------------------------------------------------------------------------------------------
+
+    def run(self) -> list[Any]:
+        if self.lowering.eager:
+            return self._finish(self._one_by_one(None))
+        if any(t.dtype is string for t in self.op.outputs):
+            raise self._needs_course()
+        found = course(self.lowering, self.op, self._limit()) if self.lowering.differentiated else None
+        try:
+            self._shape_arrays()
+            return self._finish(self._compiled(found))
+        except (_Changes, Grows):
+            found = found or course(self.lowering, self.op, self._limit())
+            if found is None or found.count > _UNROLLED:
+                raise self._needs_course() from None
+        return self._finish(self._one_by_one(found.count))
+
+    def _limit(self) -> int | None:
+        """``maximum_iterations`` as a number, where it is known while lowering."""
+        return None if self.maximum is None or isinstance(self.maximum, jax.core.Tracer) else int(self.maximum)
+
+    def _needs_course(self) -> NeedsStatic:
+        control = control_of(self.op)
+        tensor = unknown(self.lowering, self.op, control) if control is not None else None
+        return NeedsStatic(self.op, self.op.inputs.index(tensor) if tensor is not None else 0)
+
+    def _finish(self, carry: Carry) -> list[Any]:
+        count, changed, state = carry
+        for cell, value in zip(self.cells, state, strict=True):
+            self.lowering.write(cell, value)
+        values = list(self.inits)
+        for i, value in zip(self.changing, changed, strict=True):
+            values[i] = value
+        return [*values, jnp.asarray(count, jnp.int32)]
+
+    def _shape_arrays(self) -> None:
+        """Gives arrays that the body is the first to write to the shape that it writes; leaves the others out."""
+        while any(isinstance(self.inits[i], Unwritten) for i in self.changing):
+            found: list[Any] = []
+
+            def probe(found: list[Any] = found) -> Any:
+                child = self._child(self.body_vars, (0, tuple(self.inits[i] for i in self.changing), self._first_state()))
+                child.run(self.body.needed)
+                found.extend(child.value(r) for r in self.body.results)
+                return ()
+
+            jax.eval_shape(probe)
+            before = len(self.changing)
+            for i in list(self.changing):
+                init = self.inits[i]
+                if isinstance(init, Unwritten) and isinstance(found[i], Unwritten):
+                    self.changing.remove(i)
+                elif isinstance(init, Unwritten):
+                    if found[i].shape[0] != init.size:
+                        raise _Changes
+                    self.inits[i] = init.filled(found[i].shape[1:])
+            if len(self.changing) == before:
+                break
+
+    def _first_state(self) -> tuple[Any, ...]:
+        return tuple(self.lowering.read(c, self.op) for c in self.cells)
+
+    def _compiled(self, found: Course | None) -> Carry:
+        if found is not None:
+            return self._scan(found.count)
+        if not self.lowering.differentiated:
+            return self._loop()
+        bound = self._limit()
+        if bound is None:
+            bound = self.lowering.trips.get(self.op)
+        if bound is None:
+            raise NeedsTrips(self.op)
+        return self._masked(bound)
+
+    def _loop(self) -> Carry:
+        """Not differentiated. A condition that writes is evaluated at the end of each iteration."""
+        if not self.cond_writes:
+            return lax.while_loop(lambda c: self.test(c)[0], self.step, self.start())
+        return lax.while_loop(lambda c: c[0], lambda c: self.test(self.step(c[1])), self.test(self.start()))[1]
+
+    def _scan(self, count: int) -> Carry:
+        """As many iterations as are known to be."""
+
+        def turn(carry: Carry, _: Any) -> tuple[Carry, None]:
+            if self.cond_writes:
+                carry = self.test(carry)[1]
+            return self.step(carry), None
+
+        carry = self.start()
+        if count:
+            carry = lax.scan(turn, carry, None, length=count)[0]
+        return self.test(carry)[1] if self.cond_writes else carry
+
+    def _masked(self, bound: int) -> Carry:
+        """At most ``bound`` iterations; those after the last do nothing."""
+        keep: Callable[[Any], Any] = lambda c: c  # noqa: E731
+
+        def advance(carry: Carry) -> tuple[Any, Carry]:
+            goes_on, carry = self.test(carry)
+            return goes_on, lax.cond(goes_on, self.step, keep, carry)
+
+        def turn(state: tuple[Any, Carry], _: Any) -> tuple[tuple[Any, Carry], None]:
+            return lax.cond(state[0], lambda s: advance(s[1]), keep, state), None
+
+        alive = vary(jnp.ones((), jnp.bool_), self.lowering.axis)
+        return lax.scan(turn, (alive, self.start()), None, length=bound)[0][1]
+
+    # ---- iteration by iteration ------------------------------------------------------------------------------
+
+    def _one_by_one(self, count: int | None) -> Carry:
+        """Evaluates the body once per iteration: ``count`` times, or as often as the condition says right now."""
+        carry: Carry = (0, tuple(self.inits[i] for i in self.changing), self._first_state())
+        limit = self._limit()
+        while True:
+            if count is None or self.cond_writes:
+                child = self._child(self.cond_vars, carry)
+                child.run(self.cond.needed)
+                carry = (*carry[:2], self._state(child))
+                if count is None and not (bool(child.value(self.cond.results[0])) and (limit is None or carry[0] < limit)):
+                    break
+            if carry[0] == count:
+                break
+            child = self._child(self.body_vars, carry)
+            child.run(self.body.needed)
+            values = tuple(leaving(child, self.body.results[i], self._varies(i), keep=True) for i in self.changing)
+            carry = (carry[0] + 1, values, self._state(child))
+        return carry

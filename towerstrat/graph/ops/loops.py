@@ -1,0 +1,261 @@
+"""``tf.while_loop``: builds a loop's condition and body as regions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from towerstrat.graph import nest
+from towerstrat.graph.convert import convert_to_tensor
+from towerstrat.graph.core import Block, Graph, Operation, Tensor, get_default_graph
+from towerstrat.graph.gradient_rules import reached_from
+from towerstrat.graph.ops.loop_lowering import lower_while
+from towerstrat.graph.ops.regions import captures_of, check_under_varying, flows_of, parts_of, rebuilt, remark
+from towerstrat.graph.ops.tensor_array import TensorArray
+from towerstrat.graph.registry import Signature, define
+from towerstrat.graph.shapes import Dims, TensorShape, as_shape
+from towerstrat.graph.types import bool_, int32
+
+
+def while_loop(
+    cond: Callable[..., Any],
+    body: Callable[..., Any],
+    loop_vars: Any,
+    shape_invariants: Any = None,
+    parallel_iterations: int = 10,
+    back_prop: bool = True,
+    swap_memory: bool = False,
+    name: str | None = None,
+    maximum_iterations: Any = None,
+    return_same_structure: bool = False,
+) -> Any:
+    """Runs ``loop_vars = body(*loop_vars)`` as long as ``cond(*loop_vars)`` is true.
+
+    Args:
+      cond: builds a scalar bool tensor. body: builds values like ``loop_vars``.
+      loop_vars: a list or tuple of tensors, TensorArrays, IndexedSlices and structures of them.
+      shape_invariants: for each tensor what is known of its shape in every iteration, where that is less than what is
+        known at the start. A loop whose shapes really change runs operation by operation, or unrolled where the
+        number of its iterations is known; not inside towers.
+      back_prop: whether gradients go through it.
+      maximum_iterations: an upper bound. Gradients of a loop whose number of iterations is not known before the run
+        need it inside towers; elsewhere the loop is then run once more, to count.
+      return_same_structure: return a list or tuple of one as such.
+      parallel_iterations, swap_memory: scheduling of the original; they change no value.
+
+    Raises:
+      TypeError, ValueError: the functions are not callable, or ``body`` returns something unlike ``loop_vars``.
+    """
+    graph = get_default_graph()
+    with graph.name_scope(name or "while"):
+        if not loop_vars:
+            raise ValueError("No loop variables provided")
+        if not callable(cond):
+            raise TypeError("cond must be callable.")
+        if not callable(body):
+            raise TypeError("body must be callable.")
+        if parallel_iterations < 1:
+            raise TypeError("parallel_iterations must be a positive integer.")
+        bound = _maximum(maximum_iterations)
+        if shape_invariants is not None:
+            nest.assert_same_structure(list(loop_vars), list(shape_invariants))
+        leaves = nest.flatten(loop_vars)
+        inits = [parts_of(leaf) for leaf in leaves]
+        flat = [t for parts in inits for t in parts]
+        dims = _invariants(leaves, inits, shape_invariants)
+        made = _Regions(graph, loop_vars, leaves, flat, dims)
+        made.condition(cond)
+        made.step(body)
+        op = _add(graph, made, flat, bound, back_prop)
+        outputs = iter([graph.add("Exit", [t], None, "Exit").outputs[0] for t in op.outputs[: len(flat)]])
+        final = [rebuilt(leaf, outputs) for leaf in made.last]
+        packed = nest.pack_sequence_as(loop_vars, final)
+        single = len(loop_vars) == 1 if bound is not None else len(flat) == 1 and not return_same_structure
+        return next(nest.children(packed)) if single else packed
+
+
+def _maximum(value: Any) -> Tensor | None:
+    if value is None:
+        return None
+    tensor = convert_to_tensor(value, name="maximum_iterations")
+    if tensor.dims not in (None, ()):
+        raise ValueError(f"maximum_iterations must be a scalar, saw shape: {tensor.shape}")
+    if not tensor.dtype.is_integer:
+        raise TypeError(f"maximum_iterations must be an integer, got {tensor!r}.")
+    return tensor
+
+
+def _invariants(leaves: Sequence[Any], inits: Sequence[Sequence[Tensor]], given: Any) -> list[Dims]:
+    """What is known of each loop variable's shape in every iteration."""
+    wanted = [None] * len(leaves) if given is None else nest.flatten(given)
+    result: list[Dims] = []
+    for leaf, parts, invariant in zip(leaves, inits, wanted, strict=True):
+        if isinstance(leaf, TensorArray):
+            result.append(None)
+        elif len(parts) > 1:
+            result += [None if t.dims is None else (None,) * len(t.dims) for t in parts]
+        elif given is None:
+            result.append(parts[0].dims)
+        else:
+            shape = as_shape(invariant)
+            if not _at_most(parts[0].dims, shape.raw):
+                raise ValueError(
+                    f"The shape invariant specified for {parts[0].name} is not compatible with the initial shape of the "
+                    f"loop variable. It enters the loop with shape {parts[0].shape}, but the specified shape invariant "
+                    f"is {shape}."
+                )
+            result.append(shape.raw)
+    return result
+
+
+def _at_most(dims: Dims, bound: Dims) -> bool:
+    """Whether every shape that fits ``dims`` fits ``bound``."""
+    if bound is None:
+        return True
+    if dims is None or len(dims) != len(bound):
+        return False
+    return all(b is None or d == b for d, b in zip(dims, bound, strict=True))
+
+
+class _Regions:
+    """The two regions of a loop as they are built."""
+
+    def __init__(self, graph: Graph, loop_vars: Any, leaves: Sequence[Any], inits: Sequence[Tensor], dims: Sequence[Dims]):
+        self.graph = graph
+        self.loop_vars = loop_vars
+        self.leaves = leaves
+        self.inits = inits
+        self.dims = dims
+        self.last: list[Any] = []
+        self.cond: Block
+        self.body: Block
+        self.cond_vars: list[Tensor] = []
+        self.body_vars: list[Tensor] = []
+
+    def _enter(self, kind: str) -> tuple[list[Tensor], Any]:
+        tensors = []
+        for init, dims in zip(self.inits, self.dims, strict=True):
+            tensor = self.graph.add("LoopVariable", (), {"_dtype": init.dtype, "_dims": dims}, kind).outputs[0]
+            tensor.varies = init.varies
+            tensors.append(tensor)
+        parts = iter(tensors)
+        return tensors, nest.pack_sequence_as(self.loop_vars, [rebuilt(leaf, parts) for leaf in self.leaves])
+
+    def condition(self, function: Callable[..., Any]) -> None:
+        with self.graph.body(f"the condition of {self.graph.scope_name}") as self.cond:
+            self.cond_vars, values = self._enter("Merge")
+            result = convert_to_tensor(function(*values))
+            if result.dtype is not bool_:
+                raise TypeError(f"cond must return a bool tensor, got {result!r}.")
+            if not result.shape.is_compatible_with(()) and not result.shape.is_compatible_with((1,)):
+                raise ValueError(f"cond must return a scalar, got {result!r}.")
+            self.cond.finish([result])
+
+    def step(self, function: Callable[..., Any]) -> None:
+        with self.graph.body(f"the body of {self.graph.scope_name}") as self.body:
+            self.body.predicate = self.cond.results[0]
+            self.body_vars, values = self._enter("Identity")
+            result = function(*values)
+            if not nest.is_sequence(result):
+                result = [result]
+            nest.assert_same_structure(list(values), list(nest.children(result)))
+            self.last = nest.flatten(result)
+            results = [t for leaf in self.last for t in parts_of(leaf)]
+            if len(results) != len(self.inits):
+                raise ValueError(
+                    f"Number of inputs and outputs of body must match loop_vars: {len(self.inits)}, {len(results)}"
+                )
+            for leaf, first in zip(self.last, self.leaves, strict=True):
+                if isinstance(leaf, TensorArray) != isinstance(first, TensorArray):
+                    raise TypeError(f"The body of {self.graph.scope_name} returns {leaf!r} for the loop variable {first!r}.")
+            self._check(results)
+            self.body.finish(results)
+
+    def _check(self, results: Sequence[Tensor]) -> None:
+        for result, variable, init, dims in zip(results, self.body_vars, self.inits, self.dims, strict=True):
+            if result.dtype is not variable.dtype:
+                raise TypeError(
+                    f"The loop variable {init.name} enters the loop with dtype {init.dtype.name}, but has dtype "
+                    f"{result.dtype.name} after one iteration ({result.name}, created at {result.op.line}). Use tf.cast."
+                )
+            if not _at_most(result.dims, dims):
+                raise ValueError(
+                    f"The shape for {init.name} is not an invariant for the loop. It enters the loop with shape "
+                    f"{TensorShape(dims)}, but has shape {result.shape} after one iteration ({result.name}, created at "
+                    f"{result.op.line}). Provide shape invariants using either the `shape_invariants` argument of "
+                    "tf.while_loop or set_shape() on the loop variables."
+                )
+
+
+def _add(graph: Graph, made: _Regions, inits: Sequence[Tensor], bound: Tensor | None, back_prop: bool) -> Operation:
+    blocks = (made.cond, made.body)
+    first = [*inits] if bound is None else [*inits, bound]
+    inputs = [*first, *captures_of(blocks, but=first)]
+    attrs = {
+        "bodies": blocks,
+        "variables": (tuple(made.cond_vars), tuple(made.body_vars)),
+        "bounded": bound is not None,
+        "flows": _flows(made, inputs) if back_prop else ((frozenset(),) * (len(inits) + 1)),
+    }
+    return graph.add("While", inputs, attrs, "While")
+
+
+def _flows(made: _Regions, inputs: Sequence[Tensor]) -> tuple[frozenset[Tensor], ...]:
+    """For each loop variable what its final value depends on, by way of the others too."""
+    direct = [reached_from([result], made.body) for result in made.body.results]
+    place = {t: i for i, t in enumerate(made.body_vars)}
+    found: list[set[Tensor]] = [{init, *d} for init, d in zip(made.inits, direct, strict=True)]
+    changed = True
+    while changed:
+        changed = False
+        for sources in found:
+            more = {t for s in tuple(sources) if s in place for t in found[place[s]]}
+            changed |= not more <= sources
+            sources |= more
+    return (*flows_of(found, inputs), frozenset())
+
+
+def _while_rule(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Signature]:
+    variables = attrs["variables"][1]
+    return [*(Signature(v.dtype, v.dims) for v in variables), Signature(int32, ())]
+
+
+def _while_varying(op: Operation) -> list[bool]:
+    """The least choice of loop variables that vary under which every iteration leaves the others equal everywhere."""
+    cond, body = op.bodies
+    cond_vars, body_vars = op.attrs["variables"]
+    varying = [t.varies for t in op.inputs[: len(body_vars)]]
+    bound = op.inputs[len(body_vars)].varies if op.attrs["bounded"] else False
+    while True:
+        for i, varies in enumerate(varying):
+            cond_vars[i].varies |= varies
+            body_vars[i].varies |= varies
+        remark(cond)
+        remark(body)
+        ends = cond.results[0].varies or bound
+        new = [
+            v if result is variable else v or ends or result.varies
+            for v, result, variable in zip(varying, body.results, body_vars, strict=True)
+        ]
+        if new == varying:
+            break
+        varying = new
+    if ends:
+        check_under_varying(op, cond.results[0])
+    return [*varying, ends]
+
+
+define(
+    "LoopVariable",
+    lambda inputs, attrs: [Signature(attrs["_dtype"], attrs["_dims"])],
+    lower=lambda lowering, op: [lowering.value(op.outputs[0])],
+    hidden=("_dtype", "_dims"),
+)
+define(
+    "While",
+    _while_rule,
+    lower=lower_while,
+    varying=_while_varying,
+    hidden=("bodies", "variables", "bounded", "flows"),
+)
+__all__ = ["while_loop"]

@@ -1,0 +1,179 @@
+"""What branches and loops share: values that consist of several tensors, variance, checks, and evaluating a region."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from towerstrat.errors import UnsupportedError
+from towerstrat.graph.convert import convert_to_tensor
+from towerstrat.graph.core import Block, Operation, Tensor, mark_varying
+from towerstrat.graph.indexed_slices import IndexedSlices
+from towerstrat.graph.lowering import Lowering
+from towerstrat.graph.mesh import vary
+from towerstrat.graph.registry import Signature, define
+from towerstrat.graph.shapes import Dims
+from towerstrat.graph.state import Cell, Flag
+from towerstrat.graph.types import resource, string
+
+Parts = Callable[[Any], Sequence[Tensor]]
+Rebuild = Callable[[Any, Sequence[Tensor]], Any]
+
+_COMPOSITES: list[tuple[type, Parts, Rebuild]] = []
+
+
+def register_composite(kind: type, parts: Parts, rebuild: Rebuild) -> None:
+    """Teaches branches and loops a type of value: the tensors it consists of, and one like it over new tensors."""
+    _COMPOSITES.append((kind, parts, rebuild))
+
+
+register_composite(
+    IndexedSlices,
+    lambda s: [s.values, s.indices] + ([] if s.dense_shape is None else [s.dense_shape]),
+    lambda s, tensors: IndexedSlices(*tensors),
+)
+
+
+def parts_of(leaf: Any) -> list[Tensor]:
+    """The tensors that a value consists of; a number or an array becomes a constant."""
+    for kind, parts, _ in _COMPOSITES:
+        if isinstance(leaf, kind):
+            return list(parts(leaf))
+    return [convert_to_tensor(leaf)]
+
+
+def rebuilt(leaf: Any, tensors: Iterator[Tensor]) -> Any:
+    """A value like ``leaf`` over the next of ``tensors``."""
+    for kind, parts, rebuild in _COMPOSITES:
+        if isinstance(leaf, kind):
+            return rebuild(leaf, [next(tensors) for _ in parts(leaf)])
+    return next(tensors)
+
+
+def merged_dims(one: Dims, two: Dims) -> Dims:
+    """What is known of a shape that is one of two."""
+    if one is None or two is None or len(one) != len(two):
+        return None
+    return tuple(a if a == b else None for a, b in zip(one, two, strict=True))
+
+
+def captures_of(blocks: Iterable[Block], but: Iterable[Tensor] = ()) -> list[Tensor]:
+    """What regions use from outside, each tensor once."""
+    found = dict.fromkeys(t for block in blocks for t in block.captures())
+    for tensor in but:
+        found.pop(tensor, None)
+    return list(found)
+
+
+# ---- variance along the axis -----------------------------------------------------------------------------------
+
+
+def remark(block: Block) -> None:
+    """Decides again which tensors of a region vary, after something they come from was found to."""
+    for op in block.ops:
+        mark_varying(op)
+
+
+def region_is_uniform(outer: Block, inner: Block) -> bool:
+    """Whether every position runs ``inner`` when it runs ``outer``, as often: no predicate between them varies."""
+    block: Block | None = inner
+    while block is not None and block is not outer:
+        if block.predicate is not None and block.predicate.varies:
+            return False
+        block = block.parent
+    return True
+
+
+def _inside(op: Operation) -> Iterator[Operation]:
+    for body in op.bodies:
+        for inner in body.needed:
+            yield inner
+            yield from _inside(inner)
+
+
+def check_under_varying(op: Operation, predicate: Tensor) -> None:
+    """Makes sure that what runs under a predicate that differs by position can: counters become one per position.
+
+    Raises:
+      UnsupportedError: a collective, or an assignment to a variable that has one value for all positions.
+    """
+    for inner in _inside(op):
+        if inner.definition.collective:
+            raise UnsupportedError(
+                f"{inner.name} (type {inner.type}, created at {inner.line}) combines values of all towers, but runs under "
+                f"the predicate {predicate.name} (created at {predicate.op.line}), which differs by tower: some towers "
+                "would wait for others forever. Combine outside of the cond or loop, or make the predicate the same "
+                "everywhere."
+            )
+        for cell in inner.writes:
+            if cell.per_position or inner.bodies:
+                continue
+            axis = inner.axis or op.axis
+            if (cell is inner.counter or isinstance(cell, Flag)) and axis is not None:
+                cell.axis = axis
+                continue
+            raise UnsupportedError(
+                f"{inner.name} (created at {inner.line}) assigns to variable {cell.name}, which has one value for all "
+                f"towers, under the predicate {predicate.name} (created at {predicate.op.line}), which differs by tower. "
+                "Make the variable tower-local (synchronization=ON_READ), or the predicate the same everywhere."
+            )
+
+
+# ---- evaluation ------------------------------------------------------------------------------------------------
+
+
+def entering(lowering: Lowering, op: Operation) -> dict[Tensor, Any]:
+    """The inputs of a branch or loop as its regions see them: what is equal everywhere is so for JAX too."""
+    if lowering.axis is None or lowering.differentiated:
+        return {}
+    return {t: lowering.invariant(t) for t in op.inputs if not t.varies and t.dtype not in (resource, string)}
+
+
+def leaving(child: Lowering, tensor: Tensor, varying: bool, keep: bool = False) -> Any:
+    """The value of a region's result, seen by JAX as ``varying`` says. ``keep``: numpy values stay such."""
+    value = child.value(tensor)
+    if tensor.dtype is string or not isinstance(value, jax.Array | np.ndarray | np.generic):
+        return value
+    if keep and not isinstance(value, jax.Array):
+        return value
+    if varying:
+        return vary(jnp.asarray(value), child.axis)
+    return jnp.asarray(child.invariant(tensor))
+
+
+def state_type(lowering: Lowering, cell: Cell, value: Any) -> Any:
+    """A cell's value as regions pass it on."""
+    if cell.per_position or lowering.differentiated:
+        return vary(jnp.asarray(value), lowering.axis)
+    return jnp.asarray(value)
+
+
+def described(value: Any) -> Any:
+    return (np.shape(value), str(value.dtype))
+
+
+def passing(name: str) -> None:
+    """Defines a type that hands its input on under a name of its own."""
+    define(
+        name,
+        lambda inputs, attrs: [Signature(inputs[0].dtype, inputs[0].dims)],
+        lower=lambda lowering, op: [lowering.value(op.inputs[0])],
+    )
+
+
+passing("Merge")
+passing("Exit")
+
+
+def flows_of(results: Sequence[set[Tensor]], inputs: Sequence[Tensor]) -> tuple[frozenset[Tensor], ...]:
+    """For each output the inputs among what it depends on."""
+    known = set(inputs)
+    return tuple(frozenset(r & known) for r in results)
+
+
+def bind(tensors: Sequence[Tensor], values: Sequence[Any], given: Mapping[Tensor, Any]) -> dict[Tensor, Any]:
+    return {**given, **dict(zip(tensors, values, strict=True))}

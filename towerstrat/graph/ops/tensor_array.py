@@ -1,0 +1,396 @@
+"""``tf.TensorArray``: a list of tensors of one shape. It is one array ``[size, ...]`` that each write makes anew."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from towerstrat.errors import UnsupportedError
+from towerstrat.graph import shapes
+from towerstrat.graph.convert import convert_to_tensor
+from towerstrat.graph.core import Operation, Tensor, get_default_graph
+from towerstrat.graph.lowering import Lowering
+from towerstrat.graph.ops.regions import register_composite
+from towerstrat.graph.registry import Signature, define
+from towerstrat.graph.shapes import Dims, TensorShape, as_shape
+from towerstrat.graph.static import constant_value
+from towerstrat.graph.types import DType, as_dtype, int32, string
+
+
+class Element:
+    """The shape of one element, as far as the calls so far tell: shared by all versions of one array."""
+
+    def __init__(self, dims: Dims, checked: bool, dynamic: bool):
+        self.dims = dims
+        self.checked = checked
+        self.dynamic = dynamic
+
+    def learn(self, dims: Dims, what: str) -> None:
+        if not self.checked:
+            return
+        if not TensorShape(self.dims).is_compatible_with(dims):
+            raise ValueError(f"Inconsistent shapes: saw {TensorShape(dims)} but expected {TensorShape(self.dims)} in {what}.")
+        self.dims = shapes.merge(self.dims, dims)
+
+
+class Unwritten:
+    """An array whose elements' shape nothing has told yet.
+
+    Attributes:
+      size: how many elements. dtype: their type.
+    """
+
+    def __init__(self, size: int, dtype: Any):
+        self.size = size
+        self.dtype = dtype
+
+    def filled(self, shape: Sequence[int]) -> Any:
+        """Zeros for elements of a shape."""
+        return jnp.zeros((self.size, *shape), self.dtype)
+
+
+class Grows(Exception):
+    """A write beyond the end, at a place that is not known while lowering."""
+
+    def __init__(self, op: Operation):
+        super().__init__(op.name)
+        self.op = op
+
+
+class TensorArray:
+    """A list of tensors of one shape and type, written and read by index, inside loops too.
+
+    Each ``write``, ``unstack``, ``scatter`` and ``split`` returns a new version; use that one from then on. An element
+    that was not written is zeros. Writing or reading beyond the end is an error where the index is known when the
+    program is compiled; elsewhere the last element is meant.
+
+    Args:
+      dtype: the elements' type.
+      size: how many; a scalar.
+      dynamic_size: let writes beyond the end make it longer. In a loop the indices must then be known (the number of
+        iterations is fixed), or the program runs operation by operation; not inside towers.
+      clear_after_read, tensor_array_name, colocate_with_first_write_call: change no value.
+      flow, handle: of another array, to make this object stand for it.
+      infer_shape: check that the elements' shapes agree.
+      element_shape: their shape, as far as known.
+    """
+
+    def __init__(
+        self,
+        dtype: Any,
+        size: Any = None,
+        dynamic_size: bool | None = None,
+        clear_after_read: bool | None = None,
+        tensor_array_name: str | None = None,
+        handle: Any = None,
+        flow: Any = None,
+        infer_shape: bool = True,
+        element_shape: Any = None,
+        colocate_with_first_write_call: bool = True,
+        name: str | None = None,
+    ):
+        if handle is not None and tensor_array_name:
+            raise ValueError("Cannot construct with both handle and tensor_array_name")
+        if handle is not None and not isinstance(handle, Tensor):
+            raise TypeError("Handle must be a Tensor")
+        if handle is None and size is None:
+            raise ValueError("Size must be provided if handle is not provided")
+        if handle is not None and size is not None:
+            raise ValueError("Cannot provide both a handle and size at the same time")
+        if handle is not None and (element_shape is not None or dynamic_size is not None):
+            raise ValueError("Cannot provide both a handle and element_shape or dynamic_size at the same time")
+        self._dtype = as_dtype(dtype)
+        if self._dtype is string:
+            raise UnsupportedError("tf.TensorArray(tf.string) is not supported: strings live on the host.")
+        if handle is not None:
+            self._flow = flow if flow is not None else handle
+            self._element = self._flow.op.attrs.get("_element") or Element(None, infer_shape, True)
+            return
+        dims = as_shape(element_shape).raw if element_shape is not None else None
+        self._element = Element(dims, infer_shape or dims is not None, bool(dynamic_size))
+        graph = get_default_graph()
+        with graph.name_scope(name or "TensorArray"):
+            length = convert_to_tensor(size, int32, name="size")
+            self._flow = graph.add("TensorArrayV3", [length], self._attrs(dtype=self._dtype), "TensorArrayV3").outputs[0]
+
+    def _attrs(self, **attrs: Any) -> dict[str, Any]:
+        return {"_element": self._element, **attrs}
+
+    def _next(self, flow: Tensor) -> TensorArray:
+        made = TensorArray.__new__(TensorArray)
+        made._dtype, made._element, made._flow = self._dtype, self._element, flow
+        return made
+
+    def _op(self, type: str, inputs: Sequence[Tensor], name: str | None, **attrs: Any) -> Tensor:
+        return get_default_graph().add(type, [self._flow, *inputs], self._attrs(**attrs), name or type).outputs[0]
+
+    def _values(self, value: Any, what: str) -> Tensor:
+        tensor = convert_to_tensor(value, preferred_dtype=self._dtype)
+        if tensor.dtype is not self._dtype:
+            raise TypeError(f"Expected a {self._dtype.name} value in TensorArray.{what}, got {tensor!r}. Use tf.cast.")
+        return tensor
+
+    @property
+    def flow(self) -> Tensor:
+        """The tensor that carries the elements."""
+        return self._flow
+
+    @property
+    def handle(self) -> Tensor:
+        return self._flow
+
+    @property
+    def dtype(self) -> DType:
+        return self._dtype
+
+    def identity(self) -> TensorArray:
+        """The same elements, after the control dependencies in scope."""
+        return self._next(self._op("TensorArrayIdentity", [], "identity"))
+
+    def grad(self, source: Any, flow: Any = None, name: str | None = None) -> Any:
+        raise UnsupportedError("TensorArray.grad is not supported: tf.gradients goes through the elements by itself.")
+
+    def read(self, index: Any, name: str | None = None) -> Tensor:
+        """Element ``index``."""
+        return self._op("TensorArrayReadV3", [convert_to_tensor(index, int32)], name, dtype=self._dtype)
+
+    def write(self, index: Any, value: Any, name: str | None = None) -> TensorArray:
+        """A version with element ``index`` replaced."""
+        tensor = self._values(value, "write")
+        self._element.learn(tensor.dims, "TensorArray.write")
+        return self._next(self._op("TensorArrayWriteV3", [convert_to_tensor(index, int32), tensor], name))
+
+    def stack(self, name: str | None = None) -> Tensor:
+        """All elements, ``[size, ...]``."""
+        return self._op("TensorArrayStack", [], name or "TensorArrayStack/TensorArrayGatherV3", dtype=self._dtype)
+
+    def gather(self, indices: Any, name: str | None = None) -> Tensor:
+        """Elements ``indices``, stacked."""
+        return self._op("TensorArrayGatherV3", [convert_to_tensor(indices, int32)], name, dtype=self._dtype)
+
+    def concat(self, name: str | None = None) -> Tensor:
+        """All elements, joined along their first dimension."""
+        if self._element.dims == ():
+            raise ValueError("TensorArray.concat needs elements of at least one dimension, these are scalars. Use stack().")
+        return self._op("TensorArrayConcatV3", [], name, dtype=self._dtype)
+
+    def unstack(self, value: Any, name: str | None = None) -> TensorArray:
+        """A version with ``value[i]`` as element i."""
+        tensor = self._values(value, "unstack")
+        self._element.learn(None if tensor.dims is None else tensor.dims[1:], "TensorArray.unstack")
+        return self._next(self._op("TensorArrayUnstack", [tensor], name or "TensorArrayUnstack/TensorArrayScatterV3"))
+
+    def scatter(self, indices: Any, value: Any, name: str | None = None) -> TensorArray:
+        """A version with ``value[i]`` as element ``indices[i]``."""
+        tensor = self._values(value, "scatter")
+        self._element.learn(None if tensor.dims is None else tensor.dims[1:], "TensorArray.scatter")
+        return self._next(self._op("TensorArrayScatterV3", [convert_to_tensor(indices, int32), tensor], name))
+
+    def split(self, value: Any, lengths: Any, name: str | None = None) -> TensorArray:
+        """A version with consecutive parts of ``value`` as elements; the ``lengths`` must be equal.
+
+        Raises:
+          UnsupportedError: parts of several lengths (one array holds all elements).
+        """
+        tensor, sizes = self._values(value, "split"), convert_to_tensor(lengths)
+        if tensor.dims == ():
+            raise ValueError("TensorArray.split needs a value of at least one dimension, got a scalar.")
+        known = constant_value(sizes)
+        if known is not None:
+            first = _equal(known)
+            self._element.learn(None if tensor.dims is None else (first, *tensor.dims[1:]), "TensorArray.split")
+        return self._next(self._op("TensorArraySplitV3", [tensor, sizes], name))
+
+    def size(self, name: str | None = None) -> Tensor:
+        """How many elements, int32."""
+        return self._op("TensorArraySizeV3", [], name)
+
+    def close(self, name: str | None = None) -> Operation:
+        """Does nothing: the elements live as long as something needs them."""
+        return get_default_graph().add("NoOp", (), None, name or "TensorArrayCloseV3")
+
+    def __repr__(self) -> str:
+        return f"<tf.TensorArray {self._flow.name} dtype={self._dtype.name} element_shape={TensorShape(self._element.dims)}>"
+
+
+register_composite(TensorArray, lambda a: [a.flow], lambda a, tensors: a._next(tensors[0]))
+
+
+def _equal(lengths: Any) -> int:
+    lengths = np.asarray(lengths)
+    if lengths.size and (lengths != lengths.flat[0]).any():
+        raise UnsupportedError(
+            f"TensorArray.split with parts of several lengths {lengths.tolist()} is not supported: elements have one "
+            "shape. Pad them to one length, or use tf.split."
+        )
+    return int(lengths.flat[0]) if lengths.size else 0
+
+
+# ---- rules -----------------------------------------------------------------------------------------------------
+
+
+def _flow_dims(element: Element, size: int | None) -> Dims:
+    return None if element.dims is None else (None if element.dynamic else size, *element.dims)
+
+
+def _new_rule(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Signature]:
+    if inputs[0].dims not in (None, ()):
+        raise ValueError(f"Expected a scalar as the size of a TensorArray, got shape {inputs[0].shape}.")
+    size = constant_value(inputs[0])
+    return [Signature(attrs["dtype"], _flow_dims(attrs["_element"], None if size is None else int(size)))]
+
+
+def _flow_rule(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Signature]:
+    """Another version of the array: as long as before."""
+    before = inputs[0].dims
+    return [Signature(inputs[0].dtype, _flow_dims(attrs["_element"], before[0] if before else None))]
+
+
+def _read_rule(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Signature]:
+    return [Signature(attrs["dtype"], attrs["_element"].dims)]
+
+
+def _stack_rule(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Signature]:
+    element, before = attrs["_element"], inputs[0].dims
+    return [Signature(attrs["dtype"], _flow_dims(element, before[0] if before else None))]
+
+
+def _gather_rule(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Signature]:
+    dims = attrs["_element"].dims
+    count = inputs[1].dims[0] if inputs[1].dims else None
+    return [Signature(attrs["dtype"], None if dims is None else (count, *dims))]
+
+
+def _concat_rule(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Signature]:
+    dims, before = attrs["_element"].dims, inputs[0].dims
+    if dims is None:
+        return [Signature(attrs["dtype"], None)]
+    known = bool(before) and before[0] is not None and dims[0] is not None and not attrs["_element"].dynamic
+    return [Signature(attrs["dtype"], (before[0] * dims[0] if known else None, *dims[1:]))]  # type: ignore[index, operator]
+
+
+# ---- evaluation ------------------------------------------------------------------------------------------------
+
+
+def _create(lowering: Lowering, op: Operation) -> list[Any]:
+    size = int(lowering.static(op, 0))
+    array = Unwritten(size, op.outputs[0].dtype.np)
+    dims = op.attrs["_element"].dims
+    return [array if dims is None or None in dims else array.filled(dims)]
+
+
+def _place(index: Any) -> int | None:
+    return None if isinstance(index, jax.core.Tracer) else int(index)
+
+
+def _length(array: Any) -> int:
+    return array.size if isinstance(array, Unwritten) else array.shape[0]
+
+
+def _longer(array: Any, size: int, shape: Sequence[int]) -> Any:
+    if isinstance(array, Unwritten):
+        return Unwritten(max(size, array.size), array.dtype).filled(shape)
+    if array.shape[0] >= size:
+        return array
+    return jnp.concatenate([array, jnp.zeros((size - array.shape[0], *array.shape[1:]), array.dtype)])
+
+
+def _write(lowering: Lowering, op: Operation) -> list[Any]:
+    array, index, value = (lowering.value(t) for t in op.inputs)
+    value = jnp.asarray(value)
+    place, dynamic = _place(index), op.attrs["_element"].dynamic
+    if place is None and dynamic:
+        raise Grows(op)
+    if place is not None and not 0 <= place < (max(_length(array), place + 1) if dynamic else _length(array)):
+        raise IndexError(f"Tried to write to index {place} but array is not resizeable and size is: {_length(array)}")
+    array = _longer(array, _length(array) if place is None else place + 1, value.shape)
+    if array.shape[1:] != value.shape:
+        raise ValueError(
+            f"A TensorArray holds elements of one shape: got {list(value.shape)}, the others are {list(array.shape[1:])}."
+        )
+    return [lax.dynamic_update_index_in_dim(array, value, jnp.asarray(index, jnp.int32), 0)]
+
+
+def _read(lowering: Lowering, op: Operation) -> list[Any]:
+    array, index = (lowering.value(t) for t in op.inputs)
+    place = _place(index)
+    if place is not None and not 0 <= place < _length(array):
+        raise IndexError(f"Tried to read from index {place} but array size is: {_length(array)}")
+    return [lax.dynamic_index_in_dim(_written(array), jnp.asarray(index, jnp.int32), 0, keepdims=False)]
+
+
+def _written(array: Any) -> Any:
+    if isinstance(array, Unwritten):
+        raise ValueError("No element of the TensorArray was ever written, so their shape is not known; pass element_shape=.")
+    return jnp.asarray(array)
+
+
+def _gather(lowering: Lowering, op: Operation) -> list[Any]:
+    array, indices = (lowering.value(t) for t in op.inputs)
+    return [jnp.take(_written(array), jnp.asarray(indices, jnp.int32), axis=0, mode="clip")]
+
+
+def _concat(lowering: Lowering, op: Operation) -> list[Any]:
+    array = _written(lowering.value(op.inputs[0]))
+    return [jnp.reshape(array, (array.shape[0] * array.shape[1], *array.shape[2:]))]
+
+
+def _unstack(lowering: Lowering, op: Operation) -> list[Any]:
+    array, value = (lowering.value(t) for t in op.inputs)
+    return [_whole(op, array, jnp.asarray(value))]
+
+
+def _whole(op: Operation, array: Any, value: Any) -> Any:
+    """``value`` as all elements of an array, or as the first ones of a longer one."""
+    size = _length(array)
+    if value.shape[0] == size:
+        return value
+    if value.shape[0] > size and op.attrs["_element"].dynamic:
+        return value
+    if value.shape[0] > size:
+        raise IndexError(f"Tried to write {value.shape[0]} elements to a TensorArray of size {size}")
+    return lax.dynamic_update_slice_in_dim(_longer(array, size, value.shape[1:]), value, 0, 0)
+
+
+def _scatter(lowering: Lowering, op: Operation) -> list[Any]:
+    array, indices, value = (lowering.value(t) for t in op.inputs)
+    value, size = jnp.asarray(value), _length(array)
+    if not isinstance(indices, jax.core.Tracer) and np.size(indices):
+        highest = int(np.max(indices)) + 1
+        if highest > size and not op.attrs["_element"].dynamic:
+            raise IndexError(f"Tried to write to index {highest - 1} but array is not resizeable and size is: {size}")
+        size = max(size, highest)
+    elif op.attrs["_element"].dynamic:
+        raise Grows(op)
+    return [_longer(array, size, value.shape[1:]).at[jnp.asarray(indices, jnp.int32)].set(value, mode="drop")]
+
+
+def _split(lowering: Lowering, op: Operation) -> list[Any]:
+    array, value = lowering.value(op.inputs[0]), jnp.asarray(lowering.value(op.inputs[1]))
+    lengths = lowering.static(op, 2)
+    parts = jnp.reshape(value, (lengths.size, _equal(lengths), *value.shape[1:]))
+    return [_whole(op, array, parts)]
+
+
+def _size(lowering: Lowering, op: Operation) -> list[Any]:
+    return [np.asarray(_length(lowering.value(op.inputs[0])), np.int32)]
+
+
+define("TensorArrayV3", _new_rule, lower=_create, differentiable=False)
+define("TensorArrayWriteV3", _flow_rule, lower=_write)
+define("TensorArrayIdentity", _flow_rule, lower=lambda lowering, op: [lowering.value(op.inputs[0])])
+define("TensorArrayReadV3", _read_rule, lower=_read)
+define("TensorArrayStack", _stack_rule, lower=lambda lowering, op: [_written(lowering.value(op.inputs[0]))])
+define("TensorArrayGatherV3", _gather_rule, lower=_gather)
+define("TensorArrayConcatV3", _concat_rule, lower=_concat)
+define("TensorArrayUnstack", _flow_rule, lower=_unstack)
+define("TensorArrayScatterV3", _flow_rule, lower=_scatter)
+define("TensorArraySplitV3", _flow_rule, lower=_split)
+define(
+    "TensorArraySizeV3", lambda inputs, attrs: [Signature(int32, ())], lower=_size, differentiable=False
+)  # fmt: skip

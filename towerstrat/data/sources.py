@@ -197,11 +197,11 @@ class Checked:
 
 def host_array(leaf: Any, dtype: DType | None = None) -> Array:
     """A value of Python code (an array of any library, a number, a list) as a numpy array of the type."""
-    if dtype is string or isinstance(leaf, str | bytes):
+    if dtype is string:
         return numpy_value(leaf if isinstance(leaf, str | bytes | list | tuple) else np.asarray(leaf), string)
     if dtype is not None:
         return np.asarray(leaf, dtype.np)
-    if isinstance(leaf, bool | int | float | list | tuple):
+    if isinstance(leaf, bool | int | float | str | bytes | list | tuple):
         return numpy_value(leaf)
     return numpy_value(np.asarray(leaf))
 

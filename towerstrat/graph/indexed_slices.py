@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
+
+import jax.numpy as jnp
 
 from towerstrat.graph.convert import convert_to_tensor, register_tensor_conversion_function
 from towerstrat.graph.core import Graph, Operation, Tensor
+from towerstrat.graph.registry import Signature, define
 from towerstrat.graph.types import DType
 
 
@@ -46,6 +50,20 @@ class IndexedSlices:
     def __repr__(self) -> str:
         shape = f", dense_shape={self.dense_shape}" if self.dense_shape is not None else ""
         return f"IndexedSlices(indices={self.indices}, values={self.values}{shape})"
+
+
+def _dense_rule(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Signature]:
+    values, _, shape = inputs
+    known = shape.op.attrs["value"] if shape.op.type == "Const" else None
+    dims = None if known is None else tuple(int(d) for d in known)
+    return [Signature(values.dtype, dims)]
+
+
+def _scatter(values: Any, indices: Any, shape: Any) -> Any:
+    return jnp.zeros(tuple(int(d) for d in shape), values.dtype).at[indices].add(values, mode="drop")
+
+
+define("DenseOfIndexedSlices", _dense_rule, _scatter, static=(2,))
 
 
 def _dense(value: Any, dtype: DType | None = None, name: str | None = None, as_ref: bool = False) -> Tensor:

@@ -314,7 +314,7 @@ class _LoopProgram(Program):
             for o, t in zip(outputs, stage.results, strict=True)
         ]
         outputs = self._sized(lowering, chunk, outputs)
-        state = {c: jnp.asarray(lowering.read(c, stage.op)) for c in self.written}
+        state = [jnp.asarray(lowering.read(c, stage.op)) for c in self.written]
         flags = [jnp.zeros((), jnp.bool_) for _ in self.flags]
         bad = jnp.full((), -1, jnp.int32)
         carry = (state, outputs, flags, bad)
@@ -329,7 +329,7 @@ class _LoopProgram(Program):
 
             carry = lax.fori_loop(np.int32(0), count, body, carry)
         state, outputs, flags, bad = carry
-        for cell, value in state.items():
+        for cell, value in zip(self.written, state, strict=True):
             lowering.write(cell, value)
         for flag, value in zip(self.flags, flags, strict=True):
             lowering.write(flag, value)
@@ -359,8 +359,8 @@ class _LoopProgram(Program):
 
     def _step(self, lowering: Lowering, carry: Any, number: Any, elements: Sequence[Any]) -> Any:
         state, outputs, flags, bad = carry
-        child = self._child(lowering, state, elements)
-        new_state = {c: child.state[c] for c in self.written}
+        child = self._child(lowering, dict(zip(self.written, state, strict=True)), elements)
+        new_state = [child.state[c] for c in self.written]
         new_outputs = [
             vary(jnp.asarray(child.value(t)), self.axis) if t.varies else jnp.asarray(child.invariant(t))
             for t in self.stage.results
@@ -373,7 +373,7 @@ class _LoopProgram(Program):
         def keep(new: Any, old: Any) -> Any:
             return jnp.where(failed, old, new)
 
-        new_state = {c: keep(v, state[c]) for c, v in new_state.items()}
+        new_state = [keep(n, o) for n, o in zip(new_state, state, strict=True)]
         new_outputs = [keep(n, o) for n, o in zip(new_outputs, outputs, strict=True)]
         first = (bad < 0) & jnp.any(raised)
         flags = [jnp.where(first, raised[i], f) for i, f in enumerate(flags)]

@@ -45,6 +45,8 @@ def _axes(operations: Sequence[Operation]) -> Iterator[tuple[Operation, Axis]]:
     for op in operations:
         if op.axis is not None:
             yield op, op.axis
+        elif op.definition.collective:
+            yield op, op.attrs["axis"]
         for cell in (*op.reads, *op.writes):
             if cell.axis is not None and not isinstance(cell, Flag):
                 yield op, cell.axis

@@ -67,10 +67,6 @@ class TowerId:
     def __repr__(self) -> str:
         return f"<TowerId of {self.axis.size}>"
 
-    @property
-    def dtype(self) -> DType:
-        return int32
-
 
 def _operator(name: str) -> Any:
     def apply(self: TowerId, other: Any) -> Any:

@@ -254,6 +254,11 @@ class Lowering:
             if tensor not in self.fed:
                 self.values[tensor] = value
 
+    def note(self, op: Operation) -> None:
+        """Takes down for gradients that an operation with a gradient function was evaluated elsewhere, on the host."""
+        if op in self.taped:
+            self.records[op] = Record(next(self.clock), None, (), ())
+
     def evaluate(self, op: Operation) -> Sequence[Any]:
         """The outputs of an operation from the values of its inputs, without a record for gradients."""
         definition = op.definition

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 import jax
@@ -10,7 +10,7 @@ import numpy as np
 
 from towerstrat.errors import UnsupportedError
 from towerstrat.graph.core import Graph, Operation, Tensor, execution_order
-from towerstrat.graph.lowering import Lowering, NeedsStatic
+from towerstrat.graph.lowering import Lowering, NeedsStatic, NeedsTrips
 from towerstrat.graph.program import Flag, Program, effective_axis, effects, tensor_spec
 from towerstrat.graph.state import Cell, StateStore
 from towerstrat.graph.types import resource, string
@@ -82,7 +82,9 @@ class DeviceStage:
         self.static: set[Tensor] = set()
         self.eager = any(_dynamic(op) or op.definition.host is not None for op in ops)
         self.programs: dict[Any, Program] = {}
-        self.loops = [op for op in ops if _learned(op)]
+        self.loops: list[Operation] = []
+        """Differentiated loops whose number of iterations is not known before they run, in order."""
+        self.counters: dict[Any, Any] = {}
         self.axis = effective_axis(ops)
         if self.eager and self.axis is not None:
             op = next(o for o in ops if _dynamic(o) or o.definition.host is not None)
@@ -99,6 +101,10 @@ class DeviceStage:
             try:
                 self._run_compiled(run)
                 return
+            except NeedsTrips as loop:
+                if self.axis is not None or loop.op not in self.ops:
+                    raise
+                self.loops = [op for op in self.ops if op in self.loops or op is loop.op]
             except NeedsStatic as needed:
                 if not self._specialise(needed):
                     if self.axis is not None:
@@ -139,7 +145,7 @@ class DeviceStage:
         )
         trips: dict[Operation, int] = {}
         if self.loops:
-            trips = self._learn_trips(run, tensors, known, present)
+            trips = self._learn_trips(key, tensors, known, present, inputs)
             key = (key, tuple(trips.values()))
         program = self.programs.get(key)
         if program is None:
@@ -165,46 +171,67 @@ class DeviceStage:
         return Program(self.ops, body, specs, [t.varies for t in self.outputs], present, trips)
 
     def _learn_trips(
-        self, run: Run, tensors: Sequence[Tensor], known: Mapping[Tensor, Any], present: Mapping[Cell, Any]
-    ) -> dict[Operation, int]:
+        self, key: Any, tensors: Sequence[Tensor], known: Mapping[Tensor, Any], present: Mapping[Cell, Any],
+        inputs: Sequence[Any],
+    ) -> dict[Operation, int]:  # fmt: skip
         """How often each differentiated loop of unknown length turns in this run, rounded up to a power of two."""
+        state = [_on_one_device(v) for v in present.values()]
+        trips: dict[Operation, int] = {}
+        for op in self.loops:
+            counter_key = (key, op, tuple(trips.values()))
+            if counter_key not in self.counters:
+                self.counters[counter_key] = jax.jit(self._counter(op, tensors, known, tuple(present), dict(trips)))
+            count = int(self.counters[counter_key](state, inputs))
+            trips[op] = 1 << max(0, count - 1).bit_length()
+        return trips
 
-        def count(state: Mapping[Cell, Any], values: Sequence[Any]) -> list[Any]:
+    def _counter(
+        self, loop: Operation, tensors: Sequence[Tensor], known: Mapping[Tensor, Any], cells: Sequence[Cell],
+        trips: Mapping[Operation, int],
+    ) -> Callable[..., Any]:  # fmt: skip
+        """A function that runs everything before a loop, and the loop without derivatives, for its iterations' number."""
+
+        def count(state: Sequence[Any], values: Sequence[Any]) -> Any:
             given = {**known, **dict(zip(tensors, values, strict=True))}
-            lowering = Lowering(jax.devices()[0].platform, None, state, {t: v for t, v in given.items() if t in self.fed})
+            fed = {t: v for t, v in given.items() if t in self.fed}
+            before = dict(zip(cells, state, strict=True)) | _unraised(self.cells)
+            lowering = Lowering(jax.devices()[0].platform, None, before, fed, self.ops, trips)
             lowering.values.update(given)
-            lowering.run(execution_order(self.loops, self.loops[0].graph.root, given))
-            return [lowering.values[op.outputs[-1]] for op in self.loops]
+            lowering.run(self.ops[: self.ops.index(loop)])
+            return lowering.evaluate(loop)[-1]
 
-        if self.axis is not None:
-            op = self.loops[0]
-            raise UnsupportedError(
-                f"The gradient of {op.name} (created at {op.line}) needs a bound on its number of iterations inside "
-                "towers: pass maximum_iterations= to tf.while_loop."
-            )
-        counts = jax.jit(count)(dict(present), [run.values[t] for t in tensors])
-        return {op: 1 << max(0, int(c) - 1).bit_length() for op, c in zip(self.loops, counts, strict=True)}
+        return count
 
     def _run_eagerly(self, run: Run) -> None:
         state = {c: jax.numpy.asarray(v) for c in self.cells if (v := run.store.get(c)) is not None}
+        state |= _unraised(self.cells)
         fed = {t: v for t, v in run.values.items() if t in self.fed}
         lowering = Lowering(jax.devices()[0].platform, None, state, fed, self.ops)
         lowering.values.update(run.values)
+        lowering.eager = True
         for op in self.ops:
             if op.definition.host is not None:
+                lowering.note(op)
                 HostStage(op).run(Run(run.session, run.store, lowering.values, {}))
             else:
                 lowering.execute(op)
-        run.store.update({c: lowering.state[c] for c in lowering.written})
+        run.store.update({c: lowering.state[c] for c in lowering.written if not isinstance(c, Flag)})
         run.values.update((t, lowering.value(t)) for t in self.outputs)
+
+
+def _unraised(cells: Sequence[Cell]) -> dict[Cell, Any]:
+    return {c: np.zeros((), np.bool_) for c in cells if isinstance(c, Flag)}
+
+
+def _on_one_device(value: Any) -> Any:
+    """A value that several devices hold copies of, as one of them does."""
+    if isinstance(value, jax.Array) and len(value.sharding.device_set) > 1:
+        return value.addressable_shards[0].data
+    return value
 
 
 def _dynamic(op: Operation) -> bool:
     return op.definition.dynamic or any(_dynamic(inner) for body in op.bodies for inner in body.needed)
-
-
-def _learned(op: Operation) -> bool:
-    return bool(op.attrs.get("learns_trips")) and any("path" in c.attrs and op in c.attrs["path"] for c in op.graph._ops)
 
 
 def _needs_value(needed: NeedsStatic) -> UnsupportedError:

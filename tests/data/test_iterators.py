@@ -1,0 +1,312 @@
+"""Iterators in sessions: kinds, positions, structures, errors, threads."""
+
+import collections
+import gc
+import threading
+import time
+
+import numpy as np
+import pytest
+
+import towerstrat.compat.v1 as tf
+from tests.data.common import elements
+
+Dataset = tf.data.Dataset
+
+
+def test_one_element_for_each_run_however_often_it_is_used():
+    x = Dataset.range(10).make_one_shot_iterator().get_next()
+    y, z = x + 1, x * 2
+    with tf.Session() as session:
+        assert session.run([x, y, z]) == [0, 1, 0]
+        assert session.run([z, y]) == [2, 2]
+        assert session.run(y, {x: 41}) == 42
+        assert session.run(x) == 2
+
+
+def test_each_get_next_takes_an_element_of_its_own():
+    iterator = Dataset.range(10).make_one_shot_iterator()
+    first, second = iterator.get_next(), iterator.get_next("again")
+    assert second.op.name == "again"
+    with tf.Session() as session:
+        assert session.run([first, second]) == [0, 1]
+
+
+def test_sessions_have_positions_of_their_own():
+    x = Dataset.range(10).make_one_shot_iterator().get_next()
+    with tf.Session() as one, tf.Session() as two:
+        assert [one.run(x), one.run(x), two.run(x), one.run(x)] == [0, 1, 0, 2]
+
+
+def test_the_end():
+    x = Dataset.range(1).make_one_shot_iterator().get_next()
+    with tf.Session() as session:
+        assert session.run(x) == 0
+        for _ in range(2):
+            with pytest.raises(tf.errors.OutOfRangeError, match=r"(?s)End of sequence.*IteratorGetNext.*test_iterators"):
+                session.run(x)
+
+
+def test_initializable_iterator_is_fed_and_starts_again():
+    values = tf.placeholder(tf.float32, [None, 2])
+    size = tf.placeholder(tf.int64, [])
+    iterator = Dataset.from_tensor_slices(values).map(lambda x: x * 2).batch(size).make_initializable_iterator()
+    x = iterator.get_next()
+    assert x.shape.as_list() == [None, 2]
+    with tf.Session() as session:
+        with pytest.raises(tf.errors.FailedPreconditionError, match=r"(?s)initializer.*IteratorGetNext"):
+            session.run(x)
+        session.run(iterator.initializer, {values: [[1, 2], [3, 4], [5, 6]], size: 2})
+        assert session.run(x).tolist() == [[2, 4], [6, 8]]
+        session.run(iterator.initializer, {values: [[7, 8]], size: 1})
+        assert session.run(x).tolist() == [[14, 16]]
+        with pytest.raises(tf.errors.OutOfRangeError):
+            session.run(x)
+        with pytest.raises(tf.errors.InvalidArgumentError, match=r"(?s)batch_size.*MakeIterator"):
+            session.run(iterator.initializer, {values: [[7, 8]], size: 0})
+
+
+def test_data_that_the_program_computes():
+    values = tf.cast(tf.fill([3], 2) + tf.constant([0, 1, 2]), tf.int64)
+    iterator = Dataset.from_tensor_slices(values).make_initializable_iterator()
+    x = iterator.get_next()
+    with tf.Session() as session:
+        session.run(iterator.initializer)
+        assert [session.run(x) for _ in range(3)] == [2, 3, 4]
+    assert elements(Dataset.from_tensor_slices(values)) == [2, 3, 4]
+
+
+def test_captured_tensors_and_variables_have_their_values_of_the_initialization():
+    offset = tf.placeholder(tf.int64, [])
+    v = tf.Variable(np.int64(100), name="v")
+    iterator = Dataset.range(3).map(lambda x: x + offset + v).make_initializable_iterator()
+    x = iterator.get_next()
+    with tf.Session() as session:
+        with pytest.raises(tf.errors.FailedPreconditionError, match="uninitialized value v"):
+            session.run(iterator.initializer, {offset: 10})
+        session.run(v.initializer)
+        session.run(iterator.initializer, {offset: 10})
+        session.run(v.assign(np.int64(500)))
+        assert session.run(x) == 110
+        session.run(iterator.initializer, {offset: 20})
+        assert session.run(x) == 520
+
+
+def test_one_shot_iterators_hold_nothing_that_is_not_known_yet():
+    with pytest.raises(ValueError, match="placeholder"):
+        Dataset.range(tf.placeholder(tf.int64, [])).make_one_shot_iterator()
+    v = tf.Variable(np.int64(3), name="v")
+    for dataset in (Dataset.range(3).map(lambda x: x + v), Dataset.range(v.value())):
+        with pytest.raises(ValueError, match="make_initializable_iterator"):
+            dataset.make_one_shot_iterator()
+    with pytest.raises(ValueError, match="initializer"):
+        Dataset.range(3).make_one_shot_iterator().initializer  # noqa: B018
+
+
+def test_functions_do_not_write_variables():
+    v = tf.Variable(np.int64(3), name="v")
+    with pytest.raises(NotImplementedError, match="writes variable v"):
+        Dataset.range(3).map(lambda x: v.assign_add(x))
+
+
+def test_reinitializable_iterator():
+    train, test = Dataset.range(3), Dataset.range(100, 102)
+    iterator = tf.data.Iterator.from_structure(train.output_types, train.output_shapes)
+    x = iterator.get_next()
+    to_train, to_test = iterator.make_initializer(train), iterator.make_initializer(test, name="to_test")
+    assert (to_train.name, to_test.name) == ("make_initializer", "to_test")
+    with tf.Session() as session:
+        session.run(to_train)
+        assert session.run(x) == 0
+        session.run(to_test)
+        assert session.run(x) == 100
+        session.run(to_train)
+        assert session.run(x) == 0
+    with pytest.raises(TypeError, match="int64"):
+        iterator.make_initializer(Dataset.from_tensors(1.0))
+    with pytest.raises(TypeError, match="shapes"):
+        iterator.make_initializer(Dataset.from_tensors(np.zeros(2, np.int64)))
+    with pytest.raises(ValueError, match="make_initializer"):
+        iterator.initializer  # noqa: B018
+
+
+def test_feedable_iterator():
+    train = Dataset.range(10).make_one_shot_iterator()
+    test = Dataset.range(100, 110).make_initializable_iterator()
+    handle = tf.placeholder(tf.string, [])
+    iterator = tf.data.Iterator.from_string_handle(handle, tf.int64, [])
+    x = iterator.get_next()
+    wrong = Dataset.from_tensors(1.0).make_one_shot_iterator().string_handle()
+    with tf.Session() as session:
+        to_train, to_test, to_wrong = session.run([train.string_handle(), test.string_handle(), wrong])
+        session.run(test.initializer)
+        found = [session.run(x, {handle: h}) for h in (to_train, to_train, to_test, to_train, to_test)]
+        assert found == [0, 1, 100, 2, 101]
+        assert session.run(iterator.string_handle(), {handle: to_test}) == to_test
+        with pytest.raises(tf.errors.InvalidArgumentError, match="handle"):
+            session.run(x, {handle: b"nothing"})
+        with pytest.raises(tf.errors.InvalidArgumentError, match="float32"):
+            session.run(x, {handle: to_wrong})
+
+
+def test_shared_names_share_a_position():
+    one = Dataset.range(10).make_initializable_iterator(shared_name="p")
+    two = Dataset.range(10).make_initializable_iterator(shared_name="p")
+    x, y = one.get_next(), two.get_next()
+    with tf.Session() as session:
+        session.run(one.initializer)
+        assert [session.run(x), session.run(y), session.run(x)] == [0, 1, 2]
+
+
+def test_structures():
+    pair = collections.namedtuple("pair", ["image", "label"])
+    dataset = Dataset.from_tensors((pair(np.zeros((2, 3), np.float32), [1, 2]), {"b": "x", "a": (1.5,)}))
+    (p, d) = dataset.make_one_shot_iterator().get_next()
+    assert isinstance(p, pair)
+    assert p.image.shape.as_list() == [2, 3]
+    assert dataset.output_types == (pair(tf.float32, tf.int32), {"b": tf.string, "a": (tf.float32,)})
+    with tf.Session() as session:
+        found = session.run((p, d))
+    assert found[0].label.tolist() == [1, 2]
+    assert found[1] == {"a": (1.5,), "b": b"x"}
+
+
+def test_shuffle_seeds():
+    def orders(seed, graph_seed, reshuffle=None):
+        with tf.Graph().as_default(), tf.Session() as session:
+            tf.set_random_seed(graph_seed) if graph_seed is not None else None
+            dataset = Dataset.range(20).shuffle(20, seed, reshuffle).repeat(2).batch(20)
+            iterator = dataset.make_initializable_iterator()
+            x = iterator.get_next()
+            found = []
+            for _ in range(2):
+                session.run(iterator.initializer)
+                found += [session.run(x).tolist(), session.run(x).tolist()]
+            return found
+
+    seeded = orders(5, None)
+    assert seeded == orders(5, None)
+    assert seeded[0] == seeded[2] != seeded[1] == seeded[3]
+    assert orders(6, None)[0] != seeded[0] != orders(5, 1)[0]
+    by_graph = orders(None, 3)
+    assert by_graph == orders(None, 3) != orders(None, 4)
+    fixed = orders(5, None, False)
+    assert all(order == fixed[0] for order in fixed)
+    free = orders(None, None)
+    assert free == orders(None, None)
+    assert len({tuple(order) for order in free}) == 4
+
+
+def test_random_numbers_differ_from_element_to_element():
+    dataset = Dataset.range(4).map(lambda x: tf.random_uniform([2])).repeat(2)
+    found = [tuple(e.tolist()) for e in elements(dataset)]
+    assert len(set(found)) == 8
+    assert found == [tuple(e.tolist()) for e in elements(dataset)]
+
+
+def test_what_python_code_raises_comes_out_as_it_is_after_what_came_before():
+    def generator():
+        yield 1
+        yield 2
+        raise KeyError("mine")
+
+    for change in (lambda d: d, lambda d: d.prefetch(4), lambda d: d.map(lambda x: x).prefetch(1)):
+        x = change(Dataset.from_generator(generator, tf.int64, [])).make_one_shot_iterator().get_next()
+        with tf.Session() as session:
+            assert [session.run(x), session.run(x)] == [1, 2]
+            with pytest.raises(KeyError, match="mine") as caught:
+                session.run(x)
+            assert any("IteratorGetNext" in note for note in caught.value.__notes__)
+
+
+def test_filling_delivers_what_came_before_an_error():
+    def generator():
+        yield from range(3)
+        raise KeyError("mine")
+
+    dataset = Dataset.from_generator(generator, tf.int64, []).prefetch(2)
+    position = dataset.make_one_shot_iterator().get_next().op.attrs["iterator"]
+    with tf.Session() as session:
+        resource = position.resource(session)
+        buffer = np.full(5, -1, np.int64)
+        assert resource.fill([buffer], 0, 5) == 3
+        assert buffer.tolist() == [0, 1, 2, -1, -1]
+        assert resource.fill([buffer], 3, 2) == 0
+        with pytest.raises(KeyError):
+            resource.next()
+
+
+def test_initialization_drops_what_was_given_back():
+    iterator = Dataset.range(5).make_initializable_iterator()
+    x = iterator.get_next()
+    with tf.Session() as session:
+        session.run(iterator.initializer)
+        resource = x.op.attrs["iterator"].resource(session)
+        taken = [resource.next(), resource.next()]
+        resource.push_back(taken)
+        assert session.run(x) == 0
+        session.run(iterator.initializer)
+        assert [session.run(x), session.run(x)] == [0, 1]
+
+
+def test_source_arrays_are_copied():
+    values = np.arange(3)
+    x = Dataset.from_tensor_slices(values).make_one_shot_iterator().get_next()
+    values[:] = 9
+    with tf.Session() as session:
+        assert session.run(x) == 0
+
+
+def test_prefetching_threads_end_with_their_session():
+    def generator():
+        while True:
+            yield 1
+
+    x = Dataset.from_generator(generator, tf.int64, []).prefetch(3).make_one_shot_iterator().get_next()
+    before = threading.active_count()
+    with tf.Session() as session:
+        assert session.run(x) == 1
+        assert threading.active_count() == before + 1
+    gc.collect()
+    deadline = time.monotonic() + 5
+    while threading.active_count() > before and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert threading.active_count() == before
+
+
+def test_elements_of_different_shapes_are_named():
+    dataset = Dataset.range(3).map(lambda x: (x, {"ids": tf.fill([x], x)})).batch(2)
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"\[1\]\['ids'\].*\[0\].*\[1\]"):
+        elements(dataset)
+
+
+def test_reduce_and_the_only_element():
+    total = Dataset.range(5).reduce(np.int64(0), lambda s, x: s + x)
+    both = Dataset.range(5).reduce((np.int64(0), np.int64(1)), lambda s, x: (s[0] + x, s[1] * 2))
+    only = tf.data.experimental.get_single_element(Dataset.range(5).batch(10))
+    none, many = (tf.data.experimental.get_single_element(Dataset.range(n)) for n in (0, 2))
+    with tf.Session() as session:
+        assert session.run([total, both]) == [10, (10, 32)]
+        assert session.run(total) == 10
+        assert session.run(only).tolist() == [0, 1, 2, 3, 4]
+        for tensor in (none, many):
+            with pytest.raises(tf.errors.InvalidArgumentError, match="Dataset"):
+                session.run(tensor)
+
+
+def test_what_is_not_supported_is_said_by_name():
+    with pytest.raises(NotImplementedError, match="filename"):
+        Dataset.range(2).cache("/tmp/x")
+    with pytest.raises(NotImplementedError, match="window"):
+        Dataset.range(2).window(2)
+    with pytest.raises(RuntimeError, match="make_one_shot_iterator"):
+        iter(Dataset.range(2))
+
+
+def test_options_change_nothing():
+    options = tf.data.Options()
+    options.experimental_autotune = True
+    options.experimental_threading.private_threadpool_size = 4
+    assert elements(Dataset.range(2).with_options(options)) == [0, 1]
+    with pytest.raises(AttributeError):
+        options.autotune = True

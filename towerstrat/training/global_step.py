@@ -1,0 +1,86 @@
+"""The global step: how many training steps were made."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+from towerstrat.graph.core import Graph, Tensor, get_default_graph
+from towerstrat.graph.initializers import zeros_initializer
+from towerstrat.graph.types import int64
+from towerstrat.graph.variable_scope import get_variable
+from towerstrat.graph.variables import GraphKeys, VariableAggregation
+
+
+def global_step(sess: Any, global_step_tensor: Any) -> int:
+    """The global step's value in a session."""
+    return int(sess.run(global_step_tensor))
+
+
+def get_global_step(graph: Graph | None = None) -> Any:
+    """The global step of a graph (default: the default graph), or None if there is none.
+
+    It is what the collection ``GraphKeys.GLOBAL_STEP`` holds, else the tensor named ``global_step:0``.
+
+    Raises:
+      TypeError: it is not an integer scalar.
+    """
+    graph = graph or get_default_graph()
+    found = graph.get_collection(GraphKeys.GLOBAL_STEP)
+    if len(found) > 1:
+        logging.getLogger("tensorflow").error("Multiple tensors in global_step collection.")
+        return None
+    step = found[0] if found else _named(graph)
+    if step is not None:
+        assert_global_step(step)
+    return step
+
+
+def _named(graph: Graph) -> Any:
+    """The variable or tensor called ``global_step``."""
+    for variable in graph.get_collection(GraphKeys.GLOBAL_VARIABLES):
+        if variable.name == "global_step:0":
+            return variable
+    try:
+        return graph.get_tensor_by_name("global_step:0")
+    except KeyError:
+        return None
+
+
+def create_global_step(graph: Graph | None = None) -> Any:
+    """Makes the global step: an int64 variable that starts at 0 and is not trainable.
+
+    Raises:
+      ValueError: there is one already.
+    """
+    graph = graph or get_default_graph()
+    if get_global_step(graph) is not None:
+        raise ValueError('"global_step" already exists.')
+    with graph.as_default(), graph.name_scope(None):
+        return get_variable(
+            GraphKeys.GLOBAL_STEP,
+            shape=[],
+            dtype=int64,
+            initializer=zeros_initializer(),
+            trainable=False,
+            aggregation=VariableAggregation.ONLY_FIRST_TOWER,
+            collections=[GraphKeys.GLOBAL_VARIABLES, GraphKeys.GLOBAL_STEP],
+        )
+
+
+def get_or_create_global_step(graph: Graph | None = None) -> Any:
+    """The global step, made if there is none."""
+    graph = graph or get_default_graph()
+    step = get_global_step(graph)
+    return create_global_step(graph) if step is None else step
+
+
+def assert_global_step(global_step_tensor: Any) -> None:
+    """Raises TypeError unless it is an integer scalar, variable or tensor."""
+    step = global_step_tensor
+    if not isinstance(step, Tensor) and not hasattr(step, "assign_add"):
+        raise TypeError(f'Existing "global_step" must be a Variable or Tensor: {step!r}.')
+    if not step.dtype.is_integer:
+        raise TypeError(f'Existing "global_step" does not have integer type: {step.dtype.name}.')
+    if step.shape.ndims != 0 and step.shape.is_fully_defined():
+        raise TypeError(f'Existing "global_step" is not scalar: {step.shape}.')

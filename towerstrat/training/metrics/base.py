@@ -1,0 +1,102 @@
+"""What all metrics are made of: local variables per tower, and values over all towers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from towerstrat.graph.convert import convert_to_tensor
+from towerstrat.graph.core import Tensor, get_default_graph
+from towerstrat.graph.ops import array, math
+from towerstrat.graph.variables import (
+    GraphKeys,
+    VariableAggregation,
+    VariableSynchronization,
+    create_variable,
+)
+from towerstrat.towers.contexts import get_tower_context
+from towerstrat.towers.strategy import DistributionStrategy
+from towerstrat.training.ranks import squeezed
+
+
+def metric_variable(shape: Any, dtype: Any, validate_shape: bool = True, name: str | None = None) -> Any:
+    """A local variable that starts at zeros. Each tower has one of its own; read outside they are summed.
+
+    It is in the collections ``GraphKeys.LOCAL_VARIABLES`` and ``GraphKeys.METRIC_VARIABLES``.
+    """
+    return create_variable(
+        initial_value=lambda: array.zeros(shape, dtype),
+        trainable=False,
+        collections=[GraphKeys.LOCAL_VARIABLES, GraphKeys.METRIC_VARIABLES],
+        validate_shape=validate_shape,
+        synchronization=VariableSynchronization.ON_READ,
+        aggregation=VariableAggregation.SUM,
+        name=name,
+    )
+
+
+def across_towers(collections: Any, function: Callable[..., Any], *args: Any) -> Any:
+    """``function(distribution, *args)`` for all towers together, where ``args`` are read as sums over the towers.
+
+    Raises:
+      RuntimeError: not in tower context.
+    """
+
+    def merge(distribution: DistributionStrategy, *merged: Any) -> Any:
+        value = function(distribution, *merged)
+        collect(collections, value)
+        return value
+
+    context = get_tower_context()
+    if context is None:
+        raise RuntimeError(
+            "A metric was made in cross-tower context; make it in a tower: inside the function given to "
+            "call_for_each_tower, or outside of the strategy's scope."
+        )
+    return context.merge_call(merge, *args)
+
+
+def total_of(variable: Any, collections: Any) -> Any:
+    """A metric variable's value over all towers."""
+    return across_towers(collections, lambda distribution, value: distribution.read_var(value), variable)
+
+
+def collect(collections: Any, value: Any) -> None:
+    if collections:
+        get_default_graph().add_to_collections(collections, value)
+
+
+def quotient(numerator: Any, denominator: Any, name: str | None = None) -> Tensor:
+    """``numerator / denominator``, 0 where the denominator is not positive."""
+    numerator, denominator = convert_to_tensor(numerator), convert_to_tensor(denominator)
+    found = math.truediv(numerator, denominator)
+    zeros = array.zeros_like(found, dtype=denominator.dtype)
+    return array.where(math.greater(denominator, zeros), found, math.cast(zeros, found.dtype), name=name)
+
+
+def aligned(predictions: Any, labels: Any, weights: Any) -> tuple[Tensor, Any, Any]:
+    """Predictions, labels and weights, superfluous last dimensions of 1 taken off, missing ones of weights put on.
+
+    Raises:
+      ValueError: predictions and labels of different shapes.
+    """
+    predictions = convert_to_tensor(predictions)
+    if labels is not None:
+        labels, predictions = squeezed(labels, predictions)
+        predictions.shape.assert_is_compatible_with(labels.shape)
+    if weights is None:
+        return predictions, labels, None
+    weights = convert_to_tensor(weights)
+    if weights.dims is not None and weights.dims != () and predictions.dims is not None:
+        excess = len(weights.dims) - len(predictions.dims)
+        if excess == 1:
+            weights = array.squeeze(weights, [-1])
+        elif excess == -1:
+            weights = array.expand_dims(weights, -1)
+    return predictions, labels, weights
+
+
+def flat(values: Any) -> Tensor:
+    """A vector of all elements."""
+    values = convert_to_tensor(values)
+    return values if values.dims is not None and len(values.dims) <= 1 else array.reshape(values, [-1])

@@ -1,0 +1,98 @@
+"""Which shapes of labels, predictions and weights go together."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from towerstrat.graph import shapes
+from towerstrat.graph.convert import convert_to_tensor
+from towerstrat.graph.core import Tensor, get_default_graph
+from towerstrat.graph.ops import array, math
+from towerstrat.graph.registry import Signature, define
+from towerstrat.graph.shapes import Dims, TensorShape
+
+
+def _misfit(weights: Dims, values: Dims) -> str | None:
+    """Why weights of that shape cannot be broadcast to values of that shape, as far as it is known."""
+    if weights is None or weights == () or values is None:
+        return None
+    described = f"values.shape={TensorShape(values)}. weights.shape={TensorShape(weights)}."
+    if len(weights) != len(values):
+        return (
+            f"weights can not be broadcast to values. values.rank={len(values)}. weights.rank={len(weights)}. "
+            f"{described} "
+            "Weights must be a scalar, or have the values' rank and in each dimension their size or 1."
+        )
+    for i, (w, v) in enumerate(zip(weights, values, strict=True)):
+        if w is not None and v is not None and w not in (1, v):
+            return (
+                f"weights can not be broadcast to values. Mismatch at dim {i}. {described} "
+                "Weights must have the values' size or 1 in each dimension."
+            )
+    return None
+
+
+def _settled(weights: Dims, values: Dims) -> bool:
+    if weights == ():
+        return True
+    if weights is None or values is None:
+        return False
+    return all(w is not None and (w == 1 or v is not None) for w, v in zip(weights, values, strict=True))
+
+
+def _rule(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Signature]:
+    return [Signature(inputs[0].dtype, inputs[0].dims)]
+
+
+def _checked(weights: Any, values: Any) -> Any:
+    problem = _misfit(np.shape(weights), np.shape(values))
+    if problem:
+        raise ValueError(problem)
+    return weights
+
+
+define("BroadcastableWeights", _rule, _checked)
+
+
+def broadcastable(weights: Any, values: Tensor) -> Tensor:
+    """``weights`` as a tensor, once it is sure that they can weigh ``values``.
+
+    Raises:
+      ValueError: they cannot; where shapes are not fully known the run raises InvalidArgumentError.
+    """
+    weights = convert_to_tensor(weights, name="weights")
+    problem = _misfit(weights.dims, values.dims)
+    if problem:
+        raise ValueError(problem)
+    if _settled(weights.dims, values.dims):
+        return weights
+    return get_default_graph().add("BroadcastableWeights", [weights, values], {}, "assert_broadcastable").outputs[0]
+
+
+def broadcast_weights(weights: Any, values: Any) -> Tensor:
+    """``weights`` in the shape of ``values``, of their element type."""
+    values = convert_to_tensor(values, name="values")
+    weights = broadcastable(convert_to_tensor(weights, values.dtype, name="weights"), values)
+    if shapes.known(weights.dims) and weights.dims == values.dims:
+        return weights
+    return math.multiply(weights, array.ones_like(values), name="broadcast_weights")
+
+
+def squeezed(labels: Any, predictions: Any, expected_rank_diff: int = 0) -> tuple[Tensor, Tensor]:
+    """Labels and predictions, the one with a superfluous last dimension of 1 without it.
+
+    Args:
+      expected_rank_diff: the rank of predictions less that of labels as it should be.
+    """
+    labels, predictions = convert_to_tensor(labels), convert_to_tensor(predictions)
+    if labels.dims is None or predictions.dims is None:
+        return labels, predictions
+    excess = len(predictions.dims) - len(labels.dims) - expected_rank_diff
+    if excess == 1 and predictions.dims[-1] in (1, None):
+        predictions = array.squeeze(predictions, [-1])
+    elif excess == -1 and labels.dims[-1] in (1, None):
+        labels = array.squeeze(labels, [-1])
+    return labels, predictions

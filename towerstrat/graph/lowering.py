@@ -168,7 +168,8 @@ class Lowering:
             )
         if tensor not in self.twins:
             op = tensor.op
-            twins = self.fork({t: self.invariant(t) for t in op.inputs if t.dtype is not resource}, self.seen(op))
+            known = {t: self.invariant(t) for t in op.inputs if t.dtype is not resource and not t.varies}
+            twins = self.fork(known, self.seen(op))
             self.twins.update(zip(op.outputs, twins.evaluate(op), strict=True))
         return self.twins[tensor]
 

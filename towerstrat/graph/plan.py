@@ -189,7 +189,7 @@ class DeviceStage:
         self, loop: Operation, tensors: Sequence[Tensor], known: Mapping[Tensor, Any], cells: Sequence[Cell],
         trips: Mapping[Operation, int],
     ) -> Callable[..., Any]:  # fmt: skip
-        """A function that runs everything before a loop, and the loop without derivatives, for its iterations' number."""
+        """A function that runs all that comes before a loop, and the loop without derivatives, to count."""
 
         def count(state: Sequence[Any], values: Sequence[Any]) -> Any:
             given = {**known, **dict(zip(tensors, values, strict=True))}

@@ -43,7 +43,9 @@ def test_the_end():
     with tf.Session() as session:
         assert session.run(x) == 0
         for _ in range(2):
-            with pytest.raises(tf.errors.OutOfRangeError, match=r"(?s)End of sequence.*IteratorGetNext.*test_iterators"):
+            with pytest.raises(
+                tf.errors.OutOfRangeError, match=r"(?s)End of sequence.*IteratorGetNext.*test_iterators"
+            ):
                 session.run(x)
 
 
@@ -198,10 +200,30 @@ def test_shuffle_seeds():
 
 
 def test_random_numbers_differ_from_element_to_element():
+    tf.set_random_seed(1)
     dataset = Dataset.range(4).map(lambda x: tf.random_uniform([2])).repeat(2)
     found = [tuple(e.tolist()) for e in elements(dataset)]
     assert len(set(found)) == 8
     assert found == [tuple(e.tolist()) for e in elements(dataset)]
+
+
+def test_random_numbers_without_a_seed_differ_after_each_initialization():
+    def twice(graph_seed):
+        with tf.Graph().as_default(), tf.Session() as session:
+            if graph_seed is not None:
+                tf.set_random_seed(graph_seed)
+            iterator = Dataset.range(4).map(lambda x: tf.random_uniform([])).batch(4).make_initializable_iterator()
+            x = iterator.get_next()
+            found = []
+            for _ in range(2):
+                session.run(iterator.initializer)
+                found.append(session.run(x).tolist())
+            return found
+
+    free, seeded = twice(None), twice(5)
+    assert free[0] != free[1]
+    assert seeded[0] == seeded[1]
+    assert free == twice(None)
 
 
 def test_what_python_code_raises_comes_out_as_it_is_after_what_came_before():
@@ -211,11 +233,11 @@ def test_what_python_code_raises_comes_out_as_it_is_after_what_came_before():
         raise KeyError("mine")
 
     for change in (lambda d: d, lambda d: d.prefetch(4), lambda d: d.map(lambda x: x).prefetch(1)):
-        x = change(Dataset.from_generator(generator, tf.int64, [])).make_one_shot_iterator().get_next()
+        failing = change(Dataset.from_generator(generator, tf.int64, [])).make_one_shot_iterator().get_next()
         with tf.Session() as session:
-            assert [session.run(x), session.run(x)] == [1, 2]
+            assert [session.run(failing), session.run(failing)] == [1, 2]
             with pytest.raises(KeyError, match="mine") as caught:
-                session.run(x)
+                session.run(failing)
             assert any("IteratorGetNext" in note for note in caught.value.__notes__)
 
 

@@ -48,7 +48,7 @@ CASES = {
     "range_step": lambda tf: tf.data.Dataset.range(5, 0, -2),
     "range_empty": lambda tf: tf.data.Dataset.range(5, 0),
     "range_none": lambda tf: tf.data.Dataset.range(),
-    "generator": lambda tf: tf.data.Dataset.from_generator(lambda: zip([1, 2], ["a", "b"]), (tf.int32, tf.string)),
+    "generator": lambda tf: tf.data.Dataset.from_generator(lambda: iter([(1, "a"), (2, "b")]), (tf.int32, tf.string)),
     "generator_shapes": lambda tf: tf.data.Dataset.from_generator(
         lambda: iter([([1, 2], 3)]), (tf.float32, tf.int64), ([None], [])
     ),
@@ -72,7 +72,9 @@ CASES = {
     "shuffle_one": lambda tf: tf.data.Dataset.range(4).shuffle(1),
     "shuffle_nothing": lambda tf: tf.data.Dataset.range(4).shuffle(0),
     "concatenate": lambda tf: tf.data.Dataset.range(2).concatenate(tf.data.Dataset.range(5, 7)),
-    "concatenate_shapes": lambda tf: tf.data.Dataset.from_tensors([1, 2]).concatenate(tf.data.Dataset.from_tensors([1])),
+    "concatenate_shapes": lambda tf: tf.data.Dataset.from_tensors([1, 2]).concatenate(
+        tf.data.Dataset.from_tensors([1])
+    ),
     "concatenate_types": lambda tf: tf.data.Dataset.range(2).concatenate(tf.data.Dataset.from_tensors(1.0)),
     "cache": lambda tf: tf.data.Dataset.range(3).filter(lambda x: x > 0).cache().repeat(2),
     "prefetch": lambda tf: tf.data.Dataset.range(3).map(lambda x: x + 1).prefetch(2),
@@ -102,7 +104,9 @@ CASES = {
     "map_list": lambda tf: tf.data.Dataset.range(2).map(lambda x: [x, 2.0]),
     "map_none": lambda tf: tf.data.Dataset.range(2).map(lambda x: None),
     "map_spread": lambda tf: tf.data.Dataset.from_tensor_slices(([1, 2], [3, 4])).map(lambda a, b: a * b),
-    "map_dict": lambda tf: tf.data.Dataset.from_tensor_slices({"a": [1, 2], "b": [3, 4]}).map(lambda d: d["a"] - d["b"]),
+    "map_dict": lambda tf: tf.data.Dataset.from_tensor_slices({"a": [1, 2], "b": [3, 4]}).map(
+        lambda d: d["a"] - d["b"]
+    ),
     "map_namedtuple": lambda tf: tf.data.Dataset.from_tensor_slices(Pair([1, 2], [3, 4])).map(lambda p: p.left),
     "map_error": _bad_at_two,
     "map_error_batch": lambda tf: _bad_at_two(tf).batch(2),
@@ -132,8 +136,8 @@ CASES = {
         tf.contrib.data.bucket_by_sequence_length(_length(tf), [3, 6], [2, 2, 2], pad_to_bucket_boundary=True)
     ),
     # the rest
-    "enumerate": lambda tf: tf.data.Dataset.from_tensors({"a": 1.0}).repeat(2).apply(
-        tf.contrib.data.enumerate_dataset(5)
+    "enumerate": lambda tf: (
+        tf.data.Dataset.from_tensors({"a": 1.0}).repeat(2).apply(tf.contrib.data.enumerate_dataset(5))
     ),
     "ignore_errors": lambda tf: _bad_at_two(tf).apply(tf.contrib.data.ignore_errors()),
     "unique": lambda tf: _numbers(tf, [1, 2, 1, 3, 2]).apply(tf.contrib.data.unique()),

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from towerstrat.data.pipeline import Array, Element, Node, Opening, Pull, tensors_among
+from towerstrat.data.pipeline import Array, Element, Node, Opening, Pull, copied_into, tensors_among
 from towerstrat.data.rows import Rows
 from towerstrat.data.structure import Structure
 from towerstrat.errors import DataLossError, InvalidArgumentError
@@ -31,27 +31,27 @@ class RowBatches(Pull):
     """Batches of the rows of a table: one gather each."""
 
     def __init__(self, rows: Rows, size: int, drop_remainder: bool):
-        self.table = rows.table
-        self.order = rows.order
+        self.rows = rows
         self.size = size
         self.drop_remainder = drop_remainder
 
     def _next(self) -> Any:
-        indices = self.order.take(self.size)
+        indices = self.rows.order.take(self.size)
         if not len(indices) or (self.drop_remainder and len(indices) < self.size):
             raise StopIteration
         return indices
 
     def __next__(self) -> Element:
-        indices = self._next()
-        return [column.take(indices, axis=0) for column in self.table]
+        return self.rows.many(self._next())
 
     def next_into(self, out: Sequence[Array]) -> Element | None:
         indices = self._next()
-        fits = all(b.shape == (len(indices), *c.shape[1:]) for b, c in zip(out, self.table, strict=True))
-        if not fits:
-            return [column.take(indices, axis=0) for column in self.table]
-        for column, buffer in zip(self.table, out, strict=True):
+        table = self.rows.table
+        if self.rows.functions:
+            return copied_into(out, self.rows.many(indices))
+        if any(b.shape != (len(indices), *c.shape[1:]) for b, c in zip(out, table, strict=True)):
+            return self.rows.many(indices)
+        for column, buffer in zip(table, out, strict=True):
             column.take(indices, axis=0, out=buffer, mode="clip")
         return None
 

@@ -7,6 +7,7 @@ at a time; operations of the host (Python functions, strings) are called. The ac
 from __future__ import annotations
 
 import functools
+import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -138,9 +139,9 @@ class Function:
             found.update((c, None) for c in op.reads if c not in counters and not isinstance(c, Flag))
         return list(found)
 
-    def bind(self, opening: Opening) -> Callable[[Sequence[Any]], list[Array]]:
-        """The function for one initialization: captured tensors and variables have their values of now."""
-        captured = {self.graph.captured[t]: opening.values[t] for t in self.captures}
+    def _outside(self, opening: Opening) -> tuple[Values, dict[Cell, Any]]:
+        """Captured tensors and variables with their values of now."""
+        captured: Values = {self.graph.captured[t]: opening.values[t] for t in self.captures}
         state: dict[Cell, Any] = {}
         for cell in self.cells:
             value = opening.session.state.get(cell)
@@ -151,7 +152,33 @@ class Function:
                     "initializer before the iterator's."
                 )  # fmt: skip
             state[cell] = np.array(value[0] if cell.per_position else value)
-        counters = opening.kept(self, dict)
+        return captured, state
+
+    def _counters(self, opening: Opening) -> dict[Cell, Any]:
+        """The random counters at the beginning. Those of operations without seeds differ by initialization."""
+        start = np.uint32(zlib.crc32(repr(opening.entropy).encode()))
+        operations = _all_operations(self.graph.get_operations())
+        return {op.counter: start for op in operations if op.counter and op.attrs.get("seeds") == (None, None)}
+
+    def bind_rows(self, opening: Opening, forms: Sequence[Array]) -> Callable[[Sequence[Any]], list[Array]] | None:
+        """The function of many elements at once, stacked; None where it cannot be had.
+
+        It can be had of functions of numbers without effects, random numbers and host operations, whose shapes do not
+        depend on values.
+
+        Args:
+          forms: per component an array of one row or more, of the type and shape of those to come.
+        """
+        captured, state = self._outside(opening)
+        call = self.program.over_rows(forms, captured, state)
+        if call is None:
+            return None
+        return lambda columns: call(columns, captured, state)
+
+    def bind(self, opening: Opening) -> Callable[[Sequence[Any]], list[Array]]:
+        """The function for one initialization: captured tensors and variables have their values of now."""
+        captured, state = self._outside(opening)
+        counters = opening.kept(self, lambda: self._counters(opening))
         program, inputs, session = self.program, self.inputs, opening.session
 
         def call(element: Sequence[Any]) -> list[Array]:
@@ -177,6 +204,7 @@ class _Program:
         self.function = function
         self.constants: Values = {}
         self._steps: list[Any] | None = None
+        self._over_rows: dict[Any, Any] = {}
 
     def run(self, session: Any, values: Values, state: dict[Cell, Any], counters: dict[Cell, Any]) -> list[Array]:
         """The outputs for these inputs. Advances the random counters."""
@@ -187,12 +215,62 @@ class _Program:
             step(session, values, state, counters)
         return [values[t] for t in self.function.outputs]
 
-    def _build(self) -> list[Any]:
+    def over_rows(self, forms: Sequence[Array], captured: Values, state: dict[Cell, Any]) -> Any:
+        """(columns, captured, state) -> columns of the outputs, compiled; None where that cannot be done."""
+        key = tuple((f.shape[1:], f.dtype) for f in (*forms, *(v[None] for v in captured.values())))
+        if key not in self._over_rows:
+            self._over_rows[key] = self._try_rows(forms, captured, state)
+        return self._over_rows[key]
+
+    def _try_rows(self, forms: Sequence[Array], captured: Values, state: dict[Cell, Any]) -> Any:
+        order = self._order()
+        if any(not _pure(op) for op in order) or any(a.dtype.hasobject for a in (*forms, *captured.values())):
+            return None
+        constants = {op.outputs[0]: op.attrs["value"] for op in order if op.type == "Const"}
+        outputs, inputs = self.function.outputs, self.function.inputs
+        segment = _Segment(tuple(op for op in order if op.type not in _KNOWN), set(outputs), constants)
+        rows = [t for t in segment.inputs if t in inputs]
+        fixed = [t for t in segment.inputs if t not in inputs]
+
+        def of_row(given: Sequence[Any], others: Sequence[Any], cells: Sequence[Any]) -> Any:
+            return segment.traced_with(dict(zip((*rows, *fixed), (*given, *others), strict=True)), cells)
+
+        compiled = jax.jit(jax.vmap(of_row, in_axes=(0, None, None)))
+
+        def call(columns: Sequence[Any], captured: Values, state: dict[Cell, Any]) -> list[Array]:
+            values: Values = dict(zip(inputs, columns, strict=True))
+            size = len(columns[0])
+            for known in (captured, constants):
+                for t, v in known.items():
+                    values[t] = v if t in fixed else np.broadcast_to(v, (size, *v.shape))
+            if segment.outputs:
+                with jax.enable_x64(True), jax.default_device(cpu_device()):
+                    given = [values[t] for t in rows], [values[t] for t in fixed], [state[c] for c in segment.cells]
+                    values.update(zip(segment.outputs, map(np.asarray, compiled(*given)), strict=True))
+            return [values[t] for t in outputs]
+
+        try:
+            with jax.enable_x64(True):
+                jax.eval_shape(
+                    jax.vmap(of_row, in_axes=(0, None, None)),
+                    [forms[inputs.index(t)] for t in rows],
+                    [captured[t] for t in fixed],
+                    [state[c] for c in segment.cells],
+                )
+        except Exception:  # Whatever it is, the elements will tell it one by one.
+            return None
+        return call
+
+    def _order(self) -> list[Operation]:
         function = self.function
         fed = {*function.inputs, *function.graph.captured.values()}
         effective = [op for op in function.graph.root.ops if op.definition.stateful or op.attrs.get("flag") is not None]
         targets = [t.op for t in function.outputs if t not in fed]
-        order = execution_order([*targets, *effective], function.graph.root, fed)
+        return execution_order([*targets, *effective], function.graph.root, fed)
+
+    def _build(self) -> list[Any]:
+        function = self.function
+        order = self._order()
         steps: list[Any] = []
         segment: list[Operation] = []
 
@@ -227,6 +305,17 @@ def _by_numpy(op: Operation) -> bool:
     return op.definition.numpy is not None and not op.reads and not op.writes
 
 
+def _pure(op: Operation) -> bool:
+    definition = op.definition
+    return (
+        definition.host is None
+        and not (definition.stateful or definition.random or definition.writes or definition.dynamic)
+        and "flag" not in op.attrs
+        and not _of_strings(op)
+        and all(_pure(inner) for body in op.bodies for inner in body.needed)
+    )
+
+
 def _of_strings(op: Operation) -> bool:
     return any(t.dtype is string for t in (*op.inputs, *op.outputs))
 
@@ -258,7 +347,8 @@ class _NumpyStep:
     def __init__(self, op: Operation):
         attrs = op.arguments
         self.op = op
-        self.call = functools.partial(op.definition.numpy, **attrs)  # type: ignore[arg-type]
+        function: Any = op.definition.numpy
+        self.call = functools.partial(function, **attrs)
         self.inputs = op.inputs
         self.outputs = op.outputs
         self.dtypes = [t.dtype.np for t in op.outputs]
@@ -327,6 +417,10 @@ class _Segment:
             except NeedsStatic:
                 self.eager = True
         return self._traced(given, counters, cells)
+
+    def traced_with(self, given: Mapping[Tensor, Any], cells: Sequence[Any]) -> list[Any]:
+        """The outputs of operations without effects, while tracing."""
+        return self._traced([given[t] for t in self.inputs], (), cells)[0]
 
     def _traced(self, given: Sequence[Any], counters: Sequence[Any], cells: Sequence[Any]) -> Any:
         state = dict(zip(self.counters, counters, strict=True)) | dict(zip(self.cells, cells, strict=True))

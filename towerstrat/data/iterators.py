@@ -202,7 +202,8 @@ def named(error: BaseException, op: Operation) -> BaseException:
     if isinstance(error, OpError):
         if error.op is not None:
             return error
-        return type(error)(None, op, error.message)
+        kind: Any = type(error)
+        return kind(None, op, error.message)
     if not isinstance(error, OpError | UnsupportedError | KeyboardInterrupt):
         error.add_note(f"  while operation {op.name} (created at {op.line}) took an element from its dataset")
     return error

@@ -9,9 +9,13 @@ import numpy as np
 
 from towerstrat.data.function import Function
 from towerstrat.data.pipeline import Array, Element, Node, Opening, Pull
-from towerstrat.data.rows import Draws
+from towerstrat.data.rows import Draws, RowFunction, Rows
+from towerstrat.data.sources import RowPull
 from towerstrat.data.structure import Structure
 from towerstrat.errors import InvalidArgumentError
+
+_MANY_ROWS = 2048
+"""From this size of a table on, a function is compiled for whole batches of rows."""
 
 Bound = Callable[[Sequence[Any]], list[Array]]
 
@@ -43,7 +47,26 @@ class MappedPull(Pull):
 class Map(OfFunction):
     """``function`` of each element."""
 
+    def rows(self, opening: Opening) -> Rows | None:
+        rows = self.child.rows(opening)
+        if rows is None or not rows.table or len(rows.table[0]) < _MANY_ROWS:
+            return None
+        columns = self.child.structure
+        if rows.functions and any(None in (d or (None,)) for d in columns.dims):
+            return None
+        forms = [c[:1] for c in rows.table]
+        if rows.functions:
+            forms = [np.zeros((1, *d), t.np) for d, t in zip(columns.dims, columns.dtypes, strict=True)]  # type: ignore[misc]
+        many = self.function.bind_rows(opening, forms)
+        if many is None:
+            return None
+        one = opening.kept((self, "one"), lambda: self.function.bind(opening))
+        return Rows(rows.table, rows.order, (*rows.functions, RowFunction(one, many)), rows.plain)
+
     def open(self, opening: Opening) -> Iterator[Element]:
+        rows = self.rows(opening)
+        if rows is not None:
+            return RowPull(rows)
         return MappedPull(self.child.open(opening), self.function.bind(opening))
 
 

@@ -42,12 +42,16 @@ class Pull:
 
     def next_into(self, out: Sequence[Array]) -> Element | None:
         """Writes the next element into ``out`` and returns None, or returns the element where its shapes differ."""
-        element = next(self)
-        if any(np.shape(x) != buffer.shape for x, buffer in zip(element, out, strict=True)):
-            return element
-        for x, buffer in zip(element, out, strict=True):
-            buffer[...] = x
-        return None
+        return copied_into(out, next(self))
+
+
+def copied_into(out: Sequence[Array], element: Element) -> Element | None:
+    """Writes an element into ``out`` and returns None, or returns it where its shapes differ."""
+    if any(x.shape != buffer.shape for x, buffer in zip(element, out, strict=True)):
+        return element
+    for x, buffer in zip(element, out, strict=True):
+        buffer[...] = x
+    return None
 
 
 class Opening:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-Indices = np.ndarray[Any, Any]
+Array: TypeAlias = "np.ndarray[Any, Any]"
 _EMPTY = np.zeros(0, np.int64)
 _BLOCK = 1024
 
@@ -15,9 +15,16 @@ _BLOCK = 1024
 class Order:
     """A stream of row numbers."""
 
-    def take(self, count: int) -> Indices:
+    def take(self, count: int) -> Array:
         """The next ``count`` row numbers; fewer only at the end."""
         raise NotImplementedError
+
+
+class RowFunction(NamedTuple):
+    """A function of rows that gives for each row the same, alone or among others."""
+
+    one: Callable[[Sequence[Array]], Sequence[Array]]
+    many: Callable[[Sequence[Array]], Sequence[Array]]
 
 
 class Rows:
@@ -26,19 +33,37 @@ class Rows:
     Attributes:
       table: one array per component, alike in their first dimension.
       order: which rows, in which order.
+      functions: what is applied to a row when it is taken.
       plain: the number of rows where the pass is simply all of them in order.
     """
 
-    __slots__ = ("order", "plain", "table")
+    __slots__ = ("functions", "order", "plain", "table")
 
-    def __init__(self, table: Sequence[np.ndarray[Any, Any]], order: Order, plain: int | None = None):
+    def __init__(
+        self,
+        table: Sequence[Array],
+        order: Order,
+        functions: tuple[RowFunction, ...] = (),
+        plain: int | None = None,
+    ):
         self.table = table
         self.order = order
+        self.functions = functions
         self.plain = plain
 
-    def gather(self, indices: Indices) -> list[np.ndarray[Any, Any]]:
-        """The rows of these numbers, as one array per component."""
-        return [column.take(indices, axis=0) for column in self.table]
+    def one(self, number: int) -> Sequence[Array]:
+        """The components of one row."""
+        element: Sequence[Array] = [column[number, ...] for column in self.table]
+        for function in self.functions:
+            element = function.one(element)
+        return element
+
+    def many(self, numbers: Array) -> Sequence[Array]:
+        """Several rows, stacked."""
+        columns: Sequence[Array] = [column.take(numbers, axis=0) for column in self.table]
+        for function in self.functions:
+            columns = function.many(columns)
+        return columns
 
 
 class InOrder(Order):
@@ -48,7 +73,7 @@ class InOrder(Order):
         self.position = 0
         self.size = size
 
-    def take(self, count: int) -> Indices:
+    def take(self, count: int) -> Array:
         start = self.position
         self.position = min(self.size, start + count)
         return np.arange(start, self.position)
@@ -92,7 +117,7 @@ class Shuffled(Order):
         self.buffer: list[int] | None = None
         self.ended = False
 
-    def take(self, count: int) -> Indices:
+    def take(self, count: int) -> Array:
         if self.buffer is None:
             self.buffer = self.source.take(self.size).tolist()
             self.ended = len(self.buffer) < self.size
@@ -125,8 +150,8 @@ class Repeated(Order):
         self.current: Order | None = None
         self.seen_in_pass = False
 
-    def take(self, count: int) -> Indices:
-        parts: list[Indices] = []
+    def take(self, count: int) -> Array:
+        parts: list[Array] = []
         wanted = count
         while wanted:
             if self.current is None:
@@ -157,7 +182,7 @@ class Limited(Order):
         self.skip = skip
         self.left = limit
 
-    def take(self, count: int) -> Indices:
+    def take(self, count: int) -> Array:
         while self.skip:
             got = len(self.source.take(min(self.skip, 65536)))
             self.skip = self.skip - got if got else 0
@@ -176,5 +201,5 @@ class Sharded(Order):
         self.number = number
         self.index = index
 
-    def take(self, count: int) -> Indices:
+    def take(self, count: int) -> Array:
         return self.source.take(count * self.number)[self.index :: self.number]

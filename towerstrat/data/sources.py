@@ -52,16 +52,15 @@ class RowPull(Pull):
     """The rows of a pass over a table, one by one."""
 
     def __init__(self, rows: Rows):
-        self.table = rows.table
-        self.order = rows.order
+        self.rows = rows
         self.numbers: Iterator[int] = iter(())
 
     def __next__(self) -> Element:
         for number in self.numbers:
-            return [column[number, ...] for column in self.table]
-        self.numbers = iter(self.order.take(_BLOCK).tolist())
+            return self.rows.one(number)
+        self.numbers = iter(self.rows.order.take(_BLOCK).tolist())
         for number in self.numbers:
-            return [column[number, ...] for column in self.table]
+            return self.rows.one(number)
         raise StopIteration
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from towerstrat.data import structure as nest
 from towerstrat.data.pipeline import Element, Node, Opening, Pull, Seeds, tensors_among
-from towerstrat.data.rows import Draws, InOrder, Limited, Order, Repeated, Rows, Sharded, Shuffled
+from towerstrat.data.rows import Draws, InOrder, Limited, Order, Repeated, RowFunction, Rows, Sharded, Shuffled
 from towerstrat.data.sources import RowPull
 from towerstrat.data.structure import Structure
 from towerstrat.errors import InvalidArgumentError
@@ -36,7 +36,7 @@ class Reordering(Node):
 
     def rows(self, opening: Opening) -> Rows | None:
         rows = self.child.rows(opening)
-        return None if rows is None else Rows(rows.table, self.reorder(opening, rows.order))
+        return None if rows is None else Rows(rows.table, self.reorder(opening, rows.order), rows.functions)
 
     def open(self, opening: Opening) -> Iterator[Element]:
         rows = self.rows(opening)
@@ -189,7 +189,7 @@ class Repeat(Reordering):
             assert again is not None
             return again.order
 
-        return Rows(rows.table, Repeated(open_pass, opening.value(self.count)))
+        return Rows(rows.table, Repeated(open_pass, opening.value(self.count)), rows.functions)
 
     def pull(self, opening: Opening) -> Iterator[Element]:
         return RepeatedPull(self.child, opening, opening.value(self.count))
@@ -258,6 +258,28 @@ class Shuffle(Reordering):
 # ---- combination -------------------------------------------------------------------------------------------------
 
 
+def side_by_side(parts: Sequence[Rows]) -> tuple[RowFunction, ...]:
+    """The functions of passes over several tables as one over all of their columns."""
+    if not any(part.functions for part in parts):
+        return ()
+
+    def combined(which: str) -> Any:
+        def call(columns: Sequence[Any]) -> list[Any]:
+            result: list[Any] = []
+            start = 0
+            for part in parts:
+                own: Sequence[Any] = columns[start : start + len(part.table)]
+                start += len(part.table)
+                for function in part.functions:
+                    own = getattr(function, which)(own)
+                result += own
+            return result
+
+        return call
+
+    return (RowFunction(combined("one"), combined("many")),)
+
+
 class ZippedPull(Pull):
     def __init__(self, sources: Sequence[Iterator[Element]]):
         self.sources = sources
@@ -279,7 +301,9 @@ class Zip(Node):
         if len(sizes) != len(parts):
             return None
         size = min(sizes)
-        return Rows([c for part in parts if part is not None for c in part.table], InOrder(size), plain=size)
+        found = [part for part in parts if part is not None]
+        table = [column for part in found for column in part.table]
+        return Rows(table, InOrder(size), side_by_side(found), plain=size)
 
     def open(self, opening: Opening) -> Iterator[Element]:
         rows = self.rows(opening)
@@ -336,7 +360,7 @@ class Cache(Reordering):
 
     def rows(self, opening: Opening) -> Rows | None:
         rows = self.child.rows(opening)
-        return rows if rows is not None and rows.plain is not None else None
+        return rows if rows is not None and rows.plain is not None and not rows.functions else None
 
     def pull(self, opening: Opening) -> Iterator[Element]:
         memory: list[list[Element]] = opening.kept(self, list)

@@ -226,8 +226,10 @@ class DistributionStrategy:
 
     def group(self, value: Any, name: str | None = None) -> Any:
         """One operation that runs all parts of a value."""
-        parts = self.unwrap(value)
-        return parts[0] if len(parts) == 1 and name is None else group(*parts, name=name)
+        parts = nest.flatten(self.unwrap(value))
+        if len(parts) == 1 and name is None:
+            return getattr(parts[0], "op", parts[0])
+        return group(*parts, name=name)
 
     # ---- what it is ------------------------------------------------------------------------------------------
 

@@ -7,13 +7,32 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
+import jax.numpy as jnp
+import numpy as np
+
 from towerstrat.graph.convert import constant, convert_to_tensor
 from towerstrat.graph.core import Tensor, get_default_graph
 from towerstrat.graph.ops import math as ops
 from towerstrat.graph.ops.array import where
+from towerstrat.graph.ops.build import one
 from towerstrat.graph.ops.random import random_normal
+from towerstrat.graph.registry import define, same
 from towerstrat.graph.scopes import name_scope
 from towerstrat.graph.types import DType, int32, int64
+
+
+def _ratio(steps: Any, period: Any) -> Any:
+    """``steps / period``, whole where it is whole.
+
+    Compilers multiply by the reciprocal of a constant, which gives 0.99999994 for 41 / 41: a staircase would be late by
+    a step, and the root of what is left of a decay could be that of a negative number.
+    """
+    ratio = steps / period
+    whole = jnp.round(ratio)
+    return jnp.where(whole * period == steps, whole, ratio)
+
+
+define("StepRatio", same, _ratio, numpy=lambda steps, period: np.divide(steps, period))
 
 
 class _Parts(NamedTuple):
@@ -23,6 +42,10 @@ class _Parts(NamedTuple):
     rate: Tensor
     step: Tensor
     dtype: DType
+
+    def ratio(self, step: Tensor, period: Any) -> Tensor:
+        """How many periods of steps have passed."""
+        return one("StepRatio", [step, ops.cast(period, self.dtype)], name="ratio")
 
 
 @contextmanager
@@ -60,8 +83,8 @@ def exponential_decay(
     """
     missing = "global_step is required for exponential_decay."
     with _schedule(name, "ExponentialDecay", learning_rate, global_step, missing) as parts:
-        steps, factor = ops.cast(decay_steps, parts.dtype), ops.cast(decay_rate, parts.dtype)
-        exponent = parts.step / steps
+        factor = ops.cast(decay_rate, parts.dtype)
+        exponent = parts.ratio(parts.step, decay_steps)
         if staircase:
             exponent = ops.floor(exponent)
         return ops.multiply(parts.rate, ops.pow(factor, exponent), name=parts.scope)
@@ -78,8 +101,8 @@ def natural_exp_decay(
     """``learning_rate * exp(-decay_rate * global_step / decay_steps)``; arguments as of ``exponential_decay``."""
     missing = "global_step is required for natural_exp_decay."
     with _schedule(name, "NaturalExpDecay", learning_rate, global_step, missing) as parts:
-        steps, factor = ops.cast(decay_steps, parts.dtype), ops.cast(decay_rate, parts.dtype)
-        exponent = parts.step / steps
+        factor = ops.cast(decay_rate, parts.dtype)
+        exponent = parts.ratio(parts.step, decay_steps)
         if staircase:
             exponent = ops.floor(exponent)
         return ops.multiply(parts.rate, ops.exp(ops.negative(factor) * exponent), name=parts.scope)
@@ -96,8 +119,8 @@ def inverse_time_decay(
     """``learning_rate / (1 + decay_rate * global_step / decay_steps)``; arguments as of ``exponential_decay``."""
     missing = "global_step is required for inverse_time_decay."
     with _schedule(name, "InverseTimeDecay", learning_rate, global_step, missing) as parts:
-        steps, factor = ops.cast(decay_steps, parts.dtype), ops.cast(decay_rate, parts.dtype)
-        time = parts.step / steps
+        factor = ops.cast(decay_rate, parts.dtype)
+        time = parts.ratio(parts.step, decay_steps)
         if staircase:
             time = ops.floor(time)
         return ops.div(parts.rate, 1 + factor * time, name=parts.scope)
@@ -126,10 +149,10 @@ def polynomial_decay(
         step, steps = parts.step, ops.cast(decay_steps, parts.dtype)
         if cycle:
             started = ops.greater(step, constant(0, parts.dtype))
-            steps = steps * where(started, ops.ceil(step / steps), constant(1, parts.dtype))
+            steps = steps * where(started, ops.ceil(parts.ratio(step, steps)), constant(1, parts.dtype))
         else:
             step = ops.minimum(step, steps)
-        left = ops.pow(1 - step / steps, power)
+        left = ops.pow(1 - parts.ratio(step, steps), power)
         return ops.add((parts.rate - end) * left, end, name=parts.scope)
 
 
@@ -182,7 +205,7 @@ def cosine_decay(
     missing = "cosine decay requires global_step"
     with _schedule(name, "CosineDecay", learning_rate, global_step, missing) as parts:
         steps, alpha = ops.cast(decay_steps, parts.dtype), ops.cast(alpha, parts.dtype)
-        decayed = (1 - alpha) * _cosine(ops.minimum(parts.step, steps) / steps) + alpha
+        decayed = (1 - alpha) * _cosine(parts.ratio(ops.minimum(parts.step, steps), steps)) + alpha
         return ops.multiply(parts.rate, decayed)
 
 
@@ -211,11 +234,11 @@ def cosine_decay_restarts(
         equal_lengths = isinstance(t_mul, float | int) and t_mul == 1
         lengths, heights = ops.cast(t_mul, parts.dtype), ops.cast(m_mul, parts.dtype)
         alpha = ops.cast(alpha, parts.dtype)
-        time = parts.step / ops.cast(first_decay_steps, parts.dtype)
+        time = parts.ratio(parts.step, first_decay_steps)
         restarts = ops.floor(time)
         fraction = time - restarts
         if not equal_lengths:
-            count = ops.floor(ops.log(1.0 - time * (1.0 - lengths)) / ops.log(lengths))
+            count = ops.floor(parts.ratio(ops.log(1.0 - time * (1.0 - lengths)), ops.log(lengths)))
             length = lengths**count
             grown = (time - (1.0 - length) / (1.0 - lengths)) / length
             if isinstance(t_mul, float | int):
@@ -247,8 +270,8 @@ def linear_cosine_decay(
     with _schedule(name, "LinearCosineDecay", learning_rate, global_step, missing) as parts:
         steps, periods, alpha, beta = (ops.cast(v, parts.dtype) for v in (decay_steps, num_periods, alpha, beta))
         step = ops.minimum(parts.step, steps)
-        linear = (steps - step) / steps
-        decayed = (alpha + linear) * _cosine(2.0 * periods * (step / steps)) + beta
+        linear = parts.ratio(steps - step, steps)
+        decayed = (alpha + linear) * _cosine(2.0 * periods * parts.ratio(step, steps)) + beta
         return ops.multiply(parts.rate, decayed, name=parts.scope)
 
 
@@ -281,6 +304,6 @@ def noisy_linear_cosine_decay(
         deviation = ops.sqrt(first / ops.pow(1.0 + step, decay))
         with get_default_graph().under(None):
             noise = random_normal([], dtype=parts.dtype)
-        linear = (steps - step) / steps + noise * deviation
-        decayed = (alpha + linear) * _cosine(2.0 * periods * (step / steps)) + beta
+        linear = parts.ratio(steps - step, steps) + noise * deviation
+        decayed = (alpha + linear) * _cosine(2.0 * periods * parts.ratio(step, steps)) + beta
         return ops.multiply(parts.rate, decayed, name=parts.scope)

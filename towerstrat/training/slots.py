@@ -13,6 +13,7 @@ from towerstrat.graph.types import as_dtype
 from towerstrat.graph.variable_scope import get_variable, get_variable_scope, variable_scope
 from towerstrat.graph.variables import Variable
 from towerstrat.towers.contexts import get_distribution_strategy
+from towerstrat.towers.strategy import DistributionStrategy
 
 
 def _create(
@@ -21,7 +22,8 @@ def _create(
     with variable_scope(None, f"{primary.op.name}/{name}"):
         if not colocate_with_primary:
             return _variable(primary, initial, validate_shape, shape, dtype)
-        with get_distribution_strategy().colocate_vars_with(primary):
+        strategy: DistributionStrategy = get_distribution_strategy()
+        with strategy.colocate_vars_with(primary):
             return _variable(primary, initial, validate_shape, shape, dtype)
 
 

@@ -151,8 +151,8 @@ def scatter(table: Any, indices: Any, rows: Any) -> Any:
 
 
 def _deduplicate(values: Any, indices: Any) -> tuple[Any, Any]:
-    count = indices.shape[0]
-    if count == 0:
+    values, indices = jnp.asarray(values), jnp.asarray(indices)
+    if indices.shape[0] == 0:
         return values, indices
     order = jnp.argsort(indices, stable=True).astype(jnp.int32)
     ordered = indices[order]

@@ -94,14 +94,13 @@ def trace_rule(op: Operation, function: Function, block: Block | None = None) ->
             region.finish([t for g in grads if g is not None for t in (g if isinstance(g, tuple) else (g,))])
     finally:
         graph.block, graph.axis = saved
-    inputs = op.attrs.get("_gradient_inputs", op.inputs)
-    if len(grads) != len(inputs):
+    start, stop = op.attrs.get("_gradient_places", (0, len(op.inputs)))
+    if len(grads) != stop - start:
         raise ValueError(
             f"Num gradients {len(grads)} generated for op {op.name} (created at {op.line}) do not match num inputs "
-            f"{len(inputs)}"
+            f"{stop - start}"
         )
-    by_tensor = dict(zip(inputs, grads, strict=True))
-    return TracedRule(region, tuple(cotangents), tuple(by_tensor.get(t) for t in op.inputs))
+    return TracedRule(region, tuple(cotangents), (*(None for _ in range(start)), *grads))
 
 
 def _as_list(found: Any) -> Sequence[Any]:
@@ -126,14 +125,10 @@ def _varying(op: Operation) -> list[bool]:
     return [inside or op.attrs["_of"].varies]
 
 
-def _no_value(lowering: Any, op: Operation) -> Any:
-    raise AssertionError(f"{op.name} has a value only while its gradient is computed")
-
-
 define(
     "Cotangent",
     lambda inputs, attrs: [_like(attrs)],
-    lower=_no_value,
+    lower=lambda lowering, op: [lowering.value(op.outputs[0])],
     varying=_varying,
     differentiable=False,
     hidden=("_of",),

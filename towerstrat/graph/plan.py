@@ -57,15 +57,23 @@ class HostStage:
 
 
 class FoldStage:
-    """Known values, computed by numpy."""
+    """Known values, computed by numpy; once for all runs where nothing that a run brings goes into them."""
 
-    def __init__(self, ops: Sequence[Operation]):
+    def __init__(self, ops: Sequence[Operation], fed: set[Tensor]):
         self.ops = ops
+        own = {t for op in ops for t in op.outputs}
+        self.fixed = not own & fed and all(t in own for op in ops for t in op.inputs)
+        self.values: Values | None = None
 
     def run(self, run: Run) -> None:
-        lowering = Lowering("cpu", fed=run.values)
-        lowering.run(self.ops)
-        run.values.update(lowering.values)
+        values = self.values
+        if values is None:
+            lowering = Lowering("cpu", fed=None if self.fixed else run.values)
+            lowering.run(self.ops)
+            values = lowering.values
+            if self.fixed:
+                self.values = values
+        run.values.update(values)
 
 
 class DeviceStage:
@@ -256,11 +264,19 @@ class Plan:
     """
 
     def __init__(self, graph: Graph, fetches: Sequence[Any], fed: Sequence[Tensor]):
-        self.fetches = fetches
         self.fed = set(fed)
+        self.picked = {f: (f.op.inputs[0], f.op.attrs["position"]) for f in fetches if self._is_part(f)}
+        """Fetched parts of a value that differs by position: the host picks them from the whole."""
+        self.fetches = [self.picked[f][0] if f in self.picked else f for f in fetches]
+        fetches = self.fetches
         targets = [f if isinstance(f, Operation) else f.op for f in fetches if f not in self.fed]
         self.order = execution_order(targets, graph.root, self.fed)
         self.stages: list[Stage] = list(self._cut())
+
+    def _is_part(self, fetch: Any) -> bool:
+        if not isinstance(fetch, Tensor) or fetch in self.fed or fetch.op.type != "SelectPosition":
+            return False
+        return fetch.op.inputs[0].varies and not fetch.op._control_inputs
 
     def _cut(self) -> Iterator[Stage]:
         """The order, cut at operations that the host runs; those that need no device come first."""
@@ -274,18 +290,19 @@ class Plan:
                 folding.append(op)
                 continue
             if folding:
-                yield FoldStage(tuple(folding))
+                yield FoldStage(tuple(folding), self.fed)
                 folding.clear()
             yield HostStage(op)
         if folding:
-            yield FoldStage(tuple(folding))
+            yield FoldStage(tuple(folding), self.fed)
         yield from self._segments([op for op in self.order if op not in self.on_host or op.definition.host is None])
 
     def _without_device(self) -> set[Operation]:
         """The operations that can run before any device program: on the host, or folded from known values."""
         ahead: set[Operation] = set()
+        differentiated = {step for op in self.order for step in op.attrs.get("path", ())}
         for op in self.order:
-            on_host = op.definition.host is not None and not op.attrs.get("loop")
+            on_host = op.definition.host is not None and not op.attrs.get("loop") and op not in differentiated
             ready = all(t in self.fed or t.op in ahead for t in op.inputs) and all(c in ahead for c in op._control_inputs)
             if ready and (on_host or foldable(op)):
                 ahead.add(op)

@@ -313,6 +313,8 @@ def _write(lowering: Lowering, op: Operation) -> list[Any]:
         raise ValueError(
             f"A TensorArray holds elements of one shape: got {list(value.shape)}, the others are {list(array.shape[1:])}."
         )
+    if not array.shape[0]:
+        return [array]
     return [lax.dynamic_update_index_in_dim(array, value, jnp.asarray(index, jnp.int32), 0)]
 
 
@@ -321,7 +323,10 @@ def _read(lowering: Lowering, op: Operation) -> list[Any]:
     place = _place(index)
     if place is not None and not 0 <= place < _length(array):
         raise IndexError(f"Tried to read from index {place} but array size is: {_length(array)}")
-    return [lax.dynamic_index_in_dim(_written(array), jnp.asarray(index, jnp.int32), 0, keepdims=False)]
+    array = _written(array)
+    if not array.shape[0]:
+        return [jnp.zeros(array.shape[1:], array.dtype)]
+    return [lax.dynamic_index_in_dim(array, jnp.asarray(index, jnp.int32), 0, keepdims=False)]
 
 
 def _written(array: Any) -> Any:

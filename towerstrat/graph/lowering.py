@@ -63,6 +63,7 @@ class Lowering:
       differentiated: whether all of this is inside of one operation's ``jax.vjp``. Along an axis every value then
         counts as varying, and what is written is thrown away.
       eager: whether operations run one by one on concrete values.
+      quiet: whether this evaluates again what was evaluated before, so that nothing is printed a second time.
     """
 
     def __init__(
@@ -93,6 +94,7 @@ class Lowering:
         self.clock: Iterator[int] = itertools.count() if parent is None else parent.clock
         self.differentiated = parent is not None and parent.differentiated
         self.eager = parent is not None and parent.eager
+        self.quiet = parent is not None and parent.quiet
         if parent is not None:
             self.taped, self.active, self.rules = parent.taped, parent.active, parent.rules
         else:
@@ -170,6 +172,7 @@ class Lowering:
             op = tensor.op
             known = {t: self.invariant(t) for t in op.inputs if t.dtype is not resource and not t.varies}
             twins = self.fork(known, self.seen(op))
+            twins.quiet = True
             self.twins.update(zip(op.outputs, twins.evaluate(op), strict=True))
         return self.twins[tensor]
 
@@ -335,6 +338,7 @@ class Lowering:
         if self.axis is None or self.differentiated or all(c.per_position for c in found):
             return found
         plain = self.fork()
+        plain.quiet = True
         plain.evaluate(op)
         return {cell: plain.state[cell] for cell in plain.written}
 

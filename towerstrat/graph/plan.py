@@ -11,7 +11,7 @@ import numpy as np
 from towerstrat.errors import UnsupportedError
 from towerstrat.graph.core import Graph, Operation, Tensor, execution_order
 from towerstrat.graph.lowering import Lowering, NeedsStatic, NeedsTrips
-from towerstrat.graph.program import Flag, Program, effective_axis, effects, tensor_spec
+from towerstrat.graph.program import Flag, Program, calls_back, effective_axis, effects, tensor_spec
 from towerstrat.graph.state import Cell, StateStore
 from towerstrat.graph.types import resource, string
 
@@ -205,6 +205,7 @@ class DeviceStage:
             before = dict(zip(cells, state, strict=True)) | _unraised(self.cells)
             lowering = Lowering(jax.devices()[0].platform, None, before, fed, self.ops, trips)
             lowering.values.update(given)
+            lowering.quiet = True
             lowering.run(self.ops[: self.ops.index(loop)])
             return lowering.evaluate(loop)[-1]
 
@@ -223,6 +224,8 @@ class DeviceStage:
                 HostStage(op).run(Run(run.session, run.store, lowering.values, {}))
             else:
                 lowering.execute(op)
+        if calls_back(self.ops):
+            jax.effects_barrier()
         run.store.update({c: lowering.state[c] for c in lowering.written if not isinstance(c, Flag)})
         run.values.update((t, lowering.value(t)) for t in self.outputs)
 

@@ -91,6 +91,7 @@ class Program:
         self.input_specs = input_specs
         self.output_specs = output_specs
         self.compiled: Any = None
+        self.calls_back = calls_back(operations)
         self.shardings: dict[Cell, Any] = {}
 
     @staticmethod
@@ -137,8 +138,8 @@ class Program:
             return flags
         return lax.psum(flags.astype(jnp.int32), self.axis.name) > 0
 
-    def compile(self, donated: Sequence[Any], kept: Sequence[Any], inputs: Sequence[Any]) -> None:
-        """Traces and compiles for arguments like these; runs nothing."""
+    def lowered(self, donated: Sequence[Any], kept: Sequence[Any], inputs: Sequence[Any]) -> jax.stages.Lowered:
+        """Traced for arguments like these, arrays or their shapes and types alone. Runs nothing."""
         function: Any = self._function
         options: dict[str, Any] = {}
         axis = self.axis
@@ -157,7 +158,7 @@ class Program:
                 is_leaf=lambda s: isinstance(s, jax.sharding.PartitionSpec),
             )
         jitted = jax.jit(function, donate_argnums=(0,), **options)
-        self.compiled = jitted.lower(donated, kept, inputs).compile()
+        return jitted.lower(donated, kept, inputs)
 
     # ---- running ---------------------------------------------------------------------------------------------
 
@@ -200,11 +201,18 @@ class Program:
         donated = self.gather(store, self.donated, True)
         kept = self.gather(store, self.kept, False)
         if self.compiled is None:
-            self.compile(donated, kept, inputs)
+            self.compiled = self.lowered(donated, kept, inputs).compile()
         with uninterrupted():
             outputs, state, flags = self.compiled(donated, kept, inputs)
             store.update(dict(zip(self.written, state, strict=True)))
+        if self.calls_back:
+            jax.effects_barrier()
         return outputs, flags
+
+
+def calls_back(operations: Sequence[Operation]) -> bool:
+    """Whether some operation calls Python while its program runs."""
+    return any(op.definition.callback or any(calls_back(body.needed) for body in op.bodies) for op in operations)
 
 
 def effects(operations: Sequence[Operation]) -> tuple[list[Cell], list[Cell]]:

@@ -52,6 +52,7 @@ class OpDef:
       dynamic: the shape of a result depends on values, so the operation cannot be compiled.
       stateful: has an effect of its own; never folded.
       reads, writes: whether the cells behind the inputs that are handles are read, written.
+      callback: calls Python while a device program runs; a run waits for its calls.
       collective: combines along the named axis; its output is equal everywhere.
       per_position: its output may differ along the axis even where its inputs do not.
       varying: (operation) -> for each output whether it may differ along the axis, where the inputs do not decide it.
@@ -73,6 +74,7 @@ class OpDef:
     stateful: bool = False
     reads: bool = False
     writes: bool = False
+    callback: bool = False
     collective: bool = False
     per_position: bool = False
     varying: Callable[[Any], Sequence[bool]] | None = None

@@ -124,6 +124,8 @@ for _type in ("PyFunc", "PyFuncStateless"):
 
 def _emit(lowering: Lowering, op: Operation, write: Callable[..., None]) -> None:
     """Calls ``write`` with the values of an operation's data whenever the program comes here."""
+    if lowering.quiet:
+        return
     tensors = [t for t in op.inputs[op.attrs["_skip"] :] if t.dtype is not resource]
     values = [lowering.value(t) for t in tensors]
     moving = [i for i, v in enumerate(values) if isinstance(v, jax.Array)]
@@ -156,6 +158,7 @@ define(
     lambda inputs, attrs: [Signature(inputs[0].dtype, inputs[0].dims)],
     lower=_lower_print,
     stateful=True,
+    callback=True,
     hidden=("_count", "_skip"),
 )
 
@@ -191,7 +194,15 @@ def _lower_print_v2(lowering: Lowering, op: Operation) -> list[Any]:
     return []
 
 
-define("PrintV2", nothing, lower=_lower_print_v2, stateful=True, differentiable=False, hidden=("_write", "_skip"))
+define(
+    "PrintV2",
+    nothing,
+    lower=_lower_print_v2,
+    stateful=True,
+    callback=True,
+    differentiable=False,
+    hidden=("_write", "_skip"),
+)
 
 
 def _formatted(value: Any, summarize: int) -> str:

@@ -207,7 +207,7 @@ class BaseSession:
                 stage.run(run)
                 if run.checks:
                     self._raise_found(run.checks)
-            return structure.build([self._fetched(f, run) for f in structure.elements])
+            return structure.build([self._fetched(f, plan, run) for f in structure.elements])
         except jax.errors.JaxRuntimeError as error:
             raise self._device_failure(error) from error
         except FailedPreconditionError as error:
@@ -277,7 +277,7 @@ class BaseSession:
             )
         return array
 
-    def _fetched(self, element: Any, run: Run) -> Any:
+    def _fetched(self, element: Any, plan: Plan, run: Run) -> Any:
         if isinstance(element, Operation):
             return None
         if element.dtype is resource:
@@ -286,6 +286,9 @@ class BaseSession:
             if value is None:
                 raise Program.uninitialized(cell, element.op)
             value = cell.joined(value)
+        elif element in plan.picked:
+            source, position = plan.picked[element]
+            value = np.asarray(run.values[source])[position]
         else:
             value = run.values[element]
         array = np.array(value)

@@ -98,14 +98,8 @@ def _reduce_backward(
 
 
 def _gathered(value: Any, axis: Axis) -> Any:
-    """[positions, ...], known to be equal everywhere: a sum of one-hot placements."""
-    value = jnp.asarray(value)
-    kind = jnp.int32 if value.dtype == jnp.bool_ else value.dtype
-    slots = jnp.zeros((axis.size, *value.shape), kind)
-    placed = lax.dynamic_update_index_in_dim(
-        vary(slots, axis), vary(value.astype(kind), axis), lax.axis_index(axis.name), 0
-    )
-    return lax.psum(placed, axis.name).astype(value.dtype)
+    """``[positions, ...]``, known to be equal everywhere."""
+    return lax.all_gather(vary(jnp.asarray(value), axis), axis.name, to="invarying")
 
 
 def _lower_gather(lowering: Lowering, op: Operation) -> list[Any]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
+from itertools import islice
 from typing import Any, Protocol
 
 import jax
@@ -12,13 +13,13 @@ import numpy as np
 from jax import lax
 
 from towerstrat.errors import FailedPreconditionError, InvalidArgumentError, OutOfRangeError
-from towerstrat.graph.core import Operation, Tensor
+from towerstrat.graph.core import Operation, Tensor, execution_order
 from towerstrat.graph.lowering import Lowering
 from towerstrat.graph.mesh import Axis, vary
 from towerstrat.graph.plan import Run, foldable
-from towerstrat.graph.program import Flag, Program
+from towerstrat.graph.program import Program, tensor_spec
 from towerstrat.graph.registry import Signature, define
-from towerstrat.graph.state import Cell
+from towerstrat.graph.state import Cell, Flag
 from towerstrat.graph.types import resource
 
 CHUNK_BYTES = 1 << 20
@@ -178,6 +179,17 @@ class LoopStage:
         self.axis: Axis | None = axis
         self.captures = [t for t in op.inputs[op.attrs["arguments"] + op.attrs["handles"] :] if t.dtype is not resource]
         self.cells = list(dict.fromkeys([*op.reads, *op.writes]))
+        self.loose = [c for c in self.cells if c.dims is None or None in c.dims]
+        self.checked = any(isinstance(c, Flag) for c in self.cells)
+        self.uneven = any(t.dims is None or None in t.dims for t in self.inputs)
+        positions = 1 if axis is None else axis.size
+        self.step_bytes = sum(
+            int(np.prod([d or 1 for d in t.dims or ()])) * t.dtype.size * positions for t in self.inputs
+        )
+        self.known: list[Tensor] | None = None
+        """Captures that the host computes, all the others, and of the first those that feeds may change."""
+        self.given: list[Tensor] = []
+        self.folded: list[Tensor] = []
         self.programs: dict[Any, _LoopProgram] = {}
         self.in_flight: deque[Any] = deque()
 
@@ -190,22 +202,22 @@ class LoopStage:
         feeder = run.session.resource(
             ("feeder", op), lambda: _Feeder([t.dims for t in self.inputs], [t.dtype.np for t in self.inputs], self.axis)
         )
-        size = chunk_steps(iterations, self._bytes_per_step(feeder))
-        known = {t: run.values[t] for t in self.captures if foldable(t.op) and t not in run.static}
-        given = [t for t in self.captures if t not in known]
-        values = [run.values[t] for t in given]
-        initial = [run.values[t] for t in op.inputs[1:arguments]]
-        outputs: Sequence[Any] = self._before(run, initial)
+        size = chunk_steps(iterations, self.step_bytes)
+        if self.known is None:
+            self.sort_captures(run.static)
+        outputs: Sequence[Any] = ()
+        if self.checked or not iterations:
+            outputs = self._before([run.values[t] for t in op.inputs[1:arguments]])
         done = 0
         while done < iterations:
             wanted = min(size, iterations - done)
             chunk = feeder.take(source, wanted, size)
             if chunk.steps:
-                outputs = self._steps(run, chunk, known, given, values, outputs, done)
+                outputs = self._steps(run, chunk, outputs, done)
                 done += chunk.steps
             if chunk.error is not None:
                 raise chunk.error
-            if chunk.steps < wanted and not (chunk.steps and self._uneven()):
+            if chunk.steps < wanted and not (chunk.steps and self.uneven):
                 raise OutOfRangeError(
                     None, op, f"End of sequence: {done} of {iterations} steps had their data and are done; their state is kept."
                 )
@@ -213,16 +225,13 @@ class LoopStage:
             feeder.look_ahead(source, ahead, size)
         run.values.update(zip(op.outputs, outputs, strict=True))
 
-    def _uneven(self) -> bool:
-        return any(t.dims is None or None in t.dims for t in self.inputs)
+    def sort_captures(self, fed: Container[Tensor]) -> None:
+        """Decides which captures are part of the program and which are inputs of it."""
+        self.known = [t for t in self.captures if foldable(t.op) and t not in fed]
+        self.folded = [t for t in self.known if t.op.inputs]
+        self.given = [t for t in self.captures if t not in set(self.known)]
 
-    def _bytes_per_step(self, feeder: _Feeder) -> int:
-        sizes = [
-            int(np.prod([d or 1 for d in t.dims or ()])) * t.dtype.size * feeder.each for t in self.inputs
-        ]
-        return sum(sizes)
-
-    def _before(self, run: Run, initial: Sequence[Any]) -> list[Any]:
+    def _before(self, initial: Sequence[Any]) -> list[Any]:
         """The outputs as they are before the first step: the given values, or zeros."""
         result = []
         for i, tensor in enumerate(self.results):
@@ -235,10 +244,7 @@ class LoopStage:
             result.append(value)
         return result
 
-    def _steps(
-        self, run: Run, chunk: _Chunk, known: Mapping[Tensor, Any], given: Sequence[Tensor], values: Sequence[Any],
-        outputs: Sequence[Any], done: int,
-    ) -> Sequence[Any]:  # fmt: skip
+    def _steps(self, run: Run, chunk: _Chunk, outputs: Sequence[Any], done: int) -> Sequence[Any]:
         present = {c: v for c in self.cells if (v := run.store.get(c)) is not None}
         missing = [c for c in self.cells if c not in present and not isinstance(c, Flag)]
         if missing:
@@ -247,27 +253,35 @@ class LoopStage:
                 f"Attempting to use uninitialized value {missing[0].name}. Run its initializer first, for example "
                 "session.run(tf.global_variables_initializer()).",
             )  # fmt: skip
-        room = len(chunk.buffers[0]) if chunk.buffers else chunk.steps
-        full = chunk.steps == room
+        full = bool(chunk.buffers) and chunk.steps == len(chunk.buffers[0])
+        inputs = [*(run.values[t] for t in self.given), *chunk.buffers]
         key = (
             full,
-            tuple((np.shape(v), str(v.dtype)) for v in (*values, *chunk.buffers)),
-            tuple((v.shape, v.tobytes()) for v in known.values()) if any(t.op.inputs for t in known) else None,
-            tuple(np.shape(present[c]) for c in self.cells if c in present and (c.dims is None or None in c.dims)),
+            tuple([(v.shape, v.dtype) for v in inputs]),
+            tuple([(v.shape, v.tobytes()) for v in map(run.values.__getitem__, self.folded)]),
+            tuple([np.shape(present[c]) for c in self.loose if c in present]),
         )
         program = self.programs.get(key)
         if program is None:
-            program = _LoopProgram(self, full, known, given, len(chunk.buffers), present)
-        count = np.asarray(chunk.steps, np.int32)
+            assert self.known is not None
+            program = _LoopProgram(self, full, {t: run.values[t] for t in self.known}, len(chunk.buffers), present)
+        if self.checked:
+            inputs += outputs
+        if not full:
+            inputs.append(np.asarray(chunk.steps, np.int32))
         while len(self.in_flight) > 1:
             jax.block_until_ready(self.in_flight.popleft())
-        results, flags = program(run.store, [*values, *chunk.buffers, *program.outputs_in(outputs), count])
+        made, flags = program(run.store, inputs)
         self.programs[key] = program
-        *made, bad = results
-        self.in_flight.append(bad)
-        if program.flags:
+        self.in_flight.append(flags)
+        if self.checked:
+            *made, bad = made
             self._raise_found(program, flags, bad, done)
         return made
+
+    def zeros(self) -> list[Any]:
+        """Stand-ins for the outputs before the first step, one position's."""
+        return [np.zeros([d or 0 for d in t.dims or ()], t.dtype.np) for t in self.results]
 
     def _raise_found(self, program: Program, flags: Any, bad: Any, done: int) -> None:
         for flag, raised in zip(program.flags, np.asarray(flags), strict=True):
@@ -284,31 +298,29 @@ class _LoopProgram(Program):
     """The device program of one chunk: a scan over all of it, or a loop over the first part of it."""
 
     def __init__(
-        self, stage: LoopStage, full: bool, known: Mapping[Tensor, Any], given: Sequence[Tensor], components: int,
-        present: Mapping[Cell, Any],
-    ):  # fmt: skip
+        self, stage: LoopStage, full: bool, known: Mapping[Tensor, Any], components: int, present: Mapping[Cell, Any]
+    ):
         self.stage = stage
         self.full = full
         self.known = known
-        self.given = given
         self.components = components
-        specs = ["split" if t.varies else "same" for t in given]
-        specs += ["steps"] * components + ["split" if t.varies else "same" for t in stage.results] + ["same"]
-        super().__init__(
-            [stage.op], self._evaluate, specs, [*(t.varies for t in stage.results), False], present, {}, atomic=False
-        )
-
-    def outputs_in(self, outputs: Sequence[Any]) -> Sequence[Any]:
-        """The outputs of the chunk before, where the mesh wants them."""
-        return outputs
+        specs = [tensor_spec(t) for t in stage.given] + ["steps"] * components
+        varying = [t.varies for t in stage.results]
+        if stage.checked:
+            specs += [tensor_spec(t) for t in stage.results]
+            varying.append(False)
+        if not full:
+            specs.append("same")
+        super().__init__([stage.op], self._evaluate, specs, varying, present, {}, atomic=False)
 
     def _evaluate(self, lowering: Lowering, values: Sequence[Any]) -> list[Any]:
+        """The outputs after the last step; where steps are checked, also the first bad step, -1 for none."""
         stage = self.stage
-        split = len(self.given), len(self.given) + self.components
+        rest = iter(values)
         lowering.values.update(self.known)
-        lowering.values.update(zip(self.given, values[: split[0]], strict=True))
-        chunk = list(values[split[0] : split[1]])
-        *outputs, count = values[split[1] :]
+        lowering.values.update((t, next(rest)) for t in stage.given)
+        chunk = list(islice(rest, self.components))
+        outputs = list(islice(rest, len(stage.results))) if stage.checked else stage.zeros()
         outputs = [
             vary(jnp.asarray(o), self.axis) if t.varies else jnp.asarray(o)
             for o, t in zip(outputs, stage.results, strict=True)
@@ -316,24 +328,23 @@ class _LoopProgram(Program):
         outputs = self._sized(lowering, chunk, outputs)
         state = [jnp.asarray(lowering.read(c, stage.op)) for c in self.written]
         flags = [jnp.zeros((), jnp.bool_) for _ in self.flags]
-        bad = jnp.full((), -1, jnp.int32)
+        bad = jnp.full((), -1, jnp.int32) if stage.checked else None
         carry = (state, outputs, flags, bad)
         if self.full:
-            steps = chunk[0].shape[0] if chunk else int(count)
-            numbers = jnp.arange(steps, dtype=jnp.int32)
+            numbers = jnp.arange(chunk[0].shape[0], dtype=jnp.int32) if stage.checked else None
             carry, _ = lax.scan(lambda c, x: (self._step(lowering, c, x[0], x[1:]), None), carry, (numbers, *chunk))
         else:
 
             def body(i: Any, c: Any) -> Any:
                 return self._step(lowering, c, i, [lax.dynamic_index_in_dim(x, i, 0, keepdims=False) for x in chunk])
 
-            carry = lax.fori_loop(np.int32(0), count, body, carry)
+            carry = lax.fori_loop(np.int32(0), next(rest), body, carry)
         state, outputs, flags, bad = carry
         for cell, value in zip(self.written, state, strict=True):
             lowering.write(cell, value)
         for flag, value in zip(self.flags, flags, strict=True):
             lowering.write(flag, value)
-        return [*outputs, bad]
+        return [*outputs, bad] if stage.checked else outputs
 
     def _sized(self, lowering: Lowering, chunk: Sequence[Any], outputs: list[Any]) -> list[Any]:
         """Zeros of the right shape for outputs whose shape was not known while the graph was built."""
@@ -378,6 +389,39 @@ class _LoopProgram(Program):
         first = (bad < 0) & jnp.any(raised)
         flags = [jnp.where(first, raised[i], f) for i, f in enumerate(flags)]
         return new_state, new_outputs, flags, jnp.where(first, number, bad)
+
+
+def lower_loop(op: Operation, steps: int) -> jax.stages.Lowered:
+    """The device program of a chunk of ``steps`` steps of a loop, traced and not compiled.
+
+    It needs no values and no session, and the loop's devices may be ones that are only described.
+
+    Raises:
+      ValueError: a size is not known while the graph is built, or the step uses a value that a run has to give.
+    """
+    stage = LoopStage(op)
+    stage.sort_captures(())
+    unknown = [t for t in stage.inputs if t.dims is None or None in t.dims] + stage.given
+    if unknown or stage.loose:
+        raise ValueError(f"{op.name} (created at {op.line}) cannot be compiled without a run: {(unknown or stage.loose)[0]!r}.")
+    assert stage.known is not None
+    folding = Lowering("cpu")
+    folding.run(execution_order([t.op for t in stage.known], op.graph.root))
+    known = {t: folding.values[t] for t in stage.known}
+    program = _LoopProgram(stage, True, known, len(stage.inputs), dict.fromkeys(stage.cells))
+    lead = () if stage.axis is None else (stage.axis.size,)
+
+    def like(value: Any, *before: int) -> jax.ShapeDtypeStruct:
+        return jax.ShapeDtypeStruct((*before, *value.dims), value.dtype.np)
+
+    def state(cells: Sequence[Cell]) -> list[jax.ShapeDtypeStruct]:
+        return [like(c, *lead) if c.per_position else like(c) for c in cells]
+
+    inputs = [like(t, steps, *lead) for t in stage.inputs]
+    if stage.checked:
+        inputs += [like(t, *lead) if t.varies else like(t) for t in stage.results]
+    with jax.enable_x64(True):
+        return program.lowered(state(program.donated), state(program.kept), inputs)
 
 
 def _rule(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Signature]:

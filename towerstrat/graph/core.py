@@ -102,8 +102,7 @@ class Tensor:
     def __eq__(self, other: Any) -> bool:
         return self is other
 
-    def __hash__(self) -> int:
-        return id(self)
+    __hash__ = object.__hash__
 
     def __copy__(self) -> Tensor:
         return self

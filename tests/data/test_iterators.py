@@ -279,21 +279,29 @@ def test_source_arrays_are_copied():
         assert session.run(x) == 0
 
 
+def prefetching():
+    return [t for t in threading.enumerate() if t.name == "towerstrat prefetch"]
+
+
+def wait_for_threads(number):
+    gc.collect()
+    deadline = time.monotonic() + 5
+    while len(prefetching()) != number and time.monotonic() < deadline:
+        time.sleep(0.01)
+    return len(prefetching()) == number
+
+
 def test_prefetching_threads_end_with_their_session():
     def generator():
         while True:
             yield 1
 
+    assert wait_for_threads(0)
     x = Dataset.from_generator(generator, tf.int64, []).prefetch(3).make_one_shot_iterator().get_next()
-    before = threading.active_count()
     with tf.Session() as session:
         assert session.run(x) == 1
-        assert threading.active_count() == before + 1
-    gc.collect()
-    deadline = time.monotonic() + 5
-    while threading.active_count() > before and time.monotonic() < deadline:
-        time.sleep(0.01)
-    assert threading.active_count() == before
+        assert len(prefetching()) == 1
+    assert wait_for_threads(0)
 
 
 def test_elements_of_different_shapes_are_named():

@@ -15,6 +15,7 @@ from towerstrat.data.iterators import Iterator, Position, make_iterator
 from towerstrat.data.mapping import Filter, Interleave, Map
 from towerstrat.data.options import Options
 from towerstrat.data.pipeline import Node, Seeds
+from towerstrat.data.records import Matching
 from towerstrat.data.reduction import reduced
 from towerstrat.data.structure import Structure, flatten, flatten_like, map_leaves
 from towerstrat.errors import UnsupportedError
@@ -149,6 +150,21 @@ class Dataset:
                 raise TypeError("Dataset.zip: expected a structure of datasets, got a list. Use a tuple.")
             checked_dataset(leaf, "Dataset.zip")
         return Dataset(transforms.Zip(map_leaves(lambda d: d.node, datasets)))
+
+    @staticmethod
+    def list_files(file_pattern: Any, shuffle: bool | None = None, seed: Any = None) -> Dataset:
+        """The names of the files that match a pattern (or one of several).
+
+        Args:
+          shuffle: in a random order (the default) rather than sorted.
+          seed: as of ``shuffle``.
+
+        Raises (when an iterator starts):
+          InvalidArgumentError: nothing matches.
+        """
+        patterns = sources.component(file_pattern)
+        dataset = Dataset(Matching(patterns))
+        return dataset.shuffle(1 << 30, seed) if shuffle or shuffle is None else dataset
 
     # ---- order and selection -------------------------------------------------------------------------------------
 

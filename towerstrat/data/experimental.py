@@ -61,7 +61,9 @@ def parallel_interleave(
     return lambda dataset: dataset.interleave(map_func, cycle_length, block_length)
 
 
-sloppy_interleave = parallel_interleave
+def sloppy_interleave(map_func: Callable[..., Any], cycle_length: Any, block_length: Any = 1) -> Transformation:
+    """The same as ``parallel_interleave(sloppy=True)``."""
+    return parallel_interleave(map_func, cycle_length, block_length, sloppy=True)
 
 
 # ---- elements ------------------------------------------------------------------------------------------------------

@@ -239,15 +239,13 @@ class _Program:
 
         def call(columns: Sequence[Any], captured: Values, state: dict[Cell, Any]) -> list[Array]:
             values: Values = dict(zip(inputs, columns, strict=True))
-            size = len(columns[0])
-            for known in (captured, constants):
-                for t, v in known.items():
-                    values[t] = v if t in fixed else np.broadcast_to(v, (size, *v.shape))
             if segment.outputs:
+                given = [values[t] for t in rows], [captured[t] for t in fixed], [state[c] for c in segment.cells]
                 with jax.enable_x64(True), jax.default_device(cpu_device()):
-                    given = [values[t] for t in rows], [values[t] for t in fixed], [state[c] for c in segment.cells]
                     values.update(zip(segment.outputs, map(np.asarray, compiled(*given)), strict=True))
-            return [values[t] for t in outputs]
+            alike = {**captured, **constants}
+            size = len(columns[0])
+            return [values[t] if t in values else np.broadcast_to(alike[t], (size, *alike[t].shape)) for t in outputs]
 
         try:
             with jax.enable_x64(True):

@@ -40,7 +40,7 @@ def local(path: Any) -> str:
 
 
 @contextmanager
-def _translated(name: str) -> Iterator[None]:
+def translated(name: str) -> Iterator[None]:
     """Errors of the operating system as those of ``tf.errors``."""
     try:
         yield
@@ -85,7 +85,7 @@ class GFile:
 
     def _opened(self) -> Any:
         if self._file is None:
-            with _translated(self._path):
+            with translated(self._path):
                 self._file = open(self._path, _MODES[self._plain])  # noqa: SIM115
             if self._plain == "a+":
                 self._file.seek(0)
@@ -194,14 +194,14 @@ def IsDirectory(dirname: Any) -> bool:
 def Stat(filename: Any) -> FileStatistics:
     """Raises NotFoundError when there is no such path."""
     name = local(filename)
-    with _translated(name):
+    with translated(name):
         return FileStatistics(os.stat(name))
 
 
 def MkDir(dirname: Any) -> None:
     """Makes a folder; its parent must be there."""
     name = local(dirname)
-    with _translated(name):
+    with translated(name):
         if not os.path.isdir(name):
             os.mkdir(name)
 
@@ -209,7 +209,7 @@ def MkDir(dirname: Any) -> None:
 def MakeDirs(dirname: Any) -> None:
     """Makes a folder and those above it that are missing."""
     name = local(dirname)
-    with _translated(name):
+    with translated(name):
         os.makedirs(name, exist_ok=True)
 
 
@@ -237,14 +237,14 @@ def Walk(top: Any, in_order: bool = True) -> Iterator[tuple[str, list[str], list
 def Remove(filename: Any) -> None:
     """Removes a file."""
     name = local(filename)
-    with _translated(name):
+    with translated(name):
         os.remove(name)
 
 
 def DeleteRecursively(dirname: Any) -> None:
     """Removes a folder with all in it, or a file. Raises NotFoundError when there is neither."""
     name = local(dirname)
-    with _translated(name):
+    with translated(name):
         if os.path.isdir(name) and not os.path.islink(name):
             shutil.rmtree(name)
         else:
@@ -259,7 +259,7 @@ def _check_target(name: str, overwrite: bool) -> None:
 def Copy(oldpath: Any, newpath: Any, overwrite: bool = False) -> None:
     """Copies a file's contents."""
     source, target = local(oldpath), local(newpath)
-    with _translated(source), open(source, "rb") as file:
+    with translated(source), open(source, "rb") as file:
         _check_target(target, overwrite)
         data = io.BytesIO(file.read()) if os.path.exists(target) and os.path.samefile(source, target) else file
         with open(target, "wb") as out:
@@ -269,7 +269,7 @@ def Copy(oldpath: Any, newpath: Any, overwrite: bool = False) -> None:
 def Rename(oldname: Any, newname: Any, overwrite: bool = False) -> None:
     """Moves a file or folder."""
     source, target = local(oldname), local(newname)
-    with _translated(source):
+    with translated(source):
         os.stat(source)
         _check_target(target, overwrite)
         os.replace(source, target)

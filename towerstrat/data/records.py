@@ -1,0 +1,205 @@
+"""Files as sources: lines, records, and records of one length."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import os
+import struct
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, BinaryIO
+
+import numpy as np
+
+from towerstrat.data.pipeline import Element, Node, Opening, Pull, tensors_among
+from towerstrat.data.rows import InOrder, Rows
+from towerstrat.data.sources import RowPull
+from towerstrat.data.structure import Structure
+from towerstrat.errors import DataLossError, InvalidArgumentError
+from towerstrat.graph.core import Tensor
+from towerstrat.graph.types import string
+from towerstrat.platform.files import Glob, local, translated
+
+_CHUNK = 1 << 18
+_ROWS = 512
+Records = Iterator[bytes]
+
+
+def _table() -> list[int]:
+    table = []
+    for byte in range(256):
+        for _ in range(8):
+            byte = (byte >> 1) ^ (0x82F63B78 if byte & 1 else 0)
+        table.append(byte)
+    return table
+
+
+_CRC_TABLE = _table()
+_CRC_ARRAY = np.array(_CRC_TABLE, np.uint32)
+
+
+def crc32c(data: bytes) -> int:
+    """The Castagnoli checksum of a string of bytes."""
+    crc = 0xFFFFFFFF
+    size = len(data) // _ROWS
+    if size >= 16:
+        crc = _crc_by_rows(data, size, crc)
+        data = data[size * _ROWS :]
+    for byte in data:
+        crc = _CRC_TABLE[(crc ^ byte) & 255] ^ (crc >> 8)
+    return crc ^ 0xFFFFFFFF
+
+
+def _crc_by_rows(data: bytes, size: int, crc: int) -> int:
+    """The register after ``_ROWS`` pieces of ``size`` bytes: all pieces at once, then put together.
+
+    The checksum is linear: 32 more pieces, of zeros, tell what ``size`` bytes do to each bit of the register before.
+    """
+    columns = np.zeros((size, _ROWS + 32), np.uint32)
+    columns[:, :_ROWS] = np.frombuffer(data, np.uint8, _ROWS * size).reshape(_ROWS, size).T
+    registers = np.zeros(_ROWS + 32, np.uint32)
+    registers[_ROWS:] = np.uint32(1) << np.arange(32, dtype=np.uint32)
+    for column in columns:
+        registers = _CRC_ARRAY[(registers ^ column) & np.uint32(255)] ^ (registers >> np.uint32(8))
+    by_byte = np.zeros((4, 256), np.uint32)
+    for bit, after in enumerate(registers[_ROWS:].reshape(4, 8).T):
+        by_byte[:, 1 << bit : 2 << bit] = by_byte[:, : 1 << bit] ^ after[:, None]
+    low, second, third, high = by_byte.tolist()
+    for register in registers[:_ROWS].tolist():
+        crc = low[crc & 255] ^ second[crc >> 8 & 255] ^ third[crc >> 16 & 255] ^ high[crc >> 24] ^ register
+    return crc
+
+
+def masked(crc: int) -> int:
+    """A checksum as record files store it."""
+    return ((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF
+
+
+# ---- what is in a file -------------------------------------------------------------------------------------------
+
+
+def opened(name: str, compression: str) -> BinaryIO:
+    """A file for reading, decompressed. Raises NotFoundError and its like."""
+    path = local(name)
+    with translated(path):
+        if compression == "GZIP":
+            return gzip.open(path)  # type: ignore[return-value]
+        file = open(path, "rb", buffering=_CHUNK)  # noqa: SIM115
+    if compression == "ZLIB":
+        with file:
+            return io.BytesIO(zlib.decompress(file.read()))
+    return file
+
+
+def lines(name: str, compression: str) -> Records:
+    """The lines of a file, without their ends."""
+    with opened(name, compression) as file:
+        for line in file:
+            yield line.rstrip(b"\n").removesuffix(b"\r") if line.endswith(b"\n") else line
+
+
+def framed(name: str, compression: str) -> Records:
+    """The records of a TFRecord file. Raises DataLossError where they are damaged."""
+    position = 0
+    with opened(name, compression) as file:
+        while head := file.read(12):
+            if len(head) < 12:
+                raise DataLossError(None, None, f"truncated record at {position} in {name}")
+            length, check = struct.unpack("<QI", head)
+            if masked(crc32c(head[:8])) != check:
+                raise DataLossError(None, None, f"corrupted record at {position} in {name}")
+            data = file.read(length)
+            foot = file.read(4)
+            if len(foot) < 4:
+                raise DataLossError(None, None, f"truncated record at {position} in {name}")
+            if masked(crc32c(data)) != struct.unpack("<I", foot)[0]:
+                raise DataLossError(None, None, f"corrupted record at {position + 12} in {name}")
+            position += 16 + length
+            yield data
+
+
+def fixed(name: str, length: int, header: int, footer: int) -> Records:
+    """The records of one length between a header and a footer."""
+    with opened(name, "") as file:
+        size = file.seek(0, io.SEEK_END) - header - footer
+        if size < 0 or size % length:
+            raise InvalidArgumentError(
+                None,
+                None,
+                f"{name}: expected a multiple of {length} bytes after the header ({header} bytes) and before the "
+                f"footer ({footer} bytes), got {size}.",
+            )
+        file.seek(header)
+        for _ in range(size // length):
+            yield file.read(length)
+
+
+# ---- nodes -------------------------------------------------------------------------------------------------------
+
+
+def scalar_string(value: bytes) -> np.ndarray[Any, Any]:
+    array = np.empty((), object)
+    array[()] = value
+    return array
+
+
+class RecordsPull(Pull):
+    """The records of one file after the other."""
+
+    def __init__(self, names: Iterator[Element], read: Callable[[str], Records]):
+        self.names = names
+        self.read = read
+        self.current: Records = iter(())
+
+    def __next__(self) -> Element:
+        while True:
+            for record in self.current:
+                return [scalar_string(record)]
+            self.current = self.read(next(self.names)[0].item().decode())
+
+
+class Files(Node):
+    """The records of the files that another node names, one file after the other.
+
+    Args:
+      names: a node of string scalars.
+      read: (name, *arguments) -> records.
+      arguments: numbers or strings, or tensors of them.
+    """
+
+    def __init__(self, names: Node, read: Callable[..., Records], arguments: Sequence[Any]):
+        self.children = (names,)
+        self.read = read
+        self.arguments = arguments
+        self.structure = Structure(None, [string], [()])
+        self.tensors = tensors_among(*arguments)
+
+    def open(self, opening: Opening) -> Iterator[Element]:
+        given = [opening.value(a) for a in self.arguments]
+        return RecordsPull(self.children[0].open(opening), lambda name: self.read(name, *given))
+
+
+class Matching(Node):
+    """The names of the files that match patterns, sorted.
+
+    Args:
+      patterns: strings, or one tensor of them.
+    """
+
+    def __init__(self, patterns: Any):
+        self.patterns = patterns
+        self.tensors = tensors_among(patterns)
+        self.structure = Structure(None, [string], [()])
+
+    def rows(self, opening: Opening) -> Rows:
+        given = opening.values[self.patterns] if isinstance(self.patterns, Tensor) else self.patterns
+        patterns = [p.decode() for p in np.ravel(given).tolist()]
+        names = sorted({name for p in patterns for name in Glob(p)})
+        if not names:
+            raise InvalidArgumentError(None, None, f"No files matched pattern: {', '.join(patterns)}")
+        table = np.array([os.fsencode(n) for n in names], object)
+        return Rows([table], InOrder(len(names)), plain=len(names))
+
+    def open(self, opening: Opening) -> Iterator[Element]:
+        return RowPull(self.rows(opening))

@@ -52,7 +52,7 @@ def shape(input: Any, name: str | None = None, out_type: Any = int32) -> Tensor:
 
 def shape_n(input: Sequence[Any], out_type: Any = int32, name: str | None = None) -> list[Tensor]:
     """The sizes of each tensor."""
-    return [shape(x, name or "ShapeN", out_type) for x in input]
+    return add("ShapeN", [convert_to_tensor(x) for x in input], {"out_type": as_dtype(out_type)}, name)
 
 
 def size(input: Any, name: str | None = None, out_type: Any = int32) -> Tensor:
@@ -276,12 +276,13 @@ def transpose(a: Any, perm: Any = None, name: str | None = "transpose", conjugat
     name = reserve(get_default_graph(), name or "transpose")
     x = operand(a, name, "a")
     known = constant_value(perm) if isinstance(perm, Tensor) else perm
+    type = "ConjugateTranspose" if conjugate and x.dtype.is_complex else "Transpose"
     if perm is not None and known is None:
-        result = one("Transpose", (x, perm), None, name)
+        result = one(type, (x, perm), None, name)
     else:
         order = None if known is None else tuple(int(p) for p in known)
-        result = one("Transpose", (x,), {"perm": order}, name)
-    return one("Conj", (result,)) if conjugate and result.dtype.is_complex else result
+        result = one(type, (x,), {"perm": order}, name)
+    return result
 
 
 def matrix_transpose(a: Any, name: str | None = "matrix_transpose", conjugate: bool = False) -> Tensor:
@@ -351,7 +352,8 @@ def stack(values: Any, axis: int = 0, name: str | None = "stack") -> Tensor:
 
 def parallel_stack(values: Any, name: str | None = "parallel_stack") -> Tensor:
     """``stack`` along the first dimension."""
-    return stack(values, 0, name)
+    with get_default_graph().name_scope(name or "parallel_stack"):
+        return stack(values, 0, "ParallelConcat")
 
 
 def unstack(value: Any, num: int | None = None, axis: int = 0, name: str | None = "unstack") -> list[Tensor]:

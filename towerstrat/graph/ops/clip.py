@@ -9,6 +9,7 @@ from towerstrat.graph.convert import constant, convert_to_tensor
 from towerstrat.graph.core import Tensor, get_default_graph
 from towerstrat.graph.indexed_slices import IndexedSlices
 from towerstrat.graph.ops.array import identity, ones_like, size, stack, where
+from towerstrat.graph.ops.checks import verify_tensor_all_finite
 from towerstrat.graph.ops.math import cast, maximum, minimum, rsqrt, sqrt
 from towerstrat.graph.ops.reductions import reduce_sum
 from towerstrat.graph.types import float32
@@ -83,12 +84,15 @@ def clip_by_global_norm(
       use_norm: the norm, if it is known already.
 
     Returns:
-      The list like ``t_list``, and the norm before. A norm that is infinite or NaN makes everything NaN.
+      The list like ``t_list``, and the norm before.
+
+    Raises:
+      InvalidArgumentError: on a run where the norm is infinite or NaN.
     """
     tensors = _check_list(t_list)
     if use_norm is None:
         use_norm = global_norm(tensors, name)
-    use_norm = convert_to_tensor(use_norm)
+    use_norm = verify_tensor_all_finite(use_norm, "Found Inf or NaN global norm.")
     with get_default_graph().name_scope(name or "clip_by_global_norm") as scope:
         scale = clip_norm * minimum(1.0 / use_norm, constant(1.0, use_norm.dtype) / clip_norm)
         clipped: list[Any] = []
@@ -96,7 +100,7 @@ def clip_by_global_norm(
             if value is None:
                 clipped.append(None)
                 continue
-            result = identity(value * scale, name=f"{scope}{scope[:-1].rpartition('/')[2]}_{i}/")
+            result = identity(value * scale, name=f"{scope}_{i}")
             if isinstance(original, IndexedSlices):
                 result = IndexedSlices(result, original.indices, original.dense_shape)
             clipped.append(result)

@@ -86,10 +86,24 @@ def _with_rule(function: Kernel, derivative: Kernel) -> Kernel:
 
 # ---- one operand ---------------------------------------------------------------------------------------------------
 
+
+def _sign(x: Any) -> Any:
+    """Zero for NaN, as the original has it."""
+    if not jnp.issubdtype(x.dtype, jnp.floating):
+        return jnp.sign(x)
+    return (x > 0).astype(x.dtype) - (x < 0).astype(x.dtype)
+
+
+def _digamma(x: Any) -> Any:
+    """Infinite at the poles."""
+    pole = (x <= 0) & (x == jnp.floor(x))
+    return jnp.where(pole, np.asarray(np.inf, x.dtype), lax.digamma(jnp.where(pole, np.asarray(1, x.dtype), x)))
+
+
 UNARY: tuple[tuple[str, str, Kernel, Kernel | None], ...] = (
-    ("Abs", "real", jnp.abs, np.abs),
+    ("Abs", "real", _with_rule(jnp.abs, lambda xs, ts, y: ts[0] * _sign(xs[0])), np.abs),
     ("Neg", "number", jnp.negative, np.negative),
-    ("Sign", "number", jnp.sign, None),
+    ("Sign", "number", _sign, None),
     ("Square", "number", jnp.square, np.square),
     ("Sqrt", "inexact", jnp.sqrt, np.sqrt),
     ("Rsqrt", "inexact", lax.rsqrt, lambda x: (1 / np.sqrt(x)).astype(x.dtype)),
@@ -111,10 +125,11 @@ UNARY: tuple[tuple[str, str, Kernel, Kernel | None], ...] = (
     ("Acosh", "inexact", jnp.arccosh, None),
     ("Atanh", "inexact", jnp.arctanh, None),
     ("Sigmoid", "inexact", lambda x: lax.logistic(x) if not jnp.iscomplexobj(x) else 1 / (1 + jnp.exp(-x)), None),
+    ("LogSigmoid", "float", jax.nn.log_sigmoid, None),
     ("Erf", "float", lax.erf, None),
     ("Erfc", "float", lax.erfc, None),
-    ("Lgamma", "float", lax.lgamma, None),
-    ("Digamma", "float", lax.digamma, None),
+    ("Lgamma", "float", _with_rule(lax.lgamma, lambda xs, ts, y: ts[0] * _digamma(xs[0])), None),
+    ("Digamma", "float", _with_rule(_digamma, lambda xs, ts, y: ts[0] * special.polygamma(1, xs[0])), None),
     ("BesselI0e", "float", lax.bessel_i0e, None),
     ("BesselI1e", "float", lax.bessel_i1e, None),
     ("Conj", "inexact", jnp.conj, np.conj),
@@ -154,7 +169,12 @@ def _complex_rule(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> list[Signa
     return [Signature(kinds[real.dtype], shapes.broadcast(real.dims, imag.dims))]
 
 
-define("ComplexAbs", _real_part, jnp.abs, numpy=np.abs)
+define(
+    "ComplexAbs",
+    _real_part,
+    _with_rule(jnp.abs, lambda zs, ts, y: jnp.real(jnp.conj(jnp.sign(zs[0])) * ts[0])),
+    numpy=np.abs,
+)
 define("Real", _real_part, jnp.real, numpy=np.real)
 define("Imag", _real_part, jnp.imag, numpy=np.imag)
 define("Angle", _real_part, _angle)
@@ -247,6 +267,12 @@ def _xdivy_derivative(primals: Any, tangents: Any, result: Any) -> Any:
     return dx * _xdivy_value(there, y) + dy * _xdivy_value(-x, jnp.square(y))
 
 
+def _zeta_derivative(primals: Any, tangents: Any, result: Any) -> Any:
+    """With respect to q only: the original has none for x."""
+    x, q = primals
+    return tangents[1] * (-x * special.zeta(x + 1, q))
+
+
 BINARY: tuple[tuple[str, str, Kernel, Kernel | None], ...] = (
     ("Add", "number", jnp.add, np.add),
     ("Sub", "number", jnp.subtract, np.subtract),
@@ -263,8 +289,8 @@ BINARY: tuple[tuple[str, str, Kernel, Kernel | None], ...] = (
     ("Xdivy", "inexact", _with_rule(_xdivy_value, _xdivy_derivative), None),
     ("Igamma", "float", lambda a, x: lax.igamma(*jnp.broadcast_arrays(a, x)), None),
     ("Igammac", "float", lambda a, x: lax.igammac(*jnp.broadcast_arrays(a, x)), None),
-    ("Zeta", "float", special.zeta, None),
-    ("Polygamma", "float", special.polygamma, None),
+    ("Zeta", "float", _with_rule(special.zeta, _zeta_derivative), None),
+    ("Polygamma", "float", lambda n, x: special.polygamma(n.astype(np.int32), x), None),
 )
 for _type, _kind, _kernel, _numpy in BINARY:
     define(_type, mapping(_kind), _kernel, numpy=on_host(_numpy) if _numpy else None)
@@ -296,7 +322,14 @@ def _betainc(a: Any, b: Any, x: Any) -> Any:
     return special.betainc(*jnp.broadcast_arrays(a, b, x))
 
 
-define("Betainc", mapping("float"), _betainc)
+def _betainc_derivative(primals: Any, tangents: Any, result: Any) -> Any:
+    """With respect to x only: the original has none for a and b."""
+    a, b, x = primals
+    log_beta = lax.lgamma(a) + lax.lgamma(b) - lax.lgamma(a + b)
+    return tangents[2] * jnp.exp((b - 1) * jnp.log1p(-x) + (a - 1) * jnp.log(x) - log_beta)
+
+
+define("Betainc", mapping("float"), _with_rule(_betainc, _betainc_derivative))
 
 
 # ---- casts ---------------------------------------------------------------------------------------------------------

@@ -394,7 +394,7 @@ def _invert(x: Any) -> Any:
 
 def _vector_rule(inputs: Inputs, attrs: Attrs) -> list[Signature]:
     check_integers(inputs[0], "a permutation")
-    return [Signature(inputs[0].dtype, inputs[0].dims)]
+    return [Signature(inputs[0].dtype, inputs[0].dims or (None,))]
 
 
 define("InvertPermutation", _vector_rule, lambda x: _invert(jnp.asarray(x)), differentiable=False,
@@ -496,9 +496,9 @@ def histogram_fixed_width(
     values: Any, value_range: Any, nbins: Any = 100, dtype: Any = int32, name: str | None = None
 ) -> Tensor:
     """How many values are in each of ``nbins`` bins of equal width; values outside of the range count in the end bins."""
-    with get_default_graph().name_scope(name or "histogram_fixed_width"):
+    with get_default_graph().name_scope(name or "histogram_fixed_width") as scope:
         places = histogram_fixed_width_bins(values, value_range, nbins)
-        return one("Bincount", (places, convert_to_tensor(nbins, int32), constant([], as_dtype(dtype))))
+        return one("Bincount", (places, convert_to_tensor(nbins, int32), constant([], as_dtype(dtype))), None, scope)
 
 
 def _unravel_rule(inputs: Inputs, attrs: Attrs) -> list[Signature]:

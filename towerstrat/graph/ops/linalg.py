@@ -18,7 +18,7 @@ from towerstrat.graph.ops.elementwise import check_kind
 from towerstrat.graph.ops.math import add_operator
 from towerstrat.graph.ops.shaping import normal_axis
 from towerstrat.graph.registry import Signature, define
-from towerstrat.graph.shapes import TensorShape
+from towerstrat.graph.shapes import Dims, TensorShape
 from towerstrat.graph.static import constant_value
 from towerstrat.graph.variables import Variable
 
@@ -30,7 +30,7 @@ def _matmul_rule(inputs: Inputs, attrs: Attrs) -> list[Signature]:
     check_kind(inputs, "number")
     a, b = inputs
     if a.dims is None or b.dims is None:
-        return [Signature(a.dtype, None)]
+        return [Signature(a.dtype, None if attrs.get("batch") else _known_sides(a.dims, b.dims, attrs))]
     if len(a.dims) < 2 or len(b.dims) < 2:
         raise ValueError(f"Shape must be rank 2 or higher to multiply matrices, got {a.shape} and {b.shape}.")
     rows, inner = a.dims[-2:] if not attrs["transpose_a"] else a.dims[:-3:-1]
@@ -47,8 +47,14 @@ def _matmul_rule(inputs: Inputs, attrs: Attrs) -> list[Signature]:
     return [Signature(a.dtype, (*(shapes.merge(batch_a, batch_b) or ()), rows, columns))]
 
 
+def _known_sides(a: Dims, b: Dims, attrs: Attrs) -> Dims:
+    rows = a[-1 if attrs["transpose_a"] else -2] if a is not None and len(a) == 2 else None
+    columns = b[-2 if attrs["transpose_b"] else -1] if b is not None and len(b) == 2 else None
+    return rows, columns
+
+
 def _matmul(a: Any, b: Any, *, transpose_a: bool, transpose_b: bool, conjugate_a: bool = False,
-            conjugate_b: bool = False) -> Any:  # fmt: skip
+            batch: bool = False, conjugate_b: bool = False) -> Any:  # fmt: skip
     if a.ndim < 2 or b.ndim < 2 or a.shape[:-2] != b.shape[:-2]:
         raise ValueError(f"Expected matrices with equal batch dimensions, got shapes {a.shape} and {b.shape}.")
     if transpose_a:
@@ -90,8 +96,10 @@ def matmul(
     }
     if a.dtype.is_complex:
         attrs |= {"conjugate_a": bool(adjoint_a), "conjugate_b": bool(adjoint_b)}
-    batched = any(t.dims is not None and len(t.dims) > 2 for t in (a, b))
-    return one("BatchMatMul" if batched else "MatMul", (a, b), attrs, name)
+    sparse = a_is_sparse or b_is_sparse
+    if not sparse and all(t.dims is None or len(t.dims) > 2 for t in (a, b)):
+        return one("BatchMatMul", (a, b), attrs | {"batch": True}, name)
+    return one("MatMul", (a, b), attrs, name)
 
 
 add_operator("matmul", matmul)

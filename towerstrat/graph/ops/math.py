@@ -75,6 +75,7 @@ asinh = _one_operand("Asinh", "asinh", "The inverse hyperbolic sine")
 acosh = _one_operand("Acosh", "acosh", "The inverse hyperbolic cosine")
 atanh = _one_operand("Atanh", "atanh", "The inverse hyperbolic tangent")
 sigmoid = _one_operand("Sigmoid", "sigmoid", "1 / (1 + exp(-x))")
+log_sigmoid = _one_operand("LogSigmoid", "log_sigmoid", "log(sigmoid(x)), exact far from zero")
 erf = _one_operand("Erf", "erf", "The error function")
 erfc = _one_operand("Erfc", "erfc", "1 - erf(x)")
 lgamma = _one_operand("Lgamma", "lgamma", "log(abs(gamma(x)))")
@@ -154,12 +155,12 @@ def betainc(a: Any, b: Any, x: Any, name: str | None = None) -> Tensor:
 
 def bessel_i0e(x: Any, name: str | None = None) -> Tensor:
     """exp(-abs(x)) * bessel_i0(x)."""
-    return unary("BesselI0e", x, name)
+    return unary("BesselI0e", x, name or "bessel_i0e")
 
 
 def bessel_i1e(x: Any, name: str | None = None) -> Tensor:
     """exp(-abs(x)) * bessel_i1(x)."""
-    return unary("BesselI1e", x, name)
+    return unary("BesselI1e", x, name or "bessel_i1e")
 
 
 def bessel_i0(x: Any, name: str | None = None) -> Tensor:
@@ -291,14 +292,14 @@ def cast(x: Any, dtype: Any, name: str | None = None) -> Any:
 
 def saturate_cast(value: Any, dtype: Any, name: str | None = None) -> Tensor:
     """``cast`` with values outside of the new type's range set to its ends."""
-    with get_default_graph().name_scope(name or "saturate_cast"):
+    with get_default_graph().name_scope(name or "saturate_cast") as scope:
         value = convert_to_tensor(value, name="value")
         to = as_dtype(dtype)
         if value.dtype.min < to.min:
             value = maximum(value, constant(np.asarray(to.min).astype(value.dtype.np), value.dtype, name="min"))
         if value.dtype.max > to.max:
             value = minimum(value, constant(_largest(value.dtype, to), value.dtype, name="max"))
-        return cast(value, to, name="saturate_cast")
+        return cast(value, to, name=scope)
 
 
 def _largest(source: DType, to: DType) -> Any:

@@ -64,6 +64,16 @@ def _square_mask(size: int) -> Any:
     return np.eye(size, dtype=np.bool_)
 
 
+def _diagonal(x: Any) -> Any:
+    least = min(x.shape[-2:])
+    square = jnp.asarray(x)[..., :least, :least]
+    return jnp.sum(jnp.where(_square_mask(least), square, jnp.zeros((), x.dtype)), axis=-1, dtype=x.dtype)
+
+
+def _lower(x: Any, offset: int = 0) -> Any:
+    return jnp.where(np.tri(x.shape[-2], x.shape[-1], offset, dtype=np.bool_), x, jnp.zeros((), x.dtype))
+
+
 def _matrix_diag(x: Any) -> Any:
     return jnp.where(_square_mask(x.shape[-1]), x[..., None], jnp.zeros((), x.dtype))
 
@@ -99,7 +109,7 @@ def _tensor_diag(x: Any) -> Any:
 def _tensor_diag_part(x: Any) -> Any:
     shape = x.shape[: x.ndim // 2]
     size = int(np.prod(shape, dtype=np.int64))
-    return jnp.reshape(jnp.diagonal(jnp.reshape(x, (size, size))), shape)
+    return jnp.reshape(_diagonal(jnp.reshape(x, (size, size))), shape)
 
 
 def _band_part(x: Any, *, num_lower: int, num_upper: int) -> Any:
@@ -110,7 +120,7 @@ def _band_part(x: Any, *, num_lower: int, num_upper: int) -> Any:
 
 
 define("MatrixDiag", _diag_rule, _matrix_diag)
-define("MatrixDiagPart", _diag_part_rule, lambda x: jnp.diagonal(x, axis1=-2, axis2=-1))
+define("MatrixDiagPart", _diag_part_rule, _diagonal)
 define("MatrixSetDiag", same, _matrix_set_diag)
 define("Diag", _tensor_diag_rule, _tensor_diag)
 define("DiagPart", _tensor_diag_part_rule, _tensor_diag_part)
@@ -161,7 +171,8 @@ def eye(
         sizes = [num_rows, num_rows if num_columns is None else num_columns]
         if all(isinstance(s, int | np.integer) for s in sizes) and not isinstance(batch_shape, Tensor):
             unit = np.eye(*sizes, dtype=as_dtype(dtype).np)
-            return constant(np.broadcast_to(unit, (*(batch_shape or ()), *unit.shape)), as_dtype(dtype))
+            kind = "MatrixDiag" if num_columns is None else "MatrixSetDiag"
+            return constant(np.broadcast_to(unit, (*(batch_shape or ()), *unit.shape)), as_dtype(dtype), name=kind)
         batch = [] if batch_shape is None else batch_shape
         if isinstance(batch, Tensor):
             raise UnsupportedError("tf.eye needs a batch_shape of Python numbers; use tf.tile for another one.")
@@ -294,7 +305,7 @@ def _adjoint(x: Any) -> Any:
 
 
 def _cholesky(x: Any) -> Any:
-    return jnp.tril(lax.linalg.cholesky(x, symmetrize_input=True))
+    return _lower(lax.linalg.cholesky(x, symmetrize_input=True))
 
 
 def _inverse(x: Any, *, adjoint: bool) -> Any:
@@ -386,8 +397,8 @@ def _eigh_rule(inputs: Inputs, attrs: Attrs) -> list[Signature]:
 
 
 def _eigh(x: Any) -> tuple[Any, Any]:
-    lower = jnp.tril(x)
-    values, vectors = jnp.linalg.eigh(lower + _adjoint(jnp.tril(x, -1)), symmetrize_input=False)
+    whole = _lower(x) + _adjoint(_lower(x, -1))
+    values, vectors = jnp.linalg.eigh(whole, symmetrize_input=False)
     return values, vectors
 
 
@@ -459,13 +470,13 @@ def svd(tensor: Any, full_matrices: bool = False, compute_uv: bool = True, name:
 def self_adjoint_eig(tensor: Any, name: str | None = None) -> tuple[Tensor, Tensor]:
     """Eigenvalues (rising) and eigenvectors (columns) of self-adjoint matrices; the lower triangle is read."""
     x = convert_to_tensor(tensor)
-    values, vectors = get_default_graph().add("SelfAdjointEigV2", (x,), None, name or "self_adjoint_eig").outputs
+    values, vectors = get_default_graph().add("SelfAdjointEigV2", (x,), None, name).outputs
     return values, vectors
 
 
 def self_adjoint_eigvals(tensor: Any, name: str | None = None) -> Tensor:
     """Eigenvalues (rising) of self-adjoint matrices."""
-    return self_adjoint_eig(tensor, name or "self_adjoint_eigvals")[0]
+    return self_adjoint_eig(tensor, name)[0]
 
 
 def slogdet(input: Any, name: str | None = None) -> tuple[Tensor, Tensor]:

@@ -14,7 +14,7 @@ from towerstrat.graph.core import Tensor, get_default_graph
 from towerstrat.graph.ops.array import one_of, stop_gradient, where
 from towerstrat.graph.ops.build import one, reserve, unary
 from towerstrat.graph.ops.elementwise import KINDS, on_host
-from towerstrat.graph.ops.math import cast, exp, is_finite, log, not_equal
+from towerstrat.graph.ops.math import add, cast, exp, is_finite, log, not_equal
 from towerstrat.graph.ops.shaping import normal_axis
 from towerstrat.graph.registry import Signature, define
 from towerstrat.graph.shapes import Dims
@@ -186,7 +186,7 @@ def reduce_logsumexp(
         result = log(reduce_sum(exp(x - largest), axis, keep))
         if not keep:
             largest = one("SumOfOne", (largest,), {"axis": _static_axes(axis), "keepdims": False})
-        return result + largest
+        return add(result, largest)
 
 
 def _static_axes(axis: Any) -> Axes:
@@ -214,7 +214,7 @@ def count_nonzero(
         x = convert_to_tensor(input_tensor, name="input_tensor")
         zero = convert_to_tensor(np.zeros((), x.dtype.np), x.dtype)
         found = not_equal(x, zero)
-        return cast(reduce_sum(cast(found, int64), axis, keep), dtype)
+        return cast(reduce_sum(cast(found, int64, "ToInt64"), axis, keep), dtype)
 
 
 # ---- where the extreme is ------------------------------------------------------------------------------------------

@@ -141,7 +141,7 @@ def _unsorted_function(kind: str) -> Callable[..., Tensor]:
         scope = reserve(get_default_graph(), name or type)
         parts = (operand(data, scope, "data"), operand(segment_ids, scope, "segment_ids"),
                  operand(num_segments, scope, "num_segments"))  # fmt: skip
-        return one(type, parts, None, scope)
+        return one(type, parts, None, f"{scope}truediv/" if kind in ("Mean", "SqrtN") else scope)
 
     return function
 
@@ -211,9 +211,11 @@ def _sparse(kind: str) -> Callable[..., Tensor]:
     def function(
         data: Any, indices: Any, segment_ids: Any, name: str | None = None, num_segments: Any = None
     ) -> Tensor:
-        with get_default_graph().name_scope(name or f"SparseSegment{kind}"):
+        with get_default_graph().name_scope(name or f"SparseSegment{kind}") as scope:
             rows = gather(data, indices)
-            return in_order(rows, segment_ids) if num_segments is None else in_any(rows, segment_ids, num_segments)
+            if num_segments is None:
+                return in_order(rows, segment_ids, scope)
+            return in_any(rows, segment_ids, num_segments, scope)
 
     return function
 

@@ -57,6 +57,15 @@ def _lower_rank(lowering: Lowering, op: Operation) -> list[Any]:
     return [np.asarray(np.ndim(lowering.value(op.inputs[0])), np.int32)]
 
 
+def _shape_n_rule(inputs: Inputs, attrs: Attrs) -> list[Signature]:
+    return [_shape_rule([t], attrs)[0] for t in inputs]
+
+
+def _lower_shape_n(lowering: Lowering, op: Operation) -> list[Any]:
+    return [np.array(np.shape(lowering.value(t)), op.outputs[0].dtype.np) for t in op.inputs]
+
+
+define("ShapeN", _shape_n_rule, lower=_lower_shape_n, differentiable=False)
 define("Shape", _shape_rule, lower=_lower_shape, differentiable=False,
        numpy=lambda x, *, out_type: np.array(np.shape(x), out_type.np))  # fmt: skip
 define("Size", _size_rule, lower=_lower_size, differentiable=False,
@@ -398,6 +407,12 @@ def _roll(x: Any, shift: Any, axis: Any) -> Any:
 
 
 define("Transpose", _transpose_rule, _transpose, static=(1,), numpy=_transpose)
+define(
+    "ConjugateTranspose",
+    _transpose_rule,
+    lambda x, *order, **attrs: jnp.conj(_transpose(x, *order, **attrs)),
+    static=(1,),
+)
 define("ReverseV2", _reverse_rule, lambda x, axis: lax.rev(x, tuple(int(a) % x.ndim for a in np.ravel(axis))),
        static=(1,), numpy=lambda x, axis: np.flip(x, tuple(int(a) for a in np.ravel(axis))))  # fmt: skip
 define("Roll", _roll_rule, _roll, static=(2,))

@@ -16,7 +16,7 @@ from towerstrat.graph.ops.array import one_of, operand, static_int
 from towerstrat.graph.ops.build import one, reserve, unary
 from towerstrat.graph.ops.shaping import check_integers, normal_axis
 from towerstrat.graph.registry import Signature, define
-from towerstrat.graph.shapes import Dims
+from towerstrat.graph.shapes import Dims, merge
 from towerstrat.graph.static import constant_value
 from towerstrat.graph.types import as_dtype
 
@@ -250,14 +250,19 @@ def batch_to_space_nd(input: Any, block_shape: Any, crops: Any, name: str | None
     return one("BatchToSpaceND", parts, None, name)
 
 
+def _of_images(result: Tensor) -> Tensor:
+    result.set_shape([None] * 4)
+    return result
+
+
 def space_to_batch(input: Any, paddings: Any, block_size: int, name: str | None = None) -> Tensor:
     """``space_to_batch_nd`` with square blocks of two dimensions."""
-    return space_to_batch_nd(input, [block_size, block_size], paddings, name or "SpaceToBatch")
+    return _of_images(space_to_batch_nd(input, [block_size, block_size], paddings, name))
 
 
 def batch_to_space(input: Any, crops: Any, block_size: int, name: str | None = None) -> Tensor:
     """``batch_to_space_nd`` with square blocks of two dimensions."""
-    return batch_to_space_nd(input, [block_size, block_size], crops, name or "BatchToSpace")
+    return _of_images(batch_to_space_nd(input, [block_size, block_size], crops, name))
 
 
 def required_space_to_batch_paddings(
@@ -290,7 +295,9 @@ def _reverse_sequence_rule(inputs: Inputs, attrs: Attrs) -> list[Signature]:
         seq, batch = (normal_axis(attrs[a], len(x.dims), a) for a in ("seq_dim", "batch_dim"))
         if seq == batch:
             raise ValueError(f"batch_dim == seq_dim == {seq}: expected two dimensions.")
-    return [Signature(x.dtype, x.dims)]
+        size = merge((x.dims[batch],), lengths.dims) or (None,)
+        return [Signature(x.dtype, (*x.dims[:batch], size[0], *x.dims[batch + 1 :]))]
+    return [Signature(x.dtype, None)]
 
 
 def _reverse_sequence(x: Any, lengths: Any, *, seq_dim: int, batch_dim: int) -> Any:

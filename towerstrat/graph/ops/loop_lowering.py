@@ -13,6 +13,7 @@ from jax import lax
 from towerstrat.graph.core import Operation, Tensor
 from towerstrat.graph.lowering import Lowering, NeedsStatic, NeedsTrips
 from towerstrat.graph.mesh import vary
+from towerstrat.graph.ops.loop_rows import Walk, reads_of, writes_of
 from towerstrat.graph.ops.regions import bind, described, entering, leaving, state_type
 from towerstrat.graph.ops.tensor_array import Grows, Unwritten
 from towerstrat.graph.ops.trips import Course, control_of, course, unknown
@@ -48,6 +49,8 @@ class _Loop:
         self.inits = [self._value(t) for t in op.inputs[: self.size]]
         self.cells = list(dict.fromkeys(op.writes))
         self.changing = [i for i, (r, v) in enumerate(zip(self.body.results, self.body_vars, strict=True)) if r is not v]
+        self.reads: list[Walk] = []
+        self.writes: dict[int, Walk] = {}
         self.cond_writes = any(inner.writes for inner in self.cond.needed)
 
     def _value(self, tensor: Tensor) -> Any:
@@ -83,12 +86,19 @@ class _Loop:
         Raises:
           _Changes: they would not.
         """
+        return self.turn(carry, ())[0]
+
+    def turn(self, carry: Carry, rows: Sequence[Any]) -> tuple[Carry, tuple[Any, ...]]:
+        """One iteration on given elements of arrays: what it carries, and the elements that it makes."""
         child = self._child(self.body_vars, carry)
-        child.run(self.body.needed)
+        child.values.update((walk.op.outputs[0], row) for walk, row in zip(self.reads, rows, strict=True))
+        walked = {walk.op for walk in (*self.reads, *self.writes.values())}
+        child.run([op for op in self.body.needed if op not in walked] if walked else self.body.needed)
+        made = tuple(leaving(child, walk.op.inputs[2], self._varies(i)) for i, walk in self.writes.items())
         values = tuple(leaving(child, self.body.results[i], self._varies(i)) for i in self.changing)
         if [described(v) for v in values] != [described(v) for v in carry[1]]:
             raise _Changes
-        return carry[0] + np.int32(1), values, self._typed(self._state(child))
+        return (carry[0] + np.int32(1), values, self._typed(self._state(child))), made
 
     def _typed(self, state: Sequence[Any]) -> tuple[Any, ...]:
         return tuple(state_type(self.lowering, c, v) for c, v in zip(self.cells, state, strict=True))
@@ -118,7 +128,8 @@ class _Loop:
             found = found or course(self.lowering, self.op, self._limit())
             if found is None or found.count > _UNROLLED:
                 raise self._needs_course() from None
-        return self._finish(self._one_by_one(found.count))
+        again = _Loop(self.lowering, self.op)
+        return again._finish(again._one_by_one(found.count))
 
     def _limit(self) -> int | None:
         """``maximum_iterations`` as a number, where it is known while lowering."""
@@ -167,7 +178,7 @@ class _Loop:
 
     def _compiled(self, found: Course | None) -> Carry:
         if found is not None:
-            return self._scan(found.count)
+            return self._scan(found)
         if not self.lowering.differentiated:
             return self._loop()
         bound = self._limit()
@@ -183,18 +194,48 @@ class _Loop:
             return lax.while_loop(lambda c: self.test(c)[0], self.step, self.start())
         return lax.while_loop(lambda c: c[0], lambda c: self.test(self.step(c[1])), self.test(self.start()))[1]
 
-    def _scan(self, count: int) -> Carry:
+    def _scan(self, found: Course) -> Carry:
         """As many iterations as are known to be."""
+        count = found.count
+        changing = self.changing
+        self._find_walks(found)
 
-        def turn(carry: Carry, _: Any) -> tuple[Carry, None]:
+        def turn(carry: Carry, rows: Any) -> tuple[Carry, Any]:
             if self.cond_writes:
                 carry = self.test(carry)[1]
-            return self.step(carry), None
+            return self.turn(carry, rows)
 
         carry = self.start()
+        made: Sequence[Any] = ()
         if count:
-            carry = lax.scan(turn, carry, None, length=count)[0]
-        return self.test(carry)[1] if self.cond_writes else carry
+            rows = tuple(walk.taken(self._rows(walk.op.inputs[0]), count) for walk in self.reads)
+            carry, made = lax.scan(turn, carry, rows, length=count)
+        for (i, walk), elements in zip(self.writes.items(), made, strict=True):
+            self.inits[i] = walk.put(self.inits[i], elements, count)
+        carry = self.test(carry)[1] if self.cond_writes else carry
+        values = dict(zip(self.changing, carry[1], strict=True))
+        self.changing, self.reads, self.writes = changing, [], {}
+        return carry[0], tuple(values[i] if i in values else self.inits[i] for i in changing), carry[2]
+
+    def _rows(self, tensor: Tensor) -> Any:
+        """An array that the loop reads."""
+        return self.inits[self.body_vars.index(tensor)] if tensor in self.body_vars else self._value(tensor)
+
+    def _find_walks(self, found: Course) -> None:
+        """Arrays that the iterations walk through become inputs and outputs of the scan."""
+        if not found.count:
+            return
+        fixed = [v for i, v in enumerate(self.body_vars) if i not in self.changing]
+        for walk in reads_of(self.op, found, fixed):
+            array = self._rows(walk.op.inputs[0])
+            if not isinstance(array, Unwritten) and walk.fits(array.shape[0], found.count):
+                self.reads.append(walk)
+        for i, walk in writes_of(self.op, found, self.changing).items():
+            init = self.inits[i]
+            size = init.size if isinstance(init, Unwritten) else init.shape[0]
+            if walk.fits(size, found.count):
+                self.writes[i] = walk
+        self.changing = [i for i in self.changing if i not in self.writes]
 
     def _masked(self, bound: int) -> Carry:
         """At most ``bound`` iterations; those after the last do nothing."""

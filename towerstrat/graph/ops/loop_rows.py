@@ -1,0 +1,96 @@
+"""Arrays that a loop of known length walks through, one element per iteration: the inputs and outputs of a scan.
+
+Read by index inside of a loop, the gradient of every iteration would have the size of the whole array.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Any, NamedTuple
+
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from towerstrat.graph.core import Operation, Tensor
+from towerstrat.graph.ops.tensor_array import Unwritten
+from towerstrat.graph.ops.trips import Course
+
+
+class Walk(NamedTuple):
+    """Elements ``first, first + step, ...`` of an array, with step 1 or -1."""
+
+    op: Operation
+    first: int
+    step: int
+
+    def lowest(self, count: int) -> int:
+        return self.first if self.step == 1 else self.first - count + 1
+
+    def fits(self, size: int, count: int) -> bool:
+        return self.lowest(count) >= 0 and self.lowest(count) + count <= size
+
+    def taken(self, array: Any, count: int) -> Any:
+        """The elements in the order of the iterations."""
+        rows = lax.slice_in_dim(array, self.lowest(count), self.lowest(count) + count)
+        return rows if self.step == 1 else jnp.flip(rows, 0)
+
+    def put(self, array: Any, rows: Any, count: int) -> Any:
+        """The array with the elements that the iterations made."""
+        rows = rows if self.step == 1 else jnp.flip(rows, 0)
+        size = array.size if isinstance(array, Unwritten) else array.shape[0]
+        if size == count:
+            return rows
+        if isinstance(array, Unwritten):
+            array = array.filled(rows.shape[1:])
+        return lax.dynamic_update_slice_in_dim(array, rows, self.lowest(count), 0)
+
+
+def _course_of(index: Tensor, variables: Sequence[Tensor], found: Course) -> tuple[int, int] | None:
+    """Where an index starts and by what it moves, where it is a loop variable that moves by one."""
+    if index not in variables or variables.index(index) not in found.values:
+        return None
+    places = np.array(found.values[variables.index(index)])
+    if places.ndim != 1 or not places.size:
+        return None
+    steps = np.diff(places)
+    step = int(steps[0]) if steps.size else 1
+    if step not in (1, -1) or (steps != step).any():
+        return None
+    return int(places[0]), step
+
+
+def reads_of(op: Operation, found: Course, fixed: Collection[Tensor]) -> list[Walk]:
+    """Reads of arrays that the loop does not change, at each iteration's own element."""
+    body = op.bodies[1]
+    variables = op.attrs["variables"][1]
+    result = []
+    for inner in body.needed:
+        if inner.type != "TensorArrayReadV3":
+            continue
+        array, index = inner.inputs
+        course = _course_of(index, variables, found)
+        if course is not None and (array in fixed or not body.encloses(array.op.block)):
+            result.append(Walk(inner, *course))
+    return result
+
+
+def writes_of(op: Operation, found: Course, changing: Sequence[int]) -> dict[int, Walk]:
+    """Loop variables that are arrays, written at each iteration's own element and not looked at otherwise."""
+    cond, body = op.bodies
+    cond_vars, variables = op.attrs["variables"]
+    looked_at = {t for o in cond.needed for t in o.inputs}
+    uses: dict[Tensor, int] = {}
+    for tensor in (*(t for o in body.needed for t in o.inputs), *body.results):
+        uses[tensor] = uses.get(tensor, 0) + 1
+    result = {}
+    for i in changing:
+        made = body.results[i]
+        inner = made.op
+        if inner.type != "TensorArrayWriteV3" or inner.block is not body or cond_vars[i] in looked_at:
+            continue
+        array, index, _ = inner.inputs
+        course = _course_of(index, variables, found)
+        if course is not None and array is variables[i] and uses[array] == 1 and uses[made] == 1:
+            result[i] = Walk(inner, *course)
+    return result

@@ -111,3 +111,39 @@ def test_an_error_in_a_function_names_its_line():
     dataset = tf.data.Dataset.range(2).map(lambda x: tf.fill([x - 1], x))
     with pytest.raises(tf.errors.InvalidArgumentError, match=r"(?s)Fill.*test_functions"):
         elements(dataset)
+
+
+def test_python_functions():
+    seen = []
+
+    def double(x):
+        seen.append(int(x))
+        return x * 2
+
+    def call(x):
+        y = tf.py_func(double, [x], tf.int64)
+        y.set_shape([])
+        return y + 1
+
+    dataset = tf.data.Dataset.range(3).map(call)
+    assert dataset.output_shapes.as_list() == []
+    assert elements(dataset) == [1, 3, 5]
+    assert seen == [0, 1, 2]
+    words = tf.data.Dataset.from_tensors("a").map(lambda s: tf.py_func(lambda b: b + b"b", [s], tf.string))
+    assert elements(words) == [b"ab"]
+
+
+def test_a_python_function_cannot_end_the_data():
+    def stop(x):
+        raise StopIteration
+
+    def fail(x):
+        raise KeyError("mine")
+
+    get_next = (
+        tf.data.Dataset.range(3).map(lambda x: tf.py_func(stop, [x], tf.int64)).make_one_shot_iterator().get_next()
+    )
+    with tf.Session() as session, pytest.raises(tf.errors.OutOfRangeError, match="StopIteration"):
+        session.run(get_next)
+    with pytest.raises((KeyError, tf.errors.OpError), match="mine"):
+        elements(tf.data.Dataset.range(3).map(lambda x: tf.py_func(fail, [x], tf.int64)))

@@ -18,6 +18,7 @@ from functools import partial
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jax import lax
 from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec
@@ -152,15 +153,15 @@ class Twin:
         return batch[0] if self.towers > 1 else batch
 
     def _many(self, state: Any, inputs: Any, labels: Any) -> Any:
-        def body(state: Any, batch: Any) -> Any:
-            return self.step(state, self._own(batch[0]), self._own(batch[1]))
+        def body(carry: Any, batch: Any) -> Any:
+            return self.step(carry[0], self._own(batch[0]), self._own(batch[1])), None
 
-        state, losses = lax.scan(body, state, (inputs, labels))
-        return state, losses[-1]
+        (state, loss), _ = lax.scan(body, (state, jnp.zeros((), jnp.float32)), (inputs, labels))
+        return state, loss
 
     def abstract(self) -> tuple[Any, Any, Any]:
         """Arguments of the compiled function, without values."""
-        state = jax.eval_shape(lambda: self.workload.twin_state(jax.tree.map(jax.numpy.asarray, self.workload.initial)))
+        state = jax.eval_shape(lambda: self.workload.twin_state(jax.tree.map(jnp.asarray, self.workload.initial)))
         lead = (() if self.form == "steps" else (self.chunk,)) + ((self.towers,) if self.towers > 1 else ())
         batches = [
             jax.ShapeDtypeStruct((*lead, self.workload.batch, *a.shape[1:]), a.dtype) for a in self.workload.examples()

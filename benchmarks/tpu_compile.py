@@ -1,0 +1,145 @@
+"""What the real TPU compiler makes of our step loop and of its hand-written twin, without a TPU.
+
+    python -m benchmarks.tpu_compile [--models mlp,convnet,transformer] [--json] [--scaling]
+
+Needs ``jax[tpu]``. The chips are described, not present: programs are compiled for them and never run. Flops, bytes and
+collectives are exact and the same on every machine; seconds are not.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import time
+from collections import Counter
+from typing import Any
+
+DESCRIBED = {
+    "TPU_SKIP_MDS_QUERY": "1",
+    "TPU_WORKER_HOSTNAMES": "localhost",
+    "TPU_ACCELERATOR_TYPE": "v5litepod-4",
+    "JAX_PLATFORMS": "cpu",
+}
+"""The environment in which the compiler can be had without a TPU."""
+os.environ.update(DESCRIBED)
+
+from jax.experimental import topologies  # noqa: E402
+
+from benchmarks import convnet, mlp, transformer  # noqa: E402
+from benchmarks.harness import Ours, Twin  # noqa: E402
+from towerstrat.graph.loop import lower_loop  # noqa: E402
+
+MODELS = {"mlp": mlp.workload, "convnet": convnet.workload, "transformer": transformer.workload}
+STEPS = 10
+FEW, MANY = "v4:2x2x2", "v4:8x8x16"
+_COLLECTIVE = re.compile(
+    r"= (?P<shapes>.*?) (?P<kind>all-reduce|all-gather|reduce-scatter|all-to-all|collective-permute)(-start)?\("
+)
+_ARRAY = re.compile(r"(?P<dtype>[a-z]+\d*)\[(?P<dims>[\d,]*)\]")
+_BYTES = {"pred": 1, "s8": 1, "u8": 1, "bf16": 2, "f16": 2, "s32": 4, "u32": 4, "f32": 4, "s64": 8, "u64": 8, "f64": 8}
+
+
+def collectives(text: str) -> list[tuple[str, str, int]]:
+    """(kind, dtype, bytes) of each collective of a compiled program; one for each dtype that it carries."""
+    found = []
+    for match in _COLLECTIVE.finditer(text):
+        sizes: Counter[str] = Counter()
+        for array in _ARRAY.finditer(match["shapes"]):
+            count = 1
+            for size in filter(None, array["dims"].split(",")):
+                count *= int(size)
+            sizes[array["dtype"]] += count * _BYTES[array["dtype"]]
+        found += [(match["kind"], dtype, size) for dtype, size in sizes.items()]
+    return sorted(found)
+
+
+def figures(lower: Any) -> dict[str, Any]:
+    """Lowers and compiles; what came out, and the seconds it took."""
+    start = time.perf_counter()
+    compiled = lower().compile()
+    seconds = time.perf_counter() - start
+    cost = compiled.cost_analysis()
+    cost = cost[0] if isinstance(cost, list) else cost
+    return {
+        "flops": cost["flops"],
+        "bytes": cost["bytes accessed"],
+        "collectives": collectives(compiled.as_text()),
+        "seconds": seconds,
+        "text": compiled.as_text(),
+    }
+
+
+def devices(topology: str) -> list[Any]:
+    return list(topologies.get_topology_desc(topology, platform="tpu").devices)
+
+
+def compare(model: str, topology: str = "v5e:2x2") -> dict[str, dict[str, Any]]:
+    """Our loop of ten steps and the twin's scan, compiled for a topology."""
+    workload = MODELS[model]()
+    chips = devices(topology)
+    twin = Twin(workload, chips, STEPS, "scan")
+    ours = Ours(workload, chips, STEPS)
+    return {
+        "ours": figures(lambda: lower_loop(ours.loop, STEPS)),
+        "twin": figures(lambda: twin.function.lower(*twin.abstract())),
+    }
+
+
+def scaling(model: str) -> dict[str, float]:
+    """Seconds to build, trace, lower and compile our loop for 8 and for 1,024 chips."""
+    workload = MODELS[model]()
+    seconds = {}
+    for topology in (FEW, MANY):
+        chips = devices(topology)
+        start = time.perf_counter()
+        lower_loop(Ours(workload, chips, STEPS).loop, STEPS).compile()
+        seconds[topology] = time.perf_counter() - start
+    return seconds
+
+
+def _described(found: list[tuple[str, str, int]]) -> str:
+    counts = Counter((kind, dtype) for kind, dtype, _ in found)
+    size = Counter[tuple[str, str]]()
+    for kind, dtype, n in found:
+        size[kind, dtype] += n
+    return "; ".join(f"{n} {kind} {dtype} {size[kind, dtype]:,} B" for (kind, dtype), n in counts.items()) or "none"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--models", default=",".join(MODELS))
+    parser.add_argument("--topology", default="v5e:2x2")
+    parser.add_argument("--json", action="store_true", help="figures as JSON, for the test")
+    parser.add_argument("--scaling", action="store_true", help="seconds for 8 and for 1,024 chips instead")
+    parser.add_argument("--keep", help="a folder for the compiled programs' text")
+    args = parser.parse_args()
+    result: dict[str, Any] = {}
+    for model in args.models.split(","):
+        result[model] = scaling(model) if args.scaling else compare(model, args.topology)
+        if args.keep and not args.scaling:
+            for side, found in result[model].items():
+                with open(os.path.join(args.keep, f"{model}.{side}.hlo"), "w") as file:
+                    file.write(found["text"])
+    if args.json:
+        for sides in result.values():
+            for side in sides.values():
+                if isinstance(side, dict):
+                    del side["text"]
+        print(json.dumps(result))
+        return
+    for model, found in result.items():
+        if args.scaling:
+            few, many = found[FEW], found[MANY]
+            print(f"| {model} | {few:.2f} s | {many:.2f} s | {many / few:.2f} |")
+            continue
+        ours, twin = found["ours"], found["twin"]
+        ratios = (ours["flops"] / twin["flops"], ours["bytes"] / twin["bytes"])
+        print(f"| {model} | {ours['flops']:.4g} / {twin['flops']:.4g} = {ratios[0]:.3f} | {ours['bytes']:.4g} / "
+              f"{twin['bytes']:.4g} = {ratios[1]:.3f} | {_described(ours['collectives'])} | "
+              f"{_described(twin['collectives'])} | {ours['seconds']:.1f} / {twin['seconds']:.1f} s |")  # fmt: skip
+
+
+if __name__ == "__main__":
+    main()

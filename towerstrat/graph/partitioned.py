@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from towerstrat.graph.convert import convert_to_tensor, register_tensor_conversion_function
 from towerstrat.graph.core import Tensor, get_default_graph
+from towerstrat.graph.ops import array
 from towerstrat.graph.shapes import TensorShape, as_shape
 from towerstrat.graph.types import DType, string
 
@@ -129,10 +130,9 @@ class PartitionedVariable:
         else:
             with graph.name_scope(f"{self._name}/ConcatPartitions/"):
                 parts = [convert_to_tensor(v) for v in self._variables]
-                axis = convert_to_tensor(self._partition_axes()[0], name="axis")
-                joined = graph.add("ConcatV2", [*parts, axis], {}, "concat").outputs[0]
+                joined = array.concat(parts, self._partition_axes()[0])
         with graph.name_scope(None):
-            return graph.add("Identity", [joined], {}, self._name).outputs[0]
+            return array.identity(joined, name=self._name)
 
     def assign(self, value: Any, use_locking: bool = False) -> Any:
         raise NotImplementedError(
@@ -186,7 +186,7 @@ def variable_axis_size_partitioner(
             raise ValueError(f"dtype is not a DType: {dtype!r}.")
         rows = shape[axis].value
         size = bytes_per_string_element if dtype is string else dtype.size
-        row_bytes = shape.num_elements() / rows * size  # type: ignore[operator]
+        row_bytes = (shape.num_elements() or 0) / rows * size
         rows_per_part = max(1, math.floor(max_shard_bytes / row_bytes))
         count = math.ceil(rows / rows_per_part)
         parts = [1] * len(shape)
@@ -205,7 +205,7 @@ def min_max_variable_partitioner(
         if axis >= len(shape):
             raise ValueError(f"Can not partition variable along axis {axis} when shape is only {shape}.")
         size = bytes_per_string_element if dtype is string else dtype.size
-        wanted = math.ceil(shape.num_elements() * size / min_slice_size)  # type: ignore[operator]
+        wanted = math.ceil((shape.num_elements() or 0) * size / min_slice_size)
         parts = [1] * len(shape)
         parts[axis] = max(1, min(shape[axis].value, max_partitions, wanted))
         return parts

@@ -12,6 +12,7 @@ from towerstrat.graph import partitioned
 from towerstrat.graph.convert import convert_to_tensor
 from towerstrat.graph.core import Graph, Tensor, get_default_graph
 from towerstrat.graph.initializers import glorot_uniform_initializer, zeros_initializer
+from towerstrat.graph.ops import array
 from towerstrat.graph.partitioned import PartitionedVariable, PartitionInfo, SaveSliceInfo
 from towerstrat.graph.shapes import TensorShape, as_shape
 from towerstrat.graph.types import DType, as_dtype, float32, string
@@ -229,8 +230,7 @@ class VariableStore:
             return self._single(name, shape, dtype, initializer, info, **settings)
         with graph.name_scope(f"{name}/PartitionedInitializer"):
             value = convert_to_tensor(initializer, None if isinstance(initializer, Tensor) else dtype)
-            begin, size = convert_to_tensor(offset, name="begin"), convert_to_tensor(shape, name="size")
-            value = graph.add("Slice", [value, begin, size], {}, "Slice").outputs[0]
+            value = array.slice(value, offset, shape)
         with graph.name_scope(None):
             return self._single(name, None, value.dtype, value, info, **settings)
 
@@ -323,7 +323,7 @@ def _partitions(name: str, partitioner: Callable[..., Any], shape: TensorShape, 
 
 
 def _regularize(name: str, variable: Any, regularizer: Callable[..., Any]) -> None:
-    """Adds the regularizer's loss to its collection. It is computed where the variable is asked for: in a loop, each time."""
+    """Adds the regularizer's loss to its collection. Inside a loop it is computed each time."""
     graph = get_default_graph()
     with graph.colocate_with(variable), graph.name_scope(f"{name}/Regularizer/"), graph.control_dependencies(None):
         loss = regularizer(variable)

@@ -120,7 +120,7 @@ class Convolution(Layer):
     def _biased(self, outputs: Any) -> Any:
         if self.data_format == "channels_last":
             return nn.bias_add(outputs, self.bias)
-        if self.rank == 2:
+        if outputs.shape.ndims == 4:
             return nn.bias_add(outputs, self.bias, data_format="NCHW")
         return outputs + array.reshape(self.bias, (1, self.filters, *[1] * self.rank))
 
@@ -129,9 +129,9 @@ class Convolution(Layer):
         space = rest[:-1] if self.data_format == "channels_last" else rest[1:]
         how = "same" if self.padding == "causal" else self.padding
         made = [
-            identifiers.window_length(size, *window)
-            for size, *window in zip(
-                space, self.kernel_size, [how] * self.rank, self.strides, self.dilation_rate, strict=True
+            identifiers.window_length(size, window, how, stride, dilation)
+            for size, window, stride, dilation in zip(
+                space, self.kernel_size, self.strides, self.dilation_rate, strict=True
             )
         ]
         return TensorShape(
@@ -221,9 +221,9 @@ class SeparableConvolution(Convolution):
 
     def _separated(self, inputs: Any, kernels: Any, strides: Any, how: str, rate: Any) -> Any:
         layout = identifiers.layout(self.data_format, 2)
-        return convolution.separable_conv2d(
-            inputs, *kernels, convolution.spread_over(layout, strides), how, rate, None, layout
-        )
+        depthwise, pointwise = kernels
+        strides = convolution.spread_over(layout, strides)
+        return convolution.separable_conv2d(inputs, depthwise, pointwise, strides, how, rate, None, layout)
 
     def get_config(self) -> dict[str, Any]:
         return super().get_config() | {"depth_multiplier": self.depth_multiplier}
@@ -252,7 +252,8 @@ class SeparableConv1D(SeparableConvolution):
         made = self._separated(
             array.expand_dims(inputs, space), kernels, self.strides * 2, how, (1, *self.dilation_rate)
         )
-        return self._finished(array.squeeze(made, [space]))
+        made = array.squeeze(self._biased(made) if self.use_bias else made, [space])
+        return made if self.activation is None else self.activation(made)
 
 
 class SeparableConv2D(SeparableConvolution):

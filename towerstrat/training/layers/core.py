@@ -127,7 +127,7 @@ def dense(
     name: str | None = None,
     reuse: Any = None,
 ) -> Any:
-    """The output of a ``Dense`` layer: ``[..., n]`` to ``[..., units]``; ``reuse=True`` shares the variables of ``name``."""
+    """The output of a ``Dense`` layer: ``[..., n]`` to ``[..., units]``; ``reuse=True`` shares ``name``'s variables."""
     layer = Dense(
         units, activation, use_bias, kernel_initializer, bias_initializer, kernel_regularizer, bias_regularizer,
         activity_regularizer, kernel_constraint, bias_constraint, trainable, name, _scope=name, _reuse=reuse,

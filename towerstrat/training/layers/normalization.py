@@ -190,14 +190,17 @@ class BatchNormalization(Layer):
             mean, variance = of_batch
             if static is None:
                 moving = (self.moving_mean, self.moving_variance)
-                mean, variance = (
-                    choose(training, lambda b=b, m=m: math.cast(b, m.dtype), lambda m=m: array.identity(m))
-                    for b, m in zip(of_batch, moving, strict=True)
+                mean, variance = choose(
+                    training,
+                    lambda: [math.cast(b, m.dtype) for b, m in zip(of_batch, moving, strict=True)],
+                    lambda: [array.identity(m) for m in moving],
                 )
             self._follow(self.moving_mean, mean, self.momentum, inputs)
             self._follow(self.moving_variance, variance, self.momentum, inputs)
-        parts = [self._shaped(v, reduced, inputs) for v in (mean, variance, self.beta, self.gamma)]
-        outputs = nn.batch_normalization(inputs, *parts, self.epsilon)
+        mean, variance, offset, scale = (
+            self._shaped(v, reduced, inputs) for v in (mean, variance, self.beta, self.gamma)
+        )
+        outputs = nn.batch_normalization(inputs, mean, variance, offset, scale, self.epsilon)
         outputs.set_shape(inputs.shape)
         return outputs
 

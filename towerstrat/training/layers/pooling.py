@@ -14,7 +14,7 @@ class Pooling(Layer):
     """The largest element or the mean of each window: what the layers of one to three dimensions have in common.
 
     Args:
-      pool_size, strides: an integer, or one per spatial dimension; ``strides=None`` is ``pool_size``.
+      pool_size, strides: an integer, or one per spatial dimension.
       padding: "valid" or "same".
       data_format: "channels_last" or "channels_first".
     """
@@ -28,7 +28,9 @@ class Pooling(Layer):
     ):  # fmt: skip
         super().__init__(name=name, **kwargs)
         self.pool_size = identifiers.sizes(pool_size, self.rank, "pool_size")
-        self.strides = identifiers.sizes(pool_size if strides is None else strides, self.rank, "strides")
+        if strides is None:
+            raise ValueError("Argument `strides` must not be None; pass pool_size again for windows side by side.")
+        self.strides = identifiers.sizes(strides, self.rank, "strides")
         self.padding = identifiers.padding(padding)
         self.data_format = identifiers.data_format(data_format)
         self.input_spec = InputSpec(ndim=self.rank + 2)

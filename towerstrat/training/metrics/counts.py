@@ -138,9 +138,9 @@ def _at_thresholds(
             assertions.assert_less_equal(predictions, 1.0, message="predictions must be in [0, 1]"),
         ]
     ):
-        predictions, labels, weights = aligned(array.identity(predictions), math.cast(labels, bool_), weights)
+        predictions, labels, weights = aligned(predictions, math.cast(labels, bool_), weights)
+        row = array.reshape(predictions, [1, -1])
     limits = constant(np.reshape(np.asarray(thresholds, np.float32), [-1, 1]))
-    row = array.reshape(predictions, [1, -1])
     predicted = math.greater(row, limits)
     truth = array.reshape(labels, [1, -1])
     scale = None

@@ -7,7 +7,7 @@ import re
 import threading
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -38,6 +38,40 @@ class Tensor:
     __array_priority__ = 100
 
     OVERLOADABLE_OPERATORS: ClassVar[set[str]] = set()
+
+    if TYPE_CHECKING:
+        # The operators are set by the families of operations (``_override_operator``).
+        _Operator = Callable[..., Any]
+        __getitem__: _Operator
+        __add__: _Operator
+        __radd__: _Operator
+        __sub__: _Operator
+        __rsub__: _Operator
+        __mul__: _Operator
+        __rmul__: _Operator
+        __truediv__: _Operator
+        __rtruediv__: _Operator
+        __floordiv__: _Operator
+        __rfloordiv__: _Operator
+        __mod__: _Operator
+        __rmod__: _Operator
+        __pow__: _Operator
+        __rpow__: _Operator
+        __matmul__: _Operator
+        __rmatmul__: _Operator
+        __and__: _Operator
+        __rand__: _Operator
+        __or__: _Operator
+        __ror__: _Operator
+        __xor__: _Operator
+        __rxor__: _Operator
+        __lt__: _Operator
+        __le__: _Operator
+        __gt__: _Operator
+        __ge__: _Operator
+        __neg__: _Operator
+        __invert__: _Operator
+        __abs__: _Operator
 
     def __init__(self, op: Operation, value_index: int, dtype: DType, dims: Dims = None):
         self.op = op
@@ -89,7 +123,9 @@ class Tensor:
         )
 
     def __len__(self) -> int:
-        raise TypeError(f"len() of tensor {self.name} is not defined; use tensor.shape[0].value or tf.shape(tensor)[0].")
+        raise TypeError(
+            f"len() of tensor {self.name} is not defined; use tensor.shape[0].value or tf.shape(tensor)[0]."
+        )
 
     def __bool__(self) -> bool:
         raise TypeError(
@@ -144,7 +180,22 @@ class Operation:
                  "index", "block", "axis", "line", "reads", "writes", "counter", "_colocation", "__weakref__")  # fmt: skip
 
     definition: OpDef
+    type: str
+    name: str
+    graph: Graph
+    attrs: dict[str, Any]
+    outputs: list[Tensor]
+    device: str
+    index: int
+    block: Block
+    axis: Axis | None
+    line: UserLine
+    reads: tuple[Cell, ...]
+    writes: tuple[Cell, ...]
     counter: Cell | None
+    _inputs: tuple[Tensor, ...]
+    _control_inputs: list[Operation]
+    _colocation: tuple[bytes, ...]
 
     @property
     def inputs(self) -> tuple[Tensor, ...]:
@@ -417,9 +468,7 @@ class Graph:
         op.outputs = [Tensor(op, i, s.dtype, s.dims) for i, s in enumerate(signatures)]
         op.device = ""
         op._colocation = ()
-        op.counter = (
-            Cell(f"{op.name}/counter", uint32, (), default=_ZERO) if definition.random else None
-        )
+        op.counter = Cell(f"{op.name}/counter", uint32, (), default=_ZERO) if definition.random else None
         self._place(op)
         self._bind_effects(op)
         op._control_inputs = self._current_controls(op)

@@ -1,4 +1,5 @@
-"""Writes array_mathematics.json: values, gradients, static shapes and names from TensorFlow 1.12. Run by its Python 3.6."""
+# ruff: noqa: B905
+"""Writes array_mathematics.json from TensorFlow 1.12: values, gradients, static shapes, names. For its Python 3.6."""
 
 import base64
 import json

@@ -1,3 +1,4 @@
+# ruff: noqa: UP031
 """Expressions that the original and ours both evaluate. Runs under Python 3.6 too.
 
 Each case is an expression over ``tf`` and the inputs below; floats get gradients of its sum.
@@ -42,16 +43,91 @@ INPUTS = {
     "k": np.array(1, i4),
 }
 
-UNARY = ["abs", "negative", "square", "sqrt", "rsqrt", "reciprocal", "exp", "expm1", "log", "log1p", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "asinh", "atanh", "sigmoid", "erf", "erfc", "lgamma", "digamma", "sign", "floor", "ceil", "rint", "round", "log_sigmoid", "is_nan", "is_inf", "is_finite"]
+UNARY = [
+    "abs",
+    "negative",
+    "square",
+    "sqrt",
+    "rsqrt",
+    "reciprocal",
+    "exp",
+    "expm1",
+    "log",
+    "log1p",
+    "sin",
+    "cos",
+    "tan",
+    "asin",
+    "acos",
+    "atan",
+    "sinh",
+    "cosh",
+    "tanh",
+    "asinh",
+    "atanh",
+    "sigmoid",
+    "erf",
+    "erfc",
+    "lgamma",
+    "digamma",
+    "sign",
+    "floor",
+    "ceil",
+    "rint",
+    "round",
+    "log_sigmoid",
+    "is_nan",
+    "is_inf",
+    "is_finite",
+]
 CASES = ["tf.%s(%s)" % (name, x) for name in UNARY for x in ("x", "p", "u", "odd")]
 CASES += ["tf.%s(i)" % name for name in ["abs", "negative", "square", "sign", "round"]]
 CASES += ["tf.acosh(p)", "tf.acosh(p + 1.)", "tf.round(half)", "tf.rint(half)", "tf.floor(half)", "tf.ceil(half)"]
 CASES += ["tf.math.bessel_i0e(x)", "tf.math.bessel_i1e(x)", "tf.math.bessel_i0(x)", "tf.math.bessel_i1(x)"]
-BINARY = ["add", "subtract", "multiply", "div", "divide", "truediv", "realdiv", "maximum", "minimum", "squared_difference", "atan2", "floordiv", "floormod", "mod", "div_no_nan", "less", "less_equal", "greater", "greater_equal", "equal", "not_equal"]
+BINARY = [
+    "add",
+    "subtract",
+    "multiply",
+    "div",
+    "divide",
+    "truediv",
+    "realdiv",
+    "maximum",
+    "minimum",
+    "squared_difference",
+    "atan2",
+    "floordiv",
+    "floormod",
+    "mod",
+    "div_no_nan",
+    "less",
+    "less_equal",
+    "greater",
+    "greater_equal",
+    "equal",
+    "not_equal",
+]
 CASES += ["tf.%s(%s)" % (name, pair) for name in BINARY for pair in ("x, y", "x, row", "z, w", "odd, 1.", "scalar, x")]
 CASES += [
     "tf.%s(i, j)" % n
-    for n in ["add", "subtract", "multiply", "div", "divide", "truediv", "floordiv", "floormod", "truncatediv", "truncatemod", "floor_div", "maximum", "minimum", "less", "equal", "squared_difference"]
+    for n in [
+        "add",
+        "subtract",
+        "multiply",
+        "div",
+        "divide",
+        "truediv",
+        "floordiv",
+        "floormod",
+        "truncatediv",
+        "truncatemod",
+        "floor_div",
+        "maximum",
+        "minimum",
+        "less",
+        "equal",
+        "squared_difference",
+    ]
 ]
 CASES += [
     "tf.pow(%s)" % pair
@@ -198,7 +274,7 @@ CASES += [
 ]
 CASES += ["tf.cumsum(x, 1, exclusive=%s, reverse=%s)" % (e, r) for e in (True, False) for r in (True, False)]
 CASES += ["tf.cumprod(p, 1, exclusive=%s, reverse=%s)" % (e, r) for e in (True, False) for r in (True, False)]
-CASES += ["tf.cumsum(i)", "tf.cumsum(none)", "tf.cumsum(x, -1)"]
+CASES += ["tf.cumsum(i)", "tf.cumsum(none)", "tf.cumprod(x, 1)", "tf.cumsum(x, -1)"]
 # sizes and elements that move
 CASES += [
     "tf.shape(x)",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -41,7 +42,12 @@ def constant_value(tensor: Any, depth: int = _DEPTH) -> Array | None:
     """
     if not isinstance(tensor, Tensor):
         return None
-    return _value(tensor, depth, {})
+    found = _value(tensor, depth, {})
+    if found is None and tensor.dtype.is_integer and (tensor.op.type in _ARITHMETIC or tensor.op.type in _MOVING):
+        parts = _partial(tensor, depth)
+        if parts is not None and parts.size and not any(v is _UNKNOWN for v in parts.ravel()):
+            found = parts.astype(tensor.dtype.np)
+    return found
 
 
 def _value(tensor: Tensor, depth: int, seen: dict[Tensor, Array | None]) -> Array | None:
@@ -96,13 +102,13 @@ def _of_shape(tensor: Tensor) -> Array | None:
     if tensor.op.type == "Size":
         if 0 in dims:
             return np.asarray(0, kind)
-        return None if None in dims else np.asarray(np.prod(dims, dtype=np.int64), kind)
+        return None if None in dims else np.asarray(math.prod(d or 0 for d in dims), kind)
     return None if None in dims else np.array(dims, kind)
 
 
 def _partial(tensor: Tensor, depth: int) -> Array | None:
     """The value as objects: integers, and _UNKNOWN where an entry is not known. None where even its shape is not."""
-    known = constant_value(tensor)
+    known = _value(tensor, depth, {})
     if known is not None:
         return known.astype(object)
     op = tensor.op
@@ -123,7 +129,7 @@ def _partial(tensor: Tensor, depth: int) -> Array | None:
     if found is not None:
         return found.astype(object)
     if shapes.known(tensor.dims) and len(tensor.dims or ()) <= 1:
-        return _objects([_UNKNOWN] * int(np.prod(tensor.dims or (), dtype=np.int64))).reshape(tensor.dims or ())
+        return _objects([_UNKNOWN] * math.prod(d or 0 for d in tensor.dims or ())).reshape(tensor.shape.as_list())
     return None
 
 

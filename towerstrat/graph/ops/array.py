@@ -1,4 +1,4 @@
-"""Shapes, constants of a shape, and moving elements: ``tf.reshape``, ``tf.concat``, ``tf.transpose``, ``tf.zeros``, ..."""
+"""Shapes, constants of a shape, and moving elements: ``tf.reshape``, ``tf.concat``, ``tf.zeros``, ..."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def ensure_shape(x: Any, shape: Any, name: str | None = None) -> Tensor:
 def _static_shape(value: Any) -> tuple[int, ...] | None:
     """A shape argument that is made of Python numbers only."""
     if isinstance(value, TensorShape):
-        return value.raw if shapes.known(value.raw) else None
+        return tuple(int(d) for d in value.raw or ()) if shapes.known(value.raw) else None  # type: ignore[arg-type]
     if isinstance(value, Tensor):
         found = constant_value(value)
         return None if found is None or found.ndim != 1 else tuple(int(v) for v in found)

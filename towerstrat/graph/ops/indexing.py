@@ -495,7 +495,7 @@ def histogram_fixed_width_bins(
 def histogram_fixed_width(
     values: Any, value_range: Any, nbins: Any = 100, dtype: Any = int32, name: str | None = None
 ) -> Tensor:
-    """How many values are in each of ``nbins`` bins of equal width; values outside of the range count in the end bins."""
+    """How many values are in each of ``nbins`` bins of equal width; values outside of the range are in the end bins."""
     with get_default_graph().name_scope(name or "histogram_fixed_width") as scope:
         places = histogram_fixed_width_bins(values, value_range, nbins)
         return one("Bincount", (places, convert_to_tensor(nbins, int32), constant([], as_dtype(dtype))), None, scope)

@@ -253,14 +253,14 @@ def _arg_of(type: str, x: Any, axis: Any, dimension: Any, output_type: Any, name
 def argmax(
     input: Any, axis: Any = None, name: str | None = None, dimension: Any = None, output_type: Any = int64
 ) -> Tensor:
-    """The index of the largest element (the first of equals) along ``axis``, 0 by default; ``dimension`` is its old name."""
+    """The index of the largest element (the first of equals) along ``axis`` (its old name: ``dimension``), or 0."""
     return _arg_of("ArgMax", input, axis, dimension, output_type, name)
 
 
 def argmin(
     input: Any, axis: Any = None, name: str | None = None, dimension: Any = None, output_type: Any = int64
 ) -> Tensor:
-    """The index of the smallest element (the first of equals) along ``axis``, 0 by default; ``dimension`` is its old name."""
+    """The index of the smallest element (the first of equals) along ``axis`` (its old name: ``dimension``), or 0."""
     return _arg_of("ArgMin", input, axis, dimension, output_type, name)
 
 
@@ -316,5 +316,5 @@ def cumsum(x: Any, axis: Any = 0, exclusive: bool = False, reverse: bool = False
 
 
 def cumprod(x: Any, axis: Any = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None) -> Tensor:
-    """Running products along a dimension; ``exclusive`` leaves the element itself out, ``reverse`` starts at the end."""
+    """Running products along a dimension; ``exclusive`` leaves the element out, ``reverse`` starts at the end."""
     return _running("Cumprod", x, axis, exclusive, reverse, name)

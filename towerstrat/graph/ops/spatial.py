@@ -16,7 +16,7 @@ from towerstrat.graph.ops.array import one_of, operand, static_int
 from towerstrat.graph.ops.build import one, reserve, unary
 from towerstrat.graph.ops.shaping import check_integers, normal_axis
 from towerstrat.graph.registry import Signature, define
-from towerstrat.graph.shapes import Dims, merge
+from towerstrat.graph.shapes import merge
 from towerstrat.graph.static import constant_value
 from towerstrat.graph.types import as_dtype
 
@@ -44,7 +44,7 @@ def _pad_rule(inputs: Inputs, attrs: Attrs) -> list[Signature]:
     pairs = _pairs(known)
     if any(a < 0 or b < 0 for a, b in pairs):
         raise ValueError(f"Paddings must be non-negative, got {known.tolist()}.")
-    dims: Dims = x.dims or (None,) * len(pairs)
+    dims: tuple[int | None, ...] = x.dims or (None,) * len(pairs)
     if "mode" in attrs:
         _check_mirror(dims, pairs, attrs["mode"])
     return [Signature(x.dtype, tuple(None if d is None else d + a + b for d, (a, b) in zip(dims, pairs, strict=True)))]
@@ -318,7 +318,7 @@ def reverse_sequence(
     input: Any, seq_lengths: Any, seq_axis: Any = None, batch_axis: Any = None, name: str | None = None,
     seq_dim: Any = None, batch_dim: Any = None,
 ) -> Tensor:  # fmt: skip
-    """The first ``seq_lengths[b]`` elements of each batch entry in reverse order. ``*_dim`` are old names of ``*_axis``."""
+    """The first ``seq_lengths[b]`` elements of each batch entry in reverse order. ``*_dim`` are old names."""
     name = reserve(get_default_graph(), name or "ReverseSequence")
     seq = one_of(seq_axis, seq_dim, "seq_axis", "seq_dim")
     batch = one_of(batch_axis, batch_dim, "batch_axis", "batch_dim")

@@ -94,7 +94,7 @@ def _real_transform(base: str, count: int, name: str) -> Callable[..., Tensor]:
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = (
-        f"The Fourier transform of the last {count} dimension(s) {'back to' if name.startswith('i') else 'of'} reals.\n\n"
+        f"The Fourier transform of the last {count} dimension(s) {'back to' * name.startswith('i') or 'of'} reals.\n\n"
         "``fft_length`` are their lengths: what is longer is cropped, what is shorter padded with zeros."
     )
     return function

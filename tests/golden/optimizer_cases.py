@@ -1,4 +1,4 @@
-"""The optimizers that are compared with the original: plain data, read by the script that runs the original and by tests.
+"""The optimizers that are compared with the original: plain data, read by both sides.
 
 ``CASES`` maps a name to (class, arguments). The argument value ``STEP`` stands for the global step.
 """

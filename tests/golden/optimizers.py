@@ -60,7 +60,7 @@ def run(name, given, dtype):
             losses.append(session.run([loss, train_op], feeds)[0])
             if i + 1 in KEPT:
                 stored = sorted((v for v in tf.global_variables() if v is not step), key=lambda v: v.name)
-                kept += [("%d/%s" % (i + 1, v.op.name), session.run(v)) for v in stored]
+                kept += [(f"{i + 1}/{v.op.name}", session.run(v)) for v in stored]
         return [("losses", np.array(losses, dtype))] + kept
 
 
@@ -75,7 +75,7 @@ def main():
             values = run(name, given, dtype)
             layout[name] = [[k, list(v.shape)] for k, v in values]
             # Adam's powers of beta are float32 always; they are exact in float64.
-            arrays["%s/%s" % (name, dtype)] = np.concatenate([v.ravel().astype(dtype) for _, v in values])
+            arrays[f"{name}/{dtype}"] = np.concatenate([v.ravel().astype(dtype) for _, v in values])
             print(name, dtype, values[0][1][[0, -1]])
     arrays["layout"] = np.array(json.dumps(layout))
     path = os.path.join(os.path.dirname(os.path.abspath(__file__)), "optimizers.npz")

@@ -266,7 +266,11 @@ REFUSED = {
         NotImplementedError,
         "Trying to optimize unsupported type",
     ),
-    "a gate": (lambda o, w: o.minimize(reduce_sum(w), gate_gradients=7), ValueError, "gate_gradients must be one of.*7"),
+    "a gate": (
+        lambda o, w: o.minimize(reduce_sum(w), gate_gradients=7),
+        ValueError,
+        "gate_gradients must be one of.*7",
+    ),
     "an integer loss": (lambda o, w: o.minimize(cast(reduce_sum(w), "int32")), ValueError, "Invalid type"),
     "a gradient's type": (
         lambda o, w: o.apply_gradients([(object(), w)]),
@@ -305,7 +309,10 @@ def test_refused(what):
         (lambda: Optimizer(False, ""), "Must specify the optimizer name"),
         (lambda: AdagradOptimizer(0.1, initial_accumulator_value=0.0), "initial_accumulator_value must be positive: 0"),
         (lambda: FtrlOptimizer(0.1, learning_rate_power=0.5), "learning_rate_power 0.5.* needs to be negative or zero"),
-        (lambda: FtrlOptimizer(0.1, l1_regularization_strength=-1.0), "l1_regularization_strength -1.* positive or zero"),
+        (
+            lambda: FtrlOptimizer(0.1, l1_regularization_strength=-1.0),
+            "l1_regularization_strength -1.* positive or zero",
+        ),
         (lambda: LARSOptimizer(0.1, momentum=-1.0), "momentum should be positive"),
     ],
 )

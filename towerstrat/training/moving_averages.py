@@ -35,14 +35,13 @@ def assign_moving_average(
       zero_debias: take the average as one that started from zero, and divide that start out (two variables beside
         ``variable`` count for it).
     """
-    with name_scope(name, "AssignMovingAvg") as scope:
-        with colocate_with(variable):
-            rate = convert_to_tensor(1.0 - decay, name="decay")
-            if rate.dtype is not variable.dtype:
-                rate = cast(rate, variable.dtype)
-            if _needs_merge(variable):
-                return get_tower_context().merge_call(_merged, variable, value, rate, zero_debias, scope)
-            return variable.assign_sub(_delta(variable, value, rate, zero_debias), name=scope)
+    with name_scope(name, "AssignMovingAvg") as scope, colocate_with(variable):
+        rate = convert_to_tensor(1.0 - decay, name="decay")
+        if rate.dtype is not variable.dtype:
+            rate = cast(rate, variable.dtype)
+        if _needs_merge(variable):
+            return _assign_in_towers(variable, value, rate, zero_debias, scope)
+        return variable.assign_sub(_delta(variable, value, rate, zero_debias), name=scope)
 
 
 def _needs_merge(variable: Any) -> bool:
@@ -50,14 +49,16 @@ def _needs_merge(variable: Any) -> bool:
     return in_towers and isinstance(variable, Mirrored) and variable.aggregation is VariableAggregation.NONE
 
 
-def _merged(strategy: Any, variable: Any, value: Any, rate: Any, zero_debias: bool, scope: str) -> Any:
-    if not isinstance(value, Variable):
-        value = strategy.reduce(VariableAggregation.MEAN, value, destinations=variable)
-
+def _assign_in_towers(variable: Any, value: Any, rate: Tensor, zero_debias: bool, scope: str) -> Any:
     def update(v: Any, mean: Any) -> Any:
         return v.assign_sub(_delta(v, mean, rate, zero_debias), name=scope)
 
-    return strategy.update(variable, update, value)
+    def merge_fn(strategy: Any, v: Any, value: Any) -> Any:
+        if not isinstance(value, Variable):
+            value = strategy.reduce(VariableAggregation.MEAN, value, destinations=v)
+        return strategy.update(v, update, value)
+
+    return get_tower_context().merge_call(merge_fn, variable, value)
 
 
 def _delta(variable: Any, value: Any, rate: Tensor, zero_debias: bool) -> Tensor:
@@ -168,7 +169,9 @@ class ExponentialMovingAverage:
         Raises:
           TypeError: something is not of a floating type.
         """
-        variables = get_default_graph().get_collection(GraphKeys.TRAINABLE_VARIABLES) if var_list is None else list(var_list)
+        variables = (
+            get_default_graph().get_collection(GraphKeys.TRAINABLE_VARIABLES) if var_list is None else list(var_list)
+        )
         for var in variables:
             if var.dtype.base_dtype not in _AVERAGED:
                 raise TypeError(f"The variables must be half, float, or double: {var.name}")

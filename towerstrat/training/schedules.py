@@ -218,7 +218,7 @@ def cosine_decay_restarts(
     alpha: Any = 0.0,
     name: str | None = None,
 ) -> Tensor:
-    """Cosine decays one after the other, each ``t_mul`` times as long as the one before, from a rate ``m_mul`` times its.
+    """Cosine decays one after the other, each ``t_mul`` times as long and ``m_mul`` times as high as the last.
 
     Loshchilov and Hutter, "SGDR: Stochastic Gradient Descent with Warm Restarts" (2016).
 
@@ -259,7 +259,7 @@ def linear_cosine_decay(
     beta: Any = 0.001,
     name: str | None = None,
 ) -> Tensor:
-    """``learning_rate * ((alpha + 1 - t) * (1 + cos(2 pi num_periods t)) / 2 + beta)``, t from 0 to 1 in ``decay_steps``.
+    """``learning_rate * ((alpha + 1 - t) * (1 + cos(2 pi num_periods t)) / 2 + beta)``, t = step / decay_steps up to 1.
 
     Bello et al., "Neural Optimizer Search with Reinforcement Learning" (2017).
 
@@ -297,8 +297,7 @@ def noisy_linear_cosine_decay(
     missing = "noisy linear cosine decay requires global_step"
     with _schedule(name, "NoisyLinearCosineDecay", learning_rate, global_step, missing) as parts:
         steps, first, decay, periods, alpha, beta = (
-            ops.cast(v, parts.dtype)
-            for v in (decay_steps, initial_variance, variance_decay, num_periods, alpha, beta)
+            ops.cast(v, parts.dtype) for v in (decay_steps, initial_variance, variance_decay, num_periods, alpha, beta)
         )
         step = ops.minimum(parts.step, steps)
         deviation = ops.sqrt(first / ops.pow(1.0 + step, decay))

@@ -60,9 +60,7 @@ class _Accumulating(SingleUpdateOptimizer):
             initializer: Any = constant_initializer(value, dtype=dtype)
         else:
             initializer = lambda: cast(fill(shape(var.initialized_value()), value), dtype)  # noqa: E731
-        return self._get_or_make_slot_with_initializer(
-            var, initializer, var.get_shape(), dtype, slot_name, op_name
-        )
+        return self._get_or_make_slot_with_initializer(var, initializer, var.get_shape(), dtype, slot_name, op_name)
 
 
 class AdagradOptimizer(_Accumulating):

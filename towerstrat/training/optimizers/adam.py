@@ -164,7 +164,7 @@ class LazyAdamOptimizer(AdamOptimizer):
 
 
 class AdaMaxOptimizer(AdamOptimizer):
-    """AdaMax (Kingma and Ba 2014, section 7): Adam with a running maximum of the gradient's size in the place of ``v``."""
+    """AdaMax (Kingma and Ba 2014, section 7): ``v`` is a running maximum of gradients' sizes."""
 
     def __init__(
         self,

@@ -128,8 +128,8 @@ class Optimizer:
 
     A subclass says how one variable is updated by overriding ``_resource_apply_dense(grad, var)`` or
     ``_apply_dense(grad, var)``, and for gradients that are rows of an embedding ``_resource_apply_sparse(grad, var,
-    indices)`` or ``_apply_sparse(grad, var)``; the hook of the more derived class is called, ``_resource_...`` where one
-    class has both. ``_create_slots(var_list)`` makes what it keeps between steps, ``_prepare()`` the tensors of its
+    indices)`` or ``_apply_sparse(grad, var)``; the hook of the more derived class is called, ``_resource_...`` where
+    one class has both. ``_create_slots(var_list)`` makes what it keeps between steps, ``_prepare()`` the tensors of its
     hyperparameters, ``_finish(update_ops, name)`` what comes after all variables. All are called in cross-tower context
     under a strategy, with gradients already summed over towers.
 
@@ -311,7 +311,11 @@ class Optimizer:
                 return _record_train_op(_increment(global_step, 1, name=scope))
 
     def _distributed_apply(
-        self, distribution: DistributionStrategy, grads_and_vars: Iterable[Any], global_step: Any = None, name: str | None = None
+        self,
+        distribution: DistributionStrategy,
+        grads_and_vars: Iterable[Any],
+        global_step: Any = None,
+        name: str | None = None,
     ) -> Any:
         """``apply_gradients`` for cross-tower context: sums gradients over towers, then updates each variable.
 
@@ -493,9 +497,7 @@ class Optimizer:
 
 def _made_before(recorded: Sequence[Operation], start: int) -> list[Tensor]:
     """Tensors that recorded operations use and that were made before: a tape sees them as given."""
-    found = {
-        t: None for op in recorded for t in op.inputs if t.op.index < start and t.dtype is not resource
-    }
+    found = {t: None for op in recorded for t in op.inputs if t.op.index < start and t.dtype is not resource}
     return list(found)
 
 

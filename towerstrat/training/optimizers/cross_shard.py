@@ -21,9 +21,7 @@ MEAN = "weighted_mean"
 def _num_shards() -> int:
     if has_distribution_strategy() and get_tower_context() is not None:
         return get_distribution_strategy().num_towers
-    logging.log_first_n(
-        logging.WARNING, "CrossShardOptimizer is used outside of towers; it assumes a single shard.", 1
-    )
+    logging.log_first_n(logging.WARNING, "CrossShardOptimizer is used outside of towers; it assumes a single shard.", 1)
     return 1
 
 

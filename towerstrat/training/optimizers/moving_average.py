@@ -21,9 +21,7 @@ class MovingAverageOptimizer(Optimizer):
       sequential_update: average after the update; False leaves the order to the order of creation, which is the same.
     """
 
-    def __init__(
-        self, opt: Any, average_decay: Any = 0.9999, num_updates: Any = None, sequential_update: bool = True
-    ):
+    def __init__(self, opt: Any, average_decay: Any = 0.9999, num_updates: Any = None, sequential_update: bool = True):
         super().__init__(False, "MovingAverage")
         self._optimizer = opt
         self._ema = ExponentialMovingAverage(average_decay, num_updates=num_updates)
@@ -44,17 +42,17 @@ class MovingAverageOptimizer(Optimizer):
             averaged = self._ema.apply(variables)
         return group(train_op, averaged, name="train_with_avg")
 
-    def get_slot(self, *args: Any, **kwargs: Any) -> Any:
-        return self._optimizer.get_slot(*args, **kwargs)
+    def get_slot(self, var: Any, name: str) -> Any:
+        return self._optimizer.get_slot(var, name)
 
-    def get_slot_names(self, *args: Any, **kwargs: Any) -> list[str]:
-        return self._optimizer.get_slot_names(*args, **kwargs)
+    def get_slot_names(self) -> list[str]:
+        return self._optimizer.get_slot_names()
 
     def variables(self) -> list[Any]:
         return self._optimizer.variables()
 
     def swapping_saver(self, var_list: Any = None, name: str = "swapping_saver", **kwargs: Any) -> Any:
         raise UnsupportedError(
-            "MovingAverageOptimizer.swapping_saver is not supported; save with tf.train.Saver and restore averages with "
+            "MovingAverageOptimizer.swapping_saver is not supported; save with tf.train.Saver, restore averages with "
             "ExponentialMovingAverage.variables_to_restore()."
         )

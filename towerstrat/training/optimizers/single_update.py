@@ -36,5 +36,3 @@ class SingleUpdateOptimizer(Optimizer):
 
     def _with_slots(self, var: Any, slot_names: Sequence[str]) -> list[Any]:
         return [var, *(self.get_slot(var, name) for name in slot_names)]
-
-

@@ -108,12 +108,12 @@ def extend_with_decoupled_weight_decay(base_optimizer: type) -> type:
     >>> optimizer = MyAdamW(weight_decay=1e-4, learning_rate=1e-3)
     """
 
-    class OptimizerWithDecoupledWeightDecay(DecoupledWeightDecayExtension, base_optimizer):  # type: ignore[misc, valid-type]
+    class OptimizerWithDecoupledWeightDecay(DecoupledWeightDecayExtension, base_optimizer):
         def __init__(self, weight_decay: Any, *args: Any, **kwargs: Any):
             self._decay_var_list = None
             self._weight_decay = weight_decay
             self._weight_decay_tensor = None
-            base_optimizer.__init__(self, *args, **kwargs)
+            base_optimizer.__init__(self, *args, **kwargs)  # type: ignore[misc]
 
     return OptimizerWithDecoupledWeightDecay
 

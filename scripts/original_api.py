@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import unittest
 from collections import defaultdict
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,8 @@ from towerstrat.compat import names
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 NOT_API = {"absolute_import", "division", "print_function", "tf_decorator"}
-ALIASES = {"tf.flags": "tf.app.flags"}
+ALIASES = {"tf.flags": "tf.app.flags", "tf.contrib.layers": "tf.contrib.slim"}
+"""Modules that the table lists under another name."""
 INSIDES = ("tf.contrib.slim.", "tf.contrib.learn.", "tf.app.flags.tf_decorator")
 """Modules whose own modules are leaks of the implementation, not names to keep."""
 
@@ -44,14 +46,17 @@ def name_lines(signatures: dict[str, Any], contrib: Path | None) -> list[str]:
 def signature_lines(signatures: dict[str, Any]) -> list[str]:
     lines = []
     for name in sorted(names.table()):
-        entry = signatures.get(name)
-        if entry is None or entry["kind"] == "value" or name.startswith("tf.app.flags."):
+        module, _, last = name.rpartition(".")
+        entry = signatures.get(f"{ALIASES.get(module, module)}.{last}")
+        if entry is None or entry["kind"] == "value" or name.startswith(("tf.flags.", "tf.app.flags.")):
             continue  # flags are absl's own, of any version
         if entry["kind"] == "function":
             lines.append(f"{name}({'; '.join(entry['args'])})")
             continue
         lines.append(f"class {name}({'; '.join(entry.get('init') or [])})")
         for member, args in sorted(entry["members"].items()):
+            if name == "tf.test.TestCase" and hasattr(unittest.TestCase, member):
+                continue  # of any version of Python
             if isinstance(args, list):
                 lines.append(f"    {member}({'; '.join(args)})")
             elif args == "property":

@@ -1,5 +1,7 @@
 """``tf.test.TestCase`` runs the tests of old programs."""
 
+# ruff: noqa: PT009 (it is unittest)
+
 import unittest
 
 import numpy as np
@@ -54,6 +56,11 @@ def test_assertions_hold():
         self.assertAllGreaterEqual([1, 3], 1)
         self.assertAllLess([2, 3], 4)
         self.assertAllLessEqual([2, 4], 4)
+        self.assertAllInRange([1, 2], 1, 2)
+        self.assertAllInSet([1, 2, 1], {1, 2, 3})
+        self.assertAllCloseAccordingToType(np.float16([1.0]), np.float16([1.001]))
+        self.assertDTypeEqual(np.float32([1.0]), float32)
+        self.assertNDArrayNear(np.ones([2, 2]), np.ones([2, 2]) * 1.01, 0.1)
         self.assertNear(1.0, 1.1, 0.2)
         self.assertArrayNear([1.0], [1.1], 0.2)
         self.assertShapeEqual(np.ones([2, 3]), placeholder(float32, [2, 3]))
@@ -79,6 +86,11 @@ def test_assertions_fail():
         lambda s: s.assertAllEqual([1], [2]),
         lambda s: s.assertAllGreater([1, 3], 1),
         lambda s: s.assertAllLess([1, 3], 3),
+        lambda s: s.assertAllInRange([1, 2], 1, 2, open_upper_bound=True),
+        lambda s: s.assertAllInSet([1, 4], {1, 2, 3}),
+        lambda s: s.assertAllCloseAccordingToType(np.float32([1.0]), np.float32([1.001])),
+        lambda s: s.assertDTypeEqual(np.float64([1.0]), float32),
+        lambda s: s.assertNDArrayNear(np.ones([2, 2]), np.ones([2, 2]) * 1.01, 0.001),
         lambda s: s.assertNear(1.0, 1.1, 0.01),
         lambda s: s.assertStartsWith("abc", "b"),
         lambda s: s.assertShapeEqual(np.ones([2]), placeholder(float32, [2, 3])),

@@ -5,19 +5,31 @@ from __future__ import annotations
 from typing import Any
 
 from towerstrat.compat.context import executing_eagerly, graph_mode
-from towerstrat.graph import nest
+from towerstrat.graph import nest, partitioned, shapes, static, variables
 from towerstrat.platform.local import list_local_devices, num_gpus
+from towerstrat.towers import inputs, step_loop, values
+from towerstrat.towers import variables as tower_variables
+from towerstrat.training import moving_averages, ranks, slots
+from towerstrat.training.optimizers.base import get_filtered_grad_fn
 
 _FRAMEWORK = "tf tf.errors"
 _OPS = "tf tf.nn tf.math tf.train tf.initializers"
 _DISTRIBUTE = "tf.contrib.distribute tf"
 
 
-_NEST = {
-    name: getattr(nest, name)
-    for name in ("assert_same_structure", "flatten", "flatten_up_to", "is_sequence", "map_structure",
-                 "pack_sequence_as")
+def _of(module: Any, names: str) -> dict[str, Any]:
+    return {name: getattr(module, name) for name in names.split()}
+
+
+_NEST = _of(nest, "assert_same_structure flatten flatten_up_to is_sequence map_structure pack_sequence_as")
+_VALUES = {
+    **_of(values, "DistributedValues MapOutput Mirrored PerDevice regroup select_device select_device_mirrored "
+                  "value_container"),
+    **_of(tower_variables, "DistributedVariable MirroredVariable TowerLocalVariable"),
+    **_of(inputs, "PerDeviceDataIterator PerDeviceDataset"),
+    **_of(step_loop, "MultiStepContext"),
 }  # fmt: skip
+_VARIABLES = _of(partitioned, "PartitionedVariable")
 _CONTEXT = {"executing_eagerly": executing_eagerly, "num_gpus": num_gpus, "graph_mode": graph_mode}
 
 INTERNALS: dict[str, tuple[str, dict[str, Any]]] = {
@@ -26,7 +38,7 @@ INTERNALS: dict[str, tuple[str, dict[str, Any]]] = {
     "contrib.distribute.python.one_device_strategy": (_DISTRIBUTE, {}),
     "contrib.distribute.python.step_fn": (_DISTRIBUTE, {}),
     "contrib.distribute.python.tpu_strategy": (_DISTRIBUTE, {}),
-    "contrib.framework.nest": ("", _NEST),
+    "contrib.distribute.python.values": (_DISTRIBUTE, _VALUES),
     "core.protobuf.config_pb2": ("tf", {}),
     "core.protobuf.rewriter_config_pb2": ("tf", {}),
     "python.client.device_lib": ("", {"list_local_devices": list_local_devices}),
@@ -34,7 +46,6 @@ INTERNALS: dict[str, tuple[str, dict[str, Any]]] = {
     "python.data": ("tf.data", {}),
     "python.data.ops.dataset_ops": ("tf.data", {}),
     "python.data.ops.iterator_ops": ("tf.data", {}),
-    "python.data.util.nest": ("", _NEST),
     "python.eager.context": ("", _CONTEXT),
     "python.eager.test": ("tf.test", {}),
     "python.framework.constant_op": (_FRAMEWORK, {}),
@@ -42,8 +53,8 @@ INTERNALS: dict[str, tuple[str, dict[str, Any]]] = {
     "python.framework.errors": ("tf.errors", {}),
     "python.framework.ops": (_FRAMEWORK, {}),
     "python.framework.random_seed": (_FRAMEWORK, {}),
-    "python.framework.tensor_shape": (_FRAMEWORK, {}),
-    "python.framework.tensor_util": (_FRAMEWORK, {}),
+    "python.framework.tensor_shape": (_FRAMEWORK, _of(shapes, "as_shape unknown_shape")),
+    "python.framework.tensor_util": (_FRAMEWORK, _of(static, "constant_value")),
     "python.layers.base": ("tf.layers", {}),
     "python.layers.convolutional": ("tf.layers", {}),
     "python.layers.core": ("tf.layers", {}),
@@ -70,10 +81,11 @@ INTERNALS: dict[str, tuple[str, dict[str, Any]]] = {
     "python.ops.nn_impl": ("tf.nn tf", {}),
     "python.ops.nn_ops": ("tf.nn tf", {}),
     "python.ops.random_ops": (_OPS, {}),
-    "python.ops.resource_variable_ops": (_OPS, {}),
+    "python.ops.resource_variable_ops": (_OPS, {"ResourceVariable": variables.Variable}),
     "python.ops.state_ops": (_OPS, {}),
     "python.ops.variable_scope": (_OPS, {}),
-    "python.ops.variables": (_OPS, {}),
+    "python.ops.variables": (_OPS, _VARIABLES),
+    "python.ops.weights_broadcast_ops": ("", _of(ranks, "broadcast_weights")),
     "python.platform.app": ("tf.app", {}),
     "python.platform.flags": ("tf.flags", {}),
     "python.platform.gfile": ("tf.gfile", {}),
@@ -88,9 +100,13 @@ INTERNALS: dict[str, tuple[str, dict[str, Any]]] = {
     "python.training.gradient_descent": ("tf.train", {}),
     "python.training.learning_rate_decay": ("tf.train", {}),
     "python.training.momentum": ("tf.train", {}),
-    "python.training.moving_averages": ("tf.train", {}),
-    "python.training.optimizer": ("tf.train", {}),
+    "python.training.moving_averages": (
+        "tf.train",
+        _of(moving_averages, "assign_moving_average weighted_moving_average"),
+    ),
+    "python.training.optimizer": ("tf.train", {"get_filtered_grad_fn": get_filtered_grad_fn}),
     "python.training.rmsprop": ("tf.train", {}),
+    "python.training.slot_creator": ("", _of(slots, "create_slot create_slot_with_initializer create_zeros_slot")),
     "python.training.training": ("tf.train", {}),
     "python.training.training_util": ("tf.train", {}),
     "python.util.nest": ("", _NEST),

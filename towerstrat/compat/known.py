@@ -44,9 +44,9 @@ HINTS = {
     "tf.parse_example": "Read records with Python in tf.data.Dataset.from_generator.",
     "tf.FixedLenFeature": "Read records with Python in tf.data.Dataset.from_generator.",
     "tf.python_io": "Read and write records with Python.",
-    "tf.data.TFRecordDataset": "Read records with Python in tf.data.Dataset.from_generator.",
-    "tf.data.TextLineDataset": "Read lines with Python in tf.data.Dataset.from_generator.",
     "tf.examples": "Load the data with Python and give it to tf.data.Dataset.from_tensor_slices.",
+    "tf.RunOptions": "Profile with jax.profiler.",
+    "tf.RunMetadata": "Profile with jax.profiler.",
     "tf.nn.rnn_cell": "Write the recurrence with tf.while_loop.",
     "tf.nn.dynamic_rnn": "Write the recurrence with tf.while_loop.",
     "tf.contrib": "tf.contrib.distribute and tf.contrib.cluster_resolver are here.",
@@ -57,7 +57,7 @@ HINTS = {
 @cache
 def original_names() -> frozenset[str]:
     """Every public name of the original, and of the modules that hold them."""
-    names = set()
+    names: set[str] = set()
     text = resources.files("towerstrat.compat").joinpath("original_names.txt").read_text(encoding="utf-8")
     for line in text.splitlines():
         module, _, members = line.partition(":")

@@ -12,10 +12,12 @@ from towerstrat.data import dataset as data_dataset
 from towerstrat.data import experimental as data_experimental
 from towerstrat.data import iterators as data_iterators
 from towerstrat.data import options as data_options
+from towerstrat.data import readers as data_readers
 from towerstrat.graph import (
     config,
     convert,
     core,
+    custom_gradients,
     gradients,
     indexed_slices,
     initializers,
@@ -33,14 +35,21 @@ from towerstrat.graph import (
 from towerstrat.graph.ops import (
     activations,
     array,
+    assertions,
+    checks,
     clip,
+    control_flow,
     convolution,
     cross_entropy,
+    embedding,
+    functional,
+    host,
     indexing,
     linalg,
     loops,
     math,
     matrices,
+    nn,
     normalization,
     pooling,
     random,
@@ -54,8 +63,36 @@ from towerstrat.graph.ops import (
 from towerstrat.platform import app, files, flags, local, logs, text
 from towerstrat.towers import cluster as towers_cluster
 from towerstrat.towers import contexts as towers_contexts
+from towerstrat.towers import one_device as towers_one_device
+from towerstrat.towers import steps as towers_steps
+from towerstrat.towers import strategy as towers_strategy
+from towerstrat.towers import tpu as towers_tpu
 from towerstrat.training import global_step as training_global_step
+from towerstrat.training import losses as training_losses
+from towerstrat.training import moving_averages as training_moving_averages
+from towerstrat.training import regularizers as training_regularizers
 from towerstrat.training import schedules as training_schedules
+from towerstrat.training.layers import base as layers_base
+from towerstrat.training.layers import convolutional as layers_convolutional
+from towerstrat.training.layers import core as layers_core
+from towerstrat.training.layers import normalization as layers_normalization
+from towerstrat.training.layers import pooling as layers_pooling
+from towerstrat.training.layers import transposed as layers_transposed
+from towerstrat.training.metrics import counts as metrics_counts
+from towerstrat.training.metrics import means as metrics_means
+from towerstrat.training.metrics import top_k as metrics_top_k
+from towerstrat.training.optimizers import adadelta as optimizers_adadelta
+from towerstrat.training.optimizers import adagrad as optimizers_adagrad
+from towerstrat.training.optimizers import adam as optimizers_adam
+from towerstrat.training.optimizers import base as optimizers_base
+from towerstrat.training.optimizers import cross_shard as optimizers_cross_shard
+from towerstrat.training.optimizers import ftrl as optimizers_ftrl
+from towerstrat.training.optimizers import gradient_descent as optimizers_gradient_descent
+from towerstrat.training.optimizers import lars as optimizers_lars
+from towerstrat.training.optimizers import momentum as optimizers_momentum
+from towerstrat.training.optimizers import moving_average as optimizers_moving_average
+from towerstrat.training.optimizers import rmsprop as optimizers_rmsprop
+from towerstrat.training.optimizers import weight_decay as optimizers_weight_decay
 
 VERSION = "1.12.3"
 
@@ -109,6 +146,9 @@ _AREAS: tuple[tuple[ModuleType, dict[str, str]], ...] = (
     (data_options, {
         "tf.data": "Options",
     }),
+    (data_readers, {
+        "tf.data": "FixedLengthRecordDataset TFRecordDataset TextLineDataset",
+    }),
     (errors, {
         "tf tf.errors": "OpError",
         "tf.errors": """
@@ -126,6 +166,9 @@ _AREAS: tuple[tuple[ModuleType, dict[str, str]], ...] = (
     (core, {
         "tf": "Graph NodeDef Operation Tensor get_default_graph get_default_session reset_default_graph",
     }),
+    (custom_gradients, {
+        "tf": "NoGradient NotDifferentiable RegisterGradient custom_gradient hessians",
+    }),
     (gradients, {
         "tf": "gradients",
     }),
@@ -138,7 +181,11 @@ _AREAS: tuple[tuple[ModuleType, dict[str, str]], ...] = (
             orthogonal_initializer random_normal_initializer random_uniform_initializer truncated_normal_initializer
             uniform_unit_scaling_initializer variance_scaling_initializer zeros_initializer""",
         "tf.contrib.framework": "convolutional_delta_orthogonal",
+        "tf.contrib.layers tf.contrib.slim": """
+            xavier_initializer xavier_initializer_conv2d
+            variance_scaling_initializer=contrib_variance_scaling_initializer""",
         "tf.initializers": """
+            he_normal he_uniform lecun_normal lecun_uniform glorot_normal=GlorotNormal glorot_uniform=GlorotUniform
             constant=Constant identity=Identity ones=Ones orthogonal=Orthogonal random_normal=RandomNormal
             random_uniform=RandomUniform truncated_normal=TruncatedNormal uniform_unit_scaling=UniformUnitScaling
             variance_scaling=VarianceScaling zeros=Zeros""",
@@ -160,9 +207,24 @@ _AREAS: tuple[tuple[ModuleType, dict[str, str]], ...] = (
         "tf tf.manip": "reshape reverse roll tile",
         "tf.linalg": "transpose=matrix_transpose",
     }),
+    (assertions, {
+        "tf tf.contrib.framework tf.debugging": "assert_same_float_dtype assert_scalar",
+        "tf tf.debugging": """
+            assert_equal assert_greater assert_greater_equal assert_integer assert_less assert_less_equal assert_near
+            assert_negative assert_non_negative assert_non_positive assert_none_equal assert_positive
+            assert_proper_iterable assert_rank assert_rank_at_least assert_rank_in assert_type is_non_decreasing
+            is_numeric_tensor is_strictly_increasing""",
+    }),
+    (checks, {
+        "tf": "add_check_numerics_ops verify_tensor_all_finite",
+        "tf tf.debugging": "Assert check_numerics",
+    }),
     (clip, {
         "tf": "clip_by_average_norm clip_by_global_norm clip_by_norm clip_by_value",
         "tf tf.linalg": "global_norm",
+    }),
+    (control_flow, {
+        "tf": "case cond group no_op tuple",
     }),
     (convolution, {
         "tf.nn": """
@@ -176,6 +238,15 @@ _AREAS: tuple[tuple[ModuleType, dict[str, str]], ...] = (
             log_poisson_loss sigmoid_cross_entropy_with_logits softmax_cross_entropy_with_logits
             softmax_cross_entropy_with_logits_v2 sparse_softmax_cross_entropy_with_logits
             weighted_cross_entropy_with_logits""",
+    }),
+    (embedding, {
+        "tf.nn": "embedding_lookup",
+    }),
+    (functional, {
+        "tf": "foldl foldr map_fn scan",
+    }),
+    (host, {
+        "tf": "Print py_func",
     }),
     (indexing, {
         "tf": """
@@ -201,10 +272,11 @@ _AREAS: tuple[tuple[ModuleType, dict[str, str]], ...] = (
         "tf tf.math": """
             abs acos acosh add angle asin asinh atan atan2 atanh betainc ceil conj cos cosh digamma divide equal erf
             erfc exp expm1 floor floordiv greater greater_equal igamma igammac imag less less_equal lgamma log log1p
-            logical_and logical_not logical_or logical_xor maximum minimum multiply negative not_equal polygamma pow
-            real reciprocal rint round rsqrt scalar_mul sign sin sinh sqrt square squared_difference subtract tan
-            truediv zeta""",
+            log_sigmoid logical_and logical_not logical_or logical_xor maximum minimum multiply negative not_equal
+            polygamma pow real reciprocal rint round rsqrt scalar_mul sign sin sinh sqrt square squared_difference
+            subtract tan truediv zeta""",
         "tf tf.math tf.nn": "sigmoid tanh",
+        "tf.bitwise": "bitwise_and bitwise_or bitwise_xor invert left_shift right_shift",
         "tf.math": "bessel_i0 bessel_i0e bessel_i1 bessel_i1e polyval xdivy xlogy",
     }),
     (matrices, {
@@ -214,6 +286,10 @@ _AREAS: tuple[tuple[ModuleType, dict[str, str]], ...] = (
         "tf tf.linalg": "cholesky cholesky_solve cross diag diag_part eye norm qr svd trace",
         "tf tf.math": "lbeta",
         "tf.linalg": "adjoint expm logdet slogdet",
+    }),
+    (nn, {
+        "tf.math tf.nn": "in_top_k top_k",
+        "tf.nn": "bias_add dropout relu_layer xw_plus_b",
     }),
     (normalization, {
         "tf.linalg tf.math tf.nn": "l2_normalize",
@@ -311,10 +387,112 @@ _AREAS: tuple[tuple[ModuleType, dict[str, str]], ...] = (
             TowerContext UpdateContext get_cross_tower_context get_distribution_strategy get_loss_reduction
             get_tower_context has_distribution_strategy require_tower_context""",
     }),
+    (towers_one_device, {
+        "tf.contrib.distribute": "OneDeviceStrategy",
+    }),
+    (towers_steps, {
+        "tf.contrib.distribute": "Monitor StandardInputStep StandardSingleLossStep Step",
+    }),
+    (towers_strategy, {
+        "tf.contrib.distribute": "DistributionStrategy",
+    }),
+    (towers_tpu, {
+        "tf.contrib.distribute": "TPUStrategy",
+    }),
     (training_global_step, {
         "tf.contrib.framework tf.train": """
             assert_global_step create_global_step get_global_step get_or_create_global_step""",
         "tf.train": "global_step",
+    }),
+    (layers_base, {
+        "tf.layers": "InputSpec Layer",
+    }),
+    (layers_convolutional, {
+        "tf.layers": """
+            Conv1D Conv2D Conv3D SeparableConv1D SeparableConv2D conv1d conv2d conv3d separable_conv1d
+            separable_conv2d""",
+    }),
+    (layers_core, {
+        "tf.layers": "Dense Dropout Flatten dense dropout flatten",
+    }),
+    (layers_normalization, {
+        "tf.layers": "BatchNormalization batch_normalization",
+    }),
+    (layers_pooling, {
+        "tf.layers": """
+            AveragePooling1D AveragePooling2D AveragePooling3D MaxPooling1D MaxPooling2D MaxPooling3D
+            average_pooling1d average_pooling2d average_pooling3d max_pooling1d max_pooling2d max_pooling3d""",
+    }),
+    (layers_transposed, {
+        "tf.layers": "Conv2DTranspose Conv3DTranspose conv2d_transpose conv3d_transpose",
+    }),
+    (training_losses, {
+        "tf.losses": """
+            Reduction absolute_difference add_loss compute_weighted_loss cosine_distance get_losses
+            get_regularization_loss get_regularization_losses get_total_loss hinge_loss huber_loss log_loss
+            mean_pairwise_squared_error mean_squared_error sigmoid_cross_entropy softmax_cross_entropy
+            sparse_softmax_cross_entropy""",
+    }),
+    (metrics_counts, {
+        "tf.metrics": """
+            auc false_negatives false_negatives_at_thresholds false_positives false_positives_at_thresholds precision
+            precision_at_thresholds recall recall_at_thresholds sensitivity_at_specificity specificity_at_sensitivity
+            true_negatives true_negatives_at_thresholds true_positives true_positives_at_thresholds""",
+    }),
+    (metrics_means, {
+        "tf.metrics": """
+            accuracy mean mean_absolute_error mean_cosine_distance mean_iou mean_per_class_accuracy
+            mean_relative_error mean_squared_error mean_tensor percentage_below root_mean_squared_error""",
+    }),
+    (metrics_top_k, {
+        "tf.metrics": """
+            average_precision_at_k precision_at_k precision_at_top_k recall_at_k recall_at_top_k
+            sparse_average_precision_at_k sparse_precision_at_k""",
+    }),
+    (training_moving_averages, {
+        "tf.train": "ExponentialMovingAverage",
+    }),
+    (optimizers_adadelta, {
+        "tf.train": "AdadeltaOptimizer",
+    }),
+    (optimizers_adagrad, {
+        "tf.train": "AdagradDAOptimizer AdagradOptimizer ProximalAdagradOptimizer",
+    }),
+    (optimizers_adam, {
+        "tf.contrib.opt": "AdaMaxOptimizer LazyAdamOptimizer NadamOptimizer",
+        "tf.train": "AdamOptimizer",
+    }),
+    (optimizers_base, {
+        "tf.train": "Optimizer",
+    }),
+    (optimizers_cross_shard, {
+        "tf.contrib.tpu": "CrossShardOptimizer cross_replica_sum",
+    }),
+    (optimizers_ftrl, {
+        "tf.train": "FtrlOptimizer",
+    }),
+    (optimizers_gradient_descent, {
+        "tf.train": "GradientDescentOptimizer ProximalGradientDescentOptimizer",
+    }),
+    (optimizers_lars, {
+        "tf.contrib.opt": "LARSOptimizer",
+    }),
+    (optimizers_momentum, {
+        "tf.train": "MomentumOptimizer",
+    }),
+    (optimizers_moving_average, {
+        "tf.contrib.opt": "MovingAverageOptimizer",
+    }),
+    (optimizers_rmsprop, {
+        "tf.train": "RMSPropOptimizer",
+    }),
+    (optimizers_weight_decay, {
+        "tf.contrib.opt": """
+            AdamWOptimizer DecoupledWeightDecayExtension MomentumWOptimizer extend_with_decoupled_weight_decay""",
+    }),
+    (training_regularizers, {
+        "tf.contrib.layers tf.contrib.slim": """
+            apply_regularization l1_l2_regularizer l1_regularizer l2_regularizer sum_regularizer""",
     }),
     (training_schedules, {
         "tf.train": """

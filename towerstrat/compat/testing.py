@@ -1,5 +1,7 @@
 """``tf.test``: a TestCase with a fresh graph per test, a cached session and comparisons of arrays."""
 
+# ruff: noqa: PT009, PT028 (it is unittest)
+
 from __future__ import annotations
 
 import random
@@ -17,6 +19,7 @@ from towerstrat.errors import OpError
 from towerstrat.graph import nest
 from towerstrat.graph.core import Tensor, get_default_graph, reset_default_graph
 from towerstrat.graph.session import Session
+from towerstrat.graph.types import as_dtype
 
 _SEED = 87654321
 
@@ -145,6 +148,34 @@ class TestCase(unittest.TestCase):
 
     def assertAllLessEqual(self, a: Any, comparison_target: Any) -> None:
         self.assertLessEqual(self._array(a).max(), comparison_target)
+
+    def assertAllInRange(self, target: Any, lower_bound: Any, upper_bound: Any, open_lower_bound: bool = False,
+                         open_upper_bound: bool = False) -> None:  # fmt: skip
+        values = self._array(target)
+        self.assertTrue(np.all(values > lower_bound if open_lower_bound else values >= lower_bound), values)
+        self.assertTrue(np.all(values < upper_bound if open_upper_bound else values <= upper_bound), values)
+
+    def assertAllInSet(self, target: Any, expected_set: Any) -> None:
+        self.assertEqual(set(self._array(target).ravel().tolist()) - set(expected_set), set())
+
+    def assertAllCloseAccordingToType(
+        self, a: Any, b: Any, rtol: float = 1e-6, atol: float = 1e-6, float_rtol: float = 1e-6,
+        float_atol: float = 1e-6, half_rtol: float = 1e-3, half_atol: float = 1e-3, bfloat16_rtol: float = 1e-2,
+        bfloat16_atol: float = 1e-2, msg: str | None = None,
+    ) -> None:  # fmt: skip
+        """``assertAllClose`` with the largest tolerance among those of the two types."""
+        limits = {"float32": (float_rtol, float_atol), "float16": (half_rtol, half_atol),
+                  "bfloat16": (bfloat16_rtol, bfloat16_atol)}  # fmt: skip
+        for array in (self._array(a), self._array(b)):
+            relative, absolute = limits.get(array.dtype.name, (rtol, atol))
+            rtol, atol = max(rtol, relative), max(atol, absolute)
+        self.assertAllClose(a, b, rtol, atol, msg)
+
+    def assertDTypeEqual(self, target: Any, expected_dtype: Any) -> None:
+        self.assertEqual(self._array(target).dtype, as_dtype(expected_dtype).as_numpy_dtype)
+
+    def assertNDArrayNear(self, ndarray1: Any, ndarray2: Any, err: float, msg: str | None = None) -> None:
+        self.assertLess(np.linalg.norm(np.asarray(ndarray1) - np.asarray(ndarray2)), err, msg)
 
     def assertNear(self, f1: float, f2: float, err: float, msg: str | None = None) -> None:
         self.assertLessEqual(abs(f1 - f2), err, msg)

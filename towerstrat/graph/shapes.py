@@ -205,6 +205,14 @@ class TensorShape:
         if self.ndims is not None and other.ndims is not None and self.ndims != other.ndims:
             raise ValueError(f"Shapes {self} and {other} must have the same rank.")
 
+    def assert_has_rank(self, rank: int) -> None:
+        if self.ndims not in (None, rank):
+            raise ValueError(f"Shape {self} must have rank {rank}.")
+
+    def most_specific_compatible_shape(self, other: Any) -> TensorShape:
+        """What both shapes have in common: sizes that differ are unknown, and so is the rank where it does."""
+        return TensorShape(relax(self.raw, as_shape(other).raw))
+
     def merge_with(self, other: Any) -> TensorShape:
         other = as_shape(other)
         self.assert_is_compatible_with(other)

@@ -58,6 +58,11 @@ class DType:
         return self.name == "bool"
 
     @property
+    def is_quantized(self) -> bool:
+        """False: there are no quantized types."""
+        return False
+
+    @property
     def is_numpy_compatible(self) -> bool:
         return self.name not in ("resource", "variant")
 

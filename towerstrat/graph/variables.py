@@ -411,7 +411,9 @@ class Variable(metaclass=_ThroughCreators):
     def to_proto(self, export_scope: str | None = None) -> Any:
         raise NotImplementedError("VariableDef protocol buffers are not supported; rebuild the graph with its code.")
 
-    from_proto = to_proto
+    @staticmethod
+    def from_proto(variable_def: Any, import_scope: str | None = None) -> Any:
+        raise NotImplementedError("VariableDef protocol buffers are not supported; rebuild the graph with its code.")
 
     # ---- Python ----------------------------------------------------------------------------------------------
 

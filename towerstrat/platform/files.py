@@ -13,7 +13,7 @@ from typing import Any
 
 from towerstrat import errors
 
-_BY_ERRNO: dict[int, type[errors.OpError]] = {
+_BY_ERRNO: dict[int, Any] = {
     errno.ENOENT: errors.NotFoundError,
     errno.EEXIST: errors.AlreadyExistsError,
     errno.EACCES: errors.PermissionDeniedError,

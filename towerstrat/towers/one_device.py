@@ -80,8 +80,8 @@ class OneDeviceStrategy(DistributionStrategy):
             result = fn(*args, **kwargs)
         return result if options["grouped"] else nest.map_structure(self._unwrap, result)
 
-    def read_var(self, v: Any) -> Any:
-        return identity(v)
+    def read_var(self, tower_local_var: Any) -> Any:
+        return identity(tower_local_var)
 
     def _unwrap(self, distributed_value: Any) -> list[Any]:
         return [distributed_value]

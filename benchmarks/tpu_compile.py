@@ -88,10 +88,10 @@ def compare(model: str, topology: str = "v5e:2x2") -> dict[str, dict[str, Any]]:
 
 
 def scaling(model: str) -> dict[str, float]:
-    """Seconds to build, trace, lower and compile our loop for 8 and for 1,024 chips."""
+    """Seconds to build, trace, lower and compile our loop for 8 and for 1,024 chips, after a first time for 8."""
     workload = MODELS[model]()
-    seconds = {}
-    for topology in (FEW, MANY):
+    seconds: dict[str, float] = {}
+    for topology in (FEW, FEW, MANY):
         chips = devices(topology)
         start = time.perf_counter()
         lower_loop(Ours(workload, chips, STEPS).loop, STEPS).compile()

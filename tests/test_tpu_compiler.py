@@ -1,0 +1,40 @@
+"""The step loop as the real TPU compiler sees it, for chips that are described and not there.
+
+Flops, bytes and collectives are exact figures of the compiled program; the hand-written twins are in ``benchmarks/``.
+"""
+
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.skipif(importlib.util.find_spec("libtpu") is None, reason="needs jax[tpu]")
+ROOT = Path(__file__).parent.parent
+
+
+def figures(*arguments):
+    """What ``benchmarks.tpu_compile`` finds, in a process of its own: the compiler wants its environment."""
+    command = [sys.executable, "-m", "benchmarks.tpu_compile", "--json", *arguments]
+    environment = {k: v for k, v in os.environ.items() if k not in ("XLA_FLAGS", "JAX_NUM_CPU_DEVICES")}
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=600, check=False)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+@pytest.mark.parametrize("model", ["mlp", "convnet", "transformer"])
+def test_the_loop_is_what_one_would_write_by_hand(model):
+    found = figures("--models", model)[model]
+    ours, twin = found["ours"], found["twin"]
+    assert twin["collectives"], "the twin sums its gradients over four chips"
+    assert ours["collectives"] == twin["collectives"]
+    assert ours["flops"] <= 1.02 * twin["flops"]
+    assert ours["bytes"] <= 1.02 * twin["bytes"]
+
+
+def test_building_and_compiling_does_not_grow_with_the_number_of_towers():
+    few, many = figures("--models", "mlp", "--scaling")["mlp"].values()
+    assert many <= 1.5 * few

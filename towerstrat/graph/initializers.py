@@ -61,7 +61,7 @@ class Initializer:
 class Zeros(Initializer):
     """Zeros; False for booleans."""
 
-    _arguments = ("dtype",)
+    _arguments: ClassVar[tuple[str, ...]] = ("dtype",)
 
     def __init__(self, dtype: Any = float32):
         self.dtype = as_dtype(dtype)
@@ -74,7 +74,7 @@ class Zeros(Initializer):
 class Ones(Initializer):
     """Ones; True for booleans."""
 
-    _arguments = ("dtype",)
+    _arguments: ClassVar[tuple[str, ...]] = ("dtype",)
 
     def __init__(self, dtype: Any = float32):
         self.dtype = as_dtype(dtype)
@@ -91,7 +91,7 @@ class Constant(Initializer):
       TypeError: a value that is neither, or of another shape with ``verify_shape``.
     """
 
-    _arguments = ("value", "dtype")
+    _arguments: ClassVar[tuple[str, ...]] = ("value", "dtype")
 
     def __init__(self, value: Any = 0, dtype: Any = float32, verify_shape: bool = False):
         if not (np.isscalar(value) or isinstance(value, list | tuple | np.ndarray)):
@@ -113,7 +113,7 @@ class Constant(Initializer):
 class RandomUniform(Initializer):
     """Values evenly spread over ``[minval, maxval)``; ``maxval`` is 1 by default for floating types."""
 
-    _arguments = ("minval", "maxval", "seed", "dtype")
+    _arguments: ClassVar[tuple[str, ...]] = ("minval", "maxval", "seed", "dtype")
 
     def __init__(self, minval: Any = 0, maxval: Any = None, seed: int | None = None, dtype: Any = float32):
         self.minval, self.maxval, self.seed = minval, maxval, seed
@@ -126,7 +126,7 @@ class RandomUniform(Initializer):
 class RandomNormal(Initializer):
     """Values of a normal distribution."""
 
-    _arguments = ("mean", "stddev", "seed", "dtype")
+    _arguments: ClassVar[tuple[str, ...]] = ("mean", "stddev", "seed", "dtype")
 
     def __init__(self, mean: Any = 0.0, stddev: Any = 1.0, seed: int | None = None, dtype: Any = float32):
         self.mean, self.stddev, self.seed = mean, stddev, seed
@@ -146,7 +146,7 @@ class TruncatedNormal(RandomNormal):
 class UniformUnitScaling(Initializer):
     """Values evenly spread over ``±factor * sqrt(3 / n)``, n the size of all dimensions but the last."""
 
-    _arguments = ("factor", "seed", "dtype")
+    _arguments: ClassVar[tuple[str, ...]] = ("factor", "seed", "dtype")
 
     def __init__(self, factor: float = 1.0, seed: int | None = None, dtype: Any = float32):
         self.factor, self.seed = factor, seed
@@ -180,7 +180,7 @@ class VarianceScaling(Initializer):
       ValueError: another mode or distribution, or a scale that is not positive.
     """
 
-    _arguments = ("scale", "mode", "distribution", "seed", "dtype")
+    _arguments: ClassVar[tuple[str, ...]] = ("scale", "mode", "distribution", "seed", "dtype")
 
     def __init__(
         self, scale: float = 1.0, mode: str = "fan_in", distribution: str = "truncated_normal",
@@ -214,7 +214,7 @@ class VarianceScaling(Initializer):
 class GlorotUniform(VarianceScaling):
     """Evenly spread over ``±sqrt(6 / (inputs + outputs))``."""
 
-    _arguments = ("seed", "dtype")
+    _arguments: ClassVar[tuple[str, ...]] = ("seed", "dtype")
 
     def __init__(self, seed: int | None = None, dtype: Any = float32):
         super().__init__(1.0, "fan_avg", "uniform", seed, dtype)
@@ -223,7 +223,7 @@ class GlorotUniform(VarianceScaling):
 class GlorotNormal(VarianceScaling):
     """Truncated normal with the variance ``2 / (inputs + outputs)``."""
 
-    _arguments = ("seed", "dtype")
+    _arguments: ClassVar[tuple[str, ...]] = ("seed", "dtype")
 
     def __init__(self, seed: int | None = None, dtype: Any = float32):
         super().__init__(1.0, "fan_avg", "truncated_normal", seed, dtype)
@@ -264,7 +264,7 @@ class Orthogonal(Initializer):
       ValueError: fewer than two dimensions.
     """
 
-    _arguments = ("gain", "seed", "dtype")
+    _arguments: ClassVar[tuple[str, ...]] = ("gain", "seed", "dtype")
 
     def __init__(self, gain: float = 1.0, seed: int | None = None, dtype: Any = float32):
         self.gain, self.seed = gain, seed
@@ -287,7 +287,7 @@ class ConvolutionDeltaOrthogonal(Initializer):
       ValueError: other than 3 to 5 dimensions, or more input than output channels.
     """
 
-    _arguments = ("gain", "seed", "dtype")
+    _arguments: ClassVar[tuple[str, ...]] = ("gain", "seed", "dtype")
 
     def __init__(self, gain: float = 1.0, seed: int | None = None, dtype: Any = float32):
         self.gain, self.seed = gain, seed
@@ -307,7 +307,7 @@ class ConvolutionDeltaOrthogonal(Initializer):
 class Identity(Initializer):
     """The identity matrix times ``gain``; two dimensions only."""
 
-    _arguments = ("gain", "dtype")
+    _arguments: ClassVar[tuple[str, ...]] = ("gain", "dtype")
 
     def __init__(self, gain: float = 1.0, dtype: Any = float32):
         self.gain = gain

@@ -183,7 +183,8 @@ def _by_taps(x: Any, w: Any, how: Window) -> Any:
     sizes = [(padded.shape[i + 1] - (w.shape[i] - 1) * how.dilation[i] - 1) // how.strides[i] + 1 for i in range(rank)]
     total: Any = None
     for flat in range(w[..., 0, 0].size):
-        tap, rest = [], flat
+        tap: list[int] = []
+        rest = flat
         for k in reversed(w.shape[:-2]):
             tap.insert(0, rest % k)
             rest //= k

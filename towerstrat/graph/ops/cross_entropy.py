@@ -191,7 +191,8 @@ def _weighted_logistic(targets: Any, logits: Any, weight: Any, *, names: str) ->
     one_, zero = np.ones((), logits.dtype), np.zeros((), logits.dtype)
     log_weight = one_ + (weight - one_) * targets
     below = jnp.where(logits < zero, -logits, zero)
-    return (one_ - targets) * logits + log_weight * (jnp.log1p(jnp.exp(-jnp.abs(logits))) + below)
+    away = jnp.where(logits > zero, -logits, jnp.where(logits < zero, logits, zero))
+    return (one_ - targets) * logits + log_weight * (jnp.log1p(jnp.exp(away)) + below)
 
 
 def _log_poisson(targets: Any, log_input: Any, *, full: bool, names: str) -> Any:

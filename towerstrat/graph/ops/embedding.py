@@ -7,7 +7,6 @@ from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
-from jax import lax
 
 from towerstrat.graph.convert import convert_to_tensor
 from towerstrat.graph.core import Tensor, get_default_graph
@@ -76,7 +75,7 @@ def _clip_rows(rows: Any, *, ids_rank: int, max_norm: float) -> Any:
     squares = jnp.sum(rows * rows, axes, dtype=rows.dtype, keepdims=True)
     some = squares > 0
     norm = jnp.where(some, jnp.sqrt(jnp.where(some, squares, np.ones((), rows.dtype))), squares)
-    return rows * limit / jnp.where(norm > limit, norm, lax.stop_gradient(jnp.full_like(norm, limit)))
+    return rows * limit / jnp.where(norm >= limit, norm, limit)
 
 
 define("ClipRowsByNorm", _clip_rule, _clip_rows)

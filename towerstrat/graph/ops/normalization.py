@@ -140,7 +140,7 @@ def sufficient_statistics(
     dims = sorted(set(static_axes(axes) or ()))
     with get_default_graph().name_scope(name or "sufficient_statistics"):
         x = convert_to_tensor(x, name="x")
-        sizes = [None if x.dims is None else x.dims[d] for d in dims]
+        sizes: list[Any] = [None if x.dims is None else x.dims[d] for d in dims]
         if None in sizes:
             counts = one("CountOver", [x], {"axes": tuple(dims)}, "count")
         else:

@@ -52,7 +52,7 @@ def avg_pool(
     else:
         total = x
         for axis, k, stride, pad, apart in zip(axes, taps, strides, pads, dilation, strict=True):
-            total = sum(slices(total, axis, k, stride, pad, apart, np.zeros((), dtype)))  # type: ignore[arg-type]
+            total = sum(slices(total, axis, k, stride, pad, apart, np.zeros((), dtype)))
     counts = np.ones((1,) * x.ndim, np.int64)
     for axis, size, k, stride, pad, apart in zip(axes, sizes, taps, strides, pads, dilation, strict=True):
         inside = _count(size, k, stride, pad, apart)

@@ -200,6 +200,8 @@ def pool(
         raise ValueError(f"Expected {rank} strides and dilation rates (as window_shape has), got {steps} and {apart}.")
     if max(steps) > 1 and max(apart) > 1:
         raise ValueError("strides > 1 not supported in conjunction with dilation_rate > 1.")
+    if padding == "SAME" and max(apart) > 1:
+        raise ValueError("Pooling with SAME padding is not defined for dilation_rate > 1; use VALID.")
     if any(s > k for s, k in zip(steps, window_shape, strict=True)):
         raise ValueError(f"Expected strides of at most window_shape {list(window_shape)}, got {steps}.")
     attrs = _attrs(spread_over(layout, window_shape), spread_over(layout, steps), padding, layout, rank)

@@ -14,6 +14,7 @@ from jax import lax
 from towerstrat.graph import shapes
 from towerstrat.graph.convert import convert_to_tensor
 from towerstrat.graph.core import Tensor, get_default_graph
+from towerstrat.graph.mesh import alike
 from towerstrat.graph.ops import math
 from towerstrat.graph.ops.build import one
 from towerstrat.graph.registry import Signature, define
@@ -85,7 +86,8 @@ def _dims(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Dims:
 
 
 def _sizes(shape: Dims, given: Sequence[Any]) -> tuple[int, ...]:
-    return tuple(int(d) for d in (given[0] if shape is None else shape))
+    sizes: Any = given[0] if shape is None else shape
+    return tuple(int(d) for d in sizes)
 
 
 def _drawn(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> list[Signature]:
@@ -312,6 +314,7 @@ def _gamma(key: Any, alpha: Any, *given: Any, shape: Dims, dtype: DType) -> Any:
 
 
 def _poisson(key: Any, lam: Any, *given: Any, shape: Dims, dtype: DType) -> Any:
+    _, lam = alike(jax.random.key_data(key), lam)
     return jax.random.poisson(key, lam, _sizes(shape, given) + lam.shape, np.int64).astype(dtype.np)
 
 

@@ -1,0 +1,197 @@
+"""Neural-network operations against the original's values and gradients, and what they refuse."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.golden.nn_cases import cases, weights
+from towerstrat.graph.convert import constant, convert_to_tensor, placeholder
+from towerstrat.graph.core import get_default_graph
+from towerstrat.graph.gradients import gradients
+from towerstrat.graph.indexed_slices import IndexedSlices
+from towerstrat.graph.ops import nn
+from towerstrat.graph.session import Session
+from towerstrat.graph.variables import Variable
+
+GOLDEN = np.load(Path(__file__).parents[2] / "golden" / "nn.npz")
+CASES = cases()
+GROUPS = sorted({name.split("_")[0] for name, _, _ in CASES})
+
+
+def tolerance(dtype):
+    return {"float64": 1e-9, "float32": 2e-5, "float16": 2e-3}.get(np.dtype(dtype).name, 0)
+
+
+def close(found, wanted, what):
+    assert found.dtype == wanted.dtype, what
+    assert found.shape == wanted.shape, what
+    limit = tolerance(wanted.dtype)
+    np.testing.assert_allclose(found, wanted, rtol=limit, atol=10 * limit, err_msg=what)
+
+
+@pytest.mark.parametrize("group", GROUPS)
+def test_original_values_and_gradients(group):
+    fetches, feeds = {}, {}
+    for name, function, inputs in CASES:
+        if name.split("_")[0] != group:
+            continue
+        tensors = [placeholder(x.dtype, x.shape) for x in inputs]
+        feeds.update(zip(tensors, inputs, strict=True))
+        outputs = function(nn, *tensors)
+        outputs = list(outputs) if isinstance(outputs, list | tuple) else [outputs]
+        for i, output in enumerate(outputs):
+            key = f"{name}/value{i}"
+            wanted = GOLDEN[key]
+            assert output.shape.as_list() == list(wanted.shape), key
+            fetches[key] = output
+        floating = [o for o in outputs if o.dtype.is_floating]
+        seeds = [constant(weights(o.shape.as_list()).astype(o.dtype.np)) for o in floating]
+        if f"{name}/not_differentiable" in GOLDEN:
+            continue
+        found = gradients(floating, tensors, seeds) if floating else [None] * len(tensors)
+        for i, gradient in enumerate(found):
+            key = f"{name}/grad{i}"
+            assert (gradient is not None) == (key in GOLDEN), key
+            if gradient is not None:
+                fetches[key] = gradient
+    values = Session().run(fetches, feeds)
+    for key, value in values.items():
+        close(np.asarray(value), GOLDEN[key], key)
+    assert values
+
+
+def test_a_lookup_in_variables_has_rows_as_its_gradient():
+    table = Variable(np.arange(14.0, dtype=np.float32).reshape(7, 2), name="table")
+    parts = [Variable(np.full((n, 2), float(n), np.float32)) for n in (3, 2, 2)]
+    ids = constant([0, 3, 6, 3])
+    whole = nn.embedding_lookup(table, ids)
+    pieces = nn.embedding_lookup(parts, ids, partition_strategy="div")
+    (rows,) = gradients(whole, [table])
+    found = gradients(nn.l2_loss(pieces), [v for v in parts])
+    assert isinstance(rows, IndexedSlices)
+    assert all(isinstance(g, IndexedSlices) for g in found)
+    assert whole.name == "embedding_lookup/Identity:0"
+    session = Session()
+    session.run([v.initializer for v in (table, *parts)])
+    got, values, indices, dense = session.run([whole, rows.values, rows.indices, [convert_to_tensor(g) for g in found]])
+    np.testing.assert_array_equal(got, [[0, 1], [6, 7], [12, 13], [6, 7]])
+    np.testing.assert_array_equal(values, np.ones((4, 2)))
+    assert indices.tolist() == [0, 3, 6, 3]
+    np.testing.assert_array_equal(dense[0], [[3, 3], [0, 0], [0, 0]])
+    np.testing.assert_array_equal(dense[1], [[4, 4], [0, 0]])
+    np.testing.assert_array_equal(dense[2], [[0, 0], [2, 2]])
+
+
+def test_rows_of_other_parts_are_not_touched():
+    """The indices of a part's gradient are the rows it gave, and one past its end, which an update drops."""
+    parts = [Variable(np.zeros((4, 1), np.float32)) for _ in range(2)]
+    looked_up = nn.embedding_lookup(parts, constant([1, 2, 5]))
+    gradient = gradients(looked_up, parts)
+    session = Session()
+    session.run([p.initializer for p in parts])
+    indices = session.run([g.indices for g in gradient])
+    assert [i.tolist() for i in indices] == [[4, 1, 4], [0, 4, 2]]
+    session.run([p.scatter_sub(g) for p, g in zip(parts, gradient, strict=True)])
+    assert [p.ravel().tolist() for p in session.run(parts)] == [[0, -1, 0, 0], [-1, 0, -1, 0]]
+
+
+def test_channels_first():
+    x, b = np.random.RandomState(0).randn(2, 3, 4, 5).astype(np.float32), np.float32([1, 2, 3])
+    last = x.transpose(0, 2, 3, 1)
+    pairs = [
+        (nn.bias_add(last, b), nn.bias_add(x, b, "NCHW")),
+        (nn.fused_batch_norm(last, b, b)[0], nn.fused_batch_norm(x, b, b, data_format="NCHW")[0]),
+    ]
+    for a, b in Session().run(pairs):
+        np.testing.assert_allclose(a.transpose(0, 3, 1, 2), b, rtol=1e-6)
+
+
+def test_half_precision_statistics_are_float32():
+    x = np.full((200, 4, 4, 2), 300, np.float16)
+    y, mean, variance = Session().run(nn.fused_batch_norm(x, np.ones(2, np.float32), np.ones(2, np.float32)))
+    assert (y.dtype, mean.dtype, variance.dtype) == (np.float16, np.float32, np.float32)
+    np.testing.assert_allclose(mean, 300)
+    np.testing.assert_allclose(y, 1)
+
+
+def test_empty_batches():
+    x, image = placeholder("float32", [None, 3]), placeholder("float32", [None, 2, 2, 3])
+    three = np.ones(3, np.float32)
+    normal, mean, _ = nn.fused_batch_norm(image, three, three)
+    labels = placeholder("int32", [None])
+    outputs = [nn.softmax(x), nn.log_softmax(x), nn.relu(x), nn.crelu(x), nn.bias_add(x, three), nn.lrn(image), normal,
+               nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=x),
+               nn.softmax_cross_entropy_with_logits_v2(labels=x, logits=x), nn.in_top_k(x, labels, 2),
+               nn.sigmoid_cross_entropy_with_logits(labels=x, logits=x), nn.top_k(x, 2).values, nn.l2_normalize(x, 1),
+               nn.embedding_lookup(np.ones((4, 2), np.float32), labels)]  # fmt: skip
+    feeds = {x: np.zeros((0, 3)), image: np.zeros((0, 2, 2, 3)), labels: np.zeros(0)}
+    *values, mean, loss, grad = Session().run(
+        [*outputs, mean, nn.l2_loss(x), *gradients([outputs[0], *outputs[7:9]], [x])], feeds
+    )
+    assert [v.shape for v in values] == [
+        (0, 3), (0, 3), (0, 3), (0, 6), (0, 3), (0, 2, 2, 3), (0, 2, 2, 3), (0,), (0,), (0,), (0, 3), (0, 2), (0, 3), (0, 2),
+    ]  # fmt: skip
+    assert np.isnan(mean).all()
+    assert loss == 0
+    assert grad.shape == (0, 3)
+
+
+def test_labels_outside_the_classes_give_nan():
+    loss = nn.sparse_softmax_cross_entropy_with_logits(labels=[-1, 0, 2], logits=np.zeros((3, 2), np.float32))
+    np.testing.assert_array_equal(np.isnan(Session().run(loss)), [True, False, True])
+
+
+def f32(*shape):
+    return placeholder("float32", list(shape))
+
+
+BAD = [
+    (lambda: nn.bias_add(f32(2, 8), f32(7)), ValueError, "8 and 7"),
+    (lambda: nn.bias_add(f32(8), f32(8)), ValueError, "rank 2"),
+    (lambda: nn.bias_add(f32(2, 8), f32(8), "NC"), ValueError, "data_format"),
+    (lambda: nn.elu(placeholder("int32", [2])), TypeError, "int32"),
+    (lambda: nn.relu(placeholder("bool", [2])), TypeError, "bool"),
+    (lambda: nn.softmax(f32(2, 3), axis=2), ValueError, "axis"),
+    (lambda: nn.softmax(f32(2, 3), axis=1, dim=1), ValueError, "dim"),
+    (lambda: nn.softmax_cross_entropy_with_logits(f32(2, 3), f32(2, 3)), ValueError, "named arguments"),
+    (lambda: nn.softmax_cross_entropy_with_logits_v2(labels=f32(2, 3)), ValueError, "Both labels and logits"),
+    (lambda: nn.softmax_cross_entropy_with_logits_v2(labels=f32(2, 3), logits=f32(2, 4)), ValueError, "Incompatible"),
+    (lambda: nn.sparse_softmax_cross_entropy_with_logits(labels=placeholder("int32", [2, 1]), logits=f32(2, 8)),
+     ValueError, "Rank mismatch"),
+    (lambda: nn.sparse_softmax_cross_entropy_with_logits(labels=placeholder("int32", [3]), logits=f32(2, 8)),
+     ValueError, "Shape mismatch"),
+    (lambda: nn.sparse_softmax_cross_entropy_with_logits(labels=f32(2), logits=f32(2, 8)), TypeError, "int32"),
+    (lambda: nn.sigmoid_cross_entropy_with_logits(labels=f32(2, 1), logits=f32(2, 8)), ValueError, "same shape"),
+    (lambda: nn.fused_batch_norm(f32(2, 3, 3, 4), f32(3), f32(4)), ValueError, "scale"),
+    (lambda: nn.fused_batch_norm(f32(2, 4), f32(4), f32(4)), ValueError, "rank 4"),
+    (lambda: nn.fused_batch_norm(f32(2, 3, 3, 4), f32(4), f32(4), f32(4)), ValueError, "must be None"),
+    (lambda: nn.fused_batch_norm(f32(2, 3, 3, 4), f32(4), f32(4), is_training=False), ValueError, "must be given"),
+    (lambda: nn.moments(placeholder("int32", [2]), [0]), TypeError, "int32"),
+    (lambda: nn.moments(f32(2, 3), [2]), ValueError, "axis"),
+    (lambda: nn.top_k(f32(2, 3), 4), ValueError, "last dimension >= k"),
+    (lambda: nn.in_top_k(f32(2, 3), placeholder("int32", [3]), 1), ValueError, "must match"),
+    (lambda: nn.embedding_lookup([], placeholder("int32", [3])), ValueError, "at least one"),
+    (lambda: nn.embedding_lookup([f32(2, 3)] * 2, placeholder("int32", [3]), "hash"), ValueError, "'mod' or 'div'"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("build", "kind", "words"), BAD)
+def test_refused_while_building(build, kind, words):
+    with pytest.raises(kind, match=words):
+        build()
+
+
+@pytest.mark.parametrize(("build", "wanted"), [
+    (lambda x: nn.relu(x), "Relu"), (lambda x: nn.leaky_relu(x), "LeakyRelu"), (lambda x: nn.crelu(x), "CRelu/Relu"),
+    (lambda x: nn.moments(x, [0])[0], "moments"), (lambda x: nn.l2_normalize(x, 1), "l2_normalize"),
+    (lambda x: nn.batch_normalization(x, x, x, x, x, 1e-3), "batchnorm/add_1"),
+    (lambda x: nn.xw_plus_b(x, x, [1.0, 2.0]), "xw_plus_b"), (lambda x: nn.relu_layer(x, x, [1.0, 2.0]), "relu_layer"),
+    (lambda x: nn.sigmoid_cross_entropy_with_logits(labels=x, logits=x), "logistic_loss"),
+    (lambda x: nn.softmax_cross_entropy_with_logits(labels=x, logits=x),
+     "softmax_cross_entropy_with_logits_sg/Reshape_2"),
+    (lambda x: nn.in_top_k(x, [0, 1], 1), "in_top_k/InTopKV2"), (lambda x: nn.top_k(x).values, "TopKV2"),
+])  # fmt: skip
+def test_names(build, wanted):
+    with get_default_graph().name_scope("outer"):
+        assert build(f32(2, 2)).op.name == f"outer/{wanted}"

@@ -10,6 +10,8 @@ from towerstrat.graph.core import Graph, Operation, Tensor, get_default_graph
 from towerstrat.graph.indexed_slices import IndexedSlices
 from towerstrat.graph.variables import Variable
 
+_IN_GRAPH = (Tensor, Operation, Variable, IndexedSlices)
+
 
 def graph_of(values: Iterable[Any] | None) -> Graph:
     """The one graph that the tensors, operations and variables among ``values`` belong to, or the default graph.
@@ -19,7 +21,7 @@ def graph_of(values: Iterable[Any] | None) -> Graph:
     """
     found: Any = None
     for value in values or ():
-        if not isinstance(value, Tensor | Operation | Variable | IndexedSlices):
+        if not isinstance(value, _IN_GRAPH):
             continue
         if found is None:
             found = value
@@ -42,8 +44,6 @@ class name_scope:
 
     def __init__(self, name: str | None, default_name: str | None = None, values: Iterable[Any] | None = None):
         self._name = default_name if name is None else name
-        if self._name is None and values is not None:
-            raise ValueError(f"At least one of name ({name}) and default_name ({default_name}) must be provided.")
         self._values = values
         self._entered: list[list[AbstractContextManager[Any]]] = []
 
@@ -52,6 +52,8 @@ class name_scope:
         return self._name
 
     def __enter__(self) -> str:
+        if self._name is None and self._values is not None:
+            raise ValueError("At least one of name and default_name must be provided where values are.")
         graph = graph_of(self._values) if self._values is not None else get_default_graph()
         contexts: list[AbstractContextManager[Any]] = []
         if graph is not get_default_graph():

@@ -5,7 +5,8 @@ from __future__ import annotations
 import enum
 import inspect
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from towerstrat.graph import partitioned
@@ -121,7 +122,7 @@ class VariableStore:
             "collections": collections,
             "caching_device": caching_device,
             "validate_shape": validate_shape,
-            "use_resource": use_resource,
+            "use_resource": bool(use_resource),
             "constraint": constraint,
             "synchronization": synchronization,
             "aggregation": aggregation,
@@ -325,7 +326,22 @@ def _partitions(name: str, partitioner: Callable[..., Any], shape: TensorShape, 
 def _regularize(name: str, variable: Any, regularizer: Callable[..., Any]) -> None:
     """Adds the regularizer's loss to its collection. Inside a loop it is computed each time."""
     graph = get_default_graph()
-    with graph.colocate_with(variable), graph.name_scope(f"{name}/Regularizer/"), graph.control_dependencies(None):
+    with graph.colocate_with(variable), graph.name_scope(f"{name}/Regularizer/"), _outside_branches(graph):
         loss = regularizer(variable)
     if loss is not None:
         graph.add_to_collection(GraphKeys.REGULARIZATION_LOSSES, loss)
+
+
+@contextmanager
+def _outside_branches(graph: Graph) -> Iterator[None]:
+    """Operations made inside belong to no branch of ``tf.cond``, so that a loss can be used wherever a variable can."""
+    saved = graph.block
+    block = saved
+    while block.parent is not None and block.predicate is not None and block.predicate.op.block.encloses(block):
+        block = block.parent
+    graph.block = block
+    try:
+        with graph.control_dependencies(None):
+            yield
+    finally:
+        graph.block = saved

@@ -1,0 +1,28 @@
+"""The documentation agrees with the code."""
+
+import pathlib
+import re
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).parent.parent
+
+
+def test_the_list_of_names_is_current():
+    code = "import sys; sys.path.insert(0, 'scripts'); import list_names; print(list_names.page(), end='')"
+    page = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    assert (ROOT / "docs" / "names.md").read_text() == page, "run: python scripts/list_names.py"
+
+
+def test_the_readmes_library_example_runs():
+    (code,) = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+    environment = {"JAX_PLATFORMS": "cpu", "XLA_FLAGS": "--xla_force_host_platform_device_count=8", "PATH": ""}
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, env=environment)
+    assert done.stdout.replace("np.int32(", "").replace(")", "") == f"{list(range(55, 63))}\n", done.stderr
+
+
+def test_links_in_the_documentation_lead_somewhere():
+    for page in [ROOT / "README.md", *(ROOT / "docs").glob("*.md")]:
+        for target in re.findall(r"\]\(([^)#]+)\)", page.read_text()):
+            if not target.startswith("http"):
+                assert (page.parent / target).exists(), f"{page.name}: {target}"

@@ -37,7 +37,7 @@ def evaluate(case):
             if how != "full":
                 continue
             result["name"], result["dtype"] = y.name, y.dtype.base_dtype.name
-            floats = [n for n in names if INPUTS[n].dtype == np.float32]
+            floats = [n for n in names if INPUTS[n].dtype in (np.float32, np.complex64)]
             gradients = []
             if y.dtype.is_floating and floats:
                 try:

@@ -557,6 +557,13 @@ CASES += [
     "tf.real(tf.ifft(tf.complex(x, y)))",
     "tf.spectral.irfft(tf.complex(x, y))",
 ]
+CASES += [
+    "tf.imag(tf.exp(c) * d)",
+    "tf.abs(tf.conj(c) * d + 1.)",
+    "tf.real(c / d)",
+    "tf.imag(tf.square(c))",
+    "tf.real(tf.fft(c))",
+]
 DYNAMIC = [
     "tf.where(b)",
     "tf.boolean_mask(x, b)",

@@ -12,7 +12,8 @@ from jax import lax
 
 from towerstrat.graph import nest
 from towerstrat.graph.convert import constant, convert_to_tensor
-from towerstrat.graph.core import Operation, Tensor, get_default_graph
+from towerstrat.graph.core import get_default_graph
+from towerstrat.graph.elements import Operation, Tensor
 from towerstrat.graph.gradient_rules import (
     TracedRule,
     carries_gradient,
@@ -128,6 +129,9 @@ def gradients(
     seeds = nest.flatten(grad_ys) if grad_ys is not None else [None] * len(y_list)
     if len(seeds) != len(y_list):
         raise ValueError(f"Passed {len(seeds)} grad_ys for {len(y_list)} ys.")
+    for y, seed in zip(y_list, seeds, strict=True):
+        if y.dtype.is_complex and seed is None:
+            raise TypeError(f"Gradients of complex tensors must set grad_ys: {y!r}. Take tf.real of it.")
     stops = {_source(t) for t in nest.flatten(stop_gradients)} if stop_gradients is not None else set()
     rules: dict[Operation, TracedRule] = {}
     with graph.name_scope(name) as scope:
@@ -234,7 +238,7 @@ def _walk(lowering: Lowering, op: Operation) -> Cotangents:
     for y, seed in zip(op.attrs["ys"], op.attrs["seeds_given"], strict=True):
         if y in op.attrs["active"]:
             value = lowering.value(y)
-            cotangent = ones_like(value) if seed is None else lowering.value(seed)
+            cotangent = ones_like(value) if seed is None else _turned(lowering.value(seed))
             sums.add(y, vary(jnp.asarray(cotangent), lowering.axis) if inside else jnp.asarray(cotangent))
     records = {o: r for o in op.attrs["path"] if (r := lowering.record(o)) is not None}
     for step in reverse(op.attrs["path"], records):
@@ -270,7 +274,8 @@ def _by_rule(
 ) -> Iterator[tuple[Tensor, Any]]:
     """What a gradient function says of the inputs; outputs that nothing came for have zeros."""
     cotangents = [
-        jnp.zeros_like(lowering.value(t)) if g is None else g for t, g in zip(step.outputs, given, strict=True)
+        jnp.zeros_like(lowering.value(t)) if g is None else _turned(g)
+        for t, g in zip(step.outputs, given, strict=True)
     ]
     child = lowering.fork(dict(zip(rule.cotangents, cotangents, strict=True)))
     child.run(rule.block.needed)
@@ -278,9 +283,14 @@ def _by_rule(
         lowering.write(cell, child.state[cell])
     for tensor, grad in zip(step.inputs, rule.grads, strict=True):
         if isinstance(grad, tuple):
-            yield tensor, Rows(child.value(grad[0]), child.value(grad[1]))
+            yield tensor, Rows(_turned(child.value(grad[0])), child.value(grad[1]))
         elif grad is not None:
-            yield tensor, jnp.asarray(child.value(grad))
+            yield tensor, _turned(jnp.asarray(child.value(grad)))
+
+
+def _turned(value: Any) -> Any:
+    """A complex cotangent between JAX's convention, inside, and the original's, its conjugate, outside."""
+    return jnp.conj(value) if jnp.iscomplexobj(value) else value
 
 
 def _entering(lowering: Lowering, consumer: Operation, tensor: Tensor, cotangent: Any, inside: bool) -> Any:
@@ -303,14 +313,14 @@ def _lower(lowering: Lowering, op: Operation) -> list[Any]:
             found = sums.rows(x)
             values, indices = next(outputs), next(outputs)
             assert found is not None, x.name
-            results += [_settle(lowering, values, found.values), jnp.asarray(found.indices, indices.dtype.np)]
+            results += [_settle(lowering, values, _turned(found.values)), jnp.asarray(found.indices, indices.dtype.np)]
             continue
         output = next(outputs)
         like = _value_of(lowering, x)
         total = sums.total(x, like)
         if total is None:
             total = jnp.zeros(np.shape(like), output.dtype.np)
-        results.append(_settle(lowering, output, total))
+        results.append(_settle(lowering, output, _turned(total)))
     return results
 
 

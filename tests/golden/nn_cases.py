@@ -3,19 +3,21 @@
 An input is an array; floating ones are differentiated. Values are multiples of 1/2, so that ties and zeros occur.
 """
 
+import itertools
+
 import numpy as np
 
 SEED = 7
+_SEEDS = itertools.count(SEED + 1)
 
 
-def _values(*shape, dtype="float64", scale=2.0, seed=[0]):
-    seed[0] += 1
-    draws = np.random.RandomState(SEED + seed[0]).randn(*shape)
+def _values(*shape, dtype="float64", scale=2.0):
+    draws = np.random.RandomState(next(_SEEDS)).randn(*shape)
     return (np.round(draws * scale) / 2).astype(dtype)
 
 
 def _distinct(*shape, dtype="float32"):
-    """No two values alike: the original's CPU code gives a 3-D pooling's gradient to all of a tie, its GPU code to one."""
+    """No two values alike: at ties the original's 3-D pooling depends on the device."""
     return np.random.RandomState(SEED).permutation(int(np.prod(shape))).reshape(shape).astype(dtype) / 8
 
 

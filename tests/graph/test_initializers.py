@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from towerstrat.graph import initializers as i
-from towerstrat.graph.core import Tensor
+from towerstrat.graph.elements import Tensor
 from towerstrat.graph.partitioned import PartitionInfo
 from towerstrat.graph.session import Session
 from towerstrat.graph.types import as_dtype

@@ -68,7 +68,7 @@ def test_a_lookup_in_variables_has_rows_as_its_gradient():
     whole = nn.embedding_lookup(table, ids)
     pieces = nn.embedding_lookup(parts, ids, partition_strategy="div")
     (rows,) = gradients(whole, [table])
-    found = gradients(nn.l2_loss(pieces), [v for v in parts])
+    found = gradients(nn.l2_loss(pieces), list(parts))
     assert isinstance(rows, IndexedSlices)
     assert all(isinstance(g, IndexedSlices) for g in found)
     assert whole.name == "embedding_lookup/Identity:0"
@@ -130,7 +130,8 @@ def test_empty_batches():
         [*outputs, mean, nn.l2_loss(x), *gradients([outputs[0], *outputs[7:9]], [x])], feeds
     )
     assert [v.shape for v in values] == [
-        (0, 3), (0, 3), (0, 3), (0, 6), (0, 3), (0, 2, 2, 3), (0, 2, 2, 3), (0,), (0,), (0,), (0, 3), (0, 2), (0, 3), (0, 2),
+        (0, 3), (0, 3), (0, 3), (0, 6), (0, 3), (0, 2, 2, 3), (0, 2, 2, 3), (0,), (0,), (0,), (0, 3), (0, 2), (0, 3),
+        (0, 2),
     ]  # fmt: skip
     assert np.isnan(mean).all()
     assert loss == 0

@@ -30,7 +30,8 @@ def test_moments_and_ranges():
         "classes": r.multinomial(np.log(np.float32([[0.2, 0.3, 0.5], [1, 1e-30, 1e-30]])), N),
     })  # fmt: skip
     uniform, integers, normal = values["uniform"], values["integers"], values["normal"]
-    assert uniform.min() >= -1 and uniform.max() < 3
+    assert uniform.min() >= -1
+    assert uniform.max() < 3
     np.testing.assert_allclose([uniform.mean(), uniform.std()], [1, 4 / 12**0.5], atol=0.03)
     assert integers.dtype == np.int32
     np.testing.assert_allclose(np.bincount(integers + 2) / N, [0.2] * 5, atol=0.01)
@@ -159,7 +160,8 @@ def test_stateless_depends_on_its_seed_only():
         assert not np.array_equal(a[0], session.run(made[0], {seed: other}))
     for x, y in zip(a, b, strict=True):
         np.testing.assert_array_equal(x, y)
-    assert a[0].min() >= 2 and a[0].max() < 4
+    assert a[0].min() >= 2
+    assert a[0].max() < 4
 
 
 def test_dropout():

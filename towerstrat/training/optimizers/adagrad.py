@@ -7,7 +7,7 @@ from typing import Any
 
 import jax.numpy as jnp
 
-from towerstrat.graph.core import Operation, Tensor
+from towerstrat.graph.elements import Operation, Tensor
 from towerstrat.graph.initializers import constant_initializer
 from towerstrat.graph.ops.array import fill, shape
 from towerstrat.graph.ops.math import cast

@@ -7,7 +7,8 @@ from typing import Any
 
 import jax.numpy as jnp
 
-from towerstrat.graph.core import Operation, Tensor, get_default_graph
+from towerstrat.graph.core import get_default_graph
+from towerstrat.graph.elements import Operation, Tensor
 from towerstrat.graph.indexed_slices import IndexedSlices
 from towerstrat.graph.ops.control_flow import group
 from towerstrat.graph.scopes import colocate_with, control_dependencies

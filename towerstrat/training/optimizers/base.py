@@ -7,7 +7,8 @@ from typing import Any
 
 from towerstrat.graph import nest
 from towerstrat.graph.convert import convert_to_tensor
-from towerstrat.graph.core import Operation, Tensor, get_default_graph
+from towerstrat.graph.core import get_default_graph
+from towerstrat.graph.elements import Operation, Tensor
 from towerstrat.graph.gradients import gradients
 from towerstrat.graph.indexed_slices import IndexedSlices
 from towerstrat.graph.ops.control_flow import group

@@ -9,7 +9,8 @@ from absl import logging
 
 from towerstrat.errors import UnsupportedError
 from towerstrat.graph.convert import convert_to_tensor
-from towerstrat.graph.core import Tensor, get_default_graph
+from towerstrat.graph.core import get_default_graph
+from towerstrat.graph.elements import Tensor
 from towerstrat.graph.ops import collectives
 from towerstrat.towers.contexts import get_distribution_strategy, get_tower_context, has_distribution_strategy
 from towerstrat.training.optimizers.base import Optimizer

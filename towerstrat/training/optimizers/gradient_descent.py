@@ -8,7 +8,7 @@ from typing import Any
 import jax.numpy as jnp
 
 from towerstrat.graph.convert import convert_to_tensor
-from towerstrat.graph.core import Operation, Tensor
+from towerstrat.graph.elements import Operation, Tensor
 from towerstrat.graph.indexed_slices import IndexedSlices
 from towerstrat.graph.ops.math import cast
 from towerstrat.training.optimizers.single_update import SingleUpdateOptimizer

@@ -7,7 +7,7 @@ from typing import Any
 
 import jax.numpy as jnp
 
-from towerstrat.graph.core import Operation, Tensor
+from towerstrat.graph.elements import Operation, Tensor
 from towerstrat.graph.initializers import ones_initializer
 from towerstrat.graph.ops.array import ones_like
 from towerstrat.training.optimizers.single_update import SingleUpdateOptimizer

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from towerstrat.graph.convert import convert_to_tensor
-from towerstrat.graph.core import Operation, Tensor
+from towerstrat.graph.elements import Operation, Tensor
 from towerstrat.graph.indexed_slices import IndexedSlices
 from towerstrat.training.optimizers.base import Optimizer
 

@@ -15,7 +15,8 @@ import numpy as np
 from jax import lax
 
 from towerstrat.graph import shapes
-from towerstrat.graph.core import Operation, Tensor, get_default_graph
+from towerstrat.graph.core import get_default_graph
+from towerstrat.graph.elements import Operation, Tensor
 from towerstrat.graph.lowering import Lowering
 from towerstrat.graph.mesh import vary
 from towerstrat.graph.registry import Signature, define
@@ -154,8 +155,8 @@ def _deduplicate(values: Any, indices: Any) -> tuple[Any, Any]:
     values, indices = jnp.asarray(values), jnp.asarray(indices)
     if indices.shape[0] == 0:
         return values, indices
-    order = jnp.argsort(indices, stable=True).astype(jnp.int32)
-    ordered = indices[order]
+    places = lax.iota(jnp.int32, indices.shape[0])
+    ordered, order = lax.sort((indices, places), num_keys=1, is_stable=True)
     starts = jnp.concatenate([jnp.zeros((1,), jnp.int32), (ordered[1:] != ordered[:-1]).astype(jnp.int32)])
     group = jnp.cumsum(starts, dtype=jnp.int32)
     group_of = jnp.zeros_like(group).at[order].set(group)

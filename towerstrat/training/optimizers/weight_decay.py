@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from towerstrat.graph.convert import convert_to_tensor
-from towerstrat.graph.core import Tensor
+from towerstrat.graph.elements import Tensor
 from towerstrat.graph.indexed_slices import IndexedSlices
 from towerstrat.graph.ops.control_flow import no_op
 from towerstrat.graph.ops.math import cast

@@ -27,11 +27,10 @@ os.environ.update(DESCRIBED)
 
 from jax.experimental import topologies  # noqa: E402
 
-from benchmarks import convnet, mlp, transformer  # noqa: E402
 from benchmarks.harness import Ours, Twin  # noqa: E402
+from benchmarks.models import MODELS  # noqa: E402
 from towerstrat.graph.loop import lower_loop  # noqa: E402
 
-MODELS = {"mlp": mlp.workload, "convnet": convnet.workload, "transformer": transformer.workload}
 STEPS = 10
 FEW, MANY = "v4:2x2x2", "v4:8x8x16"
 _COLLECTIVE = re.compile(

@@ -71,6 +71,12 @@ def test_batch(rows, length, size, drop, passes):
     assert pulled(dataset) == wanted
 
 
+@pytest.mark.parametrize("rows", [True, False])
+def test_endless_repetition(rows):
+    assert pulled(source(range(2), rows).repeat(), limit=5) == [0, 1, 0, 1, 0]
+    assert pulled(source([], rows).repeat()) == []
+
+
 @FEW
 @given(st.lists(st.tuples(lengths, st.booleans()), min_size=1, max_size=3))
 def test_zip(parts):

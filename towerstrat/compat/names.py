@@ -7,7 +7,7 @@ from typing import Any
 
 import towerstrat
 from towerstrat import errors
-from towerstrat.compat import context, testing
+from towerstrat.compat import context, testing, tpu
 from towerstrat.data import dataset as data_dataset
 from towerstrat.data import experimental as data_experimental
 from towerstrat.data import iterators as data_iterators
@@ -18,6 +18,7 @@ from towerstrat.graph import (
     convert,
     core,
     custom_gradients,
+    elements,
     gradients,
     indexed_slices,
     initializers,
@@ -26,6 +27,7 @@ from towerstrat.graph import (
     scopes,
     session,
     shapes,
+    stacks,
     types,
     variable_ops,
     variable_scope,
@@ -120,6 +122,7 @@ _PLATFORM: tuple[tuple[ModuleType, str, str], ...] = (
                         "Open=GFile Remove Rename Stat Walk"),
     (logs, "tf.logging", " ".join(logs.__all__)),
     (context, "tf", "executing_eagerly"),
+    (tpu, "tf.contrib.tpu", "initialize_system shutdown_system"),
     (testing, "tf.test", "TestCase get_temp_dir main"),
     (local, "tf.test", "gpu_device_name is_built_with_cuda is_gpu_available"),
     (text, "tf.compat", "as_bytes as_str as_str_any as_text bytes_or_text_types complex_types forward_compatible "
@@ -134,7 +137,8 @@ _AREAS: tuple[tuple[ModuleType, dict[str, str]], ...] = (
     }),
     (data_experimental, {
         "tf.contrib.data": """
-            AUTOTUNE assert_element_shape batch_and_drop_remainder padded_batch_and_drop_remainder sloppy_interleave""",
+            AUTOTUNE assert_element_shape batch_and_drop_remainder padded_batch_and_drop_remainder
+            sloppy_interleave""",
         "tf.contrib.data tf.data.experimental": """
             Counter RandomDataset bucket_by_sequence_length choose_from_datasets copy_to_device enumerate_dataset
             get_single_element group_by_window ignore_errors map_and_batch parallel_interleave prefetch_to_device
@@ -152,9 +156,10 @@ _AREAS: tuple[tuple[ModuleType, dict[str, str]], ...] = (
     (errors, {
         "tf tf.errors": "OpError",
         "tf.errors": """
-            AbortedError AlreadyExistsError CancelledError DataLossError DeadlineExceededError FailedPreconditionError
-            InternalError InvalidArgumentError NotFoundError OutOfRangeError PermissionDeniedError
-            ResourceExhaustedError UnauthenticatedError UnavailableError UnimplementedError UnknownError""",
+            AbortedError AlreadyExistsError CancelledError DataLossError DeadlineExceededError
+            FailedPreconditionError InternalError InvalidArgumentError NotFoundError OutOfRangeError
+            PermissionDeniedError ResourceExhaustedError UnauthenticatedError UnavailableError UnimplementedError
+            UnknownError""",
     }),
     (config, {
         "tf": "ConfigProto GPUOptions GraphOptions OptimizerOptions",
@@ -164,10 +169,13 @@ _AREAS: tuple[tuple[ModuleType, dict[str, str]], ...] = (
         "tf.contrib.framework": "is_tensor",
     }),
     (core, {
-        "tf": "Graph NodeDef Operation Tensor get_default_graph get_default_session reset_default_graph",
+        "tf": "Graph get_default_graph reset_default_graph",
     }),
     (custom_gradients, {
         "tf": "NoGradient NotDifferentiable RegisterGradient custom_gradient hessians",
+    }),
+    (elements, {
+        "tf": "NodeDef Operation Tensor",
     }),
     (gradients, {
         "tf": "gradients",
@@ -178,8 +186,9 @@ _AREAS: tuple[tuple[ModuleType, dict[str, str]], ...] = (
     (initializers, {
         "tf": """
             constant_initializer glorot_normal_initializer glorot_uniform_initializer ones_initializer
-            orthogonal_initializer random_normal_initializer random_uniform_initializer truncated_normal_initializer
-            uniform_unit_scaling_initializer variance_scaling_initializer zeros_initializer""",
+            orthogonal_initializer random_normal_initializer random_uniform_initializer
+            truncated_normal_initializer uniform_unit_scaling_initializer variance_scaling_initializer
+            zeros_initializer""",
         "tf.contrib.framework": "convolutional_delta_orthogonal",
         "tf.contrib.layers tf.contrib.slim": """
             xavier_initializer xavier_initializer_conv2d
@@ -202,22 +211,23 @@ _AREAS: tuple[tuple[ModuleType, dict[str, str]], ...] = (
         "tf": """
             broadcast_dynamic_shape broadcast_static_shape broadcast_to concat ensure_shape expand_dims fill
             guarantee_const identity identity_n lin_space linspace matrix_transpose ones ones_like parallel_stack
-            range rank reverse_v2 shape shape_n size slice split squeeze stack stop_gradient transpose unstack where
-            zeros zeros_like""",
+            range rank reverse_v2 shape shape_n size slice split squeeze stack stop_gradient transpose unstack
+            where zeros zeros_like""",
         "tf tf.manip": "reshape reverse roll tile",
         "tf.linalg": "transpose=matrix_transpose",
     }),
     (assertions, {
         "tf tf.contrib.framework tf.debugging": "assert_same_float_dtype assert_scalar",
         "tf tf.debugging": """
-            assert_equal assert_greater assert_greater_equal assert_integer assert_less assert_less_equal assert_near
-            assert_negative assert_non_negative assert_non_positive assert_none_equal assert_positive
+            assert_equal assert_greater assert_greater_equal assert_integer assert_less assert_less_equal
+            assert_near assert_negative assert_non_negative assert_non_positive assert_none_equal assert_positive
             assert_proper_iterable assert_rank assert_rank_at_least assert_rank_in assert_type is_non_decreasing
             is_numeric_tensor is_strictly_increasing""",
     }),
     (checks, {
         "tf": "add_check_numerics_ops verify_tensor_all_finite",
         "tf tf.debugging": "Assert check_numerics",
+        "tf.debugging": "assert_all_finite=verify_tensor_all_finite",
     }),
     (clip, {
         "tf": "clip_by_average_norm clip_by_global_norm clip_by_norm clip_by_value",
@@ -250,9 +260,9 @@ _AREAS: tuple[tuple[ModuleType, dict[str, str]], ...] = (
     }),
     (indexing, {
         "tf": """
-            batch_gather boolean_mask confusion_matrix dynamic_partition dynamic_stitch gather histogram_fixed_width
-            histogram_fixed_width_bins meshgrid one_hot searchsorted sequence_mask setdiff1d unique unique_with_counts
-            unravel_index""",
+            batch_gather boolean_mask confusion_matrix dynamic_partition dynamic_stitch gather
+            histogram_fixed_width histogram_fixed_width_bins meshgrid one_hot searchsorted sequence_mask setdiff1d
+            unique unique_with_counts unravel_index""",
         "tf tf.manip": "gather_nd scatter_nd",
         "tf tf.math": "bincount invert_permutation",
     }),
@@ -270,11 +280,11 @@ _AREAS: tuple[tuple[ModuleType, dict[str, str]], ...] = (
         "tf tf.debugging": "is_finite is_inf is_nan",
         "tf tf.dtypes": "cast complex saturate_cast",
         "tf tf.math": """
-            abs acos acosh add angle asin asinh atan atan2 atanh betainc ceil conj cos cosh digamma divide equal erf
-            erfc exp expm1 floor floordiv greater greater_equal igamma igammac imag less less_equal lgamma log log1p
-            log_sigmoid logical_and logical_not logical_or logical_xor maximum minimum multiply negative not_equal
-            polygamma pow real reciprocal rint round rsqrt scalar_mul sign sin sinh sqrt square squared_difference
-            subtract tan truediv zeta""",
+            abs acos acosh add angle asin asinh atan atan2 atanh betainc ceil conj cos cosh digamma divide equal
+            erf erfc exp expm1 floor floordiv greater greater_equal igamma igammac imag less less_equal lgamma log
+            log1p log_sigmoid logical_and logical_not logical_or logical_xor maximum minimum multiply negative
+            not_equal polygamma pow real reciprocal rint round rsqrt scalar_mul sign sin sinh sqrt square
+            squared_difference subtract tan truediv zeta""",
         "tf tf.math tf.nn": "sigmoid tanh",
         "tf.bitwise": "bitwise_and bitwise_or bitwise_xor invert left_shift right_shift",
         "tf.math": "bessel_i0 bessel_i0e bessel_i1 bessel_i1e polyval xdivy xlogy",
@@ -285,7 +295,11 @@ _AREAS: tuple[tuple[ModuleType, dict[str, str]], ...] = (
             matrix_solve matrix_solve_ls matrix_triangular_solve self_adjoint_eig self_adjoint_eigvals""",
         "tf tf.linalg": "cholesky cholesky_solve cross diag diag_part eye norm qr svd trace",
         "tf tf.math": "lbeta",
-        "tf.linalg": "adjoint expm logdet slogdet",
+        "tf.linalg": """
+            adjoint expm logdet slogdet tensor_diag=diag tensor_diag_part=diag_part band_part=matrix_band_part
+            det=matrix_determinant eigh=self_adjoint_eig eigvalsh=self_adjoint_eigvals inv=matrix_inverse
+            lstsq=matrix_solve_ls set_diag=matrix_set_diag solve=matrix_solve
+            triangular_solve=matrix_triangular_solve""",
     }),
     (nn, {
         "tf.math tf.nn": "in_top_k top_k",
@@ -300,18 +314,22 @@ _AREAS: tuple[tuple[ModuleType, dict[str, str]], ...] = (
     }),
     (pooling, {
         "tf.nn": """
-            avg_pool avg_pool3d dilation2d local_response_normalization lrn max_pool max_pool3d max_pool_with_argmax
-            pool""",
+            avg_pool avg_pool3d dilation2d local_response_normalization lrn max_pool max_pool3d
+            max_pool_with_argmax pool""",
     }),
     (random, {
         "tf": "random_crop random_gamma random_normal random_poisson random_shuffle random_uniform",
         "tf tf.random": "get_seed multinomial set_random_seed truncated_normal",
+        "tf.image": "random_crop",
+        "tf.random": """
+            gamma=random_gamma normal=random_normal poisson=random_poisson shuffle=random_shuffle
+            uniform=random_uniform""",
     }),
     (reductions, {
         "tf": "arg_max arg_min",
         "tf tf.math": """
-            argmax argmin count_nonzero cumprod cumsum reduce_all reduce_any reduce_logsumexp reduce_max reduce_mean
-            reduce_min reduce_prod reduce_sum""",
+            argmax argmin count_nonzero cumprod cumsum reduce_all reduce_any reduce_logsumexp reduce_max
+            reduce_mean reduce_min reduce_prod reduce_sum""",
     }),
     (segments, {
         "tf": "sparse_segment_mean sparse_segment_sqrt_n sparse_segment_sum",
@@ -319,6 +337,8 @@ _AREAS: tuple[tuple[ModuleType, dict[str, str]], ...] = (
             accumulate_n add_n segment_max segment_mean segment_min segment_prod segment_sum unsorted_segment_max
             unsorted_segment_mean unsorted_segment_min unsorted_segment_prod unsorted_segment_sqrt_n
             unsorted_segment_sum""",
+        "tf.sparse": """
+            segment_mean=sparse_segment_mean segment_sqrt_n=sparse_segment_sqrt_n segment_sum=sparse_segment_sum""",
     }),
     (slicing, {
         "tf": "newaxis strided_slice",
@@ -349,10 +369,13 @@ _AREAS: tuple[tuple[ModuleType, dict[str, str]], ...] = (
     (shapes, {
         "tf": "Dimension TensorShape",
     }),
+    (stacks, {
+        "tf": "get_default_session",
+    }),
     (types, {
         "tf": """
-            bfloat16 bool=bool_ complex128 complex64 double=float64 float16 float32 float64 half=float16 int16 int32
-            int64 int8 resource string uint16 uint32 uint64 uint8 variant""",
+            bfloat16 bool=bool_ complex128 complex64 double=float64 float16 float32 float64 half=float16 int16
+            int32 int64 int8 resource string uint16 uint32 uint64 uint8 variant""",
         "tf tf.dtypes": "DType as_dtype",
     }),
     (variable_ops, {
@@ -361,8 +384,8 @@ _AREAS: tuple[tuple[ModuleType, dict[str, str]], ...] = (
             global_variables_initializer initialize_all_variables initialize_local_variables initialize_variables
             is_variable_initialized local_variables local_variables_initializer model_variables
             moving_average_variables report_uninitialized_variables scatter_add scatter_div scatter_max scatter_min
-            scatter_mul scatter_nd_add scatter_nd_sub scatter_nd_update scatter_sub scatter_update trainable_variables
-            variables_initializer""",
+            scatter_mul scatter_nd_add scatter_nd_sub scatter_nd_update scatter_sub scatter_update
+            trainable_variables variables_initializer""",
         "tf.initializers": """
             global_variables=global_variables_initializer local_variables=local_variables_initializer
             variables=variables_initializer""",
@@ -403,6 +426,7 @@ _AREAS: tuple[tuple[ModuleType, dict[str, str]], ...] = (
         "tf.contrib.framework tf.train": """
             assert_global_step create_global_step get_global_step get_or_create_global_step""",
         "tf.train": "global_step",
+        "tf.contrib.slim": "assert_global_step create_global_step get_global_step get_or_create_global_step",
     }),
     (layers_base, {
         "tf.layers": "InputSpec Layer",
@@ -435,9 +459,10 @@ _AREAS: tuple[tuple[ModuleType, dict[str, str]], ...] = (
     }),
     (metrics_counts, {
         "tf.metrics": """
-            auc false_negatives false_negatives_at_thresholds false_positives false_positives_at_thresholds precision
-            precision_at_thresholds recall recall_at_thresholds sensitivity_at_specificity specificity_at_sensitivity
-            true_negatives true_negatives_at_thresholds true_positives true_positives_at_thresholds""",
+            auc false_negatives false_negatives_at_thresholds false_positives false_positives_at_thresholds
+            precision precision_at_thresholds recall recall_at_thresholds sensitivity_at_specificity
+            specificity_at_sensitivity true_negatives true_negatives_at_thresholds true_positives
+            true_positives_at_thresholds""",
     }),
     (metrics_means, {
         "tf.metrics": """

@@ -17,7 +17,8 @@ import numpy as np
 
 from towerstrat.errors import OpError
 from towerstrat.graph import nest
-from towerstrat.graph.core import Tensor, get_default_graph, reset_default_graph
+from towerstrat.graph.core import get_default_graph, reset_default_graph
+from towerstrat.graph.elements import Tensor
 from towerstrat.graph.session import Session
 from towerstrat.graph.types import as_dtype
 

@@ -11,7 +11,7 @@ from towerstrat.data.pipeline import Array, Element, Node, Opening, Pull, copied
 from towerstrat.data.rows import Rows
 from towerstrat.data.structure import Structure
 from towerstrat.errors import DataLossError, InvalidArgumentError
-from towerstrat.graph.core import Tensor
+from towerstrat.graph.elements import Tensor
 from towerstrat.graph.shapes import Dims, TensorShape
 from towerstrat.graph.types import string
 

@@ -20,7 +20,8 @@ from towerstrat.data.reduction import reduced
 from towerstrat.data.structure import Structure, flatten, flatten_like, map_leaves
 from towerstrat.errors import UnsupportedError
 from towerstrat.graph.convert import convert_to_tensor, numpy_value
-from towerstrat.graph.core import Operation, Tensor, get_default_graph
+from towerstrat.graph.core import get_default_graph
+from towerstrat.graph.elements import Operation, Tensor
 from towerstrat.graph.shapes import Dimension, TensorShape, as_shape
 from towerstrat.graph.types import bool_, int64
 

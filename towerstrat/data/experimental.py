@@ -14,7 +14,8 @@ from towerstrat.data.reduction import only_element
 from towerstrat.data.structure import Structure, flatten, flatten_like, map_leaves
 from towerstrat.errors import UnsupportedError
 from towerstrat.graph.convert import convert_to_tensor
-from towerstrat.graph.core import Tensor, get_default_graph
+from towerstrat.graph.core import get_default_graph
+from towerstrat.graph.elements import Tensor
 from towerstrat.graph.shapes import as_shape
 from towerstrat.graph.types import as_dtype, int64
 

@@ -18,7 +18,8 @@ from towerstrat.data.pipeline import Array, Opening, ordinal
 from towerstrat.data.structure import Structure, flatten, map_leaves
 from towerstrat.errors import FailedPreconditionError, InvalidArgumentError, OutOfRangeError, UnsupportedError
 from towerstrat.graph.convert import convert_to_tensor
-from towerstrat.graph.core import Graph, Operation, Tensor, execution_order
+from towerstrat.graph.core import Graph
+from towerstrat.graph.elements import Operation, Tensor, execution_order
 from towerstrat.graph.lowering import Lowering, NeedsStatic
 from towerstrat.graph.program import Flag, effects
 from towerstrat.graph.state import Cell

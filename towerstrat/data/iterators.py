@@ -15,7 +15,8 @@ from towerstrat.data.sources import host_array
 from towerstrat.data.structure import Structure, flatten
 from towerstrat.errors import FailedPreconditionError, InvalidArgumentError, OpError, OutOfRangeError, UnsupportedError
 from towerstrat.graph.convert import convert_to_tensor
-from towerstrat.graph.core import Graph, Operation, Tensor, get_default_graph
+from towerstrat.graph.core import Graph, get_default_graph
+from towerstrat.graph.elements import Operation, Tensor
 from towerstrat.graph.registry import Signature, define, nothing
 from towerstrat.graph.types import string
 

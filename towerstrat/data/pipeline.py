@@ -11,7 +11,8 @@ import numpy as np
 
 from towerstrat.data.rows import Rows
 from towerstrat.data.structure import Structure
-from towerstrat.graph.core import Graph, Tensor
+from towerstrat.graph.core import Graph
+from towerstrat.graph.elements import Tensor
 from towerstrat.graph.state import Cell
 
 Array: TypeAlias = "np.ndarray[Any, Any]"

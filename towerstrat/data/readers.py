@@ -10,7 +10,7 @@ from towerstrat.data.pipeline import Node
 from towerstrat.data.sources import Slices, component
 from towerstrat.errors import UnsupportedError
 from towerstrat.graph.convert import convert_to_tensor
-from towerstrat.graph.core import Tensor
+from towerstrat.graph.elements import Tensor
 from towerstrat.graph.types import string
 
 

@@ -17,7 +17,7 @@ from towerstrat.data.rows import InOrder, Rows
 from towerstrat.data.sources import RowPull
 from towerstrat.data.structure import Structure
 from towerstrat.errors import DataLossError, InvalidArgumentError
-from towerstrat.graph.core import Tensor
+from towerstrat.graph.elements import Tensor
 from towerstrat.graph.types import string
 from towerstrat.platform.files import Glob, local, translated
 

@@ -11,7 +11,8 @@ from towerstrat.data.pipeline import Array, Node, Opening
 from towerstrat.data.structure import Structure, flatten, map_leaves
 from towerstrat.errors import InvalidArgumentError
 from towerstrat.graph.convert import convert_to_tensor
-from towerstrat.graph.core import Operation, get_default_graph
+from towerstrat.graph.core import get_default_graph
+from towerstrat.graph.elements import Operation
 from towerstrat.graph.registry import Signature, define
 
 

@@ -14,7 +14,7 @@ from towerstrat.data.structure import Structure, flatten, flatten_like, is_nest,
 from towerstrat.errors import InvalidArgumentError
 from towerstrat.graph import nest as core_nest
 from towerstrat.graph.convert import convert_to_tensor, is_tensor, numpy_value
-from towerstrat.graph.core import Tensor
+from towerstrat.graph.elements import Tensor
 from towerstrat.graph.shapes import Dims, TensorShape
 from towerstrat.graph.types import DType, as_dtype, int64, string
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from towerstrat.graph import nest as core_nest
 from towerstrat.graph import shapes
-from towerstrat.graph.core import Tensor
+from towerstrat.graph.elements import Tensor
 from towerstrat.graph.shapes import Dims, TensorShape, as_shape
 from towerstrat.graph.types import DType, as_dtype
 

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from towerstrat.graph import shapes
-from towerstrat.graph.core import Graph, Tensor, get_default_graph
+from towerstrat.graph.core import Graph, get_default_graph
+from towerstrat.graph.elements import Tensor
 from towerstrat.graph.registry import Signature, define
 from towerstrat.graph.shapes import as_shape
 from towerstrat.graph.types import DType, as_dtype, float32, int32, int64, string

@@ -9,7 +9,8 @@ from typing import Any
 
 from towerstrat.graph import nest
 from towerstrat.graph.convert import constant, convert_to_tensor
-from towerstrat.graph.core import Graph, Operation, Tensor, get_default_graph
+from towerstrat.graph.core import Graph, get_default_graph
+from towerstrat.graph.elements import Operation, Tensor
 from towerstrat.graph.gradient_rules import register_rule, trace_rule
 from towerstrat.graph.gradients import gradients
 from towerstrat.graph.ops import array, math, slicing  # noqa: F401  (registers the subscript operator)

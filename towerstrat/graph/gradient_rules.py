@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from towerstrat.errors import UnsupportedError
 from towerstrat.graph import registry
 from towerstrat.graph.convert import convert_to_tensor
-from towerstrat.graph.core import Block, Operation, Tensor
+from towerstrat.graph.elements import Block, Operation, Tensor
 from towerstrat.graph.indexed_slices import IndexedSlices
 from towerstrat.graph.registry import Signature, define
 from towerstrat.graph.types import resource

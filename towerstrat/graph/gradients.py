@@ -368,7 +368,7 @@ def _backward(lowering: Lowering, op: Operation, cotangents: Sequence[Any], oute
         given = dict(zip(leaves, args, strict=True))
         values = {t: v for t, v in given.items() if t not in cells}
         inner = lowering.fork(values)
-        inner.quiet = True
+        inner.quiet = inner.differentiated = True
         inner.fed = {**lowering.fed, **values}
         inner.records = {o: r for o in path if o in reads and (r := lowering.record(o)) is not None}
         for step in replayed:

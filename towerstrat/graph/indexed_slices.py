@@ -8,7 +8,8 @@ from typing import Any
 import jax.numpy as jnp
 
 from towerstrat.graph.convert import convert_to_tensor, register_tensor_conversion_function
-from towerstrat.graph.core import Graph, Operation, Tensor
+from towerstrat.graph.core import Graph
+from towerstrat.graph.elements import Operation, Tensor
 from towerstrat.graph.registry import Signature, define
 from towerstrat.graph.types import DType
 

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from towerstrat.graph.convert import constant
-from towerstrat.graph.core import Tensor
+from towerstrat.graph.elements import Tensor
 from towerstrat.graph.ops.build import one
 from towerstrat.graph.ops.random import random_normal, random_uniform, truncated_normal
 from towerstrat.graph.registry import Signature, define

@@ -13,7 +13,7 @@ import numpy as np
 from jax import lax
 
 from towerstrat.errors import FailedPreconditionError, InvalidArgumentError, OutOfRangeError
-from towerstrat.graph.core import Operation, Tensor, execution_order
+from towerstrat.graph.elements import Operation, Tensor, execution_order
 from towerstrat.graph.lowering import Lowering
 from towerstrat.graph.mesh import Axis, vary
 from towerstrat.graph.plan import Run, foldable

@@ -17,7 +17,7 @@ import numpy as np
 from jax import lax
 
 from towerstrat.errors import FailedPreconditionError, InvalidArgumentError, OpError, UnsupportedError
-from towerstrat.graph.core import Operation, Tensor
+from towerstrat.graph.elements import Operation, Tensor
 from towerstrat.graph.mesh import Axis, varies, vary
 from towerstrat.graph.state import Cell
 from towerstrat.graph.tape import Record

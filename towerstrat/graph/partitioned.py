@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from towerstrat.graph.convert import convert_to_tensor, register_tensor_conversion_function
-from towerstrat.graph.core import Tensor, get_default_graph
+from towerstrat.graph.core import get_default_graph
+from towerstrat.graph.elements import Tensor
 from towerstrat.graph.ops import array
 from towerstrat.graph.shapes import TensorShape, as_shape
 from towerstrat.graph.types import DType, string

@@ -9,7 +9,8 @@ import jax
 import numpy as np
 
 from towerstrat.errors import UnsupportedError
-from towerstrat.graph.core import Graph, Operation, Tensor, execution_order
+from towerstrat.graph.core import Graph
+from towerstrat.graph.elements import Operation, Tensor, execution_order
 from towerstrat.graph.lowering import Lowering, NeedsStatic, NeedsTrips
 from towerstrat.graph.program import Flag, Program, calls_back, effective_axis, effects, tensor_spec
 from towerstrat.graph.state import Cell, StateStore
@@ -94,6 +95,9 @@ class DeviceStage:
         """Differentiated loops whose number of iterations is not known before they run, in order."""
         self.counters: dict[Any, Any] = {}
         self.axis = effective_axis(ops)
+        if any(t.dtype is string for t in self.outputs):
+            self.eager |= self.axis is None
+            self.outputs = [t for t in self.outputs if t.dtype is not string or self.eager]
         if self.eager and self.axis is not None:
             op = next(o for o in ops if _dynamic(o) or o.definition.host is not None)
             raise UnsupportedError(
@@ -377,7 +381,7 @@ class Plan:
             for op in ops
             if op not in self.on_host
             for t in op.outputs
-            if t in needed and t not in self.fed and t.dtype not in (resource, string)
+            if t in needed and t not in self.fed and t.dtype is not resource
         ]
         return DeviceStage(ops, [t for t in inputs if t.dtype is not string], outputs, self.fed)
 

@@ -14,7 +14,7 @@ import numpy as np
 from jax import lax
 
 from towerstrat.errors import FailedPreconditionError
-from towerstrat.graph.core import Operation, Tensor
+from towerstrat.graph.elements import Operation, Tensor
 from towerstrat.graph.lowering import Lowering
 from towerstrat.graph.mesh import ALL, Axis, vary
 from towerstrat.graph.state import Cell, Flag, StateStore

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
-from towerstrat.graph.core import Graph, Operation, Tensor, get_default_graph
+from towerstrat.graph.core import Graph, get_default_graph
+from towerstrat.graph.elements import Operation, Tensor
 from towerstrat.graph.indexed_slices import IndexedSlices
 from towerstrat.graph.variables import Variable
 

@@ -19,12 +19,14 @@ from towerstrat.errors import (
 )
 from towerstrat.graph import nest
 from towerstrat.graph.config import ConfigProto
-from towerstrat.graph.core import SESSIONS, Graph, Operation, Tensor, get_default_graph
 from towerstrat.graph.convert import numpy_value
+from towerstrat.graph.core import Graph, get_default_graph
+from towerstrat.graph.elements import Operation, Tensor
 from towerstrat.graph.indexed_slices import IndexedSlices
 from towerstrat.graph.plan import Plan, Run
 from towerstrat.graph.program import Program
 from towerstrat.graph.shapes import TensorShape
+from towerstrat.graph.stacks import SESSIONS
 from towerstrat.graph.state import StateStore
 from towerstrat.graph.types import resource, string
 from towerstrat.graph.variables import Variable

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from towerstrat.graph import shapes
-from towerstrat.graph.core import Tensor
+from towerstrat.graph.elements import Tensor
 from towerstrat.graph.shapes import Dims
 
 Array = np.ndarray[Any, Any]

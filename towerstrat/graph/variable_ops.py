@@ -9,7 +9,8 @@ import numpy as np
 
 from towerstrat.errors import FailedPreconditionError, OutOfRangeError
 from towerstrat.graph.convert import convert_to_tensor
-from towerstrat.graph.core import Operation, Tensor, get_default_graph
+from towerstrat.graph.core import get_default_graph
+from towerstrat.graph.elements import Operation, Tensor
 from towerstrat.graph.registry import Signature, define
 from towerstrat.graph.types import int32, int64, string
 from towerstrat.graph.variables import GraphKeys, Variable

@@ -11,7 +11,8 @@ from typing import Any
 
 from towerstrat.graph import partitioned
 from towerstrat.graph.convert import convert_to_tensor
-from towerstrat.graph.core import Graph, Tensor, get_default_graph
+from towerstrat.graph.core import Graph, get_default_graph
+from towerstrat.graph.elements import Tensor
 from towerstrat.graph.initializers import glorot_uniform_initializer, zeros_initializer
 from towerstrat.graph.ops import array
 from towerstrat.graph.partitioned import PartitionedVariable, PartitionInfo, SaveSliceInfo

@@ -10,11 +10,13 @@ from typing import Any
 
 from towerstrat.graph import shapes
 from towerstrat.graph.convert import convert_to_tensor, register_tensor_conversion_function
-from towerstrat.graph.core import Graph, Operation, Tensor, get_default_graph, get_default_session
+from towerstrat.graph.core import Graph, get_default_graph
+from towerstrat.graph.elements import Operation, Tensor
 from towerstrat.graph.indexed_slices import IndexedSlices
 from towerstrat.graph.mesh import Axis
 from towerstrat.graph.ops.state import variable_handle
 from towerstrat.graph.shapes import TensorShape, as_shape
+from towerstrat.graph.stacks import get_default_session
 from towerstrat.graph.state import Cell
 from towerstrat.graph.types import DType
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from towerstrat.graph.core import Stack, get_default_graph
+from towerstrat.graph.core import get_default_graph
+from towerstrat.graph.stacks import Stack
 from towerstrat.graph.variables import VariableAggregation
 
 

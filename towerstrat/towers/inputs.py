@@ -11,7 +11,8 @@ from towerstrat.data.dataset import Dataset
 from towerstrat.data.iterators import Iterator, iterator_resource, named
 from towerstrat.errors import OutOfRangeError
 from towerstrat.graph import nest
-from towerstrat.graph.core import Operation, get_default_graph
+from towerstrat.graph.core import get_default_graph
+from towerstrat.graph.elements import Operation
 from towerstrat.graph.mesh import Axis
 from towerstrat.graph.registry import Signature, define
 from towerstrat.graph.shapes import as_shape

@@ -8,7 +8,8 @@ from typing import Any
 from towerstrat.data.iterators import Iterator, iterator_resource
 from towerstrat.graph import nest
 from towerstrat.graph.convert import convert_to_tensor
-from towerstrat.graph.core import Block, Graph, Operation, Tensor, get_default_graph
+from towerstrat.graph.core import Graph, get_default_graph
+from towerstrat.graph.elements import Block, Operation, Tensor
 from towerstrat.graph.indexed_slices import IndexedSlices
 from towerstrat.graph.loop import LoopStage
 from towerstrat.graph.mesh import Axis

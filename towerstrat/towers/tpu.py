@@ -10,8 +10,9 @@ import jax
 
 from towerstrat.graph import nest
 from towerstrat.graph.convert import convert_to_tensor
-from towerstrat.graph.core import Block, Operation, Tensor, get_default_graph
+from towerstrat.graph.core import get_default_graph
 from towerstrat.graph.device import canonical
+from towerstrat.graph.elements import Block, Operation, Tensor
 from towerstrat.graph.indexed_slices import IndexedSlices
 from towerstrat.graph.mesh import Axis
 from towerstrat.graph.ops import collectives

@@ -7,8 +7,9 @@ from typing import Any
 
 from towerstrat.graph import nest
 from towerstrat.graph.convert import convert_to_tensor, is_tensor, register_tensor_conversion_function
-from towerstrat.graph.core import Operation, Tensor, get_default_graph
+from towerstrat.graph.core import get_default_graph
 from towerstrat.graph.device import canonical
+from towerstrat.graph.elements import Operation, Tensor
 from towerstrat.graph.indexed_slices import IndexedSlices
 from towerstrat.graph.mesh import Axis
 from towerstrat.graph.ops import collectives

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from towerstrat.graph import nest
 from towerstrat.graph.convert import convert_to_tensor, register_tensor_conversion_function
-from towerstrat.graph.core import Graph, Operation, Tensor, get_default_graph
+from towerstrat.graph.core import Graph, get_default_graph
+from towerstrat.graph.elements import Operation, Tensor
 from towerstrat.graph.mesh import Axis
 from towerstrat.graph.ops import collectives
 from towerstrat.graph.shapes import TensorShape

@@ -5,7 +5,8 @@ from __future__ import annotations
 import logging
 from typing import Any
 
-from towerstrat.graph.core import Graph, Tensor, get_default_graph
+from towerstrat.graph.core import Graph, get_default_graph
+from towerstrat.graph.elements import Tensor
 from towerstrat.graph.initializers import zeros_initializer
 from towerstrat.graph.types import int64
 from towerstrat.graph.variable_scope import get_variable

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from towerstrat.graph.convert import constant, convert_to_tensor
-from towerstrat.graph.core import Tensor, get_default_graph
+from towerstrat.graph.core import get_default_graph
+from towerstrat.graph.elements import Tensor
 from towerstrat.graph.ops import array, cross_entropy, math, nn, reductions, segments
 from towerstrat.graph.scopes import name_scope
 from towerstrat.graph.types import float32

@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from towerstrat.graph.convert import convert_to_tensor
-from towerstrat.graph.core import Tensor, get_default_graph
+from towerstrat.graph.core import get_default_graph
+from towerstrat.graph.elements import Tensor
 from towerstrat.graph.initializers import zeros_initializer
 from towerstrat.graph.ops.control_flow import group
 from towerstrat.graph.ops.math import cast, div, minimum, pow, truediv

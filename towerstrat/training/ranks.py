@@ -9,7 +9,8 @@ import numpy as np
 
 from towerstrat.graph import shapes
 from towerstrat.graph.convert import convert_to_tensor
-from towerstrat.graph.core import Tensor, get_default_graph
+from towerstrat.graph.core import get_default_graph
+from towerstrat.graph.elements import Tensor
 from towerstrat.graph.ops import array, math
 from towerstrat.graph.registry import Signature, define
 from towerstrat.graph.shapes import Dims, TensorShape

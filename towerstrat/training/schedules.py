@@ -11,7 +11,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from towerstrat.graph.convert import constant, convert_to_tensor
-from towerstrat.graph.core import Tensor, get_default_graph
+from towerstrat.graph.core import get_default_graph
+from towerstrat.graph.elements import Tensor
 from towerstrat.graph.ops import math as ops
 from towerstrat.graph.ops.array import where
 from towerstrat.graph.ops.build import one

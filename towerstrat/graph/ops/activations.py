@@ -11,7 +11,8 @@ import numpy as np
 from jax import lax
 
 from towerstrat.graph.convert import convert_to_tensor
-from towerstrat.graph.core import Tensor, get_default_graph
+from towerstrat.graph.core import get_default_graph
+from towerstrat.graph.elements import Tensor
 from towerstrat.graph.ops.build import one, unary
 from towerstrat.graph.ops.math import cast, maximum, multiply
 from towerstrat.graph.registry import Signature, define

@@ -10,7 +10,8 @@ import numpy as np
 
 from towerstrat.graph import shapes
 from towerstrat.graph.convert import constant, convert_to_tensor
-from towerstrat.graph.core import Tensor, get_default_graph
+from towerstrat.graph.core import get_default_graph
+from towerstrat.graph.elements import Tensor
 from towerstrat.graph.ops import shaping
 from towerstrat.graph.ops.build import add, one, pair, reserve, unary
 from towerstrat.graph.shapes import TensorShape, as_shape

@@ -10,9 +10,12 @@ import numpy as np
 
 from towerstrat.errors import InvalidArgumentError
 from towerstrat.graph.convert import convert_to_tensor
-from towerstrat.graph.core import Operation, Tensor, get_default_graph
-from towerstrat.graph.ops import elementwise  # noqa: F401  (registers the types)
-from towerstrat.graph.ops import array
+from towerstrat.graph.core import get_default_graph
+from towerstrat.graph.elements import Operation, Tensor
+from towerstrat.graph.ops import (
+    array,
+    elementwise,  # noqa: F401  (registers the types)
+)
 from towerstrat.graph.ops.build import one
 from towerstrat.graph.ops.checks import assert_all
 from towerstrat.graph.registry import define, scalar

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from towerstrat.graph.convert import convert_to_tensor
-from towerstrat.graph.core import Graph, Tensor, get_default_graph
+from towerstrat.graph.core import Graph, get_default_graph
+from towerstrat.graph.elements import Tensor
 from towerstrat.graph.types import DType
 
 

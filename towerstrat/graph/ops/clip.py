@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from towerstrat.graph.convert import constant, convert_to_tensor
-from towerstrat.graph.core import Tensor, get_default_graph
+from towerstrat.graph.core import get_default_graph
+from towerstrat.graph.elements import Tensor
 from towerstrat.graph.indexed_slices import IndexedSlices
 from towerstrat.graph.ops.array import identity, ones_like, size, stack, where
 from towerstrat.graph.ops.checks import verify_tensor_all_finite

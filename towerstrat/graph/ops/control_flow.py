@@ -14,7 +14,8 @@ from jax import lax
 
 from towerstrat.graph import nest
 from towerstrat.graph.convert import convert_to_tensor
-from towerstrat.graph.core import Block, Operation, Tensor, get_default_graph
+from towerstrat.graph.core import get_default_graph
+from towerstrat.graph.elements import Block, Operation, Tensor
 from towerstrat.graph.gradient_rules import reached_from
 from towerstrat.graph.indexed_slices import IndexedSlices
 from towerstrat.graph.lowering import Lowering, NeedsStatic

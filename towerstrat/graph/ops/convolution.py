@@ -9,7 +9,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from towerstrat.graph.convert import convert_to_tensor
-from towerstrat.graph.core import Tensor, get_default_graph
+from towerstrat.graph.core import get_default_graph
+from towerstrat.graph.elements import Tensor
 from towerstrat.graph.mesh import alike
 from towerstrat.graph.ops.build import one
 from towerstrat.graph.ops.conv_kernels import (

@@ -7,7 +7,8 @@ from typing import Any
 
 from towerstrat.graph import nest
 from towerstrat.graph.convert import constant, convert_to_tensor
-from towerstrat.graph.core import Tensor, get_default_graph
+from towerstrat.graph.core import get_default_graph
+from towerstrat.graph.elements import Tensor
 from towerstrat.graph.ops import array, math, slicing  # noqa: F401  (registers the subscript operator)
 from towerstrat.graph.ops.loops import while_loop
 from towerstrat.graph.ops.tensor_array import TensorArray

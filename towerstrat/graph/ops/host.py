@@ -24,7 +24,8 @@ from towerstrat.errors import (
 )
 from towerstrat.graph import nest
 from towerstrat.graph.convert import convert_to_tensor, numpy_value
-from towerstrat.graph.core import Operation, Tensor, get_default_graph
+from towerstrat.graph.core import get_default_graph
+from towerstrat.graph.elements import Operation, Tensor
 from towerstrat.graph.lowering import Lowering
 from towerstrat.graph.ops.checks import entry, shown
 from towerstrat.graph.registry import Signature, define, nothing

@@ -9,7 +9,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from towerstrat.graph.convert import constant, convert_to_tensor
-from towerstrat.graph.core import Operation, Tensor, get_default_graph
+from towerstrat.graph.core import get_default_graph
+from towerstrat.graph.elements import Operation, Tensor
 from towerstrat.graph.lowering import Lowering
 from towerstrat.graph.ops.array import (
     concat,

@@ -10,7 +10,8 @@ import jax.numpy as jnp
 from jax import lax
 
 from towerstrat.graph import shapes
-from towerstrat.graph.core import Tensor, get_default_graph
+from towerstrat.graph.core import get_default_graph
+from towerstrat.graph.elements import Tensor
 from towerstrat.graph.ops import slicing  # noqa: F401  (indexing is an operator of tensors too)
 from towerstrat.graph.ops.array import together
 from towerstrat.graph.ops.build import one, pair, reserve

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from towerstrat.graph.core import Operation, Tensor
+from towerstrat.graph.elements import Operation, Tensor
 from towerstrat.graph.lowering import Lowering, NeedsStatic, NeedsTrips
 from towerstrat.graph.mesh import vary
 from towerstrat.graph.ops.loop_rows import Walk, reads_of, writes_of

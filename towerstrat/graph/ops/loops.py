@@ -7,7 +7,8 @@ from typing import Any
 
 from towerstrat.graph import nest
 from towerstrat.graph.convert import convert_to_tensor
-from towerstrat.graph.core import Block, Graph, Operation, Tensor, get_default_graph
+from towerstrat.graph.core import Graph, get_default_graph
+from towerstrat.graph.elements import Block, Operation, Tensor
 from towerstrat.graph.gradient_rules import reached_from
 from towerstrat.graph.ops.loop_lowering import lower_while
 from towerstrat.graph.ops.regions import captures_of, check_under_varying, flows_of, parts_of, rebuilt, remark

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from towerstrat.graph.convert import constant, convert_to_tensor
-from towerstrat.graph.core import Tensor, get_default_graph
+from towerstrat.graph.core import get_default_graph
+from towerstrat.graph.elements import Tensor
 from towerstrat.graph.indexed_slices import IndexedSlices
 from towerstrat.graph.ops import elementwise  # noqa: F401  (registers the types)
 from towerstrat.graph.ops.build import binary, one, pair, reserve, unary

@@ -12,7 +12,8 @@ from jax import lax
 
 from towerstrat.errors import UnsupportedError
 from towerstrat.graph.convert import constant, convert_to_tensor
-from towerstrat.graph.core import Tensor, get_default_graph
+from towerstrat.graph.core import get_default_graph
+from towerstrat.graph.elements import Tensor
 from towerstrat.graph.ops.array import expand_dims, matrix_transpose, one_of, ones, squeeze, tile, zeros
 from towerstrat.graph.ops.build import one, pair, unary
 from towerstrat.graph.ops.elementwise import check_kind

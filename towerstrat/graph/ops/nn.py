@@ -12,7 +12,8 @@ from jax import lax
 
 from towerstrat.graph import shapes
 from towerstrat.graph.convert import convert_to_tensor
-from towerstrat.graph.core import Tensor, get_default_graph
+from towerstrat.graph.core import get_default_graph
+from towerstrat.graph.elements import Tensor
 from towerstrat.graph.ops.activations import (
     crelu,
     elu,

@@ -12,7 +12,8 @@ from jax import lax
 from towerstrat.errors import UnsupportedError
 from towerstrat.graph import shapes
 from towerstrat.graph.convert import constant, convert_to_tensor
-from towerstrat.graph.core import Tensor, get_default_graph
+from towerstrat.graph.core import get_default_graph
+from towerstrat.graph.elements import Tensor
 from towerstrat.graph.ops.activations import check_axis
 from towerstrat.graph.ops.build import add, one
 from towerstrat.graph.ops.convolution import channels_back, channels_last, check_format

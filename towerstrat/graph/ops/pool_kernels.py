@@ -27,7 +27,8 @@ def max_pool(
     dilation = dilation or [1] * len(axes)
     pads = padding_of([x.shape[a] for a in axes], taps, strides, dilation, padding)
     lowest = lowest_value(x.dtype)
-    if platform != "cpu" or max(taps) > _LONG_CHAIN:
+    # JAX has no gradient for a dilated maximum.
+    if max(dilation) == 1 and (platform != "cpu" or max(taps) > _LONG_CHAIN):
         return _reduce_window(x, lowest, lax.max, axes, taps, strides, pads, dilation)
     # The last dimension first: of equal values, the first column of the first row is then the one that is kept.
     for axis, k, stride, pad, apart in reversed(list(zip(axes, taps, strides, pads, dilation, strict=True))):

@@ -10,7 +10,8 @@ import numpy as np
 from jax import lax
 
 from towerstrat.graph.convert import convert_to_tensor
-from towerstrat.graph.core import Tensor, get_default_graph
+from towerstrat.graph.core import get_default_graph
+from towerstrat.graph.elements import Tensor
 from towerstrat.graph.ops.array import one_of, stop_gradient, where
 from towerstrat.graph.ops.build import one, reserve, unary
 from towerstrat.graph.ops.elementwise import KINDS, on_host

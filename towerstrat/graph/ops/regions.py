@@ -11,7 +11,7 @@ import numpy as np
 
 from towerstrat.errors import UnsupportedError
 from towerstrat.graph.convert import convert_to_tensor
-from towerstrat.graph.core import Block, Operation, Tensor, mark_varying
+from towerstrat.graph.elements import Block, Operation, Tensor, mark_varying
 from towerstrat.graph.indexed_slices import IndexedSlices
 from towerstrat.graph.lowering import Lowering
 from towerstrat.graph.mesh import vary

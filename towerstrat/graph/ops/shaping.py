@@ -10,7 +10,7 @@ import numpy as np
 from jax import lax
 
 from towerstrat.graph import shapes
-from towerstrat.graph.core import Operation
+from towerstrat.graph.elements import Operation
 from towerstrat.graph.lowering import Lowering
 from towerstrat.graph.registry import Signature, define, same
 from towerstrat.graph.shapes import Dims, TensorShape

@@ -11,7 +11,8 @@ import numpy as np
 from jax import lax
 
 from towerstrat.graph.convert import convert_to_tensor
-from towerstrat.graph.core import Operation, Tensor, get_default_graph
+from towerstrat.graph.core import get_default_graph
+from towerstrat.graph.elements import Operation, Tensor
 from towerstrat.graph.lowering import Lowering
 from towerstrat.graph.ops.build import one, reserve
 from towerstrat.graph.registry import Signature, define

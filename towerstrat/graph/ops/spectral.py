@@ -10,7 +10,7 @@ import numpy as np
 
 from towerstrat.errors import UnsupportedError
 from towerstrat.graph.convert import convert_to_tensor
-from towerstrat.graph.core import Tensor
+from towerstrat.graph.elements import Tensor
 from towerstrat.graph.ops.build import one, unary
 from towerstrat.graph.ops.elementwise import check_kind
 from towerstrat.graph.registry import Signature, define

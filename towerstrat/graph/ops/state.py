@@ -10,7 +10,8 @@ import numpy as np
 from jax import lax
 
 from towerstrat.graph import shapes
-from towerstrat.graph.core import Operation, Tensor, get_default_graph
+from towerstrat.graph.core import get_default_graph
+from towerstrat.graph.elements import Operation, Tensor
 from towerstrat.graph.gradients import gather_backward, read_backward
 from towerstrat.graph.lowering import Lowering
 from towerstrat.graph.mesh import vary

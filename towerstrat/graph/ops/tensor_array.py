@@ -13,7 +13,8 @@ from jax import lax
 from towerstrat.errors import UnsupportedError
 from towerstrat.graph import shapes
 from towerstrat.graph.convert import convert_to_tensor
-from towerstrat.graph.core import Operation, Tensor, get_default_graph
+from towerstrat.graph.core import get_default_graph
+from towerstrat.graph.elements import Operation, Tensor
 from towerstrat.graph.lowering import Lowering
 from towerstrat.graph.ops.regions import register_composite
 from towerstrat.graph.registry import Signature, define

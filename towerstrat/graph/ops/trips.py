@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from towerstrat.graph.core import Block, Operation, Tensor
+from towerstrat.graph.elements import Block, Operation, Tensor
 from towerstrat.graph.lowering import Lowering
 
 _LIMIT = 100_000

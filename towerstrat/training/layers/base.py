@@ -14,10 +14,12 @@ import numpy as np
 
 from towerstrat.graph import nest
 from towerstrat.graph.convert import convert_to_tensor, is_tensor
-from towerstrat.graph.core import Graph, Operation, Tensor, get_default_graph, get_default_session
+from towerstrat.graph.core import Graph, get_default_graph
+from towerstrat.graph.elements import Operation, Tensor
 from towerstrat.graph.partitioned import PartitionedVariable
 from towerstrat.graph.scopes import graph_of
 from towerstrat.graph.shapes import TensorShape
+from towerstrat.graph.stacks import get_default_session
 from towerstrat.graph.types import as_dtype
 from towerstrat.graph.variable_scope import VariableScope, get_variable, variable_scope
 from towerstrat.graph.variables import (

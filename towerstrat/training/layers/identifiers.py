@@ -8,7 +8,7 @@ from typing import Any
 
 from towerstrat.errors import UnsupportedError
 from towerstrat.graph import initializers
-from towerstrat.graph.core import Tensor
+from towerstrat.graph.elements import Tensor
 from towerstrat.graph.ops import math, nn, reductions, segments
 
 Function = Callable[..., Any]

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from towerstrat.graph.convert import convert_to_tensor
-from towerstrat.graph.core import Tensor
+from towerstrat.graph.elements import Tensor
 from towerstrat.graph.ops.control_flow import cond
 from towerstrat.graph.static import constant_value
 from towerstrat.graph.variables import Variable

@@ -6,7 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from towerstrat.graph.convert import convert_to_tensor
-from towerstrat.graph.core import Tensor, get_default_graph
+from towerstrat.graph.core import get_default_graph
+from towerstrat.graph.elements import Tensor
 from towerstrat.graph.ops import array, math
 from towerstrat.graph.variables import (
     GraphKeys,

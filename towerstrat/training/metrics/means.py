@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from towerstrat.graph.convert import convert_to_tensor
-from towerstrat.graph.core import Tensor
+from towerstrat.graph.elements import Tensor
 from towerstrat.graph.ops import array, indexing, linalg, math, reductions
 from towerstrat.graph.types import float32, float64
 from towerstrat.graph.variable_scope import variable_scope

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from towerstrat.graph.convert import convert_to_tensor
-from towerstrat.graph.core import Tensor
+from towerstrat.graph.elements import Tensor
 from towerstrat.graph.ops import array, math, nn, reductions
 from towerstrat.graph.scopes import name_scope
 from towerstrat.graph.types import float64

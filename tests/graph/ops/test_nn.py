@@ -2,16 +2,21 @@
 
 from pathlib import Path
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
 from tests.golden.nn_cases import cases, weights
+from tests.graph.ops.test_kernels import WIDE, widths
 from towerstrat.graph.convert import constant, convert_to_tensor, placeholder
 from towerstrat.graph.core import get_default_graph
 from towerstrat.graph.gradients import gradients
 from towerstrat.graph.indexed_slices import IndexedSlices
-from towerstrat.graph.ops import nn
+from towerstrat.graph.lowering import Lowering
+from towerstrat.graph.ops import nn, random
 from towerstrat.graph.session import Session
+from towerstrat.graph.static import constant_value
 from towerstrat.graph.variables import Variable
 
 GOLDEN = np.load(Path(__file__).parents[2] / "golden" / "nn.npz")
@@ -196,3 +201,53 @@ def test_refused_while_building(build, kind, words):
 def test_names(build, wanted):
     with get_default_graph().name_scope("outer"):
         assert build(f32(2, 2)).op.name == f"outer/{wanted}"
+
+
+def build_all():
+    """Every case on float32, and every random operation."""
+    r = random
+    for _, function, inputs in CASES:
+        try:
+            function(nn, *(placeholder("float32", x.shape) for x in inputs))
+        except (TypeError, ValueError):
+            continue
+    x = f32(3, 4)
+    r.random_uniform([3], 1.0, 3.0), r.random_normal([3]), r.truncated_normal([3]), r.random_shuffle(x)
+    r.random_uniform([3], 0, 9, "int32"), r.random_crop(x, [2, 2]), nn.dropout(x, 0.5)
+    r.multinomial(x, 3, output_dtype="int32")
+
+
+@pytest.mark.parametrize("platform", ["cpu", "tpu"])
+def test_no_kernel_and_no_gradient_widens(platform):
+    build_all()
+    wrong, checked = set(), set()
+    for op in get_default_graph().get_operations():
+        tensors = (*op.inputs, *op.outputs)
+        if op.definition.kernel is None or any(t.dtype.name in WIDE for t in tensors):
+            continue
+        lowering = Lowering(platform)
+        static = {t: constant_value(t) for p, t in enumerate(op.inputs) if p in op.definition.static}
+        lowering.values.update(static)
+        traced = {t: jnp.zeros(t.shape.as_list(), t.dtype.np) for t in op.inputs if t not in static}
+        differentiated = [t for t in traced if t.dtype.is_floating and op.definition.differentiable]
+
+        def function(values, op=op, static=static, traced=traced, lowering=lowering, wanted=differentiated):
+            given = dict(zip(traced, values, strict=True))
+
+            def kernel(*some):
+                if op.counter is not None:
+                    lowering.state[op.counter] = np.uint32(0)
+                made = lowering.apply(
+                    op, [{**given, **static, **dict(zip(wanted, some, strict=True))}[t] for t in op.inputs]
+                )
+                return [m for m in made if jnp.issubdtype(m.dtype, jnp.floating)], list(made)
+
+            results, pull, made = jax.vjp(kernel, *(given[t] for t in wanted), has_aux=True)
+            return made, pull([jnp.ones_like(m) for m in results])
+
+        with jax.enable_x64(True):
+            trace = jax.make_jaxpr(function)(list(traced.values()))
+        wrong |= {(op.type, *found) for found in widths(trace.jaxpr) if found[1] in WIDE}
+        checked.add(op.type)
+    assert len(checked) > 55
+    assert not wrong

@@ -86,7 +86,7 @@ def test_both_forms_agree(rank, padding):
             largest(x),
             jax.grad(lambda x: jnp.sum(largest(x) ** 2))(x),
             pool_kernels.avg_pool(x, axes, threes, twos, padding, platform),
-            pool_kernels.max_pool(x, axes, twos, ones, padding, platform, twos),
+            jax.grad(lambda x: jnp.sum(pool_kernels.max_pool(x, axes, twos, ones, padding, platform, twos) ** 2))(x),
             pool_kernels.avg_pool(x, axes, twos, ones, padding, platform, twos),
         )
 

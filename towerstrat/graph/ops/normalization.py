@@ -248,6 +248,8 @@ def _fused(x: Any, scale: Any, offset: Any, *known: Any, epsilon: float, data_fo
         variance = jnp.mean(away * away, (0, 1, 2), dtype=kind)
         unbiased = variance * np.asarray(count / max(count - 1, 1), kind)
         told = (lax.stop_gradient(mean), lax.stop_gradient(unbiased))
+        if not count:
+            variance = jnp.zeros_like(variance)  # nothing is normalized, and no gradient may become NaN
     else:
         mean, variance = (lax.stop_gradient(k) for k in known)
         away = wide - mean

@@ -206,13 +206,14 @@ def _same(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> list[Signature]:
     return [Signature(inputs[0].dtype, inputs[0].dims)]
 
 
-define(
-    "RandomShuffle",
-    _same,
-    lambda key, x: jax.random.permutation(key, x, axis=0) if x.ndim else x,
-    random=True,
-    differentiable=False,
-)
+def _shuffle(key: Any, x: Any) -> Any:
+    if not x.ndim:
+        return x
+    order = jax.random.permutation(key, np.arange(x.shape[0], dtype=np.int32))
+    return jnp.take(x, order, axis=0, mode="clip")
+
+
+define("RandomShuffle", _same, _shuffle, random=True, differentiable=False)
 
 
 def random_shuffle(value: Any, seed: int | None = None, name: str | None = None) -> Tensor:
@@ -272,8 +273,8 @@ def _multinomial_rule(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> list[S
 
 def _multinomial(key: Any, logits: Any, count: Any, *, dtype: DType) -> Any:
     wide = logits.astype(jnp.float64 if logits.dtype == np.float64 else jnp.float32)
-    made = jax.random.categorical(key, wide[:, None, :], axis=-1, shape=(wide.shape[0], int(count)))
-    return made.astype(dtype.np)
+    noise = jax.random.gumbel(key, (wide.shape[0], int(count), wide.shape[1]), wide.dtype)
+    return lax.argmax(wide[:, None, :] + noise, 2, dtype.np)
 
 
 define("Multinomial", _multinomial_rule, _multinomial, static=(1,), random=True, differentiable=False)

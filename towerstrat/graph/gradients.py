@@ -334,7 +334,9 @@ def _settle(lowering: Lowering, output: Tensor, value: Any) -> Any:
         return value
     if output.varies:
         return vary(value, lowering.axis)
-    return lax.pmean(vary(value, lowering.axis), lowering.axis.name)
+    first = lax.axis_index(lowering.axis.name) == 0
+    value = vary(value, lowering.axis)
+    return lax.psum(jnp.where(first, value, jnp.zeros_like(value)), lowering.axis.name)
 
 
 _READS = ("ReadVariableOp", "ResourceGather")

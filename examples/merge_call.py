@@ -24,7 +24,7 @@ def fn(three):
 
 
 with distribution.scope():
-    merged_results = distribution.call_for_each_tower(fn, 3)
+    merged_results = distribution.call_for_each_tower(fn, tf.constant(3))
     results = distribution.unwrap(merged_results)
 
 with tf.Session() as sess:

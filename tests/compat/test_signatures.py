@@ -4,6 +4,7 @@ The golden file is written by ``scripts/original_api.py``.
 """
 
 import inspect
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -103,10 +104,14 @@ def constructor(cls):
     return parameters(cls.__init__)
 
 
+@cache
+def source_of(cls):
+    return inspect.getsource(cls)
+
+
 def has(cls, member):
     """Whether instances have it: of the class, or set when one is made."""
-    mro = getattr(cls, "__mro__", ())
-    sources = (inspect.getsource(c) for c in mro if c.__module__.startswith("towerstrat"))
+    sources = (source_of(c) for c in cls.__mro__ if c.__module__.startswith("towerstrat"))
     if cls is Options:
         return hasattr(Options(), member)
     return hasattr(cls, member) or any(f"self.{member} = " in source for source in sources)

@@ -1,0 +1,36 @@
+"""The examples run as the README says."""
+
+import ast
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+EXAMPLES = Path(__file__).parents[1] / "examples"
+
+
+def run(name, *arguments, towers):
+    environment = {k: v for k, v in os.environ.items() if k != "XLA_FLAGS"} | {"JAX_PLATFORMS": "cpu"}
+    command = [sys.executable, "-m", "towerstrat", "run", "--towers", str(towers), str(EXAMPLES / name), *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.mark.parametrize("towers", [1, 3, 8])
+def test_merge_call(towers):
+    total = sum(3 + tower for tower in range(towers))
+    assert ast.literal_eval(run("merge_call.py", towers=towers)) == [total + 3 + tower for tower in range(towers)]
+
+
+def test_digits_are_learnt_on_eight_towers():
+    pytest.importorskip("sklearn")
+    output = run("digits.py", "--runs=10", towers=8)
+    lines = re.findall(r"^run +(\d+)  step +(\d+)  loss [\d.]+  accuracy [\d.]+  \d+ examples/s$", output, re.M)
+    assert [(int(a), int(b)) for a, b in lines] == [(i, 20 * i) for i in range(1, 11)]
+    right = re.search(r"held-back digits: (\d+) of 360 right", output)
+    assert right
+    assert int(right[1]) >= 0.97 * 360

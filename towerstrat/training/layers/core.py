@@ -204,8 +204,12 @@ class Flatten(Layer):
         rank = inputs.shape.ndims
         if self.data_format == "channels_first" and rank > 2:
             inputs = array.transpose(inputs, [0, *range(2, rank), 1])
-        outputs = array.reshape(inputs, (array.shape(inputs)[0], -1))
-        outputs.set_shape(self.compute_output_shape(inputs.shape))
+        shape = self.compute_output_shape(inputs.shape)
+        batch, size = shape.as_list()
+        outputs = array.reshape(
+            inputs, (array.shape(inputs)[0] if batch is None else batch, -1 if size is None else size)
+        )
+        outputs.set_shape(shape)
         return outputs
 
     def compute_output_shape(self, input_shape: Any) -> TensorShape:

@@ -173,8 +173,8 @@ class BatchNormalization(Layer):
             momentum = (
                 self.momentum if static else choose(training, lambda: constant(self.momentum), lambda: constant(1.0))
             )
-            self._follow(self.moving_mean, mean, momentum, inputs)
-            self._follow(self.moving_variance, variance, momentum, inputs)
+            for moving, value in ((self.moving_mean, mean), (self.moving_variance, variance)):
+                self._follow(moving, self._unless_empty(inputs, value, moving), momentum, inputs)
         return outputs
 
     # ---- by parts --------------------------------------------------------------------------------------------
@@ -186,15 +186,16 @@ class BatchNormalization(Layer):
         if static is False:
             mean, variance = self.moving_mean, self.moving_variance
         else:
+            moving = (self.moving_mean, self.moving_variance)
             of_batch = nn.moments(inputs, reduced, keep_dims=len(self.axis) > 1)
-            mean, variance = of_batch
+            used = [self._unless_empty(inputs, b, m) for b, m in zip(of_batch, moving, strict=True)]
             if static is None:
-                moving = (self.moving_mean, self.moving_variance)
-                mean, variance = choose(
+                used = choose(
                     training,
-                    lambda: [math.cast(b, m.dtype) for b, m in zip(of_batch, moving, strict=True)],
+                    lambda: [math.cast(u, m.dtype) for u, m in zip(used, moving, strict=True)],
                     lambda: [array.identity(m) for m in moving],
                 )
+            mean, variance = used
             self._follow(self.moving_mean, mean, self.momentum, inputs)
             self._follow(self.moving_variance, variance, self.momentum, inputs)
         mean, variance, offset, scale = (
@@ -216,15 +217,18 @@ class BatchNormalization(Layer):
         dims[self.axis[0]] = inputs.shape[self.axis[0]].value
         return array.reshape(value, dims)
 
+    def _unless_empty(self, inputs: Any, value: Any, otherwise: Any) -> Any:
+        """``value``, or ``otherwise`` where the batch turns out to be empty."""
+        if inputs.shape.num_elements():
+            return value
+        return array.where(math.greater(array.size(inputs), 0), value, math.cast(otherwise, value.dtype))
+
     def _follow(self, variable: Any, value: Any, momentum: Any, inputs: Any) -> None:
-        """Moves a moving statistic towards the batch's, unless the batch is empty."""
+        """Moves a moving statistic towards the batch's, by an update."""
         with get_default_graph().name_scope("AssignMovingAvg") as scope:
             decay = math.cast(convert_to_tensor(1.0 - momentum, name="decay"), variable.dtype)
-            now = convert_to_tensor(variable)
-            value = math.cast(value, variable.dtype)
-            if not inputs.shape.num_elements():
-                value = array.where(math.greater(array.size(inputs), 0), value, now)
-            update = variable.assign_sub(math.multiply(math.subtract(now, value), decay), name=scope)
+            step = math.multiply(math.subtract(variable, math.cast(value, variable.dtype)), decay)
+            update = variable.assign_sub(step, name=scope)
         self.add_update(update, inputs=inputs)
 
     def compute_output_shape(self, input_shape: Any) -> TensorShape:

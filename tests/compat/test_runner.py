@@ -162,3 +162,20 @@ def test_version_help_and_devices(capsys):
         assert capsys.readouterr().out.startswith(start)
     assert cli.main(["devices"]) == 0
     assert capsys.readouterr().out.splitlines()[:2] == ["cpu:0  cpu", "cpu:1  cpu"]
+
+
+def test_frames_of_libraries_that_are_called_from_inside_are_left_out(program):
+    source = """
+import tensorflow as tf
+import numpy as np
+class Odd:
+    def __array__(self, *args, **kwargs):
+        raise ValueError("odd")
+x = tf.placeholder(tf.float32, [2])
+with tf.Session() as session:
+    session.run(x + 1.0, {x: Odd()})
+"""
+    _, _, error = program(source)
+    assert "site-packages" not in error
+    assert error.count('File "old.py"') == error.count("File ") >= 1
+    assert error.endswith("\n")

@@ -17,9 +17,10 @@ from towerstrat.compat import importer
 from towerstrat.platform import devices
 
 _OURS = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
-_HIDDEN = (_OURS, os.sep + os.path.join("site-packages", "jax") + os.sep, "<frozen importlib")
+_LIBRARIES = f"{os.sep}site-packages{os.sep}"
 _EXPLAINED = (errors.OpError, errors.UnsupportedError, TypeError, ValueError, LookupError, RuntimeError, ImportError,
               errors.UnknownSymbolError, KeyboardInterrupt)  # fmt: skip
+Frame = tuple[FrameType, int, int]
 FULL_TRACEBACK = "TOWERSTRAT_TRACEBACK"
 
 
@@ -129,7 +130,7 @@ def _shorten(error: BaseException, trace: TracebackType | None, seen: set[int]) 
         del frames[: started + 1]
     # An error that nobody raised on purpose is a fault of ours: then every frame counts.
     if isinstance(error, _EXPLAINED):
-        frames = [f for f in frames if not _is_ours(f[0])] or frames
+        frames = _of_the_program(frames) or frames
     shown = None
     for frame, lasti, lineno in reversed(frames):
         shown = TracebackType(shown, frame, lasti, lineno)
@@ -137,14 +138,14 @@ def _shorten(error: BaseException, trace: TracebackType | None, seen: set[int]) 
     cause = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
     if cause is None or id(cause) in seen:
         return
-    if isinstance(error, _EXPLAINED) and all(_is_ours(f[0]) for f in _frames(cause.__traceback__)):
+    if isinstance(error, _EXPLAINED) and not _of_the_program(_frames(cause.__traceback__)):
         error.__cause__ = None
         error.__suppress_context__ = True
     else:
         _shorten(cause, cause.__traceback__, seen)
 
 
-def _frames(trace: TracebackType | None) -> list[tuple[FrameType, int, int]]:
+def _frames(trace: TracebackType | None) -> list[Frame]:
     found = []
     while trace is not None:
         found.append((trace.tb_frame, trace.tb_lasti, trace.tb_lineno))
@@ -152,6 +153,18 @@ def _frames(trace: TracebackType | None) -> list[tuple[FrameType, int, int]]:
     return found
 
 
+def _of_the_program(frames: Sequence[Frame]) -> list[Frame]:
+    """The frames that are neither ours nor of a library that ours called."""
+    kept = []
+    inside = False
+    for frame in frames:
+        if _is_ours(frame[0]):
+            inside = True
+        elif not inside or _LIBRARIES not in frame[0].f_code.co_filename:
+            inside = False
+            kept.append(frame)
+    return kept
+
+
 def _is_ours(frame: FrameType) -> bool:
-    name = frame.f_code.co_filename
-    return any(part in name if part.startswith(os.sep) else name.startswith(part) for part in _HIDDEN)
+    return frame.f_code.co_filename.startswith((_OURS, "<frozen importlib"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import Any
 
 import jax.numpy as jnp
@@ -49,6 +50,7 @@ def check_format(data_format: str | None, rank: int) -> str:
     return data_format
 
 
+@cache
 def space_axes(data_format: str) -> tuple[int, ...]:
     """Which dimensions of the layout are spatial."""
     return tuple(i for i, letter in enumerate(data_format) if letter not in "NC")
@@ -70,7 +72,8 @@ def check_padding(padding: Any) -> str:
     return padding
 
 
-def check_window(values: Any, data_format: str, what: str) -> tuple[int, ...]:
+@cache
+def check_window(values: tuple[Any, ...], data_format: str, what: str) -> tuple[int, ...]:
     """A per-dimension setting of a layout as its spatial entries.
 
     Raises:

@@ -45,9 +45,7 @@ def test_gradients_are_the_towers_own_until_they_are_reduced():
     strategy = tpu(4)
     with strategy.scope():
         w = tf.get_variable("w", initializer=2.0)
-        own = strategy.call_for_each_tower(
-            lambda: tf.gradients(w * w * (lib.get_tower_context().tower_id + 1.0), w)[0]
-        )
+        own = strategy.call_for_each_tower(lambda: tf.gradients(w * w * (lib.get_tower_context().tower_id + 1.0), w)[0])
         total = strategy.reduce(SUM, own, w)
         assert run([*strategy.unwrap(own), total]) == [4.0, 8.0, 12.0, 16.0, 40.0]
 
@@ -72,8 +70,12 @@ INITIAL = RNG.normal(size=(5, 2)) * 0.3
 
 def normalized_across_towers(x, offset):
     """A batch normalization whose statistics are those of the whole batch, with moving averages."""
-    moving_mean = tf.get_variable("moving_mean", initializer=np.zeros(2, x.dtype.as_numpy_dtype), trainable=False, aggregation=MEAN)
-    moving_var = tf.get_variable("moving_var", initializer=np.ones(2, x.dtype.as_numpy_dtype), trainable=False, aggregation=MEAN)
+    moving_mean = tf.get_variable(
+        "moving_mean", initializer=np.zeros(2, x.dtype.as_numpy_dtype), trainable=False, aggregation=MEAN
+    )
+    moving_var = tf.get_variable(
+        "moving_var", initializer=np.ones(2, x.dtype.as_numpy_dtype), trainable=False, aggregation=MEAN
+    )
     mean = reduced(tf.reduce_mean(x, 0), MEAN)
     square = reduced(tf.reduce_mean(x * x, 0), MEAN)
     variance = square - mean * mean
@@ -96,7 +98,7 @@ def train(towers, dtype, batch=24, steps=3, runs=2):
                 grads = tf.gradients(loss, [w, b])
                 total = [reduced(g, MEAN) for g in grads]
                 with tf.control_dependencies([tf.convert_to_tensor(u) for u in updates]):
-                    steps = [v.assign_sub(0.1 * g) for v, g in zip([w, b], total)]
+                    steps = [v.assign_sub(0.1 * g) for v, g in zip([w, b], total, strict=False)]
                 context.set_last_step_output("loss", loss, MEAN)
                 return steps
 

@@ -117,7 +117,9 @@ def test_merge_call_inside_a_condition_that_differs_by_tower_is_refused():
         context = lib.get_tower_context()
         return tf.cond(
             tf.equal(context.tower_id, 0),
-            lambda: context.merge_call(lambda d, v: d.reduce(tf.VariableAggregation.SUM, v, "/cpu:0"), tf.constant(1.0)),
+            lambda: context.merge_call(
+                lambda d, v: d.reduce(tf.VariableAggregation.SUM, v, "/cpu:0"), tf.constant(1.0)
+            ),
             lambda: tf.constant(0.0),
         )
 

@@ -281,7 +281,7 @@ def test_ctrl_c_in_the_middle_of_a_run_loses_nothing():
                 sess.run(context.run_op)
         thread.join()
         total = int(sess.run(v))
-        n = int(round((1 + np.sqrt(1 + 8 * total)) / 2))
+        n = round((1 + np.sqrt(1 + 8 * total)) / 2)
         assert total == n * (n - 1) // 2
         assert n % 2 == 0
         assert n > 0

@@ -46,9 +46,7 @@ def test_get_variable_with_reuse_gives_the_same_object():
     assert len(tf.global_variables()) == 1
 
 
-@pytest.mark.parametrize(
-    ("aggregation", "expected"), [(SUM, 1.0 + 2 + 3), (MEAN, 2.0), (FIRST, 1.0)]
-)
+@pytest.mark.parametrize(("aggregation", "expected"), [(SUM, 1.0 + 2 + 3), (MEAN, 2.0), (FIRST, 1.0)])
 def test_assign_in_tower_context_aggregates(aggregation, expected):
     strategy = tpu(3)
     with strategy.scope():
@@ -80,7 +78,9 @@ def test_assign_without_aggregation_is_refused_with_the_line_of_the_variable():
     strategy = tpu(2)
     with strategy.scope():
         v = tf.get_variable("v", initializer=1.0)
-        with pytest.raises(ValueError, match="You must specify an aggregation method to update a MirroredVariable") as e:
+        with pytest.raises(
+            ValueError, match="You must specify an aggregation method to update a MirroredVariable"
+        ) as e:
             strategy.call_for_each_tower(lambda: v.assign(tf.constant(2.0)))
         assert "test_variables.py" in str(e.value)
 

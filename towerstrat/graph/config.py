@@ -80,8 +80,14 @@ class OptimizerOptions(Message):
 
 
 class RewriterConfig(Message):
-    FIELDS = {"disable_model_pruning": False, "constant_folding": 0, "arithmetic_optimization": 0, "layout_optimizer": 0,
-              "memory_optimization": 0, "meta_optimizer_iterations": 0}  # fmt: skip
+    FIELDS = {
+        "disable_model_pruning": False,
+        "constant_folding": 0,
+        "arithmetic_optimization": 0,
+        "layout_optimizer": 0,
+        "memory_optimization": 0,
+        "meta_optimizer_iterations": 0,
+    }
     OFF = 2
     ON = 1
 

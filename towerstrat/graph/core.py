@@ -337,7 +337,7 @@ class Graph:
             obj = convert()
         if isinstance(obj, str):
             return self._named(obj, allow_tensor, allow_operation)
-        if isinstance(obj, Tensor) and allow_tensor or isinstance(obj, Operation) and allow_operation:
+        if (isinstance(obj, Tensor) and allow_tensor) or (isinstance(obj, Operation) and allow_operation):
             if obj.graph is not self:
                 raise ValueError(f"{obj} is not an element of this graph.")
             return obj

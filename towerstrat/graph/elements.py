@@ -29,7 +29,7 @@ class Tensor:
       varies: whether it may differ along the named axis it was made under.
     """
 
-    __slots__ = ("op", "value_index", "dtype", "dims", "varies", "_consumers", "__weakref__")
+    __slots__ = ("__weakref__", "_consumers", "dims", "dtype", "op", "value_index", "varies")
     __array_priority__ = 100
 
     OVERLOADABLE_OPERATORS: ClassVar[set[str]] = set()
@@ -171,8 +171,26 @@ class Operation:
       effects: (cells read, cells written), those of its bodies included.
     """
 
-    __slots__ = ("definition", "type", "name", "graph", "_inputs", "_control_inputs", "attrs", "outputs", "device",
-                 "index", "block", "axis", "line", "reads", "writes", "counter", "_colocation", "__weakref__")  # fmt: skip
+    __slots__ = (
+        "__weakref__",
+        "_colocation",
+        "_control_inputs",
+        "_inputs",
+        "attrs",
+        "axis",
+        "block",
+        "counter",
+        "definition",
+        "device",
+        "graph",
+        "index",
+        "line",
+        "name",
+        "outputs",
+        "reads",
+        "type",
+        "writes",
+    )  # fmt: skip
 
     definition: OpDef
     type: str

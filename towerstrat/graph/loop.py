@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from collections.abc import Container, Mapping, Sequence
 from itertools import islice
@@ -25,6 +26,7 @@ from towerstrat.graph.types import resource
 CHUNK_BYTES = 1 << 20
 CHUNK_STEPS = 10
 """A chunk holds this many steps' input, or more steps where they fit into ``CHUNK_BYTES``."""
+_ALIGNMENT = 64
 
 
 class Source(Protocol):
@@ -96,7 +98,7 @@ class _Feeder:
     def _assemble(self, source: Source, steps: int, room: int) -> _Chunk:
         if any(s is None or None in s for s in self.shapes):
             return self._collect(source, steps)
-        flat = [np.empty((room * self.each, *s), d) for s, d in zip(self.shapes, self.dtypes, strict=True)]
+        flat = [_aligned((room * self.each, *s), d) for s, d in zip(self.shapes, self.dtypes, strict=True)]
         wanted = steps * self.each
         count = source.fill(flat, 0, wanted)
         error = None if count == wanted else _why_short(source, self.shapes)
@@ -139,6 +141,14 @@ class _Feeder:
             source.push_back(taken[whole * self.each :])
         buffers = [np.stack(column) for column in zip(*taken[: whole * self.each], strict=True)] if whole else []
         return _Chunk([self._shaped(b, whole) for b in buffers], whole, error)
+
+
+def _aligned(shape: Sequence[int], dtype: Any) -> np.ndarray[Any, Any]:
+    """An array, not filled, that begins where a device program on the CPU can read it without a copy."""
+    size = math.prod(shape) * np.dtype(dtype).itemsize
+    memory = np.empty(size + _ALIGNMENT, np.uint8)
+    start = -memory.ctypes.data % _ALIGNMENT
+    return memory[start : start + size].view(dtype).reshape(shape)
 
 
 def _why_short(source: Source, shapes: Sequence[Any]) -> Exception | None:
@@ -219,8 +229,12 @@ class LoopStage:
                 raise chunk.error
             if chunk.steps < wanted and not (chunk.steps and self.uneven):
                 raise OutOfRangeError(
-                    None, op, f"End of sequence: {done} of {iterations} steps had their data and are done; their state is kept."
+                    None,
+                    op,
+                    f"End of sequence: {done} of {iterations} steps had their data and are done; their state is kept.",
                 )
+            while len(self.in_flight) > 1:
+                jax.block_until_ready(self.in_flight.popleft())
             ahead = min(size, iterations - done) or min(size, iterations)
             feeder.look_ahead(source, ahead, size)
         run.values.update(zip(op.outputs, outputs, strict=True))
@@ -239,7 +253,11 @@ class LoopStage:
                 value = np.asarray(initial[i], tensor.dtype.np)
             else:
                 value = np.zeros([d or 0 for d in tensor.dims or ()], tensor.dtype.np)
-            if tensor.varies and self.axis is not None and (i >= len(initial) or value.shape == tuple(tensor.dims or ())):
+            if (
+                tensor.varies
+                and self.axis is not None
+                and (i >= len(initial) or value.shape == tuple(tensor.dims or ()))
+            ):
                 value = np.broadcast_to(value, (self.axis.size, *value.shape))
             result.append(value)
         return result
@@ -269,8 +287,6 @@ class LoopStage:
             inputs += outputs
         if not full:
             inputs.append(np.asarray(chunk.steps, np.int32))
-        while len(self.in_flight) > 1:
-            jax.block_until_ready(self.in_flight.popleft())
         made, flags = program(run.store, inputs)
         self.programs[key] = program
         self.in_flight.append(flags)
@@ -362,7 +378,9 @@ class _LoopProgram(Program):
 
     def _child(self, lowering: Lowering, state: Mapping[Cell, Any], elements: Sequence[Any]) -> Lowering:
         stage = self.stage
-        flags = {f: vary(jnp.zeros((), jnp.bool_), self.axis if f.axis is not None else None) for f in self.flags}
+        flags: dict[Cell, Any] = {
+            f: vary(jnp.zeros((), jnp.bool_), self.axis if f.axis is not None else None) for f in self.flags
+        }
         own = [e[0] for e in elements] if self.axis is not None else list(elements)
         child = lowering.fork(dict(zip(stage.inputs, own, strict=True)), {**state, **flags})
         child.run(stage.order)
@@ -403,7 +421,9 @@ def lower_loop(op: Operation, steps: int) -> jax.stages.Lowered:
     stage.sort_captures(())
     unknown = [t for t in stage.inputs if t.dims is None or None in t.dims] + stage.given
     if unknown or stage.loose:
-        raise ValueError(f"{op.name} (created at {op.line}) cannot be compiled without a run: {(unknown or stage.loose)[0]!r}.")
+        raise ValueError(
+            f"{op.name} (created at {op.line}) cannot be compiled without a run: {(unknown or stage.loose)[0]!r}."
+        )
     assert stage.known is not None
     folding = Lowering("cpu")
     folding.run(execution_order([t.op for t in stage.known], op.graph.root))
@@ -447,4 +467,3 @@ define(
     differentiable=False,
     hidden=("bodies", "elements", "results", "source", "iterator", "axis", "loop", "varying_outputs"),
 )
-

@@ -53,7 +53,9 @@ class HostStage:
         assert self.op.definition.host is not None
         results = self.op.definition.host(run.session, self.op, values)
         run.values.update(
-            (t, v) for t, v in zip(self.op.outputs, results, strict=True) if t not in run.static or run.static[t] is None
+            (t, v)
+            for t, v in zip(self.op.outputs, results, strict=True)
+            if t not in run.static or run.static[t] is None
         )
 
 
@@ -102,7 +104,7 @@ class DeviceStage:
             op = next(o for o in ops if _dynamic(o) or o.definition.host is not None)
             raise UnsupportedError(
                 f"{op.name} (type {op.type}, created at {op.line}) has a result whose shape depends on values; that "
-                "cannot be compiled for several towers. Use a form of fixed size (tf.where with three arguments, a mask)."
+                "cannot be compiled for several towers. Use a form of fixed size (tf.where of three arguments, a mask)."
             )
 
     def run(self, run: Run) -> None:
@@ -251,8 +253,8 @@ def _dynamic(op: Operation) -> bool:
 
 def _needs_value(needed: NeedsStatic) -> UnsupportedError:
     return UnsupportedError(
-        f"{needed.op.name} (type {needed.op.type}, created at {needed.op.line}) needs the value of {needed.tensor!r} to "
-        "know a shape, and inside towers shapes must be known before the program runs. Use sizes that are known from "
+        f"{needed.op.name} (type {needed.op.type}, created at {needed.op.line}) needs the value of {needed.tensor!r} "
+        "to know a shape, and inside towers shapes must be known before the program runs. Use sizes that are known from "
         "shapes or constants."
     )
 
@@ -310,7 +312,9 @@ class Plan:
         differentiated = {step for op in self.order for step in op.attrs.get("path", ())}
         for op in self.order:
             on_host = op.definition.host is not None and not op.attrs.get("loop") and op not in differentiated
-            ready = all(t in self.fed or t.op in ahead for t in op.inputs) and all(c in ahead for c in op._control_inputs)
+            ready = all(t in self.fed or t.op in ahead for t in op.inputs) and all(
+                c in ahead for c in op._control_inputs
+            )
             if ready and (on_host or foldable(op)):
                 ahead.add(op)
         return ahead
@@ -319,7 +323,11 @@ class Plan:
         """Host operations that run first, and what has to be folded: for the host, and fetched constants."""
         constant: set[Operation] = set()
         for op in self.order:
-            if foldable(op) and not op._control_inputs and all(t not in self.fed and t.op in constant for t in op.inputs):
+            if (
+                foldable(op)
+                and not op._control_inputs
+                and all(t not in self.fed and t.op in constant for t in op.inputs)
+            ):
                 constant.add(op)
         wanted: set[Operation] = set()
         stack = [op for op in self.order if op.definition.host is not None]

@@ -145,7 +145,9 @@ class Program:
         axis = self.axis
         if axis is not None:
             spec = lambda cells: [axis.one if c.per_position else ALL for c in cells]  # noqa: E731
-            ins = [axis.one if s == "split" else axis.split_second.spec if s == "steps" else ALL for s in self.input_specs]
+            ins = [
+                axis.one if s == "split" else axis.split_second.spec if s == "steps" else ALL for s in self.input_specs
+            ]
             outs = [axis.one if split else ALL for split in self.output_specs]
             function = axis.map(
                 function,

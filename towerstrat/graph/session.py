@@ -36,7 +36,7 @@ _FETCHES: list[tuple[Any, Callable[[Any], FetchParts]]] = []
 
 
 def register_fetch(kind: Any, expand: Callable[[Any], FetchParts]) -> None:
-    """Teaches ``Session.run`` a type: ``expand(value)`` gives the graph elements to fetch and how to join their values."""
+    """Teaches ``Session.run`` a type: ``expand(value)`` gives what to fetch and how to join the values."""
     _FETCHES.append((kind, expand))
 
 
@@ -261,9 +261,7 @@ class BaseSession:
         return result
 
     def _feed_value(self, tensor: Tensor, value: Any) -> Any:
-        if isinstance(value, jax.Array):
-            array = np.array(value)
-        elif isinstance(value, np.ndarray) and value.dtype == tensor.dtype.np:
+        if isinstance(value, jax.Array) or (isinstance(value, np.ndarray) and value.dtype == tensor.dtype.np):
             array = np.array(value)
         else:
             try:

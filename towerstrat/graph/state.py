@@ -25,7 +25,7 @@ class Cell:
       combine: how the values along the axis are seen from outside as one: "sum", "mean" or "first".
     """
 
-    __slots__ = ("name", "dtype", "dims", "axis", "default", "combine", "__weakref__")
+    __slots__ = ("__weakref__", "axis", "combine", "default", "dims", "dtype", "name")
 
     def __init__(
         self, name: str, dtype: DType, dims: Dims, axis: Axis | None = None, default: Any = None, combine: str = "first"
@@ -50,7 +50,9 @@ class Cell:
         if self.combine == "first":
             return stacked[0]
         total = stacked.sum(axis=0, dtype=stacked.dtype)
-        return total if self.combine == "sum" else (total * stacked.dtype.type(1.0 / len(stacked))).astype(stacked.dtype)
+        return (
+            total if self.combine == "sum" else (total * stacked.dtype.type(1.0 / len(stacked))).astype(stacked.dtype)
+        )
 
     def __repr__(self) -> str:
         return f"<Cell {self.name} {self.dtype.name} {self.dims}>"
@@ -64,7 +66,7 @@ class Flag(Cell):
       message: what to say.
     """
 
-    __slots__ = ("op", "message")
+    __slots__ = ("message", "op")
 
     op: Any
     message: str

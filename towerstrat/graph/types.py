@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
 import ml_dtypes
@@ -15,7 +16,7 @@ class DType:
     True
     """
 
-    __slots__ = ("name", "as_numpy_dtype", "as_datatype_enum", "_np", "_hash")
+    __slots__ = ("_hash", "_np", "as_datatype_enum", "as_numpy_dtype", "name")
 
     def __init__(self, name: str, numpy_type: Any, enum: int):
         self.name = name
@@ -162,10 +163,8 @@ def as_dtype(type_value: Any) -> DType:
     if found is not None:
         return found
     found = _convert(type_value)
-    try:
+    with contextlib.suppress(TypeError):
         _CACHE[type_value] = found
-    except TypeError:
-        pass
     return found
 
 

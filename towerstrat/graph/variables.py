@@ -95,7 +95,9 @@ def _by_name(args: Sequence[Any], kwargs: dict[str, Any]) -> dict[str, Any]:
     named = dict(zip(_PARAMETERS, args, strict=False))
     unknown = set(kwargs) - set(_PARAMETERS)
     if unknown or set(named) & set(kwargs) or len(args) > len(_PARAMETERS):
-        raise TypeError(f"tf.Variable() got unexpected arguments: {sorted(unknown) or sorted(set(named) & set(kwargs))}.")
+        raise TypeError(
+            f"tf.Variable() got unexpected arguments: {sorted(unknown) or sorted(set(named) & set(kwargs))}."
+        )
     return {**named, **kwargs}
 
 
@@ -186,7 +188,9 @@ class Variable(metaclass=_ThroughCreators):
         combine: str = "first",
     ):
         if variable_def is not None:
-            raise NotImplementedError("Variables from a VariableDef protocol buffer are not supported; pass initial_value.")
+            raise NotImplementedError(
+                "Variables from a VariableDef protocol buffer are not supported; pass initial_value."
+            )
         if initial_value is None:
             raise ValueError("initial_value must be specified.")
         if constraint is not None and not callable(constraint):
@@ -233,7 +237,9 @@ class Variable(metaclass=_ThroughCreators):
                     "AssignVariableOp", (self._handle, initial), {"validate_shape": validate_shape},
                     f"{base}/Assign/", axis=axis,
                 )  # fmt: skip
-                self._snapshot = graph.add("ReadVariableOp", (self._handle,), None, f"{base}/read/", axis=axis).outputs[0]
+                self._snapshot = graph.add("ReadVariableOp", (self._handle,), None, f"{base}/read/", axis=axis).outputs[
+                    0
+                ]
 
     # ---- what it is ------------------------------------------------------------------------------------------
 
@@ -340,9 +346,11 @@ class Variable(metaclass=_ThroughCreators):
 
     def initialized_value(self) -> Tensor:
         """The value if the variable is initialized when this runs, else its initial value."""
-        return get_default_graph().add(
-            "InitializedValue", (self._handle, self._initial_value), None, f"{self.op.name}/initialized_value"
-        ).outputs[0]
+        return (
+            get_default_graph()
+            .add("InitializedValue", (self._handle, self._initial_value), None, f"{self.op.name}/initialized_value")
+            .outputs[0]
+        )
 
     def eval(self, session: Any = None) -> Any:
         session = session or get_default_session()
@@ -363,10 +371,14 @@ class Variable(metaclass=_ThroughCreators):
         """
         return self._change("AssignVariableOp", [self._operand(value)], name or "Assign", read_value)
 
-    def assign_add(self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True) -> Any:
+    def assign_add(
+        self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
+    ) -> Any:
         return self._change("AssignAddVariableOp", [self._operand(delta)], name or "AssignAdd", read_value)
 
-    def assign_sub(self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True) -> Any:
+    def assign_sub(
+        self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
+    ) -> Any:
         return self._change("AssignSubVariableOp", [self._operand(delta)], name or "AssignSub", read_value)
 
     def _operand(self, value: Any) -> Tensor:
@@ -484,5 +496,3 @@ def _convert(value: Any, dtype: DType | None = None, name: str | None = None, as
 
 
 register_tensor_conversion_function(Variable, _convert, priority=50)
-
-

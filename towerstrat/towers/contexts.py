@@ -194,5 +194,3 @@ class TowerContext:
         """The device this tower runs on."""
         require_tower_context(self)
         return self._distribution_strategy.worker_devices[0]
-
-

@@ -144,7 +144,7 @@ def run_steps(
 
 
 def _count(iterations: Any) -> Tensor:
-    if isinstance(iterations, bool) or isinstance(iterations, float):
+    if isinstance(iterations, (bool, float)):
         raise ValueError(f"Expected a number of iterations, got {iterations!r}.")
     if isinstance(iterations, int) and iterations < 0:
         raise ValueError(f"iterations must be 0 or more, got {iterations}.")
@@ -162,11 +162,11 @@ def _loop(
 ) -> Operation:  # fmt: skip
     if graph.block is not graph.root:
         raise ValueError(
-            f"run_steps_on_dataset inside {graph.block.what} (created at {graph.block.line}) is not supported: a step loop "
-            "takes its input from the host. Call it at the top level."
+            f"run_steps_on_dataset inside {graph.block.what} (created at {graph.block.line}) is not supported: a step "
+            "loop takes its input from the host. Call it at the top level."
         )
     initial = _initial(context, initial_loop_values)
-    captures = [t for t in block.captures()]
+    captures = list(block.captures())
     attrs = {
         "bodies": (block,),
         "elements": tuple(elements),
@@ -204,7 +204,9 @@ def _local(value: Any) -> Tensor:
 
 def _like(before: Any, tensor: Tensor, devices: Sequence[str], axis: Axis | None) -> Any:
     """The loop's output in the form that the step's output had."""
-    if axis is not None and (tensor.varies or isinstance(before, DistributedValues) and not isinstance(before, Mirrored)):
+    if axis is not None and (
+        tensor.varies or (isinstance(before, DistributedValues) and not isinstance(before, Mirrored))
+    ):
         tensor.varies = True
         return per_device(tensor, devices, axis)
     return tensor

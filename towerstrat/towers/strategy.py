@@ -144,7 +144,7 @@ class DistributionStrategy:
     # ---- towers ----------------------------------------------------------------------------------------------
 
     def call_for_each_tower(self, fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-        """``fn(*args, **kwargs)`` in the tower context of each tower; distributed arguments arrive as each tower's part.
+        """``fn(*args, **kwargs)`` in the tower context of each tower; distributed arguments arrive as its part.
 
         ``run_concurrently`` among the keywords is about threads of the original and is not passed on.
         """
@@ -364,5 +364,3 @@ class DefaultDistributionStrategy(DistributionStrategy):
 
 
 contexts.install_default(DefaultDistributionStrategy())
-
-

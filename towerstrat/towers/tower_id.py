@@ -58,6 +58,9 @@ class TowerId:
     def __float__(self) -> float:
         _refuse("float(tower_id)", "tf.cast(tower_id, tf.float32)")
 
+    def __neg__(self) -> Tensor:
+        return -self.tensor()
+
     def __iter__(self) -> Any:
         _refuse("an iteration", "tensor operations")
 
@@ -86,7 +89,6 @@ for _name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow"):
     setattr(TowerId, f"__r{_name}__", _operator(f"__r{_name}__"))
 for _name in ("lt", "le", "gt", "ge"):
     setattr(TowerId, f"__{_name}__", _operator(f"__{_name}__"))
-TowerId.__neg__ = lambda self: -self.tensor()  # type: ignore[attr-defined]
 
 
 def _convert(value: Any, dtype: DType | None = None, name: str | None = None, as_ref: bool = False) -> Tensor:

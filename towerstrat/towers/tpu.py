@@ -58,7 +58,9 @@ class TPUStrategy(OneDeviceStrategy):
         super().__init__("/device:CPU:0")
         self._default_device = None
         if not hasattr(tpu_cluster_resolver, "devices"):
-            raise TypeError(f"Expected a TPUClusterResolver, got {tpu_cluster_resolver!r}. Use TPUClusterResolver(tpu='').")
+            raise TypeError(
+                f"Expected a TPUClusterResolver, got {tpu_cluster_resolver!r}. Use TPUClusterResolver(tpu='')."
+            )
         self._resolver = tpu_cluster_resolver
         self.steps_per_run = _positive("steps_per_run", 100 if steps_per_run is None else steps_per_run)
         devices = tpu_cluster_resolver.devices()

@@ -162,11 +162,14 @@ class DistributedVariable(Variable, DistributedValues):
     """
 
     def __init__(
-        self, strategy: Any, devices: list[str], aggregation: VariableAggregation, axis: Axis | None = None, **kwargs: Any
+        self,
+        strategy: Any,
+        devices: list[str],
+        aggregation: VariableAggregation,
+        axis: Axis | None = None,
+        **kwargs: Any,
     ):
-        Variable.__init__(
-            self, aggregation=aggregation, axis=axis, combine=HOW.get(aggregation, "sum"), **kwargs
-        )
+        Variable.__init__(self, aggregation=aggregation, axis=axis, combine=HOW.get(aggregation, "sum"), **kwargs)
         self._strategy = strategy
         self._index = _Components(self, devices)
 
@@ -196,7 +199,7 @@ class DistributedVariable(Variable, DistributedValues):
 class MirroredVariable(DistributedVariable, Mirrored):
     """A variable whose copies are kept equal.
 
-    In tower context an assignment combines the towers' values by the variable's aggregation. In cross-tower context, and
+    In tower context an assignment combines the towers' values by the variable's aggregation. In cross-tower context and
     in ``update``, it sets all copies.
     """
 
@@ -222,7 +225,11 @@ class MirroredVariable(DistributedVariable, Mirrored):
     def _assign(self, type: str, value: Any, name: str, read_value: bool) -> Any:
         """An assignment; plain Python values reach the aggregation as they are."""
         in_towers = contexts.get_tower_context() is not None and contexts.has_distribution_strategy()
-        if not in_towers or isinstance(value, Tensor | DistributedValues) or self._aggregation == VariableAggregation.NONE:
+        if (
+            not in_towers
+            or isinstance(value, Tensor | DistributedValues)
+            or self._aggregation == VariableAggregation.NONE
+        ):
             return self._change(type, [self._operand(value)], name, read_value)
 
         def merge_fn(strategy: Any) -> Any:
@@ -236,10 +243,14 @@ class MirroredVariable(DistributedVariable, Mirrored):
     def assign(self, value: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True) -> Any:
         return self._assign("AssignVariableOp", value, name or "Assign", read_value)
 
-    def assign_add(self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True) -> Any:
+    def assign_add(
+        self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
+    ) -> Any:
         return self._assign("AssignAddVariableOp", delta, name or "AssignAdd", read_value)
 
-    def assign_sub(self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True) -> Any:
+    def assign_sub(
+        self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
+    ) -> Any:
         return self._assign("AssignSubVariableOp", delta, name or "AssignSub", read_value)
 
 
@@ -274,7 +285,7 @@ class TowerLocalVariable(DistributedVariable, PerDevice):
         return Variable._change(self, type, inputs, name, read_value)
 
     def assign(self, value: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True) -> Any:
-        """In tower context this tower's own value; outside every tower's, a SUM divided among them (as on restoring)."""
+        """In tower context this tower's own value; outside every tower's, a SUM divided among them ."""
         if contexts.get_cross_tower_context() is None and contexts.get_tower_context() is not None:
             if get_default_graph().axis is not None:
                 return Variable.assign(self, value, use_locking, name, read_value)
@@ -282,8 +293,7 @@ class TowerLocalVariable(DistributedVariable, PerDevice):
         if self._aggregation == VariableAggregation.SUM:
             tensor = tensor * (1.0 / len(self._index)) if tensor.dtype.is_floating else tensor // len(self._index)
         graph = get_default_graph()
-        op = graph.add("AssignVariableOp", (self._handle, tensor), None, name or "Assign", axis=self._axis)
-        return op
+        return graph.add("AssignVariableOp", (self._handle, tensor), None, name or "Assign", axis=self._axis)
 
 
 def _convert_component(value: Any, dtype: DType | None = None, name: str | None = None, as_ref: bool = False) -> Any:
@@ -304,5 +314,3 @@ def make_variable(strategy: Any, axis: Axis, devices: list[str], local: bool) ->
         return MirroredVariable(strategy, devices, aggregation, **kwargs)
 
     return make
-
-

@@ -136,10 +136,12 @@ class ExponentialMovingAverage:
       zero_debias: averages of tensors start from zero; True divides that start out.
       name: end of the averages' names, ``w/ExponentialMovingAverage``.
 
-    >>> ema = ExponentialMovingAverage(decay=0.999)
-    >>> with tf.control_dependencies([train_op]):
-    ...     train_op = ema.apply([w])
-    >>> ema.average(w)
+    >>> from towerstrat.graph.variables import Variable
+    >>> weight = Variable(1.0, name="weight")
+    >>> average = ExponentialMovingAverage(decay=0.999)
+    >>> update = average.apply([weight])
+    >>> average.average(weight).op.name
+    'weight/ExponentialMovingAverage'
     """
 
     def __init__(

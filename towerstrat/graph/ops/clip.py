@@ -101,7 +101,7 @@ def clip_by_global_norm(
             if value is None:
                 clipped.append(None)
                 continue
-            result = identity(value * scale, name=f"{scope}_{i}")
+            result: Any = identity(value * scale, name=f"{scope}_{i}")
             if isinstance(original, IndexedSlices):
                 result = IndexedSlices(result, original.indices, original.dense_shape)
             clipped.append(result)

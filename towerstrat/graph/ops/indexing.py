@@ -167,8 +167,8 @@ def _one_hot_rule(inputs: Inputs, attrs: Attrs) -> list[Signature]:
     if indices.dims is None:
         return [Signature(on.dtype, None)]
     axis = normal_axis(attrs["axis"], len(indices.dims) + 1)
-    size = None if size is None else int(size)
-    return [Signature(on.dtype, (*indices.dims[:axis], size, *indices.dims[axis:]))]
+    known = None if size is None else int(size)
+    return [Signature(on.dtype, (*indices.dims[:axis], known, *indices.dims[axis:]))]
 
 
 def _one_hot(indices: Any, depth: Any, on: Any, off: Any, *, axis: int) -> Any:

@@ -254,7 +254,7 @@ def _dynamic(op: Operation) -> bool:
 def _needs_value(needed: NeedsStatic) -> UnsupportedError:
     return UnsupportedError(
         f"{needed.op.name} (type {needed.op.type}, created at {needed.op.line}) needs the value of {needed.tensor!r} "
-        "to know a shape, and inside towers shapes must be known before the program runs. Use sizes that are known from "
+        "to know a shape, and inside towers shapes must be known before the program runs. Use sizes known from "
         "shapes or constants."
     )
 

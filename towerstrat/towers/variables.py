@@ -265,7 +265,7 @@ class TowerLocalVariable(DistributedVariable, PerDevice):
         return Variable._read(self)
 
     def _read(self) -> Tensor:
-        if contexts.get_tower_context() is not None and get_default_graph().axis is not None:
+        if get_default_graph().axis is not None:
             return self._local_read()
         with get_default_graph().under(self._axis):
             own = self._local_read()
@@ -277,7 +277,7 @@ class TowerLocalVariable(DistributedVariable, PerDevice):
         return collectives.select(own, self._axis, position)
 
     def _change(self, type: str, inputs: Any, name: str | None, read_value: bool = True) -> Any:
-        if contexts.get_tower_context() is None or get_default_graph().axis is None:
+        if get_default_graph().axis is None:
             raise RuntimeError(
                 f"Tower-local variables may only be assigned in a tower context. Variable {self.name}, created at "
                 f"{self.created_at}."
@@ -285,10 +285,9 @@ class TowerLocalVariable(DistributedVariable, PerDevice):
         return Variable._change(self, type, inputs, name, read_value)
 
     def assign(self, value: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True) -> Any:
-        """In tower context this tower's own value; outside every tower's, a SUM divided among them ."""
-        if contexts.get_cross_tower_context() is None and contexts.get_tower_context() is not None:
-            if get_default_graph().axis is not None:
-                return Variable.assign(self, value, use_locking, name, read_value)
+        """In tower context this tower's own value; outside every tower's, a SUM is divided among them."""
+        if get_default_graph().axis is not None:
+            return Variable.assign(self, value, use_locking, name, read_value)
         tensor = self._operand(value)
         if self._aggregation == VariableAggregation.SUM:
             tensor = tensor * (1.0 / len(self._index)) if tensor.dtype.is_floating else tensor // len(self._index)

@@ -21,8 +21,8 @@ from towerstrat.graph.ops import (
 from towerstrat.graph.session import Session
 
 _MODULES = (
-    convert, core, array, math, reductions, linalg, indexing, slicing, control_flow, loops, functional, tensor_array, checks,
-    assertions, host, gradients, custom_gradients, variables,
+    convert, core, array, math, reductions, linalg, indexing, slicing, control_flow, loops, functional, tensor_array,
+    checks, assertions, host, gradients, custom_gradients, variables,
 )  # fmt: skip
 
 
@@ -45,5 +45,9 @@ def namespace() -> SimpleNamespace:
         names |= _own(module)
     names["print"] = host.print_v2
     return SimpleNamespace(
-        **names, control_dependencies=_control_dependencies, Session=Session, TensorShape=shapes.TensorShape, global_variables_initializer=_initializer
+        **names,
+        control_dependencies=_control_dependencies,
+        Session=Session,
+        TensorShape=shapes.TensorShape,
+        global_variables_initializer=_initializer,
     )

@@ -195,7 +195,13 @@ def test_what_passes_while_the_graph_is_built(session):
     x = tf.placeholder(tf.int32, [None])
     tests = [tf.is_non_decreasing(x), tf.is_strictly_increasing(x)]
     found = {tuple(v): session.run(tests, {x: v}) for v in ([], [1], [1, 1, 2], [1, 2, 3], [2, 1])}
-    assert found == {(): [True] * 2, (1,): [True] * 2, (1, 1, 2): [True, False], (1, 2, 3): [True] * 2, (2, 1): [False] * 2}
+    assert found == {
+        (): [True] * 2,
+        (1,): [True] * 2,
+        (1, 1, 2): [True, False],
+        (1, 2, 3): [True] * 2,
+        (2, 1): [False] * 2,
+    }
 
 
 # ---- the host --------------------------------------------------------------------------------------------------
@@ -238,7 +244,9 @@ def test_errors_of_python_functions(session, raised, kind):
     assert type(caught.value) is kind
 
 
-@pytest.mark.parametrize(("value", "words"), [(np.float64(1), "float64, but expects float32"), ((1.0, 2.0), "2 values")])
+@pytest.mark.parametrize(
+    ("value", "words"), [(np.float64(1), "float64, but expects float32"), ((1.0, 2.0), "2 values")]
+)
 def test_results_of_python_functions_that_do_not_fit(session, value, words):
     with pytest.raises(InvalidArgumentError, match=words):
         session.run(tf.py_func(lambda: value, [], tf.float32))

@@ -116,7 +116,12 @@ def test_arguments_of_while_loop(change, error, words):
 
 def test_structures_that_cases_cannot_be():
     x = tf.constant(True)
-    for pairs, words in (("x", "list, tuple, or dict"), ([(x,)], "2-tuple"), ([(1, lambda: 1)], "Tensor"), ([(x, 1)], "callable")):
+    for pairs, words in (
+        ("x", "list, tuple, or dict"),
+        ([(x,)], "2-tuple"),
+        ([(1, lambda: 1)], "Tensor"),
+        ([(x, 1)], "callable"),
+    ):
         with pytest.raises(TypeError, match=words):
             tf.case(pairs)
 
@@ -265,7 +270,9 @@ def test_gradient_of_gradient_of_loops(session):
     (by_x,) = tf.gradients(known, x)
     mixed = tf.gradients(by_x, [x, v])
     np.testing.assert_allclose(
-        session.run([known, by_x, *mixed], {x: 2.0}), [16 * 1.5**4, 32 * 1.5**4, 48 * 1.5**4, 4 * 32 * 1.5**3], rtol=1e-5
+        session.run([known, by_x, *mixed], {x: 2.0}),
+        [16 * 1.5**4, 32 * 1.5**4, 48 * 1.5**4, 4 * 32 * 1.5**3],
+        rtol=1e-5,
     )
     for y in (learned, bounded):
         (g,) = tf.gradients(y, x)
@@ -403,6 +410,7 @@ def test_a_loop_variable_that_becomes_varying(session, axis):
 def test_loops_that_turn_differently_by_position(session, axis):
     v = tf.Variable(3.0)
     with get_default_graph().under(axis):
+
         def loop(**options):
             return tf.while_loop(
                 lambda n, a: n < position(axis) + 1, lambda n, a: (n + 1, a * v), [0, tf.constant(1.0)], **options
@@ -445,7 +453,9 @@ def test_collectives_under_a_varying_predicate_are_refused(axis):
         with pytest.raises(UnsupportedError, match="combines values"):
             tf.while_loop(lambda n, a: n < position(axis), lambda n, a: (n + 1, all_reduce(a, axis, "sum")), [0, i])
         with pytest.raises(UnsupportedError, match="combines values"):
-            tf.cond(i > 1.0, lambda: tf.cond(tf.constant(True), lambda: all_reduce(i, axis, "sum"), lambda: i), lambda: i)
+            tf.cond(
+                i > 1.0, lambda: tf.cond(tf.constant(True), lambda: all_reduce(i, axis, "sum"), lambda: i), lambda: i
+            )
         with pytest.raises(UnsupportedError, match="combines values"):
             tf.while_loop(
                 lambda a: a < 9.0, lambda a: a + tf.cond(a > 1.0, lambda: all_reduce(i, axis, "sum"), lambda: a), [i]

@@ -1,4 +1,4 @@
-"""Gradients of one's own: ``tf.custom_gradient``, ``tf.RegisterGradient``, ``tf.NotDifferentiable``; ``tf.hessians``."""
+"""Gradients of one's own: ``tf.custom_gradient``, ``tf.RegisterGradient``, ``tf.NotDifferentiable``; and hessians."""
 
 from __future__ import annotations
 
@@ -83,8 +83,8 @@ def _decorated(f: Callable[..., Any], args: Sequence[Any]) -> Any:
     takes = "variables" in (*names.args, *names.kwonlyargs) or names.varkw is not None
     if handles and not takes:
         raise TypeError(
-            "If using @custom_gradient with a function that uses variables, then grad_fn must accept a keyword argument "
-            f"'variables'. It uses: {', '.join(h.op.name for h in handles)}."
+            "If using @custom_gradient with a function that uses variables, then grad_fn must accept a keyword "
+            f"argument 'variables'. It uses: {', '.join(h.op.name for h in handles)}."
         )
 
     def rule(op: Operation, *grads: Any) -> list[Any]:

@@ -126,7 +126,7 @@ def gradients(
     for y in y_list:
         if not y.dtype.is_differentiable:
             raise TypeError(f"Expected ys of a floating or complex type, got {y!r}.")
-    seeds = nest.flatten(grad_ys) if grad_ys is not None else [None] * len(y_list)
+    seeds = [None] * len(y_list) if grad_ys is None else grad_ys if isinstance(grad_ys, list | tuple) else [grad_ys]
     if len(seeds) != len(y_list):
         raise ValueError(f"Passed {len(seeds)} grad_ys for {len(y_list)} ys.")
     for y, seed in zip(y_list, seeds, strict=True):
@@ -274,8 +274,7 @@ def _by_rule(
 ) -> Iterator[tuple[Tensor, Any]]:
     """What a gradient function says of the inputs; outputs that nothing came for have zeros."""
     cotangents = [
-        jnp.zeros_like(lowering.value(t)) if g is None else _turned(g)
-        for t, g in zip(step.outputs, given, strict=True)
+        jnp.zeros_like(lowering.value(t)) if g is None else _turned(g) for t, g in zip(step.outputs, given, strict=True)
     ]
     child = lowering.fork(dict(zip(rule.cotangents, cotangents, strict=True)))
     child.run(rule.block.needed)

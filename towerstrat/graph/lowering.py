@@ -92,9 +92,9 @@ class Lowering:
         self.rules: dict[Operation, Any] = {}
         self.snapshots: dict[Operation, dict[Cell, Any]] = {}
         self.clock: Iterator[int] = itertools.count() if parent is None else parent.clock
-        self.differentiated = parent is not None and parent.differentiated
-        self.eager = parent is not None and parent.eager
-        self.quiet = parent is not None and parent.quiet
+        self.differentiated: bool = parent is not None and parent.differentiated
+        self.eager: bool = parent is not None and parent.eager
+        self.quiet: bool = parent is not None and parent.quiet
         if parent is not None:
             self.taped, self.active, self.rules = parent.taped, parent.active, parent.rules
         else:

@@ -36,7 +36,8 @@ def _comparing(sign: str, name: str) -> Callable[..., Operation]:
     function.__name__ = function.__qualname__ = name
     function.__doc__ = (
         f"An operation that raises InvalidArgumentError when it runs and ``x {sign} y`` is false for some entry.\n\n"
-        "Args:\n  x, y: tensors of one element type, shapes broadcast.\n  data: what the message says instead of x and y.\n"
+        "Args:\n  x, y: tensors of one element type, shapes broadcast.\n"
+        "  data: what the message says instead of x and y.\n"
         "  message: the first words of the message."
     )
     return function
@@ -64,7 +65,9 @@ def _decide(x: Tensor, y: Tensor, data: Sequence[Any]) -> None:
     if one_value is None or other is None or np.all(one_value == other):
         return
     known = (constant_value(d) if isinstance(d, Tensor) else d for d in data)
-    raise InvalidArgumentError(None, None, "\n".join(str(k if k is not None else d) for k, d in zip(known, data, strict=True)))
+    raise InvalidArgumentError(
+        None, None, "\n".join(str(k if k is not None else d) for k, d in zip(known, data, strict=True))
+    )
 
 
 assert_equal = _comparing("==", "assert_equal")
@@ -86,11 +89,15 @@ def _with_zero(sign: str, swapped: bool, words: str, name: str) -> Callable[...,
                 data = [message or "", f"Condition {words} did not hold element-wise:", f"x ({x.name}) = ", x]
             zero = convert_to_tensor(0, x.dtype)
             pair = (zero, x) if swapped else (x, zero)
-            return _compare(sign, *pair, data, summarize, None, "assert_less" + ("_equal" if "=" in sign else ""))
+            return _compare(
+                sign, pair[0], pair[1], data, summarize, None, "assert_less" + ("_equal" if "=" in sign else "")
+            )
 
     default = name
     function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"An operation that raises InvalidArgumentError when it runs and ``{words}`` is false for some entry."
+    function.__doc__ = (
+        f"An operation that raises InvalidArgumentError when it runs and ``{words}`` is false for some entry."
+    )
     return function
 
 
@@ -164,14 +171,24 @@ def _rank(
 
 
 def assert_rank(
-    x: Any, rank: Any, data: Any = None, summarize: int | None = None, message: str | None = None, name: str | None = None
+    x: Any,
+    rank: Any,
+    data: Any = None,
+    summarize: int | None = None,
+    message: str | None = None,
+    name: str | None = None,
 ) -> Operation:
     """Makes sure that ``x`` has this rank: ValueError now where it is known, else an operation that checks."""
     return _rank(x, [rank], lambda a, r: a == r[0], "==", "rank", data, summarize, message, name or "assert_rank")
 
 
 def assert_rank_at_least(
-    x: Any, rank: Any, data: Any = None, summarize: int | None = None, message: str | None = None, name: str | None = None
+    x: Any,
+    rank: Any,
+    data: Any = None,
+    summarize: int | None = None,
+    message: str | None = None,
+    name: str | None = None,
 ) -> Operation:
     """Makes sure that ``x`` has this rank or a higher one."""
     return _rank(
@@ -181,10 +198,17 @@ def assert_rank_at_least(
 
 
 def assert_rank_in(
-    x: Any, ranks: Any, data: Any = None, summarize: int | None = None, message: str | None = None, name: str | None = None
+    x: Any,
+    ranks: Any,
+    data: Any = None,
+    summarize: int | None = None,
+    message: str | None = None,
+    name: str | None = None,
 ) -> Operation:
     """Makes sure that ``x`` has one of these ranks."""
-    return _rank(x, list(ranks), lambda a, r: a in r, "in", "rank in", data, summarize, message, name or "assert_rank_in")
+    return _rank(
+        x, list(ranks), lambda a, r: a in r, "in", "rank in", data, summarize, message, name or "assert_rank_in"
+    )
 
 
 # ---- types -----------------------------------------------------------------------------------------------------
@@ -196,7 +220,9 @@ def assert_type(tensor: Any, tf_type: Any, message: str | None = None, name: str
     with graph.name_scope(name or "assert_type"):
         tensor = convert_to_tensor(tensor, name="tensor")
         if tensor.dtype is not as_dtype(tf_type):
-            raise TypeError(f"{message or ''}  {tensor.name} must be of type {as_dtype(tf_type)!r}, got {tensor.dtype!r}")
+            raise TypeError(
+                f"{message or ''}  {tensor.name} must be of type {as_dtype(tf_type)!r}, got {tensor.dtype!r}"
+            )
         return graph.add("NoOp", (), None, "statically_determined_correct_type")
 
 

@@ -145,7 +145,9 @@ def cond(
             true_result, false_result = _unpacked(true_result), _unpacked(false_result)
         _check_alike(true_result, false_result)
         inputs = [pred, *captures_of((true, false), but=[pred])]
-        depends = [reached_from([a], true) | reached_from([b], false) for a, b in zip(true.results, false.results, strict=True)]
+        depends = [
+            reached_from([a], true) | reached_from([b], false) for a, b in zip(true.results, false.results, strict=True)
+        ]
         attrs = {"bodies": (true, false), "flows": flows_of(depends, inputs)}
         op = graph.add("If", inputs, attrs, "If")
         outputs = iter([graph.add("Merge", [t], None, "Merge").outputs[0] for t in op.outputs])

@@ -78,9 +78,7 @@ def map_fn(
             nest.assert_same_structure(wanted, value)
             return math.add(i, 1), [a.write(i, v) for a, v in zip(made, nest.flatten(value), strict=True)]
 
-        _, final = while_loop(
-            lambda i, _: _less(i, count), compute, (constant(0), results), back_prop=back_prop
-        )
+        _, final = while_loop(lambda i, _: _less(i, count), compute, (constant(0), results), back_prop=back_prop)
         return nest.pack_sequence_as(wanted, _with_length([a.stack() for a in final], flat))
 
 

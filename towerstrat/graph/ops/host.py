@@ -31,8 +31,7 @@ from towerstrat.graph.ops.checks import entry, shown
 from towerstrat.graph.registry import Signature, define, nothing
 from towerstrat.graph.types import as_dtype, resource, string
 
-_LIKE: tuple[tuple[type, type[OpError]], ...] = (
-    (OpError, OpError),
+_LIKE: tuple[tuple[type[Exception], type[OpError]], ...] = (
     (StopIteration, OutOfRangeError),
     (MemoryError, ResourceExhaustedError),
     (NotImplementedError, UnimplementedError),
@@ -42,7 +41,9 @@ _LIKE: tuple[tuple[type, type[OpError]], ...] = (
 """What an exception of the user's function becomes."""
 
 
-def py_func(func: Callable[..., Any], inp: Sequence[Any], Tout: Any, stateful: bool = True, name: str | None = None) -> Any:
+def py_func(
+    func: Callable[..., Any], inp: Sequence[Any], Tout: Any, stateful: bool = True, name: str | None = None
+) -> Any:
     """Calls a Python function on the host with numpy arrays.
 
     Args:
@@ -62,8 +63,8 @@ def py_func(func: Callable[..., Any], inp: Sequence[Any], Tout: Any, stateful: b
     if graph.block is not graph.root or graph.axis is not None:
         where = graph.block.what if graph.block is not graph.root else "a tower"
         raise UnsupportedError(
-            f"tf.py_func inside {where} is not supported: that runs on the device in one piece. Call it outside and pass "
-            "its result in, or do the work in the input pipeline."
+            f"tf.py_func inside {where} is not supported: that runs on the device in one piece. Call it outside and "
+            "pass its result in, or do the work in the input pipeline."
         )
     attrs = {"_func": func, "Tout": tuple(kinds)}
     inputs = [convert_to_tensor(x) for x in inp]
@@ -77,15 +78,17 @@ def _call(session: Any, op: Operation, values: Sequence[Any]) -> list[Any]:
     try:
         found = op.attrs["_func"](*(np.array(v) if np.ndim(v) else v for v in map(_host, values)))
     except Exception as error:
-        kind = next((k for cause, k in _LIKE if isinstance(error, cause)), UnknownError)
-        if kind is OpError:
+        if isinstance(error, OpError):
             raise
+        kind: Any = next((k for cause, k in _LIKE if isinstance(error, cause)), UnknownError)
         raise kind(None, op, f"{type(error).__name__}: {error}") from error
     kinds = op.attrs["Tout"]
     results = list(found) if isinstance(found, list | tuple) else [] if found is None and not kinds else [found]
     if len(results) != len(kinds):
         raise InvalidArgumentError(
-            None, op, f"The function of {op.name} returned {len(results)} values, but expects to see {len(kinds)} values."
+            None,
+            op,
+            f"The function of {op.name} returned {len(results)} values, but expects to see {len(kinds)} values.",
         )
     return [_checked(op, i, value, kind) for i, (value, kind) in enumerate(zip(results, kinds, strict=True))]
 
@@ -97,7 +100,9 @@ def _host(value: Any) -> Any:
 
 def _checked(op: Operation, index: int, value: Any, kind: Any) -> Any:
     if kind is string:
-        return numpy_value(value if isinstance(value, str | bytes | list | tuple) else np.asarray(value, object), string)
+        return numpy_value(
+            value if isinstance(value, str | bytes | list | tuple) else np.asarray(value, object), string
+        )
     array = np.asarray(value)
     if not isinstance(value, np.ndarray | np.generic) and array.dtype != kind.np and array.dtype.kind in "fiub":
         python = {"f": np.float64, "i": np.int64, "u": np.uint64, "b": np.bool_}[array.dtype.kind]
@@ -210,10 +215,10 @@ def _formatted(value: Any, summarize: int) -> str:
     array = np.asarray(value)
     if array.ndim == 0:
         return entry(array[()])
-    shape = {"all": entry}
+    formatter: Any = {"all": entry}
     edges = summarize if summarize >= 0 else max(array.size, 1)
     with np.printoptions(threshold=0 if summarize >= 0 else sys.maxsize, edgeitems=edges, linewidth=sys.maxsize):
-        return np.array2string(array, formatter=shape, separator=" ")  # type: ignore[call-overload]
+        return np.array2string(array, formatter=formatter, separator=" ")
 
 
 def print_v2(*inputs: Any, **kwargs: Any) -> Operation:
@@ -257,7 +262,8 @@ def _text(value: Any, texts: Any) -> str:
     if isinstance(value, str):
         return value
     leaves = [
-        _Bare(next(texts)) if isinstance(x, Tensor) or hasattr(x, "_as_graph_element") else x for x in nest.flatten(value)
+        _Bare(next(texts)) if isinstance(x, Tensor) or hasattr(x, "_as_graph_element") else x
+        for x in nest.flatten(value)
     ]
     if not nest.is_sequence(value):
         return str(leaves[0]) if isinstance(leaves[0], _Bare) else pprint.pformat(leaves[0])

@@ -1,4 +1,4 @@
-"""How a loop becomes JAX: ``lax.while_loop``; a ``lax.scan`` where it is differentiated; else iteration by iteration."""
+"""How a loop becomes JAX: ``lax.while_loop``, or ``lax.scan`` where it is differentiated, or iteration by iteration."""
 
 from __future__ import annotations
 
@@ -48,7 +48,9 @@ class _Loop:
         self.maximum = self._value(op.inputs[self.size]) if op.attrs["bounded"] else None
         self.inits = [self._value(t) for t in op.inputs[: self.size]]
         self.cells = list(dict.fromkeys(op.writes))
-        self.changing = [i for i, (r, v) in enumerate(zip(self.body.results, self.body_vars, strict=True)) if r is not v]
+        self.changing = [
+            i for i, (r, v) in enumerate(zip(self.body.results, self.body_vars, strict=True)) if r is not v
+        ]
         self.reads: list[Walk] = []
         self.writes: dict[int, Walk] = {}
         self.cond_writes = any(inner.writes for inner in self.cond.needed)
@@ -126,10 +128,10 @@ class _Loop:
             return self._finish(self._compiled(found))
         except (_Changes, Grows):
             found = found or course(self.lowering, self.op, self._limit())
-            if found is None or found.count > _UNROLLED:
+            if found is None or found.length > _UNROLLED:
                 raise self._needs_course() from None
         again = _Loop(self.lowering, self.op)
-        return again._finish(again._one_by_one(found.count))
+        return again._finish(again._one_by_one(found.length))
 
     def _limit(self) -> int | None:
         """``maximum_iterations`` as a number, where it is known while lowering."""
@@ -155,7 +157,9 @@ class _Loop:
             found: list[Any] = []
 
             def probe(found: list[Any] = found) -> Any:
-                child = self._child(self.body_vars, (0, tuple(self.inits[i] for i in self.changing), self._first_state()))
+                child = self._child(
+                    self.body_vars, (0, tuple(self.inits[i] for i in self.changing), self._first_state())
+                )
                 child.run(self.body.needed)
                 found.extend(child.value(r) for r in self.body.results)
                 return ()
@@ -196,7 +200,7 @@ class _Loop:
 
     def _scan(self, found: Course) -> Carry:
         """As many iterations as are known to be."""
-        count = found.count
+        count = found.length
         changing = self.changing
         self._find_walks(found)
 
@@ -223,17 +227,17 @@ class _Loop:
 
     def _find_walks(self, found: Course) -> None:
         """Arrays that the iterations walk through become inputs and outputs of the scan."""
-        if not found.count:
+        if not found.length:
             return
         fixed = [v for i, v in enumerate(self.body_vars) if i not in self.changing]
         for walk in reads_of(self.op, found, fixed):
             array = self._rows(walk.op.inputs[0])
-            if not isinstance(array, Unwritten) and walk.fits(array.shape[0], found.count):
+            if not isinstance(array, Unwritten) and walk.fits(array.shape[0], found.length):
                 self.reads.append(walk)
         for i, walk in writes_of(self.op, found, self.changing).items():
             init = self.inits[i]
             size = init.size if isinstance(init, Unwritten) else init.shape[0]
-            if walk.fits(size, found.count):
+            if walk.fits(size, found.length):
                 self.writes[i] = walk
         self.changing = [i for i in self.changing if i not in self.writes]
 
@@ -262,7 +266,9 @@ class _Loop:
                 child = self._child(self.cond_vars, carry)
                 child.run(self.cond.needed)
                 carry = (*carry[:2], self._state(child))
-                if count is None and not (bool(child.value(self.cond.results[0])) and (limit is None or carry[0] < limit)):
+                if count is None and not (
+                    bool(child.value(self.cond.results[0])) and (limit is None or carry[0] < limit)
+                ):
                     break
             if carry[0] == count:
                 break

@@ -101,8 +101,8 @@ def _invariants(leaves: Sequence[Any], inits: Sequence[Sequence[Tensor]], given:
             shape = as_shape(invariant)
             if not _at_most(parts[0].dims, shape.raw):
                 raise ValueError(
-                    f"The shape invariant specified for {parts[0].name} is not compatible with the initial shape of the "
-                    f"loop variable. It enters the loop with shape {parts[0].shape}, but the specified shape invariant "
+                    f"The shape invariant specified for {parts[0].name} is not compatible with the initial shape of "
+                    f"the loop variable. It enters the loop with shape {parts[0].shape}, but the specified shape invariant "
                     f"is {shape}."
                 )
             result.append(shape.raw)
@@ -121,7 +121,9 @@ def _at_most(dims: Dims, bound: Dims) -> bool:
 class _Regions:
     """The two regions of a loop as they are built."""
 
-    def __init__(self, graph: Graph, loop_vars: Any, leaves: Sequence[Any], inits: Sequence[Tensor], dims: Sequence[Dims]):
+    def __init__(
+        self, graph: Graph, loop_vars: Any, leaves: Sequence[Any], inits: Sequence[Tensor], dims: Sequence[Dims]
+    ):
         self.graph = graph
         self.loop_vars = loop_vars
         self.leaves = leaves
@@ -168,7 +170,9 @@ class _Regions:
                 )
             for leaf, first in zip(self.last, self.leaves, strict=True):
                 if isinstance(leaf, TensorArray) != isinstance(first, TensorArray):
-                    raise TypeError(f"The body of {self.graph.scope_name} returns {leaf!r} for the loop variable {first!r}.")
+                    raise TypeError(
+                        f"The body of {self.graph.scope_name} returns {leaf!r} for the loop variable {first!r}."
+                    )
             self._check(results)
             self.body.finish(results)
 
@@ -177,7 +181,8 @@ class _Regions:
             if result.dtype is not variable.dtype:
                 raise TypeError(
                     f"The loop variable {init.name} enters the loop with dtype {init.dtype.name}, but has dtype "
-                    f"{result.dtype.name} after one iteration ({result.name}, created at {result.op.line}). Use tf.cast."
+                    f"{result.dtype.name} after one iteration ({result.name}, created at {result.op.line}). "
+                    "Use tf.cast."
                 )
             if not _at_most(result.dims, dims):
                 raise ValueError(

@@ -104,8 +104,8 @@ def check_under_varying(op: Operation, predicate: Tensor) -> None:
     for inner in _inside(op):
         if inner.definition.collective:
             raise UnsupportedError(
-                f"{inner.name} (type {inner.type}, created at {inner.line}) combines values of all towers, but runs under "
-                f"the predicate {predicate.name} (created at {predicate.op.line}), which differs by tower: some towers "
+                f"{inner.name} (type {inner.type}, created at {inner.line}) combines values of all towers, but runs "
+                f"under the predicate {predicate.name} (created at {predicate.op.line}), which differs by tower: some towers "
                 "would wait for others forever. Combine outside of the cond or loop, or make the predicate the same "
                 "everywhere."
             )
@@ -118,8 +118,8 @@ def check_under_varying(op: Operation, predicate: Tensor) -> None:
                 continue
             raise UnsupportedError(
                 f"{inner.name} (created at {inner.line}) assigns to variable {cell.name}, which has one value for all "
-                f"towers, under the predicate {predicate.name} (created at {predicate.op.line}), which differs by tower. "
-                "Make the variable tower-local (synchronization=ON_READ), or the predicate the same everywhere."
+                f"towers, under the predicate {predicate.name} (created at {predicate.op.line}), which differs by "
+                "tower. Make the variable tower-local (synchronization=ON_READ), or the predicate the same everywhere."
             )
 
 

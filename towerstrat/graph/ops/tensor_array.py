@@ -35,7 +35,9 @@ class Element:
         if not self.checked:
             return
         if not TensorShape(self.dims).is_compatible_with(dims):
-            raise ValueError(f"Inconsistent shapes: saw {TensorShape(dims)} but expected {TensorShape(self.dims)} in {what}.")
+            raise ValueError(
+                f"Inconsistent shapes: saw {TensorShape(dims)} but expected {TensorShape(self.dims)} in {what}."
+            )
         self.dims = shapes.merge(self.dims, dims)
 
 
@@ -117,7 +119,9 @@ class TensorArray:
         graph = get_default_graph()
         with graph.name_scope(name or "TensorArray"):
             length = convert_to_tensor(size, int32, name="size")
-            self._flow = graph.add("TensorArrayV3", [length], self._attrs(dtype=self._dtype), "TensorArrayV3").outputs[0]
+            self._flow = graph.add("TensorArrayV3", [length], self._attrs(dtype=self._dtype), "TensorArrayV3").outputs[
+                0
+            ]
 
     def _attrs(self, **attrs: Any) -> dict[str, Any]:
         return {"_element": self._element, **attrs}
@@ -177,7 +181,9 @@ class TensorArray:
     def concat(self, name: str | None = None) -> Tensor:
         """All elements, joined along their first dimension."""
         if self._element.dims == ():
-            raise ValueError("TensorArray.concat needs elements of at least one dimension, these are scalars. Use stack().")
+            raise ValueError(
+                "TensorArray.concat needs elements of at least one dimension, these are scalars. Use stack()."
+            )
         return self._op("TensorArrayConcatV3", [], name, dtype=self._dtype)
 
     def unstack(self, value: Any, name: str | None = None) -> TensorArray:
@@ -216,7 +222,8 @@ class TensorArray:
         return get_default_graph().add("NoOp", (), None, name or "TensorArrayCloseV3")
 
     def __repr__(self) -> str:
-        return f"<tf.TensorArray {self._flow.name} dtype={self._dtype.name} element_shape={TensorShape(self._element.dims)}>"
+        shape = TensorShape(self._element.dims)
+        return f"<tf.TensorArray {self._flow.name} dtype={self._dtype.name} element_shape={shape}>"
 
 
 register_composite(TensorArray, lambda a: [a.flow], lambda a, tensors: a._next(tensors[0]))
@@ -271,8 +278,9 @@ def _concat_rule(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Sig
     dims, before = attrs["_element"].dims, inputs[0].dims
     if dims is None:
         return [Signature(attrs["dtype"], None)]
-    known = bool(before) and before[0] is not None and dims[0] is not None and not attrs["_element"].dynamic
-    return [Signature(attrs["dtype"], (before[0] * dims[0] if known else None, *dims[1:]))]  # type: ignore[index, operator]
+    count = before[0] if before and not attrs["_element"].dynamic else None
+    first = None if count is None or dims[0] is None else count * dims[0]
+    return [Signature(attrs["dtype"], (first, *dims[1:]))]
 
 
 # ---- evaluation ------------------------------------------------------------------------------------------------
@@ -312,7 +320,8 @@ def _write(lowering: Lowering, op: Operation) -> list[Any]:
     array = _longer(array, _length(array) if place is None else place + 1, value.shape)
     if array.shape[1:] != value.shape:
         raise ValueError(
-            f"A TensorArray holds elements of one shape: got {list(value.shape)}, the others are {list(array.shape[1:])}."
+            f"A TensorArray holds elements of one shape: got {list(value.shape)}, the others are "
+            f"{list(array.shape[1:])}."
         )
     if not array.shape[0]:
         return [array]
@@ -332,7 +341,9 @@ def _read(lowering: Lowering, op: Operation) -> list[Any]:
 
 def _written(array: Any) -> Any:
     if isinstance(array, Unwritten):
-        raise ValueError("No element of the TensorArray was ever written, so their shape is not known; pass element_shape=.")
+        raise ValueError(
+            "No element of the TensorArray was ever written, so their shape is not known; pass element_shape=."
+        )
     return jnp.asarray(array)
 
 

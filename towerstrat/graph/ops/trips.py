@@ -33,7 +33,7 @@ class Control(NamedTuple):
 class Course(NamedTuple):
     """What a control part does: the number of iterations, and its variables' values in each."""
 
-    count: int
+    length: int
     values: Mapping[int, list[Any]]
 
 

@@ -34,9 +34,17 @@ class RowBatches(Pull):
         self.rows = rows
         self.size = size
         self.drop_remainder = drop_remainder
+        self._ahead: Array = np.zeros(0, np.int64)
 
-    def _next(self) -> Any:
-        indices = self.rows.order.take(self.size)
+    def _take(self, count: int) -> Array:
+        if not len(self._ahead):
+            return self.rows.order.take(count)
+        indices = np.concatenate([self._ahead, self.rows.order.take(count - len(self._ahead))])
+        self._ahead = indices[:0]
+        return indices
+
+    def _next(self) -> Array:
+        indices = self._take(self.size)
         if not len(indices) or (self.drop_remainder and len(indices) < self.size):
             raise StopIteration
         return indices
@@ -54,6 +62,20 @@ class RowBatches(Pull):
         for column, buffer in zip(table, out, strict=True):
             column.take(indices, axis=0, out=buffer, mode="clip")
         return None
+
+    def next_many(self, out: Sequence[Array]) -> int:
+        table = self.rows.table
+        if self.rows.functions or any(
+            b.shape[1:] != (self.size, *c.shape[1:]) for b, c in zip(out, table, strict=True)
+        ):
+            return 0
+        indices = self._take(len(out[0]) * self.size)
+        whole, left = divmod(len(indices), self.size)
+        rows = len(indices) - left
+        self._ahead = indices[rows:]
+        for column, buffer in zip(table, out, strict=True):
+            column.take(indices[:rows], axis=0, out=buffer[:whole].reshape(rows, *column.shape[1:]), mode="clip")
+        return whole
 
 
 class Batches(Pull):

@@ -80,11 +80,24 @@ class IteratorResource:
         with self._lock:
             if self.lender is not None:
                 self.lender.give_back()
-            for done in range(count):
+            for done in range(self._write_many(buffers, start, count), count):
                 out = [buffer[start + done] if buffer.ndim > 1 else buffer[start + done, ...] for buffer in buffers]
                 if not self._write(out):
                     return done
             return count
+
+    def _write_many(self, buffers: Sequence[Array], start: int, count: int) -> int:
+        """Writes as many of the next elements as the pipeline gives at once."""
+        if self._returned or self._error is not None or not buffers or count < 2:
+            return 0
+        source = self._started()
+        if not isinstance(source, Pull):
+            return 0
+        try:
+            return source.next_many([buffer[start : start + count] for buffer in buffers])
+        except Exception as error:
+            self._error = error
+            return 0
 
     def _write(self, out: Sequence[Array]) -> bool:
         if self._returned:

@@ -45,6 +45,10 @@ class Pull:
         """Writes the next element into ``out`` and returns None, or returns the element where its shapes differ."""
         return copied_into(out, next(self))
 
+    def next_many(self, out: Sequence[Array]) -> int:
+        """Writes next elements into the rows of ``out``, several at once. Returns how many; perhaps none."""
+        return 0
+
 
 def copied_into(out: Sequence[Array], element: Element) -> Element | None:
     """Writes an element into ``out`` and returns None, or returns it where its shapes differ."""

@@ -88,10 +88,9 @@ def _with_zero(sign: str, swapped: bool, words: str, name: str) -> Callable[...,
             if data is None:
                 data = [message or "", f"Condition {words} did not hold element-wise:", f"x ({x.name}) = ", x]
             zero = convert_to_tensor(0, x.dtype)
-            pair = (zero, x) if swapped else (x, zero)
-            return _compare(
-                sign, pair[0], pair[1], data, summarize, None, "assert_less" + ("_equal" if "=" in sign else "")
-            )
+            one_side, other = (zero, x) if swapped else (x, zero)
+            inner = "assert_less_equal" if sign == "<=" else "assert_less"
+            return _compare(sign, one_side, other, data, summarize, None, inner)
 
     default = name
     function.__name__ = function.__qualname__ = name

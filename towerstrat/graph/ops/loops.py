@@ -102,8 +102,8 @@ def _invariants(leaves: Sequence[Any], inits: Sequence[Sequence[Tensor]], given:
             if not _at_most(parts[0].dims, shape.raw):
                 raise ValueError(
                     f"The shape invariant specified for {parts[0].name} is not compatible with the initial shape of "
-                    f"the loop variable. It enters the loop with shape {parts[0].shape}, but the specified shape invariant "
-                    f"is {shape}."
+                    f"the loop variable. It enters the loop with shape {parts[0].shape}, but the specified shape "
+                    f"invariant is {shape}."
                 )
             result.append(shape.raw)
     return result

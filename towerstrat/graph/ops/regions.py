@@ -105,8 +105,8 @@ def check_under_varying(op: Operation, predicate: Tensor) -> None:
         if inner.definition.collective:
             raise UnsupportedError(
                 f"{inner.name} (type {inner.type}, created at {inner.line}) combines values of all towers, but runs "
-                f"under the predicate {predicate.name} (created at {predicate.op.line}), which differs by tower: some towers "
-                "would wait for others forever. Combine outside of the cond or loop, or make the predicate the same "
+                f"under the predicate {predicate.name} (created at {predicate.op.line}), which differs by tower: some "
+                "towers would wait for others forever. Combine outside of the cond or loop, or make the predicate the same "
                 "everywhere."
             )
         for cell in inner.writes:

@@ -153,9 +153,10 @@ def test_padded_batch(sizes, size):
 
 
 @FEW
-@given(lengths, st.integers(1, 4), st.integers(0, 8), st.integers(1, 8))
-def test_filling_buffers_is_taking_elements(length, size, ahead, count):
-    dataset = source(range(length), True).map(lambda x: x).batch(size)
+@given(lengths, st.integers(1, 4), st.integers(0, 8), st.integers(1, 8), st.booleans())
+def test_filling_buffers_is_taking_elements(length, size, ahead, count, mapped):
+    rows = source(range(length), True).shuffle(5, 1)
+    dataset = (rows.map(lambda x: x) if mapped else rows).batch(size)
     wanted = pulled(dataset)
     position = dataset.make_one_shot_iterator().get_next().op.attrs["iterator"]
     with tf.Session() as session:

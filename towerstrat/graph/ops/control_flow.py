@@ -37,7 +37,7 @@ from towerstrat.graph.ops.regions import (
 )
 from towerstrat.graph.ops.tensor_array import Unwritten
 from towerstrat.graph.registry import Signature, define
-from towerstrat.graph.types import bool_, string
+from towerstrat.graph.types import bool_, resource, string
 
 __all__ = ["case", "cond", "group", "no_op", "region_is_uniform", "tuple", "with_dependencies"]
 
@@ -286,7 +286,7 @@ def _unwritten(
     lowering: Lowering, op: Operation, given: Mapping[Tensor, Any], templates: list[Any]
 ) -> dict[int, Unwritten]:
     """Outputs that no branch writes to; notes in ``templates`` what the others look like."""
-    if not any(isinstance(lowering.value(t), Unwritten) for t in op.inputs if t.dtype is not string):
+    if not any(isinstance(lowering.value(t), Unwritten) for t in op.inputs if t.dtype not in (string, resource)):
         return {}
     found: list[list[Any]] = []
 

@@ -106,8 +106,8 @@ def check_under_varying(op: Operation, predicate: Tensor) -> None:
             raise UnsupportedError(
                 f"{inner.name} (type {inner.type}, created at {inner.line}) combines values of all towers, but runs "
                 f"under the predicate {predicate.name} (created at {predicate.op.line}), which differs by tower: some "
-                "towers would wait for others forever. Combine outside of the cond or loop, or make the predicate the same "
-                "everywhere."
+                "towers would wait for others forever. Combine outside of the cond or loop, or make the predicate the "
+                "same everywhere."
             )
         for cell in inner.writes:
             if cell.per_position or inner.bodies:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import jax
@@ -16,7 +18,12 @@ from benchmarks.mlp import CLASSES, MOMENTUM, RATE, twin_state, twin_update
 FILTERS = (32, 64)
 
 
-def workload(batch: int = 32, side: int = 28, filters: tuple[int, int] = FILTERS, hidden: int = 128) -> Workload:
+def workload(
+    batch: int = 32, side: int = 28, filters: tuple[int, int] = FILTERS, hidden: int = 128, windows: bool = False
+) -> Workload:
+    """With ``windows`` the twin pools by ``reduce_window``, which is best on a TPU; otherwise by a maximum over a
+    reshaped image, three times as fast on the CPU."""
+    pool = by_windows if windows else by_shape
     random = np.random.RandomState(0)
 
     def normal(*shape: int) -> Any:
@@ -37,7 +44,7 @@ def workload(batch: int = 32, side: int = 28, filters: tuple[int, int] = FILTERS
     labels = random.randint(0, CLASSES, batch * 16).astype(np.int32)
     return Workload(
         "convnet", batch, lambda: (inputs, labels), initial, loss,
-        lambda: tf.train.MomentumOptimizer(RATE, MOMENTUM), twin_state, twin_loss, twin_update,
+        lambda: tf.train.MomentumOptimizer(RATE, MOMENTUM), twin_state, partial(twin_loss, pool), twin_update,
     )  # fmt: skip
 
 
@@ -60,14 +67,22 @@ def loss(inputs: Any, labels: Any, initial: Any) -> Any:
     return tf.losses.sparse_softmax_cross_entropy(labels, net)
 
 
-def twin_loss(params: Any, inputs: Any, labels: Any) -> Any:
+def by_windows(images: Any) -> Any:
+    return lax.reduce_window(images, -jnp.inf, lax.max, (1, 2, 2, 1), (1, 2, 2, 1), "VALID")
+
+
+def by_shape(images: Any) -> Any:
+    batch, height, width, channels = images.shape
+    return images.reshape(batch, height // 2, 2, width // 2, 2, channels).max((2, 4))
+
+
+def twin_loss(pool: Callable[[Any], Any], params: Any, inputs: Any, labels: Any) -> Any:
     net = inputs
     for i in range(2):
         net = lax.conv_general_dilated(
             net, params[f"conv_{i}"], (1, 1), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC")
         )
-        net = jax.nn.relu(net + params[f"conv_bias_{i}"])
-        net = lax.reduce_window(net, -jnp.inf, lax.max, (1, 2, 2, 1), (1, 2, 2, 1), "VALID")
+        net = pool(jax.nn.relu(net + params[f"conv_bias_{i}"]))
     net = net.reshape(net.shape[0], -1)
     net = jax.nn.relu(net @ params["dense_0"] + params["dense_bias_0"])
     net = net @ params["dense_1"] + params["dense_bias_1"]

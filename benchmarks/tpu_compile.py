@@ -14,6 +14,7 @@ import os
 import re
 import time
 from collections import Counter
+from functools import partial
 from typing import Any
 
 DESCRIBED = {
@@ -27,10 +28,11 @@ os.environ.update(DESCRIBED)
 
 from jax.experimental import topologies  # noqa: E402
 
+from benchmarks import convnet, models  # noqa: E402
 from benchmarks.harness import Ours, Twin  # noqa: E402
-from benchmarks.models import MODELS  # noqa: E402
 from towerstrat.graph.loop import lower_loop  # noqa: E402
 
+MODELS = models.MODELS | {"convnet": partial(convnet.workload, windows=True)}
 STEPS = 10
 FEW, MANY = "v4:2x2x2", "v4:8x8x16"
 _COLLECTIVE = re.compile(

@@ -5,18 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from towerstrat.graph import nest
 from towerstrat.graph.core import get_default_graph
-from towerstrat.graph.ops.array import identity
 from towerstrat.graph.variables import VariableAggregation
 from towerstrat.towers import contexts
 from towerstrat.towers.inputs import PerDeviceDataset
 from towerstrat.towers.step_loop import run_steps
-from towerstrat.towers.strategy import DistributionStrategy
+from towerstrat.towers.strategy import SingleTowerStrategy
 from towerstrat.towers.values import MapOutput
 
 
-class OneDeviceStrategy(DistributionStrategy):
+class OneDeviceStrategy(SingleTowerStrategy):
     """Runs everything as one tower, for trying out code written for several.
 
     Args:
@@ -70,32 +68,8 @@ class OneDeviceStrategy(DistributionStrategy):
         total = sum(values[1:], values[0])
         return total / len(values) if aggregation == VariableAggregation.MEAN else total
 
-    def _update(self, var: Any, options: dict[str, Any], fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-        return self._update_non_slot(var, options, fn, var, *args, **kwargs)
-
-    def _update_non_slot(
-        self, colocate_with: Any, options: dict[str, Any], fn: Callable[..., Any], *args: Any, **kwargs: Any
-    ) -> Any:
-        with get_default_graph().device(self._device), contexts.UpdateContext(self._device):
-            result = fn(*args, **kwargs)
-        return result if options["grouped"] else nest.map_structure(self._unwrap, result)
-
-    def read_var(self, tower_local_var: Any) -> Any:
-        return identity(tower_local_var)
-
-    def _unwrap(self, distributed_value: Any) -> list[Any]:
-        return [distributed_value]
-
-    def value_container(self, value: Any) -> Any:
-        return value
-
-    @property
-    def is_single_tower(self) -> bool:
-        return True
-
-    @property
-    def num_towers(self) -> int:
-        return 1
+    def _on_device(self, device: Any) -> Any:
+        return get_default_graph().device(self._device)
 
     @property
     def worker_devices(self) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 from absl import logging
@@ -291,7 +291,42 @@ class DistributionStrategy:
         return self
 
 
-class DefaultDistributionStrategy(DistributionStrategy):
+class SingleTowerStrategy(DistributionStrategy):
+    """What strategies of one tower share: values have one part, updates run once."""
+
+    def _on_device(self, device: Any) -> AbstractContextManager[Any]:
+        """Where updates run."""
+        return nullcontext()
+
+    def _update(self, var: Any, options: dict[str, Any], fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        return self._update_non_slot(var, options, fn, var, *args, **kwargs)
+
+    def _update_non_slot(
+        self, colocate_with: Any, options: dict[str, Any], fn: Callable[..., Any], *args: Any, **kwargs: Any
+    ) -> Any:
+        with self._on_device(colocate_with), contexts.UpdateContext(self._default_device or colocate_with):
+            result = fn(*args, **kwargs)
+        return result if options["grouped"] else nest.map_structure(self._unwrap, result)
+
+    def read_var(self, tower_local_var: Any) -> Any:
+        return identity(tower_local_var)
+
+    def _unwrap(self, distributed_value: Any) -> list[Any]:
+        return [distributed_value]
+
+    def value_container(self, value: Any) -> Any:
+        return value
+
+    @property
+    def is_single_tower(self) -> bool:
+        return True
+
+    @property
+    def num_towers(self) -> int:
+        return 1
+
+
+class DefaultDistributionStrategy(SingleTowerStrategy):
     """What is current where no strategy was entered: a single tower, everything passes through."""
 
     @contextmanager
@@ -320,33 +355,6 @@ class DefaultDistributionStrategy(DistributionStrategy):
 
     def _reduce(self, aggregation: VariableAggregation, value: Any, destinations: Any) -> Any:
         return value
-
-    def _update(self, var: Any, options: dict[str, Any], fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-        return self._update_non_slot(var, options, fn, var, *args, **kwargs)
-
-    def _update_non_slot(
-        self, colocate_with: Any, options: dict[str, Any], fn: Callable[..., Any], *args: Any, **kwargs: Any
-    ) -> Any:
-        with contexts.UpdateContext(colocate_with):
-            result = fn(*args, **kwargs)
-        return result if options["grouped"] else nest.map_structure(self._unwrap, result)
-
-    def read_var(self, v: Any) -> Any:
-        return identity(v)
-
-    def _unwrap(self, distributed_value: Any) -> list[Any]:
-        return [distributed_value]
-
-    def value_container(self, value: Any) -> Any:
-        return value
-
-    @property
-    def is_single_tower(self) -> bool:
-        return True
-
-    @property
-    def num_towers(self) -> int:
-        return 1
 
     @property
     def worker_devices(self) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import jax
@@ -16,12 +17,14 @@ MOMENTUM = 0.9
 CLASSES = 10
 
 
-def workload(name: str = "mlp", batch: int = 256, features: int = 784, hidden: tuple[int, ...] = (512, 512)) -> Workload:
+def workload(
+    name: str = "mlp", batch: int = 256, features: int = 784, hidden: tuple[int, ...] = (512, 512)
+) -> Workload:
     """Steps of some 10 ms on two cores at the defaults."""
     widths = (features, *hidden, CLASSES)
     random = np.random.RandomState(0)
     initial = {}
-    for i, (before, after) in enumerate(zip(widths, widths[1:], strict=False)):
+    for i, (before, after) in enumerate(itertools.pairwise(widths)):
         initial[f"kernel_{i}"] = random.normal(0, before**-0.5, (before, after)).astype(np.float32)
         initial[f"bias_{i}"] = np.zeros(after, np.float32)
     inputs = random.normal(size=(batch * 16, features)).astype(np.float32)

@@ -23,7 +23,11 @@ def workload(batch: int = 4, length: int = 64, width: int = 128, heads: int = 4,
     def normal(rows: int, columns: int) -> Any:
         return random.normal(0, rows**-0.5, (rows, columns)).astype(np.float32)
 
-    initial = {"embedding": normal(VOCABULARY, width), "position": normal(length, width), "output": normal(width, VOCABULARY)}
+    initial = {
+        "embedding": normal(VOCABULARY, width),
+        "position": normal(length, width),
+        "output": normal(width, VOCABULARY),
+    }
     for i in range(layers):
         for name in ("query", "key", "value", "mix"):
             initial[f"{name}_{i}"] = normal(width, width)
@@ -116,7 +120,5 @@ def twin_update(state: Any, grads: Any) -> Any:
     rate = RATE * jnp.sqrt(1 - power2) / (1 - power1)
     first = jax.tree.map(lambda m, g: BETA1 * m + (1 - BETA1) * g, state["first"], grads)
     second = jax.tree.map(lambda v, g: BETA2 * v + (1 - BETA2) * g * g, state["second"], grads)
-    params = jax.tree.map(
-        lambda p, m, v: p - rate * m / (jnp.sqrt(v) + EPSILON), state["params"], first, second
-    )
+    params = jax.tree.map(lambda p, m, v: p - rate * m / (jnp.sqrt(v) + EPSILON), state["params"], first, second)
     return {"params": params, "first": first, "second": second, "powers": (power1 * BETA1, power2 * BETA2)}

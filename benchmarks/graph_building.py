@@ -1,3 +1,4 @@
+# ruff: noqa: UP032
 """What building a graph costs, by call that the user makes. Runs under the original and under towerstrat:
 
     python3.6 benchmarks/graph_building.py              # TensorFlow 1.12
@@ -26,7 +27,7 @@ def _inputs():
 
 def _small_net(x):
     for i in range(3):
-        x = tf.layers.dense(x, 64, activation=tf.nn.relu, name="net_%d" % i, reuse=tf.AUTO_REUSE)
+        x = tf.layers.dense(x, 64, activation=tf.nn.relu, name="net_{}".format(i), reuse=tf.AUTO_REUSE)
     return tf.reduce_mean(x)
 
 
@@ -60,7 +61,7 @@ CASES = [
     ("tf.cond", lambda g, i: tf.cond(tf.constant(True), lambda: g[0] + 1.0, lambda: g[0] - 1.0)),
     ("tf.while_loop", lambda g, i: tf.while_loop(lambda n, a: n < 3, lambda n, a: (n + 1, a + 1.0), (0, g[0]))),
     ("tf.nn.conv2d", lambda g, i: tf.nn.conv2d(g[1], np.ones((3, 3, 8, 8), np.float32), [1, 1, 1, 1], "SAME")),
-    ("tf.get_variable", lambda g, i: tf.get_variable("v%d" % i, [8, 8])),
+    ("tf.get_variable", lambda g, i: tf.get_variable("v{}".format(i), [8, 8])),
     ("tf.get_variable, reused", lambda g, i: _reused()),
     ("tf.Variable", lambda g, i: tf.Variable(np.zeros((8, 8), np.float32))),
     ("assign_add", lambda g, i: tf.assign_add(g[3], np.ones((64, 64), np.float32))),
@@ -114,7 +115,7 @@ def measure(call):
 
 def main():
     for name, call in CASES:
-        print("%-45s %9.1f" % (name, measure(call)), flush=True)
+        print("{:45} {:9.1f}".format(name, measure(call)), flush=True)
 
 
 if __name__ == "__main__":

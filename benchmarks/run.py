@@ -32,7 +32,11 @@ STEPS = (1, 10, 100)
 GPU_SECONDS = 270
 
 
-def workloads(gpu: bool) -> list[Workload]:
+def workloads(gpu: bool, names: str) -> list[Workload]:
+    return [w for w in _all(gpu) if not names or w.name in names.split(",")]
+
+
+def _all(gpu: bool) -> list[Workload]:
     if gpu:
         return [
             mlp.workload(batch=8192, features=256, hidden=(4096, 4096, 4096)),
@@ -43,7 +47,7 @@ def workloads(gpu: bool) -> list[Workload]:
     return [mlp.workload(), convnet.workload(), transformer.workload(), mlp.tiny()]
 
 
-def steps_table(towers: int, gpu: bool, quick: bool) -> Iterator[str]:
+def steps_table(towers: int, gpu: bool, quick: bool, names: str) -> Iterator[str]:
     """Rows for one number of towers, as they are measured; on a GPU none after ``GPU_SECONDS``."""
     start = time.perf_counter()
     devices = jax.devices()[:towers]
@@ -52,14 +56,18 @@ def steps_table(towers: int, gpu: bool, quick: bool) -> Iterator[str]:
            "| ours / twin | of the fastest samples | ours - twin, us a run |")  # fmt: skip
     yield "|---|---|---|---|---|---|---|---|---|---|"
     repetitions, sample = (5, 0.05) if quick else (7, 0.1) if gpu else (15, 0.2)
-    for workload in workloads(gpu):
+    for workload in workloads(gpu, names):
         for steps in STEPS[:2] if quick else STEPS:
             if gpu and time.perf_counter() - start > GPU_SECONDS:
                 yield f"({workload.name} with {steps} steps per run was left out: the time for this table is over)"
                 continue
             found = compare(workload, devices, steps, repetitions, sample)
-            yield (f"| {workload.name} | {towers} | {steps} | {1e3 * found.ours:.3f} | {1e3 * found.twin:.3f} | {found.best} | "
-                   f"{1e3 * found.ours / steps:.3f} | {found.ratio:.3f} | {found.fastest:.3f} | {1e6 * (found.ours - found.twin):+.0f} |")  # fmt: skip
+            cells = [
+                workload.name, towers, steps, f"{1e3 * found.ours:.3f}", f"{1e3 * found.twin:.3f}", found.best,
+                f"{1e3 * found.ours / steps:.3f}", f"{found.ratio:.3f}", f"{found.fastest:.3f}",
+                f"{1e6 * (found.ours - found.twin):+.0f}",
+            ]  # fmt: skip
+            yield f"| {' | '.join(map(str, cells))} |"
 
 
 def building_table(original: str) -> Iterator[str]:
@@ -78,9 +86,11 @@ def building_table(original: str) -> Iterator[str]:
 
 def machine() -> str:
     device = jax.devices()[0]
-    return (f"{os.cpu_count()} cores, {device.device_kind} ({device.platform}), Python {platform.python_version()}, JAX "
-            f"{jax.__version__}, numpy {np.__version__}, towerstrat {towerstrat.__version__}; load at the start "
-            f"{os.getloadavg()[0]:.1f}")  # fmt: skip
+    versions = f"Python {platform.python_version()}, JAX {jax.__version__}, numpy {np.__version__}"
+    return (
+        f"{os.cpu_count()} cores, {device.device_kind} ({device.platform}), {versions}, towerstrat "
+        f"{towerstrat.__version__}; load at the start {os.getloadavg()[0]:.1f}"
+    )
 
 
 class Report:
@@ -112,10 +122,9 @@ def of_towers(towers: int, arguments: list[str], virtual: bool) -> Iterator[str]
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--towers", default="1", help="numbers of towers, with commas between them")
+    parser.add_argument("--models", default="", help="only these, with commas between them")
     parser.add_argument("--quick", action="store_true", help="fewer and shorter samples, no runs of 100 steps")
-    parser.add_argument(
-        "--gpu", action="store_true", help="sizes of models for a GPU, and all tables but graph building"
-    )
+    parser.add_argument("--gpu", action="store_true", help="sizes of models for a GPU; all tables but graph building")
     parser.add_argument("--first", action="store_true", help="time to the first result instead")
     parser.add_argument("--memory", action="store_true", help="memory of long runs instead")
     parser.add_argument("--building", action="store_true", help="graph building instead; needs --original")
@@ -123,9 +132,9 @@ def main() -> None:
     parser.add_argument("--out", help="a file for what is printed")
     parser.add_argument("--rows", type=int, help=argparse.SUPPRESS)
     args = parser.parse_args()
-    passed = ["--quick"] * args.quick + ["--gpu"] * args.gpu
+    passed = ["--quick"] * args.quick + ["--gpu"] * args.gpu + ["--models", args.models]
     if args.rows:
-        for line in steps_table(args.rows, args.gpu, args.quick):
+        for line in steps_table(args.rows, args.gpu, args.quick, args.models):
             print(line, flush=True)
         return
     report = Report(args.out)

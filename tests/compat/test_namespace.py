@@ -99,6 +99,11 @@ def test_a_misspelt_name(name, nearest):
     assert not isinstance(caught.value, errors.UnknownSymbolError)
 
 
+def test_no_look_alike_is_offered_for_a_known_name():
+    with pytest.raises(errors.UnknownSymbolError, match=r"does not have\.$"):
+        _ = tf.extract_image_patches
+
+
 def test_a_name_like_nothing():
     with pytest.raises(AttributeError, match=r"has the name tf\.qqqqzzzz\.$"):
         _ = tf.qqqqzzzz

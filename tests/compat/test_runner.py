@@ -40,7 +40,8 @@ import __main__
 import tensorflow as tf
 import helper
 class Here: pass
-assert __name__ == "__main__" and __file__ == sys.argv[0] == os.path.join("sub", "old.py")
+assert __name__ == "__main__" and sys.argv[0] == os.path.join("sub", "old.py")
+assert __file__ == os.path.abspath(sys.argv[0])  # as Python has it from 3.9
 assert sys.argv[1:] == ["--towers", "3", "-m", "x"]
 assert os.path.basename(sys.path[0]) == "sub"
 assert helper.session is tf.Session

@@ -129,6 +129,8 @@ def test_structures_that_cases_cannot_be():
 def test_tuple_and_group_refuse_what_is_none():
     with pytest.raises(ValueError, match="at least one"):
         tf.tuple([None])
+    assert [t.name for t in tf.tuple([tf.constant(1), tf.constant(2)], name="both")] == [
+        "both/control_dependency:0", "both/control_dependency_1:0"]  # fmt: skip
     with pytest.raises(TypeError, match="Control input"):
         tf.tuple([tf.constant(1)], control_inputs=[1])
     with pytest.raises(TypeError, match="Tensor arguments"):

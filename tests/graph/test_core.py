@@ -176,6 +176,8 @@ def test_devices_are_recorded_and_merged():
         with tf.device(lambda op: "/cpu:0"):
             d = tf.constant(1)
     assert a.device == "/job:worker/task:1"
+    assert str(a) == 'Tensor("Const:0", shape=(), dtype=int32, device=/job:worker/task:1)'
+    assert str(c) == 'Tensor("Const_2:0", shape=(), dtype=int32)'
     assert b.device == "/job:worker/task:1/device:GPU:2"
     assert c.device == ""
     assert d.device == "/job:worker/task:1/device:CPU:0"

@@ -32,7 +32,7 @@ def test_fetch_structures():
         assert got["y"] == Pair(None, 4.0)
         assert isinstance(got["y"], Pair)
         assert sess.run([]) == []
-        for bad in (None, 3, object()):
+        for bad in (None, 3, object(), [np.ones(2)]):
             with pytest.raises(TypeError, match="Fetch argument"):
                 sess.run(bad)
         with pytest.raises(ValueError, match="cannot be fetched"):
@@ -42,7 +42,9 @@ def test_fetch_structures():
 def test_types_of_fetched_values():
     with tf.Session() as sess:
         for dtype in (tf.float32, tf.float64, tf.int32, tf.int64, tf.uint8, tf.bool, tf.float16):
-            value = sess.run(tf.placeholder_with_default(tf.cast([1], dtype), [1]) if dtype != tf.bool else tf.constant([True]))
+            value = sess.run(
+                tf.placeholder_with_default(tf.cast([1], dtype), [1]) if dtype != tf.bool else tf.constant([True])
+            )
             assert value.dtype == dtype.as_numpy_dtype
         assert sess.run(tf.constant("text")) == b"text"
         assert sess.run(tf.constant(2**40, tf.int64) + 1) == 2**40 + 1
@@ -104,6 +106,17 @@ def test_sessions_are_independent():
     with pytest.raises(RuntimeError, match="closed Session"):
         one.run(v)
     assert two.run(v) == 5.0
+
+
+def test_uninitialized_variables_come_with_their_initializer():
+    v = tf.Variable(1.0, name="v")
+    total = tf.get_variable("total", [], collections=[tf.GraphKeys.LOCAL_VARIABLES])
+    with tf.Session() as sess:
+        for fetch, kind in ((v, "global"), (v + 1.0, "global"), (total, "local"), (total + 1.0, "local")):
+            message = rf"Run its initializer first, for example session.run\(tf.{kind}_variables_initializer"
+            with pytest.raises(tf.errors.FailedPreconditionError, match=message) as error:
+                sess.run(fetch)
+            assert not getattr(error.value, "__notes__", [])
 
 
 def test_uninitialized_reads_name_the_variable_before_anything_runs():

@@ -39,6 +39,11 @@ def test_a_single_loss_step_learns_until_its_data_ends(make):
     assert error[1] < 0.1 * max(error[0], 1e-3) or error[1] < 1e-3
 
 
+def test_a_function_that_makes_an_optimizer_is_none():
+    with pytest.raises(TypeError, match=r"must be a tf\.train\.Optimizer.*Call it"):
+        lib.StandardSingleLossStep(lambda: [[1.0]], lambda context, x: x, lambda: None, tpu(2))
+
+
 def test_monitor_needs_a_session():
     with pytest.raises(ValueError, match="Should provide a `session`"):
         lib.Monitor(lambda: None)

@@ -49,6 +49,9 @@ HINTS = {
     "tf.RunMetadata": "Profile with jax.profiler.",
     "tf.nn.rnn_cell": "Write the recurrence with tf.while_loop.",
     "tf.nn.dynamic_rnn": "Write the recurrence with tf.while_loop.",
+    "tf.nn.nce_loss": "tf.nn.sigmoid_cross_entropy_with_logits over sampled rows makes this loss.",
+    "tf.nn.sampled_softmax_loss": "tf.nn.softmax_cross_entropy_with_logits_v2 over sampled rows makes this loss.",
+    "tf.make_template": "tf.variable_scope(..., reuse=tf.AUTO_REUSE) shares variables between calls.",
     "tf.contrib": "tf.contrib.distribute and tf.contrib.cluster_resolver are here.",
 }
 """What to use instead, by the dotted beginning of the missing name; the longest that fits is said."""
@@ -82,7 +85,7 @@ def hint(name: str) -> str:
         found = HINTS.get(".".join(parts[:length]))
         if found:
             return found
-    near = nearest(name)
+    near = _elsewhere(parts[-1]) if name in original_names() else nearest(name)
     return f"The nearest name here is {near}." if near else ""
 
 

@@ -103,7 +103,7 @@ def _execute(code: CodeType, path: str, spec: Any, towers: int | None) -> None:
         devices.ask(towers)
     main = ModuleType("__main__")
     main.__dict__.update(
-        __file__=path,
+        __file__=os.path.abspath(path),
         __builtins__=__builtins__,
         __spec__=spec,
         __package__=spec.parent if spec is not None else None,

@@ -145,7 +145,8 @@ class Graph:
             signatures = definition.rule(op._inputs, op.attrs)
         except (TypeError, ValueError) as error:
             described = ", ".join(f"{t.dtype.name}{t.shape}" for t in op._inputs)
-            message = f"{error}\n  operation: {name or type} (type {type}) on ({described})\n  created at: {op.line}"
+            what = f"{(name or type).rstrip('/')} (type {type}) on ({described})"
+            message = f"{error}\n  operation: {what}\n  created at: {op.line}"
             raise (TypeError if isinstance(error, TypeError) else ValueError)(message) from error
         if name and name[-1] == "/":
             op.name = name[:-1]

@@ -151,7 +151,8 @@ class Tensor:
         return _session_for(session, self.graph, "eval()").run(self, feed_dict)
 
     def __str__(self) -> str:
-        return f'Tensor("{self.name}", shape={self.shape}, dtype={self.dtype.name})'
+        device = f", device={self.device}" if self.device else ""
+        return f'Tensor("{self.name}", shape={self.shape}, dtype={self.dtype.name}{device})'
 
     def __repr__(self) -> str:
         return f"<tf.Tensor '{self.name}' shape={self.shape} dtype={self.dtype.name}>"

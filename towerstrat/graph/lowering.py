@@ -47,6 +47,18 @@ class NeedsTrips(UnsupportedError):
         self.op = op
 
 
+def uninitialized(cell: Cell, op: Operation) -> FailedPreconditionError:
+    """The error of an operation that uses a variable without a value, with the initializer that gives it one."""
+    local = op.graph.get_collection("local_variables")
+    kind = "local" if any(v.name.rpartition(":")[0] == cell.name for v in local) else "global"
+    return FailedPreconditionError(
+        None,
+        op,
+        f"Attempting to use uninitialized value {cell.name}. Run its initializer first, for example "
+        f"session.run(tf.{kind}_variables_initializer()).",
+    )
+
+
 class Lowering:
     """One evaluation of operations. Forks share what was computed before them.
 
@@ -187,12 +199,7 @@ class Lowering:
 
     def read(self, cell: Cell, op: Operation) -> Any:
         if cell not in self.state:
-            raise FailedPreconditionError(
-                None,
-                op,
-                f"Attempting to use uninitialized value {cell.name}. Run its initializer first, for example "
-                "session.run(tf.global_variables_initializer()).",
-            )
+            raise uninitialized(cell, op)
         return self.state[cell]
 
     def write(self, cell: Cell, value: Any) -> None:

@@ -23,8 +23,8 @@ from towerstrat.graph.convert import numpy_value
 from towerstrat.graph.core import Graph, get_default_graph
 from towerstrat.graph.elements import Operation, Tensor
 from towerstrat.graph.indexed_slices import IndexedSlices
+from towerstrat.graph.lowering import uninitialized
 from towerstrat.graph.plan import Plan, Run
-from towerstrat.graph.program import Program
 from towerstrat.graph.shapes import TensorShape
 from towerstrat.graph.stacks import SESSIONS
 from towerstrat.graph.state import StateStore
@@ -212,8 +212,10 @@ class BaseSession:
             return structure.build([self._fetched(f, plan, run) for f in structure.elements])
         except jax.errors.JaxRuntimeError as error:
             raise self._device_failure(error) from error
-        except FailedPreconditionError as error:
-            if self._store.lost is not None:
+        except OpError as error:
+            # JAX notes that it has hidden its own frames, which says nothing about the program.
+            error.__notes__ = [n for n in getattr(error, "__notes__", ()) if "JAX_TRACEBACK_FILTERING" not in n]
+            if self._store.lost is not None and isinstance(error, FailedPreconditionError):
                 error.add_note(self._store.lost)
             raise
 
@@ -235,7 +237,11 @@ class BaseSession:
 
     def _plan(self, fetches: Any, fed: Mapping[Tensor, Any]) -> tuple[_Fetches, Plan]:
         key = (_key(fetches), tuple(fed))
-        found = self._plans.get(key)
+        try:
+            found = self._plans.get(key)
+        except TypeError:
+            _Fetches(self._graph, fetches)  # raises for the fetch that cannot be
+            raise
         if found is not None and found[0] == self._graph.rewired:
             return found[1], found[2]
         structure = _Fetches(self._graph, fetches)
@@ -284,7 +290,7 @@ class BaseSession:
             cell = element.op.attrs["cell"]
             value = self._store.get(cell)
             if value is None:
-                raise Program.uninitialized(cell, element.op)
+                raise uninitialized(cell, element.op)
             value = cell.joined(value)
         elif element in plan.picked:
             source, position = plan.picked[element]

@@ -63,6 +63,8 @@ class StandardSingleLossStep(StandardInputStep):
         iterations_per_step: int = 1,
     ):
         super().__init__(dataset_fn, distribution)
+        if not hasattr(optimizer, "_distributed_apply"):
+            raise TypeError(f"optimizer must be a tf.train.Optimizer, got {optimizer!r}. Call it if it makes one.")
         self._loss_fn = loss_fn
         self._optimizer = optimizer
         self._iterations_per_step = iterations_per_step

@@ -74,8 +74,9 @@ def group(*inputs: Any, **kwargs: Any) -> Operation:
 def with_dependencies(dependencies: Any, output_tensor: Any, name: str | None = None) -> Any:
     """``output_tensor`` (a tensor or IndexedSlices), available only after ``dependencies`` have run."""
     graph = get_default_graph()
-    with graph.name_scope(name or "control_dependency"), graph.control_dependencies(dependencies):
-        tensors = [identity(t) for t in parts_of(output_tensor)]
+    with graph.name_scope(name or "control_dependency") as scope, graph.control_dependencies(dependencies):
+        first, *rest = parts_of(output_tensor)
+        tensors = [identity(first, name=scope), *(identity(t) for t in rest)]
     return rebuilt(output_tensor, iter(tensors))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
@@ -291,17 +291,37 @@ define("Unique", _unique_rule, _unique, dynamic=True, differentiable=False)
 define("UniqueWithCounts", _unique_rule, _unique, dynamic=True, differentiable=False)
 
 
-def unique(x: Any, out_idx: Any = int32, name: str | None = None) -> tuple[Tensor, Tensor]:
+class Unique(NamedTuple):
+    """The different values, and for each element which of them it is."""
+
+    y: Tensor
+    idx: Tensor
+
+
+class UniqueWithCounts(NamedTuple):
+    """``Unique``, and how often each value occurs."""
+
+    y: Tensor
+    idx: Tensor
+    count: Tensor  # type: ignore[assignment]
+
+
+class ListDiff(NamedTuple):
+    """Elements that are in one vector only, and where they are in it."""
+
+    out: Tensor
+    idx: Tensor
+
+
+def unique(x: Any, out_idx: Any = int32, name: str | None = None) -> Unique:
     """The different values of a vector in order of appearance, and for each element which of them it is."""
-    y, idx = add("Unique", (convert_to_tensor(x),), {"out_idx": as_dtype(out_idx)}, name)
-    return y, idx
+    return Unique(*add("Unique", (convert_to_tensor(x),), {"out_idx": as_dtype(out_idx)}, name))
 
 
-def unique_with_counts(x: Any, out_idx: Any = int32, name: str | None = None) -> tuple[Tensor, Tensor, Tensor]:
+def unique_with_counts(x: Any, out_idx: Any = int32, name: str | None = None) -> UniqueWithCounts:
     """``unique``, and how often each value occurs."""
     attrs = {"out_idx": as_dtype(out_idx), "counts": True}
-    y, idx, count = add("UniqueWithCounts", (convert_to_tensor(x),), attrs, name)
-    return y, idx, count
+    return UniqueWithCounts(*add("UniqueWithCounts", (convert_to_tensor(x),), attrs, name))
 
 
 def _setdiff_rule(inputs: Inputs, attrs: Attrs) -> list[Signature]:
@@ -317,12 +337,11 @@ def _setdiff(x: Any, y: Any, *, out_idx: Any) -> tuple[Any, Any]:
 define("ListDiff", _setdiff_rule, _setdiff, dynamic=True, differentiable=False)
 
 
-def setdiff1d(x: Any, y: Any, index_dtype: Any = int32, name: str | None = None) -> tuple[Tensor, Tensor]:
+def setdiff1d(x: Any, y: Any, index_dtype: Any = int32, name: str | None = None) -> ListDiff:
     """The elements of x that are not in y, in order, and their indices."""
     left = convert_to_tensor(x)
     attrs = {"out_idx": as_dtype(index_dtype)}
-    out, idx = add("ListDiff", (left, convert_to_tensor(y, left.dtype)), attrs, name or "ListDiff")
-    return out, idx
+    return ListDiff(*add("ListDiff", (left, convert_to_tensor(y, left.dtype)), attrs, name or "ListDiff"))
 
 
 def _partition_rule(inputs: Inputs, attrs: Attrs) -> list[Signature]:

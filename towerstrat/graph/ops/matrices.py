@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 import jax.scipy.linalg as jsl
@@ -453,11 +453,17 @@ def matrix_solve_ls(
     return one("MatrixSolveLs", pair(matrix, rhs), attrs, name or "matrix_solve_ls")
 
 
-def qr(input: Any, full_matrices: bool = False, name: str | None = None) -> tuple[Tensor, Tensor]:
+class Qr(NamedTuple):
+    """Orthogonal and upper triangular matrices."""
+
+    q: Tensor
+    r: Tensor
+
+
+def qr(input: Any, full_matrices: bool = False, name: str | None = None) -> Qr:
     """Matrices as an orthogonal times an upper triangular one."""
     x = convert_to_tensor(input)
-    q, r = get_default_graph().add("Qr", (x,), {"full_matrices": bool(full_matrices)}, name).outputs
-    return q, r
+    return Qr(*get_default_graph().add("Qr", (x,), {"full_matrices": bool(full_matrices)}, name).outputs)
 
 
 def svd(tensor: Any, full_matrices: bool = False, compute_uv: bool = True, name: str | None = None) -> Any:

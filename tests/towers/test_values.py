@@ -217,3 +217,14 @@ def test_map():
     with strategy.scope():
         out = strategy.map([1.0, 2.0, 4.0], lambda m, k: tf.constant(m) * k, 3.0)
         assert run([strategy.reduce(SUM, out, "/cpu:0"), strategy.reduce(MEAN, out, "/cpu:0")]) == [21.0, 7.0]
+
+
+def test_a_mirrored_value_of_rows_can_be_fetched():
+    strategy = tpu(2)
+    with strategy.scope():
+        table = tf.get_variable("table", initializer=np.ones((3, 2)))
+        rows = strategy.call_for_each_tower(lambda: tf.gradients(tf.reduce_sum(tf.gather(table, [1])), [table])[0])
+        total = strategy.reduce(SUM, rows, table)
+    fetched = run(total)
+    assert fetched.indices.tolist() == [1, 1]
+    assert fetched.values.tolist() == [[1, 1], [1, 1]]

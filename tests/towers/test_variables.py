@@ -153,3 +153,20 @@ def test_two_strategies_in_one_run_are_refused():
         assert sess.run(a) == sess.run(b) == 0
         with pytest.raises(ValueError, match="cannot mix two strategies"):
             sess.run([a, b])
+
+
+@pytest.mark.parametrize("dtype", [tf.int32, tf.int64, tf.uint8, tf.bfloat16, tf.float64, tf.complex64])
+@pytest.mark.parametrize(("aggregation", "expected"), [(SUM, 5), (MEAN, 2.5)])
+def test_tower_local_variables_of_every_type(dtype, aggregation, expected):
+    strategy = tpu(2)
+    with strategy.scope():
+        v = local_variable("v", aggregation, tf.cast(7, dtype))
+        assigned = strategy.call_for_each_tower(lambda i: v.assign(tf.cast(i + 2, dtype)), strategy.worker_device_index)
+        read = strategy.read_var(v)
+    expected = int(expected) if dtype.is_integer else expected
+    with tf.Session() as sess:
+        sess.run(v.initializer)
+        sess.run(strategy.group(assigned))
+        assert sess.run([v, read]) == [expected, expected]
+        v.load(8, sess)
+        assert sess.run([v, read]) == [8, 8]

@@ -17,6 +17,7 @@ from towerstrat.errors import FailedPreconditionError, InvalidArgumentError, OpE
 from towerstrat.graph.convert import convert_to_tensor
 from towerstrat.graph.core import Graph, get_default_graph
 from towerstrat.graph.elements import Operation, Tensor
+from towerstrat.graph.program import uninterrupted
 from towerstrat.graph.registry import Signature, define, nothing
 from towerstrat.graph.types import string
 
@@ -80,11 +81,19 @@ class IteratorResource:
         with self._lock:
             if self.lender is not None:
                 self.lender.give_back()
-            for done in range(self._write_many(buffers, start, count), count):
-                out = [buffer[start + done] if buffer.ndim > 1 else buffer[start + done, ...] for buffer in buffers]
-                if not self._write(out):
-                    return done
-            return count
+            done = 0
+            try:
+                with uninterrupted():
+                    done = self._write_many(buffers, start, count)
+                while done < count:
+                    out = [buffer[start + done] if buffer.ndim > 1 else buffer[start + done, ...] for buffer in buffers]
+                    if not self._write(out):
+                        break
+                    done += 1
+            except BaseException:
+                self.push_back([[np.array(buffer[start + i]) for buffer in buffers] for i in range(done)])
+                raise
+            return done
 
     def _write_many(self, buffers: Sequence[Array], start: int, count: int) -> int:
         """Writes as many of the next elements as the pipeline gives at once."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
+from functools import partial
 from itertools import islice
 from typing import Any, Protocol
 
@@ -13,11 +14,11 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from towerstrat.errors import FailedPreconditionError, InvalidArgumentError, OutOfRangeError
+from towerstrat.errors import FailedPreconditionError, InvalidArgumentError, OpError, OutOfRangeError
 from towerstrat.graph.elements import Operation, Tensor, execution_order
-from towerstrat.graph.lowering import Lowering
+from towerstrat.graph.lowering import Lowering, NeedsStatic
 from towerstrat.graph.mesh import Axis, vary
-from towerstrat.graph.plan import Run, foldable
+from towerstrat.graph.plan import Run, foldable, integers_behind, needs_value, to_host
 from towerstrat.graph.program import Program, tensor_spec
 from towerstrat.graph.registry import Signature, define
 from towerstrat.graph.state import Cell, Flag
@@ -48,12 +49,18 @@ class Source(Protocol):
 
 
 class _Chunk:
-    """Input of some steps: buffers ``[steps, positions, ...]`` (no positions dimension without an axis)."""
+    """Input of some steps: buffers ``[steps, positions, ...]`` (no positions dimension without an axis).
 
-    def __init__(self, buffers: list[Any], steps: int, error: BaseException | None):
+    Attributes:
+      error: why it has fewer steps than asked for, None at the end of the data.
+      stays: the error is about elements that went back to the source: who asks again meets it again.
+    """
+
+    def __init__(self, buffers: list[Any], steps: int, error: BaseException | None, stays: bool = False):
         self.buffers = buffers
         self.steps = steps
         self.error = error
+        self.stays = stays
 
 
 class _Feeder:
@@ -89,10 +96,13 @@ class _Feeder:
         source, _, chunk = self._ahead
         self._ahead = None
         source.lender = None
+        self.put_back(source, chunk, 0)
+
+    def put_back(self, source: Source, chunk: _Chunk, first: int) -> None:
+        """Returns a chunk's input to its source, from step ``first`` on."""
         rows = [np.reshape(b, (-1, *b.shape[(1 if self.axis is None else 2) :])) for b in chunk.buffers]
-        elements = [[np.array(r[i]) for r in rows] for i in range(chunk.steps * self.each)]
-        source.push_back(elements)
-        if chunk.error is not None:
+        source.push_back([[np.array(r[i]) for r in rows] for i in range(first * self.each, chunk.steps * self.each)])
+        if chunk.error is not None and not chunk.stays:
             source.push_error(chunk.error)
 
     def _assemble(self, source: Source, steps: int, room: int) -> _Chunk:
@@ -101,14 +111,14 @@ class _Feeder:
         flat = [_aligned((room * self.each, *s), d) for s, d in zip(self.shapes, self.dtypes, strict=True)]
         wanted = steps * self.each
         count = source.fill(flat, 0, wanted)
-        error = None if count == wanted else _why_short(source, self.shapes)
+        error, stays = (None, False) if count == wanted else _why_short(source, self.shapes)
         whole, left = divmod(count, self.each)
         if left:
             source.push_back([[np.array(b[whole * self.each + i]) for b in flat] for i in range(left)])
         if whole < room:
             for buffer in flat:
                 buffer[whole * self.each :] = np.zeros((), buffer.dtype)
-        return _Chunk([self._shaped(b, room) for b in flat], whole, error)
+        return _Chunk([self._shaped(b, room) for b in flat], whole, error, stays)
 
     def _shaped(self, buffer: np.ndarray[Any, Any], steps: int) -> Any:
         if self.axis is None:
@@ -119,6 +129,7 @@ class _Feeder:
         """Elements of shapes that are not known beforehand: as many as agree with the first."""
         taken: list[list[Any]] = []
         error: BaseException | None = None
+        stays = False
         while len(taken) < steps * self.each:
             try:
                 element = source.next()
@@ -127,9 +138,13 @@ class _Feeder:
             except Exception as raised:
                 error = raised
                 break
+            except BaseException:
+                source.push_back(taken)
+                raise
             if taken and [np.shape(e) for e in element] != [np.shape(e) for e in taken[0]]:
                 source.push_back([element])
                 if len(taken) < self.each:
+                    stays = True
                     error = ValueError(
                         f"Towers need batches of one shape in each step, got {[np.shape(e) for e in taken[0]]} and "
                         f"{[np.shape(e) for e in element]}. Use batch(..., drop_remainder=True)."
@@ -140,7 +155,7 @@ class _Feeder:
         if left:
             source.push_back(taken[whole * self.each :])
         buffers = [np.stack(column) for column in zip(*taken[: whole * self.each], strict=True)] if whole else []
-        return _Chunk([self._shaped(b, whole) for b in buffers], whole, error)
+        return _Chunk([self._shaped(b, whole) for b in buffers], whole, error, stays)
 
 
 def _aligned(shape: Sequence[int], dtype: Any) -> np.ndarray[Any, Any]:
@@ -151,18 +166,24 @@ def _aligned(shape: Sequence[int], dtype: Any) -> np.ndarray[Any, Any]:
     return memory[start : start + size].view(dtype).reshape(shape)
 
 
-def _why_short(source: Source, shapes: Sequence[Any]) -> Exception | None:
-    """Why a source gave fewer elements than asked for: None at its end, else what it raised."""
+def _why_short(source: Source, shapes: Sequence[Any]) -> tuple[Exception | None, bool]:
+    """Why a source gave fewer elements than asked for: None at its end, else what it raised; and whether it stays."""
     try:
         element = source.next()
     except StopIteration:
-        return None
+        return None, False
     except Exception as error:
-        return error
+        return error, False
     source.push_back([element])
-    return ValueError(
-        f"An element of the dataset has shapes {[np.shape(e) for e in element]}, expected {[list(s) for s in shapes]}."
-    )
+    got = [np.shape(e) for e in element]
+    return ValueError(f"An element of the dataset has shapes {got}, expected {[list(s) for s in shapes]}."), True
+
+
+def _noted(error: BaseException, op: Operation) -> BaseException:
+    """An exception of the input pipeline, with the operation that met it."""
+    if not isinstance(error, OpError):
+        error.add_note(f"  while operation {op.name} (created at {op.line}) took elements from its dataset")
+    return error
 
 
 def chunk_steps(iterations: int, bytes_per_step: int) -> int:
@@ -200,7 +221,6 @@ class LoopStage:
         """Captures that the host computes, all the others, and of the first those that feeds may change."""
         self.given: list[Tensor] = []
         self.folded: list[Tensor] = []
-        self.programs: dict[Any, _LoopProgram] = {}
         self.in_flight: deque[Any] = deque()
 
     def run(self, run: Run) -> None:
@@ -216,17 +236,17 @@ class LoopStage:
         if self.known is None:
             self.sort_captures(run.static)
         outputs: Sequence[Any] = ()
-        if self.checked or not iterations:
+        if self.checked or iterations <= 0:
             outputs = self._before([run.values[t] for t in op.inputs[1:arguments]])
         done = 0
         while done < iterations:
             wanted = min(size, iterations - done)
             chunk = feeder.take(source, wanted, size)
             if chunk.steps:
-                outputs = self._steps(run, chunk, outputs, done)
+                outputs = self._steps(run, chunk, outputs, done, partial(feeder.put_back, source, chunk))
                 done += chunk.steps
             if chunk.error is not None:
-                raise chunk.error
+                raise _noted(chunk.error, op)
             if chunk.steps < wanted and not (chunk.steps and self.uneven):
                 raise OutOfRangeError(
                     None,
@@ -262,7 +282,74 @@ class LoopStage:
             result.append(value)
         return result
 
-    def _steps(self, run: Run, chunk: _Chunk, outputs: Sequence[Any], done: int) -> Sequence[Any]:
+    def _steps(
+        self, run: Run, chunk: _Chunk, outputs: Sequence[Any], done: int, put_back: Callable[[int], None]
+    ) -> Sequence[Any]:
+        """The outputs after the steps of a chunk. Input of steps that were not run goes back."""
+        program: Program | None = None
+        try:
+            while True:
+                try:
+                    key, program, inputs = self._program(run, chunk, outputs)
+                    made, flags = program(run.store, inputs)
+                    self._programs(run)[key] = program
+                    break
+                except NeedsStatic as needed:
+                    if not self._specialise(needed):
+                        raise needs_value(needed) from None
+        except BaseException:
+            if program is None or not program.ran:
+                put_back(0)
+            raise
+        self.in_flight.append(flags)
+        if self.checked:
+            *made, bad = made
+            self._raise_found(program, flags, bad, done, put_back)
+        return made
+
+    def _specialise(self, needed: NeedsStatic) -> bool:
+        """Makes the outer integers behind a value part of the program. Returns whether there were any new ones."""
+        assert self.known is not None
+        new = [t for t in integers_behind(needed.tensor, self.given) if not t.varies]
+        self.known += new
+        self.folded += new
+        self.given = [t for t in self.given if t not in new]
+        return bool(new)
+
+    def _programs(self, run: Run) -> dict[Any, Program]:
+        """The session's programs of this loop: what else a run fetches changes nothing about them."""
+        programs: dict[Any, Program] = run.session.resource(("step programs", self.op), dict)
+        return programs
+
+    def _program(self, run: Run, chunk: _Chunk, outputs: Sequence[Any]) -> tuple[Any, Program, list[Any]]:
+        """The program of a chunk, what it is kept by, and what it takes."""
+        programs = self._programs(run)
+        last = run.store.last
+        untouched = last is not None and not self.loose and any(last[0] is p for p in programs.values())
+        present = {} if untouched else self._present(run)
+        full = bool(chunk.buffers) and chunk.steps == len(chunk.buffers[0])
+        inputs = [*(run.values[t] for t in self.given), *chunk.buffers]
+        key = (
+            full,
+            tuple([(v.shape, v.dtype) for v in inputs]),
+            tuple([(v.shape, v.tobytes()) for v in (to_host(run.values[t]) for t in self.folded)]),
+            tuple([np.shape(present[c]) for c in self.loose if c in present]),
+            tuple([np.shape(o) for o in outputs]) if self.checked else (),
+            tuple(self.given),
+        )
+        program = programs.get(key)
+        if program is None:
+            assert self.known is not None
+            known = {t: to_host(run.values[t]) for t in self.known}
+            program = _LoopProgram(self, full, known, len(chunk.buffers), present or self._present(run))
+        if self.checked:
+            inputs += outputs
+        if not full:
+            inputs.append(np.asarray(chunk.steps, np.int32))
+        return key, program, inputs
+
+    def _present(self, run: Run) -> dict[Cell, Any]:
+        """The values of all cells of the loop."""
         present = {c: v for c in self.cells if (v := run.store.get(c)) is not None}
         missing = [c for c in self.cells if c not in present and not isinstance(c, Flag)]
         if missing:
@@ -271,38 +358,17 @@ class LoopStage:
                 f"Attempting to use uninitialized value {missing[0].name}. Run its initializer first, for example "
                 "session.run(tf.global_variables_initializer()).",
             )  # fmt: skip
-        full = bool(chunk.buffers) and chunk.steps == len(chunk.buffers[0])
-        inputs = [*(run.values[t] for t in self.given), *chunk.buffers]
-        key = (
-            full,
-            tuple([(v.shape, v.dtype) for v in inputs]),
-            tuple([(v.shape, v.tobytes()) for v in map(run.values.__getitem__, self.folded)]),
-            tuple([np.shape(present[c]) for c in self.loose if c in present]),
-        )
-        program = self.programs.get(key)
-        if program is None:
-            assert self.known is not None
-            program = _LoopProgram(self, full, {t: run.values[t] for t in self.known}, len(chunk.buffers), present)
-        if self.checked:
-            inputs += outputs
-        if not full:
-            inputs.append(np.asarray(chunk.steps, np.int32))
-        made, flags = program(run.store, inputs)
-        self.programs[key] = program
-        self.in_flight.append(flags)
-        if self.checked:
-            *made, bad = made
-            self._raise_found(program, flags, bad, done)
-        return made
+        return present
 
     def zeros(self) -> list[Any]:
         """Stand-ins for the outputs before the first step, one position's."""
         return [np.zeros([d or 0 for d in t.dims or ()], t.dtype.np) for t in self.results]
 
-    def _raise_found(self, program: Program, flags: Any, bad: Any, done: int) -> None:
+    def _raise_found(self, program: Program, flags: Any, bad: Any, done: int, put_back: Callable[[int], None]) -> None:
         for flag, raised in zip(program.flags, np.asarray(flags), strict=True):
             if raised:
                 step = done + int(bad)
+                put_back(int(bad) + 1)
                 raise InvalidArgumentError(
                     None, flag.op,
                     f"{flag.message}\n  in step {step} (counted from 0) of {self.op.name}; the state is that after the "

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 import jax
@@ -122,27 +122,14 @@ class DeviceStage:
             except NeedsStatic as needed:
                 if not self._specialise(needed):
                     if self.axis is not None:
-                        raise _needs_value(needed) from None
+                        raise needs_value(needed) from None
                     self.eager = True
                     self._run_eagerly(run)
                     return
 
     def _specialise(self, needed: NeedsStatic) -> bool:
         """Makes the fed integers behind a value part of the program. Returns whether there were any new ones."""
-        found: set[Tensor] = set()
-        seen: set[Tensor] = set()
-        stack = [needed.tensor]
-        while stack:
-            tensor = stack.pop()
-            if tensor in seen:
-                continue
-            seen.add(tensor)
-            if tensor in self.inputs:
-                if tensor.dtype.is_integer or tensor.dtype.is_bool:
-                    found.add(tensor)
-                continue
-            stack += tensor.op.inputs
-        new = found - self.static
+        new = integers_behind(needed.tensor, self.inputs) - self.static
         self.static |= new
         return bool(new)
 
@@ -218,8 +205,8 @@ class DeviceStage:
         return count
 
     def _run_eagerly(self, run: Run) -> None:
-        state = {c: jax.numpy.asarray(v) for c in self.cells if (v := run.store.get(c)) is not None}
-        state |= _unraised(self.cells)
+        before = {c: jax.numpy.asarray(_on_one_device(v)) for c in self.cells if (v := run.store.get(c)) is not None}
+        state = before | _unraised(self.cells)
         fed = {t: v for t, v in run.values.items() if t in self.fed}
         lowering = Lowering(jax.devices()[0].platform, None, state, fed, self.ops)
         lowering.values.update(run.values)
@@ -232,7 +219,12 @@ class DeviceStage:
                 lowering.execute(op)
         if calls_back(self.ops):
             jax.effects_barrier()
-        run.store.update({c: lowering.state[c] for c in lowering.written if not isinstance(c, Flag)})
+        taken = {id(v) for c, v in before.items() if c not in lowering.written}
+        for cell in lowering.written:
+            if not isinstance(cell, Flag):
+                value = lowering.state[cell]
+                run.store.update({cell: jax.numpy.copy(value) if id(value) in taken else value})
+                taken.add(id(value))
         run.values.update((t, lowering.value(t)) for t in self.outputs)
 
 
@@ -251,7 +243,24 @@ def _dynamic(op: Operation) -> bool:
     return op.definition.dynamic or any(_dynamic(inner) for body in op.bodies for inner in body.needed)
 
 
-def _needs_value(needed: NeedsStatic) -> UnsupportedError:
+def integers_behind(tensor: Tensor, inputs: Container[Tensor]) -> set[Tensor]:
+    """Those of ``inputs``, integers and booleans, that a tensor is computed from."""
+    found: set[Tensor] = set()
+    seen: set[Tensor] = set()
+    stack = [tensor]
+    while stack:
+        tensor = stack.pop()
+        if tensor in seen:
+            continue
+        seen.add(tensor)
+        if tensor not in inputs:
+            stack += tensor.op.inputs
+        elif tensor.dtype.is_integer or tensor.dtype.is_bool:
+            found.add(tensor)
+    return found
+
+
+def needs_value(needed: NeedsStatic) -> UnsupportedError:
     return UnsupportedError(
         f"{needed.op.name} (type {needed.op.type}, created at {needed.op.line}) needs the value of {needed.tensor!r} "
         "to know a shape, and inside towers shapes must be known before the program runs. Use sizes known from "

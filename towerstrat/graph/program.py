@@ -13,7 +13,6 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from towerstrat.errors import FailedPreconditionError
 from towerstrat.graph.elements import Operation, Tensor
 from towerstrat.graph.lowering import Lowering
 from towerstrat.graph.mesh import ALL, Axis, vary
@@ -86,17 +85,22 @@ class Program:
         reads, writes = effects(operations)
         self.flags = [c for c in writes if isinstance(c, Flag)]
         self.written = [c for c in writes if not isinstance(c, Flag)]
-        self.donated = [c for c in self.written if c in present]
-        self.kept = [c for c in reads if c in present and c not in set(self.written) and not isinstance(c, Flag)]
+        unsure = self.flags and atomic
+        self.held = {c for c in self.written if unsure and (c not in present or c.dims is None or None in c.dims)}
+        """Cells whose value before cannot be chosen on the device: it has another shape, or there is none."""
+        self.donated = [c for c in self.written if c in present and c not in self.held]
+        self.kept = [
+            c
+            for c in reads
+            if c in present and (c not in set(self.written) or c in self.held) and not isinstance(c, Flag)
+        ]
         self.input_specs = input_specs
         self.output_specs = output_specs
         self.compiled: Any = None
+        self.ran = False
+        """Whether the last call got as far as storing the new state."""
         self.calls_back = calls_back(operations)
         self.shardings: dict[Cell, Any] = {}
-
-    @staticmethod
-    def uninitialized(cell: Cell, op: Operation) -> FailedPreconditionError:
-        return FailedPreconditionError(None, op, f"Attempting to use uninitialized value {cell.name}.")
 
     # ---- tracing ---------------------------------------------------------------------------------------------
 
@@ -118,7 +122,7 @@ class Program:
         if self.flags and self.atomic:
             failed = jnp.any(flags)
             new_state = [
-                v if c not in before else jax.tree.map(lambda new, old: jnp.where(failed, old, new), v, before[c])
+                v if c in self.held else jax.tree.map(lambda new, old: jnp.where(failed, old, new), v, before[c])
                 for c, v in zip(self.written, new_state, strict=True)
             ]
         stacked = [self._outgoing(v, split) for v, split in zip(results, self.output_specs, strict=True)]
@@ -200,13 +204,25 @@ class Program:
 
     def __call__(self, store: StateStore, inputs: Sequence[Any]) -> tuple[list[Any], Any]:
         """Runs it: the outputs, and the error flags (a device array, empty where it can raise none)."""
-        donated = self.gather(store, self.donated, True)
-        kept = self.gather(store, self.kept, False)
+        self.ran = False
+        last, store.last = store.last, None
+        if last is not None and last[0] is self:
+            _, donated, kept = last
+        else:
+            donated = self.gather(store, self.donated, True)
+            kept = self.gather(store, self.kept, False)
+        del last
         if self.compiled is None:
             self.compiled = self.lowered(donated, kept, inputs).compile()
         with uninterrupted():
             outputs, state, flags = self.compiled(donated, kept, inputs)
-            store.update(dict(zip(self.written, state, strict=True)))
+            values = dict(zip(self.written, state, strict=True))
+            if self.held and np.asarray(flags).any():
+                values = {c: v for c, v in values.items() if c not in self.held}
+            store.update(values)
+            if len(self.donated) == len(self.written):
+                store.last = (self, state, kept)
+            self.ran = True
         if self.calls_back:
             jax.effects_barrier()
         return outputs, flags

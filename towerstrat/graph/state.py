@@ -50,9 +50,11 @@ class Cell:
         if self.combine == "first":
             return stacked[0]
         total = stacked.sum(axis=0, dtype=stacked.dtype)
-        return (
-            total if self.combine == "sum" else (total * stacked.dtype.type(1.0 / len(stacked))).astype(stacked.dtype)
-        )
+        if self.combine == "sum":
+            return total
+        if self.dtype.is_integer:
+            return total // stacked.dtype.type(len(stacked))
+        return (total * stacked.dtype.type(1.0 / len(stacked))).astype(stacked.dtype)
 
     def __repr__(self) -> str:
         return f"<Cell {self.name} {self.dtype.name} {self.dims}>"
@@ -79,6 +81,8 @@ class StateStore:
         self._values: dict[Cell, Any] = {}
         self.lost: str | None = None
         """What was lost in a device failure, in words."""
+        self.last: tuple[Any, list[Any], list[Any]] | None = None
+        """The program that made the newest change, and the values that it takes next: what it writes and what it reads."""
 
     def get(self, cell: Cell) -> Any:
         """The value, its default if it was never written, or None."""
@@ -91,9 +95,11 @@ class StateStore:
 
     def update(self, values: dict[Cell, Any]) -> None:
         self._values.update(values)
+        self.last = None
 
     def discard(self, cell: Cell) -> None:
         self._values.pop(cell, None)
+        self.last = None
 
     def is_gone(self, cell: Cell) -> bool:
         """Whether the device no longer has the value: it was given to a program that failed."""

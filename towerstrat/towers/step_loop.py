@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from towerstrat.data.iterators import Iterator, iterator_resource
+from towerstrat.errors import UnsupportedError
 from towerstrat.graph import nest
 from towerstrat.graph.convert import convert_to_tensor
 from towerstrat.graph.core import Graph, get_default_graph
@@ -14,7 +15,7 @@ from towerstrat.graph.indexed_slices import IndexedSlices
 from towerstrat.graph.loop import LoopStage
 from towerstrat.graph.mesh import Axis
 from towerstrat.graph.ops.control_flow import group
-from towerstrat.graph.types import int32
+from towerstrat.graph.types import int32, string
 from towerstrat.graph.variables import Variable, VariableAggregation
 from towerstrat.towers import contexts
 from towerstrat.towers.inputs import PerDeviceDataIterator, flat_signature
@@ -120,6 +121,11 @@ def run_steps(
         raise ValueError(
             f"TPU currently requires fully defined shapes, got {source.output_shapes}. Either use set_shape() on the "
             "input tensors or use dataset.batch(..., drop_remainder=True)."
+        )
+    if string in types:
+        raise UnsupportedError(
+            f"run_steps_on_dataset got elements of types {source.output_types}: strings cannot enter a compiled step. "
+            "Leave them out, or turn them into numbers, with dataset.map(...)."
         )
     graph = get_default_graph()
     count = _count(iterations)

@@ -205,6 +205,7 @@ def _convert_per_device(value: Any, dtype: DType | None = None, name: str | None
 
 register_tensor_conversion_function(Mirrored, _convert_mirrored, priority=20)
 register_tensor_conversion_function(PerDevice, _convert_per_device, priority=20)
+register_fetch(Mirrored, lambda v: ([v.primary], lambda values: values[0]))
 register_fetch(PerDevice, lambda v: ([v.get(d) for d in v.devices], list))
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from towerstrat.graph.convert import convert_to_tensor, register_tensor_conversion_function
 from towerstrat.graph.core import Graph, get_default_graph
 from towerstrat.graph.elements import Operation, Tensor
@@ -288,11 +290,18 @@ class TowerLocalVariable(DistributedVariable, PerDevice):
         """In tower context this tower's own value; outside every tower's, a SUM is divided among them."""
         if get_default_graph().axis is not None:
             return Variable.assign(self, value, use_locking, name, read_value)
-        tensor = self._operand(value)
-        if self._aggregation == VariableAggregation.SUM:
-            tensor = tensor * (1.0 / len(self._index)) if tensor.dtype.is_floating else tensor // len(self._index)
+        tensor = self._share(self._operand(value))
         graph = get_default_graph()
         return graph.add("AssignVariableOp", (self._handle, tensor), None, name or "Assign", axis=self._axis)
+
+    def load(self, value: Any, session: Any = None) -> None:
+        super().load(self._share(np.asarray(value, self.dtype.np)), session)
+
+    def _share(self, value: Any) -> Any:
+        """What each tower holds so that together they are ``value``."""
+        if self._aggregation != VariableAggregation.SUM or self.dtype.is_bool:
+            return value
+        return value // len(self._index) if self.dtype.is_integer else value * (1.0 / len(self._index))
 
 
 def _convert_component(value: Any, dtype: DType | None = None, name: str | None = None, as_ref: bool = False) -> Any:

@@ -3,12 +3,14 @@
 import os
 import signal
 import threading
+from functools import partial
 
 import numpy as np
 import pytest
 
 import towerstrat.compat.v1 as tf
 from tests.towers.common import tpu
+from towerstrat.errors import UnsupportedError
 
 lib = tf.contrib.distribute
 SUM, MEAN = tf.VariableAggregation.SUM, tf.VariableAggregation.MEAN
@@ -194,6 +196,30 @@ def test_shapes_must_be_known_for_tpu_strategy():
         iterator = tf.data.Dataset.range(10).batch(4).make_one_shot_iterator()
         with pytest.raises(ValueError, match=r"TPU currently requires fully defined shapes.*drop_remainder=True"):
             strategy.run_steps_on_dataset(lambda c, x: None, iterator, 2)
+
+
+def test_results_of_unknown_size_are_refused_by_name():
+    strategy = tpu(2)
+    parts = (
+        lambda x: tf.boolean_mask(x, x > 0.0),
+        lambda x: tf.unique(x).y,
+        lambda x: tf.dynamic_partition(x, tf.to_int32(x), 2)[0],
+    )
+    for part, kind in zip(parts, ("Where", "Unique", "DynamicPartition"), strict=True):
+        with strategy.scope():
+            iterator = strategy.distribute_dataset(lambda: [np.ones(3, np.float32)] * 4).make_one_shot_iterator()
+            step = partial(strategy.call_for_each_tower, lambda _, x, part=part: tf.reduce_sum(part(x)))
+            context = strategy.run_steps_on_dataset(step, iterator, 2)
+        message = rf"type {kind}, created at .*shape depends on values"
+        with tf.Session() as sess, pytest.raises(UnsupportedError, match=message):
+            sess.run(context.run_op)
+
+
+def test_a_dataset_is_no_dataset_fn_and_steps_are_a_number():
+    with pytest.raises(TypeError, match="must be a function that returns a dataset"):
+        tpu(2).distribute_dataset(tf.data.Dataset.range(3))
+    with pytest.raises(TypeError, match="steps_per_run must be an integer, got 'x'"):
+        tpu(2, "x")
 
 
 def test_the_function_is_traced_once_and_its_variables_live_outside():

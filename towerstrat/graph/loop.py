@@ -14,9 +14,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from towerstrat.errors import FailedPreconditionError, InvalidArgumentError, OpError, OutOfRangeError
+from towerstrat.errors import InvalidArgumentError, OpError, OutOfRangeError
 from towerstrat.graph.elements import Operation, Tensor, execution_order
-from towerstrat.graph.lowering import Lowering, NeedsStatic
+from towerstrat.graph.lowering import Lowering, NeedsStatic, uninitialized
 from towerstrat.graph.mesh import Axis, vary
 from towerstrat.graph.plan import Run, foldable, integers_behind, needs_value, to_host
 from towerstrat.graph.program import Program, tensor_spec
@@ -353,11 +353,7 @@ class LoopStage:
         present = {c: v for c in self.cells if (v := run.store.get(c)) is not None}
         missing = [c for c in self.cells if c not in present and not isinstance(c, Flag)]
         if missing:
-            raise FailedPreconditionError(
-                None, self.op,
-                f"Attempting to use uninitialized value {missing[0].name}. Run its initializer first, for example "
-                "session.run(tf.global_variables_initializer()).",
-            )  # fmt: skip
+            raise uninitialized(missing[0], self.op)
         return present
 
     def zeros(self) -> list[Any]:

@@ -47,6 +47,18 @@ class NeedsTrips(UnsupportedError):
         self.op = op
 
 
+_NOT_CONCRETE = (jax.errors.ConcretizationTypeError, jax.errors.TracerArrayConversionError)
+"""What JAX raises where a kernel asks for the value of a tracer."""
+
+
+def varying_shape(op: Operation) -> UnsupportedError:
+    """The error of an operation with a result of unknown size, where everything has to be compiled."""
+    return UnsupportedError(
+        f"{op.name} (type {op.type}, created at {op.line}) has a result whose shape depends on values; that cannot "
+        "be compiled for several towers or steps. Use a form of fixed size (tf.where of three arguments, a mask)."
+    )
+
+
 def uninitialized(cell: Cell, op: Operation) -> FailedPreconditionError:
     """The error of an operation that uses a variable without a value, with the initializer that gives it one."""
     local = op.graph.get_collection("local_variables")
@@ -259,6 +271,8 @@ class Lowering:
         except (OpError, UnsupportedError, NeedsStatic):
             raise
         except (TypeError, ValueError, IndexError, ZeroDivisionError) as error:
+            if op.definition.dynamic and isinstance(error, _NOT_CONCRETE):
+                raise varying_shape(op) from None
             described = ", ".join(f"{t.dtype.name}{_shape(self.values.get(t), t)}" for t in op.inputs)
             raise InvalidArgumentError(None, op, f"{error} [inputs: {described}]") from error
         for tensor, value in zip(op.outputs, outputs, strict=True):

@@ -11,7 +11,7 @@ import numpy as np
 from towerstrat.errors import UnsupportedError
 from towerstrat.graph.core import Graph
 from towerstrat.graph.elements import Operation, Tensor, execution_order
-from towerstrat.graph.lowering import Lowering, NeedsStatic, NeedsTrips
+from towerstrat.graph.lowering import Lowering, NeedsStatic, NeedsTrips, varying_shape
 from towerstrat.graph.program import Flag, Program, calls_back, effective_axis, effects, tensor_spec
 from towerstrat.graph.state import Cell, StateStore
 from towerstrat.graph.types import resource, string
@@ -102,10 +102,7 @@ class DeviceStage:
             self.outputs = [t for t in self.outputs if t.dtype is not string or self.eager]
         if self.eager and self.axis is not None:
             op = next(o for o in ops if _dynamic(o) or o.definition.host is not None)
-            raise UnsupportedError(
-                f"{op.name} (type {op.type}, created at {op.line}) has a result whose shape depends on values; that "
-                "cannot be compiled for several towers. Use a form of fixed size (tf.where of three arguments, a mask)."
-            )
+            raise varying_shape(op)
 
     def run(self, run: Run) -> None:
         if self.eager:

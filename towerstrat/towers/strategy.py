@@ -91,6 +91,8 @@ class DistributionStrategy:
     # ---- input -----------------------------------------------------------------------------------------------
 
     def _call_dataset_fn(self, dataset_fn: Callable[[], Any]) -> Dataset:
+        if not callable(dataset_fn):
+            raise TypeError(f"dataset_fn must be a function that returns a dataset, got {dataset_fn!r}.")
         result = dataset_fn()
         if not isinstance(result, Dataset):
             if hasattr(result, "__iter__") and not isinstance(result, str | bytes):

@@ -338,6 +338,8 @@ class TPUStrategy(OneDeviceStrategy):
 
 
 def _positive(name: str, value: Any) -> int:
+    if not hasattr(value, "__index__"):
+        raise TypeError(f"{name} must be an integer, got {value!r}.")
     number = operator.index(value)
     if number < 1:
         raise ValueError(f"{name} must be at least 1, got {number}.")

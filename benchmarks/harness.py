@@ -9,10 +9,9 @@ chunks of ten steps, and one jitted step after the other. The fastest of them co
 from __future__ import annotations
 
 import gc
-import itertools
 import statistics
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -143,7 +142,7 @@ class Twin:
             options["in_shardings"] = (replicated, split, split)
         self.device = devices[0]
         self.function = jax.jit(function, donate_argnums=0, **options)
-        self.source: Iterator[Any] = iter(())
+        self.position = 0
         self.ahead: Any = None
 
     def _one(self, state: Any, inputs: Any, labels: Any) -> Any:
@@ -174,23 +173,17 @@ class Twin:
             self.state = jax.device_put(state, NamedSharding(self.mesh, PartitionSpec()))
         else:
             self.state = jax.device_put(state, self.device)
-        self.source = self._batches()
+        self.position = 0
         self.ahead = self._assemble()
 
-    def _batches(self) -> Iterator[tuple[Array, Array]]:
-        examples = self.workload.examples()
-        size = self.workload.batch * self.towers
-        for start in itertools.cycle(range(0, len(examples[0]), size)):
-            parts = [a[start : start + size] for a in examples]
-            if self.towers > 1:
-                parts = [p.reshape(self.towers, self.workload.batch, *p.shape[1:]) for p in parts]
-            yield parts[0], parts[1]
-
     def _assemble(self) -> tuple[Array, Array]:
-        if self.form == "steps":
-            return next(self.source)
-        columns = zip(*itertools.islice(self.source, self.chunk), strict=True)
-        inputs, labels = (np.stack(column) for column in columns)
+        """The input of the next call: rows gathered by their numbers, in one copy, as a shuffled input has it."""
+        examples = self.workload.examples()
+        lead = (() if self.form == "steps" else (self.chunk,)) + ((self.towers,) if self.towers > 1 else ())
+        count = self.chunk * self.towers * self.workload.batch
+        rows = np.arange(self.position, self.position + count) % len(examples[0])
+        self.position += count
+        inputs, labels = (a.take(rows, axis=0).reshape(*lead, self.workload.batch, *a.shape[1:]) for a in examples)
         return inputs, labels
 
     def run(self) -> float:

@@ -61,6 +61,11 @@ class ResourceFirst(OnlyResourceDense):
         return var.assign_sub(4.0 * grad)
 
 
+class RefusesResources(OnlyDense):
+    def _resource_apply_dense(self, grad, handle):
+        raise NotImplementedError("only for variables of the first kind")
+
+
 class WrappedMomentum(MomentumOptimizer):
     def _apply_dense(self, grad, var):
         return super()._apply_dense(5.0 * grad, var)
@@ -74,6 +79,7 @@ class WrappedResourceMomentum(MomentumOptimizer):
 @pytest.mark.parametrize(
     ("make", "factor"),
     [
+        (RefusesResources, 1.0),
         (OnlyDense, 1),
         (OnlyResourceDense, 2),
         (Both, 3),

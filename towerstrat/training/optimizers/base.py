@@ -476,7 +476,12 @@ class Optimizer:
     def _call_dense_hook(self, grad: Tensor, var: Any) -> Any:
         if self._more_derived(["_apply_dense"], ["_resource_apply_dense"]):
             return self._apply_dense(grad, var)
-        return self._resource_apply_dense(grad, var)
+        try:
+            return self._resource_apply_dense(grad, var)
+        except NotImplementedError:
+            if type(self)._apply_dense is Optimizer._apply_dense:
+                raise
+            return self._apply_dense(grad, var)
 
     def _call_sparse_hook(self, grad: IndexedSlices, var: Any) -> Any:
         if self._more_derived(
@@ -484,7 +489,12 @@ class Optimizer:
             ["_resource_apply_sparse", "_resource_apply_sparse_duplicate_indices"],
         ):
             return self._apply_sparse_duplicate_indices(grad, var)
-        return self._resource_apply_sparse_duplicate_indices(grad.values, var, grad.indices)
+        try:
+            return self._resource_apply_sparse_duplicate_indices(grad.values, var, grad.indices)
+        except NotImplementedError:
+            if type(self)._apply_sparse is Optimizer._apply_sparse:
+                raise
+            return self._apply_sparse_duplicate_indices(grad, var)
 
     def _more_derived(self, names: Sequence[str], than: Sequence[str]) -> bool:
         """Whether one of the hooks ``names`` is overridden further down in the class tree than all of ``than``."""

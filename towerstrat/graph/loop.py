@@ -452,6 +452,13 @@ class _LoopProgram(Program):
         state, outputs, flags, bad = carry
         child = self._child(lowering, dict(zip(self.written, state, strict=True)), elements)
         new_state = [child.state[c] for c in self.written]
+        for cell, old, new in zip(self.written, state, new_state, strict=True):
+            if np.shape(old) != np.shape(new):
+                raise InvalidArgumentError(
+                    None, self.stage.op,
+                    f"Variable {cell.name} has shape {np.shape(old)} before a step and {np.shape(new)} after it. In a step "
+                    "of run_steps_on_dataset a variable keeps its shape.",
+                )  # fmt: skip
         new_outputs = [
             vary(jnp.asarray(child.value(t)), self.axis) if t.varies else jnp.asarray(child.invariant(t))
             for t in self.stage.results

@@ -71,6 +71,14 @@ def uninitialized(cell: Cell, op: Operation) -> FailedPreconditionError:
     )
 
 
+def on_host(op: Operation) -> UnsupportedError:
+    """The error of an operation that runs on the host, where everything has to be compiled."""
+    return UnsupportedError(
+        f"{op.name} (type {op.type}, created at {op.line}) runs on the host: it cannot be part of a tower, step, loop "
+        "or branch, nor lie on a gradient's path through towers. Call it outside and pass its result in."
+    )
+
+
 class Lowering:
     """One evaluation of operations. Forks share what was computed before them.
 
@@ -299,7 +307,8 @@ class Lowering:
             outputs = definition.numpy(*args, **attrs)
             return _as_outputs(op, outputs, np.asarray)
         kernel = definition.kernel
-        assert kernel is not None, definition.type
+        if kernel is None:
+            raise on_host(op)
         args = list(args)
         for position in definition.static:
             if position < len(args):

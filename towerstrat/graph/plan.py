@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 import jax
@@ -11,7 +11,7 @@ import numpy as np
 from towerstrat.errors import UnsupportedError
 from towerstrat.graph.core import Graph
 from towerstrat.graph.elements import Operation, Tensor, execution_order
-from towerstrat.graph.lowering import Lowering, NeedsStatic, NeedsTrips, varying_shape
+from towerstrat.graph.lowering import Lowering, NeedsStatic, NeedsTrips, on_host, varying_shape
 from towerstrat.graph.program import Flag, Program, calls_back, effective_axis, effects, tensor_spec
 from towerstrat.graph.state import Cell, StateStore
 from towerstrat.graph.types import resource, string
@@ -102,7 +102,7 @@ class DeviceStage:
             self.outputs = [t for t in self.outputs if t.dtype is not string or self.eager]
         if self.eager and self.axis is not None:
             op = next(o for o in ops if _dynamic(o) or o.definition.host is not None)
-            raise varying_shape(op)
+            raise varying_shape(op) if op.definition.host is None else on_host(op)
 
     def run(self, run: Run) -> None:
         if self.eager:
@@ -278,7 +278,7 @@ class Plan:
       fed: the tensors that are given.
     """
 
-    def __init__(self, graph: Graph, fetches: Sequence[Any], fed: Sequence[Tensor]):
+    def __init__(self, graph: Graph, fetches: Sequence[Any], fed: Iterable[Tensor]):
         self.fed = set(fed)
         self.picked = {f: (f.op.inputs[0], f.op.attrs["position"]) for f in fetches if self._is_part(f)}
         """Fetched parts of a value that differs by position: the host picks them from the whole."""
@@ -310,19 +310,42 @@ class Plan:
             yield HostStage(op)
         if folding:
             yield FoldStage(tuple(folding), self.fed)
-        yield from self._segments([op for op in self.order if op not in self.on_host or op.definition.host is None])
+        done = self._strings_only_for_host()
+        yield from self._segments(
+            [op for op in self.order if op not in self.on_host or not (op.definition.host is not None or op in done)]
+        )
+
+    def _strings_only_for_host(self) -> set[Operation]:
+        """Folded operations on strings that no device program needs (it could not take the strings)."""
+        done: set[Operation] = set()
+        used = {t.op for op in self.order if op not in self.on_host for t in _uses(op)}
+        for op in reversed(self.order):
+            if op in self.on_host and op not in used and any(t.dtype is string for t in op.outputs):
+                done.add(op)
+        return done
 
     def _without_device(self) -> set[Operation]:
         """The operations that can run before any device program: on the host, or folded from known values."""
         ahead: set[Operation] = set()
+        reads: set[Cell] = set()
+        writes: set[Cell] = set()
+        behind = False
         differentiated = {step for op in self.order for step in op.attrs.get("path", ())}
         for op in self.order:
             on_host = op.definition.host is not None and not op.attrs.get("loop") and op not in differentiated
             ready = all(t in self.fed or t.op in ahead for t in op.inputs) and all(
                 c in ahead for c in op._control_inputs
             )
+            if on_host and ready:
+                # An effect on the host keeps its place among such effects, and to those on the variables it uses.
+                ready = not (op.definition.stateful and behind)
+                ready &= writes.isdisjoint((*op.reads, *op.writes)) and reads.isdisjoint(op.writes)
             if ready and (on_host or foldable(op)):
                 ahead.add(op)
+                continue
+            behind |= op.definition.host is not None and op.definition.stateful
+            reads.update(op.reads)
+            writes.update(op.writes)
         return ahead
 
     def _wanted_on_host(self, ahead: set[Operation]) -> set[Operation]:

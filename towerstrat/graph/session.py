@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import jax
@@ -212,7 +212,7 @@ class BaseSession:
             return structure.build([self._fetched(f, plan, run) for f in structure.elements])
         except jax.errors.JaxRuntimeError as error:
             raise self._device_failure(error) from error
-        except OpError as error:
+        except (OpError, UnsupportedError) as error:
             # JAX notes that it has hidden its own frames, which says nothing about the program.
             error.__notes__ = [n for n in getattr(error, "__notes__", ()) if "JAX_TRACEBACK_FILTERING" not in n]
             if self._store.lost is not None and isinstance(error, FailedPreconditionError):
@@ -236,7 +236,8 @@ class BaseSession:
         return kind(None, None, message)
 
     def _plan(self, fetches: Any, fed: Mapping[Tensor, Any]) -> tuple[_Fetches, Plan]:
-        key = (_key(fetches), tuple(fed))
+        given = frozenset(t for t in fed if t.dtype is not resource)
+        key = (_key(fetches), given)
         try:
             found = self._plans.get(key)
         except TypeError:
@@ -245,13 +246,15 @@ class BaseSession:
         if found is not None and found[0] == self._graph.rewired:
             return found[1], found[2]
         structure = _Fetches(self._graph, fetches)
-        plan = Plan(self._graph, structure.elements, tuple(fed))
+        plan = Plan(self._graph, structure.elements, given)
         self._plans[key] = (self._graph.rewired, structure, plan)
         return structure, plan
 
     def _feeds(self, feed_dict: Mapping[Any, Any]) -> dict[Tensor, Any]:
+        if not isinstance(feed_dict, Mapping):
+            raise TypeError(f"feed_dict must be a dictionary of tensors and values, got {feed_dict!r}.")
         result: dict[Tensor, Any] = {}
-        for key, value in feed_dict.items():
+        for key, value in _feed_pairs(feed_dict):
             try:
                 tensor = self._graph.as_graph_element(key, allow_operation=False)
             except (TypeError, ValueError, KeyError) as error:
@@ -263,8 +266,30 @@ class BaseSession:
                     f"The value of a feed cannot be a tf.Tensor object ({value!r}). Acceptable are Python scalars, "
                     "strings, lists and numpy arrays; run the tensor first."
                 )
-            result[tensor] = self._feed_value(tensor, value)
+            if tensor.op.block is not self._graph.root:
+                raise ValueError(
+                    f"{tensor!r} (created at {tensor.op.line}) was made inside {tensor.op.block.what}: it cannot be fed."
+                )
+            if tensor.dtype is resource:
+                reads = self._reads(tensor)
+                result |= dict.fromkeys([tensor, *reads], self._feed_value(reads[0], value))
+            else:
+                result[tensor] = self._feed_value(tensor, value)
         return result
+
+    def _reads(self, handle: Tensor) -> list[Tensor]:
+        """What a value fed for a variable takes the place of."""
+        for op in handle._consumers:
+            if (
+                op.definition.reads
+                and not op.definition.writes
+                and (op.block is not self._graph.root or op.type not in ("ReadVariableOp", "VarIsInitializedOp"))
+            ):
+                raise UnsupportedError(
+                    f"Variable {handle.name} cannot be fed: {op.name} (created at {op.line}) uses it by rows or inside "
+                    "of a loop or branch. Call variable.load(value, session) before the run, or use a placeholder."
+                )
+        return [op.outputs[0] for op in handle._consumers if op.type == "ReadVariableOp"]
 
     def _feed_value(self, tensor: Tensor, value: Any) -> Any:
         if isinstance(value, jax.Array) or (isinstance(value, np.ndarray) and value.dtype == tensor.dtype.np):
@@ -286,7 +311,9 @@ class BaseSession:
     def _fetched(self, element: Any, plan: Plan, run: Run) -> Any:
         if isinstance(element, Operation):
             return None
-        if element.dtype is resource:
+        if element.dtype is resource and element in run.static:
+            value = run.static[element]
+        elif element.dtype is resource:
             cell = element.op.attrs["cell"]
             value = self._store.get(cell)
             if value is None:
@@ -326,6 +353,16 @@ class BaseSession:
 
     def partial_run_setup(self, fetches: Any, feeds: Any = None) -> Any:
         raise UnsupportedError("Session.partial_run_setup is not supported; use one Session.run with all feeds.")
+
+
+def _feed_pairs(feed_dict: Mapping[Any, Any]) -> Iterator[tuple[Any, Any]]:
+    """Tensors and values; a tuple of tensors may be fed with a structure like it."""
+    for key, value in feed_dict.items():
+        if isinstance(key, tuple):
+            keys, values = nest.flatten(key), nest.flatten_up_to(key, value)
+            yield from zip(keys, values, strict=True)
+        else:
+            yield key, value
 
 
 def _lenient(value: Any, tensor: Tensor) -> Any:

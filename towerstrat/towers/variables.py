@@ -47,6 +47,8 @@ class Component:
     def __init__(self, container: DistributedVariable, position: int):
         self._container = container
         self._position = position
+        self._element: Tensor | None = None
+        """What a session fetches for it, always the same."""
 
     def _distributed_container(self) -> DistributedVariable:
         return self._container
@@ -106,7 +108,10 @@ class Component:
     read_value = value
 
     def _as_graph_element(self) -> Tensor:
-        return self.value()
+        if self._element is None:
+            with self.graph.outside():
+                self._element = self._container._component_element(self._position)
+        return self._element
 
     def eval(self, session: Any = None) -> Any:
         return self.value().eval(session=session)
@@ -197,6 +202,9 @@ class DistributedVariable(Variable, DistributedValues):
     def _component_value(self, position: int) -> Tensor:
         raise NotImplementedError
 
+    def _component_element(self, position: int) -> Tensor:
+        return self._component_value(position)
+
 
 class MirroredVariable(DistributedVariable, Mirrored):
     """A variable whose copies are kept equal.
@@ -207,6 +215,9 @@ class MirroredVariable(DistributedVariable, Mirrored):
 
     def _component_value(self, position: int) -> Tensor:
         return self.value()
+
+    def _component_element(self, position: int) -> Tensor:
+        return self._handle
 
     def _change(self, type: str, inputs: Any, name: str | None, read_value: bool = True) -> Any:
         if contexts.get_tower_context() is None or not contexts.has_distribution_strategy():

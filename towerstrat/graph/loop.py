@@ -408,7 +408,9 @@ class _LoopProgram(Program):
         flags = [jnp.zeros((), jnp.bool_) for _ in self.flags]
         bad = jnp.full((), -1, jnp.int32) if stage.checked else None
         carry = (state, outputs, flags, bad)
-        if self.full:
+        if self.full and chunk[0].shape[0] == 1:
+            carry = self._step(lowering, carry, np.zeros((), np.int32), [x[0] for x in chunk])
+        elif self.full:
             numbers = jnp.arange(chunk[0].shape[0], dtype=jnp.int32) if stage.checked else None
             carry, _ = lax.scan(lambda c, x: (self._step(lowering, c, x[0], x[1:]), None), carry, (numbers, *chunk))
         else:

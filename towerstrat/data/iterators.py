@@ -83,8 +83,9 @@ class IteratorResource:
                 self.lender.give_back()
             done = 0
             try:
-                with uninterrupted():
-                    done = self._write_many(buffers, start, count)
+                if count > 1 and isinstance(self._source, Pull):
+                    with uninterrupted():
+                        done = self._write_many(self._source, buffers, start, count)
                 while done < count:
                     out = [buffer[start + done] if buffer.ndim > 1 else buffer[start + done, ...] for buffer in buffers]
                     if not self._write(out):
@@ -95,12 +96,9 @@ class IteratorResource:
                 raise
             return done
 
-    def _write_many(self, buffers: Sequence[Array], start: int, count: int) -> int:
+    def _write_many(self, source: Pull, buffers: Sequence[Array], start: int, count: int) -> int:
         """Writes as many of the next elements as the pipeline gives at once."""
-        if self._returned or self._error is not None or not buffers or count < 2:
-            return 0
-        source = self._started()
-        if not isinstance(source, Pull):
+        if self._returned or self._error is not None or not buffers:
             return 0
         try:
             return source.next_many([buffer[start : start + count] for buffer in buffers])

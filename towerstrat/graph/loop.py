@@ -458,8 +458,8 @@ class _LoopProgram(Program):
             if np.shape(old) != np.shape(new):
                 raise InvalidArgumentError(
                     None, self.stage.op,
-                    f"Variable {cell.name} has shape {np.shape(old)} before a step and {np.shape(new)} after it. In a step "
-                    "of run_steps_on_dataset a variable keeps its shape.",
+                    f"Variable {cell.name} has shape {np.shape(old)} before a step and {np.shape(new)} after it. In "
+                    "run_steps_on_dataset a variable keeps its shape.",
                 )  # fmt: skip
         new_outputs = [
             vary(jnp.asarray(child.value(t)), self.axis) if t.varies else jnp.asarray(child.invariant(t))

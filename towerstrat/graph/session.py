@@ -268,7 +268,8 @@ class BaseSession:
                 )
             if tensor.op.block is not self._graph.root:
                 raise ValueError(
-                    f"{tensor!r} (created at {tensor.op.line}) was made inside {tensor.op.block.what}: it cannot be fed."
+                    f"{tensor!r} (created at {tensor.op.line}) was made inside {tensor.op.block.what}, where nothing can "
+                    "be fed. Feed what enters there from outside."
                 )
             if tensor.dtype is resource:
                 reads = self._reads(tensor)

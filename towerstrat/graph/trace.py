@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import linecache
 import os
 import sys
 from typing import NamedTuple
 
 _OURS = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+_CONTEXTS = contextlib.__file__
+"""Where the frames between a ``with`` of ours and its body lie."""
 
 
 class UserLine(NamedTuple):
@@ -32,7 +35,7 @@ def user_line() -> UserLine:
     last = frame
     while frame is not None:
         code = frame.f_code
-        if not code.co_filename.startswith(_OURS):
+        if not code.co_filename.startswith(_OURS) and code.co_filename != _CONTEXTS:
             return UserLine(code.co_filename, frame.f_lineno, code.co_name)
         last = frame
         frame = frame.f_back  # type: ignore[assignment]

@@ -128,6 +128,11 @@ def run_steps(
             "Leave them out, or turn them into numbers, with dataset.map(...)."
         )
     graph = get_default_graph()
+    if graph.block is not graph.root:
+        raise ValueError(
+            f"run_steps_on_dataset inside {graph.block.what} (created at {graph.block.line}) is not supported: a step "
+            "loop takes its input from the host. Call it at the top level."
+        )
     count = _count(iterations)
     context = MultiStepContext()
     with graph.body("the step function of run_steps_on_dataset") as block:
@@ -166,11 +171,6 @@ def _loop(
     graph: Graph, block: Block, source: Any, count: Tensor, elements: Sequence[Tensor], tensors: Sequence[Tensor],
     context: MultiStepContext, initial_loop_values: Any, axis: Axis | None,
 ) -> Operation:  # fmt: skip
-    if graph.block is not graph.root:
-        raise ValueError(
-            f"run_steps_on_dataset inside {graph.block.what} (created at {graph.block.line}) is not supported: a step "
-            "loop takes its input from the host. Call it at the top level."
-        )
     initial = _initial(context, initial_loop_values)
     captures = list(block.captures())
     attrs = {

@@ -17,7 +17,7 @@ from towerstrat.errors import FailedPreconditionError, InvalidArgumentError, OpE
 from towerstrat.graph.convert import convert_to_tensor
 from towerstrat.graph.core import Graph, get_default_graph
 from towerstrat.graph.elements import Operation, Tensor
-from towerstrat.graph.program import uninterrupted
+from towerstrat.graph.program import Uninterrupted
 from towerstrat.graph.registry import Signature, define, nothing
 from towerstrat.graph.types import string
 
@@ -84,7 +84,7 @@ class IteratorResource:
             done = 0
             try:
                 if count > 1 and isinstance(self._source, Pull):
-                    with uninterrupted():
+                    with Uninterrupted():
                         done = self._write_many(self._source, buffers, start, count)
                 while done < count:
                     out = [buffer[start + done] if buffer.ndim > 1 else buffer[start + done, ...] for buffer in buffers]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import signal
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from typing import Any
 
 import jax
@@ -214,7 +213,7 @@ class Program:
         del last
         if self.compiled is None:
             self.compiled = self.lowered(donated, kept, inputs).compile()
-        with uninterrupted():
+        with Uninterrupted():
             outputs, state, flags = self.compiled(donated, kept, inputs)
             values = dict(zip(self.written, state, strict=True))
             if self.held and np.asarray(flags).any():
@@ -249,23 +248,28 @@ def _detached(value: Any) -> Any:
     return value if isinstance(value, jax.Array) else np.array(value)
 
 
-@contextmanager
-def uninterrupted() -> Iterator[None]:
+class Uninterrupted:
     """Holds Ctrl-C back until the block is done, so that no state is lost between donation and storing."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    previous = signal.getsignal(signal.SIGINT)
-    if previous is not signal.default_int_handler:
-        yield
-        return
-    caught: list[int] = []
-    signal.signal(signal.SIGINT, lambda number, frame: caught.append(number))
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, previous)
-        if caught:
+
+    __slots__ = ("caught", "previous")
+
+    def __enter__(self) -> None:
+        self.caught = False
+        self.previous: Any = None
+        if threading.current_thread() is not threading.main_thread():
+            return
+        previous = signal.getsignal(signal.SIGINT)
+        if previous is signal.default_int_handler:
+            signal.signal(signal.SIGINT, self._catch)
+            self.previous = previous
+
+    def _catch(self, number: int, frame: Any) -> None:
+        self.caught = True
+
+    def __exit__(self, *exc: Any) -> None:
+        if self.previous is not None:
+            signal.signal(signal.SIGINT, self.previous)
+        if self.caught:
             raise KeyboardInterrupt
 
 

@@ -297,3 +297,25 @@ def test_what_else_is_fetched_compiles_no_loop_again():
         assert len(programs) == 1
         assert sess.run([context.run_op, context.last_step_outputs])[1] == {"sum": 6 + 7}
         assert len(programs) == 1
+
+
+def test_towers_take_elements_of_one_shape():
+    strategy = tpu(2)
+    with strategy.scope(), tf.Session() as sess:
+        iterator = strategy.distribute_dataset(lambda: tf.data.Dataset.range(7).batch(2)).make_one_shot_iterator()
+        sums = strategy.unwrap(strategy.call_for_each_tower(tf.reduce_sum, iterator.get_next()))
+        assert sess.run(sums) == [1, 5]
+        with pytest.raises(tf.errors.InvalidArgumentError, match=r"\(2,\).*\(1,\).*drop_remainder=True"):
+            sess.run(sums)
+        assert sess.run(iterator.iterator.get_next()).tolist() == [4, 5]
+
+
+def test_ctrl_c_between_the_towers_elements_loses_none():
+    strategy = tpu(2)
+    with strategy.scope(), tf.Session() as sess:
+        iterator = strategy.distribute_dataset(Interrupting).make_one_shot_iterator()
+        parts = strategy.unwrap(strategy.call_for_each_tower(lambda x: x + 0, iterator.get_next()))
+        got = [sess.run(parts), sess.run(parts)]
+        with pytest.raises(KeyboardInterrupt):
+            sess.run(parts)
+        assert [*got, sess.run(parts)] == [[0, 1], [2, 3], [4, 5]]

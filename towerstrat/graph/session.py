@@ -189,7 +189,8 @@ class BaseSession:
 
         Raises:
           RuntimeError: the session is closed. TypeError, ValueError: fetches or feeds that cannot be.
-          OpError: the run failed; the state is what it was before, but for the completed steps of a step loop.
+          OpError: the run failed; the state is what it was before, but for the completed steps of a step loop and for
+            what came before an operation of the host (py_func, a step loop) in the middle of the run.
         """
         if self._closed:
             raise RuntimeError("Attempted to use a closed Session.")
@@ -268,8 +269,8 @@ class BaseSession:
                 )
             if tensor.op.block is not self._graph.root:
                 raise ValueError(
-                    f"{tensor!r} (created at {tensor.op.line}) was made inside {tensor.op.block.what}, where nothing can "
-                    "be fed. Feed what enters there from outside."
+                    f"{tensor!r} (created at {tensor.op.line}) was made inside {tensor.op.block.what}, where nothing "
+                    "can be fed. Feed what enters there from outside."
                 )
             if tensor.dtype is resource:
                 reads = self._reads(tensor)

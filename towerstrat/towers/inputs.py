@@ -9,7 +9,7 @@ import numpy as np
 
 from towerstrat.data.dataset import Dataset
 from towerstrat.data.iterators import Iterator, iterator_resource, named
-from towerstrat.errors import OutOfRangeError
+from towerstrat.errors import InvalidArgumentError, OutOfRangeError
 from towerstrat.graph import nest
 from towerstrat.graph.core import get_default_graph
 from towerstrat.graph.elements import Operation
@@ -122,9 +122,17 @@ def _next_for_all(session: Any, op: Operation, values: Sequence[Any]) -> list[An
                 f"End of sequence: {axis.size} towers need {axis.size} elements, {count} "
                 f"{'is' if count == 1 else 'are'} left.",
             ) from None
-        except Exception as error:
+        except BaseException as error:
             source.push_back(taken)
             raise named(error, op) from error.__cause__
+    shapes = [[np.shape(part) for part in element] for element in taken]
+    if any(other != shapes[0] for other in shapes):
+        source.push_back(taken)
+        raise InvalidArgumentError(
+            None,
+            op,
+            f"The towers' next elements have different shapes: {shapes}. Use batch(..., drop_remainder=True).",
+        )
     return [np.stack(parts) for parts in zip(*taken, strict=True)]
 
 

@@ -187,3 +187,21 @@ def test_dropout_masks_differ_by_tower_and_repeat():
     assert not np.array_equal(first[0], first[2])
     for a, b in zip(first, masks(), strict=True):
         assert np.array_equal(a, b)
+
+
+def test_a_long_chain_of_shared_values_on_a_gradients_path_is_stored():
+    strategy = tpu(2)
+    with strategy.scope():
+        w = tf.get_variable("w", initializer=1.0)
+        kept = tf.get_variable("kept", initializer=0.0, trainable=False)
+
+        def tower():
+            x = w * 1.0
+            for _ in range(1200):
+                x = x * 1.0
+            return x, tf.gradients(x * x, [w])[0]
+
+        x, grad = strategy.call_for_each_tower(tower)
+        first = strategy.reduce(FIRST, x, kept)
+        stored = strategy.update(kept, lambda v, value: v.assign(value + 1.0), first)
+    assert run([stored, strategy.unwrap(grad)]) == [2.0, [2.0, 2.0]]

@@ -200,12 +200,18 @@ class Lowering:
                 f"{tensor!r} (created at {tensor.op.line}) differs by {self.axis.name} and cannot be stored or fetched "
                 "as one value. Combine it first (distribution.reduce in a merge_call), or unwrap it."
             )
-        if tensor not in self.twins:
-            op = tensor.op
-            known = {t: self.invariant(t) for t in op.inputs if t.dtype is not resource and not t.varies}
-            twins = self.fork(known, self.seen(op))
-            twins.quiet = True
-            self.twins.update(zip(op.outputs, twins.evaluate(op), strict=True))
+        stack = [tensor]
+        while stack:
+            op = stack[-1].op
+            equal = [t for t in op.inputs if t.dtype is not resource and not t.varies]
+            missing = [t for t in equal if t not in self.twins and varies(self.value(t))]
+            if missing and stack[-1] not in self.twins:
+                stack += missing
+                continue
+            if stack.pop() not in self.twins:
+                twins = self.fork({t: self.invariant(t) for t in equal}, self.seen(op))
+                twins.quiet = True
+                self.twins.update(zip(op.outputs, twins.evaluate(op), strict=True))
         return self.twins[tensor]
 
     def static(self, op: Operation, position: int) -> np.ndarray[Any, Any]:

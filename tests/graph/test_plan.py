@@ -162,3 +162,18 @@ def test_training_and_evaluation_in_turn_compile_once_each(lowerings):
             operations = operations or len(sess.graph.get_operations())
     assert lowerings[0] <= 4
     assert len(sess.graph.get_operations()) == operations
+
+
+def test_a_finished_step_takes_no_further_control_inputs():
+    strategy = tpu(2)
+    made = []
+    with strategy.scope():
+        v = tf.get_variable("v", initializer=0.0)
+
+        def step(context, x):
+            made.extend([v.assign_add(1.0).op, v.assign_add(10.0).op])
+            return made[0]
+
+        strategy.run_steps_on_dataset(step, tf.data.Dataset.range(9).make_one_shot_iterator(), 1)
+    with pytest.raises(ValueError, match=r"test_plan.py.*the step function .* was built without it"):
+        made[0].add_control_inputs([made[1]])

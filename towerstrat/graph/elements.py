@@ -265,6 +265,11 @@ class Operation:
                 raise TypeError(f"Expected an Operation as a control input of {self.name}, got {op!r}.")
             if op.graph is not self.graph:
                 raise ValueError(f"Control input {op.name} of {self.name} belongs to another graph.")
+            if self.block.leaves_out(op) and not self.block.leaves_out(self):
+                raise ValueError(
+                    f"{op.name} (created at {op.line}) cannot become a control input of {self.name}: "
+                    f"{self.block.what} was built without it. Use tf.control_dependencies inside."
+                )
             if op not in self._control_inputs:
                 self._control_inputs.append(op)
         self.graph.rewired += 1
@@ -316,12 +321,18 @@ class Block:
         """What decides whether the region runs (a branch) or runs again (a loop's body)."""
         self.results: tuple[Any, ...] = ()
         self.needed: list[Operation] = self.ops
+        self.finished = False
 
     def finish(self, results: Sequence[Any]) -> None:
         """Declares what the region is run for (tensors and operations); only what these need is run."""
         self.results = tuple(results)
         ops = [r.op if isinstance(r, Tensor) else r for r in self.results]
         self.needed = execution_order(ops, self)
+        self.finished = True
+
+    def leaves_out(self, op: Operation) -> bool:
+        """Whether the region is built and does not run this operation of its own."""
+        return self.finished and op.block is self and op not in self.needed
 
     def encloses(self, other: Block) -> bool:
         """Whether ``other`` is this region or lies inside it."""

@@ -163,8 +163,13 @@ WEIGHTS = {
     "full": np.array([[0, 1, 2], [1, 0, 0], [0, 0, 0], [3, 1, 1]], np.float32),
     "none": np.zeros((4, 3), np.float32),
 }
-REDUCTIONS = ("none", "weighted_sum", "weighted_mean", "weighted_sum_over_batch_size",
-              "weighted_sum_by_nonzero_weights")
+REDUCTIONS = (
+    "none",
+    "weighted_sum",
+    "weighted_mean",
+    "weighted_sum_over_batch_size",
+    "weighted_sum_by_nonzero_weights",
+)
 
 
 def loss(name, arguments, **kwargs):
@@ -197,9 +202,7 @@ LOSSES = {
     "mean_pairwise_weighted": loss("mean_pairwise_squared_error", PAIR, weights=WEIGHTS["row"]),
     "mean_squared_error": loss("mean_squared_error", PAIR),
     "sigmoid_cross_entropy": loss("sigmoid_cross_entropy", MULTI),
-    "sigmoid_cross_entropy_smooth": loss(
-        "sigmoid_cross_entropy", MULTI, label_smoothing=0.2, weights=WEIGHTS["full"]
-    ),
+    "sigmoid_cross_entropy_smooth": loss("sigmoid_cross_entropy", MULTI, label_smoothing=0.2, weights=WEIGHTS["full"]),
     "softmax_cross_entropy": loss("softmax_cross_entropy", HOT),
     "softmax_cross_entropy_smooth": loss(
         "softmax_cross_entropy", HOT, label_smoothing=0.1, weights=np.array([1, 0, 2, 1], np.float32)
@@ -274,9 +277,7 @@ METRICS = {
     "mean_absolute_error": metric("mean_absolute_error", "pairs"),
     "mean_squared_error": metric("mean_squared_error", "pairs", weights=0.5),
     "root_mean_squared_error": metric("root_mean_squared_error", "pairs"),
-    "mean_relative_error": metric(
-        "mean_relative_error", "pairs", normalizer=np.array([[1, 0, 2]] * 4, np.float32)
-    ),
+    "mean_relative_error": metric("mean_relative_error", "pairs", normalizer=np.array([[1, 0, 2]] * 4, np.float32)),
     "mean_cosine_distance": metric("mean_cosine_distance", "pairs", dim=1),
     "percentage_below": metric("percentage_below", "values", threshold=0.25),
     "mean_per_class_accuracy": metric("mean_per_class_accuracy", "classes", num_classes=4),
@@ -318,8 +319,14 @@ METRICS = {
 
 # ---- running one ---------------------------------------------------------------------------------------------------
 
-COLLECTIONS = ("variables", "trainable_variables", "local_variables", "metric_variables", "regularization_losses",
-               "losses")
+COLLECTIONS = (
+    "variables",
+    "trainable_variables",
+    "local_variables",
+    "metric_variables",
+    "regularization_losses",
+    "losses",
+)
 
 
 def initial(name, shape, zeros):

@@ -41,7 +41,9 @@ ConversionFunction = Callable[..., Any]
 _CONVERSIONS: list[tuple[int, Any, ConversionFunction]] = []
 
 
-def register_tensor_conversion_function(base_type: Any, conversion_func: ConversionFunction, priority: int = 100) -> None:
+def register_tensor_conversion_function(
+    base_type: Any, conversion_func: ConversionFunction, priority: int = 100
+) -> None:
     """Teaches ``convert_to_tensor`` a type: ``conversion_func(value, dtype=None, name=None, as_ref=False)``.
 
     The function may return NotImplemented to pass. Lower priorities are asked first.

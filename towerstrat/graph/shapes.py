@@ -142,7 +142,7 @@ class TensorShape:
             self._dims: Dims = None
         elif isinstance(dims, TensorShape):
             self._dims = dims._dims
-        elif isinstance(dims, int | Dimension) or hasattr(dims, "__index__") and getattr(dims, "ndim", 0) == 0:
+        elif isinstance(dims, int | Dimension) or (hasattr(dims, "__index__") and getattr(dims, "ndim", 0) == 0):
             self._dims = (Dimension(dims).value,)
         elif hasattr(dims, "dim") and hasattr(dims, "unknown_rank"):
             self._dims = None if dims.unknown_rank else tuple(d.size if d.size >= 0 else None for d in dims.dim)

@@ -70,9 +70,7 @@ class Cotangents:
         return result
 
 
-def pull_back(
-    record: Record, cotangents: Sequence[Any], axis: Axis | None
-) -> Mapping[Tensor, Any]:
+def pull_back(record: Record, cotangents: Sequence[Any], axis: Axis | None) -> Mapping[Tensor, Any]:
     """Input cotangents of one recorded operation; missing output cotangents are zeros."""
     assert record.pull is not None
     filled = []

@@ -180,9 +180,7 @@ def _lower_distribute(lowering: Lowering, op: Operation) -> list[Any]:
 
 define("AllReduce", same, lower=_lower_reduce, backward=_reduce_backward, collective=True, hidden=("axis",))
 define("AllGather", _gather_rule, lower=_lower_gather, backward=_gather_backward, collective=True, hidden=("axis",))
-define(
-    "AllConcat", _concat_rule, lower=_lower_concat, differentiable=False, collective=True, hidden=("axis",)
-)
+define("AllConcat", _concat_rule, lower=_lower_concat, differentiable=False, collective=True, hidden=("axis",))
 define("SelectPosition", same, lower=_lower_select, backward=_select_backward, collective=True, hidden=("axis",))
 define("FromPositions", same, lower=_lower_distribute, per_position=True, hidden=("axis",))
 define(

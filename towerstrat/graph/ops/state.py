@@ -49,7 +49,9 @@ def _assign_rule(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Sig
             f"Shapes {shapes.TensorShape(cell.dims)} and {value.shape} are incompatible: "
             f"the value does not fit variable {cell.name}."
         )
-    return [Signature(cell.dtype, shapes.merge(cell.dims, value.dims) if attrs.get("validate_shape", True) else value.dims)]
+    return [
+        Signature(cell.dtype, shapes.merge(cell.dims, value.dims) if attrs.get("validate_shape", True) else value.dims)
+    ]
 
 
 def _storable(lowering: Lowering, op: Operation, position: int) -> Any:

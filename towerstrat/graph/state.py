@@ -82,7 +82,7 @@ class StateStore:
         self.lost: str | None = None
         """What was lost in a device failure, in words."""
         self.last: tuple[Any, list[Any], list[Any]] | None = None
-        """The program that made the newest change, and the values that it takes next: what it writes and what it reads."""
+        """The program that made the newest change, and what it takes next: what it writes and what it reads."""
 
     def get(self, cell: Cell) -> Any:
         """The value, its default if it was never written, or None."""

@@ -20,7 +20,7 @@ def page() -> str:
         "# Names of the 1.x namespace",
         "",
         f"The {total} names of `towerstrat.compat.v1` (`tf` below), made by `python scripts/list_names.py`.",
-        "Arguments and defaults are the original's. Any other public name of 1.12 raises an error that says what is near.",
+        "Arguments and defaults are the original's. Other public names of 1.12 raise an error that says what is near.",
         "",
     ]
     for module in sorted(by_module):

@@ -280,6 +280,8 @@ def compare(
         losses[name] = [first, side.run()]
         seconds[name] = time.perf_counter() - start
     tolerance = 2e-3 if steps_per_run <= CHUNK else 0.2  # rounding errors grow from step to step
+    if devices[0].platform != "cpu":
+        tolerance = max(tolerance, 0.05)  # products of short floats there
     hopeless = HOPELESS * min(seconds[form] for form in forms)
     for form in forms:
         if seconds[form] > hopeless:

@@ -61,7 +61,11 @@ def steps_table(towers: int, gpu: bool, quick: bool, names: str) -> Iterator[str
             if gpu and time.perf_counter() - start > GPU_SECONDS:
                 yield f"({workload.name} with {steps} steps per run was left out: the time for this table is over)"
                 continue
-            found = compare(workload, devices, steps, repetitions, sample)
+            try:
+                found = compare(workload, devices, steps, repetitions, sample)
+            except AssertionError as error:
+                yield f"({workload.name} with {steps} steps per run: {' '.join(str(error).split())})"
+                continue
             cells = [
                 workload.name, towers, steps, f"{1e3 * found.ours:.3f}", f"{1e3 * found.twin:.3f}", found.best,
                 f"{1e3 * found.ours / steps:.3f}", f"{found.ratio:.3f}", f"{found.fastest:.3f}",

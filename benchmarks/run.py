@@ -24,12 +24,12 @@ from pathlib import Path
 # Processes that measure share a GPU with this one.
 os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
 
-import jax  # noqa: E402
-import numpy as np  # noqa: E402
+import jax
+import numpy as np
 
-import towerstrat  # noqa: E402
-from benchmarks import convnet, first_result, memory, mlp, transformer  # noqa: E402
-from benchmarks.harness import Workload, compare  # noqa: E402
+import towerstrat
+from benchmarks import convnet, first_result, memory, mlp, transformer
+from benchmarks.harness import Workload, compare
 
 STEPS = (1, 10, 100)
 GPU_SECONDS = 270

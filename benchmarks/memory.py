@@ -13,6 +13,7 @@ import subprocess
 import sys
 import threading
 import tracemalloc
+from collections.abc import Iterable
 
 import jax
 import numpy as np
@@ -52,18 +53,17 @@ def measure(model: str, steps_per_run: int) -> int:
     return highest
 
 
-def table(model: str) -> list[str]:
-    """The two figures, each from a process of its own."""
-    found = {}
-    for steps in (FEW, MANY):
-        command = [sys.executable, "-m", "benchmarks.memory", "--model", model, "--one", str(steps)]
-        found[steps] = int(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
-    few, many = found[FEW], found[MANY]
-    return [
-        f"| model | {FEW} steps per run | {MANY:,} steps per run | ratio |",
-        "|---|---|---|---|",
-        f"| {model} | {few / 1e6:.1f} MB | {many / 1e6:.1f} MB | {many / few:.2f} |",
-    ]
+def table(models: Iterable[str]) -> list[str]:
+    """The two figures of each model, each from a process of its own."""
+    rows = [f"| model | {FEW} steps per run | {MANY:,} steps per run | ratio |", "|---|---|---|---|"]
+    for model in models:
+        found = {}
+        for steps in (FEW, MANY):
+            command = [sys.executable, "-m", "benchmarks.memory", "--model", model, "--one", str(steps)]
+            found[steps] = int(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+        few, many = found[FEW], found[MANY]
+        rows.append(f"| {model} | {few / 1e6:.1f} MB | {many / 1e6:.1f} MB | {many / few:.2f} |")
+    return rows
 
 
 def main() -> None:
@@ -71,7 +71,7 @@ def main() -> None:
     parser.add_argument("--model", default="mlp")
     parser.add_argument("--one", type=int, metavar="STEPS", help="one figure, in this process")
     args = parser.parse_args()
-    print(measure(args.model, args.one) if args.one else "\n".join(table(args.model)))
+    print(measure(args.model, args.one) if args.one else "\n".join(table([args.model])))
 
 
 if __name__ == "__main__":

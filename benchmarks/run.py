@@ -32,6 +32,8 @@ from benchmarks import convnet, first_result, memory, mlp, transformer
 from benchmarks.harness import Workload, compare
 
 STEPS = (1, 10, 100)
+MEASURED = ("mlp", "convnet", "transformer")
+"""The models whose memory is measured."""
 GPU_SECONDS = 270
 
 
@@ -159,7 +161,7 @@ def main() -> None:
         report(*first_result.table(1 if args.gpu else 3), "")
     if args.memory or args.gpu:
         report("Memory (device and input), highest while 1,000 steps run:", "")
-        report(*memory.table("mlp"), "")
+        report(*memory.table(MEASURED), "")
     report(f"took {time.perf_counter() - start:.0f} s")
 
 

@@ -24,7 +24,7 @@ from towerstrat.graph.registry import Signature, define
 from towerstrat.graph.state import Cell, Flag
 from towerstrat.graph.types import resource
 
-CHUNK_BYTES = 1 << 20
+CHUNK_BYTES = 1 << 18
 CHUNK_STEPS = 10
 """A chunk holds this many steps' input, or more steps where they fit into ``CHUNK_BYTES``."""
 _ALIGNMENT = 64

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Protocol
 
 from towerstrat.graph import shapes
 from towerstrat.graph.shapes import Dims
-from towerstrat.graph.types import DType, bool_
+from towerstrat.graph.types import DType
 
 
 class Signature(NamedTuple):
@@ -114,20 +114,12 @@ def same(inputs: Sequence[Typed], attrs: Mapping[str, Any]) -> list[Signature]:
     return [Signature(inputs[0].dtype, inputs[0].dims)]
 
 
-def same_as_bool(inputs: Sequence[Typed], attrs: Mapping[str, Any]) -> list[Signature]:
-    return [Signature(bool_, inputs[0].dims)]
-
-
 def broadcasting(inputs: Sequence[Typed], attrs: Mapping[str, Any]) -> list[Signature]:
     """One output of the first input's type and the inputs' common shape."""
     dims = inputs[0].dims
     for other in inputs[1:]:
         dims = shapes.broadcast(dims, other.dims)
     return [Signature(inputs[0].dtype, dims)]
-
-
-def broadcasting_to_bool(inputs: Sequence[Typed], attrs: Mapping[str, Any]) -> list[Signature]:
-    return [Signature(bool_, broadcasting(inputs, attrs)[0].dims)]
 
 
 def scalar(dtype: DType) -> Rule:

@@ -170,9 +170,6 @@ class BaseSession:
             self._resources[key] = make()
         return self._resources[key]
 
-    def replace_resource(self, key: Any, value: Any) -> None:
-        self._resources[key] = value
-
     # ---- running ---------------------------------------------------------------------------------------------
 
     def run(self, fetches: Any, feed_dict: Mapping[Any, Any] | None = None, options: Any = None,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any, TypeAlias
 
 Dims: TypeAlias = "tuple[int | None, ...] | None"
@@ -340,8 +340,3 @@ def broadcast(a: Dims, b: Dims) -> Dims:
         else:
             raise ValueError(f"Incompatible shapes for broadcasting: {TensorShape(a)} and {TensorShape(b)}.")
     return tuple(result)
-
-
-def sizes(values: Sequence[Any]) -> tuple[int | None, ...]:
-    """A sequence of integers, Nones and Dimensions as plain values."""
-    return tuple(Dimension(v).value for v in values)

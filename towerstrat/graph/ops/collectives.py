@@ -23,16 +23,6 @@ def all_reduce(value: Tensor, axis: Axis, how: str, name: str | None = None) -> 
     return one("AllReduce", [value], {"axis": axis, "how": how}, name or "all_reduce")
 
 
-def all_reduce_many(values: Sequence[Tensor], axis: Axis, how: str) -> list[Tensor]:
-    """``all_reduce`` of several values; the compiler packs them into few collectives."""
-    return [all_reduce(value, axis, how) for value in values]
-
-
-def all_gather(value: Tensor, axis: Axis, name: str | None = None) -> Tensor:
-    """The values of all positions, stacked: ``[positions, ...]``."""
-    return one("AllGather", [value], {"axis": axis}, name or "all_gather")
-
-
 def all_concat(value: Tensor, axis: Axis, name: str | None = None) -> Tensor:
     """The values of all positions, joined along the first dimension: ``[positions * n, ...]``."""
     return one("AllConcat", [value], {"axis": axis}, name or "all_concat")
@@ -103,27 +93,6 @@ def _gathered(value: Any, axis: Axis) -> Any:
     return lax.all_gather(vary(jnp.asarray(value), axis), axis.name, to="invarying")
 
 
-def _lower_gather(lowering: Lowering, op: Operation) -> list[Any]:
-    value = lowering.value(op.inputs[0])
-    if lowering.axis is None:
-        return [jnp.asarray(value)[None]]
-    return [_gathered(value, lowering.axis)]
-
-
-def _gather_backward(
-    lowering: Lowering, op: Operation, cotangents: Sequence[Any], outer: Operation
-) -> Mapping[Tensor, Any]:
-    (cotangent,) = cotangents
-    axis = lowering.axis
-    if axis is None:
-        return {op.inputs[0]: cotangent[0]}
-    cotangent = vary(cotangent, axis)
-    if outer.axis is not None:
-        cotangent = vary(lax.psum(cotangent, axis.name), axis)
-    own = lax.dynamic_index_in_dim(cotangent, lax.axis_index(axis.name), 0, keepdims=False)
-    return {op.inputs[0]: own}
-
-
 def _lower_concat(lowering: Lowering, op: Operation) -> list[Any]:
     value = jnp.asarray(lowering.value(op.inputs[0]))
     if lowering.axis is None:
@@ -140,12 +109,6 @@ def _concat_rule(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Sig
         raise ValueError("Expected a value of rank 1 or more to join along its first dimension, got a scalar.")
     first = None if value.dims[0] is None else value.dims[0] * attrs["axis"].size
     return [Signature(value.dtype, (first, *value.dims[1:]))]
-
-
-def _gather_rule(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Signature]:
-    (value,) = inputs
-    dims = None if value.dims is None else (attrs["axis"].size, *value.dims)
-    return [Signature(value.dtype, dims)]
 
 
 def _lower_select(lowering: Lowering, op: Operation) -> list[Any]:
@@ -179,7 +142,6 @@ def _lower_distribute(lowering: Lowering, op: Operation) -> list[Any]:
 
 
 define("AllReduce", same, lower=_lower_reduce, backward=_reduce_backward, collective=True, hidden=("axis",))
-define("AllGather", _gather_rule, lower=_lower_gather, backward=_gather_backward, collective=True, hidden=("axis",))
 define("AllConcat", _concat_rule, lower=_lower_concat, differentiable=False, collective=True, hidden=("axis",))
 define("SelectPosition", same, lower=_lower_select, backward=_select_backward, collective=True, hidden=("axis",))
 define("FromPositions", same, lower=_lower_distribute, per_position=True, hidden=("axis",))

@@ -1,0 +1,26 @@
+"""Writes later.json: what TensorFlow 2.15 prints for the expressions of later_cases, or the type of its error.
+
+Run it with the Python that has TensorFlow 2.15: ``python tests/golden/later.py``.
+"""
+
+import json
+import os
+
+import numpy as np
+import tensorflow as tf
+from later_cases import CASES
+
+
+def printed(expression):
+    try:
+        return repr(eval(expression, {"tf": tf, "np": np}))
+    except Exception as error:
+        return f"raises {type(error).__name__}"
+
+
+if __name__ == "__main__":
+    found = {area: {case: printed(case) for case in cases} for area, cases in CASES.items()}
+    where = os.path.join(os.path.dirname(os.path.abspath(__file__)), "later.json")
+    with open(where, "w") as stream:
+        json.dump(found, stream, indent=0, sort_keys=True)
+        stream.write("\n")

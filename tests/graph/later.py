@@ -1,0 +1,30 @@
+"""What the tests of the later surface compare with: values printed by TensorFlow 2.15."""
+
+import json
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from tests.golden.later_cases import CASES
+
+GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "later.json").read_text())
+
+
+def cases(area: str) -> list[tuple[str, str]]:
+    """The expressions of an area with what the original prints for them."""
+    return [(case, GOLDEN[area][case]) for case in CASES[area]]
+
+
+def printed(expression: str, tf: SimpleNamespace) -> str:
+    """What our functions print for an expression, or the type of the error they raise."""
+    try:
+        return repr(eval(expression, {"tf": tf, "np": np}))
+    except Exception as error:
+        return f"raises {type(error).__name__}"
+
+
+def module(**names: Any) -> SimpleNamespace:
+    """A namespace to evaluate expressions in."""
+    return SimpleNamespace(**names)

@@ -3,6 +3,7 @@
 Run it with the Python that has TensorFlow 2.15: ``python tests/golden/later.py``.
 """
 
+import collections
 import json
 import os
 
@@ -13,7 +14,7 @@ from later_cases import CASES
 
 def printed(expression):
     try:
-        return repr(eval(expression, {"tf": tf, "np": np}))
+        return repr(eval(expression, {"tf": tf, "np": np, "cs": collections}))
     except Exception as error:
         return f"raises {type(error).__name__}"
 

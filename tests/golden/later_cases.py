@@ -1,4 +1,4 @@
-"""Expressions over ``tf`` and ``np`` whose printed values are compared with TensorFlow 2.15's."""
+"""Expressions over ``tf``, ``np`` and ``cs`` (collections) whose printed values are compared with TensorFlow 2.15's."""
 
 _A = "tf.TensorSpec([None, 3], tf.float32, 'a')"
 _B = "tf.TensorSpec([2, 3])"
@@ -41,4 +41,43 @@ SPECS = [
     "tf.type_spec_from_value(tf.IndexedSlices(tf.zeros([2, 3]), tf.constant([0, 1])))",
 ]  # fmt: skip
 
-CASES = {"specs": SPECS}
+_P = "cs.namedtuple('P', 'x y')"
+
+NEST = [
+    "tf.nest.flatten(None)", "tf.nest.flatten([])", "tf.nest.flatten({'b': 1, 'a': [2, 3]})",
+    "tf.nest.flatten(cs.OrderedDict([('b', 1), ('a', 2)]))", "tf.nest.flatten({1: 2, 'a': 3})",
+    "tf.nest.flatten({'b': 1, 'a': 2}.values())", "tf.nest.flatten({'b': 1, 'a': 2}.keys())", "tf.nest.flatten({3})",
+    "tf.nest.flatten('abc')", f"tf.nest.flatten({_P}(1, (2,)))", "tf.nest.flatten(np.array([1, 2]))",
+    "tf.nest.flatten(range(3))", "tf.nest.flatten(cs.deque([1]))", "tf.nest.flatten([1], expand_composites=True)",
+    "tf.nest.flatten(cs.UserDict(a=1))", "tf.nest.flatten([(1, {'z': (2,), 'y': []}), [[3]]])",
+    "tf.nest.is_nested([1])", "tf.nest.is_nested({})", "tf.nest.is_nested({1})", "tf.nest.is_nested('a')",
+    "tf.nest.is_nested(b'a')", "tf.nest.is_nested({}.items())", "tf.nest.is_nested(tf.TensorShape([1]))",
+    "tf.nest.is_nested(tf.constant([1]))", "tf.nest.map_structure(lambda x: x + 1, {'b': 1, 'a': [2, 3]})",
+    f"tf.nest.map_structure(lambda x, y: x + y, {_P}(1, 2), {_P}(3, 4))",
+    "tf.nest.map_structure(lambda x, y: x + y, [1, 2], (3, 4))",
+    "tf.nest.map_structure(lambda x, y: x + y, [1, 2], (3, 4), check_types=False)",
+    "tf.nest.map_structure(lambda x, y: x + y, [1, 2], [3])", "tf.nest.map_structure(lambda x: x)",
+    "tf.nest.map_structure(3, [1])", "tf.nest.map_structure(lambda x: x, [1], foo=1)",
+    "tf.nest.map_structure(lambda x: x + 1, cs.OrderedDict([('b', 1), ('a', 2)]))",
+    "tf.nest.map_structure(lambda x: x + 1, cs.defaultdict(int, {'b': 1}))",
+    "tf.nest.map_structure(lambda x, y: x + y, {'a': 1}, cs.OrderedDict(a=2))",
+    "tf.nest.map_structure(lambda x, y: x + y, {'a': 1}, {'b': 2})", "tf.nest.map_structure(lambda x: x + 1, 3)",
+    "tf.nest.map_structure(lambda x: None, [1, None])", "tf.nest.pack_sequence_as([1, [2]], [3, 4])",
+    "tf.nest.pack_sequence_as([1, [2]], [3])", "tf.nest.pack_sequence_as(1, [3])",
+    "tf.nest.pack_sequence_as(1, [3, 4])", "tf.nest.pack_sequence_as({'b': 0, 'a': 0}, [1, 2])",
+    "tf.nest.pack_sequence_as([1], 3)", "tf.nest.pack_sequence_as([1, 2], (3, 4))",
+    "tf.nest.pack_sequence_as(cs.OrderedDict([('b', 0), ('a', 0)]), [1, 2])",
+    "tf.nest.pack_sequence_as(cs.defaultdict(int, b=1, a=2), [1, 2])",
+    f"tf.nest.pack_sequence_as({_P}(1, 2), [1, 2])", "tf.nest.pack_sequence_as({'b': 1, 'a': 2}.values(), [3, 4])",
+    "tf.nest.pack_sequence_as(cs.deque([1, 2]), [3, 4])", "tf.nest.pack_sequence_as(range(2), [3, 4])",
+    "tf.nest.pack_sequence_as([1, 2], np.array([3, 4]))", "tf.nest.assert_same_structure([1], (1,))",
+    "tf.nest.assert_same_structure([1], (1,), check_types=False)", "tf.nest.assert_same_structure([1], [1, 2])",
+    "tf.nest.assert_same_structure([1], 1)", "tf.nest.assert_same_structure({'a': 1}, {'b': 1})",
+    f"tf.nest.assert_same_structure({_P}(1, 2), (1, 2))", f"tf.nest.assert_same_structure({_P}(1, 2), {_P}(1, 2))",
+    f"tf.nest.assert_same_structure({_P}(1, 2), cs.namedtuple('Q', 'x y')(1, 2))",
+    "tf.nest.assert_same_structure({'a': 1}, cs.OrderedDict(a=1))", "tf.nest.assert_same_structure('a', 2)",
+    "tf.nest.assert_same_structure([[1], 2], [1, [2]])", "tf.nest.assert_same_structure({'a': 1}.values(), [1])",
+    "tf.nest.assert_same_structure([1], cs.deque([1]))",
+]  # fmt: skip
+
+CASES = {"specs": SPECS, "nest": NEST}

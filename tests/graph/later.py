@@ -1,5 +1,6 @@
 """What the tests of the later surface compare with: values printed by TensorFlow 2.15."""
 
+import collections
 import json
 from pathlib import Path
 from types import SimpleNamespace
@@ -20,7 +21,7 @@ def cases(area: str) -> list[tuple[str, str]]:
 def printed(expression: str, tf: SimpleNamespace) -> str:
     """What our functions print for an expression, or the type of the error they raise."""
     try:
-        return repr(eval(expression, {"tf": tf, "np": np}))
+        return repr(eval(expression, {"tf": tf, "np": np, "cs": collections}))
     except Exception as error:
         return f"raises {type(error).__name__}"
 

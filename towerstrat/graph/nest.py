@@ -1,17 +1,26 @@
-"""Nested structures: lists, tuples, namedtuples and dicts. Everything else, None too, is a leaf.
+"""Nested structures: sequences, namedtuples, dicts, views of dicts and objects of attrs classes.
 
-Dict entries are taken in the order of their sorted keys.
+Everything else is a leaf: None, strings, tensors, dataclasses. Dict entries go in the order of their sorted keys.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, MappingView, Sequence
+from functools import cache
 from typing import Any
 
 
 def is_sequence(o: Any) -> bool:
     """Whether ``o`` is a structure rather than a leaf."""
-    return isinstance(o, list | tuple | Mapping)
+    return _is_structure(o.__class__)
+
+
+@cache
+def _is_structure(kind: type) -> bool:
+    if issubclass(kind, str | bytes):
+        return False
+    return issubclass(kind, Sequence | Mapping | MappingView) or hasattr(kind, "__attrs_attrs__")
 
 
 def _keys(value: Mapping[Any, Any]) -> list[Any]:
@@ -24,6 +33,8 @@ def _keys(value: Mapping[Any, Any]) -> list[Any]:
 def children(value: Any) -> Iterator[Any]:
     if isinstance(value, Mapping):
         return (value[k] for k in _keys(value))
+    if hasattr(value, "__attrs_attrs__"):
+        return (getattr(value, field.name) for field in value.__attrs_attrs__)
     return iter(value)
 
 
@@ -32,9 +43,13 @@ def rebuild(like: Any, parts: Iterable[Any]) -> Any:
     if isinstance(like, Mapping):
         by_key = dict(zip(_keys(like), parts, strict=True))
         ordered = ((k, by_key[k]) for k in like)
+        if isinstance(like, defaultdict):
+            return type(like)(like.default_factory, ordered)
         return dict(ordered) if type(like) is dict else type(like)(ordered)  # type: ignore[call-arg]
-    if hasattr(like, "_fields"):
+    if hasattr(like, "_fields") or hasattr(like, "__attrs_attrs__"):
         return type(like)(*parts)
+    if isinstance(like, range | MappingView):
+        return list(parts)
     return type(like)(parts)
 
 
@@ -66,6 +81,14 @@ def pack_sequence_as(structure: Any, flat_sequence: Iterable[Any]) -> Any:
     return _pack(structure, iter(flat))
 
 
+def _same_type(one: type, two: type) -> bool:
+    """Whether structures may stand for each other: namedtuples of one name and fields may, wherever they were made."""
+    fields = getattr(one, "_fields", None)
+    return one is two or (
+        fields is not None and fields == getattr(two, "_fields", None) and one.__name__ == two.__name__
+    )
+
+
 def assert_same_structure(nest1: Any, nest2: Any, check_types: bool = True) -> None:
     """Raises ValueError where the structures differ, TypeError where only their types do."""
     if is_sequence(nest1) != is_sequence(nest2):
@@ -73,7 +96,7 @@ def assert_same_structure(nest1: Any, nest2: Any, check_types: bool = True) -> N
     if not is_sequence(nest1):
         return
     mappings = isinstance(nest1, Mapping) and isinstance(nest2, Mapping)
-    if check_types and type(nest1) is not type(nest2) and not mappings:
+    if check_types and not mappings and not _same_type(type(nest1), type(nest2)):
         raise TypeError(f"The two structures differ in type: {type(nest1).__name__} and {type(nest2).__name__}.")
     if mappings and set(nest1) != set(nest2):
         raise ValueError(f"The two dicts have different keys: {sorted(nest1)} and {sorted(nest2)}.")

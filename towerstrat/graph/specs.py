@@ -295,6 +295,16 @@ def register_type_spec(value_type: type[Any], specification: Callable[[Any], Typ
     _OF_TYPE.append((value_type, specification))
 
 
+def composite_spec(value: Any) -> TypeSpec | None:
+    """The specification of a value that consists of several tensors, None of any other."""
+    if value is None or isinstance(value, Tensor):
+        return None
+    for value_type, specification in _OF_TYPE:
+        if isinstance(value, value_type):
+            return specification(value)
+    return None
+
+
 def type_spec_from_value(value: Any) -> TypeSpec:
     """What is known of a value: a tensor, a value of a registered type, or what can become a tensor.
 
@@ -303,11 +313,11 @@ def type_spec_from_value(value: Any) -> TypeSpec:
     """
     if isinstance(value, Tensor):
         return TensorSpec(value.shape, value.dtype)
-    for value_type, specification in _OF_TYPE:
-        if isinstance(value, value_type):
-            return specification(value)
-    if isinstance(getattr(value, "_type_spec", None), TypeSpec):
-        return value._type_spec
+    if value is None:
+        return NoneTensorSpec()
+    spec = composite_spec(value)
+    if spec is not None:
+        return spec
     try:
         tensor = convert_to_tensor(value)
     except (TypeError, ValueError):
@@ -328,4 +338,3 @@ def _of_slices(value: IndexedSlices) -> IndexedSlicesSpec:
 
 
 register_type_spec(IndexedSlices, _of_slices)
-register_type_spec(type(None), lambda value: NoneTensorSpec())

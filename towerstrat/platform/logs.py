@@ -18,7 +18,8 @@ _lock = _threading.Lock()
 _counts: _Counter[tuple[str, int]] = _Counter()
 
 
-def _get_logger() -> _logging.Logger:
+def get_logger() -> _logging.Logger:
+    """The logger that messages go to."""
     global _logger
     with _lock:
         if _logger is None:
@@ -37,37 +38,37 @@ def _get_logger() -> _logging.Logger:
 
 def log(level: int, msg: Any, *args: Any, **kwargs: Any) -> None:
     """Logs ``msg % args`` at ``level``."""
-    _get_logger().log(level, msg, *args, **kwargs)
+    get_logger().log(level, msg, *args, **kwargs)
 
 
 def vlog(level: int, msg: Any, *args: Any, **kwargs: Any) -> None:
     """The same as ``log``."""
-    _get_logger().log(level, msg, *args, **kwargs)
+    get_logger().log(level, msg, *args, **kwargs)
 
 
 def debug(msg: Any, *args: Any, **kwargs: Any) -> None:
-    _get_logger().debug(msg, *args, **kwargs)
+    get_logger().debug(msg, *args, **kwargs)
 
 
 def info(msg: Any, *args: Any, **kwargs: Any) -> None:
-    _get_logger().info(msg, *args, **kwargs)
+    get_logger().info(msg, *args, **kwargs)
 
 
 def warning(msg: Any, *args: Any, **kwargs: Any) -> None:
-    _get_logger().warning(msg, *args, **kwargs)
+    get_logger().warning(msg, *args, **kwargs)
 
 
 def warn(msg: Any, *args: Any, **kwargs: Any) -> None:
-    _get_logger().warning(msg, *args, **kwargs)
+    get_logger().warning(msg, *args, **kwargs)
 
 
 def error(msg: Any, *args: Any, **kwargs: Any) -> None:
-    _get_logger().error(msg, *args, **kwargs)
+    get_logger().error(msg, *args, **kwargs)
 
 
 def fatal(msg: Any, *args: Any, **kwargs: Any) -> None:
     """Logs at level FATAL; the program goes on."""
-    _get_logger().fatal(msg, *args, **kwargs)
+    get_logger().fatal(msg, *args, **kwargs)
 
 
 def TaskLevelStatusMessage(msg: Any) -> None:
@@ -76,7 +77,7 @@ def TaskLevelStatusMessage(msg: Any) -> None:
 
 def flush() -> None:
     """Writes out what the handlers hold back."""
-    for handler in _get_logger().handlers:
+    for handler in get_logger().handlers:
         handler.flush()
 
 
@@ -106,9 +107,9 @@ def log_first_n(level: int, msg: Any, n: int, *args: Any) -> None:
 
 def get_verbosity() -> int:
     """The level below which nothing is logged."""
-    return _get_logger().getEffectiveLevel()
+    return get_logger().getEffectiveLevel()
 
 
 def set_verbosity(v: int) -> None:
     """Logs only what is at level ``v`` or above."""
-    _get_logger().setLevel(v)
+    get_logger().setLevel(v)

@@ -14,7 +14,7 @@ from towerstrat.graph.convert import convert_to_tensor
 from towerstrat.graph.core import get_default_graph
 from towerstrat.graph.elements import Tensor
 from towerstrat.graph.ops.build import one, unary
-from towerstrat.graph.ops.math import cast, maximum, multiply
+from towerstrat.graph.ops.math import cast, maximum, multiply, sigmoid
 from towerstrat.graph.registry import Signature, define
 from towerstrat.graph.types import float32
 
@@ -82,6 +82,7 @@ define(
 define("Softplus", _floating, _sloped(lambda x: jnp.logaddexp(x, _like(0, x)), lambda x, y: lax.logistic(x)))
 define("Softsign", _floating, lambda x: x / (_like(1, x) + jnp.abs(x)))
 define("Swish", _floating, lambda x: x * lax.logistic(x))
+define("Gelu", _floating, lambda x, *, approximate: jax.nn.gelu(x, approximate))
 
 
 def _simple(type: str, words: str, name: str) -> Callable[..., Tensor]:
@@ -104,6 +105,19 @@ softsign = _simple("Softsign", "x / (1 + |x|)", "softsign")
 def swish(features: Any, name: str | None = None) -> Tensor:
     """``x * sigmoid(x)``, element by element."""
     return unary("Swish", features, name or "swish")
+
+
+def silu(features: Any, beta: Any = 1.0) -> Tensor:
+    """``x * sigmoid(beta * x)``, element by element."""
+    x = convert_to_tensor(features, name="features")
+    if not isinstance(beta, Tensor) and beta == 1.0:
+        return swish(x)
+    return multiply(x, sigmoid(multiply(convert_to_tensor(beta, x.dtype, name="beta"), x)))
+
+
+def gelu(features: Any, approximate: bool = False, name: str | None = None) -> Tensor:
+    """``x`` times the standard normal distribution function of x; ``approximate`` uses tanh instead of erf."""
+    return unary("Gelu", features, name or "Gelu", {"approximate": bool(approximate)})
 
 
 def leaky_relu(features: Any, alpha: Any = 0.2, name: str | None = None) -> Tensor:

@@ -409,6 +409,20 @@ def tile(input: Any, multiples: Any, name: str | None = None) -> Tensor:
     return one("Tile", (x, shape_tensor(multiples, f"{name}multiples/")), None, name)
 
 
+def repeat(input: Any, repeats: Any, axis: Any = None, name: str | None = None) -> Tensor:
+    """Each entry along a dimension so many times, next to each other.
+
+    Args:
+      repeats: an integer, or one per entry.
+      axis: the dimension; by default the elements are repeated, as a vector.
+    """
+    name = reserve(get_default_graph(), name or "Repeat")
+    x = operand(input, name, "input")
+    if axis is None:
+        x, axis = reshape(x, [-1], f"{name}Reshape"), 0
+    return one("Repeat", (x, operand(repeats, name, "repeats")), {"axis": static_int(axis, "axis")}, name)
+
+
 def broadcast_to(input: Any, shape: Any, name: str | None = None) -> Tensor:
     """The tensor repeated along dimensions of size 1 to the given shape."""
     name = reserve(get_default_graph(), name or "BroadcastTo")
@@ -457,3 +471,13 @@ def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None)
     chosen = operand(condition, name, "condition")
     left, right = pair(x, y, scope=name)
     return one("Select", (chosen, left, right), None, name)
+
+
+def where_v2(condition: Any, x: Any = None, y: Any = None, name: str | None = None) -> Tensor:
+    """``where`` whose condition, x and y are broadcast to one shape."""
+    if x is None or y is None:
+        return where(condition, x, y, name)
+    name = reserve(get_default_graph(), name or "SelectV2")
+    chosen = operand(condition, name, "condition")
+    left, right = pair(x, y, scope=name)
+    return one("SelectV2", (chosen, left, right), None, name)

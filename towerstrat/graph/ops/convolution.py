@@ -446,6 +446,18 @@ def spread_over(data_format: str, values: Sequence[int]) -> tuple[int, ...]:
     return tuple(1 if letter in "NC" else int(next(entries)) for letter in data_format)
 
 
+def setting(value: Any, rank: int, data_format: str, what: str) -> tuple[int, ...]:
+    """A window, stride or dilation per dimension of the layout: given as one number, one per spatial one, or all."""
+    entries = [int(v) for v in (value if isinstance(value, list | tuple | np.ndarray) else [value])]
+    if len(entries) == 1:
+        entries *= rank
+    if len(entries) == rank:
+        return spread_over(data_format, entries)
+    if len(entries) == rank + 2:
+        return tuple(entries)
+    raise ValueError(f"Expected {what} of 1, {rank} or {rank + 2} integers, got {entries}.")
+
+
 def _rates(rate: Any, rank: int, what: str) -> tuple[int, ...]:
     if rate is None:
         return (1,) * rank

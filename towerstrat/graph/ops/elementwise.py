@@ -128,6 +128,8 @@ UNARY: tuple[tuple[str, str, Kernel, Kernel | None], ...] = (
     ("LogSigmoid", "float", jax.nn.log_sigmoid, None),
     ("Erf", "float", lax.erf, None),
     ("Erfc", "float", lax.erfc, None),
+    ("Erfinv", "float", lax.erf_inv, None),
+    ("Ndtri", "float", special.ndtri, None),
     ("Lgamma", "float", _with_rule(lax.lgamma, lambda xs, ts, y: ts[0] * _digamma(xs[0])), None),
     ("Digamma", "float", _with_rule(_digamma, lambda xs, ts, y: ts[0] * special.polygamma(1, xs[0])), None),
     ("BesselI0e", "float", lax.bessel_i0e, None),
@@ -253,12 +255,29 @@ def _zero_free(function: Kernel) -> Kernel:
 
 _xlogy_value = _zero_free(lambda x, y: x * jnp.log(y))
 _xdivy_value = _zero_free(lambda x, y: x / y)
+_xlog1py_value = _zero_free(lambda x, y: x * jnp.log1p(y))
 
 
 def _xlogy_derivative(primals: Any, tangents: Any, result: Any) -> Any:
     (x, y), (dx, dy) = primals, tangents
     there = (x != 0).astype(x.dtype)
     return dx * _xlogy_value(there, y) + dy * _xdivy_value(x, y)
+
+
+def _xlog1py_derivative(primals: Any, tangents: Any, result: Any) -> Any:
+    (x, y), (dx, dy) = primals, tangents
+    there = (x != 0).astype(x.dtype)
+    return dx * _xlog1py_value(there, y) + dy * _xdivy_value(x, y + 1)
+
+
+def _mul_no_nan(x: Any, y: Any) -> Any:
+    zero = y == 0
+    return jnp.where(zero, jnp.zeros((), y.dtype), jnp.where(zero, jnp.ones((), x.dtype), x) * y)
+
+
+def _multiplied_no_nan(primals: Any, tangents: Any, result: Any) -> Any:
+    (x, y), (dx, dy) = primals, tangents
+    return dx * y + dy * x
 
 
 def _xdivy_derivative(primals: Any, tangents: Any, result: Any) -> Any:
@@ -285,7 +304,9 @@ BINARY: tuple[tuple[str, str, Kernel, Kernel | None], ...] = (
     ("Pow", "number", _with_rule(jnp.power, _powered), np.power),
     ("SquaredDifference", "number", _squared_difference, None),
     ("Atan2", "float", _with_rule(jnp.arctan2, _atan2_derivative), None),
+    ("MulNoNan", "inexact", _with_rule(_mul_no_nan, _multiplied_no_nan), None),
     ("Xlogy", "inexact", _with_rule(_xlogy_value, _xlogy_derivative), None),
+    ("Xlog1py", "inexact", _with_rule(_xlog1py_value, _xlog1py_derivative), None),
     ("Xdivy", "inexact", _with_rule(_xdivy_value, _xdivy_derivative), None),
     ("Igamma", "float", lambda a, x: lax.igamma(*jnp.broadcast_arrays(a, x)), None),
     ("Igammac", "float", lambda a, x: lax.igammac(*jnp.broadcast_arrays(a, x)), None),

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -55,11 +57,27 @@ def _gather_rule(inputs: Inputs, attrs: Attrs) -> list[Signature]:
     axis = normal_axis(attrs["axis"], len(x.dims))
     if indices.dims is None:
         return [Signature(x.dtype, None)]
-    return [Signature(x.dtype, (*x.dims[:axis], *indices.dims, *x.dims[axis + 1 :]))]
+    batch = attrs.get("batch_dims", 0)
+    if not TensorShape(x.dims[:batch]).is_compatible_with(indices.dims[:batch]):
+        raise ValueError(f"Expected {batch} batch dimensions in common, got shapes {x.shape} and {indices.shape}.")
+    return [Signature(x.dtype, (*x.dims[:axis], *indices.dims[batch:], *x.dims[axis + 1 :]))]
 
 
-define("GatherV2", _gather_rule, lambda x, indices, *, axis: jnp.take(x, indices, axis=axis, mode="clip"),
-       numpy=lambda x, indices, *, axis: np.take(x, indices, axis=axis))  # fmt: skip
+def _gather(x: Any, indices: Any, *, axis: int, batch_dims: int = 0) -> Any:
+    take: Any = partial(jnp.take, axis=axis % jnp.ndim(x) - batch_dims, mode="clip")
+    for _ in range(batch_dims):
+        take = jax.vmap(take)
+    return take(x, indices)
+
+
+def _np_gather(x: Any, indices: Any, *, axis: int, batch_dims: int = 0) -> Any:
+    if batch_dims:
+        return np.stack([_np_gather(a, b, axis=axis % x.ndim - 1, batch_dims=batch_dims - 1)
+                         for a, b in zip(x, indices, strict=True)])  # fmt: skip
+    return np.take(x, indices, axis=axis)
+
+
+define("GatherV2", _gather_rule, _gather, numpy=_np_gather)
 
 
 def gather(params: Any, indices: Any, validate_indices: Any = None, name: str | None = None, axis: Any = 0) -> Tensor:
@@ -67,12 +85,41 @@ def gather(params: Any, indices: Any, validate_indices: Any = None, name: str | 
 
     An index outside of the range is moved to its end. ``validate_indices`` changes nothing, as in the original.
     """
+    return _gathered(params, indices, axis, 0, name)
+
+
+def _gathered(params: Any, indices: Any, axis: Any, batch_dims: int, name: str | None) -> Tensor:
     axis = int(constant_value(axis)) if isinstance(axis, Tensor) else int(axis)  # type: ignore[arg-type]
-    if axis == 0 and hasattr(params, "sparse_read"):
+    if axis == batch_dims == 0 and hasattr(params, "sparse_read"):
         return params.sparse_read(indices, name=name)
     name = reserve(get_default_graph(), name or "GatherV2")
     parts = (operand(params, name, "params"), operand(indices, name, "indices"))
-    return one("GatherV2", parts, {"axis": axis}, name)
+    return one("GatherV2", parts, {"axis": axis} | ({"batch_dims": batch_dims} if batch_dims else {}), name)
+
+
+def gather_v2(
+    params: Any, indices: Any, validate_indices: Any = None, axis: Any = None, batch_dims: int = 0,
+    name: str | None = None,
+) -> Tensor:  # fmt: skip
+    """``gather`` for each entry of the leading dimensions that ``params`` and ``indices`` have in common.
+
+    Args:
+      validate_indices: changes nothing, as in the original.
+      axis: the dimension of ``params``; the first one after the common ones by default.
+      batch_dims: how many dimensions they have in common; a negative number counts from the indices' rank.
+
+    Raises:
+      ValueError: an axis among the common dimensions, or common dimensions of different sizes.
+    """
+    if batch_dims < 0:
+        found = convert_to_tensor(indices)
+        if found.dims is None:
+            raise ValueError("The rank of indices must be known where batch_dims is negative; use set_shape.")
+        batch_dims += len(found.dims)
+    axis = batch_dims if axis is None else axis
+    if not isinstance(axis, Tensor) and 0 <= axis < batch_dims:
+        raise ValueError(f"Expected an axis after the {batch_dims} batch dimensions, got {axis}.")
+    return _gathered(params, indices, axis, batch_dims, name)
 
 
 def _batch_gather(x: Any, indices: Any) -> Any:
@@ -103,17 +150,19 @@ def _gather_nd_rule(inputs: Inputs, attrs: Attrs) -> list[Signature]:
     check_integers(indices, "indices")
     if x.dims is None or indices.dims is None or indices.dims[-1] is None:
         return [Signature(x.dtype, None)]
-    depth = indices.dims[-1]
-    if depth > len(x.dims):
+    depth, batch = indices.dims[-1], attrs.get("batch_dims", 0)
+    if depth + batch > len(x.dims):
         raise ValueError(f"indices.shape[-1] must be <= params.rank, got {indices.shape} for {x.shape}.")
-    return [Signature(x.dtype, (*indices.dims[:-1], *x.dims[depth:]))]
+    return [Signature(x.dtype, (*indices.dims[:-1], *x.dims[batch + depth :]))]
 
 
 def _places(indices: Any) -> tuple[Any, ...]:
     return tuple(indices[..., i] for i in range(indices.shape[-1]))
 
 
-def _gather_nd(x: Any, indices: Any) -> Any:
+def _gather_nd(x: Any, indices: Any, *, batch_dims: int = 0) -> Any:
+    if batch_dims:
+        return jax.vmap(partial(_gather_nd, batch_dims=batch_dims - 1))(jnp.asarray(x), indices)
     if indices.shape[-1] == 0:
         return jnp.broadcast_to(x, (*indices.shape[:-1], *x.shape))
     return jnp.asarray(x).at[_places(indices)].get(mode="clip")
@@ -126,6 +175,13 @@ def gather_nd(params: Any, indices: Any, name: str | None = None) -> Tensor:
     """The slices at the coordinates in the last dimension of ``indices``. Coordinates outside are moved to the edge."""
     name = reserve(get_default_graph(), name or "GatherNd")
     return one("GatherNd", (operand(params, name, "params"), operand(indices, name, "indices")), None, name)
+
+
+def gather_nd_v2(params: Any, indices: Any, batch_dims: int = 0, name: str | None = None) -> Tensor:
+    """``gather_nd`` for each entry of the first ``batch_dims`` dimensions, which both have in common."""
+    name = reserve(get_default_graph(), name or "GatherNd")
+    parts = (operand(params, name, "params"), operand(indices, name, "indices"))
+    return one("GatherNd", parts, {"batch_dims": int(batch_dims)} if batch_dims else None, name)
 
 
 def _scatter_nd_rule(inputs: Inputs, attrs: Attrs) -> list[Signature]:
@@ -152,6 +208,49 @@ def scatter_nd(indices: Any, updates: Any, shape: Any, name: str | None = None) 
     name = reserve(get_default_graph(), name or "ScatterNd")
     parts = (operand(indices, name, "indices"), operand(updates, name, "updates"), shape_tensor(shape, f"{name}shape/"))
     return one("ScatterNd", parts, None, name)
+
+
+def _scattered_rule(inputs: Inputs, attrs: Attrs) -> list[Signature]:
+    x, indices, updates = inputs
+    check_integers(indices, "indices")
+    if x.dtype is not updates.dtype:
+        raise TypeError(f"Expected updates of {x.dtype.name}, got {updates.dtype.name}. Use tf.cast.")
+    if x.dims is not None and indices.dims is not None and indices.dims[-1] is not None:
+        wanted = (*indices.dims[:-1], *x.dims[indices.dims[-1] :])
+        if not TensorShape(wanted).is_compatible_with(updates.dims):
+            raise ValueError(f"Expected updates of shape {TensorShape(wanted)}, got {updates.shape}.")
+    return [Signature(x.dtype, x.dims)]
+
+
+def _scattered(method: str) -> Any:
+    def kernel(x: Any, indices: Any, updates: Any) -> Any:
+        places = jnp.asarray(x).at[_places(jnp.asarray(indices))]
+        return getattr(places, method)(updates, mode="drop")
+
+    return kernel
+
+
+def _changed(type: str, method: str, name: str, words: str) -> Any:
+    define(type, _scattered_rule, _scattered(method))
+
+    def function(tensor: Any, indices: Any, updates: Any, name: str | None = None) -> Tensor:
+        name = reserve(get_default_graph(), name or type)
+        x = operand(tensor, name, "tensor")
+        given = (
+            operand(updates, name, "updates") if isinstance(updates, Tensor) else convert_to_tensor(updates, x.dtype)
+        )
+        return one(type, (x, operand(indices, name, "indices"), given), None, name)
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"A tensor with ``updates`` {words} at the coordinates in the last dimension of ``indices``."
+    return function
+
+
+tensor_scatter_nd_update = _changed(
+    "TensorScatterUpdate", "set", "tensor_scatter_nd_update", "in place of what was (of equal coordinates: any)"
+)
+tensor_scatter_nd_add = _changed("TensorScatterAdd", "add", "tensor_scatter_nd_add", "added")
+tensor_scatter_nd_sub = _changed("TensorScatterSub", "subtract", "tensor_scatter_nd_sub", "subtracted")
 
 
 def _one_hot_rule(inputs: Inputs, attrs: Attrs) -> list[Signature]:

@@ -10,10 +10,11 @@ import jax.numpy as jnp
 from jax import lax
 
 from towerstrat.graph import shapes
+from towerstrat.graph.convert import convert_to_tensor
 from towerstrat.graph.core import get_default_graph
 from towerstrat.graph.elements import Tensor
 from towerstrat.graph.ops import slicing  # noqa: F401  (indexing is an operator of tensors too)
-from towerstrat.graph.ops.array import together
+from towerstrat.graph.ops.array import expand_dims, squeeze, together
 from towerstrat.graph.ops.build import one, pair, reserve
 from towerstrat.graph.ops.elementwise import check_kind
 from towerstrat.graph.ops.math import add_operator
@@ -105,6 +106,19 @@ def matmul(
 
 add_operator("matmul", matmul)
 Variable._overload_operators()
+
+
+def matvec(
+    a: Any, b: Any, transpose_a: bool = False, adjoint_a: bool = False, a_is_sparse: bool = False,
+    b_is_sparse: bool = False, name: str | None = None,
+) -> Tensor:  # fmt: skip
+    """A matrix times a vector: ``[..., m, n]`` by ``[..., n]``.
+
+    ``a_is_sparse`` and ``b_is_sparse`` change nothing: kernels are dense.
+    """
+    with get_default_graph().name_scope(name or "MatVec"):
+        column = expand_dims(convert_to_tensor(b), -1)
+        return squeeze(matmul(a, column, transpose_a=transpose_a, adjoint_a=adjoint_a), [-1])
 
 
 def sparse_matmul(

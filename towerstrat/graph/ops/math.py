@@ -79,6 +79,8 @@ sigmoid = _one_operand("Sigmoid", "sigmoid", "1 / (1 + exp(-x))")
 log_sigmoid = _one_operand("LogSigmoid", "log_sigmoid", "log(sigmoid(x)), exact far from zero")
 erf = _one_operand("Erf", "erf", "The error function")
 erfc = _one_operand("Erfc", "erfc", "1 - erf(x)")
+erfinv = _one_operand("Erfinv", "erfinv", "The inverse of erf")
+ndtri = _one_operand("Ndtri", "ndtri", "Where the standard normal distribution function is x")
 lgamma = _one_operand("Lgamma", "lgamma", "log(abs(gamma(x)))")
 digamma = _one_operand("Digamma", "digamma", "The derivative of lgamma")
 sign = _one_operand("Sign", "sign", "-1, 0 or 1 (NaN stays); a complex number's direction")
@@ -101,6 +103,8 @@ maximum = _two_operands("Maximum", "maximum", "The larger one; a tie's gradient 
 minimum = _two_operands("Minimum", "minimum", "The smaller one; a tie's gradient goes to x")
 squared_difference = _two_operands("SquaredDifference", "squared_difference", "(x - y) squared")
 xlogy = _two_operands("Xlogy", "xlogy", "x * log(y), zero where x is zero")
+xlog1py = _two_operands("Xlog1py", "xlog1py", "x * log(1 + y), zero where x is zero")
+multiply_no_nan = _two_operands("MulNoNan", "multiply_no_nan", "x * y, zero where y is zero, whatever x is")
 xdivy = _two_operands("Xdivy", "xdivy", "x / y, zero where x is zero")
 less = _two_operands("Less", "less", "x < y")
 less_equal = _two_operands("LessEqual", "less_equal", "x <= y")
@@ -245,6 +249,20 @@ def floor_div(x: Any, y: Any, name: str | None = None) -> Tensor:
 def div_no_nan(x: Any, y: Any, name: str | None = None) -> Tensor:
     """x / y, zero where y is zero."""
     return binary("DivNoNan", x, y, name or "div_no_nan")
+
+
+def reciprocal_no_nan(x: Any, name: str | None = None) -> Tensor:
+    """1 / x, zero where x is zero."""
+    with get_default_graph().name_scope(name or "reciprocal_no_nan") as scope:
+        x = convert_to_tensor(x, name="x")
+        return div_no_nan(constant(1, x.dtype, name="one"), x, name=scope)
+
+
+def erfcinv(x: Any, name: str | None = None) -> Tensor:
+    """The inverse of erfc, element by element."""
+    with get_default_graph().name_scope(name or "erfcinv"):
+        x = convert_to_tensor(x, name="start")
+        return -ndtri(0.5 * x) * np.sqrt(0.5).astype(x.dtype.np)
 
 
 def scalar_mul(scalar: Any, x: Any) -> Any:

@@ -503,3 +503,11 @@ def logdet(matrix: Any, name: str | None = None) -> Tensor:
 def expm(input: Any, name: str | None = None) -> Tensor:
     """The exponential of matrices."""
     return unary("MatrixExponential", input, name or "matrix_exponential")
+
+
+def normalize(tensor: Any, ord: Any = "euclidean", axis: Any = None, name: str | None = None) -> tuple[Tensor, Tensor]:
+    """(the tensor divided by its norm, the norm with dimensions kept). Arguments as of ``norm``."""
+    with get_default_graph().name_scope(name or "normalize"):
+        x = convert_to_tensor(tensor)
+        length = norm(x, ord, axis, keepdims=True)
+        return x / length, length

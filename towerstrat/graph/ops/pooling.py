@@ -18,12 +18,14 @@ from towerstrat.graph.ops.convolution import (
     check_padding,
     check_window,
     ranked,
+    setting,
     space_axes,
     spread_over,
 )
 from towerstrat.graph.ops.pool_kernels import avg_pool as average_windows
 from towerstrat.graph.ops.pool_kernels import lowest_value, slices
 from towerstrat.graph.ops.pool_kernels import max_pool as largest_of_windows
+from towerstrat.graph.ops.spatial import pad
 from towerstrat.graph.registry import Signature, define
 from towerstrat.graph.types import as_dtype, int32, int64
 
@@ -286,3 +288,44 @@ def dilation2d(input: Any, filter: Any, strides: Any, rates: Any, padding: Any, 
     w = convert_to_tensor(filter, x.dtype, name="filter")
     attrs = {"strides": tuple(strides), "rates": tuple(rates), "padding": padding}
     return one("Dilation2D", [x, w], attrs, name)
+
+
+# ---- pooling by rank ---------------------------------------------------------------------------------------------
+
+
+def _pool_by_rank(
+    kind: str, input: Any, ksize: Any, strides: Any, padding: Any, data_format: str | None, name: str | None
+) -> Any:
+    x = convert_to_tensor(input, name="input")
+    if x.dims is None and data_format is None:
+        raise ValueError("The rank of the input must be known to choose the pooling; use set_shape.")
+    rank = len(data_format if x.dims is None else x.dims) - 2  # type: ignore[arg-type]
+    if rank not in _SUFFIX:
+        raise ValueError(f"Expected an input of rank 3, 4 or 5, got shape {x.shape}.")
+    layout = check_format(data_format, rank)
+    window, steps = setting(ksize, rank, layout, "ksize"), setting(strides, rank, layout, "strides")
+    if not isinstance(padding, str):
+        if kind == "AvgPool":
+            raise ValueError(f"Expected padding 'SAME' or 'VALID', got {padding!r}.")
+        x, padding = pad(x, padding, constant_values=x.dtype.min), "VALID"
+    return one(f"{kind}{_SUFFIX[rank]}", [x], _attrs(window, steps, padding, layout, rank), name)
+
+
+def max_pool_v2(
+    input: Any, ksize: Any, strides: Any, padding: Any, data_format: str | None = None, name: str | None = None
+) -> Any:
+    """The largest element of each window, over one to three spatial dimensions.
+
+    Args:
+      input: ``[batch, *space, channels]`` or as ``data_format`` says.
+      ksize, strides: one integer, one per spatial dimension, or one per dimension.
+      padding: "SAME", "VALID", or a (before, after) pair per dimension.
+    """
+    return _pool_by_rank("MaxPool", input, ksize, strides, padding, data_format, name)
+
+
+def avg_pool_v2(
+    input: Any, ksize: Any, strides: Any, padding: Any, data_format: str | None = None, name: str | None = None
+) -> Any:
+    """The mean of each window's elements, padding not counted; arguments as of ``max_pool_v2``."""
+    return _pool_by_rank("AvgPool", input, ksize, strides, padding, data_format, name)

@@ -15,7 +15,7 @@ from towerstrat.graph.elements import Tensor
 from towerstrat.graph.ops.array import one_of, stop_gradient, where
 from towerstrat.graph.ops.build import one, reserve, unary
 from towerstrat.graph.ops.elementwise import KINDS, on_host
-from towerstrat.graph.ops.math import add, cast, exp, is_finite, log, not_equal
+from towerstrat.graph.ops.math import add, cast, conj, exp, is_finite, log, not_equal, real, sqrt, square
 from towerstrat.graph.ops.shaping import normal_axis
 from towerstrat.graph.registry import Signature, define
 from towerstrat.graph.shapes import Dims
@@ -218,6 +218,35 @@ def count_nonzero(
         return cast(reduce_sum(cast(found, int64, "ToInt64"), axis, keep), dtype)
 
 
+def reduce_variance(input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None) -> Tensor:
+    """The mean squared distance to the mean, along dimensions; real of complex numbers too.
+
+    Raises:
+      TypeError: integers.
+    """
+    with get_default_graph().name_scope(name or "reduce_variance"):
+        x = convert_to_tensor(input_tensor)
+        if x.dtype.is_integer or x.dtype.is_bool:
+            raise TypeError(f"Expected floating or complex input, got {x.dtype.name}. Use tf.cast.")
+        apart = x - reduce_mean(x, axis, keepdims=True)
+        squares = real(apart * conj(apart)) if x.dtype.is_complex else square(apart)
+        return reduce_mean(squares, axis, keepdims=keepdims)
+
+
+def reduce_std(input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None) -> Tensor:
+    """The square root of ``reduce_variance``."""
+    with get_default_graph().name_scope(name or "reduce_std"):
+        return sqrt(reduce_variance(input_tensor, axis, keepdims))
+
+
+def reduce_euclidean_norm(
+    input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
+) -> Tensor:
+    """The square root of the sum of squares, along dimensions."""
+    with get_default_graph().name_scope(name or "EuclideanNorm"):
+        return sqrt(reduce_sum(square(convert_to_tensor(input_tensor)), axis, keepdims=keepdims))
+
+
 # ---- where the extreme is ------------------------------------------------------------------------------------------
 
 
@@ -283,14 +312,17 @@ def _cumulative_rule(inputs: Inputs, attrs: Attrs) -> list[Signature]:
     return [Signature(x.dtype, x.dims)]
 
 
-def _cumulative(function: Any, empty: int) -> Callable[..., Any]:
+def _cumulative(function: Any, empty: int | None) -> Callable[..., Any]:
+    """``empty`` is the total of nothing; None is the lowest number of the type."""
+
     def kernel(x: Any, *, axis: int, exclusive: bool, reverse: bool) -> Any:
         x = jnp.asarray(x)
         axis = axis % x.ndim
         if reverse:
             x = lax.rev(x, (axis,))
         if exclusive:
-            first = jnp.full_like(lax.slice_in_dim(x, 0, min(1, x.shape[axis]), axis=axis), empty)
+            nothing = np.asarray(jnp.finfo(x.dtype).min if empty is None else empty, x.dtype)
+            first = jnp.full_like(lax.slice_in_dim(x, 0, min(1, x.shape[axis]), axis=axis), nothing)
             x = jnp.concatenate([first, lax.slice_in_dim(x, 0, max(x.shape[axis] - 1, 0), axis=axis)], axis)
         result = function(x, axis=axis)
         return lax.rev(result, (axis,)) if reverse else result
@@ -300,6 +332,7 @@ def _cumulative(function: Any, empty: int) -> Callable[..., Any]:
 
 define("Cumsum", _cumulative_rule, _cumulative(lax.cumsum, 0))
 define("Cumprod", _cumulative_rule, _cumulative(lax.cumprod, 1))
+define("CumulativeLogsumexp", _cumulative_rule, _cumulative(lax.cumlogsumexp, None))
 
 
 def _running(type: str, x: Any, axis: Any, exclusive: bool, reverse: bool, name: str | None) -> Tensor:
@@ -319,3 +352,10 @@ def cumsum(x: Any, axis: Any = 0, exclusive: bool = False, reverse: bool = False
 def cumprod(x: Any, axis: Any = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None) -> Tensor:
     """Running products along a dimension; ``exclusive`` leaves the element out, ``reverse`` starts at the end."""
     return _running("Cumprod", x, axis, exclusive, reverse, name)
+
+
+def cumulative_logsumexp(
+    x: Any, axis: Any = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None
+) -> Tensor:
+    """Running log(sum(exp(x))) along a dimension; ``exclusive`` and ``reverse`` as of ``cumsum``."""
+    return _running("CumulativeLogsumexp", x, axis, exclusive, reverse, name)

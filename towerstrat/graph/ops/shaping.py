@@ -604,6 +604,37 @@ def _chosen(condition: Any, x: Any, y: Any) -> Any:
 define("Select", _where_rule, _chosen, numpy=_chosen)
 
 
+def _broadcast_choice_rule(inputs: Inputs, attrs: Attrs) -> list[Signature]:
+    condition, x, y = inputs
+    if not condition.dtype.is_bool:
+        raise TypeError(f"Expected a bool condition, got {condition.dtype.name} ({condition.name}).")
+    return [Signature(x.dtype, shapes.broadcast(condition.dims, shapes.broadcast(x.dims, y.dims)))]
+
+
+def _broadcast_choice(condition: Any, x: Any, y: Any) -> Any:
+    return (np if isinstance(x, np.ndarray) and isinstance(condition, np.ndarray) else jnp).where(condition, x, y)
+
+
+define("SelectV2", _broadcast_choice_rule, _broadcast_choice, numpy=_broadcast_choice)
+
+
+def _repeat_rule(inputs: Inputs, attrs: Attrs) -> list[Signature]:
+    x, repeats = inputs
+    check_integers(repeats, "repeats")
+    if x.dims is None:
+        return [Signature(x.dtype, None)]
+    axis, counts = normal_axis(attrs["axis"], len(x.dims)), constant_value(repeats)
+    size = x.dims[axis]
+    total = None
+    if counts is not None:
+        total = int(np.sum(counts)) if counts.size != 1 else None if size is None else size * int(counts.reshape(()))
+    return [Signature(x.dtype, (*x.dims[:axis], total, *x.dims[axis + 1 :]))]
+
+
+define("Repeat", _repeat_rule, lambda x, repeats, *, axis: jnp.repeat(x, np.asarray(repeats), axis), static=(1,),
+       numpy=lambda x, repeats, *, axis: np.repeat(x, repeats, axis))  # fmt: skip
+
+
 # ---- shapes as values ----------------------------------------------------------------------------------------------
 
 

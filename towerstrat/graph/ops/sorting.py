@@ -1,0 +1,67 @@
+"""Order along a dimension: ``tf.sort`` and ``tf.argsort``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import jax.numpy as jnp
+
+from towerstrat.graph.elements import Tensor
+from towerstrat.graph.ops.array import static_int
+from towerstrat.graph.ops.build import unary
+from towerstrat.graph.ops.elementwise import check_kind
+from towerstrat.graph.ops.shaping import normal_axis
+from towerstrat.graph.registry import Rule, Signature, define
+from towerstrat.graph.types import DType, int32
+
+
+def _rule(dtype: DType | None) -> Rule:
+    def rule(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> list[Signature]:
+        x = inputs[0]
+        check_kind(inputs, "real")
+        if x.dims is not None:
+            normal_axis(attrs["axis"], len(x.dims))
+        return [Signature(dtype or x.dtype, x.dims)]
+
+    return rule
+
+
+def _sort(x: Any, *, axis: int, descending: bool) -> Any:
+    return jnp.sort(x, axis=axis, descending=descending)
+
+
+def _argsort(x: Any, *, axis: int, descending: bool) -> Any:
+    return jnp.argsort(x, axis=axis, descending=descending, stable=True).astype(jnp.int32)
+
+
+define("Sort", _rule(None), _sort)
+define("ArgSort", _rule(int32), _argsort, differentiable=False)
+
+
+def _ordered(type: str, values: Any, axis: Any, direction: str, name: str | None) -> Tensor:
+    if direction not in ("ASCENDING", "DESCENDING"):
+        raise ValueError(f"Expected direction 'ASCENDING' or 'DESCENDING', got {direction!r}.")
+    attrs = {"axis": static_int(axis, "axis"), "descending": direction == "DESCENDING"}
+    return unary(type, values, name, attrs)
+
+
+def sort(values: Any, axis: Any = -1, direction: str = "ASCENDING", name: str | None = None) -> Tensor:
+    """The entries in order along a dimension.
+
+    Args:
+      direction: "ASCENDING" or "DESCENDING".
+    """
+    return _ordered("Sort", values, axis, direction, name or "sort")
+
+
+def argsort(
+    values: Any, axis: Any = -1, direction: str = "ASCENDING", stable: bool = False, name: str | None = None
+) -> Tensor:
+    """The positions (int32) that put the entries in order along a dimension.
+
+    Args:
+      direction: "ASCENDING" or "DESCENDING".
+      stable: changes nothing: equal entries always keep their order.
+    """
+    return _ordered("ArgSort", values, axis, direction, name or "argsort")

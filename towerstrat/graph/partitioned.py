@@ -161,7 +161,7 @@ def fixed_size_partitioner(num_shards: int, axis: int = 0) -> Partitioner:
 
     def partitioner(shape: TensorShape, **unused: Any) -> list[int]:
         parts = [1] * len(shape)
-        parts[axis] = min(num_shards, shape[axis].value)
+        parts[axis] = min(num_shards, int(shape[axis]))
         return parts
 
     return partitioner
@@ -185,7 +185,7 @@ def variable_axis_size_partitioner(
             raise ValueError(f"shape must be a fully defined TensorShape, got {shape!r}.")
         if not isinstance(dtype, DType):
             raise ValueError(f"dtype is not a DType: {dtype!r}.")
-        rows = shape[axis].value
+        rows = int(shape[axis])
         size = bytes_per_string_element if dtype is string else dtype.size
         row_bytes = (shape.num_elements() or 0) / rows * size
         rows_per_part = max(1, math.floor(max_shard_bytes / row_bytes))
@@ -208,7 +208,7 @@ def min_max_variable_partitioner(
         size = bytes_per_string_element if dtype is string else dtype.size
         wanted = math.ceil((shape.num_elements() or 0) * size / min_slice_size)
         parts = [1] * len(shape)
-        parts[axis] = max(1, min(shape[axis].value, max_partitions, wanted))
+        parts[axis] = max(1, min(int(shape[axis]), max_partitions, wanted))
         return parts
 
     return partitioner

@@ -9,6 +9,26 @@ Dims: TypeAlias = "tuple[int | None, ...] | None"
 """A shape as the library passes it: None is an unknown rank, a None entry an unknown size."""
 
 
+_plain_sizes = False
+
+
+def enable_v2_tensorshape() -> None:
+    """From now on the sizes in a TensorShape are integers and None, as 2.x has them, not Dimensions."""
+    global _plain_sizes
+    _plain_sizes = True
+
+
+def disable_v2_tensorshape() -> None:
+    """From now on the sizes in a TensorShape are Dimensions, as 1.x has them."""
+    global _plain_sizes
+    _plain_sizes = False
+
+
+def _entry(size: int | None) -> Any:
+    """A size as a shape shows it."""
+    return size if _plain_sizes else Dimension(size)
+
+
 def _size(value: Any) -> int | None:
     return value.value if isinstance(value, Dimension) else value
 
@@ -245,21 +265,21 @@ class TensorShape:
     def __bool__(self) -> bool:
         return self._dims is not None
 
-    def __iter__(self) -> Iterator[Dimension]:
+    def __iter__(self) -> Iterator[Any]:
         if self._dims is None:
             raise ValueError("A shape of unknown rank cannot be iterated over.")
-        return iter([Dimension(d) for d in self._dims])
+        return iter([_entry(d) for d in self._dims])
 
     def __getitem__(self, key: Any) -> Any:
         if self._dims is not None:
             found = self._dims[key]
-            return TensorShape(found) if isinstance(key, slice) else Dimension(found)
+            return TensorShape(found) if isinstance(key, slice) else _entry(found)
         if isinstance(key, slice):
             start, stop = key.start or 0, key.stop
             if key.step in (None, 1) and stop is not None and 0 <= start <= stop:
                 return TensorShape([None] * (stop - start))
             return TensorShape(None)
-        return Dimension(None)
+        return _entry(None)
 
     def __eq__(self, other: Any) -> bool:
         try:
@@ -279,15 +299,23 @@ class TensorShape:
     def __str__(self) -> str:
         if self._dims is None:
             return "<unknown>"
-        inner = ", ".join("?" if d is None else str(d) for d in self._dims)
+        unknown = "None" if _plain_sizes else "?"
+        inner = ", ".join(unknown if d is None else str(d) for d in self._dims)
         return f"({inner},)" if len(self._dims) == 1 else f"({inner})"
 
     def __repr__(self) -> str:
-        return "TensorShape(None)" if self._dims is None else f"TensorShape({self.dims!r})"
+        shown: Any = list(self._dims or ()) if _plain_sizes else self.dims
+        return "TensorShape(None)" if self._dims is None else f"TensorShape({shown!r})"
 
 
 def as_shape(value: Any) -> TensorShape:
     return value if isinstance(value, TensorShape) else TensorShape(value)
+
+
+def size_at(shape: Any, axis: int) -> int | None:
+    """One size of a shape; None where it, or the rank, is not known."""
+    dims = as_shape(shape).raw
+    return None if dims is None else dims[axis]
 
 
 def unknown_shape(ndims: int | None = None) -> TensorShape:

@@ -16,7 +16,7 @@ from towerstrat.graph.ops.build import add, one
 from towerstrat.graph.ops.indexing import gather
 from towerstrat.graph.partitioned import PartitionedVariable
 from towerstrat.graph.registry import Signature, define
-from towerstrat.graph.shapes import TensorShape
+from towerstrat.graph.shapes import TensorShape, size_at
 from towerstrat.graph.types import int32
 from towerstrat.graph.variables import Variable
 
@@ -127,7 +127,7 @@ def embedding_lookup(
         if len(tables) == 1:
             return identity(_clipped(_row_lookup(tables[0], ids), ids, max_norm))
         tables = [t if isinstance(t, Variable) or hasattr(t, "sparse_read") else convert_to_tensor(t) for t in tables]
-        sizes = [TensorShape(t.shape)[0].value for t in tables]
+        sizes = [size_at(t.shape, 0) for t in tables]
         if None in sizes:
             raise ValueError("The number of rows of each part of a table must be known; use set_shape.")
         part, *rows = add("EmbeddingPlaces", [ids], {"sizes": tuple(sizes), "strategy": partition_strategy})

@@ -7,7 +7,7 @@ from typing import Any
 from towerstrat.graph.core import get_default_graph
 from towerstrat.graph.initializers import zeros_initializer
 from towerstrat.graph.ops import array, convolution, nn, spatial
-from towerstrat.graph.shapes import TensorShape, as_shape
+from towerstrat.graph.shapes import TensorShape, as_shape, size_at
 from towerstrat.training.layers import identifiers
 from towerstrat.training.layers.base import InputSpec, Layer
 
@@ -68,7 +68,7 @@ class Convolution(Layer):
     def _channels(self, input_shape: Any) -> int:
         axis = identifiers.channel_axis(self.data_format)
         shape = as_shape(input_shape)
-        channels: int | None = shape[axis].value
+        channels = size_at(shape, axis)
         if channels is None:
             raise ValueError(
                 f"The channel dimension of the inputs should be defined, got {shape} (layer {self.name}, "

@@ -9,7 +9,7 @@ import numpy as np
 from towerstrat.graph.convert import convert_to_tensor
 from towerstrat.graph.initializers import zeros_initializer
 from towerstrat.graph.ops import array, linalg, nn
-from towerstrat.graph.shapes import TensorShape, as_shape
+from towerstrat.graph.shapes import TensorShape, as_shape, size_at
 from towerstrat.training.layers import identifiers
 from towerstrat.training.layers.base import InputSpec, Layer
 from towerstrat.training.layers.training import choose
@@ -59,7 +59,7 @@ class Dense(Layer):
         self.bias: Any = None
 
     def build(self, input_shape: Any) -> None:
-        size = as_shape(input_shape)[-1].value
+        size = size_at(input_shape, -1)
         if size is None:
             raise ValueError(
                 f"The last dimension of the inputs to `Dense` should be defined, got {as_shape(input_shape)} "
@@ -99,7 +99,7 @@ class Dense(Layer):
 
     def compute_output_shape(self, input_shape: Any) -> TensorShape:
         shape = as_shape(input_shape).with_rank_at_least(2)
-        if shape[-1].value is None:
+        if size_at(shape, -1) is None:
             raise ValueError(f"The innermost dimension of input_shape must be defined, but saw: {shape}.")
         return shape[:-1].concatenate(self.units)
 

@@ -9,7 +9,7 @@ from towerstrat.graph.convert import constant, convert_to_tensor
 from towerstrat.graph.core import get_default_graph
 from towerstrat.graph.initializers import ones_initializer, zeros_initializer
 from towerstrat.graph.ops import array, math, nn
-from towerstrat.graph.shapes import TensorShape, as_shape
+from towerstrat.graph.shapes import TensorShape, as_shape, size_at
 from towerstrat.graph.types import as_dtype
 from towerstrat.graph.variables import VariableAggregation, VariableSynchronization
 from towerstrat.training.layers import identifiers
@@ -83,7 +83,7 @@ class BatchNormalization(Layer):
             )
         rank = shape.ndims
         self.axis = self._axes(rank)
-        sizes = {axis: shape[axis].value for axis in self.axis}
+        sizes = {axis: size_at(shape, axis) for axis in self.axis}
         if None in sizes.values():
             raise ValueError(
                 f"Dimensions {self.axis} of the inputs must be known, got {shape} (layer {self.name}). Use set_shape."
@@ -213,8 +213,8 @@ class BatchNormalization(Layer):
         value = math.cast(value, inputs.dtype)
         if value.shape.ndims == rank or reduced == list(range(rank - 1)):
             return value
-        dims = [1] * rank
-        dims[self.axis[0]] = inputs.shape[self.axis[0]].value
+        dims: list[int | None] = [1] * rank
+        dims[self.axis[0]] = size_at(inputs.shape, self.axis[0])
         return array.reshape(value, dims)
 
     def _unless_empty(self, inputs: Any, value: Any, otherwise: Any) -> Any:

@@ -7,6 +7,7 @@ from typing import Any
 from towerstrat.graph.convert import convert_to_tensor
 from towerstrat.graph.elements import Tensor
 from towerstrat.graph.ops import array, indexing, linalg, math, reductions
+from towerstrat.graph.shapes import size_at
 from towerstrat.graph.types import float32, float64
 from towerstrat.graph.variable_scope import variable_scope
 from towerstrat.training.metrics.base import across_towers, aligned, collect, flat, metric_variable, quotient
@@ -215,7 +216,7 @@ def mean_iou(
 
 def _intersection_over_union(matrix: Any) -> Tensor:
     matrix = convert_to_tensor(matrix)
-    size = matrix.shape[0].value
+    size = size_at(matrix.shape, 0)
     eye = array.reshape(indexing.one_hot(array.range(size), size, dtype=float64), [size, size])
     both = math.to_float(reductions.reduce_sum(math.multiply(matrix, eye), 1))
     either = math.subtract(

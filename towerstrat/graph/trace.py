@@ -6,6 +6,8 @@ import contextlib
 import linecache
 import os
 import sys
+from collections.abc import Callable
+from types import CodeType
 from typing import NamedTuple
 
 _OURS = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
@@ -40,3 +42,27 @@ def user_line() -> UserLine:
         last = frame
         frame = frame.f_back  # type: ignore[assignment]
     return UserLine(last.f_code.co_filename, last.f_lineno, last.f_code.co_name)
+
+
+def user_code() -> CodeType | None:
+    """The code of that frame; None where there is none."""
+    frame = sys._getframe(1)
+    while frame is not None:
+        code = frame.f_code
+        if not code.co_filename.startswith(_OURS) and code.co_filename != _CONTEXTS:
+            return code
+        frame = frame.f_back  # type: ignore[assignment]
+    return None
+
+
+_explanations: list[Callable[[], str]] = []
+
+
+def explain_unconverted_with(function: Callable[[], str]) -> None:
+    """Sets what ``unconverted`` asks: source conversion, which stands above this module."""
+    _explanations[:] = [function]
+
+
+def unconverted() -> str:
+    """Which code of the user's was not converted to graph operations, and why; empty if there is nothing to say."""
+    return _explanations[0]() if _explanations else ""

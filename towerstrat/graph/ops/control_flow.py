@@ -145,15 +145,21 @@ def cond(
         if not strict:
             true_result, false_result = _unpacked(true_result), _unpacked(false_result)
         _check_alike(true_result, false_result)
-        inputs = [pred, *captures_of((true, false), but=[pred])]
-        depends = [
-            reached_from([a], true) | reached_from([b], false) for a, b in zip(true.results, false.results, strict=True)
-        ]
-        attrs = {"bodies": (true, false), "flows": flows_of(depends, inputs)}
-        op = graph.add("If", inputs, attrs, "If")
-        outputs = iter([graph.add("Merge", [t], None, "Merge").outputs[0] for t in op.outputs])
+        outputs = iter(add_if(pred, true, false))
         leaves = [rebuilt(leaf, outputs) for leaf in nest.flatten(true_result)]
         return nest.pack_sequence_as(true_result, leaves)
+
+
+def add_if(pred: Tensor, true: Block, false: Block) -> list[Tensor]:
+    """Adds the operation that runs one of two finished regions; its outputs are their results."""
+    graph = get_default_graph()
+    inputs = [pred, *captures_of((true, false), but=[pred])]
+    depends = [
+        reached_from([a], true) | reached_from([b], false) for a, b in zip(true.results, false.results, strict=True)
+    ]
+    attrs = {"bodies": (true, false), "flows": flows_of(depends, inputs)}
+    op = graph.add("If", inputs, attrs, "If")
+    return [graph.add("Merge", [t], None, "Merge").outputs[0] for t in op.outputs]
 
 
 def _function(what: str, given: Any, old: str, old_given: Any) -> Callable[[], Any]:
@@ -280,7 +286,7 @@ def _run_known(lowering: Lowering, op: Operation, given: Mapping[Tensor, Any], p
 
 
 def _filled(value: Any, template: Any) -> Any:
-    return value.filled(template) if isinstance(value, Unwritten) and template is not None else value
+    return value.like(template) if isinstance(value, Unwritten) and template is not None else value
 
 
 def _unwritten(
@@ -305,7 +311,7 @@ def _unwritten(
         if not shaped:
             left[i] = a
         else:
-            templates[i] = np.shape(shaped[0])[1:]
+            templates[i] = np.shape(shaped[0])
     return left
 
 

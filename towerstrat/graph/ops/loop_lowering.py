@@ -171,9 +171,9 @@ class _Loop:
                 if isinstance(init, Unwritten) and isinstance(found[i], Unwritten):
                     self.changing.remove(i)
                 elif isinstance(init, Unwritten):
-                    if found[i].shape[0] != init.size:
+                    self.inits[i] = init.like(found[i].shape)
+                    if self.inits[i] is None:
                         raise _Changes
-                    self.inits[i] = init.filled(found[i].shape[1:])
             if len(self.changing) == before:
                 break
 

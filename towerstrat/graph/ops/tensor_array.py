@@ -56,6 +56,20 @@ class Unwritten:
         """Zeros for elements of a shape."""
         return jnp.zeros((self.size, *shape), self.dtype)
 
+    def like(self, shape: Sequence[int]) -> Any:
+        """Zeros in the place of an array of a shape; None where it cannot be that one."""
+        return self.filled(shape[1:]) if shape[0] == self.size else None
+
+
+class Blank(Unwritten):
+    """A value that is assigned before it is read, and of which only the type is known until then."""
+
+    def __init__(self, dtype: Any):
+        super().__init__(0, dtype)
+
+    def like(self, shape: Sequence[int]) -> Any:
+        return jnp.zeros(shape, self.dtype)
+
 
 class Grows(Exception):
     """A write beyond the end, at a place that is not known while lowering."""
@@ -281,6 +295,14 @@ def _concat_rule(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Sig
     count = before[0] if before and not attrs["_element"].dynamic else None
     first = None if count is None or dims[0] is None else count * dims[0]
     return [Signature(attrs["dtype"], (first, *dims[1:]))]
+
+
+define(
+    "Blank",
+    lambda inputs, attrs: [Signature(attrs["_dtype"], attrs["_dims"])],
+    lower=lambda lowering, op: [Blank(op.outputs[0].dtype.np)],
+    hidden=("_dtype", "_dims"),
+)
 
 
 # ---- evaluation ------------------------------------------------------------------------------------------------

@@ -1,0 +1,151 @@
+"""``tf.autograph``: functions whose control flow over tensors becomes graph operations."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import os
+from collections.abc import Callable
+from types import FunctionType, SimpleNamespace
+from typing import Any
+
+from towerstrat.graph.autograph import calls, conditionals, iteration, logical, loops, scopes, status, variables
+from towerstrat.graph.autograph.assertions import assert_stmt
+from towerstrat.graph.autograph.conversion import Converted, Left, conversion_of, provide_operators, set_level
+from towerstrat.graph.autograph.front import Feature, Options, options_for, set_loop_options
+from towerstrat.graph.autograph.status import Status
+
+
+def _operators(options: Options) -> SimpleNamespace:
+    """What converted code calls ``ag__``."""
+    return SimpleNamespace(
+        options=options,
+        FunctionScope=scopes.FunctionScope,
+        with_function_scope=scopes.with_function_scope,
+        Undefined=variables.Undefined,
+        UndefinedReturnValue=variables.UndefinedReturnValue,
+        ld=variables.ld,
+        ldu=variables.ldu,
+        if_stmt=conditionals.if_stmt,
+        if_exp=conditionals.if_exp,
+        while_stmt=loops.while_stmt,
+        for_stmt=iteration.for_stmt,
+        and_=logical.and_,
+        or_=logical.or_,
+        not_=logical.not_,
+        eq=logical.eq,
+        not_eq=logical.not_eq,
+        assert_stmt=assert_stmt,
+        converted_call=calls.converted_call,
+        autograph_artifact=lambda function: function,
+    )
+
+
+provide_operators(_operators)
+
+
+def converted(function: Any, recursive: bool = True, optional_features: Any = None) -> Any:
+    """``function`` with its control flow over tensors as graph operations.
+
+    Statements whose conditions and iterables are Python values run as Python, when the function is called. What cannot
+    be converted (code without source, generators) runs as it is; a tensor that is asked for its truth value there
+    raises, and says which code was not converted, and why.
+
+    Args:
+      function: a function, method, ``functools.partial`` or object with ``__call__``.
+      recursive: convert the functions that it calls too, except those of installed packages.
+      optional_features: a ``Feature``, several, or None.
+    """
+    options = options_for(recursive, optional_features)
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        with status.entered(Status.ENABLED, options):
+            target, first = calls.target_of(function, args, options, requested=True)
+            return target(*first, **kwargs)
+
+    if inspect.isfunction(function) or inspect.ismethod(function):
+        functools.update_wrapper(call, function)
+    return call
+
+
+def like_caller(function: Callable[..., Any]) -> Callable[..., Any]:
+    """``function``, converted if this is called below converted code: for functions that call what they are given."""
+    if status.current.status is not Status.ENABLED or not status.current.options.recursive:
+        return function
+    options = status.current.options
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        with status.entered(Status.ENABLED, options):
+            target, first = calls.target_of(function, args, options)
+            return target(*first, **kwargs)
+
+    return call
+
+
+def do_not_convert(func: Callable[..., Any] | None = None) -> Any:
+    """Decorator: ``func``, and what it calls, runs as it is written, in converted code too."""
+    if func is None:
+        return do_not_convert
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        with status.entered(Status.DISABLED):
+            return func(*args, **kwargs)
+
+    if inspect.isfunction(func) or inspect.ismethod(func):
+        functools.update_wrapper(call, func)
+    return call
+
+
+def to_graph(entity: Any, recursive: bool = True, experimental_optional_features: Any = None) -> Any:
+    """The converted form of a function, without a check that a graph is being built.
+
+    Args:
+      entity: a function or method; a method's converted form takes ``self`` as its first argument.
+
+    Raises:
+      ValueError: it cannot be converted; the message says why.
+    """
+    _conversion_of(entity, recursive, experimental_optional_features)
+    return converted(_function_of(entity), recursive, experimental_optional_features)
+
+
+def to_code(entity: Any, recursive: bool = True, experimental_optional_features: Any = None) -> str:
+    """The text of the converted form of a function. Raises ValueError as ``to_graph`` does."""
+    return _conversion_of(entity, recursive, experimental_optional_features).code
+
+
+def _conversion_of(entity: Any, recursive: bool, features: Any) -> Converted:
+    function = _function_of(entity)
+    conversion = conversion_of(function, options_for(recursive, features), requested=True)
+    if isinstance(conversion, Left):
+        raise ValueError(f"{function.__qualname__} cannot be converted: {conversion.reason}.")
+    return conversion
+
+
+def _function_of(entity: Any) -> FunctionType:
+    entity = getattr(entity, "python_function", entity)
+    entity = getattr(entity, "__func__", entity)
+    if not isinstance(entity, FunctionType):
+        raise ValueError(f"Expected a function or method written in Python, got {entity!r}.")
+    return entity
+
+
+def set_verbosity(level: int, alsologtostdout: bool = False) -> None:
+    """How much is logged about conversions; AUTOGRAPH_VERBOSITY in the environment says the same.
+
+    Args:
+      level: 0: nothing. From 1: what is converted, into what, and what is not, and why.
+      alsologtostdout: print it too.
+    """
+    set_level(level, alsologtostdout)
+
+
+def trace(*args: Any) -> None:
+    """Prints its arguments when the function is traced."""
+    print(*args)
+
+
+set_level(int(os.environ.get("AUTOGRAPH_VERBOSITY") or 0), False)
+
+__all__ = ["Feature", "converted", "do_not_convert", "like_caller", "set_loop_options", "set_verbosity",
+           "to_code", "to_graph", "trace"]  # fmt: skip

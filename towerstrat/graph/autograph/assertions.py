@@ -1,0 +1,18 @@
+"""``assert`` statements."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from towerstrat.graph.autograph.values import is_staged, scalar_condition
+from towerstrat.graph.ops.checks import Assert
+
+
+def assert_stmt(test: Any, message: Callable[[], Any]) -> None:
+    """An ``assert`` statement; of a tensor it raises InvalidArgumentError when the program runs."""
+    if not is_staged(test):
+        assert test, message()
+        return
+    said = message()
+    Assert(scalar_condition(test, "assert statement"), [] if said is None else [said])

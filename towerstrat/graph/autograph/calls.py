@@ -1,0 +1,60 @@
+"""Calls in converted code: functions of the user are converted too, those of packages run as they are."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping
+from types import BuiltinFunctionType, FunctionType, MethodType
+from typing import Any
+
+from towerstrat.graph.autograph.builtins import IN_CALLER, OVERLOADS, in_caller, print_
+from towerstrat.graph.autograph.conversion import Converted, conversion_of
+from towerstrat.graph.autograph.front import Feature, Options
+from towerstrat.graph.autograph.scopes import FunctionScope
+from towerstrat.graph.autograph.status import Status, current, note_left
+
+
+def converted_call(f: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any] | None, scope: FunctionScope) -> Any:
+    """``f(*args, **kwargs)`` as converted code calls it."""
+    kind = type(f)
+    if kind is BuiltinFunctionType or kind is type:
+        key = id(f)
+        if key in OVERLOADS:
+            f = OVERLOADS[key]
+        elif key in IN_CALLER:
+            return in_caller(f, args, kwargs, 1)
+        elif f is print and scope.options.uses(Feature.BUILTIN_FUNCTIONS):
+            f = print_
+        elif kind is type and isinstance(f.__init__, FunctionType):
+            note_left(f.__init__.__code__, "it is a constructor")
+    elif scope.options.recursive and current.status is not Status.DISABLED:
+        f, args = target_of(f, args, scope.options)
+    return f(*args, **kwargs) if kwargs else f(*args)
+
+
+def target_of(
+    f: Any, args: tuple[Any, ...], options: Options, requested: bool = False
+) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+    """What to call in the place of ``f``, with which positional arguments: its converted form, or itself.
+
+    Args:
+      requested: the user asked for this function, wherever its code lies.
+    """
+    if isinstance(f, functools.partial):
+        made, bound = target_of(f.func, f.args, options, requested)
+        if made is f.func:
+            return f, args
+        return functools.partial(made, **f.keywords), (*bound, *args)
+    function, first = f, args
+    if isinstance(f, MethodType):
+        function, first = f.__func__, (f.__self__, *args)
+    elif not isinstance(f, FunctionType):
+        if isinstance(f, type) or not callable(f):
+            return f, args
+        function, first = type(f).__call__, (f, *args)
+    if not isinstance(function, FunctionType):
+        return f, args
+    conversion = conversion_of(function, options, requested)
+    if isinstance(conversion, Converted):
+        return conversion.bound(function), first
+    return f, args

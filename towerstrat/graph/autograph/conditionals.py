@@ -1,0 +1,185 @@
+"""``if`` statements and conditional expressions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from towerstrat.graph import nest
+from towerstrat.graph.autograph.values import (
+    ListWatch,
+    back_in,
+    effects_kept,
+    is_carried,
+    is_flag,
+    is_number,
+    is_staged,
+    placeholder_like,
+    same_constant,
+    scalar_condition,
+    shown,
+)
+from towerstrat.graph.autograph.variables import Undefined, is_missing
+from towerstrat.graph.core import Graph, get_default_graph
+from towerstrat.graph.elements import Block, Tensor, has_effect
+from towerstrat.graph.ops.control_flow import add_if
+from towerstrat.graph.ops.regions import parts_of, rebuilt
+from towerstrat.graph.trace import user_line
+
+_BRANCHES = ("main", "else")
+
+
+def if_stmt(
+    cond: Any,
+    body: Callable[[], Any],
+    orelse: Callable[[], Any],
+    get_state: Callable[[], tuple[Any, ...]],
+    set_state: Callable[[tuple[Any, ...]], None],
+    symbol_names: tuple[str, ...],
+    nouts: int,
+) -> None:
+    """An ``if`` statement; where the condition is a tensor, both branches are built and one runs.
+
+    Args:
+      get_state, set_state: read and write the variables that either branch assigns, named ``symbol_names``.
+      nouts: how many of those, the first ones, are used afterwards.
+    """
+    if not is_staged(cond):
+        if cond:
+            body()
+        else:
+            orelse()
+        return
+    before = get_state()
+
+    def branch(function: Callable[[], Any]) -> Callable[[], tuple[Any, ...]]:
+        def run() -> tuple[Any, ...]:
+            set_state(before)
+            function()
+            return get_state()[:nouts]
+
+        return run
+
+    pred = scalar_condition(cond, "if statement")
+    watched = (ListWatch(body), ListWatch(orelse))
+    after = branches(pred, (branch(body), branch(orelse)), symbol_names[:nouts], watched)
+    set_state((*after, *before[nouts:]))
+
+
+def if_exp(cond: Any, if_true: Callable[[], Any], if_false: Callable[[], Any], expr_repr: str) -> Any:
+    """``if_true() if cond else if_false()``."""
+    if not is_staged(cond):
+        return if_true() if cond else if_false()
+    pred = scalar_condition(cond, f"conditional expression `... if {expr_repr} else ...`")
+    return branches(pred, (lambda: (if_true(),), lambda: (if_false(),)), (f"... if {expr_repr} else ...",))[0]
+
+
+def branches(
+    pred: Tensor,
+    functions: tuple[Callable[[], tuple[Any, ...]], Callable[[], tuple[Any, ...]]],
+    names: Sequence[str],
+    watched: Sequence[ListWatch] = (),
+) -> list[Any]:
+    """The values of variables after one of two branches.
+
+    Args:
+      functions: build a branch and return the variables' values at its end.
+
+    Raises:
+      ValueError: a variable has no value, or None, at the end of one branch.
+      TypeError: its values differ in structure or type.
+    """
+    graph = get_default_graph()
+    with effects_kept(graph), graph.name_scope("cond"):
+        blocks, values = [], []
+        for which, function in zip(_BRANCHES, functions, strict=True):
+            what = f"the {which} branch of the if statement"
+            with graph.body(f"{what} at {user_line()}") as block:
+                block.predicate = pred
+                values.append(function())
+            for watch in watched:
+                watch.check(block, what)
+            blocks.append(block)
+        joined = _Joined(graph, (blocks[0], blocks[1]))
+        forms = [joined.form(name, a, b) for name, a, b in zip(names, *values, strict=True)]
+        outputs = joined.outputs(pred)
+        return [form(outputs) for form in forms]
+
+
+class _Joined:
+    """The results of two regions, collected variable by variable."""
+
+    def __init__(self, graph: Graph, blocks: tuple[Block, Block]):
+        self.graph = graph
+        self.blocks = blocks
+        self.results: tuple[list[Tensor], list[Tensor]] = ([], [])
+
+    def form(self, name: str, a: Any, b: Any) -> Callable[[Any], Any]:
+        """Takes a variable's values at the end of both branches; gives a function from outputs to its value after."""
+        if (a is b and not (is_number(a) and not is_flag(name))) or (is_missing(a) and is_missing(b)):
+            return lambda outputs: a
+        a, b = _filled(name, a, b, 0), _filled(name, b, a, 1)
+        try:
+            nest.assert_same_structure(a, b)
+        except (TypeError, ValueError) as error:
+            raise TypeError(
+                f"{shown(name)} must have the same nested structure in the main and else branches of the if statement "
+                f"at {user_line()}: {error}"
+            ) from None
+        leaves = [self._leaf(name, x, y) for x, y in zip(nest.flatten(a), nest.flatten(b), strict=True)]
+        return lambda outputs: nest.pack_sequence_as(a, [leaf(outputs) for leaf in leaves])
+
+    def _leaf(self, name: str, a: Any, b: Any) -> Callable[[Any], Any]:
+        for value, which in zip((a, b), _BRANCHES, strict=True):
+            if value is None and a is not b:
+                raise ValueError(
+                    f"{shown(name)} is None at the end of the {which} branch (if statement at {user_line()})."
+                )
+        if not is_carried(a) or not is_carried(b):
+            if not same_constant(a, b):
+                raise TypeError(
+                    f"{shown(name)} is {a!r} in the main branch, but {b!r} in the else branch of the if statement at "
+                    f"{user_line()}. Only tensors, numbers and structures of them may differ; use tf.constant for text."
+                )
+            return lambda outputs: a
+        first, second = self._parts(0, a), self._parts(1, b)
+        if len(first) != len(second) or (len(first) > 1 and type(a) is not type(b)):
+            raise TypeError(
+                f"{shown(name)} is {a!r} in the main branch, but {b!r} in the else branch (at {user_line()})."
+            )
+        for x, y in zip(first, second, strict=True):
+            if x.dtype is not y.dtype:
+                raise TypeError(
+                    f"{shown(name)} has dtype {x.dtype.name} in the main branch, but dtype {y.dtype.name} in the else "
+                    f"branch of the if statement at {user_line()} ({x.name} was created at {x.op.line}, {y.name} at "
+                    f"{y.op.line}). Use tf.cast."
+                )
+        self.results[0].extend(first)
+        self.results[1].extend(second)
+        return lambda outputs: rebuilt(a, outputs)
+
+    def _parts(self, which: int, leaf: Any) -> list[Tensor]:
+        with back_in(self.graph, self.blocks[which]):
+            return parts_of(leaf)
+
+    def outputs(self, pred: Tensor) -> Any:
+        for block, results in zip(self.blocks, self.results, strict=True):
+            block.finish(results)
+        if not self.results[0] and not any(has_effect(op) for block in self.blocks for op in block.needed):
+            return iter(())
+        return iter(add_if(pred, *self.blocks))
+
+
+def _filled(name: str, value: Any, opposite: Any, which: int) -> Any:
+    """``value``; where one branch returns and the other goes on, something in the place of the return value."""
+    if not is_missing(value):
+        return value
+    branch = f"the {_BRANCHES[which]} branch of the if statement at {user_line()}"
+    if isinstance(value, Undefined):
+        raise ValueError(f"'{name}' must also be initialized in {branch}.")
+    stand_in = placeholder_like(opposite)
+    if stand_in is None and opposite is not None:
+        raise ValueError(
+            f"{branch[0].upper()}{branch[1:]} must also have a return statement: the other returns {opposite!r}."
+        )
+    return stand_in

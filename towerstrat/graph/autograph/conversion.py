@@ -1,0 +1,201 @@
+"""Converted code, once per code object: which code is converted, into what, and why the rest is not."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import os
+import sysconfig
+import threading
+import weakref
+from collections.abc import Callable, Mapping
+from types import CodeType, FunctionType
+from typing import Any
+
+import towerstrat
+from towerstrat.graph.autograph import front
+from towerstrat.graph.autograph.front import Options, Refused
+from towerstrat.graph.autograph.source import SourceError, definition_of
+from towerstrat.platform import logs
+
+_OURS = os.path.dirname(os.path.abspath(towerstrat.__file__)) + os.sep
+_LIBRARY = tuple(
+    os.path.realpath(path) + os.sep
+    for path in {sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")}
+)
+_INSTALLED = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
+_FUTURE = 0x1FF0000
+"""Where the flags of ``from __future__`` lie in ``co_flags``."""
+_GENERATORS = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
+
+
+class Converted:
+    """The converted form of one code object.
+
+    Attributes:
+      code: the text of the converted function, for people.
+    """
+
+    def __init__(self, factory: CodeType, name: str, code: str, operators: Callable[[Options], Any], options: Options):
+        self.code = code
+        self._factory = factory
+        self._name = name
+        self._operators = operators(options)
+
+    def bound(self, function: FunctionType) -> FunctionType:
+        """The converted form of ``function``, over its globals, closure and defaults."""
+        cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
+        closure = tuple(cells[name] for name in self._factory.co_freevars)
+        factory = FunctionType(self._factory, function.__globals__, self._name, (), closure)
+        made: FunctionType = factory(self._operators)
+        made.__defaults__ = function.__defaults__
+        made.__kwdefaults__ = function.__kwdefaults__
+        made.__name__ = function.__name__
+        made.__qualname__ = function.__qualname__
+        made.__doc__ = function.__doc__
+        made.__module__ = function.__module__
+        return made
+
+
+class Left:
+    """Why a code object stays as it is."""
+
+    def __init__(self, reason: str):
+        self.reason = reason
+
+
+_lock = threading.RLock()
+_known: dict[tuple[int, Options], tuple[weakref.ref[CodeType], Converted | Left]] = {}
+_CONVERTED = Left("")
+_operators: list[Callable[[Options], Any]] = []
+_verbosity = 0
+_printed = False
+
+
+def provide_operators(operators: Callable[[Options], Any]) -> None:
+    """Says what ``ag__`` is in converted code."""
+    _operators[:] = [operators]
+
+
+def set_level(level: int, printed: bool) -> None:
+    """Whether conversions are logged (from level 1 on), and printed too."""
+    global _verbosity, _printed
+    _verbosity, _printed = level, printed
+
+
+def conversion_of(function: FunctionType, options: Options, requested: bool = False) -> Converted | Left:
+    """The converted form of a function's code, or why there is none.
+
+    Args:
+      requested: the user asked for this function, wherever its code lies.
+    """
+    code = function.__code__
+    found = _known.get((id(code), options))
+    if found is not None and found[0]() is code and not (requested and found[1] is _INSTALLED_CODE):
+        return found[1]
+    with _lock:
+        made = _decide(function, options, requested)
+        _note(code, options, made)
+    return made
+
+
+def reason_of(code: CodeType) -> str | None:
+    """Why code was not converted when it was called: None where nobody tried, "" where it is converted code."""
+    for (key, _), (ref, made) in list(_known.items()):
+        if key == id(code) and ref() is code and isinstance(made, Left):
+            return made.reason
+    return None
+
+
+def _note(code: CodeType, options: Options, made: Converted | Left) -> None:
+    key = (id(code), options)
+    _known[key] = (weakref.ref(code, lambda _: _known.pop(key, None)), made)
+
+
+_INSTALLED_CODE = Left("it lies in an installed package")
+_OWN_CODE = Left("it is part of towerstrat")
+
+
+def _decide(function: FunctionType, options: Options, requested: bool) -> Converted | Left:
+    code = function.__code__
+    if code.co_filename.startswith(_OURS):
+        return _OWN_CODE
+    if not requested and _is_installed(code.co_filename):
+        return _INSTALLED_CODE
+    if code.co_flags & _GENERATORS:
+        return Left("it is a generator" if code.co_flags & inspect.CO_GENERATOR else "it is a coroutine")
+    made: Converted | Left
+    try:
+        made = _convert(function, options)
+    except (SourceError, Refused) as error:
+        made = Left(str(error))
+    if _verbosity >= 1:
+        text = made.code if isinstance(made, Converted) else f"left as it is: {made.reason}"
+        line = f"AutoGraph: {code.co_qualname} ({code.co_filename}:{code.co_firstlineno})\n{text}"
+        logs.info("%s", line)
+        if _printed:
+            print(line)
+    return made
+
+
+def _is_installed(filename: str) -> bool:
+    if filename.startswith("<frozen"):
+        return True
+    if filename.startswith("<"):
+        return False
+    path = os.path.realpath(filename)
+    return path.startswith(_LIBRARY) or any(part in path for part in _INSTALLED)
+
+
+def _convert(function: FunctionType, options: Options) -> Converted:
+    code = function.__code__
+    made = front.rewritten(definition_of(function), code.co_filename, _namespace(function), options)
+    text = "\n".join(ast.unparse(node) for node in made.nodes)
+    tree = ast.parse("def outer():\n def inner(ag__):\n  pass\n  return made\n return inner")
+    outer: Any = tree.body[0]
+    inner: Any = outer.body[0]
+    inner.body[:1] = made.nodes
+    inner.body[-1].value.id = made.name
+    outer.body[:0] = [ast.Assign([ast.Name(name, ast.Store())], ast.Constant(None)) for name in code.co_freevars]
+    module = compile(
+        ast.fix_missing_locations(tree), code.co_filename, "exec", code.co_flags & _FUTURE, dont_inherit=True
+    )
+    names: dict[str, Any] = {}
+    exec(module, names)
+    factory = names["outer"]().__code__
+    factory = _named(factory, code, made.generated, options)
+    return Converted(factory, made.name, text, _operators[0], options)
+
+
+def _namespace(function: FunctionType) -> Mapping[str, Any]:
+    found = dict(function.__globals__)
+    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
+        try:
+            found[name] = cell.cell_contents
+        except ValueError:
+            found.pop(name, None)
+    return found
+
+
+def _named(factory: CodeType, original: CodeType, generated: frozenset[str], options: Options) -> CodeType:
+    """Gives the functions inside of a factory the names that the user knows, and notes that they are converted."""
+
+    def renamed(code: CodeType, name: str, qualname: str) -> CodeType:
+        code = code.replace(co_name=name, co_qualname=qualname, co_consts=inside(code, name, qualname))
+        _note(code, options, _CONVERTED)
+        return code
+
+    def inside(code: CodeType, name: str, qualname: str) -> tuple[Any, ...]:
+        consts = []
+        for const in code.co_consts:
+            if isinstance(const, CodeType):
+                made = const.co_name in generated
+                const = renamed(
+                    const,
+                    name if made else const.co_name,
+                    qualname if made else f"{qualname}.<locals>.{const.co_name}",
+                )
+            consts.append(const)
+        return tuple(consts)
+
+    return factory.replace(co_consts=inside(factory, original.co_name, original.co_qualname))

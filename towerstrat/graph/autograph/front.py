@@ -1,0 +1,293 @@
+"""From a function's syntax tree to one whose statements are calls of operators: the only user of ``malt``.
+
+``malt`` (diastatic-malt) is autograph's own front end without TensorFlow. Its converters rewrite a tree in steps; the
+operators that the result calls (as attributes of ``ag__``) are ours.
+"""
+
+from __future__ import annotations
+
+import ast
+import enum
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from types import ModuleType, SimpleNamespace
+from typing import Any, NamedTuple
+
+from malt.converters import (
+    break_statements,
+    call_trees,
+    conditional_expressions,
+    continue_statements,
+    control_flow,
+    directives,
+    functions,
+    logical_expressions,
+    return_statements,
+    variables,
+)
+from malt.core import converter
+from malt.lang import directives as marks
+from malt.pyct import anno, cfg, naming, origin_info, parser, qual_names, templates, transformer
+from malt.pyct.errors import PyCTError
+from malt.pyct.static_analysis import activity, reaching_definitions
+
+from towerstrat.graph.autograph.source import Definition
+
+
+class Feature(enum.Enum):
+    """Optional parts of the conversion.
+
+    BUILTIN_FUNCTIONS makes ``print`` of tensors print when the program runs, and EQUALITY_OPERATORS makes ``==`` and
+    ``!=`` compare tensors element by element whatever ``Tensor.__eq__`` does. ASSERT_STATEMENTS and AUTO_CONTROL_DEPS
+    are always on. NAME_SCOPES changes names only. LISTS: a Python list cannot grow in a staged loop in any case, and
+    the error says what to write in its place.
+    """
+
+    ALL = "ALL"
+    AUTO_CONTROL_DEPS = "AUTO_CONTROL_DEPS"
+    ASSERT_STATEMENTS = "ASSERT_STATEMENTS"
+    BUILTIN_FUNCTIONS = "BUILTIN_FUNCTIONS"
+    EQUALITY_OPERATORS = "EQUALITY_OPERATORS"
+    LISTS = "LISTS"
+    NAME_SCOPES = "NAME_SCOPES"
+
+    @classmethod
+    def all(cls) -> tuple[Feature, ...]:
+        """All of them."""
+        return tuple(cls)
+
+    @classmethod
+    def all_but(cls, exclude: Any) -> tuple[Feature, ...]:
+        """All but one, or but several."""
+        left_out = {exclude} if isinstance(exclude, Feature) else set(exclude)
+        return tuple(f for f in cls if f not in left_out and f is not cls.ALL)
+
+
+UNSPECIFIED = marks.UNSPECIFIED
+
+
+def set_loop_options(
+    parallel_iterations: Any = UNSPECIFIED,
+    swap_memory: Any = UNSPECIFIED,
+    maximum_iterations: Any = UNSPECIFIED,
+    shape_invariants: Any = UNSPECIFIED,
+) -> None:
+    """Arguments for the ``tf.while_loop`` that the loop around it becomes; its first statement.
+
+    Without effect where the loop runs as a Python loop.
+
+    Args:
+      parallel_iterations, swap_memory: scheduling of the original; they change no value.
+      maximum_iterations: an upper bound of the number of iterations.
+      shape_invariants: pairs of a loop variable and what is known of its shape in every iteration.
+    """
+
+
+class Refused(Exception):
+    """The front end does not know something in a function; the message names it."""
+
+
+@dataclass(frozen=True, eq=False)
+class Options:
+    """How functions are converted; made by ``options_for``, once for each choice.
+
+    Attributes:
+      recursive: convert the functions that it calls too.
+      features: the optional features asked for.
+    """
+
+    recursive: bool
+    features: frozenset[Feature]
+
+    def uses(self, feature: enum.Enum) -> bool:
+        """Whether a feature, ours or the one of that name of ``malt``, was asked for."""
+        return Feature.ALL in self.features or Feature[feature.name] in self.features
+
+    def call_options(self) -> Options:
+        return self
+
+    def to_ast(self) -> Any:
+        return parser.parse_expression("ag__.options")
+
+
+@cache
+def _options(recursive: bool, features: frozenset[Feature]) -> Options:
+    return Options(recursive, features)
+
+
+def options_for(recursive: bool = True, features: Any = None) -> Options:
+    """The options with the given optional features: None, one, or several."""
+    return _options(bool(recursive), frozenset([features] if isinstance(features, Feature) else features or ()))
+
+
+class Rewritten(NamedTuple):
+    """A converted definition.
+
+    Attributes:
+      nodes: the statements that define ``name``.
+      generated: names of functions that the conversion made.
+    """
+
+    nodes: list[Any]
+    name: str
+    generated: frozenset[str]
+
+
+def rewritten(node: Definition, filename: str, namespace: Mapping[str, Any], options: Options) -> Rewritten:
+    """``node`` with operators in the place of statements; each of its nodes carries the user's line.
+
+    Args:
+      namespace: the values of the names that the function sees from outside.
+
+    Raises:
+      Refused: something in it cannot be converted.
+    """
+    name = node.name if isinstance(node, ast.FunctionDef) else "lambda_"
+    _remember_lines(node, filename, name)
+    _strip(node)
+    namer = naming.Namer(namespace)
+    new_name = namer.new_symbol(f"tf__{name}", ())
+    info = transformer.EntityInfo(new_name, "", filename, (), namespace)
+    context = transformer.Context(info, namer, converter.ProgramContext(options))
+    try:
+        made = _converted(node, context)
+    except (PyCTError, NotImplementedError, ValueError, AttributeError, KeyError, AssertionError, TypeError) as error:
+        raise Refused(f"{str(error) or type(error).__name__}") from error
+    if isinstance(made, ast.Lambda):
+        made = ast.Assign([ast.Name(new_name, ast.Store())], made)
+    else:
+        made.name = new_name
+    nodes = [made]
+    generated = frozenset(namer.generated_names)
+    _Repaired().visit(made)
+    _place(made, node.lineno)
+    return Rewritten(nodes, new_name, generated)
+
+
+def _remember_lines(node: Definition, filename: str, name: str) -> None:
+    for part in ast.walk(node):
+        if isinstance(part, ast.expr | ast.stmt | ast.arg | ast.excepthandler | ast.keyword):
+            place = origin_info.Location(filename, part.lineno, part.col_offset)
+            anno.setanno(part, anno.Basic.ORIGIN, origin_info.OriginInfo(place, name, "", None))
+
+
+def _strip(node: Definition) -> None:
+    """Defaults and annotations belong to where the function was defined."""
+    args = node.args
+    args.defaults = [ast.Constant(None) for _ in args.defaults]
+    args.kw_defaults = [None if d is None else ast.Constant(None) for d in args.kw_defaults]
+    for arg in (*args.posonlyargs, *args.args, *args.kwonlyargs, args.vararg, args.kwarg):
+        if arg is not None:
+            arg.annotation = None
+    if isinstance(node, ast.FunctionDef):
+        node.returns = None
+
+
+def _converted(node: Any, context: Any) -> Any:
+    _Checked().visit(node)
+    graphs = cfg.build(node)
+    node = qual_names.resolve(node)
+    node = activity.resolve(node, context, None)
+    node = reaching_definitions.resolve(node, context, graphs)
+    anno.dup(node, {anno.Static.DEFINITIONS: anno.Static.ORIG_DEFINITIONS})
+    node = functions.transform(node, context)
+    node = _LoopOptions(context).visit(node)
+    node = break_statements.transform(node, context)
+    node = _Asserts(context).visit(node)
+    node = continue_statements.transform(node, context)
+    node = return_statements.transform(node, context)
+    node = call_trees.transform(node, context)
+    node = control_flow.transform(node, context)
+    node = conditional_expressions.transform(node, context)
+    node = logical_expressions.transform(node, context)
+    return variables.transform(node, context)
+
+
+class _Checked(ast.NodeVisitor):
+    """Names what the converters do not know."""
+
+    def _refuse(self, node: ast.AST, what: str) -> None:
+        raise Refused(f"{what} (line {getattr(node, 'lineno', '?')})")
+
+    def visit_Yield(self, node: ast.Yield) -> None:
+        self._refuse(node, "it holds a generator")
+
+    def visit_YieldFrom(self, node: ast.YieldFrom) -> None:
+        self._refuse(node, "it holds a generator")
+
+    def visit_AsyncFunctionDef(self, node: ast.AsyncFunctionDef) -> None:
+        self._refuse(node, "it holds a coroutine")
+
+    def visit_Match(self, node: ast.Match) -> None:
+        self._refuse(node, "it holds a match statement")
+
+    def visit_ClassDef(self, node: ast.ClassDef) -> None:
+        self._refuse(node, "it defines a class")
+
+    def visit_TryStar(self, node: ast.AST) -> None:
+        self._refuse(node, "it holds an except* clause")
+
+
+class _LoopOptions(directives.DirectivesTransformer):
+    """Takes calls of ``set_loop_options`` out of loops and notes their arguments there."""
+
+    def visit_Attribute(self, node: Any) -> Any:
+        node = self.generic_visit(node)
+        parent = anno.getanno(node.value, directives.STATIC_VALUE, default=None)
+        if isinstance(parent, ModuleType | SimpleNamespace) and hasattr(parent, node.attr):
+            anno.setanno(node, directives.STATIC_VALUE, getattr(parent, node.attr))
+        return node
+
+    def visit_Expr(self, node: Any) -> Any:
+        self.state[directives._LoopScope].statements_visited += 1
+        node = self.generic_visit(node)
+        call = node.value
+        if not isinstance(call, ast.Call):
+            return node
+        if anno.getanno(call.func, directives.STATIC_VALUE, default=None) is not set_loop_options:
+            return node
+        scope = self.state[directives._LoopScope]
+        if scope.level < 2 or scope.statements_visited > 1:
+            raise Refused(f"set_loop_options must be the first statement of a loop (line {call.lineno})")
+        noted = anno.getanno(scope.ast_node, anno.Basic.DIRECTIVES, {})
+        noted[marks.set_loop_options] = directives._map_args(call, set_loop_options)
+        anno.setanno(scope.ast_node, anno.Basic.DIRECTIVES, noted)
+        return None
+
+
+class _Asserts(converter.Base):
+    def visit_Assert(self, node: Any) -> Any:
+        self.generic_visit(node)
+        message = ast.Constant(None) if node.msg is None else node.msg
+        made = templates.replace("ag__.assert_stmt(test, lambda: msg)", test=node.test, msg=message)
+        origin_info.copy_origin(node, made[-1])
+        return made
+
+
+class _Repaired(ast.NodeTransformer):
+    """Makes a tree that ``compile`` takes of one that was only meant to be printed."""
+
+    def generic_visit(self, node: ast.AST) -> ast.AST:
+        for field in type(node)._fields:
+            if isinstance(getattr(node, field, None), tuple):
+                setattr(node, field, list(getattr(node, field)))
+        if "ctx" in type(node)._fields and getattr(node, "ctx", None) is None:
+            node.ctx = ast.Load()  # type: ignore[attr-defined]
+        return super().generic_visit(node)
+
+
+def _place(node: ast.AST, line: int) -> int:
+    """Gives a node and those below the user's lines; what has none gets the last one before it."""
+    origin = anno.getanno(node, anno.Basic.ORIGIN, default=None)
+    line = line if origin is None else origin.loc.lineno
+    if "lineno" in type(node)._attributes:
+        # Without columns: those of the tree are not those of the line.
+        node.lineno = node.end_lineno = line  # type: ignore[attr-defined]
+        node.col_offset = node.end_col_offset = -1  # type: ignore[attr-defined]
+    for field in type(node)._fields:
+        value = getattr(node, field, None)
+        for child in value if isinstance(value, list) else [value]:
+            if isinstance(child, ast.AST):
+                line = _place(child, line)
+    return line

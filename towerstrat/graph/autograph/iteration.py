@@ -1,0 +1,191 @@
+"""``for`` statements: over tensors, over ``tf.range``, over Python iterables, and over kinds that others register."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from towerstrat.graph.autograph.conditionals import if_stmt
+from towerstrat.graph.autograph.logical import and_
+from towerstrat.graph.autograph.loops import State, Variables, decided, staged_while
+from towerstrat.graph.autograph.values import is_staged
+from towerstrat.graph.autograph.variables import Undefined
+from towerstrat.graph.convert import convert_to_tensor
+from towerstrat.graph.core import get_default_graph
+from towerstrat.graph.elements import Tensor
+from towerstrat.graph.ops import array
+from towerstrat.graph.ops.math import add, greater, greater_equal, less, logical_and, logical_or
+from towerstrat.graph.ops.tensor_array import TensorArray
+from towerstrat.graph.static import constant_value
+from towerstrat.graph.trace import user_line
+from towerstrat.graph.types import string
+
+Body = Callable[[Any], Any]
+Test = Callable[[], Any] | None
+Loop = Callable[[Any, Body, Variables, Test], None]
+
+_LOOPS: list[tuple[Any, Loop]] = []
+
+
+def register_iterable(kind: Any, loop: Loop) -> None:
+    """Teaches staged ``for`` statements a type of iterable.
+
+    Args:
+      kind: the type, or a tuple of types.
+      loop: ``loop(iterable, body, variables, goes_on)``. ``body(element)`` runs the statements for one element;
+        ``variables`` are those that they assign; ``goes_on()``, where it is not None, is asked before each element and
+        says whether there was no break or return. ``until_end`` writes the loop for what gives one element after the
+        other.
+    """
+    _LOOPS.append((kind, loop))
+
+
+def for_stmt(
+    iter_: Any,
+    extra_test: Test,
+    body: Body,
+    get_state: Callable[[], State],
+    set_state: Callable[[State], None],
+    symbol_names: tuple[str, ...],
+    opts: Mapping[str, Any],
+) -> None:
+    """A ``for`` statement.
+
+    Args:
+      extra_test: whether there was no break or return so far, where the loop holds any.
+      opts: what ``set_loop_options`` says, and the name of the loop's target.
+    """
+    variables = Variables(get_state, set_state, symbol_names, opts)
+    if get_default_graph().executing_eagerly:
+        _over_python(iter_, body, extra_test)
+        return
+    for kind, loop in _LOOPS:
+        if isinstance(iter_, kind):
+            loop(iter_, body, variables, extra_test)
+            return
+    if not is_staged(iter_):
+        _over_python(iter_, body, extra_test)
+    elif isinstance(iter_, Tensor) and iter_.op.type == "Range" and iter_.graph is get_default_graph():
+        _over_range(iter_, body, variables, extra_test)
+    else:
+        _over_rows(convert_to_tensor(iter_), body, variables, extra_test)
+
+
+def _over_python(iterable: Iterable[Any], body: Body, goes_on: Test) -> None:
+    def proceeds() -> bool:
+        what = "A break or return in this Python loop depends on a tensor"
+        return goes_on is None or decided(goes_on(), what)
+
+    if not proceeds():
+        return
+    for target in iterable:
+        body(target)
+        if not proceeds():
+            break
+
+
+def _both(test: Tensor, goes_on: Test) -> Any:
+    return test if goes_on is None else and_(lambda: test, goes_on)
+
+
+def _bounded(variables: Variables, count: int | None, goes_on: Test) -> Variables:
+    """With an upper bound, where the condition alone does not tell how many iterations there can be."""
+    if count is None or goes_on is None or "maximum_iterations" in variables.options:
+        return variables
+    return variables._replace(options={**variables.options, "maximum_iterations": count})
+
+
+def _over_range(iterable: Tensor, body: Body, variables: Variables, goes_on: Test) -> None:
+    """The numbers are counted, not stored."""
+    start, limit, delta = iterable.op.inputs
+    current = start
+    step = constant_value(delta)
+
+    def set_current(value: Any) -> None:
+        nonlocal current
+        current = value
+
+    def get() -> State:
+        # Python's target is unbound after no iteration; the original gives it the start of the range.
+        named = zip(variables.names, variables.get(), strict=True)
+        target = variables.options.get("iterate_names")
+        return tuple(current if n == target and isinstance(v, Undefined) else v for n, v in named)
+
+    def test() -> Any:
+        if step is not None:
+            inside = less(current, limit) if step >= 0 else greater(current, limit)
+        else:
+            up = logical_and(greater_equal(delta, _zero(delta)), less(current, limit))
+            inside = logical_or(up, logical_and(less(delta, _zero(delta)), greater(current, limit)))
+        return _both(inside, goes_on)
+
+    def advance() -> None:
+        body(current)
+        set_current(add(current, delta))
+
+    known = iterable.dims[0] if iterable.dims else None
+    state = _bounded(variables._replace(get=get), known, goes_on)
+    staged_while(
+        test, advance, state.and_hidden("the number of the range", lambda: current, set_current), "for loop", body
+    )
+
+
+def _zero(like: Tensor) -> Tensor:
+    return convert_to_tensor(0, like.dtype)
+
+
+def _over_rows(iterable: Tensor, body: Body, variables: Variables, goes_on: Test) -> None:
+    dims = iterable.dims
+    if dims == ():
+        raise ValueError(
+            f"A for loop needs a tensor with a first dimension, got the scalar {iterable!r} (at {user_line()})."
+        )
+    known = dims[0] if dims is not None else None
+    count = array.shape(iterable)[0] if known is None else known
+    if iterable.dtype is string:
+        row: Callable[[Any], Any] = lambda i: iterable[i]  # noqa: E731
+    else:
+        row = TensorArray(iterable.dtype, size=count).unstack(iterable).read
+    index: Any = convert_to_tensor(0)
+
+    def set_index(value: Any) -> None:
+        nonlocal index
+        index = value
+
+    def advance() -> None:
+        element = row(index)
+        if dims is not None:
+            element.set_shape(dims[1:])
+        body(element)
+        set_index(add(index, 1))
+
+    def test() -> Any:
+        return _both(less(index, count), goes_on)
+
+    state = _bounded(variables, known, goes_on)
+    staged_while(test, advance, state.and_hidden("the index of the row", lambda: index, set_index), "for loop", body)
+
+
+def until_end(
+    take: Callable[[], tuple[Any, Callable[[], Any]]], body: Body, variables: Variables, goes_on: Test = None
+) -> None:
+    """The staged loop over what gives one element after the other.
+
+    Args:
+      take: asks for the next element: a scalar bool tensor, whether there is one, and a function that gives it.
+      body, variables, goes_on: as ``register_iterable``'s loop gets them.
+    """
+    more: Any = convert_to_tensor(True)
+
+    def set_more(value: Any) -> None:
+        nonlocal more
+        more = value
+
+    def advance() -> None:
+        there, element = take()
+        names, count = variables.names, len(variables.names)
+        if_stmt(there, lambda: body(element()), lambda: None, variables.get, variables.set, names, count)
+        set_more(there)
+
+    state = variables.and_hidden("whether there is another element", lambda: more, set_more)
+    staged_while(lambda: _both(more, goes_on), advance, state, "for loop", body)

@@ -1,0 +1,75 @@
+"""``and``, ``or``, ``not`` and comparisons; chains of comparisons arrive here as ``and``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from towerstrat.graph.autograph.values import effects_kept, is_staged, scalar_condition
+from towerstrat.graph.convert import convert_to_tensor
+from towerstrat.graph.core import get_default_graph
+from towerstrat.graph.elements import Block
+from towerstrat.graph.ops.control_flow import add_if
+from towerstrat.graph.ops.math import equal, logical_and, logical_not, logical_or
+from towerstrat.graph.types import bool_
+
+_CHEAP = frozenset(
+    ("Abs", "Add", "AddV2", "Cast", "Const", "Equal", "Greater", "GreaterEqual", "Identity", "Less", "LessEqual",
+     "LogicalAnd", "LogicalNot", "LogicalOr", "Maximum", "Minimum", "Mul", "Neg", "NotEqual", "ReadVariableOp", "Sub")
+)  # fmt: skip
+"""Types of operations that may run although nobody asks for their value: quick, without effect, and never failing."""
+
+
+def and_(a: Callable[[], Any], b: Callable[[], Any]) -> Any:
+    left = a()
+    if not is_staged(left):
+        return left and b()
+    return _lazy(left, b, "and")
+
+
+def or_(a: Callable[[], Any], b: Callable[[], Any]) -> Any:
+    left = a()
+    if not is_staged(left):
+        return left or b()
+    return _lazy(left, b, "or")
+
+
+def not_(a: Any) -> Any:
+    return logical_not(a) if is_staged(a) else not a
+
+
+def eq(a: Any, b: Any) -> Any:
+    return equal(a, b) if is_staged(a) or is_staged(b) else a == b
+
+
+def not_eq(a: Any, b: Any) -> Any:
+    return not_(eq(a, b))
+
+
+def _lazy(left: Any, right: Callable[[], Any], sign: str) -> Any:
+    """The right side counts, and runs, only where the left one does not decide; cheap ones run in any case."""
+    pred = scalar_condition(left, f"left side of `{sign}`")
+    graph = get_default_graph()
+    with effects_kept(graph):
+        with graph.body(f"the right side of `{sign}`") as block:
+            block.predicate = pred
+            value = scalar_condition(right(), f"right side of `{sign}`")
+        if all(op.type in _CHEAP for op in block.ops):
+            _dissolve(block)
+            return logical_and(pred, value) if sign == "and" else logical_or(pred, value)
+        with graph.body(f"the left side of `{sign}`") as decided:
+            decided.predicate = pred
+        block.finish([value])
+        decided.finish([convert_to_tensor(sign == "or", bool_)])
+        sides = (block, decided) if sign == "and" else (decided, block)
+        return add_if(pred, *sides)[0]
+
+
+def _dissolve(block: Block) -> None:
+    """Makes the operations of a region that was just built those of the region around it."""
+    outer = block.parent
+    assert outer is not None
+    for op in block.ops:
+        op.block = outer
+    outer.ops += block.ops
+    block.ops = []

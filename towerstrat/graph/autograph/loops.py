@@ -1,0 +1,340 @@
+"""``while`` statements, and the staged loop that ``for`` statements become too."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from towerstrat.errors import UnsupportedError
+from towerstrat.graph import nest
+from towerstrat.graph.autograph.values import (
+    ListWatch,
+    effects_kept,
+    is_carried,
+    is_staged,
+    placeholder_like,
+    same_constant,
+    scalar_condition,
+    shown,
+)
+from towerstrat.graph.autograph.variables import UndefinedReturnValue, is_missing
+from towerstrat.graph.convert import convert_to_tensor
+from towerstrat.graph.core import Graph, get_default_graph
+from towerstrat.graph.elements import Tensor
+from towerstrat.graph.ops.array import identity
+from towerstrat.graph.ops.checks import Assert
+from towerstrat.graph.ops.loops import while_loop
+from towerstrat.graph.ops.regions import parts_of
+from towerstrat.graph.shapes import TensorShape, as_shape
+from towerstrat.graph.trace import user_line
+
+State = tuple[Any, ...]
+
+
+class Variables(NamedTuple):
+    """The variables that a loop assigns.
+
+    Attributes:
+      get, set: read and write their values.
+      names: what the user calls them.
+      options: what ``set_loop_options`` says of the loop.
+    """
+
+    get: Callable[[], State]
+    set: Callable[[State], None]
+    names: tuple[str, ...]
+    options: Mapping[str, Any]
+
+    def and_hidden(self, name: str, get: Callable[[], Any], set: Callable[[Any], None]) -> Variables:
+        """These and, before them, one that the loop itself needs."""
+
+        def set_all(state: State) -> None:
+            set(state[0])
+            self.set(state[1:])
+
+        return Variables(lambda: (get(), *self.get()), set_all, (name, *self.names), self.options)
+
+
+def while_stmt(
+    test: Callable[[], Any],
+    body: Callable[[], Any],
+    get_state: Callable[[], State],
+    set_state: Callable[[State], None],
+    symbol_names: tuple[str, ...],
+    opts: Mapping[str, Any],
+) -> None:
+    """A ``while`` statement; staged where the condition is a tensor at the first iteration."""
+    graph = get_default_graph()
+    if graph.executing_eagerly:
+        while test():
+            body()
+        return
+    with graph.body(f"a trial of the condition of the while loop at {user_line()}"):
+        first = test()
+    if is_staged(first):
+        staged_while(test, body, Variables(get_state, set_state, symbol_names, opts), "while loop")
+        return
+    goes_on = first
+    while goes_on:
+        body()
+        goes_on = decided(test(), "The condition of this while loop was a Python value first and is a tensor now")
+
+
+def decided(value: Any, what: str) -> bool:
+    """A condition of a Python loop. Raises UnsupportedError where it is a tensor."""
+    if is_staged(value):
+        raise UnsupportedError(
+            f"{what} ({value!r}, at {user_line()}): a variable changed its type, or a break or return depends on a "
+            "tensor. Make it a loop over tensors from the start: iterate over tf.range, or begin with tf.constant."
+        )
+    return bool(value)
+
+
+def staged_while(
+    test: Callable[[], Any],
+    body: Callable[[], Any],
+    variables: Variables,
+    what: str,
+    statements: Callable[..., Any] | None = None,
+) -> None:
+    """Builds a loop whose condition is a tensor; afterwards the variables hold their final values.
+
+    Args:
+      what: what messages call the loop.
+      statements: the part of the body that the user wrote, where that is not all.
+
+    Raises:
+      ValueError: a variable has no value, or None, before the loop or after an iteration, or another shape.
+      TypeError: it has another structure or type after an iteration.
+    """
+    graph = get_default_graph()
+    with effects_kept(graph):
+        started = variables.get()
+        start = _Start(graph, body, variables, what)
+        loop = _Loop(graph, variables, start, what)
+        watched = ListWatch(statements or body)
+
+        def condition(*values: Any) -> Tensor:
+            variables.set(loop.unpacked(values))
+            return scalar_condition(test(), what)
+
+        def step(*values: Any) -> list[Any]:
+            entry = loop.unpacked(values)
+            variables.set(entry)
+            body()
+            watched.check(graph.block, f"the body of the {what}")
+            return loop.packed(entry, variables.get())
+
+        try:
+            final = while_loop(condition, step, loop.carried, return_same_structure=True, **loop.options())
+        except Exception:
+            variables.set(started)
+            raise
+        final = final if isinstance(final, list) else [final]
+        variables.set(start.checked(final[0], loop.unpacked(final)))
+
+
+class _Start:
+    """The variables before the loop, with something in the place of those that it assigns first.
+
+    Attributes:
+      state: the values. late: which of them were not there.
+      ran: whether an iteration is noted, because a variable is only there after one.
+    """
+
+    def __init__(self, graph: Graph, body: Callable[[], Any], variables: Variables, what: str):
+        self.names = variables.names
+        self.state = variables.get()
+        self.late = [v is None or is_missing(v) for v in self.state]
+        self.ran = False
+        if not any(self.late):
+            return
+        assigned, trouble = _trial(graph, body, variables, what)
+        values = []
+        for name, value, after, late in zip(self.names, self.state, assigned, self.late, strict=True):
+            made = placeholder_like(after) if late and not is_missing(after) else None
+            if late and made is None and not (value is None and after is None):
+                self._refuse(name, value, what, trouble)
+            values.append(made if late else value)
+        self.late = [late and value is not None for late, value in zip(self.late, values, strict=True)]
+        returns = [isinstance(v, UndefinedReturnValue) for v in self.state]
+        self.ran = any(late and not r for late, r in zip(self.late, returns, strict=True))
+        self.state = tuple(values)
+
+    def _refuse(self, name: str, value: Any, what: str, trouble: Exception | None) -> None:
+        note = (
+            f"\nWhat it would be cannot be told from the body: {type(trouble).__name__}: {trouble}" if trouble else ""
+        )
+        if isinstance(value, UndefinedReturnValue):
+            raise UnsupportedError(
+                f"A return statement cannot be placed in the {what} at {user_line()}.{note}"
+            ) from trouble
+        wrong = "is not allowed to be None" if value is None else "must be defined"
+        raise ValueError(f"{shown(name)} {wrong} before the {what} at {user_line()}.{note}") from trouble
+
+    def checked(self, ran: Any, values: State) -> State:
+        """The final values; those that only an iteration gives come with a check that there was one."""
+        if not self.ran:
+            return values
+        names = ", ".join(shown(n) for n, late in zip(self.names, self.late, strict=True) if late)
+        message = f"The loop at {user_line()} must iterate at least once to initialize {names}."
+        with get_default_graph().control_dependencies([Assert(ran, [message])]):
+            return tuple(
+                nest.map_structure(lambda v: identity(v) if isinstance(v, Tensor) else v, value) if late else value
+                for value, late in zip(values, self.late, strict=True)
+            )
+
+
+def _trial(graph: Graph, body: Callable[[], Any], variables: Variables, what: str) -> tuple[State, Exception | None]:
+    """The variables after an iteration that is built only to see what it assigns, and what went wrong in it."""
+    before = variables.get()
+    try:
+        with graph.body(f"a trial of the body of the {what} at {user_line()}"):
+            variables.set(nest.pack_sequence_as(before, [_symbolic(graph, v) for v in nest.flatten(before)]))
+            body()
+            return variables.get(), None
+    except (UnboundLocalError, TypeError, ValueError, KeyError) as error:
+        return before, error
+    finally:
+        variables.set(before)
+
+
+def _symbolic(graph: Graph, leaf: Any) -> Any:
+    """A tensor whose value is not known, as a loop variable is."""
+    if not is_carried(leaf) or len(parts_of(leaf)) != 1 or hasattr(leaf, "flow"):
+        return leaf
+    tensor = convert_to_tensor(leaf)
+    return graph.add("LoopVariable", (), {"_dtype": tensor.dtype, "_dims": tensor.dims}, "Variable").outputs[0]
+
+
+class _Loop:
+    """What goes through the iterations, leaf by leaf."""
+
+    def __init__(self, graph: Graph, variables: Variables, start: _Start, what: str):
+        self.names = variables.names
+        self.given = variables.options
+        self.what = what
+        self.ran = start.ran
+        self.state = start.state
+        self.leaves = [[*nest.flatten(v)] for v in self.state]
+        self.invariants = self._invariants(variables.get(), start.late)
+        self.carried: list[Any] = [convert_to_tensor(False)] if self.ran else []
+        for leaves in self.leaves:
+            self.carried += [_converted(leaf) for leaf in leaves if is_carried(leaf)]
+        self.idle = not self.carried
+        if self.idle:
+            self.carried = [convert_to_tensor(0)]
+
+    def _invariants(self, before: State, late: Sequence[bool]) -> list[list[Any]]:
+        """For each leaf what the user said of its shape, or None."""
+        wanted = {id(value): shape for value, shape in self.given.get("shape_invariants", ())}
+        found = []
+        for name, value, leaves in zip(self.names, before, self.leaves, strict=True):
+            shape = wanted.get(id(value))
+            if shape is None:
+                found.append([None] * len(leaves))
+                continue
+            shapes = [shape] if len(leaves) == 1 and not nest.is_sequence(value) else nest.flatten_up_to(value, shape)
+            if len(shapes) != len(leaves):
+                raise TypeError(f"{shown(name)} does not have the structure of its shape invariant {shape!r}.")
+            found.append([as_shape(s) for s in shapes])
+        return found
+
+    def options(self) -> dict[str, Any]:
+        """Further arguments for ``tf.while_loop``."""
+        kinds = ("maximum_iterations", "parallel_iterations", "swap_memory")
+        chosen = {k: v for k, v in self.given.items() if k in kinds}
+        pairs = [pair for two in zip(self.leaves, self.invariants, strict=True) for pair in zip(*two, strict=True)]
+        given = [invariant for leaf, invariant in pairs if is_carried(leaf)]
+        if any(invariant is not None for invariant in given):
+            known: list[Any] = [getattr(leaf, "shape", TensorShape(None)) for leaf in self.carried]
+            own = known[: len(known) - len(given)]
+            chosen["shape_invariants"] = own + [
+                k if g is None else g for k, g in zip(known[len(own) :], given, strict=True)
+            ]
+        return chosen
+
+    def unpacked(self, values: Sequence[Any]) -> State:
+        """The variables' values for what goes through."""
+        rest = iter(values[self.ran :])
+        state = []
+        for value, leaves in zip(self.state, self.leaves, strict=True):
+            state.append(nest.pack_sequence_as(value, [next(rest) if is_carried(x) else x for x in leaves]))
+        return tuple(state)
+
+    def packed(self, entry: State, after: State) -> list[Any]:
+        """What goes through for the variables' values after an iteration."""
+        result: list[Any] = [convert_to_tensor(True)] if self.ran else []
+        for name, first, one, two, invariants in zip(
+            self.names, self.leaves, entry, after, self.invariants, strict=True
+        ):
+            self._check_structure(name, one, two)
+            for start, x, y, invariant in zip(first, nest.flatten(one), nest.flatten(two), invariants, strict=True):
+                if is_carried(start):
+                    result.append(self._checked(name, x, y, invariant))
+                elif not same_constant(start, y):
+                    raise TypeError(
+                        f"{shown(name)} is {start!r} before the {self.what} at {user_line()}, but {y!r} after one "
+                        "iteration. Only tensors, numbers and structures of them may change; use tf.constant for text."
+                    )
+        return result if not self.idle else [convert_to_tensor(0)]
+
+    def _check_structure(self, name: str, one: Any, two: Any) -> None:
+        if is_missing(two):
+            raise ValueError(
+                f"{shown(name)} is not defined at the end of an iteration of the {self.what} at {user_line()}."
+            )
+        try:
+            nest.assert_same_structure(one, two)
+        except (TypeError, ValueError) as error:
+            raise TypeError(
+                f"{shown(name)} does not have the same nested structure after one iteration of the {self.what} at "
+                f"{user_line()}: {error}"
+            ) from None
+
+    def _checked(self, name: str, x: Any, y: Any, invariant: Any) -> Any:
+        if y is None:
+            raise ValueError(f"{shown(name)} is None at the end of an iteration of the {self.what} at {user_line()}.")
+        if not is_carried(y):
+            raise TypeError(
+                f"{shown(name)} is {y!r} after one iteration of the {self.what} at {user_line()}; it may only be a "
+                "tensor, a number, or a list, tuple or dict of those."
+            )
+        y = _converted(y)
+        if not isinstance(x, Tensor) or not isinstance(y, Tensor):
+            return y
+        if x.dtype is not y.dtype:
+            raise TypeError(
+                f"{shown(name)} has dtype {x.dtype.name} before the {self.what} at {user_line()}, but dtype "
+                f"{y.dtype.name} after one iteration ({y.name}, created at {y.op.line}). Use tf.cast."
+            )
+        if invariant is None and not _is_within(y.dims, x.dims):
+            raise ValueError(
+                f"{shown(name)} has shape {x.shape} before the {self.what} at {user_line()}, but shape {y.shape} after "
+                f"one iteration ({y.name}, created at {y.op.line}). Use tf.autograph.experimental.set_loop_options to "
+                "set shape invariants."
+            )
+        if invariant is not None and not _is_within(y.dims, invariant.raw):
+            raise ValueError(
+                f"{shown(name)} has shape {y.shape} after one iteration of the {self.what} at {user_line()}, which "
+                f"does not conform with the shape invariant {invariant}."
+            )
+        return y
+
+
+def _converted(leaf: Any) -> Any:
+    """A leaf as it goes through: a number or a variable as a tensor."""
+    return (
+        leaf
+        if isinstance(leaf, Tensor) or len(parts_of(leaf)) != 1 or hasattr(leaf, "flow")
+        else convert_to_tensor(leaf)
+    )
+
+
+def _is_within(dims: Any, bound: Any) -> bool:
+    """Whether every shape that fits ``dims`` fits ``bound``."""
+    if bound is None:
+        return True
+    if dims is None or len(dims) != len(bound):
+        return False
+    return all(b is None or d == b for d, b in zip(dims, bound, strict=True))

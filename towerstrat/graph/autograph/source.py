@@ -1,0 +1,146 @@
+"""The syntax tree of a function, found in its file by its code object."""
+
+from __future__ import annotations
+
+import ast
+import copy
+import linecache
+from collections.abc import Iterator
+from types import CodeType, FunctionType
+
+Definition = ast.FunctionDef | ast.Lambda
+
+_TREES: dict[str, tuple[list[str], ast.Module]] = {}
+"""What was parsed last from each file, with its lines."""
+
+
+class SourceError(Exception):
+    """The source of a function cannot be told; the message says why."""
+
+
+def definition_of(function: FunctionType) -> Definition:
+    """A copy of the tree that ``function`` was compiled from, with line numbers of its file.
+
+    Private names (``self.__x``) are written out as the compiler saw them, and so is ``super()``.
+
+    Raises:
+      SourceError: there is no file, or it does not say for certain which definition it was.
+    """
+    code = function.__code__
+    lines = linecache.getlines(code.co_filename, function.__globals__)
+    if not lines:
+        raise SourceError(f"its source is not available ({code.co_filename})")
+    found = [(node, owner) for node, owner in _definitions(_tree(code.co_filename, lines)) if _may_be(node, code)]
+    if len(found) > 1:
+        found = [(node, owner) for node, owner in found if _spans(node, code)]
+    if len(found) != 1:
+        what = "is not the only definition at that place" if found else "is not in its file, which has changed"
+        raise SourceError(f"its source {what}; give it a line of its own")
+    node, owner = found[0]
+    node = copy.deepcopy(node)
+    _Spelled(owner).visit(node)
+    return node
+
+
+def _tree(filename: str, lines: list[str]) -> ast.Module:
+    known = _TREES.get(filename)
+    if known is None or known[0] != lines:
+        try:
+            known = (lines, ast.parse("".join(lines)))
+        except SyntaxError as error:
+            raise SourceError(f"its file cannot be parsed: {error}") from None
+        _TREES[filename] = known
+    return known[1]
+
+
+def _definitions(node: ast.AST, owner: str | None = None) -> Iterator[tuple[Definition, str | None]]:
+    """Functions and lambdas below a node, with the class whose body they lie in."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.FunctionDef | ast.Lambda):
+            yield child, owner
+        yield from _definitions(child, child.name if isinstance(child, ast.ClassDef) else owner)
+
+
+def _may_be(node: Definition, code: CodeType) -> bool:
+    decorators = getattr(node, "decorator_list", [])
+    first = min([node.lineno, *(d.lineno for d in decorators)])
+    name = node.name if isinstance(node, ast.FunctionDef) else "<lambda>"
+    return first == code.co_firstlineno and name == code.co_name and _parameters(node) == _parameter_names(code)
+
+
+def _parameters(node: Definition) -> list[str]:
+    args = node.args
+    packed = [a.arg for a in (args.vararg, args.kwarg) if a is not None]
+    return [a.arg for a in (*args.posonlyargs, *args.args, *args.kwonlyargs)] + packed
+
+
+def _parameter_names(code: CodeType) -> list[str]:
+    count = code.co_argcount + code.co_kwonlyargcount
+    count += bool(code.co_flags & 0x04) + bool(code.co_flags & 0x08)
+    return list(code.co_varnames[:count])
+
+
+def _spans(node: Definition, code: CodeType) -> bool:
+    """Whether the code has an instruction for the whole of a lambda's body."""
+    body = node.body
+    if not isinstance(body, ast.expr):
+        return True
+    return (body.lineno, body.end_lineno, body.col_offset, body.end_col_offset) in set(code.co_positions())
+
+
+class _Spelled(ast.NodeTransformer):
+    """Writes out what depends on where a definition stands: private names of a class, ``super()``."""
+
+    def __init__(self, owner: str | None):
+        self.owner = (owner or "").lstrip("_")
+        self.first: list[str | None] = []
+
+    def _private(self, name: str) -> str:
+        hidden = name.startswith("__") and not name.endswith("__")
+        return f"_{self.owner}{name}" if hidden and self.owner else name
+
+    def _inside(self, node: Definition) -> ast.AST:
+        named = [*node.args.posonlyargs, *node.args.args]
+        self.first.append(self._private(named[0].arg) if named else None)
+        self.generic_visit(node)
+        self.first.pop()
+        return node
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
+        if self.first:
+            node.name = self._private(node.name)
+        return self._inside(node)
+
+    def visit_Lambda(self, node: ast.Lambda) -> ast.AST:
+        return self._inside(node)
+
+    def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:
+        return node
+
+    def visit_Name(self, node: ast.Name) -> ast.AST:
+        node.id = self._private(node.id)
+        return node
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
+        node.attr = self._private(node.attr)
+        return self.generic_visit(node)
+
+    def visit_arg(self, node: ast.arg) -> ast.AST:
+        node.arg = self._private(node.arg)
+        return self.generic_visit(node)
+
+    def visit_Nonlocal(self, node: ast.Nonlocal) -> ast.AST:
+        node.names = [self._private(n) for n in node.names]
+        return node
+
+    def visit_Global(self, node: ast.Global) -> ast.AST:
+        node.names = [self._private(n) for n in node.names]
+        return node
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        bare = isinstance(node.func, ast.Name) and node.func.id == "super" and not node.args
+        if bare and self.first and self.first[-1]:
+            node.args = [ast.Name("__class__", ast.Load()), ast.Name(self.first[-1], ast.Load())]
+            for made in node.args:
+                ast.copy_location(made, node)
+        return self.generic_visit(node)

@@ -1,0 +1,155 @@
+"""Variables at the border of a staged branch or loop: what goes through as tensors, and what must stay as it is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from towerstrat.graph import nest
+from towerstrat.graph.autograph.variables import is_missing
+from towerstrat.graph.convert import constant, convert_to_tensor, is_tensor
+from towerstrat.graph.core import Graph, get_default_graph
+from towerstrat.graph.elements import Block, Tensor
+from towerstrat.graph.indexed_slices import IndexedSlices
+from towerstrat.graph.ops.array import reshape
+from towerstrat.graph.ops.tensor_array import TensorArray
+from towerstrat.graph.shapes import Dimension, TensorShape
+from towerstrat.graph.trace import user_line
+from towerstrat.graph.types import bool_, string
+
+_NUMBERS = (bool, int, float, complex, np.ndarray, np.generic)
+_CONSTANTS = (str, bytes, TensorShape, Dimension)
+RETURN_VALUE = "retval_"
+_FLAGS = ("do_return", "break_", "continue_")
+
+
+def is_staged(value: Any) -> bool:
+    """Whether Python cannot decide on a value now: a tensor, or a variable, of a graph that is being built."""
+    if value is None or isinstance(value, bool | int | float | str):
+        return False
+    return (isinstance(value, Tensor) or _is_convertible(value)) and not get_default_graph().executing_eagerly
+
+
+def _is_convertible(value: Any) -> bool:
+    return is_tensor(value) and not isinstance(value, IndexedSlices | TensorShape | Dimension)
+
+
+def scalar_condition(value: Any, what: str) -> Tensor:
+    """A condition as a scalar bool tensor.
+
+    Raises:
+      ValueError: it has another type, or more than one element.
+    """
+    tensor = convert_to_tensor(value)
+    if tensor.dtype is not bool_:
+        raise ValueError(
+            f"The condition of the {what} is expected to be a tf.bool scalar, got {tensor!r} (at {user_line()}). Use "
+            "tf.cast, a comparison, or `is not None` to ask whether it is there."
+        )
+    if tensor.dims == ():
+        return tensor
+    if np.prod([d for d in tensor.dims or () if d is not None]) > 1:
+        raise ValueError(
+            f"The condition of the {what} is expected to be a tf.bool scalar, got {tensor!r} (at {user_line()}). Use "
+            "tf.reduce_all or tf.reduce_any."
+        )
+    return reshape(tensor, ())
+
+
+def shown(name: str) -> str:
+    """A variable as messages call it."""
+    return "the return value" if name.startswith(RETURN_VALUE) else f"'{name}'"
+
+
+def is_flag(name: str) -> bool:
+    """Whether a variable is one that the conversion of break, continue or return made."""
+    return name.startswith(_FLAGS)
+
+
+def is_carried(leaf: Any) -> bool:
+    """Whether a leaf goes through a staged branch or loop as tensors. What does not must stay what it is."""
+    if isinstance(leaf, (*_NUMBERS, Tensor, TensorArray, IndexedSlices)):
+        return True
+    return leaf is not None and not isinstance(leaf, _CONSTANTS) and is_tensor(leaf)
+
+
+def is_number(value: Any) -> bool:
+    """Whether a value is no tensor yet and becomes one in a staged branch or loop."""
+    return isinstance(value, _NUMBERS)
+
+
+def same_constant(one: Any, two: Any) -> bool:
+    """Whether two leaves that are not carried are one."""
+    return one is two or (isinstance(one, _CONSTANTS) and type(one) is type(two) and one == two)
+
+
+def placeholder_like(value: Any) -> Any:
+    """Something in the place of a value that is assigned before it is read; None where there is nothing like it."""
+    leaves = nest.flatten(value)
+    if any(is_missing(x) or isinstance(x, TensorArray | IndexedSlices) for x in leaves):
+        return None
+    made = [_blank(convert_to_tensor(x)) if is_carried(x) else x for x in leaves]
+    return nest.pack_sequence_as(value, made)
+
+
+def _blank(tensor: Tensor) -> Tensor:
+    dims = tensor.dims
+    if dims is not None and None not in dims:
+        zero = b"" if tensor.dtype is string else 0
+        return constant(zero, tensor.dtype, [d or 0 for d in dims])
+    return get_default_graph().add("Blank", (), {"_dtype": tensor.dtype, "_dims": dims}, "Blank").outputs[0]
+
+
+# ---- where operations go ---------------------------------------------------------------------------------------
+
+
+@contextmanager
+def effects_kept(graph: Graph) -> Iterator[None]:
+    """In branches and loops that are built inside every operation with an effect runs."""
+    saved = graph.keeps_effects
+    graph.keeps_effects = True
+    try:
+        yield
+    finally:
+        graph.keeps_effects = saved
+
+
+@contextmanager
+def back_in(graph: Graph, block: Block) -> Iterator[None]:
+    """Operations made inside belong to a region that was left and is not finished."""
+    saved, graph.block = graph.block, block
+    try:
+        yield
+    finally:
+        graph.block = saved
+
+
+class ListWatch:
+    """Notices tensors of a region in Python lists that outlive it."""
+
+    def __init__(self, function: Callable[..., Any]):
+        code, cells = getattr(function, "__code__", None), getattr(function, "__closure__", None) or ()
+        names = zip(code.co_freevars if code else (), cells, strict=True)
+        self._lists = [(name, found, len(found)) for name, cell in names if (found := _list_in(cell)) is not None]
+
+    def check(self, block: Block, what: str) -> None:
+        """Raises ValueError where a list got a tensor that exists in the region only."""
+        for name, found, before in self._lists:
+            for item in nest.flatten(found[before:]):
+                if isinstance(item, Tensor) and item.graph is block.graph and block.encloses(item.op.block):
+                    raise ValueError(
+                        f"'{name}' is a Python list, and {what} at {user_line()} adds {item!r} to it (created at "
+                        f"{item.op.line}), which exists only inside. Write it to a tf.TensorArray instead: "
+                        f"`{name} = tf.TensorArray(dtype, size)` before, `{name} = {name}.write(i, x)` inside and "
+                        f"`{name}.stack()` after it."
+                    )
+
+
+def _list_in(cell: Any) -> list[Any] | None:
+    try:
+        return cell.cell_contents if type(cell.cell_contents) is list else None
+    except ValueError:
+        return None

@@ -1,0 +1,56 @@
+"""Names without a value, as values: what a branch or loop says of a variable that was not assigned."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+
+class Undefined:
+    """The value of a variable before its first assignment.
+
+    Attributes:
+      symbol_name: the variable.
+    """
+
+    __slots__ = ("symbol_name",)
+
+    def __init__(self, symbol_name: str):
+        self.symbol_name = symbol_name
+
+    def read(self) -> Any:
+        raise UnboundLocalError(f"'{self.symbol_name}' is used before assignment")
+
+    def __repr__(self) -> str:
+        return self.symbol_name
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return self
+
+    def __getitem__(self, key: Any) -> Any:
+        return self
+
+
+class UndefinedReturnValue:
+    """The value of a function that has not returned yet."""
+
+
+def is_missing(value: Any) -> bool:
+    return isinstance(value, Undefined | UndefinedReturnValue)
+
+
+def ld(value: Any) -> Any:
+    """Reads a variable."""
+    if isinstance(value, Undefined):
+        value.read()
+    return value
+
+
+def ldu(load: Callable[[], Any], name: str) -> Any:
+    """Reads an attribute or an element (``self.x``, ``a["k"]``) that need not be there."""
+    try:
+        return load()
+    except (KeyError, IndexError, AttributeError, NameError):
+        return Undefined(name)

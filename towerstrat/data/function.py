@@ -20,45 +20,13 @@ from towerstrat.errors import FailedPreconditionError, InvalidArgumentError, Out
 from towerstrat.graph.convert import convert_to_tensor
 from towerstrat.graph.core import Graph
 from towerstrat.graph.elements import Operation, Tensor, execution_order
+from towerstrat.graph.functions.graph import FunctionGraph
 from towerstrat.graph.lowering import Lowering, NeedsStatic
 from towerstrat.graph.program import Flag, effects
 from towerstrat.graph.state import Cell
 from towerstrat.graph.types import resource, string
 
 Values = dict[Tensor, Any]
-
-
-class FunctionGraph(Graph):
-    """The graph of a function. A tensor from outside becomes an input of the function when it is used.
-
-    Attributes:
-      captured: outside tensor -> the placeholder that stands for it.
-    """
-
-    def __init__(self, outer: Graph, name: str):
-        super().__init__()
-        self.outer = outer
-        self.seed = outer.seed
-        self.scope_name = f"{name}_{ordinal(outer)}"
-        self.captured: dict[Tensor, Tensor] = {}
-        self._handles: dict[Tensor, Tensor] = {}
-
-    def add(self, type: str, inputs: Sequence[Tensor] = (), *args: Any, **kwargs: Any) -> Operation:
-        return super().add(type, [self.inside(t) for t in inputs], *args, **kwargs)
-
-    def inside(self, tensor: Tensor) -> Tensor:
-        """The tensor as this graph sees it."""
-        if tensor.graph is self:
-            return tensor
-        known = self._handles if tensor.dtype is resource else self.captured
-        if tensor not in known:
-            with self.outside():
-                if tensor.dtype is resource:
-                    known[tensor] = super().add(tensor.op.type, (), tensor.op.attrs, tensor.op.name).outputs[0]
-                else:
-                    attrs = {"dtype": tensor.dtype, "shape": tensor.dims}
-                    known[tensor] = super().add("Placeholder", (), attrs, tensor.op.name).outputs[0]
-        return known[tensor]
 
 
 def call_form(value: Any) -> tuple[Any, ...]:
@@ -90,6 +58,7 @@ class Function:
     ):  # fmt: skip
         self.name = name
         self.graph = FunctionGraph(outer, name)
+        self.graph.scope_name = f"{name}_{ordinal(outer)}"
         self.inputs: list[Tensor] = []
         with self.graph.as_default():
             given = []

@@ -203,7 +203,7 @@ def convert_to_tensor(value: Any, dtype: Any = None, name: str | None = None, pr
     """
     wanted = None if dtype is None else as_dtype(dtype)
     if isinstance(value, Tensor):
-        return _checked(value, wanted, name)
+        return _checked(get_default_graph().inside(value), wanted, name)
     for _, base_type, function in _CONVERSIONS:
         if isinstance(value, base_type):
             result = NotImplemented

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 import numpy as np
@@ -178,6 +178,12 @@ class Graph:
     def _check_inputs(self, op: Operation) -> None:
         for tensor in op._inputs:
             maker = tensor.op
+            if maker.graph is not self and maker.graph.executing_eagerly:
+                raise RuntimeError(
+                    "Attempting to capture an EagerTensor without building a function: the graph that the operation "
+                    f"{op.type} (created at {op.line}) is added to was entered with as_default(), where values are fed "
+                    f"or made by tf.constant. The tensor: {tensor!r}."
+                )
             if maker.graph is not self:
                 raise ValueError(
                     f"{tensor} (created at {maker.line}) belongs to another graph than the operation {op.type} "
@@ -314,6 +320,35 @@ class Graph:
 
     # ---- finding ---------------------------------------------------------------------------------------------
 
+    @property
+    def operation_count(self) -> int:
+        return len(self._ops)
+
+    def inside(self, tensor: Tensor) -> Tensor:
+        """The tensor as this graph sees it."""
+        return tensor
+
+    def variable_of(self, handle: Tensor) -> Any:
+        """The variable that a handle stands for, or None."""
+        found = (v for key in ("variables", "local_variables") for v in self.get_collection(key))
+        return next((v for v in found if v.handle is handle), None)
+
+    def check_new_variable(self, name: str) -> None:
+        """Raises where no variable may be made now."""
+
+    def note_variable(self, variable: Any) -> None:
+        """Is told of every variable with a value that is made while this is the graph."""
+
+    def lifted(self, tensor: Tensor, name: str) -> Any:
+        """The value of a tensor that a variable's initial value is, where it can be known."""
+        return tensor
+
+    def variables_read(self, where: Callable[[Operation], bool]) -> list[tuple[Tensor, Any]]:
+        """The variables that operations at the given places read: their handles here, and they themselves."""
+        known = {v.handle: v for key in ("variables", "local_variables") for v in self.get_collection(key)}
+        reads = (op._inputs[0] for op in self._ops if op.definition.reads and op._inputs and where(op))
+        return [(h, known[h]) for h in dict.fromkeys(reads) if h in known]
+
     def get_operations(self) -> list[Operation]:
         return list(self._ops)
 
@@ -417,7 +452,15 @@ class Graph:
 
     @property
     def building_function(self) -> bool:
+        """Whether this is the graph of a Python function that is being traced."""
         return False
+
+    variable_class: type | None = None
+    """What ``tf.Variable`` makes here, where it is not the variable of graphs."""
+    keeps_effects = False
+    """Whether operations with effects run although nothing that is fetched needs them, as in functions."""
+    executing_eagerly = False
+    """Whether operations are executed when they are added, and nothing is kept of them."""
 
     def prevent_feeding(self, tensor: Tensor) -> None:
         self._unfeedable.add(tensor)
@@ -435,15 +478,49 @@ class Graph:
 
 _ZERO = np.zeros((), np.uint32)
 _GRAPHS = Stack(Graph)
+_GROUND: list[Graph] = []
+"""The eager context, while programs run eagerly where they have entered no graph."""
 
 
 def get_default_graph() -> Graph:
-    """The graph that operations are added to."""
-    return _GRAPHS.current()
+    """The graph that operations are added to: the one entered last, else the eager context, else the global graph."""
+    if _GRAPHS.entries:
+        return _GRAPHS.entries[-1]
+    return _GROUND[0] if _GROUND else _GRAPHS.current()
+
+
+def global_graph() -> Graph:
+    """The graph entered last, else the global one, in whatever mode: what programs call the default graph."""
+    for graph in reversed(_GRAPHS.entries):
+        if not graph.executing_eagerly:
+            return graph
+    if _GRAPHS.default is None:
+        _GRAPHS.default = Graph()
+    return _GRAPHS.default
+
+
+def set_ground(context: Graph | None) -> None:
+    """Makes an eager context what operations are added to where no graph was entered; None: the global graph again."""
+    _GROUND[:] = [] if context is None else [context]
+
+
+def ground() -> Graph | None:
+    """The eager context, where programs run eagerly."""
+    return _GROUND[0] if _GROUND else None
+
+
+def enter(graph: Graph) -> AbstractContextManager[Graph]:
+    """A context manager inside which operations are added to ``graph``."""
+    return _GRAPHS.entered(graph)
+
+
+def entered_graphs() -> list[Graph]:
+    """The graphs that this thread has entered, the innermost last."""
+    return list(_GRAPHS.entries)
 
 
 def reset_default_graph() -> None:
     """Starts a new global default graph. Raises AssertionError inside ``with graph.as_default():``."""
-    if _GRAPHS.entries:
+    if any(not g.executing_eagerly for g in _GRAPHS.entries):
         raise AssertionError("Do not use tf.reset_default_graph() to clear nested graphs.")
     _GRAPHS.default = None

@@ -109,7 +109,7 @@ def _add(graph: Graph, results: Sequence[Tensor], sources: Sequence[Tensor], rul
         "_gradient_places": (len(results), len(results) + len(sources)),
     }
     op = graph.add("CustomGradient", [*results, *sources], attrs, "IdentityN")
-    if graph.block is graph.root:
+    if graph.block is graph.root and not graph.building_function:
         return op.outputs
     traced = trace_rule(op, rule)
     captured = [t for t in traced.block.captures() if t.op is not op and t not in op.inputs]

@@ -325,8 +325,10 @@ class Block:
 
     def finish(self, results: Sequence[Any]) -> None:
         """Declares what the region is run for (tensors and operations); only what these need is run."""
-        self.results = tuple(results)
+        self.results = tuple(self.graph.inside(r) if isinstance(r, Tensor) else r for r in results)
         ops = [r.op if isinstance(r, Tensor) else r for r in self.results]
+        if self.graph.keeps_effects:
+            ops += [op for op in self.ops if has_effect(op)]
         self.needed = execution_order(ops, self)
         self.finished = True
 
@@ -357,6 +359,13 @@ class Block:
                 if not self.encloses(other.block):
                     found[other] = None
         return list(found)
+
+
+def has_effect(op: Operation) -> bool:
+    """Whether running the operation does something besides computing its outputs (drawing a number does not count)."""
+    if op.definition.stateful or "flag" in op.attrs:
+        return True
+    return any(has_effect(inner) for body in op.bodies if op.type != "Gradients" for inner in body.needed)
 
 
 def dependencies(op: Operation, fed: Container[Tensor] = ()) -> Iterator[Operation]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import jax
@@ -29,8 +29,15 @@ from towerstrat.graph.registry import Signature, define
 from towerstrat.graph.tape import Cotangents, Record, Rows, ones_like, pull_back, reverse
 from towerstrat.graph.types import int32, int64, resource
 
+Recorded = Callable[[Operation], bool]
 
-def _reached(xs: Sequence[Tensor]) -> tuple[set[Tensor], set[Operation]]:
+
+def reached_from(xs: Sequence[Tensor], recorded: Recorded | None = None) -> set[Tensor]:
+    """The tensors that depend on ``xs`` in a differentiable way, through recorded operations (None: through all)."""
+    return _reached(xs, recorded)[0]
+
+
+def _reached(xs: Sequence[Tensor], recorded: Recorded | None) -> tuple[set[Tensor], set[Operation]]:
     """Tensors that depend on ``xs`` in a differentiable way, and the operations between."""
     reached: set[Tensor] = set(xs)
     stack = list(xs)
@@ -41,6 +48,8 @@ def _reached(xs: Sequence[Tensor]) -> tuple[set[Tensor], set[Operation]]:
             flows = op.attrs.get("flows")
             if (flows is None and op in forward) or not passes_gradient(op):
                 continue
+            if recorded is not None and not recorded(op):
+                continue
             forward.add(op)
             for index, out in enumerate(op.outputs):
                 if carries_gradient(out) and out not in reached and (flows is None or tensor in flows[index]):
@@ -50,10 +59,14 @@ def _reached(xs: Sequence[Tensor]) -> tuple[set[Tensor], set[Operation]]:
 
 
 def _path(
-    ys: Sequence[Tensor], xs: Sequence[Tensor], stops: set[Tensor], rules: dict[Operation, TracedRule]
+    ys: Sequence[Tensor],
+    xs: Sequence[Tensor],
+    stops: set[Tensor],
+    rules: dict[Operation, TracedRule],
+    recorded: Recorded | None,
 ) -> tuple[list[Operation], set[Tensor]]:
     """Operations and tensors on differentiable paths from ``xs`` to ``ys``; traces gradient functions on them."""
-    reached, forward = _reached(xs)
+    reached, forward = _reached(xs, recorded)
     active: set[Tensor] = set()
     on_path: dict[Operation, None] = {}
     backward = [y for y in ys if y in reached]
@@ -103,6 +116,8 @@ def gradients(
     gate_gradients: Any = False,
     aggregation_method: int | None = None,
     stop_gradients: Any = None,
+    *,
+    recorded: Recorded | None = None,
 ) -> list[Any]:
     """Derivatives of the sum of ``ys`` with respect to each of ``xs``.
 
@@ -110,6 +125,7 @@ def gradients(
       ys, xs: tensors (or variables), or lists of them.
       grad_ys: cotangents of ``ys``, of their shapes; ones where it or an entry is None.
       stop_gradients: tensors taken as constants.
+      recorded: of a tape: the operations that gradients go through, all where it is None.
       colocate_gradients_with_ops, gate_gradients, aggregation_method: placement and scheduling of the original; they
         change no value, and the compiler decides here.
 
@@ -121,8 +137,12 @@ def gradients(
     >>> dx, = gradients(x * x, x)
     """
     graph = get_default_graph()
+    if graph.executing_eagerly:
+        raise RuntimeError(
+            "tf.gradients is not supported when eager execution is enabled. Use tf.GradientTape instead."
+        )
     y_list = [_as_tensor(y) for y in nest.flatten(ys)]
-    x_list = [_source(x) for x in nest.flatten(xs)]
+    x_list = [graph.inside(_source(x)) for x in nest.flatten(xs)]
     for y in y_list:
         if not y.dtype.is_differentiable:
             raise TypeError(f"Expected ys of a floating or complex type, got {y!r}.")
@@ -135,7 +155,7 @@ def gradients(
     stops = {_source(t) for t in nest.flatten(stop_gradients)} if stop_gradients is not None else set()
     rules: dict[Operation, TracedRule] = {}
     with graph.name_scope(name) as scope:
-        path, active = _path(y_list, x_list, stops, rules)
+        path, active = _path(y_list, x_list, stops, rules, recorded)
     connected = [x in active for x in x_list]
     if not any(connected):
         return [None] * len(x_list)

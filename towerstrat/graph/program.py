@@ -176,7 +176,7 @@ class Program:
             if not isinstance(value, jax.Array) or value.sharding is not self.shardings.get(cell):
                 value = self._placed(store, cell, value, donating)
             if donating:
-                if id(value) in seen:
+                if id(value) in seen or cell in store.lent:
                     value = jnp.copy(value)
                 seen.add(id(value))
             result.append(value)

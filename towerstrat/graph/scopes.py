@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
-from towerstrat.graph.core import Graph, get_default_graph
+from towerstrat.graph.core import Graph, enter, entered_graphs, get_default_graph, global_graph, ground
 from towerstrat.graph.elements import Operation, Tensor
 from towerstrat.graph.indexed_slices import IndexedSlices
 from towerstrat.graph.variables import Variable
@@ -108,9 +108,16 @@ def container(container_name: str) -> AbstractContextManager[str]:
     return get_default_graph().container(container_name)
 
 
-def init_scope() -> AbstractContextManager[None]:
-    """Operations made inside belong to no loop, branch or tower and follow nothing; names keep their scope."""
-    return get_default_graph().outside()
+@contextmanager
+def init_scope() -> Iterator[None]:
+    """Operations made inside belong to no function, loop, branch or tower and follow nothing; names keep their scope.
+
+    They are executed eagerly where programs run so, else added to the outermost graph.
+    """
+    outer = next((g for g in reversed(entered_graphs()) if not g.building_function), None) or ground() or global_graph()
+    scope = get_default_graph().get_name_scope()
+    with enter(outer), outer.outside(), outer.name_scope(f"{scope}/" if scope else None):
+        yield
 
 
 def add_to_collection(name: Any, value: Any) -> None:

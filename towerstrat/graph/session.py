@@ -9,14 +9,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from towerstrat.errors import (
-    FailedPreconditionError,
-    InternalError,
-    InvalidArgumentError,
-    OpError,
-    ResourceExhaustedError,
-    UnsupportedError,
-)
+from towerstrat.errors import UnsupportedError
 from towerstrat.graph import nest
 from towerstrat.graph.config import ConfigProto
 from towerstrat.graph.convert import numpy_value
@@ -25,6 +18,7 @@ from towerstrat.graph.elements import Operation, Tensor
 from towerstrat.graph.indexed_slices import IndexedSlices
 from towerstrat.graph.lowering import uninitialized
 from towerstrat.graph.plan import Plan, Run
+from towerstrat.graph.runs import Runner
 from towerstrat.graph.shapes import TensorShape
 from towerstrat.graph.stacks import SESSIONS
 from towerstrat.graph.state import StateStore
@@ -107,7 +101,7 @@ class _Fetches:
         return self._build(values)
 
 
-class BaseSession:
+class BaseSession(Runner):
     """Runs parts of a graph and keeps the values of its variables between runs.
 
     Args:
@@ -117,6 +111,7 @@ class BaseSession:
     """
 
     def __init__(self, target: str = "", graph: Graph | None = None, config: ConfigProto | None = None):
+        super().__init__()
         if target not in ("", "local", None, b""):
             raise UnsupportedError(
                 f"Session(target={target!r}): runs on other machines are not supported; use target=''."
@@ -127,24 +122,16 @@ class BaseSession:
         if not isinstance(self._graph, Graph):
             raise TypeError(f"graph must be a tf.Graph, got {type(graph).__name__}.")
         self._config = config
-        self._store = StateStore()
-        self._resources: dict[Any, Any] = {}
         self._plans: dict[Any, tuple[int, _Fetches, Plan]] = {}
         self._lock = threading.RLock()
         self._closed = False
         self._context: Any = None
-        self.runs = 0
 
     # ---- what it is ------------------------------------------------------------------------------------------
 
     @property
     def graph(self) -> Graph:
         return self._graph
-
-    @property
-    def state(self) -> StateStore:
-        """The values of this session's variables."""
-        return self._store
 
     @property
     def sess_str(self) -> str:
@@ -163,12 +150,6 @@ class BaseSession:
         self._store = StateStore()
         self._plans.clear()
         self._resources.clear()
-
-    def resource(self, key: Any, make: Callable[[], Any]) -> Any:
-        """What this session keeps for ``key`` (an iterator's position), made when first asked for."""
-        if key not in self._resources:
-            self._resources[key] = make()
-        return self._resources[key]
 
     # ---- running ---------------------------------------------------------------------------------------------
 
@@ -199,39 +180,9 @@ class BaseSession:
     def _run(self, fetches: Any, feed_dict: Mapping[Any, Any] | None) -> Any:
         fed = self._feeds(feed_dict) if feed_dict else {}
         structure, plan = self._plan(fetches, fed)
-        values: dict[Any, Any] = dict(fed)
-        run = Run(self, self._store, values, fed)
-        self.runs += 1
-        try:
-            for stage in plan.stages:
-                stage.run(run)
-                if run.checks:
-                    self._raise_found(run.checks)
-            return structure.build([self._fetched(f, plan, run) for f in structure.elements])
-        except jax.errors.JaxRuntimeError as error:
-            raise self._device_failure(error) from error
-        except (OpError, UnsupportedError) as error:
-            # JAX notes that it has hidden its own frames, which says nothing about the program.
-            error.__notes__ = [n for n in getattr(error, "__notes__", ()) if "JAX_TRACEBACK_FILTERING" not in n]
-            if self._store.lost is not None and isinstance(error, FailedPreconditionError):
-                error.add_note(self._store.lost)
-            raise
-
-    def _device_failure(self, error: Exception) -> OpError:
-        """What a failure of the device means for the state: values that the failed program had taken are gone."""
-        gone = [cell for cell in self._store if self._store.is_gone(cell)]
-        for cell in gone:
-            self._store.discard(cell)
-        message = f"The device failed in run {self.runs} of this session: {error}"
-        if gone:
-            names = ", ".join(sorted(cell.name for cell in gone)[:5]) + (", ..." if len(gone) > 5 else "")
-            self._store.lost = (
-                f"The values of {len(gone)} variables ({names}) were lost when the device failed in run {self.runs}; "
-                "initialize or restore them."
-            )
-            message += f" {self._store.lost}"
-        kind = ResourceExhaustedError if "RESOURCE_EXHAUSTED" in str(error) else InternalError
-        return kind(None, None, message)
+        return self.carry_out(
+            plan.stages, fed, lambda run: structure.build([self._fetched(f, plan, run) for f in structure.elements])
+        )
 
     def _plan(self, fetches: Any, fed: Mapping[Tensor, Any]) -> tuple[_Fetches, Plan]:
         given = frozenset(t for t in fed if t.dtype is not resource)
@@ -327,12 +278,6 @@ class BaseSession:
         if element.dtype is string or array.ndim:
             return array if array.ndim else array.item()
         return array[()]
-
-    def _raise_found(self, checks: Sequence[Any]) -> None:
-        for program, flags in checks:
-            for flag, raised in zip(program.flags, np.asarray(flags), strict=True):
-                if raised:
-                    raise InvalidArgumentError(None, flag.op, flag.message)
 
     def make_callable(self, fetches: Any, feed_list: Sequence[Any] | None = None, accept_options: bool = False) -> Any:
         """A function of the values of ``feed_list`` that runs ``fetches``."""

@@ -79,6 +79,8 @@ class StateStore:
 
     def __init__(self) -> None:
         self._values: dict[Cell, Any] = {}
+        self.lent: set[Cell] = set()
+        """Cells whose array somebody else holds too: it must not be given away."""
         self.lost: str | None = None
         """What was lost in a device failure, in words."""
         self.last: tuple[Any, list[Any], list[Any]] | None = None
@@ -93,12 +95,22 @@ class StateStore:
             return cell.default
         return value
 
+    def lend(self, cell: Cell) -> Any:
+        """As ``get``; the caller keeps the value, so that no program may take its memory."""
+        if cell in self._values and cell not in self.lent:
+            self.lent.add(cell)
+            self.last = None
+        return self.get(cell)
+
     def update(self, values: dict[Cell, Any]) -> None:
         self._values.update(values)
+        if self.lent:
+            self.lent.difference_update(values)
         self.last = None
 
     def discard(self, cell: Cell) -> None:
         self._values.pop(cell, None)
+        self.lent.discard(cell)
         self.last = None
 
     def is_gone(self, cell: Cell) -> bool:

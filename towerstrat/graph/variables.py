@@ -88,7 +88,7 @@ class _ThroughCreators(type):
 
 _PARAMETERS = ("initial_value", "trainable", "collections", "validate_shape", "caching_device", "name", "variable_def",
                "dtype", "expected_shape", "import_scope", "constraint", "use_resource", "synchronization",
-               "aggregation")  # fmt: skip
+               "aggregation", "shape")  # fmt: skip
 
 
 def _by_name(args: Sequence[Any], kwargs: dict[str, Any]) -> dict[str, Any]:
@@ -133,7 +133,7 @@ def _default_creator(**kwargs: Any) -> Variable:
     graph = get_default_graph()
     maker, graph.variable_maker = graph.variable_maker, None
     try:
-        return type.__call__(Variable, **kwargs) if maker is None else maker(**kwargs)
+        return type.__call__(graph.variable_class or Variable, **kwargs) if maker is None else maker(**kwargs)
     finally:
         graph.variable_maker = maker
 
@@ -161,6 +161,7 @@ class Variable(metaclass=_ThroughCreators):
       dtype: element type that the initial value is converted to.
       constraint: applied by optimizers after an update.
       synchronization, aggregation: what strategies do with copies of it.
+      shape: what later values' shapes must fit; default the initial value's.
       axis, combine: of a tower-local variable, the axis it has one value per position of and how they combine.
       caching_device: reads are not cached here; a value other than None changes nothing.
 
@@ -186,6 +187,7 @@ class Variable(metaclass=_ThroughCreators):
         aggregation: VariableAggregation = VariableAggregation.NONE,
         axis: Axis | None = None,
         combine: str = "first",
+        shape: Any = None,
     ):
         if variable_def is not None:
             raise NotImplementedError(
@@ -206,12 +208,12 @@ class Variable(metaclass=_ThroughCreators):
         self._aggregation = aggregation
         self._save_slice_info: Any = None
         self._caching_device = caching_device
-        self._build(graph, initial_value, name, dtype, expected_shape, validate_shape, axis, combine)
+        self._build(graph, initial_value, name, dtype, expected_shape, validate_shape, axis, combine, shape)
         graph.add_to_collections(keys, self)
 
     def _build(
         self, graph: Graph, initial_value: Any, name: str | None, dtype: Any, expected_shape: Any,
-        validate_shape: bool, axis: Axis | None, combine: str,
+        validate_shape: bool, axis: Axis | None, combine: str, shape: Any,
     ) -> None:  # fmt: skip
         with graph.outside() if callable(initial_value) else _here(graph, initial_value), \
                 graph.name_scope(_scope(graph, name, initial_value)) as scope:  # fmt: skip
@@ -229,6 +231,7 @@ class Variable(metaclass=_ThroughCreators):
                 )
             if expected_shape is not None:
                 as_shape(expected_shape).assert_is_compatible_with(dims)
+            dims = wider(dims, shape, base)
             self._cell = Cell(base, initial.dtype, dims, axis, combine=combine)
             self._initial_value = initial
             with graph.outside():
@@ -464,6 +467,19 @@ class Variable(metaclass=_ThroughCreators):
 
     def __repr__(self) -> str:
         return f"<tf.Variable '{self.name}' shape={self.shape} dtype={self.dtype.name}>"
+
+
+def wider(dims: shapes.Dims, shape: Any, name: str) -> shapes.Dims:
+    """The shape that a variable keeps: its initial value's, or the one asked for, which that must fit.
+
+    Raises:
+      ValueError: it does not.
+    """
+    if shape is None:
+        return dims
+    if not as_shape(shape).is_compatible_with(dims):
+        raise ValueError(f"The initial value of variable {name} has shape {TensorShape(dims)}, not {as_shape(shape)}.")
+    return as_shape(shape).raw
 
 
 @contextmanager

@@ -1,0 +1,499 @@
+"""The eager context: what operations are added to while programs run eagerly. It executes them."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from towerstrat.errors import InvalidArgumentError, OpError, UnsupportedError
+from towerstrat.graph import registry
+from towerstrat.graph.core import Graph
+from towerstrat.graph.eager.routines import SMALL, Execution
+from towerstrat.graph.eager.tensor import EagerTensor, Handle
+from towerstrat.graph.elements import Block, Operation, Tensor
+from towerstrat.graph.lowering import NeedsStatic, uninitialized
+from towerstrat.graph.mesh import Axis
+from towerstrat.graph.runs import Runner
+from towerstrat.graph.state import Cell
+from towerstrat.graph.trace import user_line
+from towerstrat.graph.types import DType, resource
+
+_VIEWS = frozenset({"StridedSlice", "Reshape", "ExpandDims", "Squeeze", "Unpack", "Split", "Shape", "Size", "Rank"})
+"""Types that numpy computes without touching the values: so it does, however many there are."""
+
+
+class EagerArgumentError(InvalidArgumentError, ValueError):
+    """Arguments that do not fit an operation, found when it is called.
+
+    Programs catch ``tf.errors.InvalidArgumentError`` where they run eagerly and ``ValueError`` where they build graphs.
+    """
+
+
+class Executed(Operation):
+    """An operation that was executed: what is left of it are its outputs."""
+
+    __slots__ = ()
+
+    def __init__(self, context: EagerContext, definition: Any, inputs: Sequence[Tensor], attrs: Any, outputs: Any):
+        self.definition = definition
+        self.type = definition.type
+        self.graph = context
+        self._inputs = tuple(inputs)
+        self.attrs = attrs or {}
+        self.outputs = outputs
+        self._control_inputs = []
+        self.device = ""
+        self.axis = None
+
+    @property
+    def name(self) -> str:  # type: ignore[override]
+        return self.type
+
+    @property
+    def line(self) -> Any:  # type: ignore[override]
+        return user_line()
+
+
+class Record:
+    """What a tape keeps of an executed operation.
+
+    Attributes:
+      inputs, outputs: its tensors; a variable's handle where it was read.
+    """
+
+    __slots__ = ("inputs", "outputs")
+
+    def __init__(self, inputs: Sequence[EagerTensor], outputs: Sequence[EagerTensor]):
+        self.inputs = inputs
+        self.outputs = outputs
+
+    def backward(self, wanted: Sequence[bool], cotangents: Sequence[Any]) -> Sequence[Any]:
+        """The inputs' cotangents (None: nothing) from the outputs', by operations that are executed."""
+        raise NotImplementedError
+
+
+class ExecutionRecord(Record):
+    """An operation that a kernel computed."""
+
+    __slots__ = ("context", "execution", "state")
+
+    def __init__(self, context: EagerContext, execution: Any, inputs: Any, outputs: Any, state: Any):
+        super().__init__(inputs, outputs)
+        self.context = context
+        self.execution = execution
+        self.state = state
+
+    def backward(self, wanted: Sequence[bool], cotangents: Sequence[Any]) -> Sequence[Any]:
+        given = tuple([c is not None for c in cotangents])
+        pull = self.execution.pull(tuple(wanted), given)
+        result: list[Any] = [None] * len(self.inputs)
+        if pull is None:
+            return result
+        seeds = [c for c in cotangents if c is not None]
+        outputs = iter(self.context.execute(pull, [*self.inputs, *seeds], self.state))
+        found = iter(pull.results)
+        for place, is_wanted in enumerate(wanted):
+            kind = next(found) if is_wanted else None
+            if isinstance(kind, Tensor):
+                result[place] = next(outputs)
+            elif kind is not None:
+                result[place] = self.context.rows(next(outputs), next(outputs), self.inputs[place])
+        return result
+
+
+class ReadRecord(Record):
+    """A variable's read: the handle's cotangent is the value's."""
+
+    __slots__ = ()
+
+    def backward(self, wanted: Sequence[bool], cotangents: Sequence[Any]) -> Sequence[Any]:
+        return cotangents
+
+
+class EagerSession(Runner):
+    """What operations of the host, datasets and functions see as their session: the eager state."""
+
+    what = "program"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lock = threading.RLock()
+
+    def release(self, key: Any) -> None:
+        """Forgets what was kept for ``key``."""
+        self._resources.pop(key, None)
+
+    def run(self, fetches: Any) -> Any:
+        """The values of a list of eager tensors."""
+        return [t.host() for t in fetches]
+
+
+class _Tapes(threading.local):
+    """The tapes that record in a thread."""
+
+    def __init__(self) -> None:
+        self.active: list[Any] = []
+
+
+class EagerContext(Graph):
+    """Executes each operation that is added; there is one in a process.
+
+    Attributes:
+      session: owns the state of eager variables.
+      tapes: what records.
+    """
+
+    executing_eagerly = True
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.session = EagerSession()
+        self.tapes = _Tapes()
+        self._executions: dict[Any, Execution] = {}
+        self._static: dict[str, tuple[int, ...]] = {}
+        self._draws: dict[Any, int] = {}
+        self.first_line: Any = None
+        """Where the first operation was executed."""
+
+    # ---- tapes -----------------------------------------------------------------------------------------------
+
+    def recording(self, tensors: Iterable[EagerTensor]) -> bool:
+        """Whether some tape records operations on these tensors."""
+        return any(tape.follows(tensors) for tape in self.tapes.active)
+
+    def record(self, record: Record) -> None:
+        """Shows an executed operation to the tapes."""
+        for tape in self.tapes.active:
+            tape.record(record)
+
+    # ---- executing -------------------------------------------------------------------------------------------
+
+    def add(
+        self,
+        type: str,
+        inputs: Sequence[Tensor] = (),
+        attrs: Mapping[str, Any] | None = None,
+        name: str | None = None,
+        *,
+        block: Block | None = None,
+        axis: Axis | None = None,
+        control_inputs: Iterable[Operation] = (),
+    ) -> Operation:
+        """Executes an operation. ``name``, ``block``, ``axis`` and ``control_inputs`` are of graphs: all is in order.
+
+        Raises:
+          TypeError: a symbolic tensor of a graph among the inputs. InvalidArgumentError: the inputs do not fit.
+        """
+        definition = registry.lookup(type)
+        if self.first_line is None:
+            self.first_line = user_line()
+        for tensor in inputs:
+            if not isinstance(tensor, EagerTensor):
+                raise _leaked(tensor, type)
+        special = _SPECIAL.get(type)
+        if special is not None:
+            outputs = special(self, inputs, attrs or {})
+        elif definition.host is not None:
+            outputs = self._on_host(definition, inputs, attrs or {})
+        else:
+            outputs = self._compute(definition, inputs, attrs or {})
+        return Executed(self, definition, inputs, attrs, outputs)
+
+    def _compute(self, definition: Any, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> list[EagerTensor]:
+        once = "flag" in attrs
+        execution = self._execution(definition, inputs, attrs, once)
+        state = self._state(execution, definition, inputs, attrs)
+        while True:
+            try:
+                return self.execute(execution, inputs, state, definition.dynamic or once)
+            except NeedsStatic as needed:
+                position = execution.places.index(needed.tensor)
+                self._static[definition.type] = (*self._static.get(definition.type, definition.static), position)
+                execution = self._execution(definition, inputs, attrs, once)
+
+    def _execution(self, definition: Any, inputs: Sequence[Any], attrs: Mapping[str, Any], once: bool) -> Execution:
+        static = self._static.get(definition.type, definition.static)
+        key: Any = (
+            definition.type,
+            tuple([(k, v.__class__, v) for k, v in attrs.items()]) if attrs else (),
+            tuple([(t.dtype, t.dims) for t in inputs]),
+        )
+        if static:
+            key = (key, tuple([inputs[i].host().tobytes() for i in static if i < len(inputs)]))
+        try:
+            found = self._executions.get(key)
+        except TypeError:
+            key = (_frozen(key), [t.cell for t in inputs if t.dtype is resource])
+            key = (key[0], tuple(key[1]))
+            found = self._executions.get(key)
+        if found is None:
+            try:
+                found = Execution(definition, attrs, inputs, static)
+            except ValueError as error:
+                raise EagerArgumentError(None, None, str(error)) from None
+            if not once:
+                self._executions[key] = found
+        return found
+
+    def _state(self, execution: Execution, definition: Any, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
+        """The values of the cells that an execution takes, and where they come from."""
+        if not execution.cells:
+            return ()
+        store = self.session.state
+        handles = iter([t for t in inputs if t.dtype is resource])
+        result: list[Any] = []
+        for cell in execution.cells:
+            if cell is execution.op.counter:
+                result.append((None, self._draw(definition.type, attrs)))
+                continue
+            handle = next(handles)
+            if self.tapes.active:
+                value = store.lend(handle.cell)
+                self._accessed(handle)
+            else:
+                value = store.get(handle.cell)
+            if value is None and definition.reads:
+                raise uninitialized(handle.cell, handle.op)
+            result.append((handle.cell, value))
+        return result
+
+    def _draw(self, type: str, attrs: Mapping[str, Any]) -> np.ndarray[Any, Any]:
+        """How many draws there were before: of operations of this type and seed, or of all without a seed."""
+        seeds = attrs.get("seeds", (None, None))
+        key = (type, seeds) if seeds[1] is not None else None
+        count = self._draws.get(key, 0)
+        self._draws[key] = count + 1
+        return np.uint32(count)  # type: ignore[return-value]
+
+    def execute(self, execution: Any, inputs: Sequence[Any], state: Any = (), one_by_one: bool = False) -> Any:
+        """The outputs of an execution or a pull; what it writes is stored, and the tapes see it."""
+        arrays = self._known(execution, inputs)
+        values: Any
+        if arrays is not None:
+            try:
+                values = execution.on_host(arrays)
+            except (TypeError, ValueError, IndexError, ZeroDivisionError) as error:
+                raise EagerArgumentError(None, execution.op, str(error)) from error
+        else:
+            given = [inputs[i].array for i in execution.arrays]
+            before = [value for _, value in state]
+            routine = execution.routine
+            with jax.enable_x64(True):
+                try:
+                    if one_by_one:
+                        values, after = routine.evaluate(given, before, eager=True)
+                    else:
+                        values, after = routine.jitted(given, before)
+                except (OpError, UnsupportedError) as error:
+                    error.__notes__ = [n for n in getattr(error, "__notes__", ()) if "JAX_TRACEBACK" not in n]
+                    raise
+            if state:
+                self._store(execution, state, after)
+        outputs = [EagerTensor(self, v, d) for v, d in zip(map(_array, values), execution.dtypes, strict=True)]
+        if self.tapes.active and outputs:
+            self.record(ExecutionRecord(self, execution, inputs, outputs, state))
+        return outputs
+
+    def _known(self, execution: Any, inputs: Sequence[Any]) -> list[np.ndarray[Any, Any]] | None:
+        """The inputs as numpy, where numpy is to compute the outputs."""
+        if execution.host_form is None or execution.cells:
+            return None
+        arrays = []
+        view = execution.definition.type in _VIEWS and _on_cpu()
+        for tensor in inputs:
+            array = tensor.array
+            if not view and array.size > SMALL:
+                return None
+            if not isinstance(array, np.ndarray):
+                if not _on_cpu() and array.size > 1 and not execution.dtypes[0].is_integer:
+                    return None
+                array = np.asarray(array)
+            arrays.append(array)
+        return arrays
+
+    def _store(self, execution: Any, state: Any, after: Sequence[Any]) -> None:
+        written = set(execution.op.writes) if isinstance(execution, Execution) else ()
+        for cell, own, value in zip([c for c, _ in state], execution.cells, after, strict=True):
+            if cell is not None and own in written:
+                self.session.state.update({cell: value})
+                self.session.state.lent.add(cell)
+
+    def _on_host(self, definition: Any, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> list[EagerTensor]:
+        op = Executed(self, definition, inputs, attrs, [])
+        signatures = definition.rule(inputs, attrs)
+        values = [t.cell if isinstance(t, Handle) else t.host() for t in inputs]
+        results = definition.host(self.session, op, values)
+        return [
+            EagerTensor(self, np.asarray(v) if not isinstance(v, jax.Array) else v, s.dtype)
+            for v, s in zip(results, signatures, strict=True)
+        ]
+
+    # ---- values ----------------------------------------------------------------------------------------------
+
+    def tensor(self, array: Any, dtype: DType) -> EagerTensor:
+        """A tensor of a value."""
+        return EagerTensor(self, array, dtype)
+
+    def rows(self, values: EagerTensor, indices: EagerTensor, handle: Any) -> Any:
+        """The gradient of a row lookup. Set by the tape's module, which knows IndexedSlices."""
+        raise NotImplementedError
+
+    def read(self, handle: Handle) -> EagerTensor:
+        """A variable's value.
+
+        Raises:
+          FailedPreconditionError: it has none.
+        """
+        value = self.session.state.lend(handle.cell)
+        if value is None:
+            raise uninitialized(handle.cell, handle.op)
+        tensor = EagerTensor(self, handle.cell.joined(value), handle.cell.dtype)
+        if self.tapes.active:
+            self._accessed(handle)
+            self.record(ReadRecord((handle,), (tensor,)))
+        return tensor
+
+    def _accessed(self, handle: Handle) -> None:
+        if handle.trainable:
+            for tape in self.tapes.active:
+                tape.access(handle)
+
+    def assign(self, cell: Cell, value: EagerTensor) -> None:
+        """Stores a value."""
+        array = value.array
+        if isinstance(array, jax.Array):
+            self.session.state.update({cell: array})
+            self.session.state.lent.add(cell)
+        else:
+            with jax.enable_x64(True):
+                self.session.state.update({cell: jnp.array(array, copy=True)})
+
+    # ---- what graphs do ----------------------------------------------------------------------------------------
+
+    @property
+    def seed(self) -> int | None:
+        return self._seed
+
+    @seed.setter
+    def seed(self, value: int | None) -> None:
+        self._seed = value
+        if hasattr(self, "_draws"):
+            self._draws.clear()
+
+    def add_to_collection(self, name: Any, value: Any) -> None:
+        """Nothing is collected: objects live as long as the program holds them."""
+
+    def get_operations(self) -> list[Operation]:
+        return []
+
+    @contextmanager
+    def control_dependencies(self, control_inputs: Iterable[Any] | None) -> Iterator[None]:
+        yield
+
+    @contextmanager
+    def colocate_with(self, op: Any, ignore_existing: bool = False) -> Iterator[None]:
+        yield
+
+    def __reduce__(self) -> Any:
+        return context, ()
+
+
+def _array(value: Any) -> Any:
+    return value if isinstance(value, jax.Array | np.ndarray) else np.asarray(value)
+
+
+def _on_cpu() -> bool:
+    return jax.default_backend() == "cpu"
+
+
+def _leaked(tensor: Any, type: str) -> Exception:
+    if not isinstance(tensor, Tensor):
+        return TypeError(f"Expected tensors as inputs of {type}, got {tensor!r}.")
+    graph = tensor.graph
+    if graph.building_function:
+        return TypeError(
+            f"{tensor!r} is out of scope and cannot be used here: it was made while {graph.what} was traced (created at "
+            f"{tensor.op.line}) and has no value outside. Return it from the function instead of keeping it in a "
+            "global, an attribute or a list."
+        )
+    return TypeError(
+        f"{tensor!r} (created at {tensor.op.line}) belongs to a graph and has no value here, where operations are "
+        "executed eagerly. Fetch it with a tf.Session of that graph, or use it inside `with graph.as_default():`."
+    )
+
+
+def _frozen(value: Any) -> Any:
+    if isinstance(value, tuple | list):
+        return (type(value), tuple([_frozen(v) for v in value]))
+    if isinstance(value, dict):
+        return tuple([(k, _frozen(v)) for k, v in value.items()])
+    if isinstance(value, np.ndarray):
+        return (value.shape, value.dtype, value.tobytes())
+    try:
+        hash(value)
+    except TypeError:
+        return id(value)
+    return value
+
+
+def _constant(context: EagerContext, inputs: Any, attrs: Mapping[str, Any]) -> list[EagerTensor]:
+    return [EagerTensor(context, attrs["value"], attrs["dtype"])]
+
+
+def _same(context: EagerContext, inputs: Any, attrs: Mapping[str, Any]) -> list[EagerTensor]:
+    return [inputs[0]]
+
+
+def _read(context: EagerContext, inputs: Any, attrs: Mapping[str, Any]) -> list[EagerTensor]:
+    return [context.read(inputs[0])]
+
+
+def _assign(context: EagerContext, inputs: Any, attrs: Mapping[str, Any]) -> list[EagerTensor]:
+    handle, value = inputs
+    try:
+        registry.lookup("AssignVariableOp").rule(inputs, attrs)
+    except ValueError as error:
+        raise EagerArgumentError(None, handle.op, str(error)) from None
+    context.assign(handle.cell, value)
+    return [value]
+
+
+def _is_initialized(context: EagerContext, inputs: Any, attrs: Mapping[str, Any]) -> list[EagerTensor]:
+    there = context.session.state.get(inputs[0].cell) is not None
+    return [EagerTensor(context, np.asarray(there), registry.lookup("VarIsInitializedOp").rule(inputs, {})[0].dtype)]
+
+
+def _nothing(context: EagerContext, inputs: Any, attrs: Mapping[str, Any]) -> list[EagerTensor]:
+    return []
+
+
+def _no_placeholder(context: EagerContext, inputs: Any, attrs: Mapping[str, Any]) -> list[EagerTensor]:
+    raise RuntimeError(
+        "tf.placeholder() is not compatible with eager execution: call functions with values, or build a graph inside "
+        "`with tf.Graph().as_default():`."
+    )
+
+
+_SPECIAL: dict[str, Callable[[EagerContext, Any, Mapping[str, Any]], list[EagerTensor]]] = {
+    "Const": _constant,
+    "NoOp": _nothing,
+    "Placeholder": _no_placeholder,
+    "ReadVariableOp": _read,
+    "AssignVariableOp": _assign,
+    "VarIsInitializedOp": _is_initialized,
+}
+
+_CONTEXT: list[EagerContext] = []
+
+
+def context() -> EagerContext:
+    """The process' eager context."""
+    if not _CONTEXT:
+        _CONTEXT.append(EagerContext())
+    return _CONTEXT[0]

@@ -1,0 +1,232 @@
+"""Tensors that have a value."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import jax
+import numpy as np
+
+from towerstrat.graph import registry
+from towerstrat.graph.convert import constant
+from towerstrat.graph.core import Graph
+from towerstrat.graph.elements import Operation, Tensor
+from towerstrat.graph.state import Cell
+from towerstrat.graph.trace import user_line
+from towerstrat.graph.types import DType, resource, string
+
+_SHOWN_ROWS = 64
+"""Rows up to which a watched tensor is taken apart by one operation when it is iterated over."""
+
+
+class EagerTensor(Tensor):
+    """A tensor with a value: a numpy array on the host, or a ``jax.Array`` on a device. Neither is ever written to.
+
+    >>> import numpy as np
+    >>> from towerstrat.graph.types import float32
+    >>> EagerTensor(None, np.ones(2, np.float32), float32).numpy()
+    array([1., 1.], dtype=float32)
+    """
+
+    __slots__ = ("_context", "_op", "array")
+
+    array: Any
+
+    def __init__(self, context: Any, array: Any, dtype: DType):
+        self._context = context
+        self.array = array
+        self.dtype = dtype
+        self.dims = array.shape
+        self.varies = False
+        self.value_index = 0
+        self._op: Operation | None = None
+
+    @property
+    def _consumers(self) -> list[Operation]:
+        return []
+
+    @property
+    def op(self) -> Operation:  # type: ignore[override]
+        """A constant of this value: what functions that look at a tensor's maker see."""
+        if self._op is None:
+            self._op = _maker(self, "Const", {"value": self.host(), "dtype": self.dtype})
+        return self._op
+
+    @property
+    def graph(self) -> Graph:
+        return self._context
+
+    @property
+    def name(self) -> str:
+        return "EagerTensor:0"
+
+    @property
+    def device(self) -> str:
+        if isinstance(self.array, jax.Array):
+            device = next(iter(self.array.devices()))
+            return f"/job:localhost/replica:0/task:0/device:{device.platform.upper()}:{device.id}"
+        return "/job:localhost/replica:0/task:0/device:CPU:0"
+
+    backing_device = device
+
+    def host(self) -> np.ndarray[Any, Any]:
+        """The value as numpy; not to be written to."""
+        array = self.array
+        return array if isinstance(array, np.ndarray) else np.asarray(array)
+
+    def numpy(self) -> Any:
+        """A copy of the value: a numpy array, or for a scalar a numpy scalar (bytes for a string)."""
+        array = self.host()
+        if array.ndim:
+            return np.array(array)
+        return array.item() if self.dtype is string else array[()]
+
+    def set_shape(self, shape: Any) -> None:
+        if not self.shape.is_compatible_with(shape):
+            raise ValueError(f"Tensor's shape {self.shape} is not compatible with supplied shape {shape}.")
+
+    def eval(self, feed_dict: Any = None, session: Any = None) -> Any:
+        raise NotImplementedError("eval() is not supported when executing eagerly; use tensor.numpy().")
+
+    def consumers(self) -> list[Operation]:
+        raise NotImplementedError("A tensor with a value has no consumers; nothing is kept of what uses it.")
+
+    # ---- Python ----------------------------------------------------------------------------------------------
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        array = self.host()
+        if dtype is not None and array.dtype != dtype:
+            return array.astype(dtype)
+        return np.array(array) if copy else array
+
+    def __jax_array__(self) -> Any:
+        return self.device_array()
+
+    def device_array(self) -> Any:
+        """The value as a ``jax.Array``."""
+        if not isinstance(self.array, jax.Array):
+            with jax.enable_x64(True):
+                return jax.numpy.asarray(self.array)
+        return self.array
+
+    def __bool__(self) -> bool:
+        return bool(self.host())
+
+    def __len__(self) -> int:
+        if not self.dims:
+            raise TypeError("Scalar tensor has no `len()`.")
+        return self.dims[0]  # type: ignore[return-value]
+
+    def __iter__(self) -> Iterator[Any]:
+        if not self.dims:
+            raise TypeError("Cannot iterate over a scalar tensor.")
+        if self._context.recording((self,)) and self.dims[0]:
+            return iter(self._context.add("Unpack", (self,), {"axis": 0, "num": self.dims[0]}).outputs)
+        return iter([EagerTensor(self._context, np.asarray(row), self.dtype) for row in self.host()])
+
+    def __int__(self) -> int:
+        return int(self.host())
+
+    def __float__(self) -> float:
+        return float(self.host())
+
+    def __complex__(self) -> complex:
+        return complex(self.host())
+
+    def __index__(self) -> int:
+        if not self.dtype.is_integer:
+            raise TypeError(f"Only integer scalar tensors can be used as an index, got {self!r}.")
+        return self.host().__index__()
+
+    def __format__(self, form: str) -> str:
+        return format(self.numpy(), form) if form and not self.dims else format(str(self), form)
+
+    def __round__(self, digits: int | None = None) -> Any:
+        return round(self.numpy(), digits) if digits is not None else round(self.numpy())
+
+    def __reduce__(self) -> Any:
+        return _rebuilt, (self.host(), self.dtype.name)
+
+    def __deepcopy__(self, memo: Any) -> EagerTensor:
+        return EagerTensor(self._context, copy.copy(self.host()), self.dtype)
+
+    @property
+    def ndim(self) -> int:
+        return len(self.dims or ())
+
+    def __str__(self) -> str:
+        return f"tf.Tensor({_shown(self, str)}, shape={self._dims_text()}, dtype={self.dtype.name})"
+
+    def __repr__(self) -> str:
+        return f"<tf.Tensor: shape={self._dims_text()}, dtype={self.dtype.name}, numpy={_shown(self, repr)}>"
+
+    def _dims_text(self) -> str:
+        return str(tuple(self.dims or ()))
+
+
+def _shown(tensor: EagerTensor, form: Any) -> str:
+    value = tensor.numpy()
+    if isinstance(value, np.generic):
+        return str(value)
+    return form(value)
+
+
+def _rebuilt(array: Any, dtype: str) -> Any:
+    return constant(array, dtype)
+
+
+def _maker(tensor: EagerTensor, type: str, attrs: dict[str, Any]) -> Operation:
+    """An operation that looks as if it had made the tensor."""
+    op = Operation.__new__(Operation)
+    op.definition = registry.lookup(type)
+    op.type = type
+    op.name = tensor.name.rpartition(":")[0]
+    op.graph = tensor.graph
+    op.attrs = attrs
+    op.outputs = [tensor]
+    op.device = ""
+    op.index = 0
+    op.block = tensor.graph.root
+    op.axis = None
+    op.line = user_line()
+    op.reads = op.writes = ()
+    op.counter = None
+    op._inputs = ()
+    op._control_inputs = []
+    op._colocation = ()
+    return op
+
+
+_NO_VALUE = np.zeros((), np.uint8)
+
+
+class Handle(EagerTensor):
+    """What stands for a variable of the eager context. Functions that use the variable hold it.
+
+    Attributes:
+      cell: the variable's place in the state.
+      trainable: whether tapes watch it when it is read.
+      variable: gives the variable, or None when it is gone.
+    """
+
+    __slots__ = ("_name", "cell", "trainable", "variable")
+
+    variable: Callable[[], Any]
+
+    def __init__(self, context: Any, cell: Cell, name: str, trainable: bool):
+        super().__init__(context, _NO_VALUE, resource)
+        self.cell = cell
+        self.trainable = trainable
+        self._name = name
+        self._op = _maker(self, "VarHandleOp", {"cell": cell})
+
+    @property
+    def name(self) -> str:
+        return f"{self._name}:0"
+
+    def __repr__(self) -> str:
+        return f"<tf.Tensor: handle of variable {self._name}>"
+
+    __str__ = __repr__

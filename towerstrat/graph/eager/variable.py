@@ -1,0 +1,187 @@
+"""Variables of the eager context: a value at once, used by eager operations and by functions alike."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from towerstrat.errors import FailedPreconditionError
+from towerstrat.graph.convert import convert_to_tensor
+from towerstrat.graph.core import Graph, get_default_graph
+from towerstrat.graph.eager.context import EagerContext, context
+from towerstrat.graph.eager.tensor import EagerTensor, Handle
+from towerstrat.graph.elements import Tensor
+from towerstrat.graph.mesh import Axis
+from towerstrat.graph.scopes import init_scope
+from towerstrat.graph.shapes import as_shape
+from towerstrat.graph.state import Cell
+from towerstrat.graph.trace import UserLine, user_line
+from towerstrat.graph.variables import Variable, VariableAggregation, VariableSynchronization, wider
+
+
+class EagerVariable(Variable):
+    """As ``Variable``, with a value from the moment it is made; assignments return the variable.
+
+    Inside of a function that is being traced, an initial value must be a function, or not depend on the arguments.
+
+    Raises:
+      ValueError: no initial value; or made inside of a function that was traced before and made none then.
+    """
+
+    def __init__(
+        self,
+        initial_value: Any = None,
+        trainable: bool = True,
+        collections: Any = None,
+        validate_shape: bool = True,
+        caching_device: Any = None,
+        name: str | None = None,
+        variable_def: Any = None,
+        dtype: Any = None,
+        expected_shape: Any = None,
+        import_scope: str | None = None,
+        constraint: Callable[..., Any] | None = None,
+        synchronization: VariableSynchronization = VariableSynchronization.AUTO,
+        aggregation: VariableAggregation = VariableAggregation.NONE,
+        axis: Axis | None = None,
+        combine: str = "first",
+        shape: Any = None,
+    ):
+        self._line = user_line()
+        super().__init__(
+            initial_value, trainable, (), validate_shape, caching_device, name, variable_def, dtype, expected_shape,
+            import_scope, constraint, synchronization, aggregation, axis, combine, shape,
+        )  # fmt: skip
+
+    def _build(
+        self, graph: Graph, initial_value: Any, name: str | None, dtype: Any, expected_shape: Any,
+        validate_shape: bool, axis: Axis | None, combine: str, shape: Any,
+    ) -> None:  # fmt: skip
+        scope = graph.get_name_scope()
+        base = f"{scope}/{name or 'Variable'}" if scope else (name or "Variable")
+        graph.check_new_variable(base)
+        if isinstance(initial_value, Tensor) and not isinstance(initial_value, EagerTensor):
+            initial_value = graph.lifted(initial_value, base)
+        with init_scope():
+            value: Any = initial_value() if callable(initial_value) else initial_value
+            initial = convert_to_tensor(value, dtype)
+        self._graph = context()
+        if not isinstance(initial, EagerTensor):
+            raise ValueError(f"The initial value of variable {base} must be known: {initial!r} belongs to a graph.")
+        if expected_shape is not None:
+            as_shape(expected_shape).assert_is_compatible_with(initial.dims)
+        dims = wider(initial.dims if validate_shape else None, shape, base)
+        self._cell = Cell(base, initial.dtype, dims, axis, combine=combine)
+        self._handle: Any = Handle(context(), self._cell, base, self._trainable)
+        self._handle.variable = weakref.ref(self)
+        self._handle.op.line = self._line
+        context().assign(self._cell, initial)
+        weakref.finalize(self._handle, context().session.state.discard, self._cell).atexit = False
+        graph.note_variable(self)
+
+    # ---- what it is ------------------------------------------------------------------------------------------
+
+    @property
+    def initializer(self) -> Any:
+        """None: it has its value already."""
+        return None
+
+    @property
+    def initial_value(self) -> Tensor:
+        raise RuntimeError("initial_value is not supported in eager mode: a variable has its value from the beginning.")
+
+    @property
+    def graph(self) -> Graph:
+        return get_default_graph()
+
+    @property
+    def line(self) -> UserLine:
+        return self._line
+
+    @property
+    def created_at(self) -> str:
+        return str(self._line)
+
+    def numpy(self) -> Any:
+        """A copy of the value.
+
+        Raises:
+          NotImplementedError: inside of a function that is being traced, where the value is that of a later call.
+        """
+        if not get_default_graph().executing_eagerly:
+            raise NotImplementedError(
+                f"numpy() of variable {self.name} is only available when executing eagerly: inside of a function or graph "
+                "its value is not known yet. Use the variable itself."
+            )
+        value = context().session.state.get(self._cell)
+        if value is None:
+            raise FailedPreconditionError(None, self.op, f"Attempting to use uninitialized value {self.name}.")
+        array = np.array(self._cell.joined(value))
+        return array if array.ndim else array[()]
+
+    # ---- reading and changing --------------------------------------------------------------------------------
+
+    def initialized_value(self) -> Tensor:
+        return self.value()
+
+    def eval(self, session: Any = None) -> Any:
+        raise NotImplementedError("eval() is not supported when executing eagerly; use variable.numpy().")
+
+    def load(self, value: Any, session: Any = None) -> None:
+        """Stores a value."""
+        self.assign(value)
+
+    def is_initialized(self, name: str | None = None) -> Tensor:
+        return get_default_graph().add("VarIsInitializedOp", (self._handle,), None, name).outputs[0]
+
+    def _change(self, type: str, inputs: Any, name: str | None, read_value: bool = True) -> Any:
+        graph = get_default_graph()
+        op = graph.add(type, (self._handle, *inputs), None, name)
+        if graph.executing_eagerly:
+            return self if read_value else None
+        return op.outputs[0] if read_value else op
+
+    # ---- Python ----------------------------------------------------------------------------------------------
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        return np.asarray(self.numpy(), dtype)
+
+    def __jax_array__(self) -> Any:
+        return self.value().device_array()  # type: ignore[attr-defined]
+
+    def __bool__(self) -> bool:
+        return bool(self.value())
+
+    def __int__(self) -> int:
+        return int(self.value())  # type: ignore[call-overload]
+
+    def __float__(self) -> float:
+        return float(self.value())  # type: ignore[arg-type]
+
+    def __index__(self) -> int:
+        return self.value().__index__()  # type: ignore[attr-defined]
+
+    def __len__(self) -> int:
+        return len(self.value())
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.value())
+
+    def __deepcopy__(self, memo: Any) -> EagerVariable:
+        with init_scope():
+            return EagerVariable(
+                self.value(), self._trainable, name=self._cell.name, constraint=self._constraint,
+                synchronization=self._synchronization, aggregation=self._aggregation, shape=self.shape,
+            )  # fmt: skip
+
+    def __repr__(self) -> str:
+        about = f"<tf.Variable '{self.name}' shape={self.shape} dtype={self.dtype.name}"
+        if not get_default_graph().executing_eagerly:
+            return f"{about}>"
+        return f"{about}, numpy={self.value().numpy()!r}>"  # type: ignore[attr-defined]
+
+
+EagerContext.variable_class = EagerVariable

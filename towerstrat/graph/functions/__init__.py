@@ -1,0 +1,1 @@
+"""Python functions as graphs: tracing, calling, inlining, and ``tf.function``."""

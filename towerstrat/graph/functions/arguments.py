@@ -1,0 +1,167 @@
+"""What a function is called with: by what a trace is found again, and how arguments become tensors."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import jax
+import numpy as np
+
+from towerstrat.graph import nest
+from towerstrat.graph.convert import convert_to_tensor
+from towerstrat.graph.core import Graph
+from towerstrat.graph.elements import Tensor
+from towerstrat.graph.indexed_slices import IndexedSlices
+from towerstrat.graph.shapes import Dims, TensorShape
+from towerstrat.graph.specs import TensorSpec
+from towerstrat.graph.variables import Variable
+
+Kind = tuple[Callable[[Any], Any], Callable[[Any], Sequence[Tensor]], Callable[[Any, Any], Any]]
+_KINDS: list[tuple[type, Kind]] = []
+
+
+def register_argument(
+    kind: type, key: Callable[[Any], Any], parts: Callable[[Any], Sequence[Tensor]],
+    rebuild: Callable[[Any, Sequence[Tensor]], Any],
+) -> None:  # fmt: skip
+    """Teaches functions a type of argument.
+
+    Args:
+      key: what a trace is found again by.
+      parts: the tensors that it consists of; they are arguments of the graph.
+      rebuild: (argument, tensors) -> what the function sees while it is traced.
+    """
+    _KINDS.append((kind, (key, parts, rebuild)))
+
+
+register_argument(
+    IndexedSlices,
+    lambda s: s.dense_shape is None,
+    lambda s: [s.values, s.indices, *([] if s.dense_shape is None else [s.dense_shape])],
+    lambda s, tensors: IndexedSlices(*tensors),
+)
+
+
+def _kind_of(value: Any) -> Kind | None:
+    for kind, functions in _KINDS:
+        if isinstance(value, kind):
+            return functions
+    return None
+
+
+def is_array(value: Any) -> bool:
+    """Whether a value becomes a tensor when it is an argument."""
+    return isinstance(value, np.ndarray | np.generic | jax.Array)
+
+
+def key_of(value: Any, keep: list[Any]) -> Any:
+    """What tells arguments apart. Python values count with their types, tensors by dtype and shape.
+
+    Args:
+      keep: gets objects whose identity counts and that must live as long as the key.
+    """
+    if isinstance(value, Tensor):
+        return (value.dtype, value.dims)
+    cls = value.__class__
+    if cls in (int, float, bool, str, bytes, complex) or value is None:
+        return (cls, value) if value == value else (cls, "nan")
+    if isinstance(value, TensorSpec):
+        return (value.dtype, value.shape.raw)
+    if isinstance(value, Variable):
+        return (Variable, value.cell)
+    if is_array(value):
+        return (_dtype_of(value), np.shape(value))
+    if isinstance(value, Mapping):
+        return (cls, tuple([(k, key_of(value[k], keep)) for k in value]))
+    if isinstance(value, list | tuple):
+        return (cls, tuple([key_of(v, keep) for v in value]))
+    kind = _kind_of(value)
+    if kind is not None:
+        return (cls, kind[0](value), tuple([key_of(t, keep) for t in kind[1](value)]))
+    try:
+        hash(value)
+    except TypeError:
+        keep.append(value)
+        return (cls, id(value))
+    return (cls, value)
+
+
+def _dtype_of(value: Any) -> Any:
+    return convert_to_tensor(value).dtype if value.dtype.kind in "USO" else _TYPES[value.dtype]
+
+
+class _Types(dict[Any, Any]):
+    def __missing__(self, dtype: Any) -> Any:
+        self[dtype] = convert_to_tensor(np.zeros((), dtype)).dtype
+        return self[dtype]
+
+
+_TYPES = _Types()
+
+
+def tensors_of(value: Any) -> list[Any]:
+    """The tensors among arguments, in order; arrays become ones."""
+    found: list[Any] = []
+    for leaf in nest.flatten(value):
+        if isinstance(leaf, Tensor):
+            found.append(leaf)
+        elif is_array(leaf):
+            found.append(convert_to_tensor(leaf))
+        elif not isinstance(leaf, TensorSpec | Variable):
+            kind = _kind_of(leaf)
+            if kind is not None:
+                found += kind[1](leaf)
+    return found
+
+
+def stand_ins(graph: Graph, value: Any, shapes: Sequence[Dims] | None = None) -> tuple[Any, list[Tensor]]:
+    """Arguments with placeholders for their tensors, and the placeholders.
+
+    Args:
+      shapes: of the placeholders, where they are less known than the tensors.
+    """
+    made: list[Tensor] = []
+    wanted = iter(shapes) if shapes is not None else None
+
+    def place(dtype: Any, dims: Dims, name: str | None) -> Tensor:
+        attrs = {"dtype": dtype, "shape": dims if wanted is None else next(wanted)}
+        made.append(graph.add("Placeholder", (), attrs, _name(name)).outputs[0])
+        return made[-1]
+
+    def stand_in(leaf: Any) -> Any:
+        if isinstance(leaf, TensorSpec):
+            return place(leaf.dtype, leaf.shape.raw, leaf.name)
+        if isinstance(leaf, Tensor):
+            return place(leaf.dtype, leaf.dims, None)
+        if is_array(leaf):
+            return place(_dtype_of(leaf), np.shape(leaf), None)
+        kind = None if isinstance(leaf, Variable) else _kind_of(leaf)
+        if kind is None:
+            return leaf
+        return kind[2](leaf, [place(t.dtype, t.dims, None) for t in kind[1](leaf)])
+
+    return nest.map_structure(stand_in, value), made
+
+
+def _name(name: str | None) -> str:
+    cleaned = "".join(c if c.isalnum() or c in "_.-" else "_" for c in name or "")
+    return cleaned if cleaned and (cleaned[0].isalnum() or cleaned[0] == ".") else "args"
+
+
+def relaxed(one: Iterable[Dims], two: Iterable[Dims]) -> list[Dims] | None:
+    """Shapes that both fit; None where a rank differs."""
+    result: list[Dims] = []
+    for a, b in itertools.zip_longest(one, two):
+        if a is None or b is None:
+            result.append(None)
+        elif len(a) != len(b):
+            return None
+        else:
+            result.append(tuple(x if x == y else None for x, y in zip(a, b, strict=True)))
+    return result
+
+
+def fits(dims: Dims, wanted: Dims) -> bool:
+    return TensorShape(wanted).is_compatible_with(TensorShape(dims))

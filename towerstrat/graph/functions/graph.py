@@ -1,0 +1,169 @@
+"""The graph of a Python function: what it uses from outside becomes an input of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+
+from towerstrat.errors import UnsupportedError
+from towerstrat.graph.core import Graph
+from towerstrat.graph.eager.tensor import EagerTensor, Handle
+from towerstrat.graph.elements import Operation, Tensor
+from towerstrat.graph.types import resource
+
+_EMBEDDED = 4096
+"""Elements up to which an outside value that no gradient goes through becomes part of the graph."""
+
+
+class FunctionGraph(Graph):
+    """The graph of a function. A tensor from outside becomes an input of the function when it is used.
+
+    Args:
+      outer: the graph around it: names, seeds, and what may be captured come from there.
+      name: of the function, in messages.
+
+    Attributes:
+      captured: outside tensor -> the placeholder that stands for it.
+      handles: outside handle of a variable -> the handle here.
+      variables: those made while the function was traced.
+    """
+
+    keeps_effects = True
+
+    def __init__(self, outer: Graph, name: str):
+        super().__init__()
+        self.outer = outer
+        self.what = f"the function {name}"
+        self.variable_class = outer.variable_class
+        self.creators = list(outer.creators)
+        self.seed = outer.seed
+        self.captured: dict[Tensor, Tensor] = {}
+        self.handles: dict[Tensor, Tensor] = {}
+        self.variables: list[Any] = []
+        self.creates = True
+        """Whether variables may be made."""
+
+    @property
+    def building_function(self) -> bool:
+        return True
+
+    @property
+    def stands_alone(self) -> bool:
+        """Whether all that it uses from outside has a value of its own."""
+        return all(isinstance(t, EagerTensor) for t in (*self.captured, *self.handles))
+
+    def add(self, type: str, inputs: Sequence[Tensor] = (), *args: Any, **kwargs: Any) -> Operation:
+        return super().add(type, [t if t.graph is self else self.inside(t) for t in inputs], *args, **kwargs)
+
+    def as_graph_element(self, obj: Any, allow_tensor: bool = True, allow_operation: bool = True) -> Any:
+        if isinstance(obj, Tensor) and allow_tensor:
+            return self.inside(obj)
+        return super().as_graph_element(obj, allow_tensor, allow_operation)
+
+    def inside(self, tensor: Tensor) -> Tensor:
+        """The tensor as this graph sees it.
+
+        Raises:
+          TypeError: it belongs to a graph that is not around this one.
+        """
+        if tensor.graph is self:
+            return tensor
+        if tensor.dtype is resource:
+            found = self.handles.get(tensor)
+            return self._handle(tensor) if found is None else found
+        found = self.captured.get(tensor)
+        if found is None:
+            self._check_around(tensor)
+            found = self._embedded(tensor) if isinstance(tensor, EagerTensor) else None
+            if found is None:
+                attrs = {"dtype": tensor.dtype, "shape": tensor.dims}
+                with self.outside():
+                    found = super().add("Placeholder", (), attrs, tensor.op.name).outputs[0]
+                found.varies = tensor.varies
+                self.captured[tensor] = found
+        return found
+
+    def _handle(self, tensor: Tensor) -> Tensor:
+        self._check_around(tensor)
+        with self.outside():
+            handle = super().add(tensor.op.type, (), tensor.op.attrs, f"{tensor.op.name}/").outputs[0]
+        self.handles[tensor] = handle
+        return handle
+
+    def _embedded(self, tensor: EagerTensor) -> Tensor | None:
+        array = tensor.array
+        if tensor.dtype.is_differentiable or array.size > _EMBEDDED or (isinstance(array, jax.Array) and array.size > 64):
+            return None
+        with self.outside():
+            return super().add("Const", (), {"value": tensor.host(), "dtype": tensor.dtype}, "Const").outputs[0]
+
+    def _check_around(self, tensor: Tensor) -> None:
+        graph: Graph | None = self.outer
+        while graph is not None:
+            if tensor.graph is graph:
+                return
+            graph = getattr(graph, "outer", None)
+        if isinstance(tensor, EagerTensor):
+            return
+        maker = tensor.graph
+        if maker.building_function:
+            raise TypeError(
+                f"{tensor!r} is out of scope: it was made in {maker.what} (created at {tensor.op.line}) and cannot be "  # type: ignore[attr-defined]
+                f"used in {self.what}. Return it from there and pass it as an argument."
+            )
+        raise TypeError(
+            f"{tensor!r} (created at {tensor.op.line}) belongs to another graph than {self.what}. Build both inside one "
+            "graph, or pass the tensor's value."
+        )
+
+    # ---- variables -------------------------------------------------------------------------------------------
+
+    def check_new_variable(self, name: str) -> None:
+        if not self.creates:
+            raise ValueError(
+                f"Variable {name} is made by {self.what}, which was traced before and made no such variable then: tf.function "
+                "only supports singleton tf.Variables created on the first call. Make the variable outside, or keep it "
+                "(`if self.v is None: self.v = tf.Variable(...)`)."
+            )
+        outer: Any = self.outer
+        outer.check_new_variable(name)
+
+    def note_variable(self, variable: Any) -> None:
+        self.variables.append(variable)
+        self.outer.note_variable(variable)
+
+    def lifted(self, tensor: Tensor, name: str) -> Any:
+        """The value of an initial value that depends on no argument of the function, computed eagerly.
+
+        Raises:
+          ValueError: it depends on an argument, or on what the function did before.
+        """
+        return LIFTS[0](self, tensor, name)
+
+    def variables_read(self, where: Callable[[Operation], bool]) -> list[tuple[Tensor, Any]]:
+        outside = {inner: outer for outer, inner in self.handles.items()}
+        reads = (op._inputs[0] for op in self._ops if op.definition.reads and op._inputs and where(op))
+        found = ((h, self._variable(outside[h])) for h in dict.fromkeys(reads) if h in outside)
+        return [(h, v) for h, v in found if v is not None]
+
+    def _variable(self, handle: Tensor) -> Any:
+        if isinstance(handle, Handle):
+            return handle.variable()
+        return self.outer.variable_of(handle)
+
+    def variable_of(self, handle: Tensor) -> Any:
+        """The variable that a handle of this graph or one around it stands for, or None."""
+        for outer, inner in self.handles.items():
+            if inner is handle:
+                return self._variable(outer)
+        return self.outer.variable_of(handle)
+
+
+def _no_lift(graph: FunctionGraph, tensor: Tensor, name: str) -> Any:
+    raise UnsupportedError(f"The initial value {tensor!r} of variable {name} is not known.")
+
+
+LIFTS: list[Callable[[FunctionGraph, Tensor, str], Any]] = [_no_lift]
+"""How an initial value is computed while a function is traced (set by the module that runs graphs)."""

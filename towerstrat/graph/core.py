@@ -457,6 +457,7 @@ class Graph:
 
     variable_class: type | None = None
     """What ``tf.Variable`` makes here, where it is not the variable of graphs."""
+    what = "the graph"
     keeps_effects = False
     """Whether operations with effects run although nothing that is fetched needs them, as in functions."""
     executing_eagerly = False

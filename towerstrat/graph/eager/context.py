@@ -418,8 +418,8 @@ def _leaked(tensor: Any, type: str) -> Exception:
     graph = tensor.graph
     if graph.building_function:
         return TypeError(
-            f"{tensor!r} is out of scope and cannot be used here: it was made while {graph.what} was traced (created at "
-            f"{tensor.op.line}) and has no value outside. Return it from the function instead of keeping it in a "
+            f"{tensor!r} is out of scope and cannot be used here: it was made while {graph.what} was traced (created "
+            f"at {tensor.op.line}) and has no value outside. Return it from the function instead of keeping it in a "
             "global, an attribute or a list."
         )
     return TypeError(

@@ -5,8 +5,10 @@ from __future__ import annotations
 import enum
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
+import numpy as np
 from absl import logging
 
 from towerstrat.graph import nest
@@ -61,7 +63,7 @@ class GradientTape:
         """Eager tensors that gradients go through, kept so that their ids stay theirs."""
         self._watched: dict[Tensor, None] = {}
         self._variables: dict[Any, Any] = {}
-        self._spans: dict[Graph, list[list[int | None]]] = {}
+        self._spans: dict[Graph, list[Any]] = {}
         """Per graph the ranges of operations, by index, that were made while the tape recorded."""
         if self._recording:
             self._open()
@@ -162,7 +164,7 @@ class GradientTape:
         """The variables that are watched, in order of their first use."""
         found = dict(self._variables)
         for graph in self._spans:
-            found.update((h, v) for h, v in graph.variables_read(lambda op, g=graph: self._has(g, op)) if v.trainable)
+            found.update((h, v) for h, v in graph.variables_read(partial(self._has, graph)) if v.trainable)
         return tuple(dict.fromkeys(v for v in found.values() if v is not None))
 
     # ---- gradients -------------------------------------------------------------------------------------------
@@ -225,14 +227,14 @@ class GradientTape:
         tensors = [graph.inside(_tensor_or_handle(s)) for s in sources]
         watched = [graph.inside(t) for t in self._watched if t.graph is graph or isinstance(t, EagerTensor)]
         if self._watch_accessed_variables:
-            watched += [h for h, v in graph.variables_read(lambda op: self._has(graph, op)) if v.trainable]
-        followed = reached_from(watched, lambda op: self._has(graph, op))
+            watched += [h for h, v in graph.variables_read(partial(self._has, graph)) if v.trainable]
+        followed = reached_from(watched, partial(self._has, graph))
         known = [i for i, t in enumerate(tensors) if t in followed]
         result: list[Any] = [None] * len(tensors)
         if known and useful:
             seeds = [array.ones_like(t) if g is None and t.dtype.is_complex else g for t, g in useful]
             found = gradients(
-                [t for t, _ in useful], [tensors[i] for i in known], seeds, recorded=lambda op: self._has(graph, op)
+                [t for t, _ in useful], [tensors[i] for i in known], seeds, recorded=partial(self._has, graph)
             )
             for i, gradient in zip(known, found, strict=True):
                 result[i] = gradient
@@ -318,7 +320,7 @@ class GradientTape:
             ]
 
         if get_default_graph().executing_eagerly:
-            made = [row(j) for j in range(int(flat_size))]
+            made = [row(j) for j in range(int(np.asarray(flat_size)))]
             stacked = [array.stack(column) for column in zip(*made, strict=True)] if made else [
                 array.zeros([0, *sources[i].shape.as_list()], sources[i].dtype) for i in connected
             ]  # fmt: skip
@@ -341,7 +343,7 @@ class GradientTape:
         self, target: Any, source: Any, unconnected_gradients: UnconnectedGradients = UnconnectedGradients.NONE,
         parallel_iterations: int | None = None, experimental_use_pfor: bool = True,
     ) -> Any:  # fmt: skip
-        """Per example of a batch the jacobian of ``target[i]`` by ``source[i]``: ``[b, *target.shape[1:], *source.shape[1:]]``.
+        """The jacobian of ``target[i]`` by ``source[i]`` for each i: ``[b, *target.shape[1:], *source.shape[1:]]``.
 
         ``parallel_iterations`` and ``experimental_use_pfor``: scheduling of the original; they change no value.
 

@@ -44,7 +44,7 @@ class EagerTensor(Tensor):
         self._op: Operation | None = None
 
     @property
-    def _consumers(self) -> list[Operation]:
+    def _consumers(self) -> list[Operation]:  # type: ignore[override]
         return []
 
     @property

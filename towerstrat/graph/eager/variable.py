@@ -113,8 +113,8 @@ class EagerVariable(Variable):
         """
         if not get_default_graph().executing_eagerly:
             raise NotImplementedError(
-                f"numpy() of variable {self.name} is only available when executing eagerly: inside of a function or graph "
-                "its value is not known yet. Use the variable itself."
+                f"numpy() of variable {self.name} is only available when executing eagerly: inside of a function or "
+                "graph its value is not known yet. Use the variable itself."
             )
         value = context().session.state.get(self._cell)
         if value is None:

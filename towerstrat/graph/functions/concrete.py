@@ -1,330 +1,153 @@
-"""A traced function that is called: by one plan over the eager state, or as part of another graph."""
+"""One trace of a function, as programs see it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-import jax
-import jax.numpy as jnp
-import numpy as np
-from jax.extend.core import ClosedJaxpr, jaxpr_as_fun
-
-from towerstrat.graph.convert import placeholder
-from towerstrat.graph.core import get_default_graph
-from towerstrat.graph.eager.context import EagerContext, Record
-from towerstrat.graph.eager.tensor import EagerTensor
+from towerstrat.graph import nest
+from towerstrat.graph.convert import convert_to_tensor
 from towerstrat.graph.elements import Operation, Tensor
+from towerstrat.graph.functions import arguments
 from towerstrat.graph.functions.graph import FunctionGraph
-from towerstrat.graph.functions.inline import inline
-from towerstrat.graph.gradients import gradients
+from towerstrat.graph.functions.inline import effects_of
+from towerstrat.graph.functions.traced import Traced
 from towerstrat.graph.indexed_slices import IndexedSlices
-from towerstrat.graph.lowering import Lowering
-from towerstrat.graph.plan import DeviceStage, FoldStage, Plan, Run, Stage
-from towerstrat.graph.program import Program
-from towerstrat.graph.state import Cell, StateStore
+from towerstrat.graph.ops.regions import parts_of, rebuilt
+from towerstrat.graph.specs import TensorSpec
+from towerstrat.graph.variables import Variable
 
 
-class Traced:
-    """A graph with inputs and outputs that can be called with eager tensors, or inside of another graph.
+class ConcreteFunction:
+    """One trace of a function: a graph with inputs and outputs.
 
-    Args:
-      graph: of the function.
-      inputs: its arguments.
-      outputs: its results.
-      effects: the operations that run although no output needs them.
+    Attributes:
+      graph: the graph.
+      structured_input_signature: (args, kwargs) with a ``TensorSpec`` for each tensor.
+      structured_outputs: what it returns, in the structure of the Python function's result.
     """
 
-    def __init__(
-        self, graph: FunctionGraph, inputs: Sequence[Tensor], outputs: Sequence[Tensor], effects: Sequence[Operation]
-    ):
+    def __init__(self, name: str, graph: FunctionGraph, signature: Any, inputs: Sequence[Tensor], value: Any):
+        self.name = f"__inference_{name}"
         self.graph = graph
-        self.inputs = list(inputs)
-        self.outputs = list(outputs)
-        self.effects = list(effects)
-        self.dtypes = [t.dtype for t in outputs]
-        self._plan: Plan | None = None
-        self._derivatives: dict[Any, _Derivative | None] = {}
-        self._pulls: dict[Any, tuple[Traced, list[Any]]] = {}
+        self.structured_input_signature = signature
+        self._value = value
+        leaves = nest.flatten(value)
+        self._leaves = leaves
+        outputs = [t for leaf in leaves if leaf is not None for t in parts_of(leaf)]
+        self.structured_outputs = value
+        self.traced = Traced(graph, inputs, [graph.inside(t) for t in outputs], effects_of(graph))
+        self._single = not nest.is_sequence(value) and isinstance(value, Tensor)
+
+    def call(self, tensors: Sequence[Tensor]) -> Any:
+        """The result for the tensors among the arguments, in order."""
+        outputs = self.traced(tensors)
+        if self._single:
+            return outputs[0]
+        parts = iter(outputs)
+        return nest.pack_sequence_as(
+            self._value, [None if leaf is None else rebuilt(leaf, parts) for leaf in self._leaves]
+        )
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Calls it with tensors where its signature has some; Python values are part of the trace and may be left out.
+
+        Raises:
+          TypeError: tensors that do not fit the signature, too few or too many.
+        """
+        inputs = self.traced.inputs
+        specs, keywords = self.structured_input_signature
+        given = [a for a in nest.flatten(list(args)) if not _plain(a)]
+        named = dict(kwargs)
+        if named:
+            given += _by_name(named, specs, keywords, len(given))
+        if len(given) != len(inputs):
+            raise TypeError(
+                f"{self.name} takes {len(inputs)} tensors, got {len(given)}. Its signature: "
+                f"{self.structured_input_signature}."
+            )
+        tensors = []
+        for value, place in zip(given, inputs, strict=True):
+            tensor = convert_to_tensor(value, None if isinstance(value, Tensor) else place.dtype)
+            if tensor.dtype is not place.dtype or not arguments.fits(tensor.dims, place.dims):
+                raise TypeError(
+                    f"{self.name} expects a {place.dtype.name} tensor of shape {place.shape}, got {tensor.dtype.name} "
+                    f"of shape {tensor.shape}."
+                )
+            tensors.append(tensor)
+        return self.call(tensors)
 
     @property
-    def captures(self) -> list[Tensor]:
-        """What it uses from outside, in the order of first use."""
-        return list(self.graph.captured)
+    def inputs(self) -> list[Tensor]:
+        return [*self.traced.inputs, *self.graph.captured.values(), *self.graph.handles.values()]
 
-    def plan(self) -> Plan:
-        """How its outputs are computed."""
-        if self._plan is None:
-            fed = [*self.inputs, *self.graph.captured.values()]
-            self._plan = Plan(self.graph, [*self.outputs, *self.effects], fed)
-        return self._plan
+    @property
+    def outputs(self) -> list[Tensor]:
+        return self.traced.outputs
 
-    def __call__(self, tensors: Sequence[Tensor]) -> list[Tensor]:
-        """The outputs for given arguments, in the graph or eager context that is current."""
-        target = get_default_graph()
-        if not target.executing_eagerly:
-            given = {p: target.inside(t) for p, t in zip(self.inputs, tensors, strict=True)}
-            return inline(self.graph, self.outputs, given, target)
-        eager: EagerContext = target  # type: ignore[assignment]
-        if eager.tapes.active:
-            return self._recorded(eager, tensors)
-        return self._called(eager, tensors, self.plan().stages)[0]
+    @property
+    def captured_inputs(self) -> list[Tensor]:
+        """What it uses from outside: tensors and variables' handles."""
+        return [*self.graph.captured, *self.graph.handles]
 
-    # ---- eagerly ---------------------------------------------------------------------------------------------
+    @property
+    def variables(self) -> tuple[Any, ...]:
+        """The variables that it uses."""
+        found = (self.graph.variable_of(inner) for inner in self.graph.handles.values())
+        return tuple([v for v in found if v is not None])
 
-    def _called(
-        self, eager: EagerContext, tensors: Sequence[Any], stages: Sequence[Stage], store: StateStore | None = None
-    ) -> tuple[list[Tensor], Run]:
-        fed: dict[Tensor, Any] = {p: t.array for p, t in zip(self.inputs, tensors, strict=True)}
-        for outer, inner in self.graph.captured.items():
-            fed[inner] = outer.array  # type: ignore[attr-defined]
-        session = eager.session
-        with session.lock, jax.enable_x64(True):
-            run: Run = session.carry_out(stages, fed, _itself, store)
-        values = run.values
-        outputs: list[Tensor] = [
-            EagerTensor(eager, _array(values[t]), d) for t, d in zip(self.outputs, self.dtypes, strict=True)
-        ]
-        return outputs, run
+    @property
+    def trainable_variables(self) -> tuple[Any, ...]:
+        return tuple([v for v in self.variables if v.trainable])
 
-    def _recorded(self, eager: EagerContext, tensors: Sequence[Any], store: StateStore | None = None) -> list[Tensor]:
-        """As a call, seen by the tapes: as one operation, or where parts of it run on the host operation by operation."""
-        handles = [outer for outer, v in self._read_variables() if v.trainable]
-        for tape in eager.tapes.active:
-            for handle in handles:
-                tape.access(handle)
-        outside: list[Any] = [*tensors, *self.graph.captured, *self.graph.handles]
-        inside = [*self.inputs, *self.graph.captured.values(), *self.graph.handles.values()]
-        active = tuple([any(tape.follows((t,)) for tape in eager.tapes.active) for t in outside])
-        if not any(active):
-            return self._called(eager, tensors, self.plan().stages, store)[0]
-        derivative = self._derivative(active, inside)
-        if derivative is None:
-            given = dict(zip(self.inputs, tensors, strict=True))
-            return inline(self.graph, self.outputs, given, eager)
-        before = store or (self._snapshot(eager) if len(eager.tapes.active) > 1 else None)
-        outputs, run = self._called(eager, tensors, derivative.stages, store)
-        residuals = derivative.residuals.pop(id(run))
-        eager.record(_CallRecord(self, eager, derivative, outside, outputs, residuals, active, before))
-        return outputs
+    @property
+    def output_dtypes(self) -> Any:
+        return nest.map_structure(lambda t: None if t is None else t.dtype, self._value)
 
-    def over(self, eager: EagerContext, tensors: Sequence[Any], store: StateStore) -> list[Tensor]:
-        """As a call, with variables as they are in a store of their own."""
-        return self._recorded(eager, tensors, store)
+    @property
+    def output_shapes(self) -> Any:
+        return nest.map_structure(lambda t: None if t is None else t.shape, self._value)
 
-    def _read_variables(self) -> list[tuple[Any, Any]]:
-        inner = {i: o for o, i in self.graph.handles.items()}
-        return [(inner[h], v) for h, v in self.graph.variables_read(lambda op: True)]
+    @property
+    def function_def(self) -> Any:
+        raise AttributeError("function_def: there is no FunctionDef protocol buffer; .graph has the operations.")
 
-    def _snapshot(self, eager: EagerContext) -> StateStore:
-        """The state that the function reads, as it is now."""
-        store = StateStore()
-        cells: list[Cell] = [h.cell for h in self.graph.handles]  # type: ignore[attr-defined]
-        cells += [op.counter for op in self.graph.get_operations() if op.counter is not None]
-        for cell in cells:
-            value = eager.session.state.lend(cell)
-            if value is not None:
-                store.update({cell: value})
-                store.lent.add(cell)
-        return store
-
-    def _derivative(self, active: tuple[bool, ...], inside: Sequence[Tensor]) -> _Derivative | None:
-        if active not in self._derivatives:
-            self._derivatives[active] = _Derivative.of(self, [t for t, a in zip(inside, active, strict=True) if a])
-        return self._derivatives[active]
-
-    def pull(
-        self, active: tuple[bool, ...], inside: Sequence[Tensor], given: tuple[bool, ...]
-    ) -> tuple[Traced, list[Any]]:
-        """The function of the arguments and cotangents that gives the gradients; and these in its graph."""
-        key = (active, given)
-        if key not in self._pulls:
-            with self.graph.as_default():
-                ys = [t for t, g in zip(self.outputs, given, strict=True) if g]
-                seeds = [placeholder(t.dtype, t.dims) for t in ys]
-                found = gradients(ys, [t for t, a in zip(inside, active, strict=True) if a], seeds)
-            outputs: list[Tensor] = []
-            for g in found:
-                outputs += [] if g is None else [g.values, g.indices] if isinstance(g, IndexedSlices) else [g]
-            self._pulls[key] = (Traced(self.graph, [*self.inputs, *seeds], outputs, ()), found)
-        return self._pulls[key]
+    def __repr__(self) -> str:
+        return f"<ConcreteFunction {self.name}: {self.structured_input_signature}>"
 
 
-class _Derivative:
-    """A function's forward pass that keeps what its backward pass needs, and that backward pass.
+def _plain(value: Any) -> bool:
+    return isinstance(value, Variable) or value is None or isinstance(value, str | bool)
 
-    Attributes:
-      stages: the forward pass as a plan's.
-      results: per active input its gradient in the graph: a tensor, IndexedSlices, or None.
-      residuals: of runs whose record was not made yet.
+
+def _by_name(named: dict[str, Any], specs: Any, keywords: Mapping[str, Any], start: int) -> list[Any]:
+    order = [s.name for s in nest.flatten(list(specs)) if isinstance(s, TensorSpec)][start:]
+    order += [k for k in keywords if k not in order]
+    unknown = set(named) - set(order)
+    if unknown:
+        raise TypeError(f"Got unexpected keyword arguments {sorted(unknown)}; the signature has {order}.")
+    return [named[k] for k in order if k in named]
+
+
+def as_result(value: Any, name: str) -> Any:
+    """A leaf of what a function returned, as a tensor, something of tensors, or None.
+
+    Raises:
+      TypeError: it cannot be one.
     """
-
-    def __init__(
-        self, traced: Traced, stages: Sequence[Stage], seeds: Sequence[Any], results: Sequence[Any], grad: Any
-    ):
-        self.traced = traced
-        self.stages = stages
-        self.seeds = seeds
-        self.results = results
-        self.grad = grad
-        self.residuals: dict[int, Any] = {}
-        self.backwards: dict[Any, Callable[..., Any]] = {}
-
-    @staticmethod
-    def of(traced: Traced, active: Sequence[Tensor]) -> _Derivative | None:
-        """None where a part of the function runs on the host, so that it is no one program."""
-        plan = traced.plan()
-        devices = [s for s in plan.stages if isinstance(s, DeviceStage)]
-        if (
-            len(devices) != 1
-            or devices[0].eager
-            or not all(isinstance(s, DeviceStage | FoldStage) for s in plan.stages)
-        ):
-            return None
-        with traced.graph.as_default():
-            ys = [t for t in traced.outputs if t.dtype.is_differentiable]
-            seeds = [placeholder(t.dtype, t.dims) for t in ys]
-            results = gradients(ys, active, seeds)
-        made = [g.values if isinstance(g, IndexedSlices) else g for g in results if g is not None]
-        derivative = _Derivative(
-            traced, (), [s if t.dtype.is_differentiable else None for t, s in _paired(traced.outputs, seeds)], results,
-            made[0].op if made else None,
-        )  # fmt: skip
-        derivative.stages = [_ForwardStage(s, derivative) if s is devices[0] and made else s for s in plan.stages]
-        return derivative
-
-    def backward(self, program: Any, residuals: Sequence[Any], cotangents: Sequence[Any]) -> list[Any]:
-        """The gradients that the gradient operation gives, from those of the outputs."""
-        return program.backward(residuals, cotangents)
+    if value is None or isinstance(value, Operation):
+        return None
+    if isinstance(value, IndexedSlices):
+        return value
+    try:
+        parts = parts_of(value)
+    except (TypeError, ValueError) as error:
+        raise TypeError(
+            f"{name} returned {value!r}, which cannot be made a tensor: a tf.function returns tensors, variables, "
+            f"numbers, None, and structures of them. {error}"
+        ) from None
+    return parts[0] if len(parts) == 1 and not _composite(value) else value
 
 
-def _paired(outputs: Sequence[Tensor], seeds: Sequence[Tensor]) -> Iterator[tuple[Tensor, Any]]:
-    rest = iter(seeds)
-    for tensor in outputs:
-        yield tensor, next(rest) if tensor.dtype.is_differentiable else None
-
-
-class _ForwardProgram(Program):
-    """A program whose last outputs are what its backward pass needs.
-
-    Attributes:
-      backward: (residuals, cotangents) -> gradients; known once the program was traced.
-    """
-
-    backward: Callable[..., Any]
-
-
-class _ForwardStage(DeviceStage):
-    """A function's operations as one program that keeps what its gradient needs."""
-
-    def __init__(self, stage: DeviceStage, derivative: _Derivative):
-        super().__init__(stage.ops, stage.inputs, stage.outputs, stage.fed)
-        self.derivative = derivative
-
-    def run(self, run: Run) -> None:
-        super().run(run)
-
-    def finish(self, run: Run, program: Program, outputs: Sequence[Any]) -> None:
-        super().finish(run, program, outputs)
-        self.derivative.residuals[id(run)] = (program, list(outputs[len(self.outputs) :]))
-
-    def _program(
-        self, tensors: Sequence[Tensor], known: Mapping[Tensor, Any], present: Mapping[Cell, Any],
-        trips: Mapping[Operation, int],
-    ) -> Program:  # fmt: skip
-        base = super()._program(tensors, known, present, trips)
-        grad = self.derivative.grad
-        specs: list[bool] = list(base.output_specs)
-        program: _ForwardProgram
-
-        def body(lowering: Lowering, values: Sequence[Any]) -> list[Any]:
-            outputs = list(base.body(lowering, values))
-            seeds = [s for s in self.derivative.seeds if s is not None]
-            shapes = [_like(lowering, t) for t in self.derivative.traced.outputs if t.dtype.is_differentiable]
-
-            def back(*cotangents: Any) -> list[Any]:
-                child = lowering.fork(dict(zip(seeds, cotangents, strict=True)))
-                child.quiet = True
-                child.execute(grad)
-                return [jnp.asarray(child.value(t)) for t in grad.outputs]
-
-            closed = jax.make_jaxpr(back)(*shapes)
-            jaxpr = closed.jaxpr
-
-            def backward(residuals: Sequence[Any], cotangents: Sequence[Any]) -> Any:
-                return jaxpr_as_fun(ClosedJaxpr(jaxpr, list(residuals)))(*cotangents)
-
-            program.backward = jax.jit(backward)
-            specs.extend([False] * len(closed.consts))
-            return [*outputs, *closed.consts]
-
-        program = _ForwardProgram([*self.ops, grad], body, base.input_specs, specs, present, trips)
-        return program
-
-
-def _like(lowering: Lowering, tensor: Tensor) -> jax.ShapeDtypeStruct:
-    value = lowering.value(tensor)
-    return jax.ShapeDtypeStruct(np.shape(value), tensor.dtype.np)
-
-
-class _CallRecord(Record):
-    """A function's call: one operation to a tape."""
-
-    __slots__ = ("active", "before", "derivative", "eager", "residuals", "traced")
-
-    def __init__(
-        self, traced: Traced, eager: EagerContext, derivative: _Derivative, inputs: Any, outputs: Any, residuals: Any,
-        active: tuple[bool, ...], before: StateStore | None,
-    ):  # fmt: skip
-        super().__init__(inputs, outputs)
-        self.traced = traced
-        self.eager = eager
-        self.derivative = derivative
-        self.residuals = residuals
-        self.active = active
-        self.before = before
-
-    def backward(self, wanted: Sequence[bool], cotangents: Sequence[Any]) -> Sequence[Any]:
-        if self.eager.tapes.active and self.before is not None:
-            return self._again(cotangents)
-        program, residuals = self.residuals
-        seeds = [
-            jnp.zeros(t.array.shape, t.dtype.np) if c is None else c.array
-            for t, c in zip(self.outputs, cotangents, strict=True)
-            if t.dtype.is_differentiable
-        ]
-        with jax.enable_x64(True):
-            found = self.derivative.backward(program, residuals, seeds)
-        tensors = iter(
-            [self.eager.tensor(v, t.dtype) for v, t in zip(found, self.derivative.grad.outputs, strict=True)]
-        )
-        return self._placed(self.derivative.results, tensors)
-
-    def _again(self, cotangents: Sequence[Any]) -> Sequence[Any]:
-        """The gradients as a function of the arguments, which outer tapes can go through."""
-        given = tuple([c is not None for c in cotangents])
-        graph = self.traced.graph
-        inside = [*self.traced.inputs, *graph.captured.values(), *graph.handles.values()]
-        pull, results = self.traced.pull(self.active, inside, given)
-        arguments = self.inputs[: len(self.traced.inputs)]
-        outputs = pull.over(self.eager, [*arguments, *(c for c in cotangents if c is not None)], self.before)
-        return self._placed(results, iter(outputs))
-
-    def _placed(self, results: Sequence[Any], tensors: Iterator[Any]) -> list[Any]:
-        found = iter(results)
-        placed: list[Any] = []
-        for tensor, is_active in zip(self.inputs, self.active, strict=True):
-            kind = next(found) if is_active else None
-            if isinstance(kind, IndexedSlices):
-                placed.append(self.eager.rows(next(tensors), next(tensors), tensor))
-            else:
-                placed.append(None if kind is None else next(tensors))
-        return placed
-
-
-def _array(value: Any) -> Any:
-    return value if isinstance(value, jax.Array | np.ndarray) else np.asarray(value)
-
-
-def _itself(run: Run) -> Run:
-    return run
+def _composite(value: Any) -> bool:
+    return not isinstance(value, Tensor | Variable) and not arguments.is_array(value) and hasattr(value, "dtype")

@@ -11,6 +11,7 @@ from towerstrat.errors import UnsupportedError
 from towerstrat.graph.core import Graph
 from towerstrat.graph.eager.tensor import EagerTensor, Handle
 from towerstrat.graph.elements import Operation, Tensor
+from towerstrat.graph.trace import user_line
 from towerstrat.graph.types import resource
 
 _EMBEDDED = 4096
@@ -94,7 +95,11 @@ class FunctionGraph(Graph):
 
     def _embedded(self, tensor: EagerTensor) -> Tensor | None:
         array = tensor.array
-        if tensor.dtype.is_differentiable or array.size > _EMBEDDED or (isinstance(array, jax.Array) and array.size > 64):
+        if (
+            tensor.dtype.is_differentiable
+            or array.size > _EMBEDDED
+            or (isinstance(array, jax.Array) and array.size > 64)
+        ):
             return None
         with self.outside():
             return super().add("Const", (), {"value": tensor.host(), "dtype": tensor.dtype}, "Const").outputs[0]
@@ -110,12 +115,12 @@ class FunctionGraph(Graph):
         maker = tensor.graph
         if maker.building_function:
             raise TypeError(
-                f"{tensor!r} is out of scope: it was made in {maker.what} (created at {tensor.op.line}) and cannot be "  # type: ignore[attr-defined]
-                f"used in {self.what}. Return it from there and pass it as an argument."
+                f"{tensor!r} is out of scope: it was made in {maker.what} (created at {tensor.op.line}) and cannot "
+                f"be used in {self.what}. Return it from there and pass it as an argument."
             )
         raise TypeError(
-            f"{tensor!r} (created at {tensor.op.line}) belongs to another graph than {self.what}. Build both inside one "
-            "graph, or pass the tensor's value."
+            f"{tensor!r} (created at {tensor.op.line}) belongs to another graph than {self.what}. Build both "
+            "inside one graph, or pass the tensor's value."
         )
 
     # ---- variables -------------------------------------------------------------------------------------------
@@ -123,9 +128,9 @@ class FunctionGraph(Graph):
     def check_new_variable(self, name: str) -> None:
         if not self.creates:
             raise ValueError(
-                f"Variable {name} is made by {self.what}, which was traced before and made no such variable then: tf.function "
-                "only supports singleton tf.Variables created on the first call. Make the variable outside, or keep it "
-                "(`if self.v is None: self.v = tf.Variable(...)`)."
+                f"Variable {name} is made by {self.what} (at {user_line()}), which was traced before: tf.function only "
+                "supports singleton tf.Variables created on the first call. Make the variable outside, or keep it (`if "
+                "self.v is None: self.v = tf.Variable(...)`)."
             )
         outer: Any = self.outer
         outer.check_new_variable(name)

@@ -13,26 +13,17 @@ from typing import Any
 from absl import logging
 
 from towerstrat.graph import nest
-
-
-def converted(f: Any) -> Any:
-    return f
-
-
-from towerstrat.graph.convert import convert_to_tensor
-from towerstrat.graph.core import Graph, get_default_graph, ground
-from towerstrat.graph.elements import Operation, Tensor
+from towerstrat.graph.autograph.api import converted
+from towerstrat.graph.core import get_default_graph, ground
+from towerstrat.graph.elements import Tensor
 from towerstrat.graph.functions import arguments
-from towerstrat.graph.functions.concrete import Traced
+from towerstrat.graph.functions.concrete import ConcreteFunction, as_result
 from towerstrat.graph.functions.graph import FunctionGraph
-from towerstrat.graph.functions.inline import effects_of
-from towerstrat.graph.indexed_slices import IndexedSlices
-from towerstrat.graph.ops.regions import parts_of, rebuilt
+from towerstrat.graph.functions.methods import Bound, WeakMethod
+from towerstrat.graph.functions.signature import checked, described, fitted
 from towerstrat.graph.shapes import Dims
 from towerstrat.graph.specs import TensorSpec
 from towerstrat.graph.trace import user_line
-from towerstrat.graph.types import as_dtype
-from towerstrat.graph.variables import Variable
 
 _RECENT_CALLS = 10
 _MANY_TRACES = 5
@@ -40,117 +31,6 @@ _MANY_TRACES = 5
 
 EAGERLY = [False]
 """Whether functions are called as they are written, without tracing (``tf.config.run_functions_eagerly``)."""
-
-
-class ConcreteFunction:
-    """One trace of a function: a graph with inputs and outputs.
-
-    Attributes:
-      graph: the graph.
-      structured_input_signature: (args, kwargs) with a ``TensorSpec`` for each tensor.
-      structured_outputs: what it returns, in the structure of the Python function's result.
-    """
-
-    def __init__(self, name: str, graph: FunctionGraph, signature: Any, inputs: Sequence[Tensor], value: Any):
-        self.name = f"__inference_{name}"
-        self.graph = graph
-        self.structured_input_signature = signature
-        self._value = value
-        leaves = nest.flatten(value)
-        self._leaves = leaves
-        outputs = [t for leaf in leaves if leaf is not None for t in parts_of(leaf)]
-        self.structured_outputs = value
-        self.traced = Traced(graph, inputs, [graph.inside(t) for t in outputs], effects_of(graph))
-        self._single = not nest.is_sequence(value) and isinstance(value, Tensor)
-
-    def call(self, tensors: Sequence[Tensor]) -> Any:
-        """The result for the tensors among the arguments, in order."""
-        outputs = self.traced(tensors)
-        if self._single:
-            return outputs[0]
-        parts = iter(outputs)
-        return nest.pack_sequence_as(
-            self._value, [None if leaf is None else rebuilt(leaf, parts) for leaf in self._leaves]
-        )
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Calls it with tensors where its signature has tensors; Python values are part of the trace and may be left out.
-
-        Raises:
-          TypeError: tensors that do not fit the signature, too few or too many.
-        """
-        inputs = self.traced.inputs
-        specs, keywords = self.structured_input_signature
-        given = [a for a in nest.flatten(list(args)) if not _plain(a)]
-        named = dict(kwargs)
-        if named:
-            given += _by_name(named, specs, keywords, len(given))
-        if len(given) != len(inputs):
-            raise TypeError(
-                f"{self.name} takes {len(inputs)} tensors, got {len(given)}. Its signature: "
-                f"{self.structured_input_signature}."
-            )
-        tensors = []
-        for value, place in zip(given, inputs, strict=True):
-            tensor = convert_to_tensor(value, None if isinstance(value, Tensor) else place.dtype)
-            if tensor.dtype is not place.dtype or not arguments.fits(tensor.dims, place.dims):
-                raise TypeError(
-                    f"{self.name} expects a {place.dtype.name} tensor of shape {place.shape}, got {tensor.dtype.name} of "
-                    f"shape {tensor.shape}."
-                )
-            tensors.append(tensor)
-        return self.call(tensors)
-
-    @property
-    def inputs(self) -> list[Tensor]:
-        return [*self.traced.inputs, *self.graph.captured.values(), *self.graph.handles.values()]
-
-    @property
-    def outputs(self) -> list[Tensor]:
-        return self.traced.outputs
-
-    @property
-    def captured_inputs(self) -> list[Tensor]:
-        """What it uses from outside: tensors and variables' handles."""
-        return [*self.graph.captured, *self.graph.handles]
-
-    @property
-    def variables(self) -> tuple[Any, ...]:
-        """The variables that it uses."""
-        found = (self.graph.variable_of(inner) for inner in self.graph.handles.values())
-        return tuple([v for v in found if v is not None])
-
-    @property
-    def trainable_variables(self) -> tuple[Any, ...]:
-        return tuple([v for v in self.variables if v.trainable])
-
-    @property
-    def output_dtypes(self) -> Any:
-        return nest.map_structure(lambda t: None if t is None else t.dtype, self._value)
-
-    @property
-    def output_shapes(self) -> Any:
-        return nest.map_structure(lambda t: None if t is None else t.shape, self._value)
-
-    @property
-    def function_def(self) -> Any:
-        raise AttributeError("function_def: there is no FunctionDef protocol buffer; .graph has the operations.")
-
-    def __repr__(self) -> str:
-        return f"<ConcreteFunction {self.name}: {self.structured_input_signature}>"
-
-
-def _plain(value: Any) -> bool:
-    return isinstance(value, Variable) or value is None or isinstance(value, str | bool)
-
-
-def _by_name(named: dict[str, Any], specs: Any, keywords: Mapping[str, Any], start: int) -> list[Any]:
-    order = [s.name for s in nest.flatten(list(specs)) if isinstance(s, TensorSpec)][start:]
-    order += [k for k in keywords if k not in order]
-    unknown = set(named) - set(order)
-    if unknown:
-        raise TypeError(f"Got unexpected keyword arguments {sorted(unknown)}; the signature has {order}.")
-    return [named[k] for k in order if k in named]
 
 
 class _Variant:
@@ -173,7 +53,7 @@ class Function:
     ):  # fmt: skip
         self._function = function
         self._name = name
-        self._input_signature = None if input_signature is None else tuple(input_signature)
+        self._input_signature = checked(input_signature)
         self._autograph = autograph
         self._relax = relax or reduce
         self._cache: dict[Any, ConcreteFunction] = {}
@@ -189,16 +69,7 @@ class Function:
             p.kind is p.POSITIONAL_OR_KEYWORD and p.default is p.empty for p in self._signature.parameters.values()
         )
         self._arity = len(self._signature.parameters)
-        self._check_signature()
         functools.update_wrapper(self, function)
-
-    def _check_signature(self) -> None:
-        for spec in nest.flatten(self._input_signature or ()):
-            if not isinstance(spec, TensorSpec) and not hasattr(spec, "_component_specs"):
-                raise TypeError(
-                    f"Invalid input_signature {self._input_signature}: it must be a possibly nested sequence of "
-                    f"TensorSpec objects, got {spec!r}."
-                )
 
     # ---- what it is ------------------------------------------------------------------------------------------
 
@@ -229,7 +100,7 @@ class Function:
         if found is None:
             found = self._bind(instance)
             self._bound[instance] = found
-        return _Bound(found, instance)
+        return Bound(found, instance)
 
     def _bind(self, instance: Any) -> Function:
         # The bound function lives as long as its instance, so it must not keep the instance alive.
@@ -239,7 +110,7 @@ class Function:
         except TypeError:
             method: Any = types.MethodType(function, instance)
         else:
-            method = _WeakMethod(function, reference)
+            method = WeakMethod(function, reference)
         return Function(method, self._name, self._input_signature, self._autograph, self._relax)
 
     def __repr__(self) -> str:
@@ -253,7 +124,7 @@ class Function:
         if kwargs or not self._positional or len(args) != self._arity:
             args = self._canonical(args, kwargs)
         if self._input_signature is not None:
-            args = self._by_signature(args)
+            args = fitted(args, self._input_signature, self._signature, self._name)
         key: Any = (_surroundings(), tuple([arguments.key_of(a, self._kept) for a in args]))
         try:
             found = self._cache.get(key)
@@ -285,31 +156,6 @@ class Function:
             else:
                 positional.append(value)
         return positional, named
-
-    def _by_signature(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
-        """The arguments as tensors of the input signature.
-
-        Raises:
-          TypeError: they do not fit it.
-        """
-        wanted = self._input_signature
-        assert wanted is not None
-        given = [*args]
-        if (
-            self._signature.parameters
-            and list(self._signature.parameters.values())[-1].kind is inspect.Parameter.VAR_POSITIONAL
-        ):
-            given = [*given[:-1], *given[-1]]
-        rest = given[len(wanted) :]
-        defaults = [p.default for p in self._signature.parameters.values()][len(wanted) : len(given)]
-        if len(given) < len(wanted) or any(r is not d for r, d in zip(rest, defaults, strict=False)):
-            raise TypeError(
-                f"{self._name} takes {len(wanted)} arguments by its input_signature {wanted}, got {len(given)}: {given!r}."
-            )
-        result = []
-        for value, spec in zip(given, wanted, strict=False):
-            result.append(_as_specified(value, spec, self._name))
-        return (*result, *rest)
 
     # ---- tracing ---------------------------------------------------------------------------------------------
 
@@ -344,14 +190,14 @@ class Function:
 
     def _notice(self, args: Sequence[Any]) -> None:
         """Says when calls keep tracing."""
-        self._recent.append(_described(args))
+        self._recent.append(_shown(args))
         traced = [r for r in self._recent if r]
         if len(traced) > _MANY_TRACES and not self._said:
             self._said = True
             logging.warning(
-                "%d of the last %d calls to %s (at %s) traced it again, which is slow. The arguments that differed: %s; then %s. "
-                "Python numbers and new shapes count: pass tf.constant(n) for a number that changes, give the function an "
-                "input_signature or reduce_retracing=True for shapes, and make it once, outside of loops.",
+                "%d of the last %d calls to %s (at %s) traced it again, which is slow. Two calls that did: %s and %s. "
+                "Python numbers and new shapes count: pass tf.constant(n) for a number that changes, give the "
+                "function an input_signature or reduce_retracing=True for shapes, and make it once, outside of loops.",
                 len(traced), len(self._recent), self._name, user_line(), traced[-2], traced[-1],
             )  # fmt: skip
 
@@ -370,24 +216,10 @@ class Function:
             except BaseException:
                 self._traces -= 1
                 raise
-            value = nest.map_structure(functools.partial(self._result, graph), value)
+            value = nest.map_structure(functools.partial(as_result, name=self._name), value)
             self._variables_made |= bool(graph.variables)
-            signature = _signature(self._signature, symbolic, inputs)
+            signature = described(self._signature, symbolic, inputs)
             return ConcreteFunction(self._name, graph, signature, inputs, value)
-
-    def _result(self, graph: Graph, value: Any) -> Any:
-        if value is None or isinstance(value, Operation):
-            return None
-        if isinstance(value, IndexedSlices) or (not isinstance(value, Tensor) and hasattr(value, "_as_parts")):
-            return value
-        try:
-            parts = parts_of(value)
-        except (TypeError, ValueError) as error:
-            raise TypeError(
-                f"{self._name} returned {value!r}, which cannot be made a tensor: a tf.function returns tensors, variables, "
-                f"numbers, None, and structures of them. {error}"
-            ) from None
-        return parts[0] if len(parts) == 1 and not _composite(value) else value
 
     def get_concrete_function(self, *args: Any, **kwargs: Any) -> ConcreteFunction:
         """The trace for arguments like these, where a ``TensorSpec`` may stand for a tensor."""
@@ -400,49 +232,13 @@ class Function:
             if self._input_signature is not None and not any(
                 isinstance(a, TensorSpec) for a in nest.flatten(list(given))
             ):
-                given = self._by_signature(given)
+                given = fitted(given, self._input_signature, self._signature, self._name)
         key: Any = (_surroundings(), tuple([arguments.key_of(a, self._kept) for a in given]))
         if self._input_signature is not None:
             key = (key[0], "signature")
         if key not in self._cache:
             self._cache[key] = self._trace(given, None)
         return self._cache[key]
-
-
-class _Bound:
-    """A function of one instance, which keeps the instance while it is held."""
-
-    def __init__(self, function: Function, instance: Any):
-        self._inner = function
-        self.__self__ = instance
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self._inner(*args, **kwargs)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._inner, name)
-
-
-class _WeakMethod:
-    """A method that does not keep its instance alive."""
-
-    def __init__(self, function: Any, reference: Any):
-        self.__func__ = function
-        self._reference = reference
-        functools.update_wrapper(self, function)
-        parameters = list(inspect.signature(function).parameters.values())
-        self.__signature__ = inspect.signature(function).replace(parameters=parameters[1:])
-
-    @property
-    def __self__(self) -> Any:
-        return self._reference()
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self.__func__(self._reference(), *args, **kwargs)
-
-
-def _composite(value: Any) -> bool:
-    return not isinstance(value, Tensor | Variable) and not arguments.is_array(value) and hasattr(value, "dtype")
 
 
 def _surroundings() -> Any:
@@ -459,7 +255,7 @@ def _without_shapes(key: Any) -> Any:
     return key
 
 
-def _described(args: Sequence[Any]) -> str:
+def _shown(args: Sequence[Any]) -> str:
     shown = []
     for value in nest.flatten(list(args)):
         if isinstance(value, Tensor):
@@ -467,54 +263,6 @@ def _described(args: Sequence[Any]) -> str:
         else:
             shown.append(repr(value)[:40])
     return f"({', '.join(shown)})"
-
-
-def _as_specified(value: Any, spec: Any, name: str) -> Any:
-    """An argument as tensors of its place in an input signature."""
-    if nest.is_sequence(spec):
-        try:
-            nest.assert_same_structure(spec, value, check_types=False)
-        except (TypeError, ValueError) as error:
-            raise TypeError(
-                f"Structure of the arguments of {name} does not match its input_signature: {error}"
-            ) from None
-        parts = [_as_specified(v, s, name) for v, s in zip(nest.flatten(value), nest.flatten(spec), strict=True)]
-        return nest.pack_sequence_as(spec, parts)
-    if not isinstance(spec, TensorSpec):
-        return value
-    try:
-        tensor = convert_to_tensor(value, None if isinstance(value, Tensor | Variable) else spec.dtype)
-    except (TypeError, ValueError) as error:
-        raise TypeError(f"{name}: expected an argument like {spec}, got {value!r}. {error}") from None
-    if tensor.dtype is not as_dtype(spec.dtype) or not arguments.fits(tensor.dims, spec.shape.raw):
-        raise TypeError(
-            f"{name}: expected an argument like {spec}, got a {tensor.dtype.name} tensor of shape {tensor.shape}."
-        )
-    return tensor
-
-
-def _signature(signature: inspect.Signature, symbolic: Sequence[Any], inputs: Sequence[Tensor]) -> Any:
-    """(args, kwargs) of a trace with a specification for each tensor, named as its parameter."""
-    own = set(inputs)
-    positional: list[Any] = []
-    named: dict[str, Any] = {}
-    for value, parameter in zip(symbolic, signature.parameters.values(), strict=True):
-
-        def spec(leaf: Any, name: str = parameter.name) -> Any:
-            if isinstance(leaf, Tensor) and leaf in own:
-                return TensorSpec(leaf.shape, leaf.dtype, name)
-            return leaf
-
-        found = nest.map_structure(spec, value)
-        if parameter.kind is parameter.VAR_POSITIONAL:
-            positional += found
-        elif parameter.kind is parameter.VAR_KEYWORD:
-            named.update(found)
-        elif parameter.kind is parameter.KEYWORD_ONLY:
-            named[parameter.name] = found
-        else:
-            positional.append(found)
-    return tuple(positional), named
 
 
 def function(

@@ -1,0 +1,39 @@
+"""Functions of instances: a class keeps one ``tf.function`` per method, each instance its own traces."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from typing import Any
+
+
+class Bound:
+    """A function of one instance, which keeps the instance while it is held."""
+
+    def __init__(self, function: Any, instance: Any):
+        self._inner = function
+        self.__self__ = instance
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._inner(*args, **kwargs)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._inner, name)
+
+
+class WeakMethod:
+    """A method that does not keep its instance alive."""
+
+    def __init__(self, function: Any, reference: Any):
+        self.__func__ = function
+        self._reference = reference
+        functools.update_wrapper(self, function)
+        parameters = list(inspect.signature(function).parameters.values())
+        self.__signature__ = inspect.signature(function).replace(parameters=parameters[1:])
+
+    @property
+    def __self__(self) -> Any:
+        return self._reference()
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.__func__(self._reference(), *args, **kwargs)

@@ -1,0 +1,105 @@
+"""Input signatures: arguments as the tensors that one asks for, and the signature of a trace."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Sequence
+from typing import Any
+
+from towerstrat.graph import nest
+from towerstrat.graph.convert import convert_to_tensor
+from towerstrat.graph.elements import Tensor
+from towerstrat.graph.functions import arguments
+from towerstrat.graph.specs import TensorSpec
+from towerstrat.graph.types import as_dtype
+from towerstrat.graph.variables import Variable
+
+
+def checked(signature: Any) -> tuple[Any, ...] | None:
+    """An input signature as a tuple.
+
+    Raises:
+      TypeError: it does not consist of specifications.
+    """
+    if signature is None:
+        return None
+    for spec in nest.flatten(list(signature)):
+        if not isinstance(spec, TensorSpec) and not hasattr(spec, "_component_specs"):
+            raise TypeError(
+                f"Invalid input_signature {signature}: it must be a possibly nested sequence of TensorSpec objects, "
+                f"got {spec!r}."
+            )
+    return tuple(signature)
+
+
+def fitted(args: tuple[Any, ...], wanted: tuple[Any, ...], signature: inspect.Signature, name: str) -> tuple[Any, ...]:
+    """The arguments as tensors of an input signature; those behind it have their defaults.
+
+    Args:
+      args: one per parameter; of ``*args`` a tuple.
+
+    Raises:
+      TypeError: they do not fit.
+    """
+    parameters = list(signature.parameters.values())
+    spread = bool(parameters) and parameters[-1].kind is inspect.Parameter.VAR_POSITIONAL
+    given = [*args[:-1], *args[-1]] if spread else list(args)
+    rest = given[len(wanted) :]
+    defaults = [] if spread else [p.default for p in parameters[len(wanted) :]]
+    if len(given) < len(wanted) or len(rest) > len(defaults) or any(
+        r is not d for r, d in zip(rest, defaults, strict=False)
+    ):  # fmt: skip
+        raise TypeError(f"{name} takes {len(wanted)} arguments by its input_signature {wanted}, got {given!r}.")
+    fitting = [_as_specified(value, spec, name) for value, spec in zip(given, wanted, strict=False)] + rest
+    if not spread:
+        return tuple(fitting)
+    fixed = len(parameters) - 1
+    return (*fitting[:fixed], tuple(fitting[fixed:]))
+
+
+def _as_specified(value: Any, spec: Any, name: str) -> Any:
+    """An argument as tensors of its place in an input signature."""
+    if nest.is_sequence(spec):
+        try:
+            nest.assert_same_structure(spec, value, check_types=False)
+        except (TypeError, ValueError) as error:
+            raise TypeError(
+                f"Structure of the arguments of {name} does not match its input_signature: {error}"
+            ) from None
+        parts = [_as_specified(v, s, name) for v, s in zip(nest.flatten(value), nest.flatten(spec), strict=True)]
+        return nest.pack_sequence_as(spec, parts)
+    if not isinstance(spec, TensorSpec):
+        return value
+    try:
+        tensor = convert_to_tensor(value, None if isinstance(value, Tensor | Variable) else spec.dtype)
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"{name}: expected an argument like {spec}, got {value!r}. {error}") from None
+    if tensor.dtype is not as_dtype(spec.dtype) or not arguments.fits(tensor.dims, spec.shape.raw):
+        raise TypeError(
+            f"{name}: expected an argument like {spec}, got a {tensor.dtype.name} tensor of shape {tensor.shape}."
+        )
+    return tensor
+
+
+def described(signature: inspect.Signature, symbolic: Sequence[Any], inputs: Sequence[Tensor]) -> Any:
+    """(args, kwargs) of a trace with a specification for each tensor, named as its parameter."""
+    own = set(inputs)
+    positional: list[Any] = []
+    named: dict[str, Any] = {}
+    for value, parameter in zip(symbolic, signature.parameters.values(), strict=True):
+
+        def spec(leaf: Any, name: str = parameter.name) -> Any:
+            if isinstance(leaf, Tensor) and leaf in own:
+                return TensorSpec(leaf.shape, leaf.dtype, name)
+            return leaf
+
+        found = nest.map_structure(spec, value)
+        if parameter.kind is parameter.VAR_POSITIONAL:
+            positional += found
+        elif parameter.kind is parameter.VAR_KEYWORD:
+            named.update(found)
+        elif parameter.kind is parameter.KEYWORD_ONLY:
+            named[parameter.name] = found
+        else:
+            positional.append(found)
+    return tuple(positional), named

@@ -217,11 +217,12 @@ class _Program:
             size = len(columns[0])
             return [values[t] if t in values else np.broadcast_to(alike[t], (size, *alike[t].shape)) for t in outputs]
 
+        form_of = dict(zip(inputs, forms, strict=True))
         try:
             with jax.enable_x64(True):
                 jax.eval_shape(
                     jax.vmap(of_row, in_axes=(0, None, None)),
-                    [forms[inputs.index(t)] for t in rows],
+                    [form_of[t] for t in rows],
                     [captured[t] for t in fixed],
                     [state[c] for c in segment.cells],
                 )

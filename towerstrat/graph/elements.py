@@ -158,6 +158,11 @@ class Tensor:
         return f"<tf.Tensor '{self.name}' shape={self.shape} dtype={self.dtype.name}>"
 
 
+def place_of(tensor: Tensor, tensors: Iterable[Tensor]) -> int | None:
+    """Where a tensor stands among others, None where it does not: by identity, since ``==`` may mean the values."""
+    return next((i for i, other in enumerate(tensors) if other is tensor), None)
+
+
 class Operation:
     """A node of the graph.
 

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from towerstrat.graph.core import enter, entered_graphs, get_default_graph, global_graph, ground, set_ground
+from towerstrat.graph.eager import gradient_tape, variable  # noqa: F401  (they say what the context makes)
 from towerstrat.graph.eager.context import context
 
 _TOO_LATE = "{} must be called at program startup: operations were made already, the first one at {}."

@@ -244,17 +244,18 @@ def _dynamic(op: Operation) -> bool:
     return op.definition.dynamic or any(_dynamic(inner) for body in op.bodies for inner in body.needed)
 
 
-def integers_behind(tensor: Tensor, inputs: Container[Tensor]) -> set[Tensor]:
+def integers_behind(tensor: Tensor, inputs: Iterable[Tensor]) -> set[Tensor]:
     """Those of ``inputs``, integers and booleans, that a tensor is computed from."""
     found: set[Tensor] = set()
     seen: set[Tensor] = set()
+    given = set(inputs)
     stack = [tensor]
     while stack:
         tensor = stack.pop()
         if tensor in seen:
             continue
         seen.add(tensor)
-        if tensor not in inputs:
+        if tensor not in given:
             stack += tensor.op.inputs
         elif tensor.dtype.is_integer or tensor.dtype.is_bool:
             found.add(tensor)

@@ -213,7 +213,7 @@ class EagerContext(Graph):
             try:
                 return self.execute(execution, inputs, state, definition.dynamic or once)
             except NeedsStatic as needed:
-                position = execution.places.index(needed.tensor)
+                position = next(i for i, place in enumerate(execution.places) if place is needed.tensor)
                 self._static[definition.type] = (*self._static.get(definition.type, definition.static), position)
                 execution = self._execution(definition, inputs, attrs, once)
 

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from towerstrat.graph.elements import Operation, Tensor
+from towerstrat.graph.elements import Operation, Tensor, place_of
 from towerstrat.graph.lowering import Lowering, NeedsStatic, NeedsTrips
 from towerstrat.graph.mesh import vary
 from towerstrat.graph.ops.loop_rows import Walk, reads_of, writes_of
@@ -140,7 +140,7 @@ class _Loop:
     def _needs_course(self) -> NeedsStatic:
         control = control_of(self.op)
         tensor = unknown(self.lowering, self.op, control) if control is not None else None
-        return NeedsStatic(self.op, self.op.inputs.index(tensor) if tensor is not None else 0)
+        return NeedsStatic(self.op, (place_of(tensor, self.op.inputs) or 0) if tensor is not None else 0)
 
     def _finish(self, carry: Carry) -> list[Any]:
         count, changed, state = carry
@@ -223,7 +223,8 @@ class _Loop:
 
     def _rows(self, tensor: Tensor) -> Any:
         """An array that the loop reads."""
-        return self.inits[self.body_vars.index(tensor)] if tensor in self.body_vars else self._value(tensor)
+        place = place_of(tensor, self.body_vars)
+        return self._value(tensor) if place is None else self.inits[place]
 
     def _find_walks(self, found: Course) -> None:
         """Arrays that the iterations walk through become inputs and outputs of the scan."""

@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from towerstrat.graph.elements import Operation, Tensor
+from towerstrat.graph.elements import Operation, Tensor, place_of
 from towerstrat.graph.ops.tensor_array import Unwritten
 from towerstrat.graph.ops.trips import Course
 
@@ -48,9 +48,10 @@ class Walk(NamedTuple):
 
 def _course_of(index: Tensor, variables: Sequence[Tensor], found: Course) -> tuple[int, int] | None:
     """Where an index starts and by what it moves, where it is a loop variable that moves by one."""
-    if index not in variables or variables.index(index) not in found.values:
+    place = place_of(index, variables)
+    if place is None or place not in found.values:
         return None
-    places = np.array(found.values[variables.index(index)])
+    places = np.array(found.values[place])
     if places.ndim != 1 or not places.size:
         return None
     steps = np.diff(places)

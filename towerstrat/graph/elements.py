@@ -27,12 +27,14 @@ class Tensor:
       value_index: which output of it.
       dtype: element type.
       varies: whether it may differ along the named axis it was made under.
+      assign: of a slice of a variable only: stores a value there.
     """
 
-    __slots__ = ("__weakref__", "_consumers", "dims", "dtype", "op", "value_index", "varies")
+    __slots__ = ("__weakref__", "_consumers", "assign", "dims", "dtype", "op", "value_index", "varies")
     __array_priority__ = 100
 
     OVERLOADABLE_OPERATORS: ClassVar[set[str]] = set()
+    assign: Callable[..., Any]
 
     if TYPE_CHECKING:
         # The operators are set by the families of operations (``_override_operator``).

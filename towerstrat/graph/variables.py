@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import Any
@@ -364,7 +364,10 @@ class Variable(metaclass=_ThroughCreators):
     # ---- changing --------------------------------------------------------------------------------------------
 
     def _change(self, type: str, inputs: Sequence[Any], name: str | None, read_value: bool = True) -> Any:
-        op = get_default_graph().add(type, (self._handle, *inputs), None, name)
+        return self._changed(get_default_graph().add(type, (self._handle, *inputs), None, name), read_value)
+
+    def _changed(self, op: Operation, read_value: bool) -> Any:
+        """What an assignment returns."""
         return op.outputs[0] if read_value else op
 
     def assign(self, value: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True) -> Any:
@@ -415,6 +418,13 @@ class Variable(metaclass=_ThroughCreators):
     def scatter_nd_sub(self, indices: Any, updates: Any, name: str | None = None) -> Tensor:
         return self.scatter("NdSub", indices, updates, name)
 
+    def assign_slice(self, bounds: Sequence[Tensor], masks: Mapping[str, int], value: Tensor, name: str | None) -> Any:
+        """Stores a value in a part; ``bounds`` and ``masks`` as of ``tf.strided_slice``."""
+        op = get_default_graph().add(
+            "ResourceStridedSliceAssign", (self._handle, *bounds, value), masks, name or "SliceAssign"
+        )
+        return self._changed(op, True)
+
     def load(self, value: Any, session: Any = None) -> None:
         """Stores a value in a session at once, outside of the graph."""
         session = session or get_default_session()
@@ -442,8 +452,8 @@ class Variable(metaclass=_ThroughCreators):
 
     @classmethod
     def _overload_operators(cls) -> None:
-        """Gives variables the operators of tensors, on a read at the point of use."""
-        for operator in Tensor.OVERLOADABLE_OPERATORS:
+        """Gives variables the operators of tensors, on a read at the point of use. A part can be assigned to, too."""
+        for operator in Tensor.OVERLOADABLE_OPERATORS - {"__getitem__"}:
             function = getattr(Tensor, operator)
 
             def apply(self: Any, *args: Any, _function: Any = function) -> Any:

@@ -137,12 +137,10 @@ class EagerVariable(Variable):
     def is_initialized(self, name: str | None = None) -> Tensor:
         return get_default_graph().add("VarIsInitializedOp", (self._handle,), None, name).outputs[0]
 
-    def _change(self, type: str, inputs: Any, name: str | None, read_value: bool = True) -> Any:
-        graph = get_default_graph()
-        op = graph.add(type, (self._handle, *inputs), None, name)
-        if graph.executing_eagerly:
+    def _changed(self, op: Operation, read_value: bool) -> Any:
+        if get_default_graph().executing_eagerly:
             return self if read_value else None
-        return op.outputs[0] if read_value else op
+        return super()._changed(op, read_value)
 
     # ---- Python ----------------------------------------------------------------------------------------------
 

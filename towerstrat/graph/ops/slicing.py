@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import functools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -254,8 +255,8 @@ def _bound(value: Any, default: int) -> Any:
     return int(value) if isinstance(value, np.integer | Dimension | np.ndarray) else value
 
 
-def get_item(tensor: Any, key: Any) -> Tensor:
-    """``tensor[key]``."""
+def bounds_of(key: Any, name: str) -> tuple[list[Tensor], dict[str, int]]:
+    """What is inside of brackets as the inputs of a strided slice (begin, end, strides) and its masks."""
     masks = {"begin": 0, "end": 0, "ellipsis": 0, "new_axis": 0, "shrink_axis": 0}
     bounds: list[tuple[Any, Any, Any]] = []
     for i, entry in enumerate(key if isinstance(key, list | tuple) else [key]):
@@ -277,7 +278,6 @@ def get_item(tensor: Any, key: Any) -> Tensor:
             masks["shrink_axis"] |= bit
             bounds.append((index, index + 1, 1))
     graph = get_default_graph()
-    name = reserve(graph, "strided_slice")
     if not bounds:
         vectors = [
             graph.add("Const", (), {"value": np.zeros(0, np.int32), "dtype": int32}, f"{name}Const/").outputs[0]
@@ -287,9 +287,78 @@ def get_item(tensor: Any, key: Any) -> Tensor:
         vectors = [_packed(list(values), f"{name}{part}/") for values, part in parts]
         if any(v.dtype is int64 for v in vectors):
             vectors = [v if v.dtype is int64 else one("Cast", (v,), {"DstT": int64}) for v in vectors]
-    attrs = {f"{mask}_mask": bits for mask, bits in masks.items()}
+    return vectors, {f"{mask}_mask": bits for mask, bits in masks.items()}
+
+
+def get_item(tensor: Any, key: Any) -> Tensor:
+    """``tensor[key]``."""
+    name = reserve(get_default_graph(), "strided_slice")
+    vectors, attrs = bounds_of(key, name)
     return one("StridedSlice", (tensor, *vectors), attrs, name)
 
 
+def _get_slice(variable: Any, key: Any) -> Tensor:
+    """``variable[key]``, whose ``assign`` stores there."""
+    name = reserve(get_default_graph(), "strided_slice")
+    vectors, attrs = bounds_of(key, name)
+    part = one("StridedSlice", (variable.value(), *vectors), attrs, name)
+    part.assign = functools.partial(_assign_slice, variable, vectors, attrs)
+    return part
+
+
+def _assign_slice(
+    variable: Any, vectors: Sequence[Tensor], attrs: Mapping[str, int], value: Any, name: str | None = None
+) -> Any:
+    """Stores ``value`` (broadcast) in a part of the variable; what ``variable.assign`` would return."""
+    return variable.assign_slice(vectors, attrs, convert_to_tensor(value, variable.dtype), name)
+
+
+def _assign_rule(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> list[Signature]:
+    cell, value = inputs[0].op.attrs["cell"], inputs[4]
+    if value.dtype is not cell.dtype:
+        raise TypeError(f"Expected a {cell.dtype.name} value for variable {cell.name}, got {value.dtype.name}.")
+    if value.varies and not cell.per_position:
+        raise ValueError(
+            f"The value assigned to a part of variable {cell.name} differs by tower, and the variable has one value for "
+            "all. Combine the value first (distribution.reduce in a merge_call)."
+        )
+    return [Signature(cell.dtype, cell.dims)]
+
+
+def _lower_assign(lowering: Lowering, op: Operation) -> list[Any]:
+    cell = op.inputs[0].op.attrs["cell"]
+    old = jnp.asarray(lowering.read(cell, op))
+    read = lowering.value if cell.per_position else lowering.invariant
+    begin, value = read(op.inputs[1]), jnp.asarray(read(op.inputs[4]))
+    strides = _ends(lowering.static(op, 3))
+    if _known(begin) and _known(lowering.value(op.inputs[2])):
+        key = _key(old, _ends(begin), _ends(lowering.value(op.inputs[2])), strides, op.attrs)
+    else:
+        starts = partial_value(op.inputs[1]) or (None,) * len(strides)
+        ends = partial_value(op.inputs[2]) or (None,) * len(strides)
+        specs = _full(_specs(starts, ends, strides, op.attrs), old.ndim)
+        if any(s.kind == "slice" and _LATER in (s.begin, s.end) for s in specs):
+            key = _key(old, _ends(lowering.static(op, 1)), _ends(lowering.static(op, 2)), strides, op.attrs)
+        else:
+            key = tuple(_place(s, begin) for s in specs)
+    new = lax.stop_gradient(old.at[key].set(value))
+    lowering.write(cell, new)
+    return [new]
+
+
+def _place(spec: _Spec, begin: Any) -> Any:
+    """One entry of an index of numpy's."""
+    if spec.kind == "new":
+        return None
+    if spec.kind == "slice":
+        return builtins.slice(spec.begin, spec.end, spec.stride)
+    return jnp.asarray(begin)[spec.position] if spec.begin is _LATER else spec.begin
+
+
+define(
+    "ResourceStridedSliceAssign", _assign_rule, lower=_lower_assign, reads=True, writes=True, stateful=True,
+    differentiable=False,
+)  # fmt: skip
 Tensor._override_operator("__getitem__", get_item)
 Variable._overload_operators()
+Variable.__getitem__ = _get_slice  # type: ignore[attr-defined]

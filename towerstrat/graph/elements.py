@@ -19,6 +19,28 @@ if TYPE_CHECKING:
     from towerstrat.graph.core import Graph
 
 
+class Reference:
+    """A tensor or variable as a key: two are equal where they are of one object."""
+
+    __slots__ = ("_referent",)
+
+    def __init__(self, referent: Any):
+        self._referent = referent
+
+    def deref(self) -> Any:
+        """The tensor or variable."""
+        return self._referent
+
+    def __eq__(self, other: Any) -> bool:
+        return isinstance(other, Reference) and self._referent is other._referent
+
+    def __hash__(self) -> int:
+        return id(self._referent)
+
+    def __repr__(self) -> str:
+        return f"<Reference wrapping {self._referent!r}>"
+
+
 class Tensor:
     """One output of an operation: a value that a run will compute.
 
@@ -107,6 +129,19 @@ class Tensor:
 
     def consumers(self) -> list[Operation]:
         return list(self._consumers)
+
+    def ref(self) -> Reference:
+        """What stands for this tensor as a key of a dictionary, whatever ``==`` means."""
+        return Reference(self)
+
+    experimental_ref = ref
+
+    @property
+    def ndim(self) -> int:
+        """The rank. Raises ValueError where it is not known."""
+        if self.dims is None:
+            raise ValueError(f"The rank of {self!r} is not known.")
+        return len(self.dims)
 
     @classmethod
     def _override_operator(cls, operator: str, function: Callable[..., Any]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -11,7 +12,7 @@ from typing import Any
 from towerstrat.graph import shapes
 from towerstrat.graph.convert import convert_to_tensor, register_tensor_conversion_function
 from towerstrat.graph.core import Graph, get_default_graph
-from towerstrat.graph.elements import Operation, Tensor
+from towerstrat.graph.elements import Operation, Reference, Tensor
 from towerstrat.graph.indexed_slices import IndexedSlices
 from towerstrat.graph.mesh import Axis
 from towerstrat.graph.ops.state import variable_handle
@@ -432,6 +433,12 @@ class Variable(metaclass=_ThroughCreators):
             raise ValueError("load() needs a session: pass session= or use it inside `with sess.as_default():`.")
         session.run(self.initializer, {self._initial_value: value})
 
+    def ref(self) -> Reference:
+        """What stands for this variable as a key of a dictionary."""
+        return Reference(self)
+
+    experimental_ref = ref
+
     def is_initialized(self, name: str | None = None) -> Tensor:
         return get_default_graph().add("VarIsInitializedOp", (self._handle,), None, name).outputs[0]
 
@@ -477,6 +484,51 @@ class Variable(metaclass=_ThroughCreators):
 
     def __repr__(self) -> str:
         return f"<tf.Variable '{self.name}' shape={self.shape} dtype={self.dtype.name}>"
+
+
+class _OfLater(_ThroughCreators):
+    """Makes variables with the arguments of 2.x; every variable counts as one of the class."""
+
+    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+        if cls is not VariableV2:
+            raise TypeError(f"{cls.__name__}: classes derived from tf.Variable are not supported; hold a tf.Variable.")
+        given = inspect.signature(cls.__init__).bind(None, *args, **kwargs).arguments
+        return create_variable(**{k: v for k, v in given.items() if k not in ("self", _LIFTING)})
+
+    def __instancecheck__(cls, instance: Any) -> bool:
+        return isinstance(instance, Variable)
+
+
+_LIFTING = "experimental_enable_variable_lifting"
+
+
+class VariableV2(Variable, metaclass=_OfLater):
+    """``tf.Variable`` of 2.x: the same variables, made with other arguments.
+
+    Args:
+      initial_value, trainable, validate_shape, caching_device, name, dtype, constraint, synchronization, aggregation,
+        shape: as of ``Variable``; ``variable_def`` is refused there.
+      experimental_enable_variable_lifting: changes nothing: variables that are made while a function is traced are
+        always made outside of it.
+    """
+
+    def __init__(
+        self,
+        initial_value: Any = None,
+        trainable: bool | None = None,
+        validate_shape: bool = True,
+        caching_device: Any = None,
+        name: str | None = None,
+        variable_def: Any = None,
+        dtype: Any = None,
+        import_scope: str | None = None,
+        constraint: Callable[..., Any] | None = None,
+        synchronization: VariableSynchronization = VariableSynchronization.AUTO,
+        aggregation: VariableAggregation = VariableAggregation.NONE,
+        shape: Any = None,
+        experimental_enable_variable_lifting: bool = True,
+    ):
+        """The arguments; the creators in scope make the variable."""
 
 
 def wider(dims: shapes.Dims, shape: Any, name: str) -> shapes.Dims:

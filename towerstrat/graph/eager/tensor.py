@@ -152,10 +152,6 @@ class EagerTensor(Tensor):
     def __deepcopy__(self, memo: Any) -> EagerTensor:
         return EagerTensor(self._context, copy.copy(self.host()), self.dtype)
 
-    @property
-    def ndim(self) -> int:
-        return len(self.dims or ())
-
     def __str__(self) -> str:
         return f"tf.Tensor({_shown(self, str)}, shape={self._dims_text()}, dtype={self.dtype.name})"
 

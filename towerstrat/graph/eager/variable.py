@@ -13,7 +13,7 @@ from towerstrat.graph.convert import convert_to_tensor
 from towerstrat.graph.core import Graph, get_default_graph
 from towerstrat.graph.eager.context import EagerContext, context
 from towerstrat.graph.eager.tensor import EagerTensor, Handle
-from towerstrat.graph.elements import Tensor
+from towerstrat.graph.elements import Operation, Tensor
 from towerstrat.graph.mesh import Axis
 from towerstrat.graph.scopes import init_scope
 from towerstrat.graph.shapes import as_shape

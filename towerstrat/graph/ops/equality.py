@@ -47,6 +47,6 @@ def disable_tensor_equality() -> None:
 
 for _kind in (Tensor, Variable):
     _hash = _kind.__hash__
-    _kind.__eq__ = _is_equal  # type: ignore[method-assign, assignment]
-    _kind.__ne__ = _is_not_equal  # type: ignore[method-assign, assignment]
+    _kind.__eq__ = _is_equal  # type: ignore[method-assign]
+    _kind.__ne__ = _is_not_equal  # type: ignore[method-assign]
     _kind.__hash__ = _hash  # type: ignore[method-assign]

@@ -319,8 +319,8 @@ def _assign_rule(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> list[Signat
         raise TypeError(f"Expected a {cell.dtype.name} value for variable {cell.name}, got {value.dtype.name}.")
     if value.varies and not cell.per_position:
         raise ValueError(
-            f"The value assigned to a part of variable {cell.name} differs by tower, and the variable has one value for "
-            "all. Combine the value first (distribution.reduce in a merge_call)."
+            f"The value assigned to a part of variable {cell.name} differs by tower, and the variable has one value "
+            "for all. Combine the value first (distribution.reduce in a merge_call)."
         )
     return [Signature(cell.dtype, cell.dims)]
 

@@ -1,10 +1,12 @@
-"""Writes what the package and its tests keep of the original's public interface: names and signatures.
+"""Writes what the package and its tests keep of the originals' public interfaces: names and signatures.
 
-    python scripts/original_api.py SIGNATURES.json [--contrib FOLDER]
+    python scripts/original_api.py SIGNATURES_OF_1.json [--contrib FOLDER]
+    python scripts/original_api.py SIGNATURES_OF_2.json --api 2
 
-SIGNATURES.json maps each public name of TensorFlow 1.12 to its kind and arguments; FOLDER is ``tensorflow/contrib`` of
-an installation, for the names of its packages. Written are ``towerstrat/compat/original_names.txt`` (every name, one
-line per module) and ``tests/golden/signatures.txt`` (arguments of what towerstrat exports, one line each).
+The JSON maps each public name of TensorFlow 1.12 or 2.15 to its kind and arguments (``scripts/dump_original.py`` writes
+that of 2.15); FOLDER is ``tensorflow/contrib`` of an installation, for the names of its packages. Written are
+``towerstrat/compat/original_names*.txt`` (every name, one line per module) and ``tests/golden/signatures*.txt``
+(arguments of what towerstrat exports, one line each; what 1.13 to 1.15 added stands below ``tf.compat.v1``).
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ from typing import Any
 from towerstrat.compat import names
 
 REPOSITORY = Path(__file__).resolve().parents[1]
+COMPAT = REPOSITORY / "towerstrat/compat"
 NOT_API = {"absolute_import", "division", "print_function", "tf_decorator"}
 ALIASES = {"tf.flags": "tf.app.flags", "tf.contrib.layers": "tf.contrib.slim"}
 """Modules that the table lists under another name."""
@@ -31,27 +34,44 @@ def kept(name: str) -> bool:
     return last not in NOT_API and not module.startswith(INSIDES)
 
 
-def name_lines(signatures: dict[str, Any], contrib: Path | None) -> list[str]:
+def name_lines(signatures: dict[str, Any], contrib: Path | None, api: int) -> list[str]:
     members: dict[str, set[str]] = defaultdict(set)
     for name in filter(kept, signatures):
         module, _, last = name.rpartition(".")
         members[module].add(last)
-    for alias, module in ALIASES.items():
-        members[alias] = members[module]
+    if api == 1:
+        members.update({alias: members[module] for alias, module in ALIASES.items()})
     if contrib is not None:
         members["tf.contrib"] |= {p.parent.name for p in contrib.glob("*/__init__.py")}
     return [f"{module}: {' '.join(sorted(found))}" for module, found in sorted(members.items())]
 
 
-def signature_lines(signatures: dict[str, Any]) -> list[str]:
+def exported(api: int) -> list[str]:
+    """The names to describe, as the original with this number has them."""
+    if api == 1:
+        return sorted(names.table(1))
+    later = set(names.table(1)) - listed_before()
+    return sorted(names.table(2)) + sorted(f"tf.compat.v1{name.removeprefix('tf')}" for name in later)
+
+
+def listed_before() -> set[str]:
+    """The names of 1.12, from the file of them."""
+    found = set()
+    for line in (COMPAT / "original_names.txt").read_text(encoding="utf-8").splitlines():
+        module, _, members = line.partition(":")
+        found |= {f"{module}.{member}" for member in members.split()}
+    return found
+
+
+def signature_lines(signatures: dict[str, Any], api: int) -> list[str]:
     lines = []
-    for name in sorted(names.table()):
+    for name in exported(api):
         module, _, last = name.rpartition(".")
-        entry = signatures.get(f"{ALIASES.get(module, module)}.{last}")
+        entry = signatures.get(f"{ALIASES.get(module, module)}.{last}" if api == 1 else name)
         if entry is None or entry["kind"] == "value" or name.startswith(("tf.flags.", "tf.app.flags.")):
             continue  # flags are absl's own, of any version
         if entry["kind"] == "function":
-            lines.append(f"{name}({'; '.join(entry['args'])})")
+            lines.append(f"{name}({'; '.join(entry['args'] or [])})")
             continue
         lines.append(f"class {name}({'; '.join(entry.get('init') or [])})")
         for member, args in sorted(entry["members"].items()):
@@ -68,11 +88,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("signatures", type=Path)
     parser.add_argument("--contrib", type=Path)
+    parser.add_argument("--api", type=int, choices=(1, 2), default=1)
     arguments = parser.parse_args()
     signatures = json.loads(arguments.signatures.read_text())
+    ending = "" if arguments.api == 1 else "_v2"
     for path, lines in (
-        (REPOSITORY / "towerstrat/compat/original_names.txt", name_lines(signatures, arguments.contrib)),
-        (REPOSITORY / "tests/golden/signatures.txt", signature_lines(signatures)),
+        (COMPAT / f"original_names{ending}.txt", name_lines(signatures, arguments.contrib, arguments.api)),
+        (REPOSITORY / f"tests/golden/signatures{ending}.txt", signature_lines(signatures, arguments.api)),
     ):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("\n".join(lines) + "\n", encoding="utf-8")

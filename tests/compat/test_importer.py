@@ -6,6 +6,7 @@ import sys
 import pytest
 
 import towerstrat.compat.v1 as v1
+import towerstrat.compat.v2 as v2
 from towerstrat.compat import importer
 
 
@@ -15,6 +16,12 @@ def installed():
         yield
     assert importer.installed() is None
     assert not [name for name in sys.modules if name.partition(".")[0] == "tensorflow"]
+
+
+@pytest.fixture
+def second():
+    with importer.names_installed(2):
+        yield
 
 
 def run(code):
@@ -72,6 +79,8 @@ def test_names_of_the_inside_are_no_public_names(installed):
 @pytest.mark.parametrize(
     ("code", "message"),
     [
+        ("import tensorflow.compat.v2.keras", "tf.compat.v2.keras is a name of TensorFlow 2.15"),
+        ("import tensorflow.compat.v1.keras", r"tf\.keras .* tf.layers"),
         ("import tensorflow.keras", "tf.keras .* tf.layers"),
         ("from tensorflow import keras", "tf.keras .* tf.layers"),
         ("from tensorflow import Sesion", "tf.Session"),
@@ -109,3 +118,53 @@ def test_a_tensorflow_that_was_imported_is_an_error(monkeypatch):
 def test_installing_twice_is_installing_once(installed):
     importer.install()
     assert sum(isinstance(f, importer.Finder) for f in sys.meta_path) == 1
+
+
+def test_the_names_of_2_x(second):
+    scope = run(
+        "import tensorflow as tf\nimport tensorflow.compat.v2 as v2\nimport tensorflow.compat.v1 as v1\n"
+        "import tensorflow.math as math\nfrom tensorflow.compat.v1 import train"
+    )
+    tf = scope["tf"]
+    assert tf is scope["v2"] is tf.compat.v2
+    assert tf.compat.v1 is scope["v1"]
+    assert scope["v1"].compat.v2 is tf
+    assert tf.reduce_sum is v2.reduce_sum is not v1.reduce_sum
+    assert scope["v1"].reduce_sum is v1.reduce_sum
+    assert scope["math"].reduce_std is v2.math.reduce_std
+    assert scope["train"].AdamOptimizer is v1.train.AdamOptimizer
+    assert run("from tensorflow.python.framework import ops as x")["x"].Graph is v1.Graph
+
+
+def test_2_x_below_1_x(installed):
+    scope = run("import tensorflow as tf\nimport tensorflow.compat.v2.nn as nn\nfrom tensorflow.compat import v2")
+    assert scope["v2"] is scope["tf"].compat.v2
+    assert scope["nn"] is scope["v2"].nn
+    assert scope["nn"].gelu is v2.nn.gelu
+    assert scope["v2"].__name__ == "tensorflow.compat.v2"
+
+
+def test_the_trees_reach_each_other_without_end(installed):
+    scope = run("import tensorflow.compat.v1.compat.v2.compat.v1.nn as a\nimport tensorflow.nn as b")
+    assert scope["a"] is scope["b"]
+
+
+@pytest.mark.parametrize(
+    ("code", "message"),
+    [
+        ("import tensorflow.contrib.distribute", "tf.contrib .*--api 1"),
+        ("import tensorflow.contrib.distribute.python.values", "tf.contrib .*--api 1"),
+        ("from tensorflow import placeholder", "tf.compat.v1.placeholder"),
+        ("import tensorflow.compat.v1.keras", r"tf\.compat\.v1\.keras is a name of TensorFlow 1\.12"),
+        ("import tensorflow.compat.v2.keras", r"tf\.keras is a name of TensorFlow 2\.15"),
+    ],
+)
+def test_what_is_missing_in_2_x(second, code, message):
+    with pytest.raises(ImportError, match=message):
+        run(code)
+
+
+def test_one_set_of_names_at_a_time(second):
+    importer.install(2)
+    with pytest.raises(RuntimeError, match=r"2\.x already"):
+        importer.install(1)

@@ -1,4 +1,4 @@
-"""The 1.x namespace: what is in it, and what is said about what is not."""
+"""The two namespaces: what is in them, and what is said about what is not."""
 
 import importlib
 import re
@@ -7,36 +7,74 @@ import types
 
 import pytest
 
-import towerstrat.compat.v1 as tf
+import towerstrat.compat.v1 as tf1
+import towerstrat.compat.v2 as tf2
 from towerstrat import errors
-from towerstrat.compat import known, names
+from towerstrat.compat import known, names, names_v1, names_v2
 from towerstrat.compat.internals import INTERNALS
 
-TABLE = names.table()
+TREES = {1: tf1, 2: tf2}
+TABLES = {api: names.table(api) for api in TREES}
+BOTH = pytest.mark.parametrize("api", TREES)
 
 
-def resolve(name):
-    found = tf
+def resolve(name, api=1):
+    found = TREES[api]
     for part in name.split(".")[1:]:
         found = getattr(found, part)
     return found
 
 
-def test_every_name_of_the_table_is_there():
-    for name, value in TABLE.items():
-        assert resolve(name) is value, name
+@BOTH
+def test_every_name_of_the_table_is_there(api):
+    for name, value in TABLES[api].items():
+        assert resolve(name, api) is value, name
 
 
-def test_every_name_is_one_of_the_original():
+@BOTH
+def test_every_name_is_one_of_the_original(api):
     own = {"tf.__version__", "tf.__git_version__", "tf.__compiler_version__"}
     flags = {f"{place}.{name}" for place in ("tf.flags", "tf.app.flags") for name in ("override_value", "set_default")}
-    assert set(TABLE) - known.original_names() - own - flags == set()
+    assert set(TABLES[api]) - set(known.original_names(api)) - own - flags == set()
+
+
+def test_rule_26_two_namespaces_are_one_set_of_functions():
+    """Between 1.12 and 2.15 most names keep their arguments: those are one object. Classes are the same in both."""
+    kept = [f"{place}.{entry}" for place, entries in names_v2.KEPT.items() for entry in entries.split()]
+    for entry in kept:
+        public, _, other = entry.partition("=")
+        assert TABLES[2][public] is TABLES[1][other or public], entry
+    later = [f"{place}.{entry}" for place, entries in names_v1.LATER.items() for entry in entries.split()]
+    for entry in later:
+        public, _, other = entry.partition("=")
+        assert TABLES[1][public] is TABLES[2][other or public], entry
+    assert len(kept) > 400
+    assert (tf1.Tensor, tf1.TensorShape, tf1.IndexedSlices, tf1.DType) == (
+        tf2.Tensor, tf2.TensorShape, tf2.IndexedSlices, tf2.DType)  # fmt: skip
+    for name, value in TABLES[2].items():
+        first = TABLES[1].get(name)
+        if isinstance(first, type) and isinstance(value, type) and first is not value:
+            assert issubclass(value, first) or name == "tf.Variable", name
+
+
+def test_rule_26_each_namespace_reaches_the_other():
+    assert tf1.compat.v2 is tf2
+    assert tf2.compat.v1 is tf1
+    assert tf1.compat.v1 is tf1
+    assert tf2.compat.v2 is tf2
+    with tf1.Graph().as_default():
+        assert isinstance(tf1.placeholder(tf1.float32), tf2.Tensor)
+        assert isinstance(tf2.zeros([2]), tf1.Tensor)
+        assert isinstance(tf2.initializers.GlorotUniform(), tf1.initializers.variance_scaling)
+        with tf1.Session() as session:
+            assert session.run(tf2.reduce_sum(tf1.ones([2, 3]), axis=1)).tolist() == [3.0, 3.0]
 
 
 def test_what_is_written_under_a_public_name_is_public():
-    public = {id(value) for value in TABLE.values()}
-    original = {name.rpartition(".")[2] for name in known.original_names()
-                if name.count(".") <= 2 and not name.startswith(("tf.gfile.", "tf.app.", "tf.test."))}  # fmt: skip
+    public = {id(value) for table in TABLES.values() for value in table.values()}
+    original = {name.rpartition(".")[2] for name, label in known.original_names().items()
+                if label == "TensorFlow 1.12" and name.count(".") <= 2
+                and not name.startswith(("tf.gfile.", "tf.app.", "tf.test."))}  # fmt: skip
     helpers = {f"towerstrat.graph.{name}" for name in (
         "ops.build", "ops.collectives", "ops.pool_kernels", "registry", "shapes", "state", "tape")}  # fmt: skip
     hidden = set()
@@ -51,35 +89,56 @@ def test_what_is_written_under_a_public_name_is_public():
     assert hidden == set()
 
 
-def test_the_modules_can_be_imported_by_name():
-    for name in ("nn", "train", "layers", "data", "contrib.distribute", "app.flags"):
-        module = importlib.import_module(f"towerstrat.compat.v1.{name}")
-        assert module is resolve(f"tf.{name}")
+@pytest.mark.parametrize(("api", "modules"), [
+    (1, "nn train layers data contrib.distribute app.flags"), (2, "nn math data io.gfile random"),
+])  # fmt: skip
+def test_the_modules_can_be_imported_by_name(api, modules):
+    for name in modules.split():
+        module = importlib.import_module(f"towerstrat.compat.v{api}.{name}")
+        assert module is resolve(f"tf.{name}", api)
         assert isinstance(module, types.ModuleType)
+
+
+def test_names_can_be_imported_from_the_modules():
     from towerstrat.compat.v1.nn import relu
+    from towerstrat.compat.v2.nn import gelu
 
-    assert relu is tf.nn.relu
+    assert relu is tf1.nn.relu is tf2.nn.relu
+    assert gelu is tf2.nn.gelu
 
 
-def test_listing_shows_the_names_and_nothing_else():
-    assert {"nn", "train", "Session", "float32"} <= set(dir(tf))
+@BOTH
+def test_listing_shows_the_names_and_nothing_else(api):
+    tf = TREES[api]
+    assert {"nn", "compat", "Tensor", "float32"} <= set(dir(tf))
     assert not [name for name in dir(tf) if name.startswith("_")]
     assert "sys" not in vars(tf)
     assert set(tf.nn.__all__) == set(dir(tf.nn))
+    assert {"v1", "v2"} <= set(tf.compat.__all__)
 
 
 def test_version():
-    assert tf.__version__ == tf.VERSION == "1.12.3"
+    assert tf1.__version__ == tf1.VERSION == tf1.version.VERSION == "1.12.3"
+    assert tf2.__version__ == tf2.version.VERSION == "2.15.1"
+    assert not hasattr(tf2, "VERSION")
 
 
-def test_a_name_of_the_original_that_is_missing():
-    for name, hint in (("keras", "tf.layers"), ("estimator", "run_steps_on_dataset"), ("contrib.slim", "tf.layers")):
-        with pytest.raises(errors.UnknownSymbolError, match=rf"tf\.{name}.*{hint}"):
-            resolve(f"tf.{name}.conv2d")
-    assert not hasattr(tf, "keras")
-    assert getattr(tf.train, "Saver", None) is None
+@pytest.mark.parametrize(("api", "name", "hint"), [
+    (1, "keras", "tf.layers"), (1, "estimator", "run_steps_on_dataset"), (1, "contrib.slim", "tf.layers"),
+    (2, "keras", "tf.compat.v1.layers"), (2, "distribute", "TPUStrategy"), (2, "train.Checkpoint", "numpy.savez"),
+    (2, "saved_model", "numpy.savez"), (2, "summary", "logger"), (2, "image.resize", "numpy"), (2, "io.decode_png", "from_generator"),
+    (2, "estimator", "tf.GradientTape"),
+])  # fmt: skip
+def test_a_name_of_the_original_that_is_missing(api, name, hint):
+    with pytest.raises(errors.UnknownSymbolError, match=rf"tf\.{re.escape(name)}.* name of TensorFlow .*{hint}"):
+        resolve(f"tf.{name}.conv2d", api)
+
+
+def test_a_missing_name_is_no_attribute():
+    assert not hasattr(tf1, "keras")
+    assert getattr(tf1.train, "Saver", None) is None
     with pytest.raises(errors.UnsupportedError):
-        _ = tf.train.Supervisor
+        _ = tf1.train.Supervisor
 
 
 @pytest.mark.parametrize(
@@ -99,23 +158,42 @@ def test_a_misspelt_name(name, nearest):
     assert not isinstance(caught.value, errors.UnknownSymbolError)
 
 
+@pytest.mark.parametrize(("api", "name", "message"), [
+    (2, "tf.placeholder", r"TensorFlow 1.12, not of TensorFlow 2.15: use tf\.compat\.v1\.placeholder.*--api 1"),
+    (2, "tf.contrib", r"not of TensorFlow 2.15\. .*--api 1"),
+    (2, "tf.math.sines", r"Neither towerstrat nor TensorFlow 2.15 has the name tf\.math\.sines"),
+    (1, "tf.random.set_seed", r"TensorFlow 2.15, not of TensorFlow 1.12: use tf\.compat\.v2\.random\.set_seed"),
+])  # fmt: skip
+def test_a_name_of_the_other_namespace(api, name, message):
+    with pytest.raises(AttributeError, match=message) as caught:
+        resolve(name, api)
+    assert not isinstance(caught.value, errors.UnknownSymbolError)
+
+
+def test_names_that_1_15_added_are_of_1_15():
+    with pytest.raises(errors.UnknownSymbolError, match=r"tf\.io\.gfile\.get_registered_schemes .*TensorFlow 1\.15"):
+        _ = tf1.io.gfile.get_registered_schemes
+    assert tf1.math.reduce_std is tf2.math.reduce_std
+
+
 def test_no_look_alike_is_offered_for_a_known_name():
     with pytest.raises(errors.UnknownSymbolError, match=r"does not have\.$"):
-        _ = tf.extract_image_patches
+        _ = tf1.extract_image_patches
 
 
 def test_a_name_like_nothing():
     with pytest.raises(AttributeError, match=r"has the name tf\.qqqqzzzz\.$"):
-        _ = tf.qqqqzzzz
+        _ = tf1.qqqqzzzz
 
 
-def test_hints_are_about_names_of_the_original_and_send_to_names_that_are_here():
-    later = {"tf.tpu", "tf.distribute", "tf.examples"}
-    assert set(known.HINTS) - known.original_names() <= later
-    for name, hint in known.HINTS.items():
-        assert name not in TABLE, name
+@BOTH
+def test_hints_are_about_names_of_the_original_and_send_to_names_that_are_here(api):
+    others = {"tf.examples", "tf.raw_ops", "tf.contrib"} if api == 2 else {"tf.examples"}
+    assert set(known.HINTS[api]) - set(known.original_names(api)) <= others
+    for name, hint in known.HINTS[api].items():
+        assert name not in TABLES[api], name
         for mentioned in re.findall(r"tf\.[A-Za-z_.0-9]*[A-Za-z_0-9]", hint):
-            resolve(mentioned)
+            resolve(mentioned, api)
 
 
 def test_internal_paths_offer_public_modules():

@@ -1,11 +1,12 @@
-"""What is exported takes the arguments of the original: names, order and defaults.
+"""What is exported takes the arguments of the originals: names, order and defaults.
 
-The golden file is written by ``scripts/original_api.py``.
+The golden files are written by ``scripts/original_api.py``.
 """
 
 import inspect
 from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -13,11 +14,12 @@ from towerstrat.compat import names
 from towerstrat.data.options import Options
 from towerstrat.graph.variables import Variable, _by_name
 
-GOLDEN = Path(__file__).parents[1] / "golden" / "signatures.txt"
+GOLDEN = Path(__file__).parents[1] / "golden"
 
 DEVIATIONS = {
     "tf.DType": "programs take the types that are there",
     "tf.dtypes.DType": "programs take the types that are there",
+    "tf.GradientTape.gradient": "unconnected_gradients came with 1.13",
     "tf.Operation": "Graph.add makes operations",
     "tf.Tensor": "operations make tensors, with their static shape",
     "tf.Variable": "calls go through the creators in scope (see test_variables_take_the_same_arguments)",
@@ -28,9 +30,36 @@ DEVIATIONS = {
     "tf.contrib.opt.MovingAverageOptimizer.get_slot": "passed on to the optimizer inside",
     "tf.contrib.opt.MovingAverageOptimizer.get_slot_names": "passed on to the optimizer inside",
     "tf.data.Dataset": "the constructors are its class methods",
+    "tf.gradients": "tapes name the operations that they recorded",
     "tf.layers.Layer.call": "a layer may take more than one positional argument",
 }  # fmt: skip
 """A name, or a name and a member, whose arguments differ, and why."""
+
+ERRORS = "payloads of the original's runtime, which nothing here has"
+SETS = "the arguments of 1.x"
+DEVIATIONS_V2 = {
+    **{name: why for name, why in DEVIATIONS.items() if name in {"tf.DType", "tf.dtypes.DType", "tf.data.Dataset"}},
+    **{f"tf.errors.{name}": ERRORS for name in (
+        "AbortedError", "AlreadyExistsError", "CancelledError", "DataLossError", "DeadlineExceededError",
+        "FailedPreconditionError", "InternalError", "InvalidArgumentError", "NotFoundError", "OpError",
+        "OutOfRangeError", "PermissionDeniedError", "ResourceExhaustedError", "UnauthenticatedError",
+        "UnavailableError", "UnimplementedError", "UnknownError")},
+    "tf.custom_gradient": SETS,
+    "tf.data.FixedLengthRecordDataset": SETS,
+    "tf.data.TFRecordDataset": SETS,
+    "tf.data.TextLineDataset": SETS,
+    "tf.data.experimental.RandomDataset": "a function that returns a Dataset",
+    "tf.data.experimental.bucket_by_sequence_length": SETS,
+    "tf.data.experimental.choose_from_datasets": SETS,
+    "tf.data.experimental.ignore_errors": SETS,
+    "tf.data.experimental.sample_from_datasets": SETS,
+    "tf.data.Iterator.get_next": SETS,
+    **{f"tf.{name}_initializer.__call__": "dtype=None is float32, as the other initializers have it"
+       for name in ("ones", "zeros", "random_normal", "random_uniform")},
+    **{f"tf.test.TestCase.{name}": SETS
+       for name in ("assertNotAllClose", "assertShapeEqual", "cached_session", "session", "test_session")},
+}  # fmt: skip
+"""The same for 2.x."""
 
 NO_PROTO = "there are no protocol buffers of graphs"
 NO_NODES = "layers keep no record of their calls"
@@ -62,11 +91,32 @@ MISSING = {
 }  # fmt: skip
 """Members of exported classes that are not there, and why; those of every layer under ``Layer``."""
 
+TYPES = "an element type is no type of values for tracing"
+MISSING_V2 = {
+    **{name: why for name, why in MISSING.items() if name.startswith(("tf.Graph", "tf.train.", "tf.TensorShape"))},
+    **{f"{name}.{member}": TYPES for name in ("tf.DType", "tf.dtypes.DType", "tf.TensorShape")
+       for member in ("is_subtype_of", "most_specific_common_supertype")},
+    **{f"tf.Graph.{member}": "the original's C++ graph" for member in (
+        "Dismantle", "get", "new_operations", "num_operations", "op_def_for_type")},
+    **{name: NO_PROTO for name in MISSING if name.startswith("tf.test.TestCase.assertProto")},
+    "tf.Operation.experimental_set_type": NO_PROTO,
+    "tf.Operation.from_node_def": NO_PROTO,
+    **dict.fromkeys((
+        "tf.IndexedSlices.consumers", "tf.IndexedSlices.shape", "tf.Tensor.experimental_ref", "tf.Tensor.ndim",
+        "tf.Tensor.ref", "tf.TensorArray.dynamic_size", "tf.TensorArray.element_shape", "tf.io.gfile.GFile.seekable",
+    ), "1.12 has none of them"),
+    **{f"{name}.experimental_payloads": ERRORS for name in DEVIATIONS_V2 if name.startswith("tf.errors.")},
+    **{f"tf.test.TestCase.{member}": MISSING.get(f"tf.test.TestCase.{member}", "pytest and unittest have it")
+       for member in ("assertDeviceEqual", "assertNotAllEqual", "assertRaisesIncompatibleShapesError",
+                      "captureWritesToStream", "checkedThread", "evaluate_if_both_tensors")},
+}  # fmt: skip
+"""The same for 2.x."""
 
-def read():
+
+def read(file):
     """``(name, arguments)`` and, for members, ``(name, member, arguments or 'property')``."""
     symbols, members = [], []
-    for line in GOLDEN.read_text().splitlines():
+    for line in (GOLDEN / file).read_text().splitlines():
         head, _, arguments = line.removesuffix(")").partition("(")
         listed = arguments.split("; ") if arguments else []
         if line.startswith("    "):
@@ -77,9 +127,29 @@ def read():
     return symbols, members
 
 
-SYMBOLS, MEMBERS = read()
-TABLE = names.table()
-MEMBERS = [(name, member, kind) for name, member, kind in MEMBERS if inspect.isclass(TABLE[name])]
+class Golden(NamedTuple):
+    """What one original has, and our table of the same names."""
+
+    table: dict
+    symbols: list
+    members: list
+    deviations: dict
+    missing: dict
+
+    @classmethod
+    def of(cls, table, file, deviations, missing):
+        symbols, members = read(file)
+        members = [(name, member, kind) for name, member, kind in members if inspect.isclass(table[name])]
+        return cls(table, symbols, members, deviations, missing)
+
+
+FIRST = Golden.of(names.table(1), "signatures.txt", DEVIATIONS, MISSING)
+LATER = {f"tf.compat.v1{name.removeprefix('tf')}": value for name, value in names.table(1).items()}
+SECOND = Golden.of({**names.table(2), **LATER}, "signatures_v2.txt", DEVIATIONS_V2, MISSING_V2)
+BOTH = pytest.mark.parametrize("golden", [FIRST, SECOND], ids=["1.12", "2.15"])
+SYMBOLS = [(golden, *symbol) for golden in (FIRST, SECOND) for symbol in golden.symbols]
+LATER_METHODS = ("tf.data.",)
+"""Classes of 2.x whose members tests of their own compare."""
 
 
 def shown(parameter):
@@ -91,7 +161,7 @@ def shown(parameter):
     if parameter.default is parameter.empty:
         return parameter.name
     default = parameter.default
-    written = type(default).__name__ if " object at 0x" in repr(default) else repr(default)
+    written = type(default).__name__ if " at 0x" in repr(default) else repr(default)
     return f"{parameter.name}={written}"
 
 
@@ -122,20 +192,20 @@ def is_free(arguments):
     return [a for a in arguments if a != "self"] in (["*args", "**kwargs"], ["*args", "**kwds"])
 
 
-@pytest.mark.parametrize(("name", "arguments"), SYMBOLS, ids=[name for name, _ in SYMBOLS])
-def test_arguments(name, arguments):
+@pytest.mark.parametrize(("golden", "name", "arguments"), SYMBOLS, ids=[name for _, name, _ in SYMBOLS])
+def test_arguments(golden, name, arguments):
     if is_free(arguments):
         return
-    value = TABLE[name]
+    value = golden.table[name]
     found = constructor(value) if inspect.isclass(value) else parameters(value)
-    if name in DEVIATIONS:
+    if name in golden.deviations:
         assert found != arguments, f"{name} agrees: take it off the list"
     else:
         assert found == arguments
 
 
 def test_variables_take_the_same_arguments():
-    arguments = dict(SYMBOLS)["tf.Variable"][1:]
+    arguments = dict(FIRST.symbols)["tf.Variable"][1:]
     order = [argument.partition("=")[0] for argument in arguments]
     assert list(_by_name(order, {})) == order
     defaults = {p.name: p for p in inspect.signature(Variable.__init__).parameters.values()}
@@ -143,26 +213,33 @@ def test_variables_take_the_same_arguments():
         assert name == "use_resource" or shown(defaults[name]) == argument
 
 
-def test_members_are_there():
+def compared(golden):
+    """The members to compare."""
+    return [m for m in golden.members if golden is FIRST or not m[0].startswith(LATER_METHODS)]
+
+
+@BOTH
+def test_members_are_there(golden):
     missing = {
-        f"{'Layer' if name.startswith('tf.layers.') else name}.{member}"
-        for name, member, _ in MEMBERS
-        if not has(TABLE[name], member)
+        f"{'Layer' if name.startswith('tf.layers.') else name}.{member}".replace("tf.compat.v1.", "tf.")
+        for name, member, _ in compared(golden)
+        if not has(golden.table[name], member)
     }
-    assert missing == set(MISSING)
+    assert missing == set(golden.missing)
 
 
-def test_members_take_the_same_arguments():
+@BOTH
+def test_members_take_the_same_arguments(golden):
     wrong = {}
-    for name, member, arguments in MEMBERS:
-        value = inspect.getattr_static(TABLE[name], member, None)
-        if value is None or f"{name}.{member}" in DEVIATIONS:
+    for name, member, arguments in compared(golden):
+        value = inspect.getattr_static(golden.table[name], member, None)
+        if value is None or f"{name}.{member}" in golden.deviations:
             continue
         if arguments == "property":
             if callable(value) and not isinstance(value, type):
                 wrong[f"{name}.{member}"] = "expected a property, got a method"
             continue
-        if is_free(arguments):
+        if is_free(arguments) or not arguments:
             continue
         function = getattr(value, "__func__", value)
         found = parameters(function) if callable(function) else "a property"
@@ -171,7 +248,10 @@ def test_members_take_the_same_arguments():
     assert wrong == {}
 
 
-def test_the_golden_file_covers_the_table():
-    covered = {name for name, _ in SYMBOLS}
-    functions = {n for n, v in TABLE.items() if inspect.isfunction(v) or inspect.isclass(v)}
-    assert {n for n in functions - covered if not n.startswith(("tf.flags.", "tf.app.flags."))} == set()
+def test_the_golden_files_cover_the_tables():
+    covered = {name for name, _ in FIRST.symbols}
+    later = {name.replace("tf.compat.v1.", "tf.") for name, _ in SECOND.symbols}
+    for api in (1, 2):
+        functions = {n for n, v in names.table(api).items() if inspect.isfunction(v) or inspect.isclass(v)}
+        uncovered = functions - (covered | later if api == 1 else later)
+        assert {n for n in uncovered if not n.startswith(("tf.flags.", "tf.app.flags."))} == set()

@@ -5,6 +5,7 @@ It stands first, so that it answers even where a TensorFlow is installed; nothin
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -13,7 +14,7 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
 
-from towerstrat.compat import known, names
+from towerstrat.compat import known
 from towerstrat.compat.internals import INTERNALS
 from towerstrat.compat.namespace import Mixture, Namespace, build, tree
 
@@ -39,21 +40,26 @@ def _spec(name: str, module: ModuleType) -> ModuleSpec:
 
 
 class Finder(MetaPathFinder):
-    """Finds the modules of one tree; what is missing below ``tensorflow`` is an ImportError that says what works."""
+    """Finds the modules of both trees; what is missing below ``tensorflow`` is an ImportError that says what works.
 
-    def __init__(self) -> None:
-        self._root = build(ROOT, names.table())
-        self._modules: dict[str, Namespace] = {m.__name__: m for m in tree(self._root)}
+    Args:
+      api: whose names ``tensorflow`` itself has; the other tree is below ``tensorflow.compat``.
+    """
+
+    def __init__(self, api: int = 1) -> None:
+        self.api = api
+        first, second = build(*(ROOT if api == own else f"{ROOT}.compat.v{own}" for own in (1, 2)))
+        self._first = first.__name__
+        self._modules: dict[str, Namespace] = {m.__name__: m for root in (first, second) for m in tree(root)}
+        self._modules[f"{ROOT}.compat.v{api}"] = self._modules[ROOT]
         for path, (sources, own) in INTERNALS.items():
-            self._add_internal(f"{ROOT}.{path}", sources.split(), own)
-        v1 = f"{ROOT}.compat.v1"
-        self._modules[v1] = self._root
-        self._modules[f"{ROOT}.compat"].__dict__["v1"] = self._root
+            if api == 1 or not path.startswith("contrib."):
+                self._add_internal(f"{ROOT}.{path}", sources.split(), own)
 
     def _add_internal(self, path: str, sources: Sequence[str], own: dict[str, Any]) -> None:
-        found = tuple(self._modules[ROOT + source.removeprefix("tf")] for source in sources)
+        found = tuple(self._modules[self._first + source.removeprefix("tf")] for source in sources)
         if path not in self._modules:
-            self._modules[path] = Mixture(path, path, found, own)
+            self._modules[path] = Mixture(path, found, own)
         parent, _, last = path.rpartition(".")
         if parent not in self._modules:
             self._add_internal(parent, (), {})
@@ -63,18 +69,22 @@ class Finder(MetaPathFinder):
     def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
         if fullname != ROOT and not fullname.startswith(ROOT + "."):
             return None
-        module = self._modules.get(fullname)
-        if module is None and fullname.startswith(f"{ROOT}.compat.v1."):
-            module = self._modules.get(ROOT + fullname.removeprefix(f"{ROOT}.compat.v1"))
+        # The trees reach each other without end: only the last step counts, and one's own is none.
+        place = re.sub(r"^tensorflow(\.compat\.v[12])+(?=\.compat\.v[12](\.|$))", ROOT, fullname)
+        place = re.sub(rf"^tensorflow\.compat\.v{self.api}(?=\.)", ROOT, place)
+        module = self._modules.get(place)
         if module is None:
-            raise ModuleNotFoundError(known.describe(_public(fullname)))
+            raise ModuleNotFoundError(self._described(place))
         return _spec(fullname, module)
 
-
-def _public(fullname: str) -> str:
-    """The dotted name as programs write it: ``tf.nn``; of a module inside TensorFlow the whole path."""
-    inside = fullname.startswith((f"{ROOT}.python", f"{ROOT}.core")) or ".python." in fullname
-    return fullname if inside else "tf" + fullname.removeprefix(ROOT)
+    def _described(self, place: str) -> str:
+        if place.startswith((f"{ROOT}.python", f"{ROOT}.core")) or ".python." in place:
+            return known.describe(place)
+        other = 3 - self.api
+        mount = f"{ROOT}.compat.v{other}"
+        if place.startswith(f"{mount}."):
+            return known.describe("tf" + place.removeprefix(mount), other, f"tf.compat.v{other}")
+        return known.describe("tf" + place.removeprefix(ROOT), self.api)
 
 
 def installed() -> Finder | None:
@@ -82,13 +92,19 @@ def installed() -> Finder | None:
     return next((f for f in sys.meta_path if isinstance(f, Finder)), None)
 
 
-def install() -> None:
+def install(api: int = 1) -> None:
     """Makes ``import tensorflow`` mean towerstrat from now on.
 
+    Args:
+      api: 1 for the names of 1.x, 2 for those of 2.x.
+
     Raises:
-      RuntimeError: another ``tensorflow`` was imported already.
+      RuntimeError: another ``tensorflow`` was imported already, or the names of the other one are installed.
     """
-    if installed() is not None:
+    finder = installed()
+    if finder is not None:
+        if finder.api != api:
+            raise RuntimeError(f"tensorflow has the names of {finder.api}.x already; uninstall them first.")
         return
     present = sys.modules.get(ROOT)
     if present is not None:
@@ -96,7 +112,7 @@ def install() -> None:
             f"{ROOT} was already imported from {getattr(present, '__file__', None)}; "
             "install towerstrat's names before the first import of it."
         )
-    sys.meta_path.insert(0, Finder())
+    sys.meta_path.insert(0, Finder(api))
 
 
 def uninstall() -> None:
@@ -110,9 +126,9 @@ def uninstall() -> None:
 
 
 @contextmanager
-def names_installed() -> Iterator[None]:
+def names_installed(api: int = 1) -> Iterator[None]:
     """Inside, ``import tensorflow`` means towerstrat."""
-    install()
+    install(api)
     try:
         yield
     finally:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from towerstrat.compat.context import executing_eagerly, graph_mode
-from towerstrat.graph import nest, partitioned, shapes, static, variables
+from towerstrat.graph import mode, nest, partitioned, shapes, static, variables
 from towerstrat.platform.local import list_local_devices, num_gpus
 from towerstrat.towers import inputs, step_loop, values
 from towerstrat.towers import variables as tower_variables
@@ -30,7 +29,7 @@ _VALUES = {
     **_of(step_loop, "MultiStepContext"),
 }  # fmt: skip
 _VARIABLES = _of(partitioned, "PartitionedVariable")
-_CONTEXT = {"executing_eagerly": executing_eagerly, "num_gpus": num_gpus, "graph_mode": graph_mode}
+_CONTEXT = {**_of(mode, "eager_mode executing_eagerly graph_mode"), "num_gpus": num_gpus}
 
 INTERNALS: dict[str, tuple[str, dict[str, Any]]] = {
     "contrib.cluster_resolver.python.training.tpu_cluster_resolver": ("tf.contrib.cluster_resolver", {}),

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
 from functools import cache
 from importlib import resources
 
 from towerstrat import errors
+from towerstrat.compat import names
 
-ORIGINAL = "TensorFlow 1.12"
-
-HINTS = {
+_HINTS_V1 = {
     "tf.keras": "tf.layers has the layers (dense, conv2d, batch_normalization, ...) as functions and classes.",
     "tf.contrib.keras": "tf.layers has the layers as functions and classes.",
     "tf.estimator": "Run the training loop yourself: strategy.run_steps_on_dataset gives a run_op for a tf.Session.",
@@ -21,8 +19,7 @@ HINTS = {
     "tf.tpu": "tf.contrib.distribute.TPUStrategy runs a step function on every tower.",
     "tf.contrib.layers": "tf.layers has the layers as functions and classes.",
     "tf.contrib.slim": "tf.layers, tf.losses and tf.train have the same layers, losses and optimizers.",
-    "tf.contrib.eager": "Programs run as graphs: build the graph, then fetch values with tf.Session.run.",
-    "tf.enable_eager_execution": "Programs run as graphs: fetch values with tf.Session.run.",
+    "tf.contrib.eager": "tf.enable_eager_execution and tf.GradientTape are here.",
     "tf.contrib.distribute": "tf.contrib.distribute.TPUStrategy and OneDeviceStrategy are here.",
     "tf.distribute": "tf.contrib.distribute.TPUStrategy and OneDeviceStrategy are here.",
     "tf.train.Saver": "session.run(variables) gives values as numpy arrays, variable.load(value, session) sets them.",
@@ -54,71 +51,129 @@ HINTS = {
     "tf.make_template": "tf.variable_scope(..., reuse=tf.AUTO_REUSE) shares variables between calls.",
     "tf.contrib": "tf.contrib.distribute and tf.contrib.cluster_resolver are here.",
 }
+_HINTS_V2 = {
+    "tf.keras": "tf.nn has the layers as functions, tf.compat.v1.layers as classes.",
+    "tf.losses": "tf.nn has the cross entropies, tf.compat.v1.losses more; tf.nn.compute_average_loss averages.",
+    "tf.metrics": "tf.compat.v1.metrics has them for graphs; else sum up what tf.reduce_sum gives.",
+    "tf.optimizers": "tf.compat.v1.train has the optimizers.",
+    "tf.distribute": "tf.compat.v1.contrib.distribute.TPUStrategy and OneDeviceStrategy are here.",
+    "tf.tpu": "tf.compat.v1.contrib.distribute.TPUStrategy runs a step function on every tower.",
+    "tf.estimator": "Write the training loop with tf.GradientTape and tf.function.",
+    "tf.feature_column": "Give numeric tensors to the layers; tf.nn.embedding_lookup and tf.one_hot encode ids.",
+    "tf.train.Checkpoint": "Save the values of variables with numpy.savez, and set them with assign.",
+    "tf.train.CheckpointManager": "Save the values of variables with numpy.savez, and set them with assign.",
+    "tf.train.Example": "Read and write records with Python in tf.data.Dataset.from_generator.",
+    "tf.train.Coordinator": "Input comes from tf.data; there are no threads to coordinate.",
+    "tf.saved_model": "Save the values of variables with numpy.savez.",
+    "tf.summary": "Write values with any logger.",
+    "tf.profiler": "Profile with jax.profiler.",
+    "tf.image": "Prepare images with numpy in tf.data.Dataset.from_generator.",
+    "tf.audio": "Prepare audio with numpy in tf.data.Dataset.from_generator.",
+    "tf.io": "tf.io.gfile is here; read other formats with Python in tf.data.Dataset.from_generator.",
+    "tf.strings": "Prepare strings with Python in tf.data.Dataset.from_generator.",
+    "tf.lookup": "Look words up with Python in tf.data.Dataset.from_generator.",
+    "tf.ragged": "Pad to one length: tf.data.Dataset.padded_batch and tf.sequence_mask.",
+    "tf.RaggedTensor": "Pad to one length: tf.data.Dataset.padded_batch and tf.sequence_mask.",
+    "tf.sparse": "Use tf.scatter_nd, tf.gather and tf.nn.embedding_lookup.",
+    "tf.SparseTensor": "Use tf.scatter_nd, tf.gather and tf.nn.embedding_lookup.",
+    "tf.raw_ops": "Use the functions of tf, tf.math and tf.nn.",
+    "tf.experimental.numpy": "Use jax.numpy, or the functions of tf.",
+    "tf.lite": "Programs run on JAX; there is no converter.",
+    "tf.nn.RNNCellDropoutWrapper": "Write the recurrence with tf.while_loop.",
+    "tf.nn.nce_loss": "tf.nn.sigmoid_cross_entropy_with_logits over sampled rows makes this loss.",
+    "tf.nn.sampled_softmax_loss": "tf.nn.softmax_cross_entropy_with_logits over sampled rows makes this loss.",
+    "tf.contrib": "It ended with 1.15: run the program with --api 1, or use tf.compat.v1.contrib.",
+}
+HINTS = {1: _HINTS_V1, 2: _HINTS_V2}
 """What to use instead, by the dotted beginning of the missing name; the longest that fits is said."""
 
 
 @cache
-def original_names() -> frozenset[str]:
-    """Every public name of the original, and of the modules that hold them."""
-    names: set[str] = set()
-    text = resources.files("towerstrat.compat").joinpath("original_names.txt").read_text(encoding="utf-8")
+def _listed(file: str, label: str) -> dict[str, str]:
+    """The names that a file lists, and of the modules that hold them, each with the label of its original."""
+    found: dict[str, str] = {}
+    text = resources.files("towerstrat.compat").joinpath(file).read_text(encoding="utf-8")
     for line in text.splitlines():
         module, _, members = line.partition(":")
         parts = module.split(".")
-        names.update(".".join(parts[:i]) for i in range(1, len(parts) + 1))
-        names.update(f"{module}.{member}" for member in members.split())
-    return frozenset(names)
+        for name in (
+            *(".".join(parts[:i]) for i in range(1, len(parts) + 1)),
+            *(f"{module}.{m}" for m in members.split()),
+        ):
+            found[name] = label
+    return found
 
 
-_HERE: set[str] = set()
+@cache
+def original_names(api: int = 1) -> dict[str, str]:
+    """Every public name of the original with the version that has it: TensorFlow 1.12, 1.15 or 2.15."""
+    both = _listed("original_names_v2.txt", "TensorFlow 2.15")
+    inner = "tf.compat.v1"
+    if api == 2:
+        return {name: label for name, label in both.items() if not name.startswith(f"{inner}.")}
+    later = {f"tf{name.removeprefix(inner)}": "TensorFlow 1.15" for name in both if name.startswith(f"{inner}.")}
+    return later | _listed("original_names.txt", "TensorFlow 1.12")
 
 
-def announce(names: Iterable[str]) -> None:
-    """Tells which names are here, for suggestions."""
-    _HERE.update(names)
+_LABELS = {1: "TensorFlow 1.12", 2: "TensorFlow 2.15"}
 
 
-def hint(name: str) -> str:
+def hint(name: str, api: int = 1) -> str:
     """What to use instead of ``name``, a sentence, or ''."""
     parts = name.split(".")
     for length in range(len(parts), 1, -1):
-        found = HINTS.get(".".join(parts[:length]))
+        found = HINTS[api].get(".".join(parts[:length]))
         if found:
             return found
-    near = _elsewhere(parts[-1]) if name in original_names() else nearest(name)
+    near = _elsewhere(parts[-1], api) if name in original_names(api) else nearest(name, api)
     return f"The nearest name here is {near}." if near else ""
 
 
-def nearest(name: str) -> str | None:
+def nearest(name: str, api: int = 1) -> str | None:
     """The name here that is most like ``name``: the same last part elsewhere, or a similar spelling."""
     module, _, last = name.rpartition(".")
-    same = _elsewhere(last)
+    same = _elsewhere(last, api)
     if same:
         return same
-    beside = [n for n in _HERE if n.rpartition(".")[0] == module]
-    for candidates, cutoff in ((beside, 0.6), (sorted(_HERE), 0.75)):
+    here = names.table(api)
+    beside = [n for n in here if n.rpartition(".")[0] == module]
+    for candidates, cutoff in ((beside, 0.6), (sorted(here), 0.75)):
         close = difflib.get_close_matches(name, candidates, n=1, cutoff=cutoff)
         if close and difflib.SequenceMatcher(None, close[0].rpartition(".")[2], last).ratio() >= 0.5:
             return close[0]
     return None
 
 
-def _elsewhere(last: str) -> str | None:
+def _elsewhere(last: str, api: int) -> str | None:
     """The shortest name here that ends in ``last``."""
-    return min((n for n in _HERE if n.rpartition(".")[2] == last), key=lambda n: (n.count("."), n), default=None)
+    fits = (n for n in names.table(api) if n.rpartition(".")[2] == last)
+    return min(fits, key=lambda n: (n.count("."), n), default=None)
 
 
-def describe(name: str) -> str:
-    """What is known about a missing ``name``, and what to use instead."""
+def describe(name: str, api: int = 1, mount: str = "tf") -> str:
+    """What is known about a missing ``name``, and what to use instead.
+
+    Args:
+      api: 1 for the namespace of 1.x, 2 for that of 2.x.
+      mount: what the program calls that namespace, such as ``tf.compat.v1``.
+    """
     if not name.startswith("tf."):
-        public = _elsewhere(name.rpartition(".")[2])
+        public = _elsewhere(name.rpartition(".")[2], api)
         return f"{name} is inside TensorFlow and not here. Use {public or 'the public names, tf.*'} instead."
-    if name in original_names():
-        return f"{name} is a name of {ORIGINAL} that towerstrat does not have. {hint(name)}".rstrip()
-    return f"Neither towerstrat nor {ORIGINAL} has the name {name}. {hint(name)}".rstrip()
+    shown = mount + name.removeprefix("tf")
+    label = original_names(api).get(name)
+    if label:
+        return f"{shown} is a name of {label} that towerstrat does not have. {hint(name, api)}".rstrip()
+    other = 3 - api
+    if name in names.table(other):
+        there = f"tf.compat.v{other}{name.removeprefix('tf')}"
+        return f"{shown} is a name of {_LABELS[other]}, not of {_LABELS[api]}: use {there}, or run with --api {other}."
+    if name in original_names(other):
+        return f"{shown} is a name of {_LABELS[other]}, not of {_LABELS[api]}. {hint(name, api)}".rstrip()
+    return f"Neither towerstrat nor {_LABELS[api]} has the name {shown}. {hint(name, api)}".rstrip()
 
 
-def missing(name: str) -> AttributeError:
+def missing(name: str, api: int = 1, mount: str = "tf") -> AttributeError:
     """The error for a missing ``name``: UnknownSymbolError where the original has it, else a plain AttributeError."""
-    kind = errors.UnknownSymbolError if name in original_names() else AttributeError
-    return kind(describe(name))
+    kind = errors.UnknownSymbolError if name in original_names(api) else AttributeError
+    return kind(describe(name, api, mount))

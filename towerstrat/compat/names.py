@@ -1,541 +1,74 @@
-"""The public names of the 1.x namespace: which object each one is. Data, in one table by the module that defines it."""
+"""The two namespaces as tables, dotted public name to object: two sets of names over one set of functions."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from functools import cache
 from types import ModuleType
 from typing import Any
 
 import towerstrat
-from towerstrat import errors
-from towerstrat.compat import context, testing, tpu
-from towerstrat.data import dataset as data_dataset
-from towerstrat.data import experimental as data_experimental
-from towerstrat.data import iterators as data_iterators
-from towerstrat.data import options as data_options
-from towerstrat.data import readers as data_readers
-from towerstrat.graph import (
-    config,
-    convert,
-    core,
-    custom_gradients,
-    elements,
-    gradients,
-    indexed_slices,
-    initializers,
-    nest,
-    partitioned,
-    scopes,
-    session,
-    shapes,
-    stacks,
-    types,
-    variable_ops,
-    variable_scope,
-    variable_store,
-    variables,
-)
-from towerstrat.graph.ops import (
-    activations,
-    array,
-    assertions,
-    checks,
-    clip,
-    control_flow,
-    convolution,
-    cross_entropy,
-    embedding,
-    functional,
-    host,
-    indexing,
-    linalg,
-    loops,
-    math,
-    matrices,
-    nn,
-    normalization,
-    pooling,
-    random,
-    reductions,
-    segments,
-    slicing,
-    spatial,
-    spectral,
-    tensor_array,
-)
-from towerstrat.platform import app, files, flags, local, logs, text
-from towerstrat.towers import cluster as towers_cluster
-from towerstrat.towers import contexts as towers_contexts
-from towerstrat.towers import one_device as towers_one_device
-from towerstrat.towers import steps as towers_steps
-from towerstrat.towers import strategy as towers_strategy
-from towerstrat.towers import tpu as towers_tpu
-from towerstrat.training import global_step as training_global_step
-from towerstrat.training import losses as training_losses
-from towerstrat.training import moving_averages as training_moving_averages
-from towerstrat.training import regularizers as training_regularizers
-from towerstrat.training import schedules as training_schedules
-from towerstrat.training.layers import base as layers_base
-from towerstrat.training.layers import convolutional as layers_convolutional
-from towerstrat.training.layers import core as layers_core
-from towerstrat.training.layers import normalization as layers_normalization
-from towerstrat.training.layers import pooling as layers_pooling
-from towerstrat.training.layers import transposed as layers_transposed
-from towerstrat.training.metrics import counts as metrics_counts
-from towerstrat.training.metrics import means as metrics_means
-from towerstrat.training.metrics import top_k as metrics_top_k
-from towerstrat.training.optimizers import adadelta as optimizers_adadelta
-from towerstrat.training.optimizers import adagrad as optimizers_adagrad
-from towerstrat.training.optimizers import adam as optimizers_adam
-from towerstrat.training.optimizers import base as optimizers_base
-from towerstrat.training.optimizers import cross_shard as optimizers_cross_shard
-from towerstrat.training.optimizers import ftrl as optimizers_ftrl
-from towerstrat.training.optimizers import gradient_descent as optimizers_gradient_descent
-from towerstrat.training.optimizers import lars as optimizers_lars
-from towerstrat.training.optimizers import momentum as optimizers_momentum
-from towerstrat.training.optimizers import moving_average as optimizers_moving_average
-from towerstrat.training.optimizers import rmsprop as optimizers_rmsprop
-from towerstrat.training.optimizers import weight_decay as optimizers_weight_decay
+from towerstrat.compat import names_v1, names_v2
 
-VERSION = "1.12.3"
+VERSIONS = {1: names_v1.VERSION, 2: names_v2.VERSION}
+"""The version of the original whose names each namespace has."""
+
+_BUILD = f"towerstrat-{towerstrat.__version__}"
+_GRAPH_DEF_VERSIONS = {1: 27, 2: 1645}
 
 _CODES = """OK CANCELLED UNKNOWN INVALID_ARGUMENT DEADLINE_EXCEEDED NOT_FOUND ALREADY_EXISTS PERMISSION_DENIED
     RESOURCE_EXHAUSTED FAILED_PRECONDITION ABORTED OUT_OF_RANGE UNIMPLEMENTED INTERNAL UNAVAILABLE DATA_LOSS
     UNAUTHENTICATED"""
 
-_CONSTANTS = {
-    "tf.VERSION": VERSION,
-    "tf.__version__": VERSION,
-    "tf.GIT_VERSION": f"towerstrat-{towerstrat.__version__}",
-    "tf.__git_version__": f"towerstrat-{towerstrat.__version__}",
-    "tf.COMPILER_VERSION": "XLA",
-    "tf.__compiler_version__": "XLA",
-    "tf.GRAPH_DEF_VERSION": 27,
-    "tf.GRAPH_DEF_VERSION_MIN_CONSUMER": 0,
-    "tf.GRAPH_DEF_VERSION_MIN_PRODUCER": 0,
-    "tf.MONOLITHIC_BUILD": 0,
-    "tf.CXX11_ABI_FLAG": 0,
-}
 
-_PLATFORM: tuple[tuple[ModuleType, str, str], ...] = (
-    (app, "tf.app", "run"),
-    (files, "tf.gfile", "Copy DeleteRecursively Exists FastGFile GFile Glob IsDirectory ListDirectory MakeDirs MkDir "
-                        "Open=GFile Remove Rename Stat Walk"),
-    (logs, "tf.logging", " ".join(logs.__all__)),
-    (context, "tf", "executing_eagerly"),
-    (tpu, "tf.contrib.tpu", "initialize_system shutdown_system"),
-    (testing, "tf.test", "TestCase get_temp_dir main"),
-    (local, "tf.test", "gpu_device_name is_built_with_cuda is_gpu_available"),
-    (text, "tf.compat", "as_bytes as_str as_str_any as_text bytes_or_text_types complex_types forward_compatible "
-                        "integral_types path_to_str real_types"),
-    (flags, "tf.flags", " ".join(flags.__all__)),
-    (flags, "tf.app.flags", " ".join(flags.__all__)),
-)  # fmt: skip
+@cache
+def table(api: int = 1) -> Mapping[str, Any]:
+    """Dotted public name, such as ``tf.nn.relu``, to object.
 
-_AREAS: tuple[tuple[ModuleType, dict[str, str]], ...] = (
-    (data_dataset, {
-        "tf.data": "Dataset",
-    }),
-    (data_experimental, {
-        "tf.contrib.data": """
-            AUTOTUNE assert_element_shape batch_and_drop_remainder padded_batch_and_drop_remainder
-            sloppy_interleave""",
-        "tf.contrib.data tf.data.experimental": """
-            Counter RandomDataset bucket_by_sequence_length choose_from_datasets copy_to_device enumerate_dataset
-            get_single_element group_by_window ignore_errors map_and_batch parallel_interleave prefetch_to_device
-            sample_from_datasets scan shuffle_and_repeat unbatch unique""",
-    }),
-    (data_iterators, {
-        "tf.data": "Iterator",
-    }),
-    (data_options, {
-        "tf.data": "Options",
-    }),
-    (data_readers, {
-        "tf.data": "FixedLengthRecordDataset TFRecordDataset TextLineDataset",
-    }),
-    (errors, {
-        "tf tf.errors": "OpError",
-        "tf.errors": """
-            AbortedError AlreadyExistsError CancelledError DataLossError DeadlineExceededError
-            FailedPreconditionError InternalError InvalidArgumentError NotFoundError OutOfRangeError
-            PermissionDeniedError ResourceExhaustedError UnauthenticatedError UnavailableError UnimplementedError
-            UnknownError""",
-    }),
-    (config, {
-        "tf": "ConfigProto GPUOptions GraphOptions OptimizerOptions",
-    }),
-    (convert, {
-        "tf": "constant convert_to_tensor placeholder placeholder_with_default register_tensor_conversion_function",
-        "tf.contrib.framework": "is_tensor",
-    }),
-    (core, {
-        "tf": "Graph get_default_graph reset_default_graph",
-    }),
-    (custom_gradients, {
-        "tf": "NoGradient NotDifferentiable RegisterGradient custom_gradient hessians",
-    }),
-    (elements, {
-        "tf": "NodeDef Operation Tensor",
-    }),
-    (gradients, {
-        "tf": "gradients",
-    }),
-    (indexed_slices, {
-        "tf": "IndexedSlices",
-    }),
-    (initializers, {
-        "tf": """
-            constant_initializer glorot_normal_initializer glorot_uniform_initializer ones_initializer
-            orthogonal_initializer random_normal_initializer random_uniform_initializer
-            truncated_normal_initializer uniform_unit_scaling_initializer variance_scaling_initializer
-            zeros_initializer""",
-        "tf.contrib.framework": "convolutional_delta_orthogonal",
-        "tf.contrib.layers tf.contrib.slim": """
-            xavier_initializer xavier_initializer_conv2d
-            variance_scaling_initializer=contrib_variance_scaling_initializer""",
-        "tf.initializers": """
-            he_normal he_uniform lecun_normal lecun_uniform glorot_normal=GlorotNormal glorot_uniform=GlorotUniform
-            constant=Constant identity=Identity ones=Ones orthogonal=Orthogonal random_normal=RandomNormal
-            random_uniform=RandomUniform truncated_normal=TruncatedNormal uniform_unit_scaling=UniformUnitScaling
-            variance_scaling=VarianceScaling zeros=Zeros""",
-    }),
-    (nest, {
-        "tf.contrib.framework.nest": """
-            assert_same_structure flatten flatten_up_to is_sequence map_structure pack_sequence_as""",
-    }),
-    (activations, {
-        "tf.math tf.nn": "log_softmax softmax softplus softsign",
-        "tf.nn": "crelu elu leaky_relu relu relu6 selu swish",
-    }),
-    (array, {
-        "tf": """
-            broadcast_dynamic_shape broadcast_static_shape broadcast_to concat ensure_shape expand_dims fill
-            guarantee_const identity identity_n lin_space linspace matrix_transpose ones ones_like parallel_stack
-            range rank reverse_v2 shape shape_n size slice split squeeze stack stop_gradient transpose unstack
-            where zeros zeros_like""",
-        "tf tf.manip": "reshape reverse roll tile",
-        "tf.linalg": "transpose=matrix_transpose",
-    }),
-    (assertions, {
-        "tf tf.contrib.framework tf.debugging": "assert_same_float_dtype assert_scalar",
-        "tf tf.debugging": """
-            assert_equal assert_greater assert_greater_equal assert_integer assert_less assert_less_equal
-            assert_near assert_negative assert_non_negative assert_non_positive assert_none_equal assert_positive
-            assert_proper_iterable assert_rank assert_rank_at_least assert_rank_in assert_type is_non_decreasing
-            is_numeric_tensor is_strictly_increasing""",
-    }),
-    (checks, {
-        "tf": "add_check_numerics_ops verify_tensor_all_finite",
-        "tf tf.debugging": "Assert check_numerics",
-        "tf.debugging": "assert_all_finite=verify_tensor_all_finite",
-    }),
-    (clip, {
-        "tf": "clip_by_average_norm clip_by_global_norm clip_by_norm clip_by_value",
-        "tf tf.linalg": "global_norm",
-    }),
-    (control_flow, {
-        "tf": "case cond group no_op tuple",
-    }),
-    (convolution, {
-        "tf.nn": """
-            atrous_conv2d atrous_conv2d_transpose conv1d conv2d conv2d_backprop_filter conv2d_backprop_input
-            conv2d_transpose conv3d conv3d_backprop_filter_v2 conv3d_transpose convolution depthwise_conv2d
-            depthwise_conv2d_native depthwise_conv2d_native_backprop_filter depthwise_conv2d_native_backprop_input
-            separable_conv2d""",
-    }),
-    (cross_entropy, {
-        "tf.nn": """
-            log_poisson_loss sigmoid_cross_entropy_with_logits softmax_cross_entropy_with_logits
-            softmax_cross_entropy_with_logits_v2 sparse_softmax_cross_entropy_with_logits
-            weighted_cross_entropy_with_logits""",
-    }),
-    (embedding, {
-        "tf.nn": "embedding_lookup",
-    }),
-    (functional, {
-        "tf": "foldl foldr map_fn scan",
-    }),
-    (host, {
-        "tf": "Print py_func",
-    }),
-    (indexing, {
-        "tf": """
-            batch_gather boolean_mask confusion_matrix dynamic_partition dynamic_stitch gather
-            histogram_fixed_width histogram_fixed_width_bins meshgrid one_hot searchsorted sequence_mask setdiff1d
-            unique unique_with_counts unravel_index""",
-        "tf tf.manip": "gather_nd scatter_nd",
-        "tf tf.math": "bincount invert_permutation",
-    }),
-    (linalg, {
-        "tf": "sparse_matmul",
-        "tf tf.linalg": "einsum matmul tensordot",
-    }),
-    (loops, {
-        "tf": "while_loop",
-    }),
-    (math, {
-        "tf": """
-            div div_no_nan floor_div floormod mod realdiv to_bfloat16 to_complex128 to_complex64 to_double to_float
-            to_int32 to_int64 truncatediv truncatemod""",
-        "tf tf.debugging": "is_finite is_inf is_nan",
-        "tf tf.dtypes": "cast complex saturate_cast",
-        "tf tf.math": """
-            abs acos acosh add angle asin asinh atan atan2 atanh betainc ceil conj cos cosh digamma divide equal
-            erf erfc exp expm1 floor floordiv greater greater_equal igamma igammac imag less less_equal lgamma log
-            log1p log_sigmoid logical_and logical_not logical_or logical_xor maximum minimum multiply negative
-            not_equal polygamma pow real reciprocal rint round rsqrt scalar_mul sign sin sinh sqrt square
-            squared_difference subtract tan truediv zeta""",
-        "tf tf.math tf.nn": "sigmoid tanh",
-        "tf.bitwise": "bitwise_and bitwise_or bitwise_xor invert left_shift right_shift",
-        "tf.math": "bessel_i0 bessel_i0e bessel_i1 bessel_i1e polyval xdivy xlogy",
-    }),
-    (matrices, {
-        "tf": """
-            matrix_band_part matrix_determinant matrix_diag matrix_diag_part matrix_inverse matrix_set_diag
-            matrix_solve matrix_solve_ls matrix_triangular_solve self_adjoint_eig self_adjoint_eigvals""",
-        "tf tf.linalg": "cholesky cholesky_solve cross diag diag_part eye norm qr svd trace",
-        "tf tf.math": "lbeta",
-        "tf.linalg": """
-            adjoint expm logdet slogdet tensor_diag=diag tensor_diag_part=diag_part band_part=matrix_band_part
-            det=matrix_determinant eigh=self_adjoint_eig eigvalsh=self_adjoint_eigvals inv=matrix_inverse
-            lstsq=matrix_solve_ls set_diag=matrix_set_diag solve=matrix_solve
-            triangular_solve=matrix_triangular_solve""",
-    }),
-    (nn, {
-        "tf.math tf.nn": "in_top_k top_k",
-        "tf.nn": "bias_add dropout relu_layer xw_plus_b",
-    }),
-    (normalization, {
-        "tf.linalg tf.math tf.nn": "l2_normalize",
-        "tf.math tf.nn": "zero_fraction",
-        "tf.nn": """
-            batch_norm_with_global_normalization batch_normalization fused_batch_norm l2_loss moments
-            normalize_moments sufficient_statistics weighted_moments""",
-    }),
-    (pooling, {
-        "tf.nn": """
-            avg_pool avg_pool3d dilation2d local_response_normalization lrn max_pool max_pool3d
-            max_pool_with_argmax pool""",
-    }),
-    (random, {
-        "tf": "random_crop random_gamma random_normal random_poisson random_shuffle random_uniform",
-        "tf tf.random": "get_seed multinomial set_random_seed truncated_normal",
-        "tf.image": "random_crop",
-        "tf.random": """
-            gamma=random_gamma normal=random_normal poisson=random_poisson shuffle=random_shuffle
-            uniform=random_uniform""",
-    }),
-    (reductions, {
-        "tf": "arg_max arg_min",
-        "tf tf.math": """
-            argmax argmin count_nonzero cumprod cumsum reduce_all reduce_any reduce_logsumexp reduce_max
-            reduce_mean reduce_min reduce_prod reduce_sum""",
-    }),
-    (segments, {
-        "tf": "sparse_segment_mean sparse_segment_sqrt_n sparse_segment_sum",
-        "tf tf.math": """
-            accumulate_n add_n segment_max segment_mean segment_min segment_prod segment_sum unsorted_segment_max
-            unsorted_segment_mean unsorted_segment_min unsorted_segment_prod unsorted_segment_sqrt_n
-            unsorted_segment_sum""",
-        "tf.sparse": """
-            segment_mean=sparse_segment_mean segment_sqrt_n=sparse_segment_sqrt_n segment_sum=sparse_segment_sum""",
-    }),
-    (slicing, {
-        "tf": "newaxis strided_slice",
-    }),
-    (spatial, {
-        "tf": "batch_to_space bitcast pad required_space_to_batch_paddings reverse_sequence",
-        "tf tf.manip": "batch_to_space_nd space_to_batch_nd",
-        "tf tf.nn": "depth_to_space space_to_batch space_to_depth",
-    }),
-    (spectral, {
-        "tf tf.spectral": "fft fft2d fft3d ifft ifft2d ifft3d",
-        "tf.spectral": "dct idct irfft irfft2d irfft3d rfft rfft2d rfft3d",
-    }),
-    (tensor_array, {
-        "tf": "TensorArray",
-    }),
-    (partitioned, {
-        "tf": "fixed_size_partitioner min_max_variable_partitioner variable_axis_size_partitioner",
-    }),
-    (scopes, {
-        "tf": """
-            add_to_collection add_to_collections colocate_with container control_dependencies device get_collection
-            get_collection_ref init_scope name_scope op_scope""",
-    }),
-    (session, {
-        "tf": "InteractiveSession Session",
-    }),
-    (shapes, {
-        "tf": "Dimension TensorShape",
-    }),
-    (stacks, {
-        "tf": "get_default_session",
-    }),
-    (types, {
-        "tf": """
-            bfloat16 bool=bool_ complex128 complex64 double=float64 float16 float32 float64 half=float16 int16
-            int32 int64 int8 resource string uint16 uint32 uint64 uint8 variant""",
-        "tf tf.dtypes": "DType as_dtype",
-    }),
-    (variable_ops, {
-        "tf": """
-            all_variables assert_variables_initialized assign assign_add assign_sub count_up_to global_variables
-            global_variables_initializer initialize_all_variables initialize_local_variables initialize_variables
-            is_variable_initialized local_variables local_variables_initializer model_variables
-            moving_average_variables report_uninitialized_variables scatter_add scatter_div scatter_max scatter_min
-            scatter_mul scatter_nd_add scatter_nd_sub scatter_nd_update scatter_sub scatter_update
-            trainable_variables variables_initializer""",
-        "tf.initializers": """
-            global_variables=global_variables_initializer local_variables=local_variables_initializer
-            variables=variables_initializer""",
-    }),
-    (variable_scope, {
-        "tf": """
-            VariableScope create_partitioned_variables get_local_variable get_variable get_variable_scope
-            no_regularizer variable_op_scope variable_scope""",
-    }),
-    (variable_store, {
-        "tf": "AUTO_REUSE",
-    }),
-    (variables, {
-        "tf": "GraphKeys Variable VariableAggregation VariableSynchronization variable_creator_scope",
-    }),
-    (towers_cluster, {
-        "tf.contrib.cluster_resolver": "TPUClusterResolver",
-        "tf.train": "ClusterSpec",
-    }),
-    (towers_contexts, {
-        "tf.contrib.distribute": """
-            TowerContext UpdateContext get_cross_tower_context get_distribution_strategy get_loss_reduction
-            get_tower_context has_distribution_strategy require_tower_context""",
-    }),
-    (towers_one_device, {
-        "tf.contrib.distribute": "OneDeviceStrategy",
-    }),
-    (towers_steps, {
-        "tf.contrib.distribute": "Monitor StandardInputStep StandardSingleLossStep Step",
-    }),
-    (towers_strategy, {
-        "tf.contrib.distribute": "DistributionStrategy",
-    }),
-    (towers_tpu, {
-        "tf.contrib.distribute": "TPUStrategy",
-    }),
-    (training_global_step, {
-        "tf.contrib.framework tf.train": """
-            assert_global_step create_global_step get_global_step get_or_create_global_step""",
-        "tf.train": "global_step",
-        "tf.contrib.slim": "assert_global_step create_global_step get_global_step get_or_create_global_step",
-    }),
-    (layers_base, {
-        "tf.layers": "InputSpec Layer",
-    }),
-    (layers_convolutional, {
-        "tf.layers": """
-            Conv1D Conv2D Conv3D SeparableConv1D SeparableConv2D conv1d conv2d conv3d separable_conv1d
-            separable_conv2d""",
-    }),
-    (layers_core, {
-        "tf.layers": "Dense Dropout Flatten dense dropout flatten",
-    }),
-    (layers_normalization, {
-        "tf.layers": "BatchNormalization batch_normalization",
-    }),
-    (layers_pooling, {
-        "tf.layers": """
-            AveragePooling1D AveragePooling2D AveragePooling3D MaxPooling1D MaxPooling2D MaxPooling3D
-            average_pooling1d average_pooling2d average_pooling3d max_pooling1d max_pooling2d max_pooling3d""",
-    }),
-    (layers_transposed, {
-        "tf.layers": "Conv2DTranspose Conv3DTranspose conv2d_transpose conv3d_transpose",
-    }),
-    (training_losses, {
-        "tf.losses": """
-            Reduction absolute_difference add_loss compute_weighted_loss cosine_distance get_losses
-            get_regularization_loss get_regularization_losses get_total_loss hinge_loss huber_loss log_loss
-            mean_pairwise_squared_error mean_squared_error sigmoid_cross_entropy softmax_cross_entropy
-            sparse_softmax_cross_entropy""",
-    }),
-    (metrics_counts, {
-        "tf.metrics": """
-            auc false_negatives false_negatives_at_thresholds false_positives false_positives_at_thresholds
-            precision precision_at_thresholds recall recall_at_thresholds sensitivity_at_specificity
-            specificity_at_sensitivity true_negatives true_negatives_at_thresholds true_positives
-            true_positives_at_thresholds""",
-    }),
-    (metrics_means, {
-        "tf.metrics": """
-            accuracy mean mean_absolute_error mean_cosine_distance mean_iou mean_per_class_accuracy
-            mean_relative_error mean_squared_error mean_tensor percentage_below root_mean_squared_error""",
-    }),
-    (metrics_top_k, {
-        "tf.metrics": """
-            average_precision_at_k precision_at_k precision_at_top_k recall_at_k recall_at_top_k
-            sparse_average_precision_at_k sparse_precision_at_k""",
-    }),
-    (training_moving_averages, {
-        "tf.train": "ExponentialMovingAverage",
-    }),
-    (optimizers_adadelta, {
-        "tf.train": "AdadeltaOptimizer",
-    }),
-    (optimizers_adagrad, {
-        "tf.train": "AdagradDAOptimizer AdagradOptimizer ProximalAdagradOptimizer",
-    }),
-    (optimizers_adam, {
-        "tf.contrib.opt": "AdaMaxOptimizer LazyAdamOptimizer NadamOptimizer",
-        "tf.train": "AdamOptimizer",
-    }),
-    (optimizers_base, {
-        "tf.train": "Optimizer",
-    }),
-    (optimizers_cross_shard, {
-        "tf.contrib.tpu": "CrossShardOptimizer cross_replica_sum",
-    }),
-    (optimizers_ftrl, {
-        "tf.train": "FtrlOptimizer",
-    }),
-    (optimizers_gradient_descent, {
-        "tf.train": "GradientDescentOptimizer ProximalGradientDescentOptimizer",
-    }),
-    (optimizers_lars, {
-        "tf.contrib.opt": "LARSOptimizer",
-    }),
-    (optimizers_momentum, {
-        "tf.train": "MomentumOptimizer",
-    }),
-    (optimizers_moving_average, {
-        "tf.contrib.opt": "MovingAverageOptimizer",
-    }),
-    (optimizers_rmsprop, {
-        "tf.train": "RMSPropOptimizer",
-    }),
-    (optimizers_weight_decay, {
-        "tf.contrib.opt": """
-            AdamWOptimizer DecoupledWeightDecayExtension MomentumWOptimizer extend_with_decoupled_weight_decay""",
-    }),
-    (training_regularizers, {
-        "tf.contrib.layers tf.contrib.slim": """
-            apply_regularization l1_l2_regularizer l1_regularizer l2_regularizer sum_regularizer""",
-    }),
-    (training_schedules, {
-        "tf.train": """
-            cosine_decay cosine_decay_restarts exponential_decay inverse_time_decay linear_cosine_decay
-            natural_exp_decay noisy_linear_cosine_decay piecewise_constant polynomial_decay""",
-    }),
-)  # fmt: skip
-"""A module, and for the public modules (one or more) that have them its names; ``public=own`` where they differ."""
+    Args:
+      api: 1 for the names of 1.x, 2 for those of 2.x.
+    """
+    first, second = _of(names_v1.ROWS), _of(names_v2.ROWS)
+    if api == 1:
+        return _common(1) | first | _renamed(names_v1.LATER, _renamed(names_v2.KEPT, first) | second)
+    return _common(2) | _renamed(names_v2.KEPT, first) | second
 
 
-def table() -> dict[str, Any]:
-    """Dotted public name, such as ``tf.nn.relu``, to object."""
-    found: dict[str, Any] = dict(_CONSTANTS)
+def _common(api: int) -> dict[str, Any]:
+    version: dict[str, Any] = {
+        "VERSION": VERSIONS[api],
+        "GIT_VERSION": _BUILD,
+        "COMPILER_VERSION": "XLA",
+        "GRAPH_DEF_VERSION": _GRAPH_DEF_VERSIONS[api],
+        "GRAPH_DEF_VERSION_MIN_CONSUMER": 0,
+        "GRAPH_DEF_VERSION_MIN_PRODUCER": 0,
+    }
+    found = {f"tf.version.{name}": value for name, value in version.items()}
+    found.update({"tf.__version__": VERSIONS[api], "tf.__git_version__": _BUILD, "tf.__compiler_version__": "XLA"})
+    if api == 1:
+        found.update({f"tf.{name}": value for name, value in version.items()})
+        found.update({"tf.MONOLITHIC_BUILD": 0, "tf.CXX11_ABI_FLAG": 0})
     found.update((f"tf.errors.{name}", code) for code, name in enumerate(_CODES.split()))
-    rows = [(module, places, names) for module, areas in _AREAS for places, names in areas.items()]
-    for module, places, names in (*_PLATFORM, *rows):
-        for entry in names.split():
-            public, _, own = entry.partition("=")
-            for place in places.split():
-                found[f"{place}.{public}"] = getattr(module, own or public)
+    return found
+
+
+def _of(rows: tuple[tuple[ModuleType, dict[str, str]], ...]) -> dict[str, Any]:
+    """The names that modules give."""
+    found: dict[str, Any] = {}
+    for module, areas in rows:
+        for places, entries in areas.items():
+            for entry in entries.split():
+                public, _, own = entry.partition("=")
+                for place in places.split():
+                    found[f"{place}.{public}"] = getattr(module, own or public)
+    return found
+
+
+def _renamed(areas: dict[str, str], source: dict[str, Any]) -> dict[str, Any]:
+    """The names whose objects are those of the other namespace."""
+    found: dict[str, Any] = {}
+    for place, entries in areas.items():
+        for entry in entries.split():
+            public, _, other = entry.partition("=")
+            found[f"{place}.{public}"] = source[other or f"{place}.{public}"]
     return found

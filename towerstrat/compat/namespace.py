@@ -1,4 +1,4 @@
-"""A tree of modules made from a table of public names."""
+"""Trees of modules made from the tables of public names."""
 
 from __future__ import annotations
 
@@ -7,26 +7,28 @@ from collections.abc import Iterator, Mapping
 from types import ModuleType
 from typing import Any
 
-from towerstrat.compat import known
+from towerstrat.compat import known, names
 
 
 class Namespace(ModuleType):
     """A module of the tree. A name that is not in it raises with the nearest thing that works.
 
-    Attributes:
+    Args:
       public: its dotted public name, such as ``tf.nn``.
+      api: 1 or 2, the namespace that it is of. mount: what programs call that namespace.
     """
 
-    def __init__(self, name: str, public: str, doc: str | None = None):
-        super().__init__(name, doc)
+    def __init__(self, name: str, public: str, api: int, mount: str = "tf"):
+        super().__init__(name)
         self.__dict__["__path__"] = []
         self.__dict__["__package__"] = name
-        self.__dict__["_public"] = public
+        self.__dict__.update(_public=public, _api=api, _mount=mount)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
-        raise known.missing(f"{self.__dict__['_public']}.{name}")
+        own = self.__dict__
+        raise known.missing(f"{own['_public']}.{name}", own["_api"], own["_mount"])
 
     def __dir__(self) -> list[str]:
         return sorted(name for name in self.__dict__ if not name.startswith("_"))
@@ -40,8 +42,8 @@ class Mixture(Namespace):
       own: further names.
     """
 
-    def __init__(self, name: str, public: str, sources: tuple[Namespace, ...], own: Mapping[str, Any]):
-        super().__init__(name, public)
+    def __init__(self, name: str, sources: tuple[Namespace, ...], own: Mapping[str, Any]):
+        super().__init__(name, name, 1)
         self.__dict__.update(own)
         self.__dict__["_sources"] = sources
 
@@ -55,11 +57,24 @@ class Mixture(Namespace):
         return sorted({n for source in self.__dict__["_sources"] for n in dir(source)} | set(super().__dir__()))
 
 
-def build(root: str, table: Mapping[str, Any]) -> Namespace:
-    """The tree for ``table`` (dotted public name, ``tf.nn.relu``, to object), its modules named from ``root``."""
-    known.announce(table)
-    top = Namespace(root, "tf")
-    for name, value in table.items():
+def build(first: str, second: str) -> tuple[Namespace, Namespace]:
+    """The trees of 1.x and 2.x, each reached from the other as ``compat.v1`` and ``compat.v2``.
+
+    Args:
+      first, second: the names of the trees' roots as modules, of 1.x and of 2.x.
+    """
+    trees = tuple(_tree(root, api, other) for api, root, other in ((1, first, second), (2, second, first)))
+    for root in trees:
+        compat = child(root, "compat")
+        compat.__dict__.update(v1=trees[0], v2=trees[1])
+        compat.__dict__["__all__"] = dir(compat)
+    return trees
+
+
+def _tree(root: str, api: int, other: str) -> Namespace:
+    # A tree that hangs below the other one is called by its place there.
+    top = Namespace(root, "tf", api, f"tf{root.removeprefix(other)}" if root.startswith(f"{other}.") else "tf")
+    for name, value in names.table(api).items():
         *parents, last = name.split(".")[1:]
         module = top
         for parent in parents:
@@ -72,9 +87,10 @@ def build(root: str, table: Mapping[str, Any]) -> Namespace:
 
 def child(module: Namespace, name: str) -> Namespace:
     """The module ``name`` inside ``module``, made when it is not there."""
-    if name not in module.__dict__:
-        module.__dict__[name] = Namespace(f"{module.__name__}.{name}", f"{module.__dict__['_public']}.{name}")
-    return module.__dict__[name]
+    own = module.__dict__
+    if name not in own:
+        own[name] = Namespace(f"{module.__name__}.{name}", f"{own['_public']}.{name}", own["_api"], own["_mount"])
+    return own[name]
 
 
 def tree(module: Namespace) -> Iterator[Namespace]:
@@ -85,7 +101,9 @@ def tree(module: Namespace) -> Iterator[Namespace]:
             yield from tree(value)
 
 
-def publish(top: Namespace) -> None:
-    """Makes every module of the tree importable by its name."""
+def publish(top: Namespace, package: ModuleType) -> None:
+    """Makes the tree's modules importable by their names; its root takes the place of ``package``."""
+    top.__dict__.update(__spec__=package.__spec__, __doc__=package.__doc__, __file__=package.__file__)
+    sys.modules[top.__name__] = top
     for module in tree(top):
         sys.modules.setdefault(module.__name__, module)

@@ -6,13 +6,8 @@ imported by their own names too.
 
 import sys
 
-from towerstrat.compat import names
-from towerstrat.compat.namespace import build, publish
+from towerstrat.compat import library
+from towerstrat.compat.namespace import publish
 
-_tree = build(__name__, names.table())
-_tree.__spec__ = __spec__
-_tree.__doc__ = __doc__
-_tree.__file__ = __file__
 # What is left of this module's own names would be names of the original's to a program.
-sys.modules[__name__] = _tree
-publish(_tree)
+publish(library.v1, sys.modules[__name__])

@@ -1,0 +1,64 @@
+"""Switches between what 1.x and 2.x do: ``tf.compat.v1.enable_v2_behavior`` and the single ones.
+
+Some choose between two implementations of the original that give the same values; here there is one.
+"""
+
+from __future__ import annotations
+
+from towerstrat.graph import mode
+from towerstrat.graph.ops.equality import disable_tensor_equality, enable_tensor_equality
+from towerstrat.graph.shapes import disable_v2_tensorshape, enable_v2_tensorshape
+
+__all__ = [
+    "control_flow_v2_enabled", "disable_control_flow_v2", "disable_resource_variables", "disable_tensor_equality",
+    "disable_v2_behavior", "disable_v2_tensorshape", "enable_control_flow_v2", "enable_resource_variables",
+    "enable_tensor_equality", "enable_v2_behavior", "enable_v2_tensorshape", "resource_variables_enabled",
+]  # fmt: skip
+
+
+def enable_v2_behavior() -> None:
+    """From now on the program runs as under 2.x: eagerly, sizes are integers, ``==`` compares elements.
+
+    Raises:
+      ValueError: operations were made already.
+    """
+    mode.enable_eager_execution()
+    enable_v2_tensorshape()
+    enable_tensor_equality()
+
+
+def disable_v2_behavior() -> None:
+    """From now on the program runs as under 1.x: as a graph, sizes are Dimensions, ``==`` is identity.
+
+    Raises:
+      ValueError: operations were executed already.
+    """
+    mode.disable_eager_execution()
+    disable_v2_tensorshape()
+    disable_tensor_equality()
+
+
+def enable_resource_variables() -> None:
+    """Changes nothing: variables always are what the original calls resource variables."""
+
+
+def disable_resource_variables() -> None:
+    """Changes nothing: variables always are what the original calls resource variables."""
+
+
+def resource_variables_enabled() -> bool:
+    """True: variables always are what the original calls resource variables."""
+    return True
+
+
+def enable_control_flow_v2() -> None:
+    """Changes nothing: there is one implementation of branches and loops."""
+
+
+def disable_control_flow_v2() -> None:
+    """Changes nothing: there is one implementation of branches and loops."""
+
+
+def control_flow_v2_enabled() -> bool:
+    """True: branches and loops are operations with bodies, as the original calls version 2."""
+    return True

@@ -1,0 +1,239 @@
+"""The public names of the 2.x namespace: which object each one is. Data.
+
+A name whose arguments are those of 1.x is the object of 1.x (``KEPT``). Where they differ, there is a function in
+``towerstrat.compat.v2names`` that takes those of 2.x and calls the same implementation.
+"""
+
+from __future__ import annotations
+
+from types import ModuleType
+
+from towerstrat.compat.v2names import (
+    arrays,
+    assertions,
+    files,
+    flow,
+    initializers,
+    mathematics,
+    neural,
+    tools,
+)
+from towerstrat.data import experimental as data_experimental
+from towerstrat.graph import convert, specs, structures
+from towerstrat.graph.eager import gradient_tape
+from towerstrat.graph.functions import polymorphic as functions
+from towerstrat.graph.ops import (
+    activations,
+    array,
+    host,
+    indexing,
+    linalg,
+    math,
+    matrices,
+    pooling,
+    random,
+    reductions,
+    sorting,
+)
+from towerstrat.platform import files as platform_files
+from towerstrat.platform import logs
+from towerstrat.training import averages
+
+VERSION = "2.15.1"
+
+KEPT: dict[str, str] = {
+    "tf": """
+        abs acos acosh add add_n as_dtype asin asinh Assert atan atan2 atanh bfloat16 bitcast bool
+        broadcast_dynamic_shape broadcast_static_shape broadcast_to case cast clip_by_global_norm clip_by_norm
+        clip_by_value complex complex128 complex64 concat control_dependencies cos cosh cumsum custom_gradient divide
+        double DType dynamic_partition dynamic_stitch einsum ensure_shape equal executing_eagerly exp eye float16
+        float32 float64 floor foldl foldr Graph greater greater_equal group guarantee_const half histogram_fixed_width
+        histogram_fixed_width_bins identity identity_n IndexedSlices init_scope int16 int32 int64 int8 less less_equal
+        logical_and logical_not logical_or maximum meshgrid minimum multiply negative newaxis
+        no_gradient=tf.NoGradient no_op not_equal one_hot Operation parallel_stack pow range rank realdiv
+        register_tensor_conversion_function RegisterGradient required_space_to_batch_paddings reshape resource reverse
+        round saturate_cast scan scatter_nd searchsorted sequence_mask shape_n sigmoid sign sin sinh slice
+        space_to_batch_nd split sqrt square stack stop_gradient strided_slice string subtract tan tanh Tensor
+        TensorArray tensordot TensorShape tile truediv truncatediv truncatemod uint16 uint32 uint64 uint8 unique
+        unique_with_counts unravel_index unstack variable_creator_scope VariableAggregation VariableSynchronization
+        variant""",
+    "tf.bitwise": "bitwise_and bitwise_or bitwise_xor invert left_shift right_shift",
+    "tf.compat": """
+        as_bytes as_str as_text bytes_or_text_types complex_types forward_compatible integral_types path_to_str
+        real_types""",
+    "tf.data": "Dataset FixedLengthRecordDataset Iterator Options TextLineDataset TFRecordDataset",
+    "tf.data.experimental": """
+        bucket_by_sequence_length choose_from_datasets copy_to_device Counter enumerate_dataset get_single_element
+        group_by_window ignore_errors map_and_batch parallel_interleave prefetch_to_device RandomDataset
+        sample_from_datasets scan shuffle_and_repeat unbatch unique""",
+    "tf.debugging": """
+        Assert assert_integer assert_proper_iterable assert_same_float_dtype assert_type check_numerics
+        is_numeric_tensor""",
+    "tf.dtypes": """
+        as_dtype bfloat16=tf.bfloat16 bool=tf.bool cast complex complex128=tf.complex128 complex64=tf.complex64
+        double=tf.float64 DType float16=tf.float16 float32=tf.float32 float64=tf.float64 half=tf.float16 int16=tf.int16
+        int32=tf.int32 int64=tf.int64 int8=tf.int8 resource=tf.resource saturate_cast string=tf.string
+        uint16=tf.uint16 uint32=tf.uint32 uint64=tf.uint64 uint8=tf.uint8 variant=tf.variant""",
+    "tf.errors": """
+        AbortedError AlreadyExistsError CancelledError DataLossError DeadlineExceededError FailedPreconditionError
+        InternalError InvalidArgumentError NotFoundError OpError OutOfRangeError PermissionDeniedError
+        ResourceExhaustedError UnauthenticatedError UnavailableError UnimplementedError UnknownError""",
+    "tf.linalg": """
+        adjoint band_part cholesky cholesky_solve cross det eigh eigvalsh einsum expm eye global_norm inv l2_normalize
+        logdet lstsq matrix_transpose=tf.matrix_transpose qr slogdet solve svd tensor_diag tensor_diag_part tensordot
+        trace triangular_solve""",
+    "tf.math": """
+        abs accumulate_n acos acosh add add_n angle asin asinh atan atan2 atanh bessel_i0 bessel_i0e bessel_i1
+        bessel_i1e betainc ceil conj cos cosh cumprod cumsum digamma divide divide_no_nan=tf.div_no_nan equal erf erfc
+        exp expm1 floor floordiv floormod=tf.floormod greater greater_equal igamma igammac imag invert_permutation
+        is_finite=tf.is_finite is_inf=tf.is_inf is_nan=tf.is_nan is_non_decreasing=tf.is_non_decreasing
+        is_strictly_increasing=tf.is_strictly_increasing l2_normalize lbeta less less_equal lgamma log log1p
+        log_sigmoid logical_and logical_not logical_or logical_xor maximum minimum mod=tf.floormod multiply negative
+        not_equal polygamma polyval pow real reciprocal rint round rsqrt segment_max segment_mean segment_min
+        segment_prod segment_sum sigmoid sign sin sinh softplus softsign sqrt square squared_difference subtract tan
+        tanh truediv unsorted_segment_max unsorted_segment_mean unsorted_segment_min unsorted_segment_prod
+        unsorted_segment_sqrt_n unsorted_segment_sum xdivy xlogy zero_fraction zeta""",
+    "tf.math.special": """
+        bessel_i0=tf.math.bessel_i0 bessel_i0e=tf.math.bessel_i0e bessel_i1=tf.math.bessel_i1
+        bessel_i1e=tf.math.bessel_i1e""",
+    "tf.nn": """
+        atrous_conv2d atrous_conv2d_transpose avg_pool3d batch_normalization bias_add
+        depthwise_conv2d_backprop_filter=tf.nn.depthwise_conv2d_native_backprop_filter
+        depthwise_conv2d_backprop_input=tf.nn.depthwise_conv2d_native_backprop_input elu l2_loss l2_normalize
+        leaky_relu local_response_normalization log_poisson_loss lrn max_pool3d normalize_moments relu relu6 selu
+        sigmoid softplus softsign tanh zero_fraction""",
+    "tf.random": "gamma normal shuffle truncated_normal uniform",
+    "tf.signal": """
+        dct=tf.spectral.dct fft2d=tf.fft2d fft3d=tf.fft3d fft=tf.fft idct=tf.spectral.idct ifft2d=tf.ifft2d
+        ifft3d=tf.ifft3d ifft=tf.ifft irfft2d=tf.spectral.irfft2d irfft3d=tf.spectral.irfft3d irfft=tf.spectral.irfft
+        rfft2d=tf.spectral.rfft2d rfft3d=tf.spectral.rfft3d rfft=tf.spectral.rfft""",
+    "tf.test": "gpu_device_name is_built_with_cuda is_gpu_available main TestCase",
+    "tf.train": "ClusterSpec ExponentialMovingAverage",
+}
+"""By public module, the names whose objects are those of 1.x; ``public=tf.name`` where that has another name there."""
+
+ROWS: tuple[tuple[ModuleType, dict[str, str]], ...] = (
+    (arrays, {
+        "tf": """
+            batch_to_space boolean_mask constant convert_to_tensor device expand_dims fill linspace name_scope ones
+            ones_like pad reverse_sequence roll shape size space_to_batch squeeze transpose tuple zeros zeros_like""",
+        "tf.linalg": "diag diag_part set_diag",
+        "tf.math": "bincount",
+        "tf.nn": "depth_to_space space_to_batch space_to_depth",
+    }),
+    (assertions, {
+        "tf tf.debugging": "assert_equal assert_greater assert_less assert_rank",
+        "tf.debugging": """
+            assert_all_finite assert_greater_equal assert_less_equal assert_near assert_negative assert_non_negative
+            assert_non_positive assert_none_equal assert_positive assert_rank_at_least assert_rank_in assert_scalar""",
+    }),
+    (files, {
+        "tf.io.gfile": "copy exists glob isdir join listdir makedirs mkdir remove rename rmtree stat walk",
+    }),
+    (flow, {
+        "tf": """
+            cond grad_pass_through gradients=gradients_ hessians map_fn numpy_function switch_case while_loop""",
+    }),
+    (initializers, {
+        "tf": """
+            constant_initializer=ConstantInPlace ones_initializer=Ones random_normal_initializer=RandomNormal
+            random_uniform_initializer=RandomUniform zeros_initializer=Zeros""",
+        "tf.initializers": """
+            Constant constant=Constant GlorotNormal glorot_normal=GlorotNormal GlorotUniform
+            glorot_uniform=GlorotUniform HeNormal he_normal=HeNormal HeUniform he_uniform=HeUniform Identity
+            identity=Identity Initializer=Later LecunNormal lecun_normal=LecunNormal LecunUniform
+            lecun_uniform=LecunUniform Ones ones=Ones Orthogonal orthogonal=Orthogonal RandomNormal
+            random_normal=RandomNormal RandomUniform random_uniform=RandomUniform TruncatedNormal
+            truncated_normal=TruncatedNormal VarianceScaling variance_scaling=VarianceScaling Zeros zeros=Zeros""",
+    }),
+    (mathematics, {
+        "tf tf.linalg": "matmul norm",
+        "tf tf.math": """
+            argmax argmin reduce_all reduce_any reduce_logsumexp reduce_max reduce_mean reduce_min reduce_prod
+            reduce_sum scalar_mul""",
+        "tf.math": "confusion_matrix count_nonzero",
+        "tf.math tf.nn": "in_top_k top_k",
+        "tf.random": "poisson",
+        "tf.sparse": "segment_mean segment_sqrt_n segment_sum",
+    }),
+    (neural, {
+        "tf.math tf.nn": "log_softmax softmax",
+        "tf.nn": """
+            avg_pool1d avg_pool2d batch_norm_with_global_normalization conv1d conv1d_transpose conv2d conv2d_transpose
+            conv3d conv3d_transpose conv_transpose convolution=convolution_ crelu depthwise_conv2d dilation2d dropout
+            embedding_lookup max_pool1d max_pool2d max_pool_with_argmax moments pool separable_conv2d
+            sigmoid_cross_entropy_with_logits softmax_cross_entropy_with_logits
+            sparse_softmax_cross_entropy_with_logits sufficient_statistics weighted_cross_entropy_with_logits
+            weighted_moments""",
+    }),
+    (tools, {
+        "tf": "get_current_name_scope get_static_value inside_function is_symbolic_tensor",
+        "tf.compat": "as_str_any dimension_at_index dimension_value",
+        "tf.test": "is_built_with_gpu_support",
+    }),
+    (data_experimental, {
+        "tf.data tf.data.experimental": "AUTOTUNE",
+    }),
+    (convert, {
+        "tf": "is_tensor",
+    }),
+    (specs, {
+        "tf": "IndexedSlicesSpec TensorSpec TypeSpec type_spec_from_value",
+    }),
+    (structures, {
+        "tf.nest": "assert_same_structure flatten is_nested map_structure pack_sequence_as",
+    }),
+    (gradient_tape, {
+        "tf": "UnconnectedGradients",
+        "tf tf.autodiff": "GradientTape",
+    }),
+    (functions, {
+        "tf": "function",
+    }),
+    (activations, {
+        "tf.nn": "gelu silu swish=silu",
+    }),
+    (array, {
+        "tf": "repeat where=where_v2",
+    }),
+    (host, {
+        "tf": "print=print_v2",
+    }),
+    (indexing, {
+        "tf": """
+            gather=gather_v2 gather_nd=gather_nd_v2 tensor_scatter_nd_add tensor_scatter_nd_sub
+            tensor_scatter_nd_update""",
+    }),
+    (linalg, {
+        "tf.linalg": "matvec",
+    }),
+    (math, {
+        "tf.math": "erfcinv erfinv multiply_no_nan ndtri reciprocal_no_nan xlog1py",
+    }),
+    (matrices, {
+        "tf.linalg": "normalize",
+    }),
+    (pooling, {
+        "tf.nn": "avg_pool=avg_pool_v2 max_pool=max_pool_v2",
+    }),
+    (random, {
+        "tf.image": "random_crop",
+        "tf.random": "categorical set_seed=set_random_seed",
+    }),
+    (reductions, {
+        "tf.math": "cumulative_logsumexp reduce_euclidean_norm reduce_std reduce_variance",
+    }),
+    (sorting, {
+        "tf": "argsort sort",
+    }),
+    (platform_files, {
+        "tf.io.gfile": "GFile",
+    }),
+    (logs, {
+        "tf": "get_logger",
+    }),
+    (averages, {
+        "tf.nn": "compute_average_loss scale_regularization_loss",
+    }),
+)  # fmt: skip
+"""A module, and for the public modules (one or more) that have them its names; ``public=own`` where they differ."""

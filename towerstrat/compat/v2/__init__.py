@@ -1,0 +1,13 @@
+"""The 2.x namespace: ``import towerstrat.compat.v2 as tf``.
+
+Its modules (``tf.nn``, ``tf.train``, ...) are made from the table of names in ``towerstrat.compat.names`` and can be
+imported by their own names too.
+"""
+
+import sys
+
+from towerstrat.compat import library
+from towerstrat.compat.namespace import publish
+
+# What is left of this module's own names would be names of the original's to a program.
+publish(library.v2, sys.modules[__name__])

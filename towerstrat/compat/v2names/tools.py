@@ -1,0 +1,62 @@
+"""Questions about tensors, shapes and the process that 2.x has names for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from towerstrat.graph import convert, shapes, static
+from towerstrat.graph.core import get_default_graph
+from towerstrat.graph.elements import Tensor
+from towerstrat.platform import text
+
+
+def get_static_value(tensor: Any, partial: bool = False) -> Any:
+    """The value of a tensor as far as it is known before the program runs, a numpy array; else None.
+
+    Args:
+      partial: of a vector whose entries are known in part, an array with None for the others.
+    """
+    tensor = convert.convert_to_tensor(tensor)
+    found = static.constant_value(tensor)
+    if found is not None or not partial:
+        return found
+    entries = static.partial_value(tensor)
+    return None if entries is None else np.array(entries, object)
+
+
+def is_symbolic_tensor(tensor: Any) -> bool:
+    """Whether it is a tensor of a graph, without a value of its own."""
+    return isinstance(tensor, Tensor) and not tensor.graph.executing_eagerly
+
+
+def get_current_name_scope() -> str:
+    """The name of the scope that operations are made in, without the slash at its end; '' outside of any."""
+    return get_default_graph().scope_name
+
+
+def inside_function() -> bool:
+    """Whether a function is being traced."""
+    return get_default_graph().building_function
+
+
+def dimension_value(dimension: Any) -> int | None:
+    """The size as an integer, None where it is not known: of a Dimension or an integer."""
+    return dimension.value if isinstance(dimension, shapes.Dimension) else dimension
+
+
+def dimension_at_index(shape: shapes.TensorShape, index: int) -> shapes.Dimension:
+    """One size of a shape as a Dimension; unknown where the rank is."""
+    dims = shape.raw
+    return shapes.Dimension(None if dims is None else dims[index])
+
+
+def as_str_any(value: Any, encoding: str = "utf-8") -> str:
+    """A value as a string; bytes are decoded."""
+    return text.as_str(value, encoding) if isinstance(value, bytes) else str(value)
+
+
+def is_built_with_gpu_support() -> bool:
+    """Whether GPUs can be used: this is up to the installed JAX, see ``tf.config.list_physical_devices``."""
+    return True

@@ -19,7 +19,7 @@ from towerstrat.graph.mesh import alike
 from towerstrat.graph.ops import math
 from towerstrat.graph.ops.build import one
 from towerstrat.graph.registry import Signature, define
-from towerstrat.graph.shapes import Dims, TensorShape
+from towerstrat.graph.shapes import Dims, TensorShape, size_at
 from towerstrat.graph.static import constant_value, constant_value_as_dims
 from towerstrat.graph.types import DType, as_dtype, float32, int32, int64
 
@@ -78,7 +78,8 @@ def shape_argument(shape: Any) -> tuple[list[Tensor], Dims]:
     return [], tuple(plain)
 
 
-def _dims(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Dims:
+def result_dims(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Dims:
+    """A result's shape as far as it is known, from what ``shape_argument`` gave."""
     if attrs["shape"] is not None:
         return attrs["shape"]
     if inputs[0].dims is not None and len(inputs[0].dims) != 1:
@@ -86,18 +87,19 @@ def _dims(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Dims:
     return constant_value_as_dims(inputs[0])
 
 
-def _sizes(shape: Dims, given: Sequence[Any]) -> tuple[int, ...]:
-    sizes: Any = given[0] if shape is None else shape
-    return tuple(int(d) for d in sizes)
+def sizes(shape: Dims, given: Sequence[Any]) -> tuple[int, ...]:
+    """A result's shape for a kernel, from the attribute and the input that ``shape_argument`` gave."""
+    known: Any = given[0] if shape is None else shape
+    return tuple(int(d) for d in known)
 
 
 def _drawn(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> list[Signature]:
-    return [Signature(attrs["dtype"], _dims(inputs, attrs))]
+    return [Signature(attrs["dtype"], result_dims(inputs, attrs))]
 
 
 def _draw(function: Callable[[Any, tuple[int, ...], Any], Any]) -> Callable[..., Any]:
     def kernel(key: Any, *given: Any, shape: Dims, dtype: DType, low: float = 0, factor: float = 1) -> Any:
-        made = function(key, _sizes(shape, given), dtype.np)
+        made = function(key, sizes(shape, given), dtype.np)
         if factor != 1:
             made = made * np.asarray(factor, dtype.np)
         return made + np.asarray(low, dtype.np) if low != 0 else made
@@ -126,11 +128,11 @@ def _uniform_int_rule(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> list[S
     bounds = [constant_value(t) for t in inputs[:2]]
     if bounds[0] is not None and bounds[1] is not None and bounds[0].ndim == 0 and bounds[0] >= bounds[1]:
         raise ValueError(f"Need minval < maxval, got {bounds[0]} >= {bounds[1]}.")
-    return [Signature(attrs["dtype"], _dims(inputs[2:], attrs))]
+    return [Signature(attrs["dtype"], result_dims(inputs[2:], attrs))]
 
 
 def _uniform_int(key: Any, low: Any, high: Any, *given: Any, shape: Dims, dtype: DType) -> Any:
-    return jax.random.randint(key, _sizes(shape, given), low, high, dtype.np)
+    return jax.random.randint(key, sizes(shape, given), low, high, dtype.np)
 
 
 define("RandomUniformInt", _uniform_int_rule, _uniform_int, static=(2,), random=True, differentiable=False)
@@ -234,7 +236,7 @@ def _crop_rule(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> list[Signatur
 
 
 def _crop(x: Any, draws: Any, *given: Any, size: Dims) -> Any:
-    wanted = _sizes(size, given)
+    wanted = sizes(size, given)
     if any(b > a for a, b in zip(x.shape, wanted, strict=True)):
         raise ValueError(f"Need value.shape >= size, got {x.shape} and {wanted}.")
     limits = np.array([a - b + 1 for a, b in zip(x.shape, wanted, strict=True)], np.int32)
@@ -256,7 +258,7 @@ def random_crop(value: Any, size: Any, seed: int | None = None, name: str | None
     with get_default_graph().name_scope(name or "random_crop") as scope:
         value = convert_to_tensor(value, name="value")
         inputs, dims = shape_argument(size)
-        rank = len(dims) if dims is not None else TensorShape(inputs[0].dims)[0].value
+        rank = len(dims) if dims is not None else size_at(inputs[0].dims, 0)
         if rank is None:
             raise ValueError("The length of size must be known while the graph is built.")
         draws = random_uniform([rank], 0, _SEED_LIMIT, int32, seed)
@@ -307,17 +309,17 @@ def categorical(
 
 
 def _per_parameter(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> list[Signature]:
-    outer, inner = _dims(inputs[1:], attrs), inputs[0].dims
+    outer, inner = result_dims(inputs[1:], attrs), inputs[0].dims
     return [Signature(attrs["dtype"], None if outer is None or inner is None else outer + inner)]
 
 
 def _gamma(key: Any, alpha: Any, *given: Any, shape: Dims, dtype: DType) -> Any:
-    return jax.random.gamma(key, alpha, _sizes(shape, given) + alpha.shape, dtype.np)
+    return jax.random.gamma(key, alpha, sizes(shape, given) + alpha.shape, dtype.np)
 
 
 def _poisson(key: Any, lam: Any, *given: Any, shape: Dims, dtype: DType) -> Any:
     _, lam = alike(jax.random.key_data(key), lam)
-    return jax.random.poisson(key, lam, _sizes(shape, given) + lam.shape, np.int64).astype(dtype.np)
+    return jax.random.poisson(key, lam, sizes(shape, given) + lam.shape, np.int64).astype(dtype.np)
 
 
 define("RandomGamma", _per_parameter, _gamma, static=(1,), random=True)
@@ -360,22 +362,27 @@ def random_poisson(
 # ---- without state -----------------------------------------------------------------------------------------------
 
 
-def _stateless_rule(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> list[Signature]:
-    seed = inputs[0]
+def check_seed(seed: Any) -> None:
+    """Raises ValueError unless a tensor is a seed."""
     if not seed.dtype.is_integer or not TensorShape(seed.dims).is_compatible_with([2]):
         raise ValueError(f"Expected a seed of two integers, got {seed!r}.")
-    return [Signature(attrs["dtype"], _dims(inputs[1:], attrs))]
 
 
-def _key_of(seed: Any) -> Any:
+def _stateless_rule(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> list[Signature]:
+    check_seed(inputs[0])
+    return [Signature(attrs["dtype"], result_dims(inputs[1:], attrs))]
+
+
+def key_of(seed: Any) -> Any:
+    """The JAX key that a seed of two integers stands for: another one for each two of 32 bits."""
     wide = jnp.asarray(seed).astype(jnp.int64)
-    parts = jnp.stack([wide[0] ^ (wide[0] >> np.int64(32)), wide[1] ^ (wide[1] >> np.int64(32))])
-    return jax.random.wrap_key_data(parts.astype(jnp.uint32), impl="threefry2x32")
+    high = (wide >> np.int64(32)).astype(jnp.uint32)
+    return jax.random.wrap_key_data(wide.astype(jnp.uint32) ^ high * np.uint32(0x9E3779B9), impl="threefry2x32")
 
 
 def _stateless(function: Callable[[Any, tuple[int, ...], Any], Any]) -> Callable[..., Any]:
     def kernel(seed: Any, *given: Any, shape: Dims, dtype: DType) -> Any:
-        return function(_key_of(seed), _sizes(shape, given), dtype.np)
+        return function(key_of(seed), sizes(shape, given), dtype.np)
 
     return kernel
 
@@ -422,7 +429,7 @@ def stateless_truncated_normal(
 
 
 def _stateless_multinomial(logits: Any, count: Any, seed: Any, *, dtype: DType) -> Any:
-    return _multinomial(_key_of(seed), logits, count, dtype=dtype)
+    return _multinomial(key_of(seed), logits, count, dtype=dtype)
 
 
 define("StatelessMultinomial", _multinomial_rule, _stateless_multinomial, static=(1,), differentiable=False)

@@ -19,7 +19,7 @@ from towerstrat.compat.v2names import (
     tools,
 )
 from towerstrat.data import experimental as data_experimental
-from towerstrat.graph import convert, specs, structures
+from towerstrat.graph import convert, specs, structures, variables
 from towerstrat.graph.eager import gradient_tape
 from towerstrat.graph.functions import polymorphic as functions
 from towerstrat.graph.ops import (
@@ -189,6 +189,9 @@ ROWS: tuple[tuple[ModuleType, dict[str, str]], ...] = (
     }),
     (functions, {
         "tf": "function",
+    }),
+    (variables, {
+        "tf": "Variable=VariableV2",
     }),
     (activations, {
         "tf.nn": "gelu silu swish=silu",

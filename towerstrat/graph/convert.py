@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import jax
 import numpy as np
 
 from towerstrat.graph import shapes
@@ -61,7 +62,7 @@ def numpy_value(value: Any, dtype: DType | None = None) -> np.ndarray[Any, Any]:
       TypeError: the values do not fit ``dtype`` (a float where integers are wanted, a string among numbers).
       ValueError: nested sequences of unequal lengths.
     """
-    if isinstance(value, np.ndarray | np.generic):
+    if isinstance(value, np.ndarray | np.generic | jax.Array):
         array = np.asarray(value)
         if dtype is None:
             dtype = as_dtype(array.dtype)
@@ -236,7 +237,9 @@ def _checked(tensor: Tensor, wanted: DType | None, name: str | None) -> Tensor:
 def is_tensor(x: Any) -> bool:
     """Whether ``x`` is a tensor or of a registered type (a variable, IndexedSlices, ...)."""
     return isinstance(x, Tensor) or any(
-        isinstance(x, base) for _, base, _ in _CONVERSIONS if base not in (list, tuple, np.ndarray, object)
+        isinstance(x, base)
+        for _, base, _ in _CONVERSIONS
+        if base not in ((list, tuple), list, tuple, np.ndarray, object)
     )
 
 

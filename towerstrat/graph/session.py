@@ -13,7 +13,7 @@ from towerstrat.errors import UnsupportedError
 from towerstrat.graph import nest
 from towerstrat.graph.config import ConfigProto
 from towerstrat.graph.convert import numpy_value
-from towerstrat.graph.core import Graph, get_default_graph
+from towerstrat.graph.core import Graph, global_graph
 from towerstrat.graph.elements import Operation, Tensor
 from towerstrat.graph.indexed_slices import IndexedSlices
 from towerstrat.graph.lowering import uninitialized
@@ -118,7 +118,7 @@ class BaseSession(Runner):
             )
         if config is not None and not isinstance(config, ConfigProto):
             raise TypeError(f"config must be a tf.ConfigProto, got {type(config).__name__}.")
-        self._graph = graph if graph is not None else get_default_graph()
+        self._graph = graph if graph is not None else global_graph()
         if not isinstance(self._graph, Graph):
             raise TypeError(f"graph must be a tf.Graph, got {type(graph).__name__}.")
         self._config = config
@@ -178,6 +178,8 @@ class BaseSession(Runner):
             return self._run(fetches, feed_dict)
 
     def _run(self, fetches: Any, feed_dict: Mapping[Any, Any] | None) -> Any:
+        if not self._graph.operation_count:
+            raise RuntimeError("The Session graph is empty. Add operations to the graph before calling run().")
         fed = self._feeds(feed_dict) if feed_dict else {}
         structure, plan = self._plan(fetches, fed)
         return self.carry_out(

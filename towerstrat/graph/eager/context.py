@@ -13,7 +13,8 @@ import numpy as np
 
 from towerstrat.errors import InvalidArgumentError, OpError, UnsupportedError
 from towerstrat.graph import registry
-from towerstrat.graph.core import Graph
+from towerstrat.graph.convert import register_tensor_conversion_function
+from towerstrat.graph.core import Graph, get_default_graph
 from towerstrat.graph.eager.routines import SMALL, Execution
 from towerstrat.graph.eager.tensor import EagerTensor, Handle
 from towerstrat.graph.elements import Block, Operation, Tensor
@@ -22,7 +23,7 @@ from towerstrat.graph.mesh import Axis
 from towerstrat.graph.runs import Runner
 from towerstrat.graph.state import Cell
 from towerstrat.graph.trace import user_line
-from towerstrat.graph.types import DType, resource
+from towerstrat.graph.types import DType, as_dtype, resource
 
 _VIEWS = frozenset({"StridedSlice", "Reshape", "ExpandDims", "Squeeze", "Unpack", "Split", "Shape", "Size", "Rank"})
 """Types that numpy computes without touching the values: so it does, however many there are."""
@@ -33,6 +34,10 @@ class EagerArgumentError(InvalidArgumentError, ValueError):
 
     Programs catch ``tf.errors.InvalidArgumentError`` where they run eagerly and ``ValueError`` where they build graphs.
     """
+
+
+# Programs and their readers know it by this name.
+EagerArgumentError.__name__ = EagerArgumentError.__qualname__ = "InvalidArgumentError"
 
 
 class Executed(Operation):
@@ -370,6 +375,8 @@ class EagerContext(Graph):
         if isinstance(array, jax.Array):
             self.session.state.update({cell: array})
             self.session.state.lent.add(cell)
+        elif array.dtype.hasobject:
+            self.session.state.update({cell: array})
         else:
             with jax.enable_x64(True):
                 self.session.state.update({cell: jnp.array(array, copy=True)})
@@ -385,6 +392,10 @@ class EagerContext(Graph):
         self._seed = value
         if hasattr(self, "_draws"):
             self._draws.clear()
+
+    def unique_name(self, name: str, mark_as_used: bool = True) -> str:
+        """The name below the current scope, as often as it is asked for: nothing is found by its name."""
+        return f"{self.scope_name}/{name}" if self.scope_name else name
 
     def add_to_collection(self, name: Any, value: Any) -> None:
         """Nothing is collected: objects live as long as the program holds them."""
@@ -488,6 +499,18 @@ _SPECIAL: dict[str, Callable[[EagerContext, Any, Mapping[str, Any]], list[EagerT
     "AssignVariableOp": _assign,
     "VarIsInitializedOp": _is_initialized,
 }
+
+
+def _of_jax(value: Any, dtype: DType | None = None, name: str | None = None, as_ref: bool = False) -> Any:
+    """A JAX array as a tensor, eagerly without a copy."""
+    graph = get_default_graph()
+    kind = as_dtype(value.dtype)
+    if not graph.executing_eagerly or dtype not in (None, kind):
+        return NotImplemented
+    return EagerTensor(graph, value, kind)
+
+
+register_tensor_conversion_function(jax.Array, _of_jax)
 
 _CONTEXT: list[EagerContext] = []
 

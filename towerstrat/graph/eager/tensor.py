@@ -141,7 +141,7 @@ class EagerTensor(Tensor):
         return self.host().__index__()
 
     def __format__(self, form: str) -> str:
-        return format(self.numpy(), form) if form and not self.dims else format(str(self), form)
+        return format(self.numpy(), form)
 
     def __round__(self, digits: int | None = None) -> Any:
         return round(self.numpy(), digits) if digits is not None else round(self.numpy())
@@ -153,16 +153,17 @@ class EagerTensor(Tensor):
         return EagerTensor(self._context, copy.copy(self.host()), self.dtype)
 
     def __str__(self) -> str:
-        return f"tf.Tensor({_shown(self, str)}, shape={self._dims_text()}, dtype={self.dtype.name})"
+        return f"tf.Tensor({shown(self, str)}, shape={self._dims_text()}, dtype={self.dtype.name})"
 
     def __repr__(self) -> str:
-        return f"<tf.Tensor: shape={self._dims_text()}, dtype={self.dtype.name}, numpy={_shown(self, repr)}>"
+        return f"<tf.Tensor: shape={self._dims_text()}, dtype={self.dtype.name}, numpy={shown(self, repr)}>"
 
     def _dims_text(self) -> str:
         return str(tuple(self.dims or ()))
 
 
-def _shown(tensor: EagerTensor, form: Any) -> str:
+def shown(tensor: Any, form: Any) -> str:
+    """The value as text: ``form`` of an array, a scalar bare."""
     value = tensor.numpy()
     if isinstance(value, np.generic):
         return str(value)
@@ -205,11 +206,13 @@ class Handle(EagerTensor):
       cell: the variable's place in the state.
       trainable: whether tapes watch it when it is read.
       variable: gives the variable, or None when it is gone.
+      made_in: the graph of the function that made it, if one did.
     """
 
-    __slots__ = ("_name", "cell", "trainable", "variable")
+    __slots__ = ("_name", "cell", "made_in", "trainable", "variable")
 
     variable: Callable[[], Any]
+    made_in: Any
 
     def __init__(self, context: Any, cell: Cell, name: str, trainable: bool):
         super().__init__(context, _NO_VALUE, resource)

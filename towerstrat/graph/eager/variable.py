@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ from towerstrat.errors import FailedPreconditionError
 from towerstrat.graph.convert import convert_to_tensor
 from towerstrat.graph.core import Graph, get_default_graph
 from towerstrat.graph.eager.context import EagerContext, context
-from towerstrat.graph.eager.tensor import EagerTensor, Handle
+from towerstrat.graph.eager.tensor import EagerTensor, Handle, shown
 from towerstrat.graph.elements import Operation, Tensor
 from towerstrat.graph.mesh import Axis
 from towerstrat.graph.scopes import init_scope
@@ -77,10 +77,17 @@ class EagerVariable(Variable):
         self._cell = Cell(base, initial.dtype, dims, axis, combine=combine)
         self._handle: Any = Handle(context(), self._cell, base, self._trainable)
         self._handle.variable = weakref.ref(self)
+        self._handle.made_in = graph
         self._handle.op.line = self._line
         context().assign(self._cell, initial)
         weakref.finalize(self._handle, context().session.state.discard, self._cell).atexit = False
         graph.note_variable(self)
+
+    def _collect(self, graph: Graph, keys: Any) -> None:
+        """Nothing is collected: it lives as long as the program holds it."""
+
+    def _collect(self, graph: Graph, keys: Sequence[Any]) -> None:
+        """Nothing: it lives only as long as the program holds it."""
 
     # ---- what it is ------------------------------------------------------------------------------------------
 
@@ -179,7 +186,7 @@ class EagerVariable(Variable):
         about = f"<tf.Variable '{self.name}' shape={self.shape} dtype={self.dtype.name}"
         if not get_default_graph().executing_eagerly:
             return f"{about}>"
-        return f"{about}, numpy={self.value().numpy()!r}>"  # type: ignore[attr-defined]
+        return f"{about}, numpy={shown(self.value(), repr)}>"
 
 
 EagerContext.variable_class = EagerVariable

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -42,13 +43,17 @@ class FunctionGraph(Graph):
         self.seed = outer.seed
         self.captured: dict[Tensor, Tensor] = {}
         self.handles: dict[Tensor, Tensor] = {}
-        self.variables: list[Any] = []
+        self.variables: list[weakref.ref[Any]] = []
         self.creates = True
         """Whether variables may be made."""
 
     @property
     def building_function(self) -> bool:
         return True
+
+    @property
+    def home(self) -> Graph:
+        return self.outer.home
 
     @property
     def stands_alone(self) -> bool:
@@ -125,6 +130,20 @@ class FunctionGraph(Graph):
 
     # ---- variables -------------------------------------------------------------------------------------------
 
+    def check_variables_kept(self) -> None:
+        """Makes sure that the program holds the variables that were made here.
+
+        Raises:
+          ValueError: it does not, so that every call would want a new one.
+        """
+        for handle in self.handles:
+            if isinstance(handle, Handle) and handle.made_in is self and handle.variable() is None:
+                raise ValueError(
+                    f"{self.what} makes variable {handle.name[:-2]} (at {handle.op.line}) and does not keep it, so each "
+                    "call would make a new one: tf.function only supports singleton tf.Variables created on the first "
+                    "call. Make the variable outside, or keep it (`if self.v is None: self.v = tf.Variable(...)`)."
+                )
+
     def check_new_variable(self, name: str) -> None:
         if not self.creates:
             raise ValueError(
@@ -136,7 +155,7 @@ class FunctionGraph(Graph):
         outer.check_new_variable(name)
 
     def note_variable(self, variable: Any) -> None:
-        self.variables.append(variable)
+        self.variables.append(weakref.ref(variable))
         self.outer.note_variable(variable)
 
     def lifted(self, tensor: Tensor, name: str) -> Any:

@@ -218,6 +218,7 @@ class Function:
                 raise
             value = nest.map_structure(functools.partial(as_result, name=self._name), value)
             self._variables_made |= bool(graph.variables)
+            graph.check_variables_kept()
             signature = described(self._signature, symbolic, inputs)
             return ConcreteFunction(self._name, graph, signature, inputs, value)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from towerstrat.graph.convert import constant
 from towerstrat.graph.core import get_default_graph
 from towerstrat.graph.elements import Tensor
 from towerstrat.graph.ops import math
@@ -18,7 +19,7 @@ def _is_equal(self: Any, other: Any) -> Any:
     try:
         return math.equal(self, other)
     except (TypeError, ValueError):
-        return False
+        return constant(False)
 
 
 def _is_not_equal(self: Any, other: Any) -> Any:
@@ -27,7 +28,7 @@ def _is_not_equal(self: Any, other: Any) -> Any:
     try:
         return math.not_equal(self, other)
     except (TypeError, ValueError):
-        return True
+        return constant(True)
 
 
 def _has_values() -> bool:

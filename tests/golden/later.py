@@ -9,12 +9,12 @@ import os
 
 import numpy as np
 import tensorflow as tf
-from later_cases import CASES
+from later_cases import CASES, net
 
 
 def printed(expression):
     try:
-        return repr(eval(expression, {"tf": tf, "np": np, "cs": collections}))
+        return repr(eval(expression, {"tf": tf, "np": np, "cs": collections, "net": net}))
     except Exception as error:
         return f"raises {type(error).__name__}"
 

@@ -210,4 +210,58 @@ GENERATOR = [
     f"{_G}.from_seed(1).uniform_full_int([2]).dtype",
 ]
 
-CASES = {"specs": SPECS, "nest": NEST, "generator": GENERATOR}
+_NET = "net(tf)"
+
+MODULE = [
+    f"[v.name for v in {_NET}.variables]",
+    f"[v.name for v in {_NET}.trainable_variables]",
+    f"[v.name for v in {_NET}.non_trainable_variables]",
+    f"[m.name for m in {_NET}.submodules]",
+    f"[p for p, v in {_NET}._flatten(True, lambda v: isinstance(v, tf.Module), with_path=True)]",
+    f"[p for p, v in {_NET}._flatten(False, lambda v: isinstance(v, tf.Variable), with_path=True)]",
+    f"[v.name for v in {_NET}._flatten(True, lambda v: isinstance(v, tf.Variable), lambda k: [-ord(c) for c in k])]",
+    f"{_NET}.name",
+    f"{_NET}.name_scope.name",
+    f"{_NET}.layers[1].name_scope.name",
+    "tf.Module().name",
+    "type('MyHTTPModule2X', (tf.Module,), {})().name",
+    "type('A1B', (tf.Module,), {})().name",
+    "type('_Hidden', (tf.Module,), {})().name",
+    "tf.Module('a/b')",
+    "tf.Module('1a')",
+    "tf.Module('')",
+    "tf.Module(name='ok').name",
+    "tf.Module().variables",
+    "tf.Module().submodules",
+    "(lambda m: (setattr(m, 'd', {1: 2, 'a': 3}), m.variables))(tf.Module())",
+    "(lambda m: (setattr(m, 'm', m), m.submodules))(tf.Module())[1]",
+]
+
+
+def net(tf):
+    """A module with shared parts, a cycle, and variables in lists and dicts."""
+
+    class Dense(tf.Module):
+        def __init__(self, size, name=None):
+            super().__init__(name)
+            self.size = size
+
+        @tf.Module.with_name_scope
+        def build(self):
+            self.w = tf.Variable([1.0] * self.size, name="w")
+            self.b = tf.Variable(0.0, name="b", trainable=False)
+            return self
+
+    class TwoLayerNet(tf.Module):
+        def __init__(self):
+            super().__init__()
+            with self.name_scope:
+                self.layers = [Dense(2).build(), Dense(3, "other").build()]
+            self.again = self.layers[0]
+            self.table = {"z": tf.Variable(1.0, name="z"), "a": (tf.Variable(2, name="a"), None)}
+            self.layers[1].parent = self
+
+    return TwoLayerNet()
+
+
+CASES = {"specs": SPECS, "nest": NEST, "generator": GENERATOR, "module": MODULE}

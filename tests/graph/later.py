@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from tests.golden.later_cases import CASES
+from tests.golden.later_cases import CASES, net
 
 GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "later.json").read_text())
 
@@ -21,7 +21,7 @@ def cases(area: str) -> list[tuple[str, str]]:
 def printed(expression: str, tf: SimpleNamespace) -> str:
     """What our functions print for an expression, or the type of the error they raise."""
     try:
-        return repr(eval(expression, {"tf": tf, "np": np, "cs": collections}))
+        return repr(eval(expression, {"tf": tf, "np": np, "cs": collections, "net": net}))
     except Exception as error:
         return f"raises {type(error).__name__}"
 

@@ -38,6 +38,15 @@ def children(value: Any) -> Iterator[Any]:
     return iter(value)
 
 
+def keys(value: Any) -> list[Any]:
+    """By what each child is found: a key, a field's name or a position."""
+    if isinstance(value, Mapping):
+        return _keys(value)
+    if hasattr(value, "__attrs_attrs__"):
+        return [field.name for field in value.__attrs_attrs__]
+    return list(getattr(value, "_fields", range(len(value))))
+
+
 def rebuild(like: Any, parts: Iterable[Any]) -> Any:
     """A structure of the type of ``like`` over new parts (one level)."""
     if isinstance(like, Mapping):

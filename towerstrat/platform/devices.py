@@ -19,15 +19,21 @@ def ask(count: int) -> None:
     global _asked
     if count < 1:
         raise ValueError(f"Expected at least 1 tower, got {count}.")
+    if not split_cpu(count) and len(jax.devices()) < count:
+        raise RuntimeError(
+            f"JAX has already started with {_described(jax.devices())}; {count} towers must be asked for before "
+            "anything runs."
+        )
+    _asked = count
+
+
+def split_cpu(count: int) -> bool:
+    """Makes JAX see the CPU as ``count`` devices. Returns False, with nothing changed, where JAX has started."""
     try:
         jax.config.update("jax_num_cpu_devices", count)
     except RuntimeError:
-        if len(jax.devices()) < count:
-            raise RuntimeError(
-                f"JAX has already started with {_described(jax.devices())}; {count} towers must be asked for before "
-                "anything runs."
-            ) from None
-    _asked = count
+        return False
+    return True
 
 
 def devices() -> tuple[Any, ...]:

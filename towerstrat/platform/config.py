@@ -1,0 +1,322 @@
+"""``tf.config``: which devices there are, and settings of the original's runtime.
+
+What has no meaning over JAX is kept and given back, and changes nothing; each function says so.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+
+from towerstrat.platform import devices
+
+_JIT = ("", "autoclustering")
+_POLICIES = ("explicit", "warn", "silent", "silent_for_int32", None)
+
+
+@dataclass(frozen=True)
+class PhysicalDevice:
+    """A device of this machine: ``/physical_device:GPU:0``, and its type, ``"GPU"``."""
+
+    name: str
+    device_type: str
+
+    def __repr__(self) -> str:
+        return f"PhysicalDevice(name={self.name!r}, device_type={self.device_type!r})"
+
+
+@dataclass(frozen=True)
+class LogicalDevice:
+    """A device that programs run on: ``/device:GPU:0``, and its type, ``"GPU"``."""
+
+    name: str
+    device_type: str
+
+    def __repr__(self) -> str:
+        return f"LogicalDevice(name={self.name!r}, device_type={self.device_type!r})"
+
+
+@dataclass(frozen=True)
+class LogicalDeviceConfiguration:
+    """One of the devices that a physical one is made to be.
+
+    Args:
+      memory_limit, experimental_priority, experimental_device_ordinal: of accelerators, which cannot be divided here.
+    """
+
+    memory_limit: Any = None
+    experimental_priority: Any = None
+    experimental_device_ordinal: Any = None
+
+
+class _Settings:
+    """What was set in this process."""
+
+    def __init__(self) -> None:
+        self.visible: dict[str, list[PhysicalDevice]] = {}
+        self.logical: dict[PhysicalDevice, list[LogicalDeviceConfiguration]] = {}
+        self.growth: dict[PhysicalDevice, bool] = {}
+        self.options: dict[str, bool] = {}
+        self.values: dict[str, Any] = {"inter": 0, "intra": 0, "soft": True, "jit": "", "sync": True,
+                                       "policy": "silent", "tf32": True, "log": False}  # fmt: skip
+
+
+_SETTINGS = _Settings()
+
+
+# ---- devices -----------------------------------------------------------------------------------------------------
+
+
+def _accelerators() -> tuple[Any, ...]:
+    """JAX's devices that are no CPUs. Starts JAX, unless it is known to be for the CPU only."""
+    platforms = jax.config.read("jax_platforms") or os.environ.get("JAX_PLATFORMS", "")
+    if platforms == "cpu":
+        return ()
+    return tuple(d for d in jax.local_devices() if d.platform != "cpu")
+
+
+def list_physical_devices(device_type: str | None = None) -> list[PhysicalDevice]:
+    """The devices of this machine: one CPU, and its accelerators.
+
+    Looking for accelerators starts JAX: ask for ``"CPU"`` before ``set_logical_device_configuration``.
+
+    Args:
+      device_type: only those of this type: "CPU", "GPU" or "TPU".
+    """
+    found = [PhysicalDevice("/physical_device:CPU:0", "CPU")]
+    if device_type != "CPU":
+        for i, device in enumerate(_accelerators()):
+            kind = device.platform.upper()
+            found.append(PhysicalDevice(f"/physical_device:{kind}:{i}", kind))
+    return [d for d in found if device_type in (None, d.device_type)]
+
+
+def _check_known(device: Any) -> None:
+    kind = getattr(device, "device_type", None)
+    if not isinstance(device, PhysicalDevice) or device not in list_physical_devices(kind):
+        raise ValueError(f"Unrecognized device: {device!r}. tf.config.list_physical_devices() gives those there are.")
+
+
+def get_visible_devices(device_type: str | None = None) -> list[PhysicalDevice]:
+    """The devices that were not hidden."""
+    found = list_physical_devices(device_type)
+    shown = _SETTINGS.visible
+    return [d for d in found if d.device_type not in shown or d in shown[d.device_type]]
+
+
+def set_visible_devices(devices: Any, device_type: str | None = None) -> None:
+    """Hides devices from ``get_visible_devices`` and ``list_logical_devices``.
+
+    Where operations run is JAX's choice: set the environment variable JAX_PLATFORMS=cpu to stay off accelerators.
+
+    Args:
+      devices: a device or a list of them, that stay visible.
+      device_type: which type is meant; all by default.
+
+    Raises:
+      ValueError: a device that is not there, or not of the type.
+    """
+    chosen = list(devices) if isinstance(devices, Iterable) else [devices]
+    for device in chosen:
+        _check_known(device)
+        if device_type is not None and device.device_type != device_type:
+            raise ValueError(f"Unrecognized device: {device!r} is no {device_type}.")
+    for kind in [device_type] if device_type else {d.device_type for d in list_physical_devices()}:
+        _SETTINGS.visible[kind] = [d for d in chosen if d.device_type == kind]
+
+
+def get_logical_device_configuration(device: PhysicalDevice) -> list[LogicalDeviceConfiguration] | None:
+    """What ``set_logical_device_configuration`` was given for a device, None where nothing was."""
+    _check_known(device)
+    return _SETTINGS.logical.get(device)
+
+
+def set_logical_device_configuration(
+    device: PhysicalDevice, logical_devices: Iterable[LogicalDeviceConfiguration] | None
+) -> None:
+    """Makes the CPU as many devices as there are configurations.
+
+    Raises:
+      ValueError: an unknown device, an accelerator, or a memory limit of a CPU.
+      RuntimeError: JAX has started with fewer.
+    """
+    _check_known(device)
+    configurations = list(logical_devices or ())
+    if device.device_type != "CPU":
+        raise ValueError(f"{device!r} cannot be divided: JAX gives each accelerator as one device.")
+    if any(c.memory_limit is not None for c in configurations):
+        raise ValueError("Setting a memory limit on logical CPU devices is not supported.")
+    count = max(len(configurations), 1)
+    if not devices.split_cpu(count) and (there := len(jax.local_devices(backend="cpu"))) < count:
+        raise RuntimeError(
+            f"JAX has already started with {there} CPU devices; {count} logical devices must be configured before "
+            "anything runs or accelerators are listed."
+        )
+    _SETTINGS.logical[device] = configurations
+
+
+def list_logical_devices(device_type: str | None = None) -> list[LogicalDevice]:
+    """The devices that programs run on. Starts JAX."""
+    found = []
+    for device in get_visible_devices(device_type):
+        if device.device_type == "CPU":
+            configured = _SETTINGS.logical.get(device)
+            count = len(configured) if configured else len(jax.local_devices(backend="cpu"))
+            found += [LogicalDevice(f"/device:CPU:{i}", "CPU") for i in range(count)]
+        else:
+            found.append(LogicalDevice(device.name.replace("/physical_device", "/device"), device.device_type))
+    return found
+
+
+def get_device_details(device: PhysicalDevice) -> dict[str, Any]:
+    """What is known of an accelerator: ``{"device_name": ...}``; nothing of a CPU."""
+    _check_known(device)
+    return {} if device.device_type == "CPU" else {"device_name": _jax_device(device.name).device_kind}
+
+
+def _jax_device(name: str) -> Any:
+    kind, _, index = name.upper().removeprefix("/PHYSICAL_DEVICE:").removeprefix("/DEVICE:").partition(":")
+    found = [d for d in _accelerators() if d.platform.upper() == kind]
+    if not index.isdigit() or int(index) >= len(found):
+        raise ValueError(f"Expected an accelerator that is there, such as 'GPU:0', got {name!r}.")
+    return found[int(index)]
+
+
+def get_memory_info(device: str) -> dict[str, int]:
+    """``{"current": bytes, "peak": bytes}`` in use on an accelerator, such as "GPU:0".
+
+    Raises:
+      ValueError: a CPU, or a device that is not there.
+    """
+    stats = _jax_device(device).memory_stats()
+    return {"current": stats["bytes_in_use"], "peak": stats["peak_bytes_in_use"]}
+
+
+def get_memory_usage(device: str) -> int:
+    """The bytes in use on an accelerator."""
+    return get_memory_info(device)["current"]
+
+
+def get_memory_growth(device: PhysicalDevice) -> bool:
+    """What ``set_memory_growth`` was given."""
+    _check_known(device)
+    return _SETTINGS.growth.get(device, False)
+
+
+def set_memory_growth(device: PhysicalDevice, enable: bool) -> None:
+    """Changes nothing: JAX allocates; set XLA_PYTHON_CLIENT_PREALLOCATE=false for memory that grows.
+
+    Raises:
+      ValueError: an unknown device.
+    """
+    _check_known(device)
+    _SETTINGS.growth[device] = bool(enable)
+
+
+# ---- settings ----------------------------------------------------------------------------------------------------
+
+
+def get_inter_op_parallelism_threads() -> int:
+    return _SETTINGS.values["inter"]
+
+
+def set_inter_op_parallelism_threads(num_threads: int) -> None:
+    """Changes nothing: XLA decides how many threads work."""
+    _SETTINGS.values["inter"] = num_threads
+
+
+def get_intra_op_parallelism_threads() -> int:
+    return _SETTINGS.values["intra"]
+
+
+def set_intra_op_parallelism_threads(num_threads: int) -> None:
+    """Changes nothing: XLA decides how many threads work."""
+    _SETTINGS.values["intra"] = num_threads
+
+
+def get_soft_device_placement() -> bool:
+    return _SETTINGS.values["soft"]
+
+
+def set_soft_device_placement(enabled: bool) -> None:
+    """Changes nothing: placement is XLA's."""
+    _SETTINGS.values["soft"] = bool(enabled)
+
+
+def get_jit() -> str:
+    """What ``set_jit`` was given: "autoclustering" or ""."""
+    return _SETTINGS.values["jit"]
+
+
+def set_jit(enabled: bool | str) -> None:
+    """Changes nothing: programs are always compiled by XLA.
+
+    Raises:
+      ValueError: neither a bool nor "autoclustering".
+    """
+    value = "autoclustering" if enabled is True else enabled or ""
+    if value not in _JIT:
+        raise ValueError(f"Expected True, False or 'autoclustering', got {enabled!r}.")
+    _SETTINGS.values["jit"] = value
+
+
+def get_experimental_options() -> dict[str, bool]:
+    return dict(_SETTINGS.options)
+
+
+def set_experimental_options(options: Mapping[str, bool]) -> None:
+    """Changes nothing: graphs are optimized by XLA."""
+    _SETTINGS.options.update(options)
+
+
+def get_synchronous_execution() -> bool:
+    return _SETTINGS.values["sync"]
+
+
+def set_synchronous_execution(enable: bool | None) -> None:
+    """Changes nothing: JAX runs ahead, and a value is waited for when it is looked at."""
+    _SETTINGS.values["sync"] = True if enable is None else bool(enable)
+
+
+def get_device_policy() -> str:
+    return _SETTINGS.values["policy"]
+
+
+def set_device_policy(device_policy: str | None) -> None:
+    """Changes nothing: values are moved where they are needed.
+
+    Raises:
+      ValueError: no such policy.
+    """
+    if device_policy not in _POLICIES:
+        raise ValueError(f"Expected one of {_POLICIES} as device_policy, got {device_policy!r}.")
+    _SETTINGS.values["policy"] = device_policy or "silent"
+
+
+def tensor_float_32_execution_enabled() -> bool:
+    return _SETTINGS.values["tf32"]
+
+
+def enable_tensor_float_32_execution(enabled: bool) -> None:
+    """Changes nothing: the precision of products is JAX's ``jax_default_matmul_precision``."""
+    _SETTINGS.values["tf32"] = bool(enabled)
+
+
+def get_log_device_placement() -> bool:
+    return _SETTINGS.values["log"]
+
+
+def set_log_device_placement(enabled: bool) -> None:
+    """Changes nothing: placement is XLA's; ``tensor.device`` tells where an operation was asked to run."""
+    _SETTINGS.values["log"] = bool(enabled)
+
+
+def enable_op_determinism() -> None:
+    """Changes nothing: effects have a fixed order and random numbers depend on seeds only.
+
+    On GPUs XLA_FLAGS=--xla_gpu_deterministic_ops=true makes sums of scattered values repeat too.
+    """

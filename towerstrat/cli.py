@@ -22,7 +22,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="towerstrat",
-        description="Runs training programs of TensorFlow's contrib era on JAX, unchanged.",
+        description="Runs TensorFlow's training programs, of its contrib era and later, on JAX, unchanged.",
     )
     parser.add_argument(
         "--version", action="version", version=f"towerstrat {towerstrat.__version__} (jax {jax.__version__})"
@@ -31,7 +31,8 @@ def _parser() -> argparse.ArgumentParser:
     run = commands.add_parser(
         "run",
         help="run a program",
-        usage="towerstrat run [--towers N] SCRIPT [ARGS...]\n       towerstrat run [--towers N] -m MODULE [ARGS...]",
+        usage="towerstrat run [--towers N] [--api 1|2] SCRIPT [ARGS...]\n"
+        "       towerstrat run [--towers N] [--api 1|2] -m MODULE [ARGS...]",
         description="Runs an unedited program: in this process, `import tensorflow` means towerstrat.",
         epilog="TOWERSTRAT_TRACEBACK=full in the environment shows towerstrat's own frames in tracebacks. "
         "JAX_PLATFORMS=cpu leaves an accelerator alone.",
@@ -42,6 +43,13 @@ def _parser() -> argparse.ArgumentParser:
         metavar="N",
         help="how many towers a TPUStrategy has (default: one per device); "
         "without an accelerator they are virtual devices of the CPU",
+    )
+    run.add_argument(
+        "--api",
+        type=int,
+        choices=(1, 2),
+        help="what `tensorflow` is: the names and graphs of 1.x, or the names and eager execution of 2.x "
+        "(default: what the program is written for)",
     )
     run.add_argument("-m", dest="module", action="store_true", help="run a module instead of a file, as python -m does")
     run.add_argument("program", metavar="SCRIPT", help="the program's file, or its module after -m")
@@ -61,7 +69,7 @@ def _count(text: str) -> int:
 def _run(arguments: argparse.Namespace) -> int:
     start = runner.run_module if arguments.module else runner.run_script
     try:
-        start(arguments.program, arguments.arguments, arguments.towers)
+        start(arguments.program, arguments.arguments, arguments.towers, arguments.api)
     except runner.CannotStart as error:
         print(f"towerstrat: {error}", file=sys.stderr)
         return 2

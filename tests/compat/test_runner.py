@@ -1,6 +1,7 @@
 """``towerstrat run`` is ``python`` for old programs."""
 
 import os
+import re
 import subprocess
 import sys
 
@@ -22,6 +23,12 @@ def program(tmp_path):
 
 
 def towerstrat(*arguments, folder=None, full=False):
+    """Exit status, output, and errors without the line that says which names the program has."""
+    code, output, error = said(*arguments, folder=folder, full=full)
+    return code, output, re.sub(r"\Atowerstrat: [12]\.x names \(.*\)\n", "", error)
+
+
+def said(*arguments, folder=None, full=False):
     environment = {k: v for k, v in os.environ.items() if k != "XLA_FLAGS"} | {"JAX_PLATFORMS": "cpu"}
     if full:
         environment["TOWERSTRAT_TRACEBACK"] = "full"
@@ -180,3 +187,61 @@ with tf.Session() as session:
     assert "site-packages" not in error
     assert error.count('File "old.py"') == error.count("File ") >= 1
     assert error.endswith("\n")
+
+
+EAGER = """
+import tensorflow as tf
+import tensorflow.compat.v1 as v1
+x = tf.constant([[1.0, 2.0]])
+assert tf.compat.v1 is v1 and v1.compat.v2 is tf
+assert tf.executing_eagerly() and v1.executing_eagerly()
+assert isinstance(v1.zeros([2]), tf.Tensor) and x.shape[1] == 2 and type(x.shape[1]) is int
+print(tf.reduce_sum(x, axis=1, keepdims=True).numpy(), tf.__version__, bool(tf.reduce_all(x == x)))
+tf.random.set_seed(1)
+"""
+
+
+def test_a_program_of_2_x_has_its_names_and_runs_eagerly(tmp_path):
+    (tmp_path / "new.py").write_text(EAGER)
+    code, output, error = said("run", "new.py", folder=tmp_path)
+    assert (code, output) == (0, "[[3.]] 2.15.1 True\n"), error
+    assert error == "towerstrat: 2.x names (new.py:9 uses tf.random.set_seed)\n"
+
+
+def test_a_program_of_1_x_says_so(tmp_path):
+    (tmp_path / "old.py").write_text("import tensorflow as tf\nprint(tf.Session().run(tf.constant(2)))")
+    assert said("run", "old.py", folder=tmp_path) == (0, "2\n", "towerstrat: 1.x names (old.py:2 uses tf.Session)\n")
+    code, _, error = said("run", "--api", "2", "old.py", folder=tmp_path)
+    assert code == 1
+    assert error.startswith("towerstrat: 2.x names (--api 2)\nTraceback")
+    assert "use tf.compat.v1.Session, or run with --api 1" in error
+
+
+def test_a_module_of_2_x(tmp_path):
+    (tmp_path / "package").mkdir()
+    (tmp_path / "package/__init__.py").write_text("import tensorflow as tf\n")
+    (tmp_path / "package/job.py").write_text("from . import tf\nimport package.parts\nprint(tf.__version__)")
+    (tmp_path / "package/parts.py").write_text("import tensorflow as tf\ntf.random.set_seed(1)\n")
+    expected = "towerstrat: 2.x names (package/parts.py:2 uses tf.random.set_seed)\n"
+    assert said("run", "-m", "package.job", folder=tmp_path) == (0, "2.15.1\n", expected)
+
+
+def test_a_program_that_imports_nothing_of_it_hears_nothing(tmp_path):
+    (tmp_path / "other.py").write_text("print(1)")
+    assert said("run", "other.py", folder=tmp_path) == (0, "1\n", "")
+
+
+def test_conflicting_names_are_an_error(tmp_path):
+    (tmp_path / "both.py").write_text("import tensorflow as tf\nx = tf.placeholder\ntf.random.set_seed(1)")
+    code, _, error = said("run", "both.py", folder=tmp_path)
+    assert code == 2
+    assert re.match(r"towerstrat: both\.py:2 uses tf\.placeholder.* both\.py:3 uses tf\.random\.set_seed.*--api", error)
+
+
+def test_disabling_what_2_x_does(tmp_path):
+    (tmp_path / "old.py").write_text(
+        "import tensorflow.compat.v1 as tf\ntf.disable_v2_behavior()\nx = tf.placeholder(tf.float32, [None])\n"
+        "print(tf.Session().run(x + 1, {x: [1.0]}), x.shape[0].value)"
+    )
+    assert said("run", "old.py", folder=tmp_path) == (
+        0, "[2.] None\n", "towerstrat: 2.x names (old.py:1 uses tf.compat.v1)\n")  # fmt: skip

@@ -63,12 +63,12 @@ def build(first: str, second: str) -> tuple[Namespace, Namespace]:
     Args:
       first, second: the names of the trees' roots as modules, of 1.x and of 2.x.
     """
-    trees = tuple(_tree(root, api, other) for api, root, other in ((1, first, second), (2, second, first)))
-    for root in trees:
+    one, two = _tree(first, 1, second), _tree(second, 2, first)
+    for root in (one, two):
         compat = child(root, "compat")
-        compat.__dict__.update(v1=trees[0], v2=trees[1])
+        compat.__dict__.update(v1=one, v2=two)
         compat.__dict__["__all__"] = dir(compat)
-    return trees
+    return one, two
 
 
 def _tree(root: str, api: int, other: str) -> Namespace:

@@ -9,11 +9,12 @@ import os
 import pkgutil
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from types import CodeType, FrameType, ModuleType, TracebackType
 from typing import Any
 
 from towerstrat import errors
-from towerstrat.compat import importer
+from towerstrat.compat import behavior, evidence, importer
 from towerstrat.platform import devices
 
 _OURS = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
@@ -25,19 +26,31 @@ FULL_TRACEBACK = "TOWERSTRAT_TRACEBACK"
 
 
 class CannotStart(Exception):
-    """There is no such program."""
+    """There is no such program, or it is not clear which names it means."""
 
 
-def run_script(path: str, arguments: Sequence[str] = (), towers: int | None = None) -> None:
+def bind(api: int) -> None:
+    """``import tensorflow`` means towerstrat from now on, and operations behave as in that original.
+
+    Args:
+      api: 1 for the names and graphs of 1.x, 2 for the names and eager execution of 2.x.
+    """
+    importer.install(api)
+    if api == 2:
+        behavior.enable_v2_behavior()
+
+
+def run_script(path: str, arguments: Sequence[str] = (), towers: int | None = None, api: int | None = None) -> None:
     """Runs a Python file, or a folder or archive with a ``__main__.py``, as the main program.
 
     Args:
       path: the program.
       arguments: what it finds in ``sys.argv`` after its own path.
       towers: how many towers it gets; default one per device.
+      api: 1 or 2, what ``tensorflow`` is; by default what the program is written for, said on standard error.
 
     Raises:
-      CannotStart: there is no such file.
+      CannotStart: there is no such file, or it uses names of 1.x and of 2.x.
       Anything that the program raises.
     """
     sys.argv = [path, *arguments]
@@ -46,16 +59,19 @@ def run_script(path: str, arguments: Sequence[str] = (), towers: int | None = No
     if found is None or (isinstance(found, importlib.machinery.FileFinder) and not os.path.isdir(path)):
         sys.path[0] = os.path.dirname(os.path.realpath(path))
         code, spec = _read(path), None
+        start = [Path(path)]
     else:
         sys.path[0] = path
         spec = found.find_spec("__main__")
         if spec is None:
             raise CannotStart(f"can't find '__main__' module in {path!r}")
         code = _code_of(spec)
+        start = [Path(path, "__main__.py")]
+    _choose(start, _roots(start[0]), api)
     _execute(code, path, spec, towers)
 
 
-def run_module(name: str, arguments: Sequence[str] = (), towers: int | None = None) -> None:
+def run_module(name: str, arguments: Sequence[str] = (), towers: int | None = None, api: int | None = None) -> None:
     """Runs a module, or a package's ``__main__``, as the main program (``python -m``).
 
     Raises:
@@ -64,7 +80,8 @@ def run_module(name: str, arguments: Sequence[str] = (), towers: int | None = No
     sys.path[0] = os.getcwd()
     sys.argv = ["-m", *arguments]
     sys.excepthook = _report
-    importer.install()
+    roots = [_folder_of(name)]
+    _choose([*evidence.files_of(name, roots), *evidence.files_of(f"{name}.__main__", roots)], roots, api)
     try:
         spec = importlib.util.find_spec(name)
         if spec is not None and spec.submodule_search_locations is not None:
@@ -77,6 +94,35 @@ def run_module(name: str, arguments: Sequence[str] = (), towers: int | None = No
     code = _code_of(spec)
     sys.argv[0] = spec.origin or name
     _execute(code, spec.origin or name, spec, towers)
+
+
+def _choose(files: Sequence[Path], roots: Sequence[Path], api: int | None) -> None:
+    """Binds ``tensorflow`` for a program and says to what."""
+    try:
+        decision = evidence.decide(files, roots) if api is None else evidence.Decision(api, f"--api {api}")
+    except evidence.Conflict as conflict:
+        raise CannotStart(str(conflict)) from None
+    if decision.reason is not None:
+        print(f"towerstrat: {decision.api}.x names ({decision.reason})", file=sys.stderr)
+    bind(decision.api)
+
+
+def _roots(path: Path) -> list[Path]:
+    """The folders whose modules are a script's own: its own one, and the one that its package is in."""
+    folder = path.resolve().parent
+    outer = folder
+    while (outer / "__init__.py").is_file():
+        outer = outer.parent
+    return list(dict.fromkeys([folder, outer]))
+
+
+def _folder_of(module: str) -> Path:
+    """The folder that a module's outermost package is in; the current one where there is no such package."""
+    spec = importlib.machinery.PathFinder.find_spec(module.partition(".")[0])
+    if spec is None or spec.origin is None:
+        return Path.cwd()
+    place = Path(spec.origin).resolve().parent
+    return place.parent if spec.submodule_search_locations is not None else place
 
 
 def _read(path: str) -> CodeType:
@@ -98,7 +144,6 @@ def _code_of(spec: importlib.machinery.ModuleSpec) -> CodeType:
 
 
 def _execute(code: CodeType, path: str, spec: Any, towers: int | None) -> None:
-    importer.install()
     if towers is not None:
         devices.ask(towers)
     main = ModuleType("__main__")

@@ -6,15 +6,29 @@ Run it with the Python that has TensorFlow 2.15: ``python tests/golden/later.py`
 import collections
 import json
 import os
+import tempfile
 
 import numpy as np
 import tensorflow as tf
 from later_cases import CASES, net
 
 
+def printing(tf):
+    """``tf.print`` as a function that returns what it prints."""
+
+    def text(*args, **kwargs):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "out")
+            tf.print(*args, output_stream=f"file://{path}", **kwargs)
+            with open(path) as stream:
+                return stream.read()
+
+    return text
+
+
 def printed(expression):
     try:
-        return repr(eval(expression, {"tf": tf, "np": np, "cs": collections, "net": net}))
+        return repr(eval(expression, {"tf": tf, "np": np, "cs": collections, "net": net, "printed": printing(tf)}))
     except Exception as error:
         return f"raises {type(error).__name__}"
 

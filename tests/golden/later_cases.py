@@ -210,6 +210,86 @@ GENERATOR = [
     f"{_G}.from_seed(1).uniform_full_int([2]).dtype",
 ]
 
+PRINT = [
+    f"printed({arguments})"
+    for arguments in (
+        "1",
+        "1.5",
+        "'a'",
+        "None",
+        "True",
+        "[1, 2]",
+        "(1, 'a')",
+        "{'a': 1}",
+        "tf.constant(1)",
+        "tf.constant(1.5)",
+        "tf.constant(1.0)",
+        "tf.constant(0.1)",
+        "tf.constant(1e10)",
+        "tf.constant(1e-7)",
+        "tf.constant(123456789.0)",
+        "tf.constant(1 / 3, tf.float64)",
+        "tf.constant(True)",
+        "tf.constant('hi')",
+        "tf.constant(['a', 'b'])",
+        "tf.constant([1.0, 2.0])",
+        "tf.range(10)",
+        "tf.reshape(tf.range(100), [10, 10])",
+        "tf.zeros([0])",
+        "tf.zeros([7])",
+        "tf.constant([[1.5, 2], [3, 4]])",
+        "[tf.constant(1), tf.constant([1, 2])]",
+        "{'x': tf.constant(1), 'y': 's'}",
+        "(tf.constant('s'),)",
+        "tf.constant(float('nan'))",
+        "tf.constant([float('inf'), -float('inf')])",
+        "tf.constant([True, False])",
+        "np.array([1, 2])",
+        "tf.Variable(3.0)",
+        "tf.Variable([1, 2])",
+        "[tf.Variable(1.0)]",
+        "tf.constant(1, tf.int64)",
+        "tf.constant(3, tf.uint8)",
+        "tf.reshape(tf.range(8), [2, 2, 2])",
+        "tf.reshape(tf.range(343), [7, 7, 7])",
+        "tf.float32",
+        "tf.constant(1.5, tf.float16)",
+        "tf.constant(0.1, tf.float16)",
+        "tf.constant(1.5, tf.bfloat16)",
+        "[[tf.constant('a'), 'b'], {'k': tf.constant([1.0])}]",
+        "'%d'",
+        "tf.constant('%')",
+        "tf.constant(1e8)",
+        "tf.constant(0.30000001)",
+        "tf.constant(1e5)",
+        "tf.constant(1e6)",
+        "tf.constant(123456.7)",
+        "tf.constant(1234567.8)",
+        "tf.constant(16777216.0)",
+        "tf.constant(3.14159265358979, tf.float64)",
+        "tf.constant(1e15, tf.float64)",
+        "tf.constant(1e-4)",
+        "tf.constant(1e-5)",
+        "1, 'a', tf.constant(2)",
+        "tf.constant(1), tf.constant(2), sep=','",
+        "'a', 'b', sep='-', end='!'",
+        "",
+        "''",
+        "tf.range(10), summarize=2",
+        "tf.range(10), summarize=-1",
+        "tf.range(10), summarize=None",
+        "[1, tf.constant(2)], 'x', {'a': tf.constant('z')}",
+        "'x', end=None",
+        "tf.range(10), [tf.range(10)], summarize=1, sep=''",
+        "'a', foo=1",
+        "list(range(40))",
+        "'a' * 100, ['b' * 100, 'c' * 60]",
+        "tf.constant([['a', 'b'], ['c', 'd']])",
+        "{'b': 1, 'a': tf.constant(2)}",
+        "cs.OrderedDict(b=tf.constant(2))",
+    )
+]
+
 _NET = "net(tf)"
 
 MODULE = [
@@ -264,4 +344,4 @@ def net(tf):
     return TwoLayerNet()
 
 
-CASES = {"specs": SPECS, "nest": NEST, "generator": GENERATOR, "module": MODULE}
+CASES = {"specs": SPECS, "nest": NEST, "generator": GENERATOR, "module": MODULE, "print": PRINT}

@@ -2,6 +2,8 @@
 
 import collections
 import json
+import os
+import tempfile
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -18,10 +20,23 @@ def cases(area: str) -> list[tuple[str, str]]:
     return [(case, GOLDEN[area][case]) for case in CASES[area]]
 
 
+def printing(tf):
+    """``tf.print`` as a function that returns what it prints."""
+
+    def text(*args, **kwargs):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "out")
+            tf.print(*args, output_stream=f"file://{path}", **kwargs)
+            with open(path) as stream:
+                return stream.read()
+
+    return text
+
+
 def printed(expression: str, tf: SimpleNamespace) -> str:
     """What our functions print for an expression, or the type of the error they raise."""
     try:
-        return repr(eval(expression, {"tf": tf, "np": np, "cs": collections, "net": net}))
+        return repr(eval(expression, {"tf": tf, "np": np, "cs": collections, "net": net, "printed": printing(tf)}))
     except Exception as error:
         return f"raises {type(error).__name__}"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pprint
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
@@ -142,7 +142,8 @@ def _emit(lowering: Lowering, op: Operation, write: Callable[..., None]) -> None
             full[i] = np.asarray(array)
         write(*full)
 
-    jax.debug.callback(call, *(jnp.asarray(values[i]) for i in moving))
+    # JAX keeps the order of calls on one device only.
+    jax.debug.callback(call, *(jnp.asarray(values[i]) for i in moving), ordered=lowering.axis is None)
 
 
 def _lower_print(lowering: Lowering, op: Operation) -> list[Any]:
@@ -211,42 +212,70 @@ define(
 )
 
 
-def _formatted(value: Any, summarize: int) -> str:
+def _entry(value: Any, quoted: bool) -> str:
+    """One element: floats with as many digits as they need, of the lengths that C's ``%g`` takes; strings in quotes."""
+    if isinstance(value, bytes):
+        text = value.decode(errors="replace")
+        return f'"{text}"' if quoted else text
+    kind = np.asarray(value).dtype
+    if kind.kind != "f" and "float" not in kind.name:
+        return entry(value)
+    wide, short, full = (np.float64, 15, 17) if kind == np.float64 else (np.float32, 6, 9)
+    text = f"{float(value):.{short}g}"
+    return text if wide(text) == wide(value) else f"{float(value):.{full}g}"
+
+
+def _formatted(value: Any, summarize: int, quoted: bool) -> str:
     array = np.asarray(value)
     if array.ndim == 0:
-        return entry(array[()])
-    formatter: Any = {"all": entry}
+        return _entry(array[()], quoted)
+    formatter: Any = {"all": partial(_entry, quoted=True)}
     edges = summarize if summarize >= 0 else max(array.size, 1)
     with np.printoptions(threshold=0 if summarize >= 0 else sys.maxsize, edgeitems=edges, linewidth=sys.maxsize):
         return np.array2string(array, formatter=formatter, separator=" ")
 
 
-def print_v2(*inputs: Any, **kwargs: Any) -> Operation:
-    """``tf.print``: an operation that prints its inputs each time it runs.
+def print_v2(*inputs: Any, **kwargs: Any) -> Operation | None:
+    """``tf.print``: prints its inputs, eagerly at once, in a graph or function each time the operation runs.
 
     Args:
-      inputs: tensors, Python values and structures of them, joined by spaces.
-      output_stream: ``sys.stderr`` (default) or ``sys.stdout``, or a function of ``tf.logging`` (info, warning, error).
+      inputs: tensors, Python values and structures of them.
+      output_stream: ``sys.stderr`` (default) or ``sys.stdout``, a function of ``tf.logging`` (info, warning, error), or
+        ``"file://..."``: a file that is appended to.
       summarize: how many entries from each end of a dimension, by default 3; -1: all.
+      sep, end: between the inputs (by default a space) and after them (a new line).
       name: the operation's name.
+
+    Returns:
+      The operation; None eagerly.
 
     Raises:
       ValueError: another keyword, or another stream.
     """
     stream = kwargs.pop("output_stream", sys.stderr)
     name = kwargs.pop("name", None)
-    summarize = kwargs.pop("summarize", 3)
+    summarize = kwargs.pop("summarize", None)
+    separator, end = kwargs.pop("sep", " "), kwargs.pop("end", None)
     if kwargs:
         raise ValueError(f"Unrecognized keyword arguments for tf.print: {kwargs}")
     write = _writer(stream)
-    tensors = [x for x in nest.flatten(list(inputs)) if isinstance(x, Tensor) or hasattr(x, "_as_graph_element")]
+    tensors = [x for x in nest.flatten(list(inputs)) if _is_printed_when_run(x)]
 
     def show(*values: Any) -> None:
-        texts = iter([_formatted(v, -1 if summarize is None else summarize) for v in values])
-        write(" ".join(_text(x, texts) for x in inputs))
+        left = iter(values)
+        texts = [_text(x, left, 3 if summarize is None else summarize) for x in inputs]
+        write(separator.join(texts), "\n" if end is None else end)
 
-    attrs = {"_write": show, "_skip": 0}
-    return get_default_graph().add("PrintV2", [convert_to_tensor(t) for t in tensors], attrs, name or "PrintV2")
+    graph = get_default_graph()
+    given: list[Any] = [convert_to_tensor(t) for t in tensors]
+    if graph.executing_eagerly:
+        show(*(t.numpy() for t in given))
+        return None
+    return graph.add("PrintV2", given, {"_write": show, "_skip": 0}, name or "PrintV2")
+
+
+def _is_printed_when_run(value: Any) -> bool:
+    return isinstance(value, Tensor) or hasattr(value, "_as_graph_element")
 
 
 class _Bare(str):
@@ -258,28 +287,37 @@ class _Bare(str):
         return str(self)
 
 
-def _text(value: Any, texts: Any) -> str:
+def _text(value: Any, values: Iterator[Any], summarize: int) -> str:
+    """An input of ``tf.print``, with the next of ``values`` for each tensor in it."""
     if isinstance(value, str):
         return value
+    if _is_printed_when_run(value):
+        return _formatted(next(values), summarize, quoted=False)
     leaves = [
-        _Bare(next(texts)) if isinstance(x, Tensor) or hasattr(x, "_as_graph_element") else x
+        _Bare(_formatted(next(values), summarize, quoted=True)) if _is_printed_when_run(x) else x
         for x in nest.flatten(value)
     ]
-    if not nest.is_sequence(value):
-        return str(leaves[0]) if isinstance(leaves[0], _Bare) else pprint.pformat(leaves[0])
     return pprint.pformat(nest.pack_sequence_as(value, leaves))
 
 
-def _writer(stream: Any) -> Callable[[str], None]:
+def _writer(stream: Any) -> Callable[[str, str], None]:
+    """What writes a text and its end."""
+    if isinstance(stream, str) and stream.startswith("file://"):
+        return partial(_append, stream.removeprefix("file://"))
     if stream in (sys.stdout, sys.__stdout__):
-        return lambda text: print(text, file=sys.stdout, flush=True)
+        return lambda text, end: print(text, end=end, file=sys.stdout, flush=True)
     if stream in (sys.stderr, sys.__stderr__):
-        return lambda text: print(text, file=sys.stderr, flush=True)
+        return lambda text, end: print(text, end=end, file=sys.stderr, flush=True)
     levels = {"info": logging.info, "warning": logging.warning, "warn": logging.warning, "error": logging.error}
     log = levels.get(getattr(stream, "__name__", ""))
     if log is None:
         raise ValueError(
-            f"Unsupported output stream {stream!r}: use sys.stderr, sys.stdout, tf.logging.info, tf.logging.warning or "
-            "tf.logging.error."
+            f"Unsupported output stream {stream!r}: use sys.stderr, sys.stdout, tf.logging.info, tf.logging.warning, "
+            "tf.logging.error or 'file://' and a path."
         )
-    return partial(log, "%s")
+    return lambda text, end: log("%s", text)
+
+
+def _append(path: str, text: str, end: str) -> None:
+    with open(path, "a") as file:
+        file.write(text + end)

@@ -62,6 +62,7 @@ class Execution:
 
     Attributes:
       host_form: (numpy arrays) -> outputs, where numpy can compute it.
+      once: it checks its inputs, and is therefore run on values rather than compiled.
       arrays: positions of the inputs that are given to the compiled form; the others' values are part of it.
     """
 
@@ -73,6 +74,7 @@ class Execution:
             self.op = graph.add(definition.type, self.places, attrs)
         self.definition = definition
         self.differentiable = definition.differentiable
+        self.once = "flag" in attrs
         self.dtypes = [t.dtype for t in self.op.outputs]
         self.types = [d.np for d in self.dtypes]
         self.host_form: Callable[..., Any] | None = None
@@ -129,6 +131,7 @@ class Pull:
                 self.outputs += [found.values, found.indices]
             elif found is not None:
                 self.outputs.append(found)
+        self.once = execution.once
         self.places = [*execution.places, *self.seeds]
         self.cells = execution.cells
         self.known = execution.known
@@ -155,6 +158,7 @@ class _Results:
     def __init__(self, pull: Pull):
         self.graph = pull.graph
         self.op = pull
+        self.once = pull.once
         self.places = pull.places
         self.cells = pull.cells
         self.known = pull.known

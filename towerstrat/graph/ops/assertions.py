@@ -1,4 +1,7 @@
-"""``tf.assert_equal`` and its family: decided while the graph is built where that can be, else when it runs."""
+"""``tf.assert_equal`` and its family: decided at once where that can be, as always eagerly, else when it runs.
+
+Eagerly, and where 2.x says so, they return None instead of an operation.
+"""
 
 from __future__ import annotations
 
@@ -11,25 +14,34 @@ import numpy as np
 from towerstrat.errors import InvalidArgumentError
 from towerstrat.graph.convert import convert_to_tensor
 from towerstrat.graph.core import get_default_graph
-from towerstrat.graph.elements import Operation, Tensor
+from towerstrat.graph.elements import Tensor
 from towerstrat.graph.ops import (
     array,
     elementwise,  # noqa: F401  (registers the types)
 )
 from towerstrat.graph.ops.build import one
 from towerstrat.graph.ops.checks import assert_all
+from towerstrat.graph.ops.control_flow import group, no_op
 from towerstrat.graph.registry import define, scalar
+from towerstrat.graph.shapes import TensorShape
 from towerstrat.graph.static import constant_value
 from towerstrat.graph.types import DType, as_dtype, bool_, float32, int32
 
 _TYPES = {"<": "Less", "<=": "LessEqual", ">": "Greater", ">=": "GreaterEqual", "==": "Equal", "!=": "NotEqual"}
 
 
-def _comparing(sign: str, name: str) -> Callable[..., Operation]:
+def _named(x: Tensor, what: str) -> str:
+    """How a message calls a value: by its name, or by its shape where it has none."""
+    if get_default_graph().executing_eagerly:
+        return f"{what} (shape={x.shape} dtype={x.dtype.name}) = "
+    return f"{what} ({x.name}) = "
+
+
+def _comparing(sign: str, name: str) -> Callable[..., Any]:
     def function(
         x: Any, y: Any, data: Any = None, summarize: int | None = None, message: str | None = None,
         name: str | None = None,
-    ) -> Operation:  # fmt: skip
+    ) -> Any:  # fmt: skip
         return _compare(sign, x, y, data, summarize, message, name or default)
 
     default = name
@@ -45,7 +57,7 @@ def _comparing(sign: str, name: str) -> Callable[..., Operation]:
 
 def _compare(
     sign: str, x: Any, y: Any, data: Any, summarize: int | None, message: str | None, name: str
-) -> Operation:  # fmt: skip
+) -> Any:  # fmt: skip
     graph = get_default_graph()
     with graph.name_scope(name):
         x = convert_to_tensor(x, name="x")
@@ -53,7 +65,7 @@ def _compare(
         if data is None:
             words = "for every single element" if sign == "!=" else "element-wise"
             data = [message or "", f"Condition x {sign} y did not hold {words}:"]
-            data += [f"x ({x.name}) = ", x, f"y ({y.name}) = ", y]
+            data += [_named(x, "x"), x, _named(y, "y"), y]
         condition = one(_TYPES[sign], [x, y])
         if sign == "==":
             _decide(x, y, data)
@@ -78,15 +90,15 @@ assert_greater = _comparing(">", "assert_greater")
 assert_greater_equal = _comparing(">=", "assert_greater_equal")
 
 
-def _with_zero(sign: str, swapped: bool, words: str, name: str) -> Callable[..., Operation]:
+def _with_zero(sign: str, swapped: bool, words: str, name: str) -> Callable[..., Any]:
     def function(
         x: Any, data: Any = None, summarize: int | None = None, message: str | None = None, name: str | None = None
-    ) -> Operation:
+    ) -> Any:
         graph = get_default_graph()
         with graph.name_scope(name or default):
             x = convert_to_tensor(x, name="x")
             if data is None:
-                data = [message or "", f"Condition {words} did not hold element-wise:", f"x ({x.name}) = ", x]
+                data = [message or "", f"Condition {words} did not hold element-wise:", _named(x, "x"), x]
             zero = convert_to_tensor(0, x.dtype)
             one_side, other = (zero, x) if swapped else (x, zero)
             inner = "assert_less_equal" if sign == "<=" else "assert_less"
@@ -115,7 +127,7 @@ def assert_near(
     summarize: int | None = None,
     message: str | None = None,
     name: str | None = None,
-) -> Operation:
+) -> Any:
     """An operation that raises InvalidArgumentError unless ``|x - y| < atol + rtol * |y|`` for every entry.
 
     ``rtol`` and ``atol`` are 10 times the element type's epsilon by default.
@@ -129,7 +141,7 @@ def assert_near(
         atol = convert_to_tensor(epsilon if atol is None else atol, x.dtype, name="atol")
         if data is None:
             data = [message or "", f"x and y not equal to tolerance rtol = {rtol}, atol = {atol}"]
-            data += [f"x ({x.name}) = ", x, f"y ({y.name}) = ", y]
+            data += [_named(x, "x"), x, _named(y, "y"), y]
         tolerance = one("Add", [atol, one("Mul", [rtol, one("Abs", [y])])])
         return assert_all(one("Less", [one("Abs", [one("Sub", [x, y])]), tolerance]), data, summarize)
 
@@ -140,7 +152,7 @@ def assert_near(
 def _rank(
     x: Any, ranks: Sequence[Any], fits: Callable[[int, Sequence[int]], bool], sign: str, words: str, data: Any,
     summarize: int | None, message: str | None, name: str,
-) -> Operation:  # fmt: skip
+) -> Any:  # fmt: skip
     graph = get_default_graph()
     with graph.name_scope(name):
         x = convert_to_tensor(x, name="x")
@@ -158,7 +170,7 @@ def _rank(
                     f"{message or ''}.  Tensor {x.name} must have {words} {said}.  Received rank {len(x.dims)}, "
                     f"shape {x.shape}"
                 )
-            return graph.add("NoOp", (), None, "static_checks_determined_all_ok")
+            return no_op("static_checks_determined_all_ok")
         if data is None:
             data = [message or "", f"Tensor {x.name} must have {words}", *wanted, "Received shape: ", array.shape(x)]
         actual = array.rank(x)
@@ -176,7 +188,7 @@ def assert_rank(
     summarize: int | None = None,
     message: str | None = None,
     name: str | None = None,
-) -> Operation:
+) -> Any:
     """Makes sure that ``x`` has this rank: ValueError now where it is known, else an operation that checks."""
     return _rank(x, [rank], lambda a, r: a == r[0], "==", "rank", data, summarize, message, name or "assert_rank")
 
@@ -188,7 +200,7 @@ def assert_rank_at_least(
     summarize: int | None = None,
     message: str | None = None,
     name: str | None = None,
-) -> Operation:
+) -> Any:
     """Makes sure that ``x`` has this rank or a higher one."""
     return _rank(
         x, [rank], lambda a, r: a >= r[0], ">=", "rank at least", data, summarize, message,
@@ -203,17 +215,97 @@ def assert_rank_in(
     summarize: int | None = None,
     message: str | None = None,
     name: str | None = None,
-) -> Operation:
+) -> Any:
     """Makes sure that ``x`` has one of these ranks."""
     return _rank(
         x, list(ranks), lambda a, r: a in r, "in", "rank in", data, summarize, message, name or "assert_rank_in"
     )
 
 
+# ---- shapes ----------------------------------------------------------------------------------------------------
+
+
+def assert_shapes(
+    shapes: Any, data: Any = None, summarize: int | None = None, message: str | None = None, name: str | None = None
+) -> Any:
+    """Makes sure that tensors have the sizes that are written down for them, and equal ones for equal symbols.
+
+    A violation that is known now is a ValueError; what is not known now is checked when it runs.
+
+    Args:
+      shapes: a dict or list of pairs of a tensor and its sizes: integers, symbols (equal symbols are equal sizes), None
+        or ``"."`` for any size, and at the beginning ``...`` or ``"*"`` for any number of dimensions. A string is
+        taken letter by letter. ``()`` is a scalar.
+      data, summarize, message: as of ``assert_equal``.
+    """
+    pairs = list(shapes.items()) if isinstance(shapes, dict) else list(shapes)
+    graph = get_default_graph()
+    with graph.name_scope(name or "assert_shapes"):
+        found: dict[Any, tuple[Any, Any]] = {}
+        checks = []
+        for value, wanted in pairs:
+            tensor = convert_to_tensor(value)
+            sizes, open_end = _sizes(wanted)
+            checks.append(_ranked(tensor, len(sizes), open_end, data, summarize, message))
+            rank = None if tensor.dims is None else len(tensor.dims)
+            for place, size in enumerate(sizes, start=-len(sizes)):
+                if size in (None, "."):
+                    continue
+                known = None if rank is None or rank < -place else tensor.dims[place]  # type: ignore[index]
+                own = known if known is not None else array.shape(tensor)[place]
+                other = int(size) if _is_size(size) else found.setdefault(size, (own, tensor))[0]
+                checks.append(_size_is(tensor, own, other, place + len(sizes), data, summarize, message))
+        made = [c for c in checks if c is not None]
+        return None if graph.executing_eagerly else group(*made, name="shape_checks") if made else no_op()
+
+
+def _sizes(wanted: Any) -> tuple[list[Any], bool]:
+    """The sizes of a specification, and whether more dimensions may come before them."""
+    sizes = list(wanted) if isinstance(wanted, str | list | tuple) else TensorShape(wanted).as_list()
+    open_end = bool(sizes) and (sizes[0] is Ellipsis or sizes[0] == "*")
+    if any(s is Ellipsis or s == "*" for s in sizes[1:]):
+        raise ValueError(
+            f"Symbol `...` or `*` for any number of dimensions is only allowed at the beginning: {wanted}."
+        )
+    return sizes[1:] if open_end else sizes, open_end
+
+
+def _is_size(size: Any) -> bool:
+    try:
+        int(size)
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
+def _ranked(tensor: Tensor, count: int, open_end: bool, data: Any, summarize: int | None, message: str | None) -> Any:
+    if open_end:
+        return assert_rank_at_least(tensor, count, data, summarize, message)
+    if count == 0 and tensor.dims == (1,):
+        return None
+    return assert_rank(tensor, count, data, summarize, message)
+
+
+def _size_is(
+    tensor: Tensor, own: Any, other: Any, place: int, data: Any, summarize: int | None, message: str | None
+) -> Any:  # fmt: skip
+    if isinstance(own, int) and isinstance(other, int):
+        if own != other:
+            raise ValueError(
+                f"{message or ''}.  Tensor {tensor!r} dimension {place} must have size {other}.  Received size {own}, "
+                f"shape {tensor.shape}"
+            )
+        return None
+    if data is None:
+        data = [message or "", f"Tensor {tensor.name} dimension {place} must have size", other, "Received shape: "]
+        data = [convert_to_tensor(d) if isinstance(d, int) else d for d in [*data, array.shape(tensor)]]
+    return assert_all(one("Equal", [convert_to_tensor(own, int32), convert_to_tensor(other, int32)]), data, summarize)
+
+
 # ---- types -----------------------------------------------------------------------------------------------------
 
 
-def assert_type(tensor: Any, tf_type: Any, message: str | None = None, name: str | None = None) -> Operation:
+def assert_type(tensor: Any, tf_type: Any, message: str | None = None, name: str | None = None) -> Any:
     """Raises TypeError unless the tensor has this element type. Returns an operation that does nothing."""
     graph = get_default_graph()
     with graph.name_scope(name or "assert_type"):
@@ -222,17 +314,17 @@ def assert_type(tensor: Any, tf_type: Any, message: str | None = None, name: str
             raise TypeError(
                 f"{message or ''}  {tensor.name} must be of type {as_dtype(tf_type)!r}, got {tensor.dtype!r}"
             )
-        return graph.add("NoOp", (), None, "statically_determined_correct_type")
+        return no_op("statically_determined_correct_type")
 
 
-def assert_integer(x: Any, message: str | None = None, name: str | None = None) -> Operation:
+def assert_integer(x: Any, message: str | None = None, name: str | None = None) -> Any:
     """Raises TypeError unless ``x`` is of an integer type. Returns an operation that does nothing."""
     graph = get_default_graph()
     with graph.name_scope(name or "assert_integer"):
         x = convert_to_tensor(x, name="x")
         if not x.dtype.is_integer:
             raise TypeError(f'{message or ""}  Expected "x" to be integer type.  Found: {x.name} of dtype {x.dtype!r}')
-        return graph.add("NoOp", (), None, "statically_determined_was_integer")
+        return no_op("statically_determined_was_integer")
 
 
 def assert_scalar(tensor: Any, name: str | None = None) -> Tensor:

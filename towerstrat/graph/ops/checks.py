@@ -119,11 +119,11 @@ def _message(words: str, data: Sequence[Any], summarize: int | None) -> str:
     return f"{words}: {' '.join(p for p in parts if p)}".rstrip(": ")
 
 
-def Assert(condition: Any, data: Sequence[Any], summarize: int | None = None, name: str | None = None) -> Operation:
+def Assert(condition: Any, data: Sequence[Any], summarize: int | None = None, name: str | None = None) -> Any:
     """An operation that raises InvalidArgumentError when it runs and ``condition`` is false.
 
     The error is raised when the run is done, and the variables are as they were before it. Run it with
-    ``tf.control_dependencies``.
+    ``tf.control_dependencies``. Eagerly it is raised at once, and there is no operation: None is returned.
 
     Args:
       condition: a scalar bool tensor.
@@ -140,8 +140,12 @@ def Assert(condition: Any, data: Sequence[Any], summarize: int | None = None, na
         return assert_all(condition, data, summarize)
 
 
-def assert_all(condition: Tensor, data: Sequence[Any], summarize: int | None = None) -> Operation:
+def assert_all(condition: Tensor, data: Sequence[Any], summarize: int | None = None) -> Any:
     """``Assert`` that every entry of a condition is true."""
+    if get_default_graph().executing_eagerly:
+        if not np.all(condition):
+            raise InvalidArgumentError(None, None, _message("assertion failed", data, summarize))
+        return None
     message = _message("assertion failed", data, summarize)
     tensors = [d for d in data if isinstance(d, Tensor)]
     return checked("Assert", [condition, *tensors], message, {}, "Assert")

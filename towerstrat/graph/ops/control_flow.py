@@ -20,6 +20,7 @@ from towerstrat.graph.gradient_rules import reached_from
 from towerstrat.graph.indexed_slices import IndexedSlices
 from towerstrat.graph.lowering import Lowering, NeedsStatic
 from towerstrat.graph.ops.array import identity
+from towerstrat.graph.ops.build import one
 from towerstrat.graph.ops.checks import Assert
 from towerstrat.graph.ops.regions import (
     captures_of,
@@ -35,23 +36,26 @@ from towerstrat.graph.ops.regions import (
     remark,
     state_type,
 )
-from towerstrat.graph.ops.tensor_array import Unwritten
+from towerstrat.graph.ops.tensor_array_lowering import Unwritten
 from towerstrat.graph.registry import Signature, define
 from towerstrat.graph.types import bool_, resource, string
 
-__all__ = ["case", "cond", "group", "no_op", "region_is_uniform", "tuple", "with_dependencies"]
+__all__ = ["case", "cond", "group", "no_op", "region_is_uniform", "switch_case", "tuple", "with_dependencies"]
 
 
 # ---- ordering --------------------------------------------------------------------------------------------------
 
 
-def no_op(name: str | None = None) -> Operation:
-    """An operation that does nothing; control dependencies can hang on it."""
-    return get_default_graph().add("NoOp", (), None, name or "NoOp")
+def no_op(name: str | None = None) -> Any:
+    """An operation that does nothing; control dependencies can hang on it. None eagerly."""
+    graph = get_default_graph()
+    return None if graph.executing_eagerly else graph.add("NoOp", (), None, name or "NoOp")
 
 
-def group(*inputs: Any, **kwargs: Any) -> Operation:
+def group(*inputs: Any, **kwargs: Any) -> Any:
     """An operation that runs after all of ``inputs`` (tensors, operations, variables, nested structures).
+
+    None eagerly, where all of them have run.
 
     Raises:
       TypeError: an input that is no graph element. ValueError: a keyword other than ``name``.
@@ -60,6 +64,8 @@ def group(*inputs: Any, **kwargs: Any) -> Operation:
     if kwargs:
         raise ValueError(f"Unknown keyword arguments: {', '.join(kwargs)}")
     graph = get_default_graph()
+    if graph.executing_eagerly:
+        return None
     after: list[Any] = []
     for item in nest.flatten(list(inputs)):
         if isinstance(item, IndexedSlices):
@@ -74,6 +80,8 @@ def group(*inputs: Any, **kwargs: Any) -> Operation:
 def with_dependencies(dependencies: Any, output_tensor: Any, name: str | None = None) -> Any:
     """``output_tensor`` (a tensor or IndexedSlices), available only after ``dependencies`` have run."""
     graph = get_default_graph()
+    if graph.executing_eagerly:
+        return output_tensor
     with graph.name_scope(name or "control_dependency") as scope, graph.control_dependencies(dependencies):
         first, *rest = parts_of(output_tensor)
         tensors = [identity(first, name=scope), *(identity(t) for t in rest)]
@@ -90,6 +98,8 @@ def tuple(tensors: Any, name: str | None = None, control_inputs: Any = None) -> 
       ValueError: no tensor among ``tensors``. TypeError: a control input that is no operation or tensor.
     """
     graph = get_default_graph()
+    if graph.executing_eagerly:
+        return list(tensors)
     with graph.name_scope(name or "tuple"):
         gates = [t.op for t in tensors if t is not None]
         for control in control_inputs or ():
@@ -118,6 +128,8 @@ def cond(
 ) -> Any:
     """What ``true_fn()`` returned where ``pred`` is true when the program runs, else what ``false_fn()`` did.
 
+    Eagerly one of the functions is called, and may return anything; ``pred`` is anything that has a truth value.
+
     Args:
       pred: a scalar bool tensor (not a Python bool: use Python's ``if``).
       true_fn, false_fn: build the branches, and return structures of the same form and element types. An operation as
@@ -132,6 +144,9 @@ def cond(
     true_fn = _function("true_fn", true_fn, "fn1", fn1)
     false_fn = _function("false_fn", false_fn, "fn2", fn2)
     graph = get_default_graph()
+    if graph.executing_eagerly:
+        result = true_fn() if pred else false_fn()
+        return result if strict else _unpacked(result)
     with graph.name_scope(name or "cond"):
         if isinstance(pred, bool):
             raise TypeError("pred must not be a Python bool: the branch would be fixed now. Use Python's `if`.")
@@ -340,7 +355,7 @@ def case(
     if not isinstance(pred_fn_pairs, dict | list | builtins.tuple):
         raise TypeError("fns must be a list, tuple, or dict")
     pairs = list(pred_fn_pairs.items()) if isinstance(pred_fn_pairs, dict) else list(pred_fn_pairs)
-    if isinstance(pred_fn_pairs, dict):
+    if isinstance(pred_fn_pairs, dict) and not get_default_graph().executing_eagerly:
         pairs.sort(key=lambda pair: pair[0].name)
     for pair in pairs:
         if not isinstance(pair, builtins.tuple) or len(pair) != 2:
@@ -350,7 +365,7 @@ def case(
         if pair[0].dtype is not bool_:
             raise TypeError(f"pred must be Tensor of type bool: {pair[0]!r}")
         if not callable(pair[1]):
-            raise TypeError(f"fn for pred {pair[0].name} must be callable.")
+            raise TypeError(f"fn for pred {pair[0]!r} must be callable.")
     if default is not None and not callable(default):
         raise TypeError("default must be callable.")
     if not pairs and default is None:
@@ -370,6 +385,56 @@ def case(
         with graph.control_dependencies(checks):
             found = result()
     return found
+
+
+def switch_case(
+    branch_index: Any, branch_fns: Any, default: Callable[[], Any] | None = None, name: str = "switch_case"
+) -> Any:
+    """What the branch function number ``branch_index`` returned.
+
+    Args:
+      branch_index: a scalar integer tensor.
+      branch_fns: a list of functions, or of pairs of a number and a function, or a dict of them. The numbers are those
+        from 0 on, in any order.
+      default: for numbers that no function has; by default the last function.
+
+    Raises:
+      TypeError: an index that is no integer tensor, or entries that are no functions. ValueError: numbers with gaps.
+    """
+    if not isinstance(branch_index, Tensor):
+        raise TypeError(f"'branch_index' must be a Tensor, got {type(branch_index)}")
+    if not branch_index.dtype.is_integer:
+        raise TypeError(f"'branch_index' must be an integer Tensor, got {branch_index.dtype!r}")
+    functions = _numbered(branch_fns)
+    last = functions.pop() if default is None else default
+    if not callable(last):
+        raise TypeError("default must be callable.")
+    chosen = [
+        (one("Equal", [branch_index, convert_to_tensor(i, branch_index.dtype)]), function)
+        for i, function in enumerate(functions)
+    ]
+    return case(chosen, last, strict=True, name=name) if chosen else last()
+
+
+def _numbered(branch_fns: Any) -> list[Callable[[], Any]]:
+    """Branch functions in the order of their numbers."""
+    if not isinstance(branch_fns, dict | list | builtins.tuple):
+        raise TypeError("'branch_fns' must be a list, tuple, or dict")
+    pairs = list(branch_fns.items()) if isinstance(branch_fns, dict) else list(branch_fns)
+    if all(callable(entry) for entry in pairs):
+        pairs = list(enumerate(pairs))
+    for pair in pairs:
+        if not isinstance(pair, builtins.tuple) or len(pair) != 2:
+            raise TypeError(f"Each entry in 'branch_fns' must be a 2-tuple. Received {pair}.")
+        if not isinstance(pair[0], int) or not callable(pair[1]):
+            raise TypeError(f"Each entry in 'branch_fns' must be a Python int and a function. Received {pair}.")
+    pairs.sort(key=lambda pair: pair[0])
+    numbers = [number for number, _ in pairs]
+    if not pairs or numbers != list(range(len(pairs))):
+        raise ValueError(
+            f"branch indices (keys) must form contiguous range of [0 to {len(pairs)}) but found {{{numbers}}}"
+        )
+    return [function for _, function in pairs]
 
 
 def _checked_last(preds: Sequence[Tensor], function: Callable[[], Any]) -> Callable[[], Any]:

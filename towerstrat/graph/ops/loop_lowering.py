@@ -15,7 +15,7 @@ from towerstrat.graph.lowering import Lowering, NeedsStatic, NeedsTrips
 from towerstrat.graph.mesh import vary
 from towerstrat.graph.ops.loop_rows import Walk, reads_of, writes_of
 from towerstrat.graph.ops.regions import bind, described, entering, leaving, state_type
-from towerstrat.graph.ops.tensor_array import Grows, Unwritten
+from towerstrat.graph.ops.tensor_array_lowering import Grows, Unwritten
 from towerstrat.graph.ops.trips import Course, control_of, course, unknown
 from towerstrat.graph.types import string
 

@@ -10,6 +10,7 @@ from towerstrat.graph.convert import convert_to_tensor
 from towerstrat.graph.core import Graph, get_default_graph
 from towerstrat.graph.elements import Block, Operation, Tensor
 from towerstrat.graph.gradient_rules import reached_from
+from towerstrat.graph.indexed_slices import IndexedSlices
 from towerstrat.graph.ops.loop_lowering import lower_while
 from towerstrat.graph.ops.regions import captures_of, check_under_varying, flows_of, parts_of, rebuilt, remark
 from towerstrat.graph.ops.tensor_array import TensorArray
@@ -31,6 +32,8 @@ def while_loop(
     return_same_structure: bool = False,
 ) -> Any:
     """Runs ``loop_vars = body(*loop_vars)`` as long as ``cond(*loop_vars)`` is true.
+
+    Eagerly it is Python's ``while``: shapes and element types may change, and ``shape_invariants`` says nothing.
 
     Args:
       cond: builds a scalar bool tensor. body: builds values like ``loop_vars``.
@@ -58,6 +61,8 @@ def while_loop(
         if parallel_iterations < 1:
             raise TypeError("parallel_iterations must be a positive integer.")
         bound = _maximum(maximum_iterations)
+        if graph.executing_eagerly:
+            return _eagerly(cond, body, loop_vars, bound, return_same_structure)
         if shape_invariants is not None:
             nest.assert_same_structure(list(loop_vars), list(shape_invariants))
         leaves = nest.flatten(loop_vars)
@@ -73,6 +78,23 @@ def while_loop(
         packed = nest.pack_sequence_as(loop_vars, final)
         single = len(loop_vars) == 1 if bound is not None else len(flat) == 1 and not return_same_structure
         return next(nest.children(packed)) if single else packed
+
+
+def _eagerly(cond: Any, body: Any, loop_vars: Any, bound: Any, return_same_structure: bool) -> Any:
+    values, single, left = loop_vars, False, None if bound is None else int(bound)
+    while (left is None or left > 0) and cond(*values):
+        found = body(*values)
+        single = len(loop_vars) == 1 and not isinstance(found, list | tuple)
+        values = [found] if single else found
+        nest.assert_same_structure(list(loop_vars), list(values))
+        left = None if left is None else left - 1
+    values = nest.pack_sequence_as(loop_vars, [_as_value(leaf) for leaf in nest.flatten(values)])
+    return next(nest.children(values)) if single and not return_same_structure else values
+
+
+def _as_value(leaf: Any) -> Any:
+    """A loop's result: numbers, arrays and variables become tensors."""
+    return leaf if isinstance(leaf, TensorArray | IndexedSlices) else convert_to_tensor(leaf)
 
 
 def _maximum(value: Any) -> Tensor | None:

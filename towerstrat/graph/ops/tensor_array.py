@@ -1,82 +1,23 @@
-"""``tf.TensorArray``: a list of tensors of one shape. It is one array ``[size, ...]`` that each write makes anew."""
+"""``tf.TensorArray``: a list of tensors, written and read by index."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-import jax
-import jax.numpy as jnp
 import numpy as np
-from jax import lax
 
-from towerstrat.errors import UnsupportedError
-from towerstrat.graph import shapes
-from towerstrat.graph.convert import convert_to_tensor
+from towerstrat.errors import InvalidArgumentError, OutOfRangeError, UnsupportedError
+from towerstrat.graph.convert import constant, convert_to_tensor
 from towerstrat.graph.core import get_default_graph
+from towerstrat.graph.eager.context import EagerArgumentError
 from towerstrat.graph.elements import Operation, Tensor
-from towerstrat.graph.lowering import Lowering
+from towerstrat.graph.ops import array
 from towerstrat.graph.ops.regions import register_composite
-from towerstrat.graph.registry import Signature, define
-from towerstrat.graph.shapes import Dims, TensorShape, as_shape
+from towerstrat.graph.ops.tensor_array_lowering import Element, equal_length
+from towerstrat.graph.shapes import TensorShape, as_shape
 from towerstrat.graph.static import constant_value
 from towerstrat.graph.types import DType, as_dtype, int32, string
-
-
-class Element:
-    """The shape of one element, as far as the calls so far tell: shared by all versions of one array."""
-
-    def __init__(self, dims: Dims, checked: bool, dynamic: bool):
-        self.dims = dims
-        self.checked = checked
-        self.dynamic = dynamic
-
-    def learn(self, dims: Dims, what: str) -> None:
-        if not self.checked:
-            return
-        if not TensorShape(self.dims).is_compatible_with(dims):
-            raise ValueError(
-                f"Inconsistent shapes: saw {TensorShape(dims)} but expected {TensorShape(self.dims)} in {what}."
-            )
-        self.dims = shapes.merge(self.dims, dims)
-
-
-class Unwritten:
-    """An array whose elements' shape nothing has told yet.
-
-    Attributes:
-      size: how many elements. dtype: their type.
-    """
-
-    def __init__(self, size: int, dtype: Any):
-        self.size = size
-        self.dtype = dtype
-
-    def filled(self, shape: Sequence[int]) -> Any:
-        """Zeros for elements of a shape."""
-        return jnp.zeros((self.size, *shape), self.dtype)
-
-    def like(self, shape: Sequence[int]) -> Any:
-        """Zeros in the place of an array of a shape; None where it cannot be that one."""
-        return self.filled(shape[1:]) if shape[0] == self.size else None
-
-
-class Blank(Unwritten):
-    """A value that is assigned before it is read, and of which only the type is known until then."""
-
-    def __init__(self, dtype: Any):
-        super().__init__(0, dtype)
-
-    def like(self, shape: Sequence[int]) -> Any:
-        return jnp.zeros(shape, self.dtype)
-
-
-class Grows(Exception):
-    """A write beyond the end, at a place that is not known while lowering."""
-
-    def __init__(self, op: Operation):
-        super().__init__(op.name)
-        self.op = op
 
 
 class TensorArray:
@@ -86,16 +27,24 @@ class TensorArray:
     that was not written is zeros. Writing or reading beyond the end is an error where the index is known when the
     program is compiled; elsewhere the last element is meant.
 
+    Eagerly it is a Python list: every index is checked, elements may differ in shape with ``infer_shape=False``, and
+    strings are elements too.
+
     Args:
       dtype: the elements' type.
       size: how many; a scalar.
       dynamic_size: let writes beyond the end make it longer. In a loop the indices must then be known (the number of
         iterations is fixed), or the program runs operation by operation; not inside towers.
-      clear_after_read, tensor_array_name, colocate_with_first_write_call: change no value.
+      clear_after_read: eagerly, whether an element may be read once only (the default, None, says yes); in graphs it
+        changes nothing.
+      tensor_array_name, colocate_with_first_write_call: change no value.
       flow, handle: of another array, to make this object stand for it.
       infer_shape: check that the elements' shapes agree.
       element_shape: their shape, as far as known.
     """
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> TensorArray:
+        return object.__new__(EagerTensorArray if get_default_graph().executing_eagerly else cls)
 
     def __init__(
         self,
@@ -141,8 +90,13 @@ class TensorArray:
         return {"_element": self._element, **attrs}
 
     def _next(self, flow: Tensor) -> TensorArray:
-        made = TensorArray.__new__(TensorArray)
-        made._dtype, made._element, made._flow = self._dtype, self._element, flow
+        if flow.graph.executing_eagerly:
+            made: Any = object.__new__(EagerTensorArray)
+            made._dtype, made._element = self._dtype, self._element
+            made._rows, made._cleared, made._once = array.unstack(flow), set(), False
+        else:
+            made = object.__new__(TensorArray)
+            made._dtype, made._element, made._flow = self._dtype, self._element, flow
         return made
 
     def _op(self, type: str, inputs: Sequence[Tensor], name: str | None, **attrs: Any) -> Tensor:
@@ -166,6 +120,16 @@ class TensorArray:
     @property
     def dtype(self) -> DType:
         return self._dtype
+
+    @property
+    def dynamic_size(self) -> bool:
+        """Whether writes beyond the end make it longer."""
+        return self._element.dynamic
+
+    @property
+    def element_shape(self) -> TensorShape:
+        """The elements' shape, as far as the calls so far tell."""
+        return TensorShape(self._element.dims)
 
     def identity(self) -> TensorArray:
         """The same elements, after the control dependencies in scope."""
@@ -223,7 +187,7 @@ class TensorArray:
             raise ValueError("TensorArray.split needs a value of at least one dimension, got a scalar.")
         known = constant_value(sizes)
         if known is not None:
-            first = _equal(known)
+            first = equal_length(known)
             self._element.learn(None if tensor.dims is None else (first, *tensor.dims[1:]), "TensorArray.split")
         return self._next(self._op("TensorArraySplitV3", [tensor, sizes], name))
 
@@ -236,200 +200,154 @@ class TensorArray:
         return get_default_graph().add("NoOp", (), None, name or "TensorArrayCloseV3")
 
     def __repr__(self) -> str:
-        shape = TensorShape(self._element.dims)
-        return f"<tf.TensorArray {self._flow.name} dtype={self._dtype.name} element_shape={shape}>"
+        return f"<tf.TensorArray {self._flow.name} dtype={self._dtype.name} element_shape={self.element_shape}>"
+
+
+class EagerTensorArray(TensorArray):
+    """The elements themselves. Writing changes the array that is written to, which is returned."""
+
+    def __init__(
+        self,
+        dtype: Any,
+        size: Any = None,
+        dynamic_size: bool | None = None,
+        clear_after_read: bool | None = None,
+        tensor_array_name: str | None = None,
+        handle: Any = None,
+        flow: Any = None,
+        infer_shape: bool = True,
+        element_shape: Any = None,
+        colocate_with_first_write_call: bool = True,
+        name: str | None = None,
+    ):
+        if size is None:
+            raise ValueError("Size must be declared for TensorArrays when eager execution is enabled.")
+        self._dtype = as_dtype(dtype)
+        dims = as_shape(element_shape).raw if element_shape is not None else None
+        self._element = Element(dims, infer_shape or dims is not None, bool(dynamic_size))
+        self._rows: list[Any] = [None] * int(size)
+        self._cleared: set[int] = set()
+        self._once = clear_after_read is None or bool(clear_after_read)
+
+    @property
+    def flow(self) -> Any:
+        """None; in the graph of a function that uses the array, its elements as they are now."""
+        return None if get_default_graph().executing_eagerly else self._stacked(range(len(self._rows)))
+
+    @property
+    def handle(self) -> Any:
+        return None
+
+    def identity(self) -> TensorArray:
+        return self
+
+    def _tensor(self, value: Any) -> Any:
+        tensor = convert_to_tensor(value, preferred_dtype=self._dtype)
+        if tensor.dtype is not self._dtype:
+            raise InvalidArgumentError(
+                None, None, f"TensorArray dtype is {self._dtype.name} but Op is trying to write dtype "
+                f"{tensor.dtype.name}. Use tf.cast.",
+            )  # fmt: skip
+        return tensor
+
+    def _place(self, index: Any, what: str, doing: str) -> int:
+        place = int(index)
+        if place < 0:
+            raise OutOfRangeError(None, None, f"{doing} negative indices (index {place}) is not allowed.")
+        if place < len(self._rows):
+            return place
+        if what == "write to" and self.dynamic_size:
+            self._rows += [None] * (place + 1 - len(self._rows))
+            return place
+        fixed = "array is not resizeable and size is" if what == "write to" else "array size is"
+        raise OutOfRangeError(None, None, f"Tried to {what} index {place} but {fixed}: {len(self._rows)}")
+
+    def _row(self, place: int) -> Any:
+        row = self._rows[place]
+        if row is not None:
+            return row
+        if place in self._cleared:
+            raise EagerArgumentError(
+                None, None, f"Could not read index {place} twice because it was cleared after a previous read (perhaps "
+                "try setting clear_after_read = False?)",
+            )  # fmt: skip
+        if not self.element_shape.is_fully_defined():
+            raise ValueError(
+                f"Element {place} of the TensorArray was never written, and the elements' shape is not known; pass "
+                "element_shape=."
+            )
+        return array.zeros(self._element.dims, self._dtype)
+
+    def _stacked(self, places: Sequence[int]) -> Tensor:
+        if places:
+            return array.stack([self._row(p) for p in places])
+        return array.zeros([0, *(d or 0 for d in self._element.dims or ())], self._dtype)
+
+    def read(self, index: Any, name: str | None = None) -> Tensor:
+        """Element ``index``.
+
+        Raises:
+          OutOfRangeError: there is none. InvalidArgumentError: it was read before, and ``clear_after_read`` is set.
+        """
+        place = self._place(index, "read from", "Reading from")
+        row = self._row(place)
+        if self._once:
+            self._rows[place] = None
+            self._cleared.add(place)
+        return row
+
+    def write(self, index: Any, value: Any, name: str | None = None) -> TensorArray:
+        """The array, with element ``index`` replaced.
+
+        Raises:
+          OutOfRangeError: there is none. InvalidArgumentError: a value of another type. ValueError: of another shape.
+        """
+        tensor = self._tensor(value)
+        self._element.learn(tensor.dims, "TensorArray.write")
+        place = self._place(index, "write to", "Writing to")
+        self._rows[place] = tensor
+        self._cleared.discard(place)
+        return self
+
+    def stack(self, name: str | None = None) -> Tensor:
+        return self._stacked(range(len(self._rows)))
+
+    def gather(self, indices: Any, name: str | None = None) -> Tensor:
+        return self._stacked([self._place(i, "read from", "Reading from") for i in np.ravel(indices)])
+
+    def concat(self, name: str | None = None) -> Tensor:
+        return array.concat([self._row(p) for p in range(len(self._rows))], 0)
+
+    def _replaced(self, rows: Sequence[Tensor]) -> TensorArray:
+        if len(rows) > len(self._rows) and not self.dynamic_size:
+            raise ValueError(f"Cannot unstack {len(rows)} tensors into a TensorArray of static size {len(self._rows)}")
+        self._rows[: len(rows)] = rows
+        self._cleared.clear()
+        for row in rows:
+            self._element.learn(row.dims, "TensorArray")
+        return self
+
+    def unstack(self, value: Any, name: str | None = None) -> TensorArray:
+        return self._replaced(array.unstack(self._tensor(value)))
+
+    def scatter(self, indices: Any, value: Any, name: str | None = None) -> TensorArray:
+        for index, row in zip(np.ravel(indices), array.unstack(self._tensor(value)), strict=True):
+            self.write(index, row)
+        return self
+
+    def split(self, value: Any, lengths: Any, name: str | None = None) -> TensorArray:
+        """The array with consecutive parts of ``value`` as elements."""
+        return self._replaced(array.split(self._tensor(value), [int(n) for n in np.ravel(lengths)]))
+
+    def size(self, name: str | None = None) -> Tensor:
+        return constant(len(self._rows), int32)
+
+    def close(self, name: str | None = None) -> Any:
+        """Forgets the elements."""
+        self._rows.clear()
+
+    def __repr__(self) -> str:
+        return f"<tf.TensorArray size={len(self._rows)} dtype={self._dtype.name} element_shape={self.element_shape}>"
 
 
 register_composite(TensorArray, lambda a: [a.flow], lambda a, tensors: a._next(tensors[0]))
-
-
-def _equal(lengths: Any) -> int:
-    lengths = np.asarray(lengths)
-    if lengths.size and (lengths != lengths.flat[0]).any():
-        raise UnsupportedError(
-            f"TensorArray.split with parts of several lengths {lengths.tolist()} is not supported: elements have one "
-            "shape. Pad them to one length, or use tf.split."
-        )
-    return int(lengths.flat[0]) if lengths.size else 0
-
-
-# ---- rules -----------------------------------------------------------------------------------------------------
-
-
-def _flow_dims(element: Element, size: int | None) -> Dims:
-    return None if element.dims is None else (None if element.dynamic else size, *element.dims)
-
-
-def _new_rule(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Signature]:
-    if inputs[0].dims not in (None, ()):
-        raise ValueError(f"Expected a scalar as the size of a TensorArray, got shape {inputs[0].shape}.")
-    size = constant_value(inputs[0])
-    return [Signature(attrs["dtype"], _flow_dims(attrs["_element"], None if size is None else int(size)))]
-
-
-def _flow_rule(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Signature]:
-    """Another version of the array: as long as before."""
-    before = inputs[0].dims
-    return [Signature(inputs[0].dtype, _flow_dims(attrs["_element"], before[0] if before else None))]
-
-
-def _read_rule(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Signature]:
-    return [Signature(attrs["dtype"], attrs["_element"].dims)]
-
-
-def _stack_rule(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Signature]:
-    element, before = attrs["_element"], inputs[0].dims
-    return [Signature(attrs["dtype"], _flow_dims(element, before[0] if before else None))]
-
-
-def _gather_rule(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Signature]:
-    dims = attrs["_element"].dims
-    count = inputs[1].dims[0] if inputs[1].dims else None
-    return [Signature(attrs["dtype"], None if dims is None else (count, *dims))]
-
-
-def _concat_rule(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Signature]:
-    dims, before = attrs["_element"].dims, inputs[0].dims
-    if dims is None:
-        return [Signature(attrs["dtype"], None)]
-    count = before[0] if before and not attrs["_element"].dynamic else None
-    first = None if count is None or dims[0] is None else count * dims[0]
-    return [Signature(attrs["dtype"], (first, *dims[1:]))]
-
-
-define(
-    "Blank",
-    lambda inputs, attrs: [Signature(attrs["_dtype"], attrs["_dims"])],
-    lower=lambda lowering, op: [Blank(op.outputs[0].dtype.np)],
-    hidden=("_dtype", "_dims"),
-)
-
-
-# ---- evaluation ------------------------------------------------------------------------------------------------
-
-
-def _create(lowering: Lowering, op: Operation) -> list[Any]:
-    size = int(lowering.static(op, 0))
-    array = Unwritten(size, op.outputs[0].dtype.np)
-    dims = op.attrs["_element"].dims
-    return [array if dims is None or None in dims else array.filled(dims)]
-
-
-def _place(index: Any) -> int | None:
-    return None if isinstance(index, jax.core.Tracer) else int(index)
-
-
-def _length(array: Any) -> int:
-    return array.size if isinstance(array, Unwritten) else array.shape[0]
-
-
-def _longer(array: Any, size: int, shape: Sequence[int]) -> Any:
-    if isinstance(array, Unwritten):
-        return Unwritten(max(size, array.size), array.dtype).filled(shape)
-    if array.shape[0] >= size:
-        return array
-    return jnp.concatenate([array, jnp.zeros((size - array.shape[0], *array.shape[1:]), array.dtype)])
-
-
-def _write(lowering: Lowering, op: Operation) -> list[Any]:
-    array, index, value = (lowering.value(t) for t in op.inputs)
-    value = jnp.asarray(value)
-    place, dynamic = _place(index), op.attrs["_element"].dynamic
-    if place is None and dynamic:
-        raise Grows(op)
-    if place is not None and not 0 <= place < (max(_length(array), place + 1) if dynamic else _length(array)):
-        raise IndexError(f"Tried to write to index {place} but array is not resizeable and size is: {_length(array)}")
-    array = _longer(array, _length(array) if place is None else place + 1, value.shape)
-    if array.shape[1:] != value.shape:
-        raise ValueError(
-            f"A TensorArray holds elements of one shape: got {list(value.shape)}, the others are "
-            f"{list(array.shape[1:])}."
-        )
-    if not array.shape[0]:
-        return [array]
-    return [lax.dynamic_update_index_in_dim(array, value, jnp.asarray(index, jnp.int32), 0)]
-
-
-def _read(lowering: Lowering, op: Operation) -> list[Any]:
-    array, index = (lowering.value(t) for t in op.inputs)
-    place = _place(index)
-    if place is not None and not 0 <= place < _length(array):
-        raise IndexError(f"Tried to read from index {place} but array size is: {_length(array)}")
-    array = _written(array)
-    if not array.shape[0]:
-        return [jnp.zeros(array.shape[1:], array.dtype)]
-    return [lax.dynamic_index_in_dim(array, jnp.asarray(index, jnp.int32), 0, keepdims=False)]
-
-
-def _written(array: Any) -> Any:
-    if isinstance(array, Unwritten):
-        raise ValueError(
-            "No element of the TensorArray was ever written, so their shape is not known; pass element_shape=."
-        )
-    return jnp.asarray(array)
-
-
-def _gather(lowering: Lowering, op: Operation) -> list[Any]:
-    array, indices = (lowering.value(t) for t in op.inputs)
-    return [jnp.take(_written(array), jnp.asarray(indices, jnp.int32), axis=0, mode="clip")]
-
-
-def _concat(lowering: Lowering, op: Operation) -> list[Any]:
-    array = _written(lowering.value(op.inputs[0]))
-    return [jnp.reshape(array, (array.shape[0] * array.shape[1], *array.shape[2:]))]
-
-
-def _unstack(lowering: Lowering, op: Operation) -> list[Any]:
-    array, value = (lowering.value(t) for t in op.inputs)
-    return [_whole(op, array, jnp.asarray(value))]
-
-
-def _whole(op: Operation, array: Any, value: Any) -> Any:
-    """``value`` as all elements of an array, or as the first ones of a longer one."""
-    size = _length(array)
-    if value.shape[0] == size:
-        return value
-    if value.shape[0] > size and op.attrs["_element"].dynamic:
-        return value
-    if value.shape[0] > size:
-        raise IndexError(f"Tried to write {value.shape[0]} elements to a TensorArray of size {size}")
-    return lax.dynamic_update_slice_in_dim(_longer(array, size, value.shape[1:]), value, 0, 0)
-
-
-def _scatter(lowering: Lowering, op: Operation) -> list[Any]:
-    array, indices, value = (lowering.value(t) for t in op.inputs)
-    value, size = jnp.asarray(value), _length(array)
-    if not isinstance(indices, jax.core.Tracer) and np.size(indices):
-        highest = int(np.max(indices)) + 1
-        if highest > size and not op.attrs["_element"].dynamic:
-            raise IndexError(f"Tried to write to index {highest - 1} but array is not resizeable and size is: {size}")
-        size = max(size, highest)
-    elif op.attrs["_element"].dynamic:
-        raise Grows(op)
-    return [_longer(array, size, value.shape[1:]).at[jnp.asarray(indices, jnp.int32)].set(value, mode="drop")]
-
-
-def _split(lowering: Lowering, op: Operation) -> list[Any]:
-    array, value = lowering.value(op.inputs[0]), jnp.asarray(lowering.value(op.inputs[1]))
-    lengths = lowering.static(op, 2)
-    parts = jnp.reshape(value, (lengths.size, _equal(lengths), *value.shape[1:]))
-    return [_whole(op, array, parts)]
-
-
-def _size(lowering: Lowering, op: Operation) -> list[Any]:
-    return [np.asarray(_length(lowering.value(op.inputs[0])), np.int32)]
-
-
-define("TensorArrayV3", _new_rule, lower=_create, differentiable=False)
-define("TensorArrayWriteV3", _flow_rule, lower=_write)
-define("TensorArrayIdentity", _flow_rule, lower=lambda lowering, op: [lowering.value(op.inputs[0])])
-define("TensorArrayReadV3", _read_rule, lower=_read)
-define("TensorArrayStack", _stack_rule, lower=lambda lowering, op: [_written(lowering.value(op.inputs[0]))])
-define("TensorArrayGatherV3", _gather_rule, lower=_gather)
-define("TensorArrayConcatV3", _concat_rule, lower=_concat)
-define("TensorArrayUnstack", _flow_rule, lower=_unstack)
-define("TensorArrayScatterV3", _flow_rule, lower=_scatter)
-define("TensorArraySplitV3", _flow_rule, lower=_split)
-define(
-    "TensorArraySizeV3", lambda inputs, attrs: [Signature(int32, ())], lower=_size, differentiable=False
-)  # fmt: skip

@@ -1,0 +1,269 @@
+"""How arrays of tensors are computed: one array ``[size, ...]`` that each write makes anew."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from towerstrat.errors import UnsupportedError
+from towerstrat.graph import shapes
+from towerstrat.graph.elements import Operation, Tensor
+from towerstrat.graph.lowering import Lowering
+from towerstrat.graph.registry import Signature, define
+from towerstrat.graph.shapes import Dims, TensorShape
+from towerstrat.graph.static import constant_value
+from towerstrat.graph.types import int32
+
+
+class Element:
+    """The shape of one element, as far as the calls so far tell: shared by all versions of one array."""
+
+    def __init__(self, dims: Dims, checked: bool, dynamic: bool):
+        self.dims = dims
+        self.checked = checked
+        self.dynamic = dynamic
+
+    def learn(self, dims: Dims, what: str) -> None:
+        if not self.checked:
+            return
+        if not TensorShape(self.dims).is_compatible_with(dims):
+            raise ValueError(
+                f"Inconsistent shapes: saw {TensorShape(dims)} but expected {TensorShape(self.dims)} in {what}."
+            )
+        self.dims = shapes.merge(self.dims, dims)
+
+
+class Unwritten:
+    """An array whose elements' shape nothing has told yet.
+
+    Attributes:
+      size: how many elements. dtype: their type.
+    """
+
+    def __init__(self, size: int, dtype: Any):
+        self.size = size
+        self.dtype = dtype
+
+    def filled(self, shape: Sequence[int]) -> Any:
+        """Zeros for elements of a shape."""
+        return jnp.zeros((self.size, *shape), self.dtype)
+
+    def like(self, shape: Sequence[int]) -> Any:
+        """Zeros in the place of an array of a shape; None where it cannot be that one."""
+        return self.filled(shape[1:]) if shape[0] == self.size else None
+
+
+class Blank(Unwritten):
+    """A value that is assigned before it is read, and of which only the type is known until then."""
+
+    def __init__(self, dtype: Any):
+        super().__init__(0, dtype)
+
+    def like(self, shape: Sequence[int]) -> Any:
+        return jnp.zeros(shape, self.dtype)
+
+
+class Grows(Exception):
+    """A write beyond the end, at a place that is not known while lowering."""
+
+    def __init__(self, op: Operation):
+        super().__init__(op.name)
+        self.op = op
+
+
+def equal_length(lengths: Any) -> int:
+    """The one length of all parts."""
+    lengths = np.asarray(lengths)
+    if lengths.size and (lengths != lengths.flat[0]).any():
+        raise UnsupportedError(
+            f"TensorArray.split with parts of several lengths {lengths.tolist()} is not supported: elements have one "
+            "shape. Pad them to one length, or use tf.split."
+        )
+    return int(lengths.flat[0]) if lengths.size else 0
+
+
+# ---- rules -----------------------------------------------------------------------------------------------------
+
+
+def _flow_dims(element: Element, size: int | None) -> Dims:
+    return None if element.dims is None else (None if element.dynamic else size, *element.dims)
+
+
+def _new_rule(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Signature]:
+    if inputs[0].dims not in (None, ()):
+        raise ValueError(f"Expected a scalar as the size of a TensorArray, got shape {inputs[0].shape}.")
+    size = constant_value(inputs[0])
+    return [Signature(attrs["dtype"], _flow_dims(attrs["_element"], None if size is None else int(size)))]
+
+
+def _flow_rule(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Signature]:
+    """Another version of the array: as long as before."""
+    before = inputs[0].dims
+    return [Signature(inputs[0].dtype, _flow_dims(attrs["_element"], before[0] if before else None))]
+
+
+def _read_rule(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Signature]:
+    return [Signature(attrs["dtype"], attrs["_element"].dims)]
+
+
+def _stack_rule(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Signature]:
+    element, before = attrs["_element"], inputs[0].dims
+    return [Signature(attrs["dtype"], _flow_dims(element, before[0] if before else None))]
+
+
+def _gather_rule(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Signature]:
+    dims = attrs["_element"].dims
+    count = inputs[1].dims[0] if inputs[1].dims else None
+    return [Signature(attrs["dtype"], None if dims is None else (count, *dims))]
+
+
+def _concat_rule(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Signature]:
+    dims, before = attrs["_element"].dims, inputs[0].dims
+    if dims is None:
+        return [Signature(attrs["dtype"], None)]
+    count = before[0] if before and not attrs["_element"].dynamic else None
+    first = None if count is None or dims[0] is None else count * dims[0]
+    return [Signature(attrs["dtype"], (first, *dims[1:]))]
+
+
+define(
+    "Blank",
+    lambda inputs, attrs: [Signature(attrs["_dtype"], attrs["_dims"])],
+    lower=lambda lowering, op: [Blank(op.outputs[0].dtype.np)],
+    hidden=("_dtype", "_dims"),
+)
+
+
+# ---- evaluation ------------------------------------------------------------------------------------------------
+
+
+def _create(lowering: Lowering, op: Operation) -> list[Any]:
+    size = int(lowering.static(op, 0))
+    array = Unwritten(size, op.outputs[0].dtype.np)
+    dims = op.attrs["_element"].dims
+    return [array if dims is None or None in dims else array.filled(dims)]
+
+
+def _place(index: Any) -> int | None:
+    return None if isinstance(index, jax.core.Tracer) else int(index)
+
+
+def _length(array: Any) -> int:
+    return array.size if isinstance(array, Unwritten) else array.shape[0]
+
+
+def _longer(array: Any, size: int, shape: Sequence[int]) -> Any:
+    if isinstance(array, Unwritten):
+        return Unwritten(max(size, array.size), array.dtype).filled(shape)
+    if array.shape[0] >= size:
+        return array
+    return jnp.concatenate([array, jnp.zeros((size - array.shape[0], *array.shape[1:]), array.dtype)])
+
+
+def _write(lowering: Lowering, op: Operation) -> list[Any]:
+    array, index, value = (lowering.value(t) for t in op.inputs)
+    value = jnp.asarray(value)
+    place, dynamic = _place(index), op.attrs["_element"].dynamic
+    if place is None and dynamic:
+        raise Grows(op)
+    if place is not None and not 0 <= place < (max(_length(array), place + 1) if dynamic else _length(array)):
+        raise IndexError(f"Tried to write to index {place} but array is not resizeable and size is: {_length(array)}")
+    array = _longer(array, _length(array) if place is None else place + 1, value.shape)
+    if array.shape[1:] != value.shape:
+        raise ValueError(
+            f"A TensorArray holds elements of one shape: got {list(value.shape)}, the others are "
+            f"{list(array.shape[1:])}."
+        )
+    if not array.shape[0]:
+        return [array]
+    return [lax.dynamic_update_index_in_dim(array, value, jnp.asarray(index, jnp.int32), 0)]
+
+
+def _read(lowering: Lowering, op: Operation) -> list[Any]:
+    array, index = (lowering.value(t) for t in op.inputs)
+    place = _place(index)
+    if place is not None and not 0 <= place < _length(array):
+        raise IndexError(f"Tried to read from index {place} but array size is: {_length(array)}")
+    array = _written(array)
+    if not array.shape[0]:
+        return [jnp.zeros(array.shape[1:], array.dtype)]
+    return [lax.dynamic_index_in_dim(array, jnp.asarray(index, jnp.int32), 0, keepdims=False)]
+
+
+def _written(array: Any) -> Any:
+    if isinstance(array, Unwritten):
+        raise ValueError(
+            "No element of the TensorArray was ever written, so their shape is not known; pass element_shape=."
+        )
+    return jnp.asarray(array)
+
+
+def _gather(lowering: Lowering, op: Operation) -> list[Any]:
+    array, indices = (lowering.value(t) for t in op.inputs)
+    return [jnp.take(_written(array), jnp.asarray(indices, jnp.int32), axis=0, mode="clip")]
+
+
+def _concat(lowering: Lowering, op: Operation) -> list[Any]:
+    array = _written(lowering.value(op.inputs[0]))
+    return [jnp.reshape(array, (array.shape[0] * array.shape[1], *array.shape[2:]))]
+
+
+def _unstack(lowering: Lowering, op: Operation) -> list[Any]:
+    array, value = (lowering.value(t) for t in op.inputs)
+    return [_whole(op, array, jnp.asarray(value))]
+
+
+def _whole(op: Operation, array: Any, value: Any) -> Any:
+    """``value`` as all elements of an array, or as the first ones of a longer one."""
+    size = _length(array)
+    if value.shape[0] == size:
+        return value
+    if value.shape[0] > size and op.attrs["_element"].dynamic:
+        return value
+    if value.shape[0] > size:
+        raise IndexError(f"Tried to write {value.shape[0]} elements to a TensorArray of size {size}")
+    return lax.dynamic_update_slice_in_dim(_longer(array, size, value.shape[1:]), value, 0, 0)
+
+
+def _scatter(lowering: Lowering, op: Operation) -> list[Any]:
+    array, indices, value = (lowering.value(t) for t in op.inputs)
+    value, size = jnp.asarray(value), _length(array)
+    if not isinstance(indices, jax.core.Tracer) and np.size(indices):
+        highest = int(np.max(indices)) + 1
+        if highest > size and not op.attrs["_element"].dynamic:
+            raise IndexError(f"Tried to write to index {highest - 1} but array is not resizeable and size is: {size}")
+        size = max(size, highest)
+    elif op.attrs["_element"].dynamic:
+        raise Grows(op)
+    return [_longer(array, size, value.shape[1:]).at[jnp.asarray(indices, jnp.int32)].set(value, mode="drop")]
+
+
+def _split(lowering: Lowering, op: Operation) -> list[Any]:
+    array, value = lowering.value(op.inputs[0]), jnp.asarray(lowering.value(op.inputs[1]))
+    lengths = lowering.static(op, 2)
+    parts = jnp.reshape(value, (lengths.size, equal_length(lengths), *value.shape[1:]))
+    return [_whole(op, array, parts)]
+
+
+def _size(lowering: Lowering, op: Operation) -> list[Any]:
+    return [np.asarray(_length(lowering.value(op.inputs[0])), np.int32)]
+
+
+define("TensorArrayV3", _new_rule, lower=_create, differentiable=False)
+define("TensorArrayWriteV3", _flow_rule, lower=_write)
+define("TensorArrayIdentity", _flow_rule, lower=lambda lowering, op: [lowering.value(op.inputs[0])])
+define("TensorArrayReadV3", _read_rule, lower=_read)
+define("TensorArrayStack", _stack_rule, lower=lambda lowering, op: [_written(lowering.value(op.inputs[0]))])
+define("TensorArrayGatherV3", _gather_rule, lower=_gather)
+define("TensorArrayConcatV3", _concat_rule, lower=_concat)
+define("TensorArrayUnstack", _flow_rule, lower=_unstack)
+define("TensorArrayScatterV3", _flow_rule, lower=_scatter)
+define("TensorArraySplitV3", _flow_rule, lower=_split)
+define(
+    "TensorArraySizeV3", lambda inputs, attrs: [Signature(int32, ())], lower=_size, differentiable=False
+)  # fmt: skip

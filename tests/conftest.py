@@ -7,7 +7,9 @@ os.environ.setdefault("JAX_PLATFORMS", "cpu")
 
 import pytest
 
+from towerstrat.graph import mode
 from towerstrat.graph.core import reset_default_graph
+from towerstrat.graph.ops.equality import disable_tensor_equality, enable_tensor_equality
 
 
 @pytest.fixture(autouse=True)
@@ -15,3 +17,12 @@ def fresh_graph():
     reset_default_graph()
     yield
     reset_default_graph()
+
+
+@pytest.fixture
+def later_behavior():
+    """What 2.x programs find: operations run at once, == of tensors compares values."""
+    enable_tensor_equality()
+    with mode.eager_mode():
+        yield
+    disable_tensor_equality()

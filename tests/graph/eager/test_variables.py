@@ -19,7 +19,10 @@ def eager():
 
 def test_what_it_says_of_itself():
     variable = tf.Variable([1.0, 2.0], name="q")
-    assert variable.name == "q:0" and variable.shape == [2] and variable.dtype == tf.float32 and variable.trainable
+    assert variable.name == "q:0"
+    assert variable.shape == [2]
+    assert variable.dtype == tf.float32
+    assert variable.trainable
     assert repr(variable) == ("<tf.Variable 'q:0' shape=(2,) dtype=float32, numpy=array([1., 2.], dtype=float32)>")
     assert repr(tf.Variable(1)) == "<tf.Variable 'Variable:0' shape=() dtype=int32, numpy=1>"
     with tf.name_scope("a"):
@@ -28,7 +31,8 @@ def test_what_it_says_of_itself():
 
 def test_both_classes_see_it():
     variable = tf.Variable(1.0)
-    assert isinstance(variable, tf.Variable) and isinstance(variable, tf1.Variable)
+    assert isinstance(variable, tf.Variable)
+    assert isinstance(variable, tf1.Variable)
     assert not isinstance(tf.constant(1.0), tf.Variable)
     with tf.Graph().as_default():
         assert isinstance(tf1.Variable(1.0), tf.Variable)
@@ -87,7 +91,8 @@ def test_values_that_do_not_fit():
 def test_the_shape_may_be_wider_than_the_first_value():
     variable = tf.Variable([1.0], shape=[None])
     variable.assign([1.0, 2.0, 3.0])
-    assert variable.shape.as_list() == [None] and variable.numpy().shape == (3,)
+    assert variable.shape.as_list() == [None]
+    assert variable.numpy().shape == (3,)
     with pytest.raises(ValueError, match="shape"):
         tf.Variable([1.0], shape=[2])
 
@@ -160,4 +165,5 @@ def test_creators_see_eager_variables():
 
     with tf.variable_creator_scope(creator):
         variable = tf.Variable(1.0, name="v")
-    assert seen == ["v"] and float(variable) == 1.0
+    assert seen == ["v"]
+    assert float(variable) == 1.0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -17,12 +18,12 @@ from towerstrat.graph.convert import register_tensor_conversion_function
 from towerstrat.graph.core import Graph, get_default_graph
 from towerstrat.graph.eager.routines import SMALL, Execution
 from towerstrat.graph.eager.tensor import EagerTensor, Handle
-from towerstrat.graph.elements import Block, Operation, Tensor
+from towerstrat.graph.elements import Block, Operation, Tensor, place_of
 from towerstrat.graph.lowering import NeedsStatic, uninitialized
 from towerstrat.graph.mesh import Axis
 from towerstrat.graph.runs import Runner
-from towerstrat.graph.state import Cell
-from towerstrat.graph.trace import user_line
+from towerstrat.graph.state import Cell, Flag
+from towerstrat.graph.trace import UserLine, user_line
 from towerstrat.graph.types import DType, as_dtype, resource
 
 _VIEWS = frozenset({"StridedSlice", "Reshape", "ExpandDims", "Squeeze", "Unpack", "Split", "Shape", "Size", "Rank"})
@@ -35,6 +36,8 @@ class EagerArgumentError(InvalidArgumentError, ValueError):
     Programs catch ``tf.errors.InvalidArgumentError`` where they run eagerly and ``ValueError`` where they build graphs.
     """
 
+
+_UNKNOWN_LINE = UserLine("<eagerly>", 0, "")
 
 # Programs and their readers know it by this name.
 EagerArgumentError.__name__ = EagerArgumentError.__qualname__ = "InvalidArgumentError"
@@ -55,14 +58,11 @@ class Executed(Operation):
         self._control_inputs = []
         self.device = ""
         self.axis = None
+        self.line = _UNKNOWN_LINE
 
     @property
     def name(self) -> str:  # type: ignore[override]
         return self.type
-
-    @property
-    def line(self) -> Any:  # type: ignore[override]
-        return user_line()
 
 
 class Record:
@@ -96,12 +96,17 @@ class ExecutionRecord(Record):
 
     def backward(self, wanted: Sequence[bool], cotangents: Sequence[Any]) -> Sequence[Any]:
         given = tuple([c is not None for c in cotangents])
-        pull = self.execution.pull(tuple(wanted), given)
         result: list[Any] = [None] * len(self.inputs)
-        if pull is None:
-            return result
         seeds = [c for c in cotangents if c is not None]
-        outputs = iter(self.context.execute(pull, [*self.inputs, *seeds], self.state))
+        while True:
+            pull = self.execution.pull(tuple(wanted), given)
+            if pull is None:
+                return result
+            try:
+                outputs = iter(self.context.execute(pull, [*self.inputs, *seeds], self.state, pull.once))
+                break
+            except NeedsStatic as needed:
+                self.execution = self.context.specialised(self.execution, needed, self.inputs)
         found = iter(pull.results)
         for place, is_wanted in enumerate(wanted):
             kind = next(found) if is_wanted else None
@@ -218,9 +223,16 @@ class EagerContext(Graph):
             try:
                 return self.execute(execution, inputs, state, definition.dynamic or once)
             except NeedsStatic as needed:
-                position = next(i for i, place in enumerate(execution.places) if place is needed.tensor)
-                self._static[definition.type] = (*self._static.get(definition.type, definition.static), position)
-                execution = self._execution(definition, inputs, attrs, once)
+                execution = self.specialised(execution, needed, inputs)
+
+    def specialised(self, execution: Any, needed: NeedsStatic, inputs: Sequence[Any]) -> Execution:
+        """The execution with the value of one more input as a part of it, now and for operations of the type to come."""
+        definition = execution.definition
+        position = place_of(needed.tensor, execution.places)
+        if position is None:
+            raise needed
+        self._static[definition.type] = (*self._static.get(definition.type, definition.static), position)
+        return self._execution(definition, inputs, execution.op.attrs, False)
 
     def _execution(self, definition: Any, inputs: Sequence[Any], attrs: Mapping[str, Any], once: bool) -> Execution:
         static = self._static.get(definition.type, definition.static)
@@ -257,6 +269,9 @@ class EagerContext(Graph):
             if cell is execution.op.counter:
                 result.append((None, self._draw(definition.type, attrs)))
                 continue
+            if isinstance(cell, Flag):
+                result.append((None, np.False_))
+                continue
             handle = next(handles)
             if self.tapes.active:
                 value = store.lend(handle.cell)
@@ -284,7 +299,7 @@ class EagerContext(Graph):
             try:
                 values = execution.on_host(arrays)
             except (TypeError, ValueError, IndexError, ZeroDivisionError) as error:
-                raise EagerArgumentError(None, execution.op, str(error)) from error
+                raise EagerArgumentError(None, _here(execution.op), str(error)) from error
         else:
             given = [inputs[i].array for i in execution.arrays]
             before = [value for _, value in state]
@@ -296,6 +311,8 @@ class EagerContext(Graph):
                     else:
                         values, after = routine.jitted(given, before)
                 except (OpError, UnsupportedError) as error:
+                    if isinstance(error, OpError) and error.op is execution.op:
+                        raise EagerArgumentError(None, _here(execution.op), error.message) from error.__cause__
                     error.__notes__ = [n for n in getattr(error, "__notes__", ()) if "JAX_TRACEBACK" not in n]
                     raise
             if state:
@@ -413,6 +430,13 @@ class EagerContext(Graph):
 
     def __reduce__(self) -> Any:
         return context, ()
+
+
+def _here(op: Operation) -> Operation:
+    """An operation for the message of an error, as made by the line that runs."""
+    made = copy.copy(op)
+    made.line = user_line()
+    return made
 
 
 def _array(value: Any) -> Any:

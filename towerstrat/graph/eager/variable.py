@@ -61,7 +61,8 @@ class EagerVariable(Variable):
         validate_shape: bool, axis: Axis | None, combine: str, shape: Any,
     ) -> None:  # fmt: skip
         scope = graph.get_name_scope()
-        base = f"{scope}/{name or 'Variable'}" if scope else (name or "Variable")
+        name = (name or "Variable").removesuffix("/")
+        base = f"{scope}/{name}" if scope else name
         graph.check_new_variable(base)
         if isinstance(initial_value, Tensor) and not isinstance(initial_value, EagerTensor):
             initial_value = graph.lifted(initial_value, base)

@@ -14,7 +14,7 @@ from absl import logging
 
 from towerstrat.graph import nest
 from towerstrat.graph.autograph.api import converted
-from towerstrat.graph.core import get_default_graph, ground
+from towerstrat.graph.core import get_default_graph
 from towerstrat.graph.elements import Tensor
 from towerstrat.graph.functions import arguments
 from towerstrat.graph.functions.concrete import ConcreteFunction, as_result
@@ -244,8 +244,10 @@ class Function:
 
 def _surroundings() -> Any:
     """What a trace depends on besides its arguments: whether it is traced into a graph, and which."""
-    graph = get_default_graph()
-    return None if graph.executing_eagerly or ground() is not None else graph
+    graph: Any = get_default_graph()
+    while graph.building_function:
+        graph = graph.outer
+    return None if graph.executing_eagerly else graph
 
 
 def _without_shapes(key: Any) -> Any:

@@ -1,0 +1,194 @@
+"""Functions under an eager tape: one operation, whose forward keeps what the backward needs."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import towerstrat.compat.v2 as tf
+from towerstrat.graph.eager.context import context
+
+
+@pytest.fixture(autouse=True)
+def as_in_2x(later_behavior):
+    """Eagerly, and == compares values."""
+
+
+def random(*shape):
+    return np.random.default_rng(sum(shape)).normal(size=shape).astype(np.float32)
+
+
+def test_gradients_agree_with_jax():
+    x, w, b = random(8, 5), random(5, 3), random(3)
+    weights, bias = tf.Variable(w), tf.Variable(b)
+    forward = tf.function(lambda x: tf.reduce_sum(tf.nn.softmax(tf.tanh(x @ weights) + bias) ** 2))
+    source = tf.constant(x)
+    with tf.GradientTape() as tape:
+        tape.watch(source)
+        loss = forward(source)
+    found = tape.gradient(loss, [weights, bias, source])
+    want = jax.grad(lambda w, b, x: jnp.sum(jax.nn.softmax(jnp.tanh(x @ w) + b) ** 2), argnums=(0, 1, 2))(w, b, x)
+    for one, two in zip(found, want, strict=True):
+        np.testing.assert_allclose(one.numpy(), two, atol=1e-6)
+
+
+def test_a_call_is_one_record():
+    variable = tf.Variable(2.0)
+    function = tf.function(lambda x: tf.exp(x) * variable + tf.sin(x))
+    with tf.GradientTape() as tape:
+        function(tf.constant(1.0))
+        assert len(tape._records) == 1
+
+
+def test_nothing_is_computed_twice():
+    """The backward program has no dot but the two of a matrix product's gradient, and no exponential."""
+    x, w = tf.constant(random(64, 64)), tf.Variable(random(64, 64))
+    function = tf.function(lambda x: tf.reduce_sum(tf.exp(x @ w)))
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = function(x)
+    (record,) = tape._records
+    program, residuals = record.residuals
+    text = program.backward.lower(residuals, [jnp.ones(())]).as_text()
+    assert text.count("dot_general") == 2
+    assert "exponential" not in text
+    gx, gw = tape.gradient(y, [x, w])
+    want = jax.grad(lambda x, w: jnp.sum(jnp.exp(x @ w)), argnums=(0, 1))(x.numpy(), w.numpy())
+    np.testing.assert_allclose(gx.numpy(), want[0], rtol=1e-4)
+    np.testing.assert_allclose(gw.numpy(), want[1], rtol=1e-4)
+
+
+def test_effects_happen_once():
+    count, weight = tf.Variable(0), tf.Variable(3.0)
+
+    @tf.function
+    def work(x):
+        count.assign_add(1)
+        return weight * x
+
+    with tf.GradientTape() as tape:
+        y = work(tf.constant(2.0))
+    assert float(tape.gradient(y, weight)) == 2.0
+    assert int(count) == 1
+
+
+def test_the_value_at_the_time_of_the_call_counts():
+    weight = tf.Variable(3.0)
+    square = tf.function(lambda: weight * weight)
+    with tf.GradientTape() as tape:
+        y = square()
+    weight.assign(100.0)
+    assert float(tape.gradient(y, weight)) == 6.0
+
+
+def test_random_numbers_are_those_of_the_call():
+    x = tf.ones([50])
+    drop = tf.function(lambda x: tf.nn.dropout(x, 0.5))
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = drop(x)
+    np.testing.assert_array_equal(tape.gradient(y, x).numpy(), y.numpy())
+
+
+def test_second_order_draws_the_same_numbers():
+    x = tf.ones([50])
+    drop = tf.function(lambda x: tf.reduce_sum(tf.nn.dropout(x, 0.5) ** 2))
+    with tf.GradientTape() as outer:
+        outer.watch(x)
+        with tf.GradientTape() as inner:
+            inner.watch(x)
+            y = drop(x)
+        first = inner.gradient(y, x)
+    second = outer.gradient(first, x)
+    np.testing.assert_array_equal(first.numpy(), second.numpy())
+    assert set(np.unique(first.numpy())) == {0.0, 8.0}
+
+
+def test_structures_and_outputs_without_gradient():
+    x = tf.constant([1.0, 2.0])
+    function = tf.function(lambda x: {"y": x * x, "n": tf.size(x), "z": (tf.stop_gradient(x), x + 1.0)})
+    with tf.GradientTape(persistent=True) as tape:
+        tape.watch(x)
+        found = function(x)
+    np.testing.assert_array_equal(tape.gradient(found["y"], x).numpy(), [2.0, 4.0])
+    np.testing.assert_array_equal(tape.gradient(found["z"][1], x).numpy(), [1.0, 1.0])
+    np.testing.assert_array_equal(tape.gradient([found["y"], found["z"][1]], x).numpy(), [3.0, 5.0])
+    assert tape.gradient(found["n"], x) is None
+
+
+def test_captured_values_are_sources():
+    scale = tf.constant(4.0)
+    function = tf.function(lambda x: x * scale)
+    assert float(function(tf.constant(1.0))) == 4.0
+    with tf.GradientTape() as tape:
+        tape.watch(scale)
+        y = function(tf.constant(3.0))
+    assert float(tape.gradient(y, scale)) == 3.0
+
+
+def test_rows_of_tables():
+    table = tf.Variable(np.ones((5, 2), np.float32))
+    look = tf.function(lambda ids: tf.reduce_sum(tf.nn.embedding_lookup(table, ids)))
+    with tf.GradientTape() as tape:
+        y = look(tf.constant([0, 3, 3]))
+    found = tape.gradient(y, table)
+    assert isinstance(found, tf.IndexedSlices)
+    np.testing.assert_array_equal(tf.convert_to_tensor(found).numpy()[:, 0], [1, 0, 0, 2, 0])
+
+
+def test_where_a_part_runs_on_the_host_the_tape_sees_the_operations():
+    seen = []
+
+    def note(x):
+        seen.append(float(x))
+        return np.float32(2.0)
+
+    @tf.function
+    def work(x):
+        factor = tf.numpy_function(note, [x], tf.float32)
+        y = x * x
+        if y > 3.0:
+            y = y * 2.0
+        for _ in tf.range(3):
+            y = y + x
+        return y * tf.reshape(factor, [])
+
+    x = tf.constant(2.0)
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = work(x)
+    assert float(y) == (4 * 2 + 6) * 2
+    assert float(tape.gradient(y, x)) == (8 + 3) * 2
+    assert seen == [2.0]
+
+
+def test_loops_and_branches():
+    x = tf.constant(1.5)
+
+    @tf.function
+    def work(x, n):
+        y = x
+        for i in tf.range(n):
+            if i % 2 == 0:
+                y = y * x
+            else:
+                y = y + x
+        return y
+
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = work(x, tf.constant(4))
+
+    def twin(x):
+        return ((x * x + x) * x) + x
+
+    np.testing.assert_allclose(float(y), twin(1.5), rtol=1e-6)
+    np.testing.assert_allclose(float(tape.gradient(y, x)), jax.grad(twin)(1.5), rtol=1e-6)
+
+
+def test_no_record_where_nothing_is_watched():
+    function = tf.function(lambda x: x * 2.0)
+    with tf.GradientTape() as tape:
+        function(tf.constant(1.0))
+        assert not tape._records
+    assert not context().tapes.active

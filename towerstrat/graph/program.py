@@ -213,14 +213,19 @@ class Program:
         del last
         if self.compiled is None:
             self.compiled = self.lowered(donated, kept, inputs).compile()
-        with Uninterrupted():
-            outputs, state, flags = self.compiled(donated, kept, inputs)
-            values = dict(zip(self.written, state, strict=True))
-            if self.held and np.asarray(flags).any():
-                values = {c: v for c, v in values.items() if c not in self.held}
-            store.update(values)
-            if len(self.donated) == len(self.written):
-                store.last = (self, state, kept)
+        if self.written:
+            with Uninterrupted():
+                outputs, state, flags = self.compiled(donated, kept, inputs)
+                values = dict(zip(self.written, state, strict=True))
+                if self.held and np.asarray(flags).any():
+                    values = {c: v for c, v in values.items() if c not in self.held}
+                store.update(values)
+                if len(self.donated) == len(self.written):
+                    store.last = (self, state, kept)
+                self.ran = True
+        else:
+            outputs, _, flags = self.compiled(donated, kept, inputs)
+            store.last = (self, donated, kept)
             self.ran = True
         if self.calls_back:
             jax.effects_barrier()

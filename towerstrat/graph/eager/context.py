@@ -226,7 +226,7 @@ class EagerContext(Graph):
                 execution = self.specialised(execution, needed, inputs)
 
     def specialised(self, execution: Any, needed: NeedsStatic, inputs: Sequence[Any]) -> Execution:
-        """The execution with the value of one more input as a part of it, now and for operations of the type to come."""
+        """The execution with the value of one more input as a part of it, for this and later operations of the type."""
         definition = execution.definition
         position = place_of(needed.tensor, execution.places)
         if position is None:

@@ -290,6 +290,31 @@ PRINT = [
     )
 ]
 
+PYTHON = [
+    "tf.py_function(lambda x: x * 2, [tf.constant(1.0)], tf.float32).numpy().tolist()",
+    "[t.dtype for t in tf.py_function(lambda x, y: (x * 2, y), [tf.constant(1.0), 3], [tf.float32, tf.int32])]",
+    "tf.py_function(lambda: None, [], [])",
+    "tf.py_function(lambda x: None, [1], [])",
+    "tf.py_function(lambda x: x, [1], tf.float32)",
+    "tf.py_function(lambda x: 3, [1], tf.int64).dtype",
+    "tf.py_function(lambda x: 1 / 0, [1], tf.int32)",
+    "int(tf.py_function(lambda x: x.numpy() + 1, [1], tf.int32))",
+    "bool(tf.py_function(lambda: tf.executing_eagerly(), [], tf.bool))",
+    "tf.py_function(lambda x: None, [1], tf.int32)",
+    "tf.numpy_function(lambda x: x.astype('float64'), [tf.constant(1.0)], tf.float32).dtype",
+    "tf.numpy_function(lambda x: type(x).__name__, [tf.constant(1.0)], tf.string).numpy()",
+    "tf.numpy_function(lambda x: type(x).__name__, [tf.constant('a')], tf.string).numpy()",
+    "tf.numpy_function(lambda x: x, [tf.constant('a')], tf.string).numpy()",
+    "tf.numpy_function(lambda x: 1 / 0, [1], tf.int32)",
+    "tf.numpy_function(lambda x: None, [1], [])",
+    "[int(t) for t in tf.numpy_function(lambda x: (x, x), [1], [tf.int32, tf.int32])]",
+    "tf.function(lambda x: tf.py_function(lambda x: x * 2, [x], tf.float32))(tf.constant(3.0)).numpy().tolist()",
+    "tf.function(lambda x: tf.py_function(lambda x: tf.ones([2]) * x, [x], tf.float32))(tf.constant(3.0)).shape.rank",
+    "tf.function(lambda x: tf.py_function(lambda x: 1 / 0, [x], tf.float32))(tf.constant(3.0))",
+    "tf.function(lambda x: tf.numpy_function(lambda x: x.astype('float64'), [x], tf.float32))(tf.constant(3.0))",
+    "tf.function(lambda x: tf.numpy_function(lambda x: x + x, [x], tf.float32))(tf.constant([3.0])).numpy().tolist()",
+]
+
 _NET = "net(tf)"
 
 MODULE = [
@@ -344,4 +369,4 @@ def net(tf):
     return TwoLayerNet()
 
 
-CASES = {"specs": SPECS, "nest": NEST, "generator": GENERATOR, "module": MODULE, "print": PRINT}
+CASES = {"specs": SPECS, "nest": NEST, "generator": GENERATOR, "module": MODULE, "print": PRINT, "python": PYTHON}

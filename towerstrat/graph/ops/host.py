@@ -60,12 +60,7 @@ def py_func(
     graph = get_default_graph()
     single = not isinstance(Tout, list | tuple)
     kinds = [as_dtype(t) for t in ([Tout] if single else Tout)]
-    if graph.block is not graph.root or graph.axis is not None:
-        where = graph.block.what if graph.block is not graph.root else "a tower"
-        raise UnsupportedError(
-            f"tf.py_func inside {where} is not supported: that runs on the device in one piece. Call it outside and "
-            "pass its result in, or do the work in the input pipeline."
-        )
+    check_place("tf.py_func")
     attrs = {"_func": func, "Tout": tuple(kinds)}
     inputs = [convert_to_tensor(x) for x in inp]
     op = graph.add("PyFunc" if stateful else "PyFuncStateless", inputs, attrs, name)
@@ -74,22 +69,64 @@ def py_func(
     return op.outputs[0] if single else op.outputs
 
 
-def _call(session: Any, op: Operation, values: Sequence[Any]) -> list[Any]:
-    try:
-        found = op.attrs["_func"](*(np.array(v) if np.ndim(v) else v for v in map(_host, values)))
-    except Exception as error:
-        if isinstance(error, OpError):
-            raise
-        kind: Any = next((k for cause, k in _LIKE if isinstance(error, cause)), UnknownError)
-        raise kind(None, op, f"{type(error).__name__}: {error}") from error
-    kinds = op.attrs["Tout"]
-    results = list(found) if isinstance(found, list | tuple) else [] if found is None and not kinds else [found]
+def numpy_function(
+    func: Any = None, inp: Any = None, Tout: Any = None, stateful: bool = True, name: str | None = None
+) -> Any:
+    """``py_func`` under its later name. Eagerly the function is called at once, and its results have their own types.
+
+    Raises:
+      UnsupportedError: inside of towers, branches and loops of graphs and functions.
+    """
+    if not get_default_graph().executing_eagerly:
+        return py_func(func, inp, Tout, stateful, name)
+    found = func(*(np.array(convert_to_tensor(x).numpy()) for x in inp))  # type: ignore[attr-defined]
+    if found is None:
+        return None
+    return [convert_to_tensor(f) for f in found] if isinstance(found, list | tuple) else convert_to_tensor(found)
+
+
+def check_place(what: str) -> None:
+    """Raises UnsupportedError where Python cannot be called: inside of towers, branches and loops."""
+    graph = get_default_graph()
+    if graph.block is not graph.root or graph.axis is not None:
+        where = graph.block.what if graph.block is not graph.root else "a tower"
+        raise UnsupportedError(
+            f"{what} inside {where} is not supported: that runs on the device in one piece. Call it outside and "
+            "pass its result in, or do the work in the input pipeline."
+        )
+
+
+def raised(error: Exception, op: Operation) -> Exception:
+    """What an exception of the user's function becomes."""
+    if isinstance(error, OpError):
+        return error
+    kind: Any = next((k for cause, k in _LIKE if isinstance(error, cause)), UnknownError)
+    return kind(None, op, f"{type(error).__name__}: {error}")
+
+
+def counted(found: Any, kinds: Sequence[Any], op: Operation) -> list[Any]:
+    """The values that a function returned.
+
+    Raises:
+      InvalidArgumentError: they are not as many as element types were declared.
+    """
+    results = list(found) if isinstance(found, list | tuple) else [] if found is None else [found]
     if len(results) != len(kinds):
         raise InvalidArgumentError(
             None,
             op,
             f"The function of {op.name} returned {len(results)} values, but expects to see {len(kinds)} values.",
         )
+    return results
+
+
+def _call(session: Any, op: Operation, values: Sequence[Any]) -> list[Any]:
+    try:
+        found = op.attrs["_func"](*(np.array(v) if np.ndim(v) else v for v in map(_host, values)))
+    except Exception as error:
+        raise raised(error, op) from error
+    kinds = op.attrs["Tout"]
+    results = counted(found, kinds, op)
     return [_checked(op, i, value, kind) for i, (value, kind) in enumerate(zip(results, kinds, strict=True))]
 
 

@@ -64,6 +64,9 @@ class FunctionGraph(Graph):
         return super().add(type, [t if t.graph is self else self.inside(t) for t in inputs], *args, **kwargs)
 
     def as_graph_element(self, obj: Any, allow_tensor: bool = True, allow_operation: bool = True) -> Any:
+        convert = getattr(obj, "_as_graph_element", None)
+        if convert is not None:
+            obj = convert()
         if isinstance(obj, Tensor) and allow_tensor:
             return self.inside(obj)
         return super().as_graph_element(obj, allow_tensor, allow_operation)

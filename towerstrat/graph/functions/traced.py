@@ -207,11 +207,24 @@ def _paired(outputs: Sequence[Tensor], seeds: Sequence[Tensor]) -> Iterator[tupl
 class _ForwardProgram(Program):
     """A program whose last outputs are what its backward pass needs.
 
-    Attributes:
-      backward: (residuals, cotangents) -> gradients; known once the program was traced.
+    Attributes, known once the program was traced:
+      backward: (residuals, cotangents) -> gradients.
+      routes: where each residual comes from: a cell that is only read, an input, or None: it is an output.
     """
 
     backward: Callable[..., Any]
+    routes: list[Cell | Tensor | None]
+
+    def residuals(self, run: Run, outputs: Sequence[Any]) -> list[Any]:
+        """The residuals after a run, from its further outputs."""
+        made = iter(outputs)
+        found: list[Any] = []
+        for route in self.routes:
+            if isinstance(route, Cell):
+                found.append(run.store.lend(route))
+            else:
+                found.append(next(made) if route is None else run.values[route])
+        return found
 
 
 class _ForwardStage(DeviceStage):
@@ -223,7 +236,8 @@ class _ForwardStage(DeviceStage):
 
     def finish(self, run: Run, program: Program, outputs: Sequence[Any]) -> None:
         super().finish(run, program, outputs)
-        self.derivative.residuals[id(run)] = (program, list(outputs[len(self.outputs) :]))
+        assert isinstance(program, _ForwardProgram)
+        self.derivative.residuals[id(run)] = (program, program.residuals(run, outputs[len(self.outputs) :]))
 
     def _program(
         self, tensors: Sequence[Tensor], known: Mapping[Tensor, Any], present: Mapping[Cell, Any],
@@ -235,6 +249,8 @@ class _ForwardStage(DeviceStage):
         program: _ForwardProgram
 
         def body(lowering: Lowering, values: Sequence[Any]) -> list[Any]:
+            there: dict[int, Any] = {id(v): t for t, v in zip(tensors, values, strict=True)}
+            there |= {id(lowering.state[c]): c for c in program.kept}
             outputs = list(base.body(lowering, values))
             seeds = [s for s in self.derivative.seeds if s is not None]
             shapes = [_like(lowering, t) for t in self.derivative.traced.outputs if t.dtype.is_differentiable]
@@ -252,8 +268,10 @@ class _ForwardStage(DeviceStage):
                 return jaxpr_as_fun(ClosedJaxpr(jaxpr, list(residuals)))(*cotangents)
 
             program.backward = jax.jit(backward)
-            specs.extend([False] * len(closed.consts))
-            return [*outputs, *closed.consts]
+            program.routes = [there.get(id(c)) for c in closed.consts]
+            made = [c for c, route in zip(closed.consts, program.routes, strict=True) if route is None]
+            specs.extend([False] * len(made))
+            return [*outputs, *made]
 
         program = _ForwardProgram([*self.ops, grad], body, base.input_specs, specs, present, trips)
         return program

@@ -241,6 +241,8 @@ class EagerContext(Graph):
             tuple([(k, v.__class__, v) for k, v in attrs.items()]) if attrs else (),
             tuple([(t.dtype, t.dims) for t in inputs]),
         )
+        if definition.reads or definition.writes:
+            key = (key, tuple([(t.cell.dtype, t.cell.dims) for t in inputs if t.dtype is resource]))
         if static:
             key = (key, tuple([inputs[i].host().tobytes() for i in static if i < len(inputs)]))
         try:

@@ -20,9 +20,8 @@ from towerstrat.graph.elements import Operation, Tensor
 from towerstrat.graph.gradient_rules import carries_gradient
 from towerstrat.graph.gradients import gradients, reached_from
 from towerstrat.graph.indexed_slices import IndexedSlices
-from towerstrat.graph.ops import array, indexing, math, segments
-from towerstrat.graph.ops.loops import while_loop
-from towerstrat.graph.ops.tensor_array import TensorArray
+from towerstrat.graph.ops import array, indexing, segments
+from towerstrat.graph.vectorized import vectorized_map
 
 
 class UnconnectedGradients(enum.Enum):
@@ -325,15 +324,7 @@ class GradientTape:
                 array.zeros([0, *sources[i].shape.as_list()], sources[i].dtype) for i in connected
             ]  # fmt: skip
         else:
-            arrays = [TensorArray(sources[i].dtype, size=flat_size) for i in connected]
-
-            def body(j: Tensor, kept: Any) -> Any:
-                return math.add(j, 1), [a.write(j, r) for a, r in zip(kept, row(j), strict=True)]
-
-            _, arrays = while_loop(
-                lambda j, _: math.less(j, flat_size), body, [constant(0), arrays], maximum_iterations=flat_size
-            )
-            stacked = [a.stack() for a in arrays]
+            stacked = vectorized_map(row, array.range(flat_size))
         result: list[Any] = [None] * len(sources)
         for i, rows in zip(connected, stacked, strict=True):
             result[i] = rows

@@ -5,7 +5,6 @@ What has no meaning over JAX is kept and given back, and changes nothing; each f
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -73,7 +72,7 @@ _SETTINGS = _Settings()
 
 def _accelerators() -> tuple[Any, ...]:
     """JAX's devices that are no CPUs. Starts JAX, unless it is known to be for the CPU only."""
-    platforms = jax.config.read("jax_platforms") or os.environ.get("JAX_PLATFORMS", "")
+    platforms = jax.config.jax_platforms  # type: ignore[attr-defined]
     if platforms == "cpu":
         return ()
     return tuple(d for d in jax.local_devices() if d.platform != "cpu")

@@ -455,6 +455,11 @@ class Graph:
         """Whether this is the graph of a Python function that is being traced."""
         return False
 
+    @property
+    def home(self) -> Graph:
+        """The graph that variables made here belong to: this one, or the one around a function."""
+        return self
+
     variable_class: type | None = None
     """What ``tf.Variable`` makes here, where it is not the variable of graphs."""
     what = "the graph"
@@ -495,9 +500,23 @@ def global_graph() -> Graph:
     for graph in reversed(_GRAPHS.entries):
         if not graph.executing_eagerly:
             return graph
+    return _bottom()
+
+
+def _bottom() -> Graph:
+    """The graph of programs that have entered none."""
     if _GRAPHS.default is None:
         _GRAPHS.default = Graph()
     return _GRAPHS.default
+
+
+def default_graph_of(graph: Graph) -> Graph:
+    """Where a program's collections are: the graph that is no function's, and if it runs eagerly the one it hides."""
+    home = graph.home
+    if not home.executing_eagerly:
+        return home
+    plain = (g for g in reversed(_GRAPHS.entries) if not g.executing_eagerly and not g.building_function)
+    return next(plain, None) or _bottom()
 
 
 def set_ground(context: Graph | None) -> None:

@@ -6,7 +6,15 @@ from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
-from towerstrat.graph.core import Graph, enter, entered_graphs, get_default_graph, global_graph, ground
+from towerstrat.graph.core import (
+    Graph,
+    default_graph_of,
+    enter,
+    entered_graphs,
+    get_default_graph,
+    global_graph,
+    ground,
+)
 from towerstrat.graph.elements import Operation, Tensor
 from towerstrat.graph.indexed_slices import IndexedSlices
 from towerstrat.graph.variables import Variable
@@ -17,9 +25,14 @@ _IN_GRAPH = (Tensor, Operation, Variable, IndexedSlices)
 def graph_of(values: Iterable[Any] | None) -> Graph:
     """The one graph that the tensors, operations and variables among ``values`` belong to, or the default graph.
 
+    Eagerly and in functions it is the default graph: values from outside are used there.
+
     Raises:
       ValueError: they belong to different graphs.
     """
+    graph = get_default_graph()
+    if graph.executing_eagerly or graph.building_function:
+        return graph
     found: Any = None
     for value in values or ():
         if not isinstance(value, _IN_GRAPH):
@@ -28,7 +41,7 @@ def graph_of(values: Iterable[Any] | None) -> Graph:
             found = value
         elif value.graph is not found.graph:
             raise ValueError(f"{value!r} must be from the same graph as {found!r}.")
-    return get_default_graph() if found is None else found.graph
+    return graph if found is None else found.graph
 
 
 class name_scope:
@@ -120,19 +133,25 @@ def init_scope() -> Iterator[None]:
         yield
 
 
+def _collecting() -> Graph:
+    """The graph whose collections the program sees: eagerly, those of the default graph."""
+    graph = get_default_graph()
+    return default_graph_of(graph) if graph.executing_eagerly else graph
+
+
 def add_to_collection(name: Any, value: Any) -> None:
-    get_default_graph().add_to_collection(name, value)
+    _collecting().add_to_collection(name, value)
 
 
 def add_to_collections(names: Any, value: Any) -> None:
-    get_default_graph().add_to_collections(names, value)
+    _collecting().add_to_collections(names, value)
 
 
 def get_collection(key: Any, scope: str | None = None) -> list[Any]:
     """A copy of a collection; with ``scope``, of the items whose names match that regular expression at their start."""
-    return get_default_graph().get_collection(key, scope)
+    return _collecting().get_collection(key, scope)
 
 
 def get_collection_ref(key: Any) -> list[Any]:
     """The collection itself: changing the list changes the collection."""
-    return get_default_graph().get_collection_ref(key)
+    return _collecting().get_collection_ref(key)

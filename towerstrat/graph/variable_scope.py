@@ -27,7 +27,7 @@ class VariableScope:
     """What ``get_variable`` takes from where it is called: a prefix of names, sharing, and defaults of its arguments.
 
     Args:
-      reuse: True (get only), False or None (make only), or ``AUTO_REUSE``.
+      reuse: True (get only), False or None (make only), or ``AUTO_REUSE``, which it always is eagerly.
       name: the prefix of variables' names.
       name_scope: the name scope that was opened with it.
       initializer, regularizer, caching_device, partitioner, custom_getter, dtype, use_resource, constraint: defaults.
@@ -50,7 +50,7 @@ class VariableScope:
         self._name = name
         self._initializer = initializer
         self._regularizer = regularizer
-        self._reuse = reuse
+        self._reuse = AUTO_REUSE if get_default_graph().executing_eagerly else reuse
         self._caching_device = caching_device
         self._partitioner = partitioner
         self._custom_getter = custom_getter

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import enum
 import inspect
 import threading
@@ -11,7 +12,7 @@ from typing import Any
 
 from towerstrat.graph import partitioned
 from towerstrat.graph.convert import convert_to_tensor
-from towerstrat.graph.core import Graph, get_default_graph
+from towerstrat.graph.core import Graph, default_graph_of, get_default_graph
 from towerstrat.graph.elements import Tensor
 from towerstrat.graph.initializers import glorot_uniform_initializer, zeros_initializer
 from towerstrat.graph.ops import array
@@ -55,12 +56,18 @@ class Scopes(threading.local):
 class VariableStore:
     """The variables of one graph by their full names.
 
+    Variables that are made eagerly are not in it, so that they live only as long as the program holds them.
+
+    Args:
+      keeps_eager: they are in it, and found again.
+
     Attributes:
       variables, partitioned: name -> variable.
       scopes: which variable scope is current.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, keeps_eager: bool = False) -> None:
+        self.keeps_eager = keeps_eager
         self.variables: dict[str, Any] = {}
         self.partitioned: dict[str, PartitionedVariable] = {}
         self.scopes = Scopes()
@@ -85,6 +92,10 @@ class VariableStore:
         aggregation: VariableAggregation = VariableAggregation.NONE,
     ) -> Any:
         """The variable of that full name, through ``custom_getter`` if there is one. See ``get_variable``."""
+        if self.keeps_eager:
+            reuse = AUTO_REUSE
+        elif get_default_graph().executing_eagerly:
+            reuse = False
         if custom_getter is not None and not callable(custom_getter):
             raise ValueError(f"Passed a custom_getter which is not callable: {custom_getter!r}.")
         settings = {
@@ -142,6 +153,9 @@ class VariableStore:
             )
         return self._single(name, shape, dtype, initializer, None, **settings)
 
+    def _keeps(self) -> bool:
+        return self.keeps_eager or not get_default_graph().executing_eagerly
+
     # ---- one variable ----------------------------------------------------------------------------------------
 
     def _single(
@@ -152,7 +166,8 @@ class VariableStore:
         if from_value and shape is not None:
             raise ValueError(f"If initializer is a constant, do not specify shape (variable {name}).")
         shape = as_shape(shape)
-        found = self.variables.get(name)
+        keeps = self._keeps()
+        found = self.variables.get(name) if keeps else None
         if found is not None:
             return _shared(name, found, shape, dtype, reuse)
         if reuse is True:
@@ -166,7 +181,8 @@ class VariableStore:
             dtype=None if from_value else dtype,
             **settings,
         )
-        self.variables[name] = variable
+        if keeps:
+            self.variables[name] = variable
         if regularizer is not None:
             _regularize(name, variable, regularizer)
         return variable
@@ -188,7 +204,8 @@ class VariableStore:
         if isinstance(initializer, Tensor):
             shape = shape.merge_with(initializer.shape)
         counts = _partitions(name, partitioner, shape, dtype) if partitioner is not None else None
-        found = self.partitioned.get(name)
+        keeps = self._keeps()
+        found = self.partitioned.get(name) if keeps else None
         if found is not None:
             if reuse is False:
                 raise ValueError(
@@ -219,7 +236,8 @@ class VariableStore:
             parts[-1]._set_save_slice_info(SaveSliceInfo(name, whole, list(offset), part_shape))
             offset[dim] += size
         made = PartitionedVariable(name, shape, dtype, parts, counts)
-        self.partitioned[name] = made
+        if keeps:
+            self.partitioned[name] = made
         return made
 
     def _part(
@@ -238,11 +256,59 @@ class VariableStore:
 
 
 def store_of(graph: Graph) -> VariableStore:
-    """The graph's variable store, made when first asked for."""
-    if graph.variable_state is None:
-        graph.variable_state = VariableStore()
-    found: VariableStore = graph.variable_state
+    """The variable store of the graph, made when first asked for; of the graph below functions and eager programs."""
+    home = default_graph_of(graph)
+    if home.variable_state is None:
+        home.variable_state = VariableStore()
+    found: VariableStore = home.variable_state
     return found
+
+
+class EagerVariableStore:
+    """Keeps variables that ``get_variable`` and functional layers make eagerly, so that a second call finds them.
+
+    Args:
+      store: a ``VariableStore`` that keeps eager variables; default a new one.
+
+    >>> from towerstrat.graph import mode
+    >>> from towerstrat.graph.variable_scope import get_variable
+    >>> store = EagerVariableStore()
+    >>> with mode.eager_mode(), store.as_default():
+    ...     get_variable("w", [2]) is get_variable("w", [2])
+    True
+    """
+
+    def __init__(self, store: VariableStore | None = None):
+        if store is not None and not store.keeps_eager:
+            raise ValueError("Cannot construct EagerVariableStore from a VariableStore that holds no eager variables.")
+        self._store = VariableStore(keeps_eager=True) if store is None else store
+
+    @contextmanager
+    def as_default(self) -> Iterator[VariableStore]:
+        """Inside, variables are found here and kept here."""
+        home = default_graph_of(get_default_graph())
+        outer = store_of(home)
+        self._store.scopes = outer.scopes
+        home.variable_state = self._store
+        try:
+            yield self._store
+        finally:
+            home.variable_state = outer
+
+    def variables(self) -> list[Any]:
+        return sorted(self._store.variables.values(), key=lambda v: v.name)
+
+    def trainable_variables(self) -> list[Any]:
+        return [v for v in self.variables() if v.trainable]
+
+    def non_trainable_variables(self) -> list[Any]:
+        return [v for v in self.variables() if not v.trainable]
+
+    def copy(self) -> EagerVariableStore:
+        """A store of variables of their own with the same names and values."""
+        made = EagerVariableStore()
+        made._store.variables = {name: copy.deepcopy(v) for name, v in self._store.variables.items()}
+        return made
 
 
 def _accepts(function: Callable[..., Any], parameter: str) -> bool:
@@ -330,7 +396,7 @@ def _regularize(name: str, variable: Any, regularizer: Callable[..., Any]) -> No
     with graph.colocate_with(variable), graph.name_scope(f"{name}/Regularizer/"), _outside_branches(graph):
         loss = regularizer(variable)
     if loss is not None:
-        graph.add_to_collection(GraphKeys.REGULARIZATION_LOSSES, loss)
+        default_graph_of(graph).add_to_collection(GraphKeys.REGULARIZATION_LOSSES, loss)
 
 
 @contextmanager

@@ -212,9 +212,6 @@ class Variable(metaclass=_ThroughCreators):
         self._build(graph, initial_value, name, dtype, expected_shape, validate_shape, axis, combine, shape)
         self._collect(graph, keys)
 
-    def _collect(self, graph: Graph, keys: Iterable[Any]) -> None:
-        self._collect(graph, keys)
-
     def _collect(self, graph: Graph, keys: Sequence[Any]) -> None:
         graph.add_to_collections(keys, self)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from typing import Any
 
-from towerstrat.graph.core import Graph, get_default_graph
+from towerstrat.graph.core import Graph, default_graph_of, enter, get_default_graph
 from towerstrat.graph.elements import Tensor
 from towerstrat.graph.initializers import zeros_initializer
 from towerstrat.graph.types import int64
@@ -14,7 +14,9 @@ from towerstrat.graph.variables import GraphKeys, VariableAggregation
 
 
 def global_step(sess: Any, global_step_tensor: Any) -> int:
-    """The global step's value in a session."""
+    """The global step's value in a session; eagerly its value, whatever ``sess`` is."""
+    if get_default_graph().executing_eagerly:
+        return int(global_step_tensor)
     return int(sess.run(global_step_tensor))
 
 
@@ -26,7 +28,7 @@ def get_global_step(graph: Graph | None = None) -> Any:
     Raises:
       TypeError: it is not an integer scalar.
     """
-    graph = graph or get_default_graph()
+    graph = default_graph_of(graph or get_default_graph())
     found = graph.get_collection(GraphKeys.GLOBAL_STEP)
     if len(found) > 1:
         logging.getLogger("tensorflow").error("Multiple tensors in global_step collection.")
@@ -57,8 +59,8 @@ def create_global_step(graph: Graph | None = None) -> Any:
     graph = graph or get_default_graph()
     if get_global_step(graph) is not None:
         raise ValueError('"global_step" already exists.')
-    with graph.as_default(), graph.name_scope(None):
-        return get_variable(
+    with enter(graph), graph.name_scope(None):
+        step = get_variable(
             GraphKeys.GLOBAL_STEP,
             shape=[],
             dtype=int64,
@@ -67,6 +69,9 @@ def create_global_step(graph: Graph | None = None) -> Any:
             aggregation=VariableAggregation.ONLY_FIRST_TOWER,
             collections=[GraphKeys.GLOBAL_VARIABLES, GraphKeys.GLOBAL_STEP],
         )
+    if graph.home.executing_eagerly:
+        default_graph_of(graph).add_to_collection(GraphKeys.GLOBAL_STEP, step)
+    return step
 
 
 def get_or_create_global_step(graph: Graph | None = None) -> Any:

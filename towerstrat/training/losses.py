@@ -8,7 +8,7 @@ from towerstrat.graph.convert import constant, convert_to_tensor
 from towerstrat.graph.core import get_default_graph
 from towerstrat.graph.elements import Tensor
 from towerstrat.graph.ops import array, cross_entropy, math, nn, reductions, segments
-from towerstrat.graph.scopes import name_scope
+from towerstrat.graph.scopes import get_collection, name_scope
 from towerstrat.graph.types import float32
 from towerstrat.graph.variables import GraphKeys
 from towerstrat.training.ranks import broadcast_weights, broadcastable, squeezed
@@ -316,19 +316,19 @@ def _without_last(weights: Any, labels: Tensor) -> Any:
 
 
 def add_loss(loss: Any, loss_collection: Any = GraphKeys.LOSSES) -> None:
-    """Adds a loss to a collection, if there is one."""
+    """Adds a loss to a collection, if there is one. Eagerly nothing is collected."""
     if loss_collection:
         get_default_graph().add_to_collection(loss_collection, loss)
 
 
 def get_losses(scope: str | None = None, loss_collection: Any = GraphKeys.LOSSES) -> list[Any]:
     """The losses of a collection; with ``scope``, those whose names match it at their start."""
-    return get_default_graph().get_collection(loss_collection, scope)
+    return get_collection(loss_collection, scope)
 
 
 def get_regularization_losses(scope: str | None = None) -> list[Any]:
     """What regularizers of variables and layers added."""
-    return get_default_graph().get_collection(GraphKeys.REGULARIZATION_LOSSES, scope)
+    return get_collection(GraphKeys.REGULARIZATION_LOSSES, scope)
 
 
 def get_regularization_loss(scope: str | None = None, name: str = "total_regularization_loss") -> Tensor:

@@ -170,12 +170,17 @@ class ExponentialMovingAverage:
             trainable variables.
 
         Raises:
-          TypeError: something is not of a floating type.
+          TypeError: something is not of a floating type; eagerly, something that is no variable.
         """
         variables = (
             get_default_graph().get_collection(GraphKeys.TRAINABLE_VARIABLES) if var_list is None else list(var_list)
         )
         for var in variables:
+            if get_default_graph().executing_eagerly and not isinstance(var, Variable):
+                raise TypeError(
+                    "tf.train.ExponentialMovingAverage does not support non-Variable tensors when eager execution is "
+                    f"enabled: {var!r}. Keep the value in a tf.Variable."
+                )
             if var.dtype.base_dtype not in _AVERAGED:
                 raise TypeError(f"The variables must be half, float, or double: {var.name}")
             if var not in self._averages:
@@ -224,6 +229,7 @@ class ExponentialMovingAverage:
         if moving_avg_variables is None:
             moving_avg_variables = graph.get_collection(GraphKeys.TRAINABLE_VARIABLES)
             moving_avg_variables += graph.get_collection(GraphKeys.MOVING_AVERAGE_VARIABLES)
+            moving_avg_variables += [v for v in self._averages if isinstance(v, Variable)]
         averaged = list(dict.fromkeys(moving_avg_variables))
         names = {self.average_name(v): v for v in averaged}
         known = {v.name for v in averaged}

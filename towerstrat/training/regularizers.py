@@ -7,10 +7,9 @@ from numbers import Integral, Real
 from typing import Any
 
 from towerstrat.graph.convert import constant, convert_to_tensor
-from towerstrat.graph.core import get_default_graph
 from towerstrat.graph.elements import Tensor
 from towerstrat.graph.ops import math, nn, reductions, segments
-from towerstrat.graph.scopes import name_scope
+from towerstrat.graph.scopes import add_to_collection, get_collection, name_scope
 from towerstrat.graph.variables import GraphKeys
 
 Regularizer = Callable[[Any], Any]
@@ -98,8 +97,7 @@ def apply_regularization(regularizer: Regularizer, weights_list: Sequence[Any] |
     Raises:
       ValueError: no variables, or a regularizer whose result is no scalar.
     """
-    graph = get_default_graph()
-    weights_list = weights_list or graph.get_collection(GraphKeys.WEIGHTS)
+    weights_list = weights_list or get_collection(GraphKeys.WEIGHTS)
     if not weights_list:
         raise ValueError("No weights to regularize.")
     with name_scope("get_regularization_penalty", values=weights_list) as scope:
@@ -109,5 +107,5 @@ def apply_regularization(regularizer: Regularizer, weights_list: Sequence[Any] |
             if penalty.shape.ndims != 0:
                 raise ValueError(f"regularizer must return a scalar Tensor, got one of shape {penalty.shape}.")
         total = segments.add_n(penalties, name=scope)
-        graph.add_to_collection(GraphKeys.REGULARIZATION_LOSSES, total)
+        add_to_collection(GraphKeys.REGULARIZATION_LOSSES, total)
         return total

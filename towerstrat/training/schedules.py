@@ -1,9 +1,10 @@
-"""Learning rates that follow the step number."""
+"""Learning rates that follow the step number: tensors, and eagerly functions that compute the rate of the moment."""
 
 from __future__ import annotations
 
+import functools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
@@ -49,12 +50,27 @@ class _Parts(NamedTuple):
         return one("StepRatio", [step, ops.cast(period, self.dtype)], name="ratio")
 
 
+def _follows_step(missing: str) -> Callable[[Callable[..., Tensor]], Callable[..., Any]]:
+    """Decorates a schedule: without a step it raises; eagerly it is a function that computes the rate of the moment."""
+
+    def decorate(schedule: Callable[..., Tensor]) -> Callable[..., Any]:
+        @functools.wraps(schedule)
+        def rate(learning_rate: Any, global_step: Any, *args: Any, **kwargs: Any) -> Any:
+            if global_step is None:
+                raise ValueError(missing)
+            if get_default_graph().executing_eagerly:
+                return functools.partial(schedule, learning_rate, global_step, *args, **kwargs)
+            return schedule(learning_rate, global_step, *args, **kwargs)
+
+        return rate
+
+    return decorate
+
+
 @contextmanager
 def _schedule(
-    name: str | None, default: str, learning_rate: Any, global_step: Any, missing: str, rate_name: str = "learning_rate"
+    name: str | None, default: str, learning_rate: Any, global_step: Any, rate_name: str = "learning_rate"
 ) -> Iterator[_Parts]:
-    if global_step is None:
-        raise ValueError(missing)
     with name_scope(name, default) as scope:
         rate = convert_to_tensor(learning_rate, name=rate_name)
         yield _Parts(scope, rate, ops.cast(global_step, rate.dtype), rate.dtype)
@@ -64,6 +80,7 @@ def _cosine(fraction: Tensor) -> Tensor:
     return 0.5 * (1.0 + ops.cos(constant(math.pi, fraction.dtype) * fraction))
 
 
+@_follows_step("global_step is required for exponential_decay.")
 def exponential_decay(
     learning_rate: Any,
     global_step: Any,
@@ -82,8 +99,7 @@ def exponential_decay(
     Raises:
       ValueError: ``global_step`` is None.
     """
-    missing = "global_step is required for exponential_decay."
-    with _schedule(name, "ExponentialDecay", learning_rate, global_step, missing) as parts:
+    with _schedule(name, "ExponentialDecay", learning_rate, global_step) as parts:
         factor = ops.cast(decay_rate, parts.dtype)
         exponent = parts.ratio(parts.step, decay_steps)
         if staircase:
@@ -91,6 +107,7 @@ def exponential_decay(
         return ops.multiply(parts.rate, ops.pow(factor, exponent), name=parts.scope)
 
 
+@_follows_step("global_step is required for natural_exp_decay.")
 def natural_exp_decay(
     learning_rate: Any,
     global_step: Any,
@@ -100,8 +117,7 @@ def natural_exp_decay(
     name: str | None = None,
 ) -> Tensor:
     """``learning_rate * exp(-decay_rate * global_step / decay_steps)``; arguments as of ``exponential_decay``."""
-    missing = "global_step is required for natural_exp_decay."
-    with _schedule(name, "NaturalExpDecay", learning_rate, global_step, missing) as parts:
+    with _schedule(name, "NaturalExpDecay", learning_rate, global_step) as parts:
         factor = ops.cast(decay_rate, parts.dtype)
         exponent = parts.ratio(parts.step, decay_steps)
         if staircase:
@@ -109,6 +125,7 @@ def natural_exp_decay(
         return ops.multiply(parts.rate, ops.exp(ops.negative(factor) * exponent), name=parts.scope)
 
 
+@_follows_step("global_step is required for inverse_time_decay.")
 def inverse_time_decay(
     learning_rate: Any,
     global_step: Any,
@@ -118,8 +135,7 @@ def inverse_time_decay(
     name: str | None = None,
 ) -> Tensor:
     """``learning_rate / (1 + decay_rate * global_step / decay_steps)``; arguments as of ``exponential_decay``."""
-    missing = "global_step is required for inverse_time_decay."
-    with _schedule(name, "InverseTimeDecay", learning_rate, global_step, missing) as parts:
+    with _schedule(name, "InverseTimeDecay", learning_rate, global_step) as parts:
         factor = ops.cast(decay_rate, parts.dtype)
         time = parts.ratio(parts.step, decay_steps)
         if staircase:
@@ -127,6 +143,7 @@ def inverse_time_decay(
         return ops.div(parts.rate, 1 + factor * time, name=parts.scope)
 
 
+@_follows_step("global_step is required for polynomial_decay.")
 def polynomial_decay(
     learning_rate: Any,
     global_step: Any,
@@ -144,8 +161,7 @@ def polynomial_decay(
     Raises:
       ValueError: ``global_step`` is None.
     """
-    missing = "global_step is required for polynomial_decay."
-    with _schedule(name, "PolynomialDecay", learning_rate, global_step, missing) as parts:
+    with _schedule(name, "PolynomialDecay", learning_rate, global_step) as parts:
         end, power = ops.cast(end_learning_rate, parts.dtype), ops.cast(power, parts.dtype)
         step, steps = parts.step, ops.cast(decay_steps, parts.dtype)
         if cycle:
@@ -157,7 +173,7 @@ def polynomial_decay(
         return ops.add((parts.rate - end) * left, end, name=parts.scope)
 
 
-def piecewise_constant(x: Any, boundaries: Sequence[Any], values: Sequence[Any], name: str | None = None) -> Tensor:
+def piecewise_constant(x: Any, boundaries: Sequence[Any], values: Sequence[Any], name: str | None = None) -> Any:
     """``values[i]`` where ``boundaries[i - 1] < x <= boundaries[i]``.
 
     Args:
@@ -173,6 +189,12 @@ def piecewise_constant(x: Any, boundaries: Sequence[Any], values: Sequence[Any],
             "The length of boundaries should be 1 less than the length of values: got "
             f"{len(boundaries)} boundaries and {len(values)} values."
         )
+    if get_default_graph().executing_eagerly:
+        return functools.partial(_piecewise_constant, x, boundaries, values, name)
+    return _piecewise_constant(x, boundaries, values, name)
+
+
+def _piecewise_constant(x: Any, boundaries: Sequence[Any], values: Sequence[Any], name: str | None) -> Tensor:
     with name_scope(name, "PiecewiseConstant"):
         limits = [convert_to_tensor(b) for b in boundaries]
         rates = [convert_to_tensor(v) for v in values]
@@ -193,6 +215,7 @@ def piecewise_constant(x: Any, boundaries: Sequence[Any], values: Sequence[Any],
         return result
 
 
+@_follows_step("cosine decay requires global_step")
 def cosine_decay(
     learning_rate: Any, global_step: Any, decay_steps: Any, alpha: Any = 0.0, name: str | None = None
 ) -> Tensor:
@@ -203,13 +226,13 @@ def cosine_decay(
     Raises:
       ValueError: ``global_step`` is None.
     """
-    missing = "cosine decay requires global_step"
-    with _schedule(name, "CosineDecay", learning_rate, global_step, missing) as parts:
+    with _schedule(name, "CosineDecay", learning_rate, global_step) as parts:
         steps, alpha = ops.cast(decay_steps, parts.dtype), ops.cast(alpha, parts.dtype)
         decayed = (1 - alpha) * _cosine(parts.ratio(ops.minimum(parts.step, steps), steps)) + alpha
         return ops.multiply(parts.rate, decayed)
 
 
+@_follows_step("cosine decay restarts requires global_step")
 def cosine_decay_restarts(
     learning_rate: Any,
     global_step: Any,
@@ -230,8 +253,7 @@ def cosine_decay_restarts(
     Raises:
       ValueError: ``global_step`` is None.
     """
-    missing = "cosine decay restarts requires global_step"
-    with _schedule(name, "SGDRDecay", learning_rate, global_step, missing, "initial_learning_rate") as parts:
+    with _schedule(name, "SGDRDecay", learning_rate, global_step, "initial_learning_rate") as parts:
         equal_lengths = isinstance(t_mul, float | int) and t_mul == 1
         lengths, heights = ops.cast(t_mul, parts.dtype), ops.cast(m_mul, parts.dtype)
         alpha = ops.cast(alpha, parts.dtype)
@@ -251,6 +273,7 @@ def cosine_decay_restarts(
         return ops.multiply(parts.rate, decayed, name=parts.scope)
 
 
+@_follows_step("linear cosine decay requires global_step")
 def linear_cosine_decay(
     learning_rate: Any,
     global_step: Any,
@@ -267,8 +290,7 @@ def linear_cosine_decay(
     Raises:
       ValueError: ``global_step`` is None.
     """
-    missing = "linear cosine decay requires global_step"
-    with _schedule(name, "LinearCosineDecay", learning_rate, global_step, missing) as parts:
+    with _schedule(name, "LinearCosineDecay", learning_rate, global_step) as parts:
         steps, periods, alpha, beta = (ops.cast(v, parts.dtype) for v in (decay_steps, num_periods, alpha, beta))
         step = ops.minimum(parts.step, steps)
         linear = parts.ratio(steps - step, steps)
@@ -276,6 +298,7 @@ def linear_cosine_decay(
         return ops.multiply(parts.rate, decayed, name=parts.scope)
 
 
+@_follows_step("noisy linear cosine decay requires global_step")
 def noisy_linear_cosine_decay(
     learning_rate: Any,
     global_step: Any,
@@ -295,8 +318,7 @@ def noisy_linear_cosine_decay(
     Raises:
       ValueError: ``global_step`` is None.
     """
-    missing = "noisy linear cosine decay requires global_step"
-    with _schedule(name, "NoisyLinearCosineDecay", learning_rate, global_step, missing) as parts:
+    with _schedule(name, "NoisyLinearCosineDecay", learning_rate, global_step) as parts:
         steps, first, decay, periods, alpha, beta = (
             ops.cast(v, parts.dtype) for v in (decay_steps, initial_variance, variance_decay, num_periods, alpha, beta)
         )

@@ -84,9 +84,6 @@ class EagerVariable(Variable):
         weakref.finalize(self._handle, context().session.state.discard, self._cell).atexit = False
         graph.note_variable(self)
 
-    def _collect(self, graph: Graph, keys: Any) -> None:
-        """Nothing is collected: it lives as long as the program holds it."""
-
     def _collect(self, graph: Graph, keys: Sequence[Any]) -> None:
         """Nothing: it lives only as long as the program holds it."""
 

@@ -6,7 +6,7 @@ import inspect
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Self
 from weakref import WeakKeyDictionary
 
@@ -15,7 +15,9 @@ import numpy as np
 from towerstrat.graph import nest
 from towerstrat.graph.convert import convert_to_tensor, is_tensor
 from towerstrat.graph.core import Graph, get_default_graph
+from towerstrat.graph.eager.variable import EagerVariable
 from towerstrat.graph.elements import Operation, Tensor
+from towerstrat.graph.mode import refuse_eager
 from towerstrat.graph.partitioned import PartitionedVariable
 from towerstrat.graph.scopes import graph_of
 from towerstrat.graph.shapes import TensorShape
@@ -101,7 +103,7 @@ class Layer:
       trainable: False keeps the variables out of ``GraphKeys.TRAINABLE_VARIABLES``, and drops the layer's updates.
       name: default the class's name in snake case.
       dtype: of the variables; default the first input's.
-      activity_regularizer: ``f(output)`` is added to the losses at each call.
+      activity_regularizer: ``f(output)`` is added to the losses at each call; not for layers made eagerly.
     """
 
     def __init__(self, trainable: bool = True, name: Any = None, dtype: Any = None, **kwargs: Any):
@@ -116,6 +118,11 @@ class Layer:
         self.input_spec: Any = None
         self.supports_masking = False
         self._activity_regularizer = identifiers.regularizer(kwargs.get("activity_regularizer"))
+        if self._activity_regularizer is not None and get_default_graph().executing_eagerly:
+            raise ValueError(
+                "Activity regularization is not supported when executing eagerly; add the regularizer's value of the "
+                f"layer's output to the loss. Got activity_regularizer={kwargs['activity_regularizer']!r}."
+            )
         self._dtype = None if dtype is None else as_dtype(dtype).name
         self._trainable_weights: list[Any] = []
         self._non_trainable_weights: list[Any] = []
@@ -145,7 +152,7 @@ class Layer:
             self._name = self._base_name = name
         else:
             self._base_name = _snake_case(type(self).__name__)
-            counts = _COUNTS.setdefault(get_default_graph(), {})
+            counts = _COUNTS.setdefault(get_default_graph().home, {})
             counts[self._base_name] = counts.get(self._base_name, 0) + 1
             self._name = f"{self._base_name}_{counts[self._base_name]}"
 
@@ -162,7 +169,8 @@ class Layer:
 
     @property
     def graph(self) -> Graph | None:
-        """The graph of its inputs; None before the first call."""
+        """The graph of its inputs; None before the first call. Raises RuntimeError eagerly."""
+        refuse_eager("Layer.graph", "There is no graph.")
         return self._graph
 
     @property
@@ -215,11 +223,13 @@ class Layer:
         return sum(int(np.prod(w.shape.as_list())) for w in self.weights)
 
     def get_weights(self) -> list[np.ndarray[Any, Any]]:
-        """The variables' values in the default session."""
+        """The variables' values, eagerly or in the default session."""
+        if get_default_graph().executing_eagerly:
+            return [w.numpy() for w in self.weights]
         return list(self._session("get_weights").run(self.weights)) if self.weights else []
 
     def set_weights(self, weights: Sequence[Any]) -> None:
-        """Stores values in the variables, in the default session.
+        """Stores values in the variables, eagerly or in the default session.
 
         Raises:
           ValueError: another number of values than variables, or a value of another shape.
@@ -229,7 +239,7 @@ class Layer:
         for variable, value in zip(self.weights, weights, strict=True):
             if not variable.shape.is_compatible_with(np.shape(value)):
                 raise ValueError(f"{variable.name} has shape {variable.shape}, got a value of shape {np.shape(value)}.")
-        session = self._session("set_weights")
+        session = None if get_default_graph().executing_eagerly else self._session("set_weights")
         for variable, value in zip(self.weights, weights, strict=True):
             variable.load(value, session)
 
@@ -255,49 +265,73 @@ class Layer:
 
     @property
     def losses(self) -> list[Any]:
-        return list(self._losses)
+        """What regularizers and ``add_loss`` add to the loss; those of variables made eagerly have the value of now."""
+        return [x() if callable(x) else x for x in _seen_here(self._losses)]
 
     @property
     def updates(self) -> list[Any]:
-        return self._updates if self.trainable or self.stateful else []
+        """Operations to run with each training step. Raises RuntimeError eagerly, where they have run already."""
+        refuse_eager("Layer.updates", "Updates have run when the layer was called.")
+        return _seen_here(self._updates) if self.trainable or self.stateful else []
 
     def add_loss(self, losses: Any, inputs: Any = None) -> None:
         """Adds losses (tensors, or functions that make them) to this layer's and ``GraphKeys.REGULARIZATION_LOSSES``.
 
         Args:
           inputs: the tensors they depend on, or None where they depend on none.
+
+        Raises:
+          RuntimeError: eagerly, a loss that is no function or that depends on inputs.
         """
+        if get_default_graph().executing_eagerly:
+            self._add_eagerly(losses if isinstance(losses, list | tuple) else [losses], inputs)
+            return
         found = []
         for loss in losses if isinstance(losses, list | tuple) else [losses]:
             loss = loss() if callable(loss) and not is_tensor(loss) else loss
             if loss is not None:
                 found.append(loss if is_tensor(loss) else convert_to_tensor(loss, "float32"))
-        self._losses += found
+        self._losses = [*_seen_here(self._losses), *found]
         if inputs is not None:
             self._conditional.update(found)
         _collect(found, GraphKeys.REGULARIZATION_LOSSES)
 
+    def _add_eagerly(self, losses: Sequence[Any], inputs: Any) -> None:
+        if inputs is not None or not all(callable(loss) for loss in losses):
+            raise RuntimeError(
+                f"Layer {self._name}: losses of inputs, and losses that are no functions, are not supported when "
+                "executing eagerly: their value is that of one call. Pass a function without arguments, or add the "
+                "value to the loss where the layer is called."
+            )
+        self._losses += losses
+
     def add_update(self, updates: Any, inputs: Any = None) -> None:
         """Adds operations that must run with each training step; after the call they are in ``GraphKeys.UPDATE_OPS``.
+
+        Eagerly they have run already, and nothing is added; in functions all updates run.
 
         Args:
           inputs: the tensors they depend on, or None where they depend on none.
         """
+        if get_default_graph().executing_eagerly:
+            return
         given = updates if isinstance(updates, list | tuple) else [updates]
         ops = [u if isinstance(u, Operation) else getattr(u, "op", u) for u in given]
-        self._updates += ops
+        self._updates = [*_seen_here(self._updates), *ops]
         if inputs is not None:
             self._conditional.update(ops)
 
     def get_losses_for(self, inputs: Any) -> list[Any]:
-        """The losses that depend on ``inputs``; for None, those that depend on none."""
+        """The losses that depend on ``inputs``; for None, those that depend on none. Raises RuntimeError eagerly."""
+        refuse_eager("Layer.get_losses_for", "Use Layer.losses.")
         if inputs is None:
             return [x for x in self.losses if x not in self._conditional]
         reachable = _reachable(nest.flatten(inputs))
         return [x for x in self.losses if x in reachable]
 
     def get_updates_for(self, inputs: Any) -> list[Any]:
-        """The updates that depend on ``inputs``; for None, those that depend on none."""
+        """The updates that depend on ``inputs``; for None, those that depend on none. Raises RuntimeError eagerly."""
+        refuse_eager("Layer.get_updates_for", "Updates have run when the layer was called.")
         if inputs is None:
             return [x for x in self.updates if x not in self._conditional]
         reachable = _reachable(nest.flatten(inputs))
@@ -365,11 +399,18 @@ class Layer:
 
     def _regularize(self, name: str, variable: Any, regularizer: Callable[..., Any], before: Sequence[Any]) -> None:
         parts = list(variable) if isinstance(variable, PartitionedVariable) else [variable]
-        if any(part in before for part in parts):
+        if any(part is known for part in parts for known in before):
             return
         for part in parts:
-            with get_default_graph().name_scope(f"{name}/Regularizer"):
-                self.add_loss(regularizer(part))
+            if isinstance(part, EagerVariable):
+                self._losses.append(partial(regularizer, part))
+            if not get_default_graph().executing_eagerly:
+                with get_default_graph().name_scope(f"{name}/Regularizer"):
+                    loss = regularizer(part)
+                if isinstance(part, EagerVariable):
+                    _collect([loss], GraphKeys.REGULARIZATION_LOSSES)
+                else:
+                    self.add_loss(loss)
 
     # ---- calling ---------------------------------------------------------------------------------------------
 
@@ -390,7 +431,7 @@ class Layer:
         self._set_scope(kwargs.pop("scope", None))
         inputs = nest.map_structure(_as_tensor, inputs)
         flat = nest.flatten(inputs)
-        graph = graph_of(flat)
+        graph = graph_of(flat).home
         if self._graph is not None and graph is not self._graph:
             raise ValueError(f"Input graph and Layer graph are not the same: layer {self._name} was used in another.")
         self._graph = graph
@@ -404,7 +445,8 @@ class Layer:
         if self._initial_weights is not None:
             weights, self._initial_weights = self._initial_weights, None
             self.set_weights(weights)
-        _collect(self.updates, GraphKeys.UPDATE_OPS)
+        if not get_default_graph().executing_eagerly:
+            _collect(self.updates, GraphKeys.UPDATE_OPS)
         return outputs
 
     def _run(self, inputs: Any, flat: Sequence[Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
@@ -484,8 +526,15 @@ def _snake_case(name: str) -> str:
 def _collect(elements: Sequence[Any], key: str) -> None:
     collection = get_default_graph().get_collection_ref(key)
     for element in elements:
-        if element not in collection:
+        if not any(element is e for e in collection):
             collection.append(element)
+
+
+def _seen_here(items: Sequence[Any]) -> list[Any]:
+    """Without the tensors and operations of functions, but for the one that is being traced."""
+    here = get_default_graph()
+    graphs = [getattr(x, "graph", here) for x in items]
+    return [x for x, graph in zip(items, graphs, strict=True) if graph is here or not graph.building_function]
 
 
 def _reachable(inputs: Sequence[Any]) -> set[Any]:

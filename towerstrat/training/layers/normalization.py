@@ -95,12 +95,8 @@ class BatchNormalization(Layer):
         kind = as_dtype("float32") if kind.name in ("float16", "bfloat16") else kind
         if self.scale:
             self.gamma = self._parameter("gamma", dims, kind)
-        elif self.fused:
-            self._ones = constant(1.0, kind, dims)
         if self.center:
             self.beta = self._parameter("beta", dims, kind)
-        elif self.fused:
-            self._zeros = constant(0.0, kind, dims)
         self._make_moving(dims, kind)
         self.built = True
 
@@ -155,8 +151,8 @@ class BatchNormalization(Layer):
     # ---- by one operation ------------------------------------------------------------------------------------
 
     def _fused(self, inputs: Any, training: Any) -> Any:
-        scale = self.gamma if self.scale else self._ones
-        offset = self.beta if self.center else self._zeros
+        scale = self.gamma if self.scale else constant(1.0, self.moving_mean.dtype, self.moving_mean.shape)
+        offset = self.beta if self.center else constant(0.0, self.moving_mean.dtype, self.moving_mean.shape)
         layout = "NCHW" if self.axis == [1] else "NHWC"
 
         def by_batch() -> Any:

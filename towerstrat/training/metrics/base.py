@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
 from towerstrat.graph.convert import convert_to_tensor
 from towerstrat.graph.core import get_default_graph
 from towerstrat.graph.elements import Tensor
+from towerstrat.graph.mode import refuse_eager
 from towerstrat.graph.ops import array, math
 from towerstrat.graph.variables import (
     GraphKeys,
@@ -18,6 +20,19 @@ from towerstrat.graph.variables import (
 from towerstrat.towers.contexts import get_tower_context
 from towerstrat.towers.strategy import DistributionStrategy
 from towerstrat.training.ranks import squeezed
+
+
+def of_graphs(metric: Callable[..., Any]) -> Callable[..., Any]:
+    """Decorates a metric: where programs run eagerly it raises RuntimeError."""
+
+    @functools.wraps(metric)
+    def made(*args: Any, **kwargs: Any) -> Any:
+        refuse_eager(
+            f"tf.metrics.{metric.__name__}", "Compute the value from the tensors, or the metric inside a tf.Graph."
+        )
+        return metric(*args, **kwargs)
+
+    return made
 
 
 def metric_variable(shape: Any, dtype: Any, validate_shape: bool = True, name: str | None = None) -> Any:

@@ -18,6 +18,7 @@ from towerstrat.training.metrics.base import (
     aligned,
     collect,
     metric_variable,
+    of_graphs,
     quotient,
     total_of,
 )
@@ -51,6 +52,7 @@ def _counted(
         return value, update
 
 
+@of_graphs
 def true_positives(
     labels: Any, predictions: Any, weights: Any = None, metrics_collections: Any = None,
     updates_collections: Any = None, name: str | None = None,
@@ -59,6 +61,7 @@ def true_positives(
     return _counted("tp", labels, predictions, weights, metrics_collections, updates_collections, name)
 
 
+@of_graphs
 def false_negatives(
     labels: Any, predictions: Any, weights: Any = None, metrics_collections: Any = None,
     updates_collections: Any = None, name: str | None = None,
@@ -67,6 +70,7 @@ def false_negatives(
     return _counted("fn", labels, predictions, weights, metrics_collections, updates_collections, name)
 
 
+@of_graphs
 def true_negatives(
     labels: Any, predictions: Any, weights: Any = None, metrics_collections: Any = None,
     updates_collections: Any = None, name: str | None = None,
@@ -75,6 +79,7 @@ def true_negatives(
     return _counted("tn", labels, predictions, weights, metrics_collections, updates_collections, name)
 
 
+@of_graphs
 def false_positives(
     labels: Any, predictions: Any, weights: Any = None, metrics_collections: Any = None,
     updates_collections: Any = None, name: str | None = None,
@@ -105,6 +110,7 @@ def _share(
         return value, update
 
 
+@of_graphs
 def precision(
     labels: Any, predictions: Any, weights: Any = None, metrics_collections: Any = None,
     updates_collections: Any = None, name: str | None = None,
@@ -115,6 +121,7 @@ def precision(
     )
 
 
+@of_graphs
 def recall(
     labels: Any, predictions: Any, weights: Any = None, metrics_collections: Any = None,
     updates_collections: Any = None, name: str | None = None,
@@ -173,6 +180,7 @@ def _counted_at(
         return value, updates[kind]
 
 
+@of_graphs
 def true_positives_at_thresholds(
     labels: Any, predictions: Any, thresholds: Any, weights: Any = None, metrics_collections: Any = None,
     updates_collections: Any = None, name: str | None = None,
@@ -181,6 +189,7 @@ def true_positives_at_thresholds(
     return _counted_at("tp", labels, predictions, thresholds, weights, metrics_collections, updates_collections, name)
 
 
+@of_graphs
 def false_negatives_at_thresholds(
     labels: Any, predictions: Any, thresholds: Any, weights: Any = None, metrics_collections: Any = None,
     updates_collections: Any = None, name: str | None = None,
@@ -189,6 +198,7 @@ def false_negatives_at_thresholds(
     return _counted_at("fn", labels, predictions, thresholds, weights, metrics_collections, updates_collections, name)
 
 
+@of_graphs
 def true_negatives_at_thresholds(
     labels: Any, predictions: Any, thresholds: Any, weights: Any = None, metrics_collections: Any = None,
     updates_collections: Any = None, name: str | None = None,
@@ -197,6 +207,7 @@ def true_negatives_at_thresholds(
     return _counted_at("tn", labels, predictions, thresholds, weights, metrics_collections, updates_collections, name)
 
 
+@of_graphs
 def false_positives_at_thresholds(
     labels: Any, predictions: Any, thresholds: Any, weights: Any = None, metrics_collections: Any = None,
     updates_collections: Any = None, name: str | None = None,
@@ -220,6 +231,7 @@ def _made_of_counts(
     return value, update
 
 
+@of_graphs
 def precision_at_thresholds(
     labels: Any, predictions: Any, thresholds: Any, weights: Any = None, metrics_collections: Any = None,
     updates_collections: Any = None, name: str | None = None,
@@ -235,6 +247,7 @@ def precision_at_thresholds(
         )
 
 
+@of_graphs
 def recall_at_thresholds(
     labels: Any, predictions: Any, thresholds: Any, weights: Any = None, metrics_collections: Any = None,
     updates_collections: Any = None, name: str | None = None,
@@ -255,6 +268,7 @@ def _spread(number: int, last: float = 1.0 + 1e-7) -> list[float]:
     return [-1e-7, *[(i + 1) * 1.0 / (number - 1) for i in range(number - 2)], last]
 
 
+@of_graphs
 def auc(
     labels: Any, predictions: Any, weights: Any = None, num_thresholds: int = 200, metrics_collections: Any = None,
     updates_collections: Any = None, curve: str = "ROC", name: str | None = None,
@@ -319,6 +333,7 @@ def _interpolated(tp: Tensor, fp: Tensor, fn: Tensor) -> Tensor:
     return reductions.reduce_sum(quotient(grown, tp[1:] + fn[1:], "pr_auc_increment"), name="interpolate_pr_auc")
 
 
+@of_graphs
 def sensitivity_at_specificity(
     labels: Any, predictions: Any, specificity: float, weights: Any = None, num_thresholds: int = 200,
     metrics_collections: Any = None, updates_collections: Any = None, name: str | None = None,
@@ -340,6 +355,7 @@ def sensitivity_at_specificity(
         )  # fmt: skip
 
 
+@of_graphs
 def specificity_at_sensitivity(
     labels: Any, predictions: Any, sensitivity: float, weights: Any = None, num_thresholds: int = 200,
     metrics_collections: Any = None, updates_collections: Any = None, name: str | None = None,

@@ -10,13 +10,14 @@ from towerstrat.graph.ops import array, indexing, linalg, math, reductions
 from towerstrat.graph.shapes import size_at
 from towerstrat.graph.types import float32, float64
 from towerstrat.graph.variable_scope import variable_scope
-from towerstrat.training.metrics.base import across_towers, aligned, collect, flat, metric_variable, quotient
+from towerstrat.training.metrics.base import across_towers, aligned, collect, flat, metric_variable, of_graphs, quotient
 from towerstrat.training.ranks import broadcast_weights, squeezed
 
 Metric = tuple[Any, Any]
 """(the value so far, an operation that adds a batch and gives the value with it)."""
 
 
+@of_graphs
 def mean(
     values: Any, weights: Any = None, metrics_collections: Any = None, updates_collections: Any = None,
     name: str | None = None,
@@ -52,6 +53,7 @@ def mean(
         return value, update
 
 
+@of_graphs
 def accuracy(
     labels: Any, predictions: Any, weights: Any = None, metrics_collections: Any = None,
     updates_collections: Any = None, name: str | None = None,
@@ -62,6 +64,7 @@ def accuracy(
     return mean(right, weights, metrics_collections, updates_collections, name or "accuracy")
 
 
+@of_graphs
 def mean_absolute_error(
     labels: Any, predictions: Any, weights: Any = None, metrics_collections: Any = None,
     updates_collections: Any = None, name: str | None = None,
@@ -72,6 +75,7 @@ def mean_absolute_error(
     return mean(errors, weights, metrics_collections, updates_collections, name or "mean_absolute_error")
 
 
+@of_graphs
 def mean_squared_error(
     labels: Any, predictions: Any, weights: Any = None, metrics_collections: Any = None,
     updates_collections: Any = None, name: str | None = None,
@@ -82,6 +86,7 @@ def mean_squared_error(
     return mean(errors, weights, metrics_collections, updates_collections, name or "mean_squared_error")
 
 
+@of_graphs
 def root_mean_squared_error(
     labels: Any, predictions: Any, weights: Any = None, metrics_collections: Any = None,
     updates_collections: Any = None, name: str | None = None,
@@ -95,6 +100,7 @@ def root_mean_squared_error(
     return value, update
 
 
+@of_graphs
 def mean_relative_error(
     labels: Any, predictions: Any, normalizer: Any, weights: Any = None, metrics_collections: Any = None,
     updates_collections: Any = None, name: str | None = None,
@@ -108,6 +114,7 @@ def mean_relative_error(
     return mean(errors, weights, metrics_collections, updates_collections, name or "mean_relative_error")
 
 
+@of_graphs
 def mean_cosine_distance(
     labels: Any, predictions: Any, dim: int, weights: Any = None, metrics_collections: Any = None,
     updates_collections: Any = None, name: str | None = None,
@@ -122,6 +129,7 @@ def mean_cosine_distance(
     return value, update
 
 
+@of_graphs
 def percentage_below(
     values: Any, threshold: Any, weights: Any = None, metrics_collections: Any = None,
     updates_collections: Any = None, name: str | None = None,
@@ -131,6 +139,7 @@ def percentage_below(
     return mean(below, weights, metrics_collections, updates_collections, name or "percentage_below_threshold")
 
 
+@of_graphs
 def mean_tensor(
     values: Any, weights: Any = None, metrics_collections: Any = None, updates_collections: Any = None,
     name: str | None = None,
@@ -157,6 +166,7 @@ def mean_tensor(
 # ---- by class ------------------------------------------------------------------------------------------------------
 
 
+@of_graphs
 def mean_per_class_accuracy(
     labels: Any, predictions: Any, num_classes: int, weights: Any = None, metrics_collections: Any = None,
     updates_collections: Any = None, name: str | None = None,
@@ -190,6 +200,7 @@ def _per_class(values: Tensor, labels: Tensor, num_classes: int) -> Tensor:
     return reductions.reduce_sum(math.multiply(members, array.expand_dims(values, 1)), 0)
 
 
+@of_graphs
 def mean_iou(
     labels: Any, predictions: Any, num_classes: int, weights: Any = None, metrics_collections: Any = None,
     updates_collections: Any = None, name: str | None = None,

@@ -10,7 +10,7 @@ from towerstrat.graph.elements import Tensor
 from towerstrat.graph.ops import array, math, nn, reductions
 from towerstrat.graph.scopes import name_scope
 from towerstrat.graph.types import float64
-from towerstrat.training.metrics.base import across_towers, collect, metric_variable
+from towerstrat.training.metrics.base import across_towers, collect, metric_variable, of_graphs
 from towerstrat.training.metrics.means import Metric
 from towerstrat.training.ranks import broadcast_weights, broadcastable
 
@@ -93,6 +93,7 @@ def _share(
         return value, update
 
 
+@of_graphs
 def recall_at_top_k(
     labels: Any, predictions_idx: Any, k: int | None = None, class_id: int | None = None, weights: Any = None,
     metrics_collections: Any = None, updates_collections: Any = None, name: str | None = None,
@@ -112,6 +113,7 @@ def recall_at_top_k(
     )  # fmt: skip
 
 
+@of_graphs
 def recall_at_k(
     labels: Any, predictions: Any, k: int, class_id: int | None = None, weights: Any = None,
     metrics_collections: Any = None, updates_collections: Any = None, name: str | None = None,
@@ -122,6 +124,7 @@ def recall_at_k(
         return recall_at_top_k(labels, ids, k, class_id, weights, metrics_collections, updates_collections, scope)
 
 
+@of_graphs
 def precision_at_top_k(
     labels: Any, predictions_idx: Any, k: int | None = None, class_id: int | None = None, weights: Any = None,
     metrics_collections: Any = None, updates_collections: Any = None, name: str | None = None,
@@ -133,6 +136,7 @@ def precision_at_top_k(
     )  # fmt: skip
 
 
+@of_graphs
 def precision_at_k(
     labels: Any, predictions: Any, k: int, class_id: int | None = None, weights: Any = None,
     metrics_collections: Any = None, updates_collections: Any = None, name: str | None = None,
@@ -143,6 +147,7 @@ def precision_at_k(
         return precision_at_top_k(labels, ids, k, class_id, weights, metrics_collections, updates_collections, scope)
 
 
+@of_graphs
 def sparse_precision_at_k(
     labels: Any, predictions: Any, k: int, class_id: int | None = None, weights: Any = None,
     metrics_collections: Any = None, updates_collections: Any = None, name: str | None = None,
@@ -151,6 +156,7 @@ def sparse_precision_at_k(
     return precision_at_k(labels, predictions, k, class_id, weights, metrics_collections, updates_collections, name)
 
 
+@of_graphs
 def average_precision_at_k(
     labels: Any, predictions: Any, k: int, weights: Any = None, metrics_collections: Any = None,
     updates_collections: Any = None, name: str | None = None,
@@ -187,6 +193,7 @@ def _average_precision(labels: Tensor, ids: Tensor, k: int) -> Tensor:
     return math.div(reductions.reduce_sum(precisions, -1), math.to_double(number))
 
 
+@of_graphs
 def sparse_average_precision_at_k(
     labels: Any, predictions: Any, k: int, weights: Any = None, metrics_collections: Any = None,
     updates_collections: Any = None, name: str | None = None,

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from towerstrat.graph import nest
 from towerstrat.graph.convert import convert_to_tensor
 from towerstrat.graph.core import get_default_graph
-from towerstrat.graph.elements import Operation, Tensor
+from towerstrat.graph.eager.gradient_tape import GradientTape
+from towerstrat.graph.eager.variable import EagerVariable
+from towerstrat.graph.elements import Tensor
 from towerstrat.graph.gradients import gradients
 from towerstrat.graph.indexed_slices import IndexedSlices
 from towerstrat.graph.ops.control_flow import group
@@ -40,8 +43,14 @@ def get_filtered_grad_fn(grad_fn: Callable[..., Iterable[Any]]) -> Callable[...,
 
 def _var_key(var: Any) -> Any:
     container = container_of(var)
-    op = (var if container is None else container).op
-    return (op.graph, op.name)
+    return (var if container is None else container).op
+
+
+def _forget(optimizer: weakref.ref[Optimizer], key: Any) -> None:
+    """Lets go of the slots of a variable that is gone."""
+    found = optimizer()
+    for named in found._slots.values() if found is not None else ():
+        named.pop(key, None)
 
 
 class _OptimizableVariable:
@@ -116,9 +125,13 @@ def _increment(var: Any, by: int, name: str | None = None) -> Any:
 
 
 def _record_train_op(apply_updates: Any) -> Any:
+    """The operation that stands for a step, kept in its collection; eagerly None, since the step is done."""
+    graph = get_default_graph()
+    if graph.executing_eagerly:
+        return None
     if isinstance(apply_updates, Tensor):
         apply_updates = apply_updates.op
-    train_ops = get_default_graph().get_collection_ref(GraphKeys.TRAIN_OP)
+    train_ops = graph.get_collection_ref(GraphKeys.TRAIN_OP)
     if apply_updates not in train_ops:
         train_ops.append(apply_updates)
     return apply_updates
@@ -177,8 +190,11 @@ class Optimizer:
     ) -> Any:
         """An operation that updates ``var_list`` to lower ``loss``: ``compute_gradients``, then ``apply_gradients``.
 
+        Eagerly ``loss`` is a function, the variables are updated at once, and the result is None.
+
         Raises:
           ValueError: no variable has a gradient.
+          RuntimeError: eagerly, a loss that is no function.
         """
         grads_and_vars = self.compute_gradients(
             loss,
@@ -210,7 +226,7 @@ class Optimizer:
         ``tf.losses`` was a sum; ``apply_gradients`` adds the towers' gradients up.
 
         Args:
-          loss: a tensor, or a function without arguments that makes one.
+          loss: a tensor, or a function without arguments that makes one (eagerly always a function).
           var_list: variables (default: the trainable ones; for a function those that it reads).
           gate_gradients: ``GATE_NONE``, ``GATE_OP`` or ``GATE_GRAPH``; changes no value.
           aggregation_method, colocate_gradients_with_ops: scheduling and placement; they change no value.
@@ -221,18 +237,18 @@ class Optimizer:
 
         Raises:
           ValueError: there is nothing to optimize, or a loss or variable is not of a floating type.
+          RuntimeError: eagerly, a loss that is no function.
           NotImplementedError: ``var_list`` has something that is neither variable nor tensor.
         """
-        stops: list[Tensor] | None = None
         if callable(loss):
-            graph = get_default_graph()
-            before = len(graph.get_operations())
-            loss = loss()
-            recorded = graph.get_operations()[before:]
-            stops = _made_before(recorded, before)
-            if var_list is None:
-                var_list = _read_by(recorded)
-        elif gate_gradients not in (Optimizer.GATE_NONE, Optimizer.GATE_OP, Optimizer.GATE_GRAPH):
+            return self._gradients_of_call(loss, var_list, grad_loss)
+        if get_default_graph().executing_eagerly:
+            raise RuntimeError(
+                "`loss` passed to Optimizer.compute_gradients should be a function when eager execution is enabled: "
+                f"minimize(lambda: loss_of(...), var_list), got {loss!r}. Or take gradients by a tf.GradientTape and "
+                "call apply_gradients."
+            )
+        if gate_gradients not in (Optimizer.GATE_NONE, Optimizer.GATE_OP, Optimizer.GATE_GRAPH):
             raise ValueError(
                 "gate_gradients must be one of: Optimizer.GATE_NONE, Optimizer.GATE_OP, Optimizer.GATE_GRAPH.  "
                 f"Not {gate_gradients}"
@@ -256,12 +272,28 @@ class Optimizer:
             gate_gradients=gate_gradients == Optimizer.GATE_OP,
             aggregation_method=aggregation_method,
             colocate_gradients_with_ops=colocate_gradients_with_ops,
-            stop_gradients=stops or None,
         )
         if gate_gradients == Optimizer.GATE_GRAPH:
             grads = gated(grads)
         grads_and_vars = list(zip(grads, var_list, strict=True))
         self._assert_valid_dtypes([v for g, v in grads_and_vars if g is not None and v.dtype is not resource])
+        return grads_and_vars
+
+    def _gradients_of_call(self, loss_of: Callable[[], Any], var_list: Any, grad_loss: Any) -> list[tuple[Any, Any]]:
+        """``compute_gradients`` for what is computed while a function is called."""
+        with GradientTape() as tape:
+            if var_list is not None:
+                var_list = nest.flatten(var_list)
+                tape.watch([_get_processor(v).target() for v in var_list])
+            loss = self._scaled(loss_of())
+        self._assert_valid_dtypes([loss])
+        if var_list is None:
+            var_list = tape.watched_variables()
+        if grad_loss is not None:
+            grad_loss = convert_to_tensor(grad_loss, loss.dtype)
+        grads = tape.gradient(loss, var_list, grad_loss)
+        grads_and_vars = list(zip(grads, var_list, strict=True))
+        self._assert_valid_dtypes([v for g, v in grads_and_vars if g is not None])
         return grads_and_vars
 
     def _scaled(self, loss: Any) -> Tensor:
@@ -275,7 +307,8 @@ class Optimizer:
     def apply_gradients(self, grads_and_vars: Iterable[Any], global_step: Any = None, name: str | None = None) -> Any:
         """An operation that applies gradients to variables, then adds one to ``global_step`` if it is given.
 
-        In tower context under a strategy this is a ``merge_call`` of ``_distributed_apply``.
+        Eagerly the variables are updated at once, and the result is None. In tower context under a strategy this is a
+        ``merge_call`` of ``_distributed_apply``.
 
         Args:
           grads_and_vars: (gradient, variable) pairs; those without a gradient (None) are left out.
@@ -365,8 +398,8 @@ class Optimizer:
         return sorted(self._slots)
 
     def variables(self) -> list[Any]:
-        """What the optimizer keeps in the default graph, slots and others, by name."""
-        graph = get_default_graph()
+        """What the optimizer keeps in the default graph (or the one around a function), slots and others, by name."""
+        graph = get_default_graph().home
         kept = [*self._non_slot_variables(), *(v for named in self._slots.values() for v in named.values())]
         return sorted((v for v in kept if v.op.graph is graph), key=lambda v: v.name)
 
@@ -374,14 +407,14 @@ class Optimizer:
 
     def _create_non_slot_variable(self, initial_value: Any, name: str, colocate_with: Any) -> Any:
         """A variable of the optimizer itself, one per graph and name."""
-        key = (name, colocate_with.graph)
+        key = (name, colocate_with.graph.home)
         if key not in self._non_slot_dict:
             with get_distribution_strategy().colocate_vars_with(colocate_with):
                 self._non_slot_dict[key] = create_variable(initial_value=initial_value, name=name, trainable=False)
         return self._non_slot_dict[key]
 
     def _get_non_slot_variable(self, name: str, graph: Any = None) -> Any:
-        variable = self._non_slot_dict.get((name, graph))
+        variable = self._non_slot_dict.get((name, (graph or get_default_graph()).home))
         if variable is not None and container_of(variable) is not None:
             return variable.get()
         return variable
@@ -394,28 +427,27 @@ class Optimizer:
 
     def _get_or_make_slot(self, var: Any, val: Any, slot_name: str, op_name: str) -> Any:
         """The slot, made with the tensor ``val`` as its initial value if it is not there yet."""
-        named = self._slot_dict(slot_name)
-        key = _var_key(var)
-        if key not in named:
-            named[key] = slots.create_slot(var, val, op_name)
-        return named[key]
+        return self._slot(var, slot_name, lambda: slots.create_slot(var, val, op_name))
 
     def _get_or_make_slot_with_initializer(
         self, var: Any, initializer: Any, shape: Any, dtype: Any, slot_name: str, op_name: str
     ) -> Any:
         """The slot, made by an initializer if it is not there yet."""
-        named = self._slot_dict(slot_name)
-        key = _var_key(var)
-        if key not in named:
-            named[key] = slots.create_slot_with_initializer(var, initializer, shape, dtype, op_name)
-        return named[key]
+        return self._slot(
+            var, slot_name, lambda: slots.create_slot_with_initializer(var, initializer, shape, dtype, op_name)
+        )
 
     def _zeros_slot(self, var: Any, slot_name: str, op_name: str) -> Any:
         """The slot, made as zeros if it is not there yet."""
+        return self._slot(var, slot_name, lambda: slots.create_zeros_slot(var, op_name))
+
+    def _slot(self, var: Any, slot_name: str, make: Callable[[], Any]) -> Any:
         named = self._slot_dict(slot_name)
         key = _var_key(var)
         if key not in named:
-            named[key] = slots.create_zeros_slot(var, op_name)
+            if isinstance(var, EagerVariable) and not any(key in other for other in self._slots.values()):
+                weakref.finalize(var, _forget, weakref.ref(self), key).atexit = False
+            named[key] = make()
         return named[key]
 
     def _call_if_callable(self, param: Any) -> Any:
@@ -504,16 +536,3 @@ class Optimizer:
             if any(name in vars(cls) for name in names):
                 return True
         return False
-
-
-def _made_before(recorded: Sequence[Operation], start: int) -> list[Tensor]:
-    """Tensors that recorded operations use and that were made before: a tape sees them as given."""
-    found = {t: None for op in recorded for t in op.inputs if t.op.index < start and t.dtype is not resource}
-    return list(found)
-
-
-def _read_by(recorded: Sequence[Operation]) -> list[Any]:
-    """Trainable variables that recorded operations read."""
-    handles = {t for op in recorded for t in op.inputs if t.dtype is resource}
-    trainable = get_default_graph().get_collection(GraphKeys.TRAINABLE_VARIABLES)
-    return [v for v in trainable if v.handle in handles]

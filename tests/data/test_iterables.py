@@ -7,7 +7,7 @@ import pytest
 
 import towerstrat.compat.v1 as tf
 from tests.data.common import elements
-from towerstrat.data.dataset import as_dataset
+from towerstrat.data.dataset_v1 import as_dataset
 
 BATCHES = [(np.full((2, 3), i, np.float32), np.array([i, i + 1])) for i in range(3)]
 

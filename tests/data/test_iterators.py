@@ -339,4 +339,4 @@ def test_options_change_nothing():
     options.experimental_threading.private_threadpool_size = 4
     assert elements(Dataset.range(2).with_options(options)) == [0, 1]
     with pytest.raises(AttributeError):
-        options.autotune = True
+        options.speed = True

@@ -9,8 +9,10 @@ import pytest
 
 import towerstrat.compat.v1 as tf
 from tests.data.common import elements
-from towerstrat.data.dataset import Dataset
-from towerstrat.data.readers import FixedLengthRecordDataset, TextLineDataset, TFRecordDataset
+from towerstrat.data.dataset_v1 import DatasetV1 as Dataset
+from towerstrat.data.readers import FixedLengthRecordDatasetV1 as FixedLengthRecordDataset
+from towerstrat.data.readers import TextLineDatasetV1 as TextLineDataset
+from towerstrat.data.readers import TFRecordDatasetV1 as TFRecordDataset
 from towerstrat.data.records import _CRC_TABLE, crc32c, masked
 
 RECORDS = [b"abc", b"", b"x" * 300]

@@ -6,7 +6,7 @@ from types import ModuleType
 
 from towerstrat import errors
 from towerstrat.compat import behavior, testing, tpu
-from towerstrat.data import dataset as data_dataset
+from towerstrat.data import dataset_v1 as data_dataset_v1
 from towerstrat.data import experimental as data_experimental
 from towerstrat.data import iterators as data_iterators
 from towerstrat.data import options as data_options
@@ -133,8 +133,8 @@ ROWS: tuple[tuple[ModuleType, dict[str, str]], ...] = (
     (flags, {
         "tf.app.flags tf.flags": " ".join(flags.__all__),
     }),
-    (data_dataset, {
-        "tf.data": "Dataset",
+    (data_dataset_v1, {
+        "tf.data": "Dataset=DatasetV1",
     }),
     (data_experimental, {
         "tf.contrib.data": """
@@ -149,10 +149,12 @@ ROWS: tuple[tuple[ModuleType, dict[str, str]], ...] = (
         "tf.data": "Iterator",
     }),
     (data_options, {
-        "tf.data": "Options",
+        "tf.data": "Options=OptionsV1",
     }),
     (data_readers, {
-        "tf.data": "FixedLengthRecordDataset TFRecordDataset TextLineDataset",
+        "tf.data": """
+            FixedLengthRecordDataset=FixedLengthRecordDatasetV1 TFRecordDataset=TFRecordDatasetV1
+            TextLineDataset=TextLineDatasetV1""",
     }),
     (errors, {
         "tf tf.errors": "OpError",

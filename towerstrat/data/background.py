@@ -103,6 +103,9 @@ class Prefetch(Node):
         self.size = size
         self.tensors = tensors_among(size)
 
+    def cardinality(self) -> int:
+        return self.children[0].cardinality()
+
     def rows(self, opening: Opening) -> Rows | None:
         return self.children[0].rows(opening)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from towerstrat.data.pipeline import Array, Element, Node, Opening, Pull, copied_into, tensors_among
+from towerstrat.data.pipeline import UNKNOWN, Array, Element, Node, Opening, Pull, copied_into, known, tensors_among
 from towerstrat.data.rows import Rows
 from towerstrat.data.structure import Structure
 from towerstrat.errors import DataLossError, InvalidArgumentError
@@ -25,6 +25,14 @@ def _positive(opening: Opening, size: Any) -> int:
 
 def _static_size(size: Any, drop_remainder: bool) -> int | None:
     return size if drop_remainder and isinstance(size, int) else None
+
+
+def _batches(total: int, size: Any, drop_remainder: bool) -> int:
+    """How many batches there are of so many elements."""
+    size = known(size)
+    if total < 0 or not size:
+        return UNKNOWN if not size else total
+    return total // size if drop_remainder else -(-total // size)
 
 
 class RowBatches(Pull):
@@ -154,6 +162,9 @@ class Batch(Node):
         dims: list[Dims] = [None if d is None else (first, *d) for d in child.structure.dims]
         self.structure = child.structure.with_dims(dims)
 
+    def cardinality(self) -> int:
+        return _batches(self.children[0].cardinality(), self.size, self.drop_remainder)
+
     def open(self, opening: Opening) -> Iterator[Element]:
         size = _positive(opening, self.size)
         child = self.children[0]
@@ -230,6 +241,9 @@ class PaddedBatch(Node):
                 dims.append(None if length is None else (first, *[None] * length))
         self.structure = child.structure.with_dims(dims)
 
+    def cardinality(self) -> int:
+        return _batches(self.children[0].cardinality(), self.size, self.drop_remainder)
+
     def open(self, opening: Opening) -> Iterator[Element]:
         wanted: list[Dims] = []
         for shape in self.shapes:
@@ -273,6 +287,12 @@ class Unbatch(Node):
         if any(d == () for d in child.structure.dims):
             raise ValueError("unbatch: expected elements with a first dimension, got a scalar component.")
         self.structure = child.structure.with_dims([None if d is None else d[1:] for d in child.structure.dims])
+
+    def cardinality(self) -> int:
+        sizes = {d[0] if d else None for d in self.children[0].structure.dims}
+        total = self.children[0].cardinality()
+        size = sizes.pop() if len(sizes) == 1 else None
+        return UNKNOWN if size is None else total if total < 0 else total * size
 
     def open(self, opening: Opening) -> Iterator[Element]:
         return UnbatchedPull(self.children[0].open(opening))

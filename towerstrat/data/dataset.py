@@ -1,130 +1,165 @@
-"""Datasets: the public face of the pipelines."""
+"""Datasets: the public face of the pipelines, with the arguments of 2.x."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+import weakref
+from collections.abc import Callable, Sequence
+from typing import Any, Self
 
-import numpy as np
-
-from towerstrat.data import sources, transforms
+from towerstrat.data import derived, sources, transforms
+from towerstrat.data.arguments import components, padding, predicate_of, scalar, structure_of_specs
 from towerstrat.data.background import Prefetch
-from towerstrat.data.batching import Batch, PaddedBatch, default_filling
+from towerstrat.data.batching import Batch, PaddedBatch, Unbatch
 from towerstrat.data.function import Function
-from towerstrat.data.iterators import Iterator, Position, make_iterator
+from towerstrat.data.handed import Handed, handle_of
 from towerstrat.data.mapping import Filter, Interleave, Map
 from towerstrat.data.options import Options
-from towerstrat.data.pipeline import Node, Seeds
+from towerstrat.data.owned import NumpyIterator, OwnedIterator
+from towerstrat.data.pipeline import INFINITE, UNKNOWN, Node, Seeds
 from towerstrat.data.records import Matching
-from towerstrat.data.reduction import reduced
-from towerstrat.data.structure import Structure, flatten, flatten_like, map_leaves
+from towerstrat.data.reduction import only_element, reduced
+from towerstrat.data.structure import Structure, flatten, map_leaves
 from towerstrat.errors import UnsupportedError
-from towerstrat.graph.convert import convert_to_tensor, numpy_value
-from towerstrat.graph.core import get_default_graph
-from towerstrat.graph.elements import Operation, Tensor
-from towerstrat.graph.shapes import Dimension, TensorShape, as_shape
-from towerstrat.graph.types import bool_, int64
+from towerstrat.graph.convert import constant
+from towerstrat.graph.core import Graph, get_default_graph
+from towerstrat.graph.elements import Tensor
+from towerstrat.graph.types import as_dtype, int64
+
+AUTOTUNE = -1
+INFINITE_CARDINALITY = INFINITE
+UNKNOWN_CARDINALITY = UNKNOWN
+_CYCLE = 16
 
 
 class Dataset:
     """A sequence of elements, each a structure of components of the same types.
 
-    A dataset describes; elements are made when an iterator is run. Made by ``from_tensor_slices`` and its like, and by
-    the methods below, each of which returns a new dataset.
+    A dataset describes; elements are made when it is gone through: by a Python loop where operations are executed
+    eagerly, by a ``for`` loop of a ``tf.function``, or by an iterator. Made by ``from_tensor_slices`` and its like, and
+    by the methods below, each of which returns a new dataset.
+
+    In all of them ``num_parallel_calls`` and ``deterministic`` change no value: the order is always that of one call
+    after the other. ``name`` names nothing. Functions are converted by autograph, traced once, and see variables as
+    they are when an element is made.
     """
 
     node: Node
 
-    def __init__(self, node: Node):
-        self.node = node
+    def __init__(self, variant_tensor: Node):
+        self.node = variant_tensor
+        self._handles: weakref.WeakKeyDictionary[Graph, Tensor] = weakref.WeakKeyDictionary()
+
+    @classmethod
+    def _made(cls, node: Node) -> Any:
+        """A dataset of this surface."""
+        return Dataset(node)
 
     # ---- what it is ----------------------------------------------------------------------------------------------
 
     @property
-    def output_types(self) -> Any:
-        """The element types of the components, in the structure of an element."""
-        return self.node.structure.types
+    def element_spec(self) -> Any:
+        """A ``TensorSpec`` for each component, in the structure of an element."""
+        return self.node.structure.specs
 
-    @property
-    def output_shapes(self) -> Any:
-        """The partially known shapes of the components, in the structure of an element."""
-        return self.node.structure.shapes
+    def __iter__(self) -> OwnedIterator:
+        """A pass over its elements.
 
-    @property
-    def output_classes(self) -> Any:
-        """``tf.Tensor`` for each component, in the structure of an element."""
-        return self.node.structure.classes
-
-    def __iter__(self) -> Any:
+        Raises:
+          RuntimeError: while a graph is built that is no function's.
+        """
+        graph = get_default_graph()
+        if graph.executing_eagerly or graph.building_function:
+            return OwnedIterator.over(self.node)
         raise RuntimeError(
             "A dataset cannot be iterated over in Python while a graph is built: use "
             "make_one_shot_iterator().get_next() and session.run."
         )
 
-    def __repr__(self) -> str:
-        return f"<{type(self).__name__} shapes: {self.output_shapes}, types: {self.output_types}>"
+    def __bool__(self) -> bool:
+        return True
 
-    def make_one_shot_iterator(self) -> Iterator:
-        """An iterator that needs no initializer. Each session goes through the data once.
+    def __len__(self) -> int:
+        """The number of elements.
 
         Raises:
-          ValueError: the dataset depends on a placeholder or a variable, which have no value yet.
+          TypeError: there is no end, the number cannot be told without making them, or a graph is being built.
         """
-        _check_capturable(self.node)
-        structure = self.node.structure
-        position = Position(get_default_graph(), structure, node=self.node)
-        return Iterator(position, None, structure.types, structure.shapes, structure.classes)
+        if not get_default_graph().executing_eagerly:
+            raise TypeError(
+                "len() of a dataset is for eager execution; in graphs and functions use dataset.cardinality()."
+            )
+        count = self.node.cardinality()
+        if count < 0:
+            raise TypeError("The dataset is infinite." if count == INFINITE else "The dataset length is unknown.")
+        return count
 
-    def make_initializable_iterator(self, shared_name: str | None = None) -> Iterator:
-        """An iterator that starts at the beginning whenever its ``initializer`` is run.
+    def cardinality(self) -> Tensor:
+        """The number of elements as an int64 scalar, or INFINITE_CARDINALITY, UNKNOWN_CARDINALITY."""
+        return constant(self.node.cardinality(), int64)
 
-        Args:
-          shared_name: iterators of one session with the same name share their position.
-        """
-        structure = self.node.structure
-        position = Position(get_default_graph(), structure, shared_name)
-        initializer = make_iterator(position, self.node)
-        return Iterator(position, initializer, structure.types, structure.shapes, structure.classes)
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} element_spec={self.element_spec}>"
+
+    def as_numpy_iterator(self) -> NumpyIterator:
+        """A pass over its elements as structures of numpy values. Raises RuntimeError where they have none."""
+        return NumpyIterator(self)
+
+    def handle(self) -> Tensor:
+        """A scalar that stands for the dataset: what functions take in its place."""
+        graph = get_default_graph()
+        if graph not in self._handles:
+            self._handles[graph] = handle_of(self.node)
+        return self._handles[graph]
+
+    @classmethod
+    def from_handle(cls, handle: Tensor, structure: Structure) -> Any:
+        """The dataset that a handle stands for when the program runs."""
+        return cls._made(Handed(handle, structure))
 
     # ---- where elements come from --------------------------------------------------------------------------------
 
-    @staticmethod
-    def from_tensors(tensors: Any) -> Dataset:
+    @classmethod
+    def from_tensors(cls, tensors: Any, name: str | None = None) -> Any:
         """One element: ``tensors`` itself, a structure of values or graph tensors."""
-        return Dataset(sources.Whole(_components(tensors)))
+        return cls._made(sources.Whole(components(tensors)))
 
-    @staticmethod
-    def from_tensor_slices(tensors: Any) -> Dataset:
+    @classmethod
+    def from_tensor_slices(cls, tensors: Any, name: str | None = None) -> Any:
         """The slices of ``tensors`` along the first dimension, in which all components must be alike."""
-        return Dataset(sources.Slices(_components(tensors)))
+        return cls._made(sources.Slices(components(tensors)))
 
-    @staticmethod
-    def from_sparse_tensor_slices(sparse_tensor: Any) -> Dataset:
-        raise UnsupportedError(
-            "Dataset.from_sparse_tensor_slices: sparse components are not supported; use dense ones."
-        )
-
-    @staticmethod
+    @classmethod
     def from_generator(
-        generator: Callable[..., Any], output_types: Any, output_shapes: Any = None, args: Any = None
-    ) -> Dataset:
+        cls, generator: Callable[..., Any], output_types: Any = None, output_shapes: Any = None, args: Any = None,
+        output_signature: Any = None, name: str | None = None,
+    ) -> Any:  # fmt: skip
         """What ``generator(*args)`` yields. It is called for each pass.
 
         Args:
-          generator: returns an iterable; its elements have the structure of ``output_types``.
+          generator: returns an iterable; its elements have the structure of ``output_types`` or ``output_signature``.
           output_types, output_shapes: of the components; shapes that are not given are unknown.
           args: values or tensors, which the generator gets as numpy values.
+          output_signature: a ``TensorSpec`` for each component, instead of types and shapes.
 
+        Raises:
+          TypeError: neither signature nor types, or both.
         Raises (when elements are taken):
-          TypeError, ValueError: an element does not fit. What the generator raises comes out as it is.
+          InvalidArgumentError: an element does not fit. What the generator raises comes out as it is.
         """
         if not callable(generator):
             raise TypeError("`generator` must be callable.")
-        structure = Structure.of_types(output_types, output_shapes)
-        return Dataset(sources.Generated(generator, structure, [sources.component(a) for a in args or ()]))
+        if output_signature is None:
+            if output_types is None:
+                raise TypeError("from_generator: expected output_signature, or output_types.")
+            structure = Structure.of_types(output_types, output_shapes)
+        elif output_types is not None or output_shapes is not None:
+            raise TypeError("from_generator: output_types and output_shapes cannot be used with output_signature.")
+        else:
+            structure = structure_of_specs(output_signature, "output_signature")
+        return cls._made(sources.Generated(generator, structure, [sources.component(a) for a in args or ()]))
 
-    @staticmethod
-    def from_iterable(iterable: Any) -> Dataset:
+    @classmethod
+    def from_iterable(cls, iterable: Any) -> Any:
         """A dataset of any Python iterable (a list of batches, a loader), or of a function that returns one.
 
         The first element is taken at once: it tells the types and shapes of all.
@@ -132,28 +167,57 @@ class Dataset:
         Raises:
           TypeError: it is no iterable. ValueError: it is empty.
         """
-        return Dataset(sources.iterated(iterable))
+        return cls._made(sources.iterated(iterable))
 
-    @staticmethod
-    def range(*args: Any) -> Dataset:
-        """The int64 scalars of ``range(*args)``."""
+    @classmethod
+    def range(cls, *args: Any, **kwargs: Any) -> Any:
+        """The numbers of ``range(*args)``.
+
+        Args:
+          output_type: their type, int64 by default. ``name`` names nothing.
+        """
+        dtype = as_dtype(kwargs.pop("output_type", int64))
+        kwargs.pop("name", None)
+        if kwargs:
+            raise TypeError(f"Dataset.range: unknown arguments {sorted(kwargs)}.")
         if not 1 <= len(args) <= 3:
             raise ValueError(f"Dataset.range: expected 1 to 3 arguments (start, stop, step), got {len(args)}.")
         numbers = [scalar(a, "range") for a in args]
         start, stop = (0, numbers[0]) if len(numbers) == 1 else numbers[:2]
-        return Dataset(sources.Range(start, stop, numbers[2] if len(numbers) == 3 else 1))
+        return cls._made(sources.Range(start, stop, numbers[2] if len(numbers) == 3 else 1, dtype))
 
-    @staticmethod
-    def zip(datasets: Any) -> Dataset:
-        """A structure of datasets as a dataset of structures. Ends with the shortest."""
-        for leaf in flatten(datasets):
+    @classmethod
+    def counter(cls, start: Any = 0, step: Any = 1, dtype: Any = int64, name: str | None = None) -> Any:
+        """``start, start + step, ...`` without end."""
+        return cls._made(derived.counted(start, step, dtype, "counter"))
+
+    @classmethod
+    def random(cls, seed: Any = None, rerandomize_each_iteration: bool | None = None, name: str | None = None) -> Any:
+        """Random integers below 2**32, as int64 scalars, without end.
+
+        Args:
+          rerandomize_each_iteration: whether another pass has other numbers.
+        """
+        return cls._made(derived.random_numbers(seed, bool(rerandomize_each_iteration), "random"))
+
+    @classmethod
+    def zip(cls, *args: Any, datasets: Any = None, name: str | None = None) -> Any:
+        """A structure of datasets (or several datasets) as a dataset of structures. Ends with the shortest."""
+        if not args and datasets is None:
+            raise TypeError("Dataset.zip: expected datasets.")
+        if args and datasets is not None:
+            raise TypeError("Dataset.zip: expected datasets as arguments or datasets=, not both.")
+        given = datasets if datasets is not None else args[0] if len(args) == 1 else args
+        for leaf in flatten(given):
             if isinstance(leaf, list):
                 raise TypeError("Dataset.zip: expected a structure of datasets, got a list. Use a tuple.")
             checked_dataset(leaf, "Dataset.zip")
-        return Dataset(transforms.Zip(map_leaves(lambda d: d.node, datasets)))
+        return cls._made(transforms.Zip(map_leaves(lambda d: d.node, given)))
 
-    @staticmethod
-    def list_files(file_pattern: Any, shuffle: bool | None = None, seed: Any = None) -> Dataset:
+    @classmethod
+    def list_files(
+        cls, file_pattern: Any, shuffle: bool | None = None, seed: Any = None, name: str | None = None
+    ) -> Any:
         """The names of the files that match a pattern (or one of several).
 
         Args:
@@ -164,63 +228,106 @@ class Dataset:
           InvalidArgumentError: nothing matches.
         """
         patterns = sources.component(file_pattern)
-        dataset = Dataset(Matching(patterns))
+        dataset = cls._made(Matching(patterns))
         return dataset.shuffle(1 << 30, seed) if shuffle or shuffle is None else dataset
+
+    @classmethod
+    def choose_from_datasets(
+        cls, datasets: Sequence[Dataset], choice_dataset: Dataset, stop_on_empty_dataset: bool = True
+    ) -> Any:
+        """Takes each element from the dataset whose number ``choice_dataset`` (int64 scalars) gives next."""
+        nodes = [checked_dataset(d, "choose_from_datasets").node for d in datasets]
+        return cls._made(derived.chosen(nodes, choice_dataset.node, stop_on_empty_dataset))
+
+    @classmethod
+    def sample_from_datasets(
+        cls, datasets: Sequence[Dataset], weights: Any = None, seed: Any = None, stop_on_empty_dataset: bool = False,
+        rerandomize_each_iteration: bool | None = None,
+    ) -> Any:  # fmt: skip
+        """Takes each element from one of the datasets, drawn at random with ``weights`` (default: all alike)."""
+        nodes = [checked_dataset(d, "sample_from_datasets").node for d in datasets]
+        again = bool(rerandomize_each_iteration)
+        return cls._made(derived.sampled(nodes, weights, seed, stop_on_empty_dataset, again))
 
     # ---- order and selection -------------------------------------------------------------------------------------
 
-    def concatenate(self, dataset: Dataset) -> Dataset:
+    def concatenate(self, dataset: Dataset, name: str | None = None) -> Any:
         """These elements, then those of ``dataset``, which must have the same types and structure."""
         checked_dataset(dataset, "concatenate")
         self.node.structure.check_types(dataset.node.structure, "a dataset to concatenate")
-        return Dataset(transforms.Concatenate(self.node, dataset.node))
+        return self._made(transforms.Concatenate(self.node, dataset.node))
 
-    def prefetch(self, buffer_size: Any) -> Dataset:
+    def prefetch(self, buffer_size: Any, name: str | None = None) -> Any:
         """The same, with up to ``buffer_size`` elements made ahead by a thread."""
-        return Dataset(Prefetch(self.node, scalar(buffer_size, "prefetch", none=-1)))
+        return self._made(Prefetch(self.node, scalar(buffer_size, "prefetch", none=-1)))
 
-    def shuffle(self, buffer_size: Any, seed: Any = None, reshuffle_each_iteration: bool | None = None) -> Dataset:
+    def shuffle(
+        self, buffer_size: Any, seed: Any = None, reshuffle_each_iteration: bool | None = None, name: str | None = None
+    ) -> Any:
         """A random order: each element is drawn from a buffer of the next ``buffer_size``.
 
         Args:
-          seed: with it (or the graph's seed) the order is the same in every run of the program and after every
-            initialization.
-          reshuffle_each_iteration: whether each pass of a ``repeat`` has another order; default True.
+          seed: with it (or the seed of ``tf.random.set_seed``) the orders are the same in every run of the program.
+          reshuffle_each_iteration: whether each pass has another order; default True.
         """
         seeds = Seeds(get_default_graph(), None if seed is None else scalar(seed, "shuffle"))
         again = True if reshuffle_each_iteration is None else bool(reshuffle_each_iteration)
-        return Dataset(transforms.Shuffle(self.node, scalar(buffer_size, "shuffle"), seeds, again))
+        return self._made(transforms.Shuffle(self.node, scalar(buffer_size, "shuffle"), seeds, again))
 
-    def cache(self, filename: Any = "") -> Dataset:
+    def cache(self, filename: Any = "", name: str | None = None) -> Any:
         """The same; the elements of the first complete pass are kept in memory and used again in later ones."""
         if filename not in ("", b"", None):
             raise UnsupportedError(f"Dataset.cache(filename={filename!r}): only memory is supported; leave it out.")
-        return Dataset(transforms.Cache(self.node))
+        return self._made(transforms.Cache(self.node))
 
-    def take(self, count: Any) -> Dataset:
+    def take(self, count: Any, name: str | None = None) -> Any:
         """The first ``count`` elements; all where it is -1."""
-        return Dataset(transforms.Take(self.node, scalar(count, "take")))
+        return self._made(transforms.Take(self.node, scalar(count, "take")))
 
-    def skip(self, count: Any) -> Dataset:
+    def skip(self, count: Any, name: str | None = None) -> Any:
         """All but the first ``count`` elements; none where it is -1."""
-        return Dataset(transforms.Skip(self.node, scalar(count, "skip")))
+        return self._made(transforms.Skip(self.node, scalar(count, "skip")))
 
-    def repeat(self, count: Any = None) -> Dataset:
+    def repeat(self, count: Any = None, name: str | None = None) -> Any:
         """``count`` passes; endless where it is None or -1."""
-        return Dataset(transforms.Repeat(self.node, scalar(count, "repeat", none=-1)))
+        return self._made(transforms.Repeat(self.node, scalar(count, "repeat", none=-1)))
 
-    def shard(self, num_shards: Any, index: Any) -> Dataset:
+    def shard(self, num_shards: Any, index: Any, name: str | None = None) -> Any:
         """Every ``num_shards``-th element, starting with element ``index``."""
         number, place = scalar(num_shards, "shard"), scalar(index, "shard")
         if isinstance(number, int) and number < 1:
             raise ValueError(f"Dataset.shard: num_shards must be >= 1, got {number}.")
         if isinstance(place, int) and (place < 0 or (isinstance(number, int) and place >= number)):
             raise ValueError(f"Dataset.shard: expected 0 <= index < num_shards, got {place} of {number}.")
-        return Dataset(transforms.Shard(self.node, number, place))
+        return self._made(transforms.Shard(self.node, number, place))
+
+    def enumerate(self, start: Any = 0, name: str | None = None) -> Any:
+        """Pairs of a number (int64), counted from ``start`` on, and an element."""
+        numbers = derived.counted(start, 1, int64, "enumerate")
+        return self._made(transforms.Zip((numbers, self.node)))
+
+    def take_while(self, predicate: Callable[..., Any], name: str | None = None) -> Any:
+        """The elements before the first for which ``predicate`` is false."""
+        return self._made(derived.taken_while(self.node, predicate))
+
+    def unique(self, name: str | None = None) -> Any:
+        """The first of equal elements. They have to be single integers or strings."""
+        return self._made(derived.unique(self.node, "tf.data.Dataset.unique"))
+
+    def ignore_errors(self, log_warning: bool = False, name: str | None = None) -> Any:
+        """Leaves out the elements that cannot be computed.
+
+        Args:
+          log_warning: says so of each.
+        """
+        return self._made(transforms.IgnoreErrors(self.node, log_warning))
 
     # ---- batches -------------------------------------------------------------------------------------------------
 
-    def batch(self, batch_size: Any, drop_remainder: bool = False) -> Dataset:
+    def batch(
+        self, batch_size: Any, drop_remainder: bool = False, num_parallel_calls: Any = None, deterministic: Any = None,
+        name: str | None = None,
+    ) -> Any:  # fmt: skip
         """``batch_size`` consecutive elements as one, stacked along a new first dimension.
 
         Args:
@@ -229,66 +336,98 @@ class Dataset:
         Raises (when elements are taken):
           InvalidArgumentError: elements of different shapes.
         """
-        return Dataset(Batch(self.node, scalar(batch_size, "batch"), bool(drop_remainder)))
+        return self._made(Batch(self.node, scalar(batch_size, "batch"), bool(drop_remainder)))
 
     def padded_batch(
-        self, batch_size: Any, padded_shapes: Any, padding_values: Any = None, drop_remainder: bool = False
-    ) -> Dataset:
+        self, batch_size: Any, padded_shapes: Any = None, padding_values: Any = None, drop_remainder: bool = False,
+        name: str | None = None,
+    ) -> Any:  # fmt: skip
         """Like ``batch``, with components of different sizes filled up.
 
         Args:
-          padded_shapes: for each component a shape; None or -1 in it is the largest size in the batch.
-          padding_values: for each component a scalar of its type; default 0 or the empty string.
+          padded_shapes: for each component a shape; None or -1 in it is the largest size in the batch. Default: the
+            largest sizes, where the ranks are known.
+          padding_values: for each component a scalar of its type, or one for all; default 0 or the empty string.
         """
-        structure = self.node.structure
-        given = flatten_like(structure.template, padded_shapes, "padded_shapes")
-        names = list(structure.names())
-        shapes = [_padded_shape(s, d, n) for s, d, n in zip(given, structure.dims, names, strict=True)]
-        if padding_values is None:
-            fillings: list[Any] = [default_filling(t) for t in structure.dtypes]
-        else:
-            values = flatten_like(structure.template, padding_values, "padding_values")
-            fillings = [_filling(v, t) for v, t in zip(values, structure.dtypes, strict=True)]
+        shapes, fillings = padding(self.node.structure, padded_shapes, padding_values)
         size = scalar(batch_size, "padded_batch")
-        return Dataset(PaddedBatch(self.node, size, shapes, fillings, bool(drop_remainder)))
+        return self._made(PaddedBatch(self.node, size, shapes, fillings, bool(drop_remainder)))
+
+    def unbatch(self, name: str | None = None) -> Any:
+        """The rows of each element, one by one."""
+        return self._made(Unbatch(self.node))
+
+    def rebatch(self, batch_size: Any, drop_remainder: bool = False, name: str | None = None) -> Any:
+        """The rows of the elements in batches of another size."""
+        return self.unbatch().batch(batch_size, drop_remainder)
+
+    def bucket_by_sequence_length(
+        self, element_length_func: Callable[..., Any], bucket_boundaries: Sequence[int],
+        bucket_batch_sizes: Sequence[int], padded_shapes: Any = None, padding_values: Any = None,
+        pad_to_bucket_boundary: bool = False, no_padding: bool = False, drop_remainder: bool = False,
+        name: str | None = None,
+    ) -> Any:  # fmt: skip
+        """Batches of elements of similar length.
+
+        Args:
+          element_length_func: element -> int32 scalar, its length.
+          bucket_boundaries: the lengths at which the next bucket begins.
+          bucket_batch_sizes: one for each bucket, ``len(bucket_boundaries) + 1``.
+          padded_shapes, padding_values: as of ``padded_batch``.
+          pad_to_bucket_boundary: pad unknown sizes to the bucket's boundary minus 1 rather than to the longest element;
+            elements of the last bucket are then not allowed.
+          no_padding: the elements of a batch are alike already.
+          drop_remainder: leave out smaller batches at the end.
+        """
+        node = derived.bucketed(
+            self.node, element_length_func, bucket_boundaries, bucket_batch_sizes, padded_shapes, padding_values,
+            pad_to_bucket_boundary, no_padding, drop_remainder,
+        )  # fmt: skip
+        return self._made(node)
 
     # ---- functions -----------------------------------------------------------------------------------------------
 
-    def map(self, map_func: Callable[..., Any], num_parallel_calls: Any = None) -> Dataset:
-        """``map_func`` of each element. Tuples are spread over its arguments.
-
-        The function is traced once. It may use tensors from outside and variables, as they are when the iterator is
-        initialized. ``num_parallel_calls`` changes no value.
-        """
+    def map(
+        self, map_func: Callable[..., Any], num_parallel_calls: Any = None, deterministic: Any = None,
+        name: str | None = None,
+    ) -> Any:  # fmt: skip
+        """``map_func`` of each element. Tuples are spread over its arguments."""
         function = Function(map_func, [self.node.structure], "Dataset.map", get_default_graph())
-        return Dataset(Map(self.node, function, function.structure))
+        return self._made(Map(self.node, function, function.structure))
 
-    def filter(self, predicate: Callable[..., Any]) -> Dataset:
+    def filter(self, predicate: Callable[..., Any], name: str | None = None) -> Any:
         """The elements for which ``predicate`` returns true. Raises ValueError unless it returns a scalar bool."""
-        return Dataset(Filter(self.node, predicate_of(self, predicate, "Dataset.filter"), self.node.structure))
+        return self._made(Filter(self.node, predicate_of(self.node, predicate, "Dataset.filter"), self.node.structure))
 
-    def flat_map(self, map_func: Callable[..., Any]) -> Dataset:
+    def flat_map(self, map_func: Callable[..., Any], name: str | None = None) -> Any:
         """The elements of the datasets that ``map_func`` makes from each element, one dataset after the other."""
         return self._interleaved(map_func, 1, 1, "Dataset.flat_map")
 
     def interleave(
-        self, map_func: Callable[..., Any], cycle_length: Any, block_length: Any = 1, num_parallel_calls: Any = None
-    ) -> Dataset:
+        self, map_func: Callable[..., Any], cycle_length: Any = None, block_length: Any = None,
+        num_parallel_calls: Any = None, deterministic: Any = None, name: str | None = None,
+    ) -> Any:  # fmt: skip
         """The elements of the datasets that ``map_func`` makes, ``cycle_length`` of them open at a time.
 
-        ``block_length`` consecutive elements are taken from one at a time; ``num_parallel_calls`` changes no value.
+        Args:
+          cycle_length: default (and for AUTOTUNE) 16, on every machine.
+          block_length: consecutive elements that are taken from one at a time; default 1.
         """
-        cycle, block = scalar(cycle_length, "interleave"), scalar(block_length, "interleave")
-        return self._interleaved(map_func, cycle, block, "Dataset.interleave")
+        cycle, block = scalar(cycle_length, "interleave", AUTOTUNE), scalar(block_length, "interleave", 1)
+        return self._interleaved(map_func, _CYCLE if cycle == AUTOTUNE else cycle, block, "Dataset.interleave")
 
-    def _interleaved(self, map_func: Callable[..., Any], cycle: Any, block: Any, name: str) -> Dataset:
+    def _interleaved(self, map_func: Callable[..., Any], cycle: Any, block: Any, name: str) -> Any:
         function = Function(map_func, [self.node.structure], name, get_default_graph(), Dataset)
         if function.dataset is None:
             raise TypeError(f"{name}: `map_func` must return a `Dataset` object, got {function.structure.types}.")
         numbers = [t for t in (cycle, block) if isinstance(t, Tensor)]
-        return Dataset(Interleave(self.node, function, function.dataset.node, cycle, block, numbers))
+        return self._made(Interleave(self.node, function, function.dataset.node, cycle, block, numbers))
 
-    def reduce(self, initial_state: Any, reduce_func: Callable[..., Any]) -> Any:
+    def scan(self, initial_state: Any, scan_func: Callable[..., Any], name: str | None = None) -> Any:
+        """``scan_func(state, element) -> (state, output)`` along the elements; the outputs are the new elements."""
+        return self._made(derived.scanned(self.node, initial_state, scan_func))
+
+    def reduce(self, initial_state: Any, reduce_func: Callable[..., Any], name: str | None = None) -> Any:
         """``reduce_func(state, element)`` along all elements: tensors of the last state.
 
         Args:
@@ -297,76 +436,80 @@ class Dataset:
         """
         return reduced(self.node, initial_state, reduce_func)
 
-    def apply(self, transformation_func: Callable[[Dataset], Dataset]) -> Dataset:
+    def get_single_element(self, name: str | None = None) -> Any:
+        """The only element, as tensors.
+
+        Raises (when it runs):
+          InvalidArgumentError: there is none, or more than one.
+        """
+        return only_element(self.node)
+
+    def group_by_window(
+        self, key_func: Callable[..., Any], reduce_func: Callable[..., Any], window_size: Any = None,
+        window_size_func: Callable[..., Any] | None = None, name: str | None = None,
+    ) -> Any:  # fmt: skip
+        """Collects ``window_size`` elements of one key and makes a dataset of them.
+
+        Args:
+          key_func: element -> int64 scalar.
+          reduce_func: (key, dataset of the window's elements) -> dataset.
+          window_size, window_size_func: the size, or key -> size; exactly one of them.
+        """
+        return self._made(
+            derived.grouped(self.node, key_func, reduce_func, window_size, window_size_func, Dataset, self._made)
+        )
+
+    def apply(self, transformation_func: Callable[[Self], Any]) -> Any:
         """``transformation_func(self)``. Raises TypeError unless that is a dataset."""
         dataset = transformation_func(self)
         if not isinstance(dataset, Dataset):
             raise TypeError("`transformation_func` must return a Dataset.")
         return dataset
 
-    def window(self, size: Any, shift: Any = None, stride: Any = 1, drop_remainder: bool = False) -> Dataset:
-        raise UnsupportedError("Dataset.window: datasets as elements are not supported; use batch, or from_generator.")
-
     # ---- options -------------------------------------------------------------------------------------------------
 
     def options(self) -> Options:
-        """How it may be executed. Options change no value."""
-        return Options()
+        """The options that it was given, all together."""
+        return transforms.options_of(self.node)
 
-    def with_options(self, options: Options) -> Dataset:
-        """The same dataset. Options tune the original's execution and change no value."""
+    def with_options(self, options: Options, name: str | None = None) -> Any:
+        """The same elements. Options tune the original's execution and change no value."""
         if not isinstance(options, Options):
             raise TypeError(f"Expected tf.data.Options, got {options!r}.")
-        return self
+        return self._made(transforms.WithOptions(self.node, options))
 
+    # ---- what is not here ----------------------------------------------------------------------------------------
 
-def as_dataset(value: Any) -> Dataset:
-    """``value`` itself, or a dataset of a Python iterable or of a function that returns one."""
-    if callable(value) and not hasattr(value, "__iter__"):
-        made = value()
-        if isinstance(made, Dataset):
-            return made
-        return Dataset(sources.iterated(value, made))
-    return value if isinstance(value, Dataset) else Dataset.from_iterable(value)
+    def window(
+        self, size: Any, shift: Any = None, stride: Any = 1, drop_remainder: bool = False, name: str | None = None
+    ) -> Any:
+        raise UnsupportedError("Dataset.window: datasets as elements are not supported; use batch, or from_generator.")
 
+    def ragged_batch(
+        self, batch_size: Any, drop_remainder: bool = False, row_splits_dtype: Any = int64, name: str | None = None
+    ) -> Any:
+        raise UnsupportedError("Dataset.ragged_batch: ragged tensors are not supported; use padded_batch.")
 
-def scalar(value: Any, what: str, none: int | None = None) -> Any:
-    """An integer argument of a dataset: a number, or a scalar tensor that is evaluated when an iterator starts.
+    def sparse_batch(self, batch_size: Any, row_shape: Any, name: str | None = None) -> Any:
+        raise UnsupportedError("Dataset.sparse_batch: sparse components are not supported; use padded_batch.")
 
-    Raises:
-      TypeError: it is neither.
-    """
-    if value is None and none is not None:
-        return none
-    if isinstance(value, Dimension):
-        value = value.value
-    if isinstance(value, Tensor) or hasattr(value, "initializer"):
-        tensor = convert_to_tensor(value)
-        if not tensor.dtype.is_integer or tensor.dims not in ((), None):
-            raise TypeError(f"{what}: expected an integer or an integer scalar tensor, got {tensor!r}.")
-        return int(tensor.op.attrs["value"]) if tensor.op.type == "Const" else tensor
-    array = np.asarray(value)
-    if array.ndim == 0 and array.dtype.kind in "iu":
-        return int(array)
-    raise TypeError(f"{what}: expected an integer, got {value!r}.")
+    def rejection_resample(
+        self, class_func: Any, target_dist: Any, initial_dist: Any = None, seed: Any = None, name: str | None = None
+    ) -> Any:
+        raise UnsupportedError("Dataset.rejection_resample is not supported; use sample_from_datasets(weights=...).")
 
+    def save(self, path: Any, compression: Any = None, shard_func: Any = None, checkpoint_args: Any = None) -> Any:
+        raise UnsupportedError("Dataset.save is not supported; write records with tf.io.TFRecordWriter.")
 
-def predicate_of(dataset: Dataset, predicate: Callable[..., Any], name: str) -> Function:
-    """A function of elements that returns one truth value."""
-    function = Function(predicate, [dataset.node.structure], name, get_default_graph())
-    structure = function.structure
-    if len(structure) != 1 or structure.dtypes[0] is not bool_ or structure.dims[0] not in ((), None):
-        raise ValueError("`predicate` must return a scalar boolean tensor.")
-    return function
+    @staticmethod
+    def load(path: Any, element_spec: Any = None, compression: Any = None, reader_func: Any = None) -> Any:
+        raise UnsupportedError("Dataset.load is not supported; read records with tf.data.TFRecordDataset.")
 
-
-def _components(value: Any) -> Any:
-    def convert(leaf: Any) -> Any:
-        if isinstance(leaf, Dataset):
-            raise UnsupportedError("Datasets as components of elements are not supported; use Dataset.zip or flat_map.")
-        return sources.component(leaf)
-
-    return map_leaves(convert, value)
+    def snapshot(
+        self, path: Any, compression: Any = "AUTO", reader_func: Any = None, shard_func: Any = None,
+        name: str | None = None,
+    ) -> Any:  # fmt: skip
+        raise UnsupportedError("Dataset.snapshot is not supported; use cache(), which keeps elements in memory.")
 
 
 def checked_dataset(value: Any, what: str) -> Dataset:
@@ -374,58 +517,3 @@ def checked_dataset(value: Any, what: str) -> Dataset:
     if not isinstance(value, Dataset):
         raise TypeError(f"{what}: expected a tf.data.Dataset, got {type(value).__name__}: {value!r}.")
     return value
-
-
-def _padded_shape(shape: Any, dims: Any, name: str) -> Any:
-    if isinstance(shape, Tensor):
-        if shape.dtype is not int64:
-            raise TypeError(f"padded_shapes: expected an int64 tensor for {name}, got {shape!r}.")
-        return shape
-    if not isinstance(shape, TensorShape | Dimension) and shape is not None:
-        entries = [shape] if isinstance(shape, int) else list(shape)
-        shape = [None if isinstance(d, int | np.integer) and d < 0 else d for d in entries]
-    wanted = as_shape(shape)
-    if dims is not None and wanted.raw is not None:
-        fits = len(dims) == len(wanted.raw) and all(
-            w is None or d is None or d <= w for d, w in zip(dims, wanted.raw, strict=True)
-        )
-        if not fits:
-            raise ValueError(
-                f"The padded shape {wanted} is not compatible with the shape {TensorShape(dims)} of {name}."
-            )
-    return wanted
-
-
-def _filling(value: Any, dtype: Any) -> Any:
-    if isinstance(value, Tensor):
-        if value.dtype is not dtype:
-            raise TypeError(f"padding_values: expected {dtype.name}, got {value!r}.")
-        return value
-    array = numpy_value(value, dtype)
-    if array.ndim:
-        raise ValueError(f"padding_values: expected a scalar, got {value!r}.")
-    return array
-
-
-def _check_capturable(node: Node) -> None:
-    variables = node.variables()
-    seen: set[Operation] = set()
-    stack = [t.op for t in node.inputs()]
-    while stack:
-        op = stack.pop()
-        if op in seen:
-            continue
-        seen.add(op)
-        if op.type == "Placeholder":
-            raise ValueError(
-                f"Cannot capture a placeholder (name:{op.name}, type:{op.type}) by value. Use "
-                "make_initializable_iterator() and feed it when the initializer is run."
-            )
-        if op.reads and not op.definition.random:
-            variables += op.reads
-        stack += [t.op for t in op.inputs]
-    if variables:
-        raise ValueError(
-            "Failed to create a one-shot iterator for a dataset: it depends on the variable "
-            f"{variables[0].name}. Use Dataset.make_initializable_iterator() and initialize it after the variable."
-        )

@@ -17,13 +17,14 @@ import numpy as np
 from towerstrat.data.pipeline import Array, Opening, ordinal
 from towerstrat.data.structure import Structure, flatten, map_leaves
 from towerstrat.errors import FailedPreconditionError, InvalidArgumentError, OutOfRangeError, UnsupportedError
+from towerstrat.graph.autograph.api import converted
 from towerstrat.graph.convert import convert_to_tensor
 from towerstrat.graph.core import Graph
 from towerstrat.graph.elements import Operation, Tensor, execution_order
 from towerstrat.graph.functions.graph import FunctionGraph
 from towerstrat.graph.lowering import Lowering, NeedsStatic
 from towerstrat.graph.program import Flag, effects
-from towerstrat.graph.state import Cell
+from towerstrat.graph.state import Cell, StateStore
 from towerstrat.graph.types import resource, string
 
 Values = dict[Tensor, Any]
@@ -66,7 +67,7 @@ class Function:
                 tensors = [self._placeholder(*c) for c in zip(structure.dtypes, structure.dims, strict=True)]
                 self.inputs += tensors
                 given.append(structure.pack(tensors))
-            value = function(*(call_form(given[0]) if len(given) == 1 else given))
+            value = converted(function)(*(call_form(given[0]) if len(given) == 1 else given))
             self.dataset: Any = None
             if datasets is not None and isinstance(value, datasets):
                 self.dataset = value
@@ -112,17 +113,20 @@ class Function:
     def _outside(self, opening: Opening) -> tuple[Values, dict[Cell, Any]]:
         """Captured tensors and variables with their values of now."""
         captured: Values = {self.graph.captured[t]: opening.values[t] for t in self.captures}
+        return captured, self._state(opening)
+
+    def _state(self, opening: Opening) -> dict[Cell, Any]:
         state: dict[Cell, Any] = {}
         for cell in self.cells:
-            value = opening.session.state.get(cell)
+            value = _present(opening.session.state, cell)
             if value is None:
                 op = next(o for o in self.graph.get_operations() if cell in o.reads)
                 raise FailedPreconditionError(
                     None, op, f"Attempting to use uninitialized value {cell.name} in a function of a dataset; run its "
                     "initializer before the iterator's."
                 )  # fmt: skip
-            state[cell] = np.array(value[0] if cell.per_position else value)
-        return captured, state
+            state[cell] = value[0] if cell.per_position else value
+        return state
 
     def _counters(self, opening: Opening) -> dict[Cell, Any]:
         """The random counters at the beginning. Those of operations without seeds differ by initialization."""
@@ -139,6 +143,8 @@ class Function:
         Args:
           forms: per component an array of one row or more, of the type and shape of those to come.
         """
+        if self.cells and opening.live:
+            return None
         captured, state = self._outside(opening)
         call = self.program.over_rows(forms, captured, state)
         if call is None:
@@ -146,18 +152,30 @@ class Function:
         return lambda columns: call(columns, captured, state)
 
     def bind(self, opening: Opening) -> Callable[[Sequence[Any]], list[Array]]:
-        """The function for one initialization: captured tensors and variables have their values of now."""
+        """The function for one initialization: captured tensors and, unless live, variables have their values of now."""
         captured, state = self._outside(opening)
         counters = opening.kept(self, lambda: self._counters(opening))
         program, inputs, session = self.program, self.inputs, opening.session
+        live = bool(self.cells) and opening.live
 
         def call(element: Sequence[Any]) -> list[Array]:
             values: Values = dict(zip(inputs, element, strict=True))
             if captured:
                 values.update(captured)
-            return program.run(session, values, state, counters)
+            return program.run(session, values, self._state(opening) if live else state, counters)
 
         return call
+
+
+def _present(store: StateStore, cell: Cell) -> Array | None:
+    """A copy of a variable's value. It may be read while another thread's program takes the old value's memory."""
+    while True:
+        value = store.get(cell)
+        try:
+            return None if value is None else np.array(value)
+        except RuntimeError:
+            if not value.is_deleted():
+                raise
 
 
 def _all_operations(ops: Iterable[Operation]) -> Iterable[Operation]:

@@ -28,13 +28,16 @@ class IteratorResource:
     Attributes:
       structure: of the elements.
       initializations: how often it was initialized.
-      lender: who holds elements taken ahead, if anyone: asked to give them back before somebody else takes one.
+      lender: holds elements taken ahead, if there are any: asked to give them back before somebody else takes one.
+      live: whether functions of the pipeline see variables as they are when an element is made, so that none may be
+        made ahead.
     """
 
     def __init__(self, structure: Structure):
         self.structure = structure
         self.initializations = 0
         self.lender: Any = None
+        self.live = False
         self._source: PyIterator[Element] | None = None
         self._returned: list[Element] = []
         self._error: BaseException | None = None
@@ -48,7 +51,7 @@ class IteratorResource:
         """Starts at the beginning of ``source``; what was given back before is dropped."""
         with self._lock:
             if self.lender is not None:
-                self.lender.give_back()
+                self.lender.give_back(self)
             self._source = source
             self._returned.clear()
             self._error = None
@@ -64,7 +67,7 @@ class IteratorResource:
         """
         with self._lock:
             if self.lender is not None:
-                self.lender.give_back()
+                self.lender.give_back(self)
             if self._returned:
                 return list(self._returned.pop())
             if self._error is not None:
@@ -80,7 +83,7 @@ class IteratorResource:
         """
         with self._lock:
             if self.lender is not None:
-                self.lender.give_back()
+                self.lender.give_back(self)
             done = 0
             try:
                 if count > 1 and isinstance(self._source, Pull):
@@ -241,7 +244,8 @@ def _get_next(session: Any, op: Operation, values: Sequence[Any]) -> list[Array]
 
 def _make_iterator(session: Any, op: Operation, values: Sequence[Any]) -> list[Array]:
     try:
-        op.attrs["iterator"].initialize(session, op.attrs["node"], dict(zip(op.inputs, values, strict=True)))
+        node = op.attrs["node"]
+        op.attrs["iterator"].initialize(session, node, dict(zip(node.inputs(), values, strict=True)))
     except Exception as error:
         raise named(error, op) from error.__cause__
     return []
@@ -260,7 +264,7 @@ def _components(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> list[Signatu
     return [Signature(t, d) for t, d in zip(structure.dtypes, structure.dims, strict=True)]
 
 
-_HIDDEN = ("iterator", "structure", "node")
+_HIDDEN = ("iterator", "structure", "node", "takes", "source")
 define("IteratorGetNext", _components, host=_get_next, stateful=True, differentiable=False, hidden=_HIDDEN)
 define("MakeIterator", nothing, host=_make_iterator, stateful=True, hidden=_HIDDEN)
 define(
@@ -341,7 +345,12 @@ class Iterator:
         Raises (when it runs):
           OutOfRangeError: there are no more elements.
         """
-        attrs = {"iterator": self._position, "structure": self._structure}
+        attrs = {
+            "iterator": self._position,
+            "structure": self._structure,
+            "takes": "element",
+            "source": iterator_resource,
+        }
         op = get_default_graph().add("IteratorGetNext", self.handles(), attrs, name)
         return self._structure.pack(op.outputs)
 
@@ -349,6 +358,11 @@ class Iterator:
         """A scalar string tensor that names this iterator; its value can be fed where one is wanted."""
         attrs = {"iterator": self._position}
         return get_default_graph().add("IteratorToStringHandle", self.handles(), attrs, name).outputs[0]
+
+    @property
+    def structure(self) -> Structure:
+        """Of the elements."""
+        return self._structure
 
     @property
     def output_types(self) -> Any:

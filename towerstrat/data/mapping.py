@@ -47,6 +47,9 @@ class MappedPull(Pull):
 class Map(OfFunction):
     """``function`` of each element."""
 
+    def cardinality(self) -> int:
+        return self.child.cardinality()
+
     def rows(self, opening: Opening) -> Rows | None:
         rows = self.child.rows(opening)
         if rows is None or not rows.table or len(rows.table[0]) < _MANY_ROWS:
@@ -87,6 +90,22 @@ class Filter(OfFunction):
 
     def open(self, opening: Opening) -> Iterator[Element]:
         return FilteredPull(self.child.open(opening), self.function.bind(opening))
+
+
+class TakenWhilePull(FilteredPull):
+    def __next__(self) -> Element:
+        element = next(self.source)
+        if not self.predicate(element)[0]:
+            self.source = iter(())
+            raise StopIteration
+        return element
+
+
+class TakeWhile(OfFunction):
+    """The elements before the first for which the predicate is false."""
+
+    def open(self, opening: Opening) -> Iterator[Element]:
+        return TakenWhilePull(self.child.open(opening), self.function.bind(opening))
 
 
 class InnerDataset:
@@ -184,6 +203,9 @@ class Scan(OfFunction):
         super().__init__(child, function, structure)
         self.initial = initial
         self.tensors = (*self.tensors, *initial)
+
+    def cardinality(self) -> int:
+        return self.child.cardinality()
 
     def open(self, opening: Opening) -> Iterator[Element]:
         state = [opening.values[t] for t in self.initial]
@@ -287,16 +309,17 @@ class BucketedPull(Pull):
                 )  # fmt: skip
             group = self.groups.setdefault(bucket, [])
             group.append(element)
-            if len(group) == self.node.sizes[bucket]:
-                return self._batch(bucket)
-        if not self.groups:
-            raise StopIteration
-        return self._batch(min(self.groups))
+            if len(group) == self.node.sizes[bucket] and (batch := self._batch(bucket)) is not None:
+                return batch
+        while self.groups:
+            if (batch := self._batch(min(self.groups))) is not None:
+                return batch
+        raise StopIteration
 
-    def _batch(self, bucket: int) -> Element:
+    def _batch(self, bucket: int) -> Element | None:
         child = self.opening.child(self.opening.values)
         child.elements = self.groups.pop(bucket)
-        return next(self.node.windows[bucket].open(child))
+        return next(self.node.windows[bucket].open(child), None)
 
 
 class Buckets(OfFunction):
@@ -329,11 +352,12 @@ class Buckets(OfFunction):
 
 
 class ChosenPull(Pull):
-    """Each time from the part that ``choose`` names; ended parts are left out."""
+    """Each time from the part that ``choose`` names; ended parts are left out, or end the whole."""
 
-    def __init__(self, parts: Sequence[Iterator[Element]], choose: Callable[[list[bool]], int]):
+    def __init__(self, parts: Sequence[Iterator[Element]], choose: Callable[[list[bool]], int], stop: bool):
         self.parts = list(parts)
         self.choose = choose
+        self.stop = stop
         self.alive = [True] * len(self.parts)
 
     def __next__(self) -> Element:
@@ -344,13 +368,16 @@ class ChosenPull(Pull):
             for element in self.parts[place]:
                 return element
             self.alive[place] = False
+            if self.stop:
+                self.alive = [False] * len(self.parts)
         raise StopIteration
 
 
 class ChooseFrom(Node):
     """Elements of several datasets, in the order that a dataset of their numbers tells."""
 
-    def __init__(self, parts: Sequence[Node], choices: Node):
+    def __init__(self, parts: Sequence[Node], choices: Node, stop: bool):
+        self.stop = stop
         self.children = (*parts, choices)
         self.structure = parts[0].structure
         for part in parts[1:]:
@@ -367,13 +394,15 @@ class ChooseFrom(Node):
                 )
             return place
 
-        return ChosenPull(parts, choose)
+        return ChosenPull(parts, choose, self.stop)
 
 
 class SampleFrom(Node):
     """Elements of several datasets, each drawn at random."""
 
-    def __init__(self, parts: Sequence[Node], weights: Sequence[float], seeds: Any):
+    def __init__(self, parts: Sequence[Node], weights: Sequence[float], seeds: Any, stop: bool, again: bool):
+        self.stop = stop
+        self.again = again
         self.children = tuple(parts)
         self.structure = parts[0].structure
         for part in parts[1:]:
@@ -382,7 +411,7 @@ class SampleFrom(Node):
         self.seeds = seeds
 
     def open(self, opening: Opening) -> Iterator[Element]:
-        draws = opening.kept(self, lambda: Draws(opening.generator(self.seeds)))
+        draws = opening.kept(self, lambda: Draws(opening.generator(self.seeds, self.again)))
 
         def choose(alive: list[bool]) -> int:
             bounds = np.cumsum(self.weights * alive)
@@ -390,4 +419,4 @@ class SampleFrom(Node):
                 bounds = np.cumsum(np.asarray(alive, np.float64))
             return int(np.searchsorted(bounds, draws.one() * bounds[-1], side="right"))
 
-        return ChosenPull([child.open(opening) for child in self.children], choose)
+        return ChosenPull([child.open(opening) for child in self.children], choose, self.stop)

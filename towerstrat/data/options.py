@@ -2,47 +2,164 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-_NAMES = ("experimental_autotune", "experimental_filter_fusion", "experimental_hoist_random_uniform",
-          "experimental_latency_all_edges", "experimental_map_and_batch_fusion", "experimental_map_and_filter_fusion",
-          "experimental_map_fusion", "experimental_map_parallelization", "experimental_map_vectorization",
-          "experimental_noop_elimination", "experimental_shuffle_and_repeat_fusion")  # fmt: skip
+import enum
+from typing import Any, ClassVar
 
 
-class Options:
-    """Settings that are kept and change nothing here.
+class AutoShardPolicy(enum.IntEnum):
+    """How a dataset is divided among workers."""
 
-    Later versions have more of them, in groups (``experimental_threading``, ...): any name that begins with
-    ``experimental_`` is accepted.
-    """
+    OFF = -1
+    AUTO = 0
+    FILE = 1
+    DATA = 2
+    HINT = 3
+
+
+class AutotuneAlgorithm(enum.Enum):
+    """How the original tunes itself."""
+
+    DEFAULT = 0
+    HILL_CLIMB = 1
+    GRADIENT_DESCENT = 2
+    MAX_PARALLELISM = 3
+    STAGE_BASED = 4
+
+
+class ExternalStatePolicy(enum.Enum):
+    """What the original does where a dataset that is saved has state."""
+
+    WARN = 0
+    IGNORE = 1
+    FAIL = 2
+
+
+class _Settings:
+    """Named settings, None where they were not made."""
+
+    _NAMES: ClassVar[tuple[str, ...]] = ()
+    _GROUPS: ClassVar[dict[str, Any]] = {}
 
     def __init__(self) -> None:
-        self.__dict__.update(dict.fromkeys(_NAMES))
+        self.__dict__.update(dict.fromkeys(self._NAMES))
+        self.__dict__.update({name: made() for name, made in self._GROUPS.items()})
 
     def __setattr__(self, name: str, value: Any) -> None:
-        if not name.startswith("experimental_"):
-            raise AttributeError(f"tf.data.Options has no option {name!r}.")
+        if name not in self._NAMES and name not in self._GROUPS:
+            raise AttributeError(f"tf.data.{type(self).__name__} has no option {name!r}.")
         self.__dict__[name] = value
 
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("experimental_"):
-            return self.__dict__.setdefault(name, _Group())
-        raise AttributeError(f"tf.data.Options has no option {name!r}.")
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and self.__dict__ == other.__dict__
 
-    def merge(self, options: Options) -> Options:
-        """Both together. Raises ValueError where they set one option to different values."""
-        result = Options()
-        for name in {**self.__dict__, **options.__dict__}:
-            mine, other = self.__dict__.get(name), options.__dict__.get(name)
-            if mine is not None and other is not None and mine != other:
-                raise ValueError(f"Cannot merge options: {name} is {mine!r} and {other!r}.")
-            result.__dict__[name] = other if mine is None else mine
+    __hash__ = object.__hash__
+
+    def updated(self, other: Any) -> Any:
+        """Both together; the other's where they differ."""
+        return self._joined(other, lambda name, mine, theirs: theirs)
+
+    def _joined(self, other: Any, choose: Any) -> Any:
+        result = type(self)()
+        for name, mine in self.__dict__.items():
+            theirs = getattr(other, name)
+            if isinstance(mine, _Settings) and isinstance(theirs, _Settings):
+                result.__dict__[name] = mine._joined(theirs, choose)
+            elif mine is None or theirs is None or mine == theirs:
+                result.__dict__[name] = mine if theirs is None else theirs
+            else:
+                result.__dict__[name] = choose(name, mine, theirs)
         return result
 
 
-class _Group:
-    """A group of options of later versions."""
+class AutotuneOptions(_Settings):
+    """How the original tunes a pipeline while it runs."""
+
+    _NAMES = ("autotune_algorithm", "cpu_budget", "enabled", "ram_budget", "initial_parallelism")
+
+
+class DistributeOptions(_Settings):
+    """How a dataset is divided among workers: ``auto_shard_policy``, AUTO where it was not set."""
+
+    _NAMES = ("auto_shard_policy", "num_devices")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.auto_shard_policy = AutoShardPolicy.AUTO
+
+    def _joined(self, other: Any, choose: Any) -> Any:
+        joined = super()._joined(other, lambda name, mine, theirs: theirs)
+        if other.auto_shard_policy is AutoShardPolicy.AUTO:
+            joined.auto_shard_policy = self.auto_shard_policy
+        return joined
+
+
+class OptimizationOptions(_Settings):
+    """Which rewritings the original does."""
+
+    _NAMES = (
+        "apply_default_optimizations", "filter_fusion", "filter_parallelization", "inject_prefetch",
+        "map_and_batch_fusion", "map_and_filter_fusion", "map_fusion", "map_parallelization", "noop_elimination",
+        "parallel_batch", "seq_interleave_prefetch", "shuffle_and_repeat_fusion",
+    )  # fmt: skip
+
+
+class ThreadingOptions(_Settings):
+    """How many threads the original uses."""
+
+    _NAMES = ("max_intra_op_parallelism", "private_threadpool_size")
+
+
+class Options(_Settings):
+    """Settings that are kept and change nothing here: elements always come in the order of one call after the other.
+
+    ``deterministic``, ``autotune``, ``threading``, ``experimental_distribute``, ``experimental_optimization`` and the
+    others of 2.x; and those of 1.x, whose names begin with ``experimental_``.
+    """
+
+    _NAMES = (
+        "deterministic", "experimental_autotune", "experimental_external_state_policy",
+        "experimental_filter_fusion", "experimental_hoist_random_uniform", "experimental_latency_all_edges",
+        "experimental_map_and_batch_fusion", "experimental_map_and_filter_fusion", "experimental_map_fusion",
+        "experimental_map_parallelization", "experimental_map_vectorization", "experimental_noop_elimination",
+        "experimental_numa_aware", "experimental_shuffle_and_repeat_fusion", "experimental_slack",
+        "experimental_stateful_whitelist", "experimental_stats", "experimental_symbolic_checkpoint",
+        "experimental_warm_start", "framework_type",
+    )  # fmt: skip
+    _GROUPS: ClassVar[dict[str, Any]] = {
+        "autotune": AutotuneOptions,
+        "experimental_distribute": DistributeOptions,
+        "experimental_optimization": OptimizationOptions,
+        "threading": ThreadingOptions,
+    }
 
     def __setattr__(self, name: str, value: Any) -> None:
-        self.__dict__[name] = value
+        super().__setattr__(_RENAMED.get(name, name), value)
+
+    @property
+    def experimental_deterministic(self) -> Any:
+        """``deterministic`` by its old name."""
+        return self.deterministic  # type: ignore[attr-defined]
+
+    @property
+    def experimental_threading(self) -> Any:
+        """``threading`` by its old name."""
+        return self.threading  # type: ignore[attr-defined]
+
+    def merge(self, options: Options) -> Options:
+        """Both together; the other's where they set one option to different values."""
+        return self.updated(options)
+
+
+class OptionsV1(Options):
+    """As ``Options``, with the ``merge`` of 1.x."""
+
+    def merge(self, options: Options) -> Options:
+        """Both together. Raises ValueError where they set one option to different values."""
+
+        def refuse(name: str, mine: Any, theirs: Any) -> Any:
+            raise ValueError(f"Cannot merge options: {name} is {mine!r} and {theirs!r}.")
+
+        return self._joined(options, refuse)
+
+
+_RENAMED = {"experimental_deterministic": "deterministic", "experimental_threading": "threading"}

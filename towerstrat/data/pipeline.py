@@ -69,7 +69,10 @@ class Opening:
 
     Attributes:
       elements: of the window that a dataset was made from.
+      live: whether functions see variables as they are when an element is made, not as they are now.
     """
+
+    live = False
 
     def __init__(self, session: Any, values: Mapping[Tensor, Array], entropy: tuple[int, ...]):
         self.session = session
@@ -91,15 +94,39 @@ class Opening:
 
     def child(self, values: Mapping[Tensor, Array]) -> Opening:
         """For a dataset that a function made from one element."""
-        child = Opening(self.session, values, (*self.entropy, next(self._children)))
+        child = type(self)(self.session, values, (*self.entropy, next(self._children)))
         child.elements = self.elements
         return child
 
-    def generator(self, seeds: Seeds) -> np.random.Generator:
-        """A new random stream."""
+    def source_of(self, seeds: Seeds, again: bool) -> tuple[int, ...]:
+        """The numbers that a random stream begins with.
+
+        Args:
+          again: whether another pass over the same dataset is to have another stream.
+        """
         pair = seeds.pair(self)
-        entropy = pair if pair is not None else (*self.entropy, seeds.ordinal)
+        return pair if pair is not None else (*self.entropy, seeds.ordinal)
+
+    def generator(self, seeds: Seeds, again: bool = True) -> np.random.Generator:
+        """A new random stream."""
+        entropy = self.source_of(seeds, again)
         return np.random.Generator(np.random.PCG64(np.random.SeedSequence([e & 0xFFFFFFFFFFFFFFFF for e in entropy])))
+
+
+_PASSES: weakref.WeakKeyDictionary[Seeds, Iterator[int]] = weakref.WeakKeyDictionary()
+
+
+class EagerOpening(Opening):
+    """One pass of a Python loop, or of a function, over a dataset.
+
+    Where a dataset is gone through again its random parts go on, seeded or not, unless they are to be the same again.
+    """
+
+    live = True
+
+    def source_of(self, seeds: Seeds, again: bool) -> tuple[int, ...]:
+        base = seeds.pair(self) or (seeds.ordinal,)
+        return (*base, next(_PASSES.setdefault(seeds, itertools.count()))) if again else base
 
 
 class Seeds:
@@ -118,6 +145,11 @@ class Seeds:
             assert own is not None
             return (_DEFAULT_GRAPH_SEED, own)
         return (self.graph_seed, self.ordinal if own is None else own)
+
+
+INFINITE = -1
+UNKNOWN = -2
+"""Numbers of elements that are no numbers."""
 
 
 class Node:
@@ -143,6 +175,10 @@ class Node:
         """The same pass as a table and a stream of row numbers, where it is nothing else."""
         return None
 
+    def cardinality(self) -> int:
+        """How many elements there are, as far as it can be told without making them; or INFINITE, UNKNOWN."""
+        return UNKNOWN
+
     def inputs(self) -> list[Tensor]:
         """The graph tensors that this and what is below it need, without repeats."""
         found = dict.fromkeys(t for child in self.children for t in child.inputs())
@@ -156,3 +192,20 @@ class Node:
 
 def tensors_among(*arguments: Any) -> tuple[Tensor, ...]:
     return tuple(a for a in arguments if isinstance(a, Tensor))
+
+
+def smallest(numbers: Sequence[int]) -> int:
+    """The number of elements of what ends with the first of several."""
+    if UNKNOWN in numbers:
+        return 0 if 0 in numbers else UNKNOWN
+    return min((n for n in numbers if n != INFINITE), default=INFINITE)
+
+
+def added(numbers: Sequence[int]) -> int:
+    """The number of elements of several one after the other."""
+    return INFINITE if INFINITE in numbers else UNKNOWN if UNKNOWN in numbers else sum(numbers)
+
+
+def known(argument: Any) -> int | None:
+    """A number given when a dataset was made, where it is no tensor."""
+    return argument if isinstance(argument, int) else None

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from towerstrat.data import records
-from towerstrat.data.dataset import Dataset, scalar
+from towerstrat.data.arguments import scalar
+from towerstrat.data.dataset import Dataset
+from towerstrat.data.dataset_v1 import DatasetV1
 from towerstrat.data.pipeline import Node
 from towerstrat.data.sources import Slices, component
 from towerstrat.errors import UnsupportedError
@@ -20,7 +23,7 @@ def _names(filenames: Any) -> Node:
         structure = filenames.node.structure
         if structure.dtypes != (string,) or structure.dims[0] not in ((), None):
             raise TypeError("`filenames` must be a dataset of scalar tf.string tensors, got "
-                            f"{filenames.output_types} of shape {filenames.output_shapes}.")  # fmt: skip
+                            f"{structure.types} of shape {structure.shapes}.")  # fmt: skip
         return filenames.node
     names = component(filenames)
     dtype = names.dtype if isinstance(names, Tensor) else None
@@ -38,11 +41,38 @@ def _compression(kind: Any) -> str:
     return str(kind)
 
 
-class TextLineDataset(Dataset):
-    """The lines of text files, as strings without their ends. ``buffer_size`` changes no value."""
+def _lines(filenames: Any, compression: Any, parallel: Any) -> Node:
+    return _in_turn(_names(filenames), records.lines, [_compression(compression)], parallel)
 
-    def __init__(self, filenames: Any, compression_type: Any = None, buffer_size: Any = None):
-        super().__init__(records.Files(_names(filenames), records.lines, [_compression(compression_type)]))
+
+def _framed(filenames: Any, compression: Any, parallel: Any) -> Node:
+    return _in_turn(_names(filenames), records.framed, [_compression(compression)], parallel)
+
+
+def _fixed(filenames: Any, sizes: Sequence[Any], parallel: Any = None) -> Node:
+    numbers = [scalar(n, "FixedLengthRecordDataset", none=0) for n in sizes]
+    return _in_turn(_names(filenames), records.fixed, numbers, parallel)
+
+
+def _in_turn(names: Node, read: Callable[..., Any], arguments: Sequence[Any], parallel: Any) -> Node:
+    """The records of one file after the other, or of ``parallel`` files in turn."""
+    if parallel is None:
+        return records.Files(names, read, arguments)
+    return Dataset(names).interleave(lambda name: Dataset(records.Files(_names(name), read, arguments)), parallel).node
+
+
+class TextLineDataset(Dataset):
+    """The lines of text files, as strings without their ends. ``buffer_size`` changes no value.
+
+    Args:
+      num_parallel_reads: from so many files lines are taken in turn.
+    """
+
+    def __init__(
+        self, filenames: Any, compression_type: Any = None, buffer_size: Any = None, num_parallel_reads: Any = None,
+        name: str | None = None,
+    ):  # fmt: skip
+        super().__init__(_lines(filenames, compression_type, num_parallel_reads))
 
 
 class TFRecordDataset(Dataset):
@@ -56,22 +86,56 @@ class TFRecordDataset(Dataset):
     """
 
     def __init__(
-        self, filenames: Any, compression_type: Any = None, buffer_size: Any = None, num_parallel_reads: Any = None
-    ):
-        kind, names = _compression(compression_type), _names(filenames)
-        if num_parallel_reads is None:
-            super().__init__(records.Files(names, records.framed, [kind]))
-            return
-        one_file = lambda name: Dataset(records.Files(_names(name), records.framed, [kind]))  # noqa: E731
-        super().__init__(Dataset(names).interleave(one_file, num_parallel_reads).node)
+        self, filenames: Any, compression_type: Any = None, buffer_size: Any = None, num_parallel_reads: Any = None,
+        name: str | None = None,
+    ):  # fmt: skip
+        super().__init__(_framed(filenames, compression_type, num_parallel_reads))
 
 
 class FixedLengthRecordDataset(Dataset):
+    """The records of one length in binary files, as strings. ``buffer_size`` changes no value.
+
+    Args:
+      num_parallel_reads: from so many files records are taken in turn.
+    """
+
+    def __init__(
+        self, filenames: Any, record_bytes: Any, header_bytes: Any = None, footer_bytes: Any = None,
+        buffer_size: Any = None, compression_type: Any = None, num_parallel_reads: Any = None, name: str | None = None,
+    ):  # fmt: skip
+        if compression_type:
+            raise UnsupportedError("FixedLengthRecordDataset(compression_type=): only plain files are supported.")
+        super().__init__(_fixed(filenames, (record_bytes, header_bytes, footer_bytes), num_parallel_reads))
+
+
+class TextLineDatasetV1(DatasetV1):
+    """The lines of text files, as strings without their ends. ``buffer_size`` changes no value."""
+
+    def __init__(self, filenames: Any, compression_type: Any = None, buffer_size: Any = None):
+        super().__init__(_lines(filenames, compression_type, None))
+
+
+class TFRecordDatasetV1(DatasetV1):
+    """The records of TFRecord files, as strings. ``buffer_size`` changes no value.
+
+    Args:
+      num_parallel_reads: from so many files records are taken in turn.
+
+    Raises (when elements are taken):
+      NotFoundError: a file is not there. DataLossError: it is damaged.
+    """
+
+    def __init__(
+        self, filenames: Any, compression_type: Any = None, buffer_size: Any = None, num_parallel_reads: Any = None
+    ):
+        super().__init__(_framed(filenames, compression_type, num_parallel_reads))
+
+
+class FixedLengthRecordDatasetV1(DatasetV1):
     """The records of one length in binary files, as strings. ``buffer_size`` changes no value."""
 
     def __init__(
         self, filenames: Any, record_bytes: Any, header_bytes: Any = None, footer_bytes: Any = None,
         buffer_size: Any = None,
     ):  # fmt: skip
-        sizes = [scalar(n, "FixedLengthRecordDataset", none=0) for n in (record_bytes, header_bytes, footer_bytes)]
-        super().__init__(records.Files(_names(filenames), records.fixed, sizes))
+        super().__init__(_fixed(filenames, (record_bytes, header_bytes, footer_bytes)))

@@ -6,8 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from towerstrat.data.function import Function
+from towerstrat.data.handed import opening_of
 from towerstrat.data.iterators import named
-from towerstrat.data.pipeline import Array, Node, Opening
+from towerstrat.data.pipeline import Array, Node
 from towerstrat.data.structure import Structure, flatten, map_leaves
 from towerstrat.errors import InvalidArgumentError
 from towerstrat.graph.convert import convert_to_tensor
@@ -21,15 +22,9 @@ def _components(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> list[Signatu
     return [Signature(t, d) for t, d in zip(structure.dtypes, structure.dims, strict=True)]
 
 
-def _opening(session: Any, op: Operation, values: Sequence[Any]) -> Opening:
-    runs = session.resource(("runs", op), lambda: [0])
-    runs[0] += 1
-    return Opening(session, dict(zip(op.inputs, values, strict=True)), (runs[0], op.index))
-
-
 def _reduce(session: Any, op: Operation, values: Sequence[Any]) -> Sequence[Array]:
-    node, function, count = op.attrs["node"], op.attrs["function"], len(op.outputs)
-    opening = _opening(session, op, values)
+    node, function, count = op.attrs["node"], op.attrs["function"], len(op.attrs["structure"])
+    opening = opening_of(session, op, node, values[count:], function.captures)
     state = list(values[:count])
     try:
         call = function.bind(opening)
@@ -42,7 +37,8 @@ def _reduce(session: Any, op: Operation, values: Sequence[Any]) -> Sequence[Arra
 
 def _only(session: Any, op: Operation, values: Sequence[Any]) -> Sequence[Array]:
     try:
-        elements = iter(op.attrs["node"].open(_opening(session, op, values)))
+        node = op.attrs["node"]
+        elements = iter(node.open(opening_of(session, op, node, values)))
         for element in elements:
             for _ in elements:
                 raise InvalidArgumentError(None, op, "Dataset had more than one element.")
@@ -66,12 +62,12 @@ def reduced(node: Node, initial_state: Any, reduce_func: Callable[..., Any]) -> 
     state = map_leaves(convert_to_tensor, initial_state)
     before = Structure.of_tensors(state)
     graph = get_default_graph()
-    function = Function(lambda s, e: reduce_func(s, e), [before, node.structure], "Dataset.reduce", graph)
+    function = Function(reduce_func, [before, node.structure], "Dataset.reduce", graph)
     before.check_types(function.structure, "a new state")
     relaxed = before.relaxed(function.structure)
     if relaxed.dims != before.dims:
         before = relaxed
-        function = Function(lambda s, e: reduce_func(s, e), [before, node.structure], "Dataset.reduce", graph)
+        function = Function(reduce_func, [before, node.structure], "Dataset.reduce", graph)
     inputs = [*flatten(state), *dict.fromkeys([*node.inputs(), *function.captures])]
     attrs = {"node": node, "function": function, "structure": before}
     return before.pack(graph.add("ReduceDataset", inputs, attrs).outputs)

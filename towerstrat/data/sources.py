@@ -8,12 +8,25 @@ from typing import Any
 
 import numpy as np
 
-from towerstrat.data.pipeline import Array, Element, Node, Opening, Pull, Seeds, tensors_among
+from towerstrat.data.pipeline import (
+    INFINITE,
+    UNKNOWN,
+    Array,
+    Element,
+    Node,
+    Opening,
+    Pull,
+    Seeds,
+    copied_into,
+    known,
+    tensors_among,
+)
 from towerstrat.data.rows import InOrder, Rows
 from towerstrat.data.structure import Structure, flatten, flatten_like, is_nest, map_leaves
 from towerstrat.errors import InvalidArgumentError
 from towerstrat.graph import nest as core_nest
 from towerstrat.graph.convert import convert_to_tensor, is_tensor, numpy_value
+from towerstrat.graph.eager.tensor import EagerTensor
 from towerstrat.graph.elements import Tensor
 from towerstrat.graph.shapes import Dims, TensorShape
 from towerstrat.graph.types import DType, as_dtype, int64, string
@@ -25,7 +38,8 @@ _LARGEST_TABLE = 1 << 22
 def component(value: Any) -> Any:
     """One component given to a source: a graph tensor, or a copy of the value that later writes cannot reach."""
     if (isinstance(value, list) and any(_has_tensor(v) for v in value)) or is_tensor(value):
-        return convert_to_tensor(value)
+        tensor = convert_to_tensor(value)
+        return tensor.host() if isinstance(tensor, EagerTensor) else tensor
     given = np.asarray(value) if hasattr(value, "__array__") else None
     array = numpy_value(value if given is None else given)
     if given is not None and np.may_share_memory(array, given):
@@ -72,6 +86,9 @@ class Whole(Node):
         self.structure = described(value, drop_first=False)
         self.tensors = tensors_among(*self.components)
 
+    def cardinality(self) -> int:
+        return 1
+
     def open(self, opening: Opening) -> Iterator[Element]:
         return iter([[opening.values[c] if isinstance(c, Tensor) else c for c in self.components]])
 
@@ -92,6 +109,10 @@ class Slices(Node):
                 sizes[name] = dims[0]
         if len(set(sizes.values())) > 1:
             raise ValueError(f"Expected components of one size in the first dimension, got {sizes}.")
+        self.size = next(iter(sizes.values()), UNKNOWN)
+
+    def cardinality(self) -> int:
+        return self.size
 
     def rows(self, opening: Opening) -> Rows:
         table = [opening.values[c] if isinstance(c, Tensor) else c for c in self.components]
@@ -115,6 +136,12 @@ class Range(Node):
         self.tensors = tensors_among(*self.bounds)
         self.dtype = as_dtype(dtype)
         self.structure = Structure(None, [self.dtype], [()])
+
+    def cardinality(self) -> int:
+        start, stop, step = map(known, self.bounds)
+        if self.bounds[1] is None:
+            return INFINITE
+        return UNKNOWN if start is None or stop is None or not step else len(range(start, stop, step))
 
     def _values(self, opening: Opening) -> Any:
         start, stop, step = (opening.value(b) for b in self.bounds)
@@ -147,13 +174,17 @@ class RandomPull(Pull):
 class Random(Node):
     """Random integers below 2**32, without end."""
 
-    def __init__(self, seeds: Seeds):
+    def __init__(self, seeds: Seeds, again: bool = False):
         self.seeds = seeds
+        self.again = again
         self.structure = Structure(None, [int64], [()])
         self.tensors = tensors_among(seeds.seed)
 
+    def cardinality(self) -> int:
+        return INFINITE
+
     def open(self, opening: Opening) -> Iterator[Element]:
-        return RandomPull(opening.generator(self.seeds))
+        return RandomPull(opening.generator(self.seeds, self.again))
 
 
 class Checked:
@@ -206,14 +237,18 @@ def host_array(leaf: Any, dtype: DType | None = None) -> Array:
 
 
 class CheckedPull(Pull):
-    """What a Python iterator yields, checked; closing it closes the iterator."""
+    """What a Python iterator yields, checked. An array is copied, since whoever yielded it may write into it again."""
 
     def __init__(self, values: Iterator[Any], checked: Checked):
         self.values = values
         self.checked = checked
 
     def __next__(self) -> Element:
-        return self.checked(next(self.values))
+        return [array.copy() for array in self.checked(next(self.values))]
+
+    def next_into(self, out: Sequence[Array]) -> Element | None:
+        rest = copied_into(out, self.checked(next(self.values)))
+        return None if rest is None else [array.copy() for array in rest]
 
 
 class Generated(Node):

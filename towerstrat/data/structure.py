@@ -8,11 +8,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from towerstrat.graph import nest as core_nest
 from towerstrat.graph import shapes
 from towerstrat.graph.elements import Tensor
 from towerstrat.graph.shapes import Dims, TensorShape, as_shape
-from towerstrat.graph.types import DType, as_dtype
+from towerstrat.graph.specs import TensorSpec
+from towerstrat.graph.types import DType, as_dtype, string
 
 
 def is_nest(value: Any) -> bool:
@@ -118,6 +121,20 @@ class Structure:
     def classes(self) -> Any:
         return self.pack([Tensor] * len(self))
 
+    @property
+    def specs(self) -> Any:
+        return self.pack([TensorSpec(d, t) for d, t in zip(self.dims, self.dtypes, strict=True)])
+
+    @property
+    def key(self) -> Any:
+        """What equals that of structures alike."""
+        return (_form(self.template), self.dtypes, self.dims)
+
+    def blank(self) -> list[np.ndarray[Any, Any]]:
+        """Components of an element that is none: zeros, of size 0 where a size is not known."""
+        shapes = [tuple(d or 0 for d in dims or ()) for dims in self.dims]
+        return [np.full(s, b"" if t is string else 0, t.np) for s, t in zip(shapes, self.dtypes, strict=True)]
+
     def relaxed(self, other: Structure) -> Structure:
         """The most exact description of elements of both. The structures and types must agree."""
         return self.with_dims([shapes.relax(a, b) for a, b in zip(self.dims, other.dims, strict=True)])
@@ -161,3 +178,11 @@ def same_nest(a: Any, b: Any) -> bool:
     elif len(a) != len(b):
         return False
     return all(same_nest(x, y) for x, y in zip(core_nest.children(a), core_nest.children(b), strict=True))
+
+
+def _form(template: Any) -> Any:
+    """A nest without its leaves."""
+    if not is_nest(template):
+        return None
+    keys = tuple(sorted(template)) if isinstance(template, Mapping) else ()
+    return (type(template), keys, tuple([_form(child) for child in core_nest.children(template)]))

@@ -6,13 +6,27 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
+from absl import logging
 
 from towerstrat.data import structure as nest
-from towerstrat.data.pipeline import Element, Node, Opening, Pull, Seeds, tensors_among
+from towerstrat.data.options import Options
+from towerstrat.data.pipeline import (
+    INFINITE,
+    UNKNOWN,
+    Element,
+    Node,
+    Opening,
+    Pull,
+    Seeds,
+    added,
+    known,
+    smallest,
+    tensors_among,
+)
 from towerstrat.data.rows import Draws, InOrder, Limited, Order, Repeated, RowFunction, Rows, Sharded, Shuffled
 from towerstrat.data.sources import RowPull
 from towerstrat.data.structure import Structure
-from towerstrat.errors import InvalidArgumentError
+from towerstrat.errors import FailedPreconditionError, InvalidArgumentError
 from towerstrat.graph.shapes import Dims, TensorShape
 
 
@@ -26,6 +40,9 @@ class Reordering(Node):
     @property
     def child(self) -> Node:
         return self.children[0]
+
+    def cardinality(self) -> int:
+        return self.child.cardinality()
 
     def reorder(self, opening: Opening, order: Order) -> Order:
         raise NotImplementedError
@@ -73,6 +90,12 @@ class Take(Reordering):
         self.count = count
         self.tensors = tensors_among(count)
 
+    def cardinality(self) -> int:
+        count, total = known(self.count), self.child.cardinality()
+        if count is None:
+            return UNKNOWN
+        return total if count < 0 else smallest([count, total])
+
     def _limit(self, opening: Opening) -> int | None:
         count = opening.value(self.count)
         return None if count < 0 else count
@@ -91,6 +114,14 @@ class Skip(Reordering):
         super().__init__(child)
         self.count = count
         self.tensors = tensors_among(count)
+
+    def cardinality(self) -> int:
+        count, total = known(self.count), self.child.cardinality()
+        if count is None:
+            return UNKNOWN
+        if count < 0:
+            return 0
+        return total if total < 0 else max(0, total - count)
 
     def reorder(self, opening: Opening, order: Order) -> Order:
         count = opening.value(self.count)
@@ -125,6 +156,12 @@ class Shard(Reordering):
         self.number = number
         self.index = index
         self.tensors = tensors_among(number, index)
+
+    def cardinality(self) -> int:
+        number, index, total = known(self.number), known(self.index), self.child.cardinality()
+        if number is None or index is None or total < 0:
+            return total if total == INFINITE else UNKNOWN
+        return len(range(index, total, number))
 
     def _checked(self, opening: Opening) -> tuple[int, int]:
         number, index = opening.value(self.number), opening.value(self.index)
@@ -175,6 +212,16 @@ class Repeat(Reordering):
         super().__init__(child)
         self.count = count
         self.tensors = tensors_among(count)
+
+    def cardinality(self) -> int:
+        count, total = known(self.count), self.child.cardinality()
+        if count is None:
+            return UNKNOWN
+        if count == 0 or total == 0:
+            return 0
+        if count < 0 or total == INFINITE:
+            return INFINITE
+        return total if total == UNKNOWN else total * count
 
     def rows(self, opening: Opening) -> Rows | None:
         rows = self.child.rows(opening)
@@ -243,7 +290,7 @@ class Shuffle(Reordering):
     def _draws(self, opening: Opening) -> Draws:
         if self.reshuffle:
             return opening.kept(self, lambda: Draws(opening.generator(self.seeds)))
-        state = opening.kept(self, lambda: opening.generator(self.seeds).bit_generator.state)
+        state = opening.kept(self, lambda: opening.generator(self.seeds, again=False).bit_generator.state)
         generator = np.random.Generator(np.random.PCG64())
         generator.bit_generator.state = state
         return Draws(generator)
@@ -295,6 +342,9 @@ class Zip(Node):
         self.children = tuple(nest.flatten(parts))
         self.structure = Structure.joined(nest.map_leaves(lambda node: node.structure, parts))
 
+    def cardinality(self) -> int:
+        return smallest([child.cardinality() for child in self.children])
+
     def rows(self, opening: Opening) -> Rows | None:
         parts = [child.rows(opening) for child in self.children]
         sizes = [part.plain for part in parts if part is not None and part.plain is not None]
@@ -334,6 +384,9 @@ class Concatenate(Node):
         self.children = (first, second)
         self.structure = first.structure.relaxed(second.structure)
 
+    def cardinality(self) -> int:
+        return added([child.cardinality() for child in self.children])
+
     def open(self, opening: Opening) -> Iterator[Element]:
         return ConcatenatedPull(self.children, opening)
 
@@ -368,8 +421,9 @@ class Cache(Reordering):
 
 
 class IgnoringErrors(Pull):
-    def __init__(self, source: Iterator[Element]):
+    def __init__(self, source: Iterator[Element], log: bool):
         self.source = source
+        self.log = log
 
     def __next__(self) -> Element:
         while True:
@@ -377,19 +431,21 @@ class IgnoringErrors(Pull):
                 return next(self.source)
             except StopIteration:
                 raise
-            except Exception:
-                continue
+            except Exception as error:
+                if self.log:
+                    logging.warning("An element of a dataset is left out: %s: %s", type(error).__name__, error)
 
 
 class IgnoreErrors(Node):
     """The elements that could be computed."""
 
-    def __init__(self, child: Node):
+    def __init__(self, child: Node, log: bool = False):
         self.children = (child,)
         self.structure = child.structure
+        self.log = log
 
     def open(self, opening: Opening) -> Iterator[Element]:
-        return IgnoringErrors(self.children[0].open(opening))
+        return IgnoringErrors(self.children[0].open(opening), self.log)
 
 
 class UniquePull(Pull):
@@ -441,5 +497,70 @@ class Ensured(Node):
         self.shapes = [TensorShape(d).merge_with(c) for d, c in zip(dims, child.structure.dims, strict=True)]
         self.structure = child.structure.with_dims([s.raw for s in self.shapes])
 
+    def cardinality(self) -> int:
+        return self.children[0].cardinality()
+
     def open(self, opening: Opening) -> Iterator[Element]:
         return EnsuredPull(self.children[0].open(opening), self.shapes, self.structure)
+
+
+class CountedPull(Pull):
+    def __init__(self, source: Iterator[Element], count: int):
+        self.source = source
+        self.count = count
+        self.seen = 0
+
+    def __next__(self) -> Element:
+        for element in self.source:
+            self.seen += 1
+            if self.seen > self.count >= 0:
+                raise FailedPreconditionError(
+                    None, None, f"Input dataset was expected to contain {self.count} elements but contained more."
+                )
+            return element
+        if self.count != self.seen:
+            wanted = "an infinite number of" if self.count == INFINITE else self.count
+            raise FailedPreconditionError(
+                None, None, f"Input dataset was expected to contain {wanted} elements but contained only {self.seen}."
+            )
+        raise StopIteration
+
+
+class Counted(Node):
+    """The same elements, made sure to be so many."""
+
+    def __init__(self, child: Node, count: int):
+        self.children = (child,)
+        self.structure = child.structure
+        self.count = count
+
+    def cardinality(self) -> int:
+        return self.count
+
+    def open(self, opening: Opening) -> Iterator[Element]:
+        return CountedPull(self.children[0].open(opening), self.count)
+
+
+class WithOptions(Reordering):
+    """The same elements; keeps what ``with_options`` was given."""
+
+    def __init__(self, child: Node, options: Options):
+        super().__init__(child)
+        self.options = options
+
+    def reorder(self, opening: Opening, order: Order) -> Order:
+        return order
+
+    def pull(self, opening: Opening) -> Iterator[Element]:
+        return self.child.open(opening)
+
+    def rows(self, opening: Opening) -> Rows | None:
+        return self.child.rows(opening)
+
+
+def options_of(node: Node) -> Options:
+    """The options that a pipeline was given, the last ones where they differ."""
+    found = Options()
+    for child in node.children:
+        found = found.updated(options_of(child))
+    return found.updated(node.options) if isinstance(node, WithOptions) else found

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections import deque
 from collections.abc import Callable, Container, Mapping, Sequence
 from functools import partial
 from itertools import islice
-from typing import Any, Protocol
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -16,6 +15,7 @@ from jax import lax
 
 from towerstrat.errors import InvalidArgumentError, OpError, OutOfRangeError
 from towerstrat.graph.elements import Operation, Tensor, execution_order
+from towerstrat.graph.feeding import Chunk, Feeder, Source
 from towerstrat.graph.lowering import Lowering, NeedsStatic, uninitialized
 from towerstrat.graph.mesh import Axis, vary
 from towerstrat.graph.plan import Run, foldable, integers_behind, needs_value, to_host
@@ -27,156 +27,6 @@ from towerstrat.graph.types import resource
 CHUNK_BYTES = 1 << 18
 CHUNK_STEPS = 10
 """A chunk holds this many steps' input, or more steps where they fit into ``CHUNK_BYTES``."""
-_ALIGNMENT = 64
-
-
-class Source(Protocol):
-    """Where a loop's input comes from: elements are lists of arrays."""
-
-    lender: Any
-
-    def fill(self, buffers: Sequence[np.ndarray[Any, Any]], start: int, count: int) -> int:
-        """Writes up to ``count`` next elements into the buffers' rows; where it is fewer, ``next`` tells why."""
-
-    def next(self) -> list[Any]:
-        """The next element; StopIteration at the end."""
-
-    def push_back(self, elements: list[list[Any]]) -> None:
-        """Gives elements back: they come next again."""
-
-    def push_error(self, error: BaseException) -> None:
-        """Gives an exception back: it comes after the elements given back."""
-
-
-class _Chunk:
-    """Input of some steps: buffers ``[steps, positions, ...]`` (no positions dimension without an axis).
-
-    Attributes:
-      error: why it has fewer steps than asked for, None at the end of the data.
-      stays: the error is about elements that went back to the source: who asks again meets it again.
-    """
-
-    def __init__(self, buffers: list[Any], steps: int, error: BaseException | None, stays: bool = False):
-        self.buffers = buffers
-        self.steps = steps
-        self.error = error
-        self.stays = stays
-
-
-class _Feeder:
-    """Assembles chunks from a source, one ahead of their use."""
-
-    def __init__(self, shapes: Sequence[Any], dtypes: Sequence[Any], axis: Axis | None):
-        self.shapes = shapes
-        self.dtypes = dtypes
-        self.axis = axis
-        self.each = 1 if axis is None else axis.size
-        self._ahead: tuple[Source, tuple[int, int], _Chunk] | None = None
-
-    def take(self, source: Source, steps: int, room: int) -> _Chunk:
-        """The input of the next ``steps`` steps in buffers with room for ``room``."""
-        ahead = self._ahead
-        if ahead is not None and ahead[0] is source and ahead[1] == (steps, room):
-            self._ahead = None
-            source.lender = None
-            return ahead[2]
-        self.give_back()
-        return self._assemble(source, steps, room)
-
-    def look_ahead(self, source: Source, steps: int, room: int) -> None:
-        """Assembles the chunk that will probably be taken next."""
-        if self._ahead is None and source.lender is None:
-            self._ahead = (source, (steps, room), self._assemble(source, steps, room))
-            source.lender = self
-
-    def give_back(self) -> None:
-        """Returns what was taken ahead to its source."""
-        if self._ahead is None:
-            return
-        source, _, chunk = self._ahead
-        self._ahead = None
-        source.lender = None
-        self.put_back(source, chunk, 0)
-
-    def put_back(self, source: Source, chunk: _Chunk, first: int) -> None:
-        """Returns a chunk's input to its source, from step ``first`` on."""
-        rows = [np.reshape(b, (-1, *b.shape[(1 if self.axis is None else 2) :])) for b in chunk.buffers]
-        source.push_back([[np.array(r[i]) for r in rows] for i in range(first * self.each, chunk.steps * self.each)])
-        if chunk.error is not None and not chunk.stays:
-            source.push_error(chunk.error)
-
-    def _assemble(self, source: Source, steps: int, room: int) -> _Chunk:
-        if any(s is None or None in s for s in self.shapes):
-            return self._collect(source, steps)
-        flat = [_aligned((room * self.each, *s), d) for s, d in zip(self.shapes, self.dtypes, strict=True)]
-        wanted = steps * self.each
-        count = source.fill(flat, 0, wanted)
-        error, stays = (None, False) if count == wanted else _why_short(source, self.shapes)
-        whole, left = divmod(count, self.each)
-        if left:
-            source.push_back([[np.array(b[whole * self.each + i]) for b in flat] for i in range(left)])
-        if whole < room:
-            for buffer in flat:
-                buffer[whole * self.each :] = np.zeros((), buffer.dtype)
-        return _Chunk([self._shaped(b, room) for b in flat], whole, error, stays)
-
-    def _shaped(self, buffer: np.ndarray[Any, Any], steps: int) -> Any:
-        if self.axis is None:
-            return buffer
-        return buffer.reshape(steps, self.each, *buffer.shape[1:])
-
-    def _collect(self, source: Source, steps: int) -> _Chunk:
-        """Elements of shapes that are not known beforehand: as many as agree with the first."""
-        taken: list[list[Any]] = []
-        error: BaseException | None = None
-        stays = False
-        while len(taken) < steps * self.each:
-            try:
-                element = source.next()
-            except StopIteration:
-                break
-            except Exception as raised:
-                error = raised
-                break
-            except BaseException:
-                source.push_back(taken)
-                raise
-            if taken and [np.shape(e) for e in element] != [np.shape(e) for e in taken[0]]:
-                source.push_back([element])
-                if len(taken) < self.each:
-                    stays = True
-                    error = ValueError(
-                        f"Towers need batches of one shape in each step, got {[np.shape(e) for e in taken[0]]} and "
-                        f"{[np.shape(e) for e in element]}. Use batch(..., drop_remainder=True)."
-                    )
-                break
-            taken.append(element)
-        whole, left = divmod(len(taken), self.each)
-        if left:
-            source.push_back(taken[whole * self.each :])
-        buffers = [np.stack(column) for column in zip(*taken[: whole * self.each], strict=True)] if whole else []
-        return _Chunk([self._shaped(b, whole) for b in buffers], whole, error, stays)
-
-
-def _aligned(shape: Sequence[int], dtype: Any) -> np.ndarray[Any, Any]:
-    """An array, not filled, that begins where a device program on the CPU can read it without a copy."""
-    size = math.prod(shape) * np.dtype(dtype).itemsize
-    memory = np.empty(size + _ALIGNMENT, np.uint8)
-    start = -memory.ctypes.data % _ALIGNMENT
-    return memory[start : start + size].view(dtype).reshape(shape)
-
-
-def _why_short(source: Source, shapes: Sequence[Any]) -> tuple[Exception | None, bool]:
-    """Why a source gave fewer elements than asked for: None at its end, else what it raised; and whether it stays."""
-    try:
-        element = source.next()
-    except StopIteration:
-        return None, False
-    except Exception as error:
-        return error, False
-    source.push_back([element])
-    got = [np.shape(e) for e in element]
-    return ValueError(f"An element of the dataset has shapes {got}, expected {[list(s) for s in shapes]}."), True
 
 
 def _noted(error: BaseException, op: Operation) -> BaseException:
@@ -230,7 +80,7 @@ class LoopStage:
         names = [run.values[t] for t in op.inputs[arguments : arguments + handles]]
         source: Source = op.attrs["source"](run.session, op, names)
         feeder = run.session.resource(
-            ("feeder", op), lambda: _Feeder([t.dims for t in self.inputs], [t.dtype.np for t in self.inputs], self.axis)
+            ("feeder", op), lambda: Feeder([t.dims for t in self.inputs], [t.dtype.np for t in self.inputs], self.axis)
         )
         size = chunk_steps(iterations, self.step_bytes)
         if self.known is None:
@@ -283,7 +133,7 @@ class LoopStage:
         return result
 
     def _steps(
-        self, run: Run, chunk: _Chunk, outputs: Sequence[Any], done: int, put_back: Callable[[int], None]
+        self, run: Run, chunk: Chunk, outputs: Sequence[Any], done: int, put_back: Callable[[int], None]
     ) -> Sequence[Any]:
         """The outputs after the steps of a chunk. Input of steps that were not run goes back."""
         program: Program | None = None
@@ -321,7 +171,7 @@ class LoopStage:
         programs: dict[Any, Program] = run.session.resource(("step programs", self.op), dict)
         return programs
 
-    def _program(self, run: Run, chunk: _Chunk, outputs: Sequence[Any]) -> tuple[Any, Program, list[Any]]:
+    def _program(self, run: Run, chunk: Chunk, outputs: Sequence[Any]) -> tuple[Any, Program, list[Any]]:
         """The program of a chunk, what it is kept by, and what it takes."""
         programs = self._programs(run)
         last = run.store.last

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 import jax
 import numpy as np
 
-from towerstrat.errors import UnsupportedError
+from towerstrat.errors import InvalidArgumentError, UnsupportedError
 from towerstrat.graph.core import Graph
-from towerstrat.graph.elements import Operation, Tensor, execution_order
+from towerstrat.graph.elements import Block, Operation, Tensor, execution_order, has_effect
 from towerstrat.graph.lowering import Lowering, NeedsStatic, NeedsTrips, on_host, varying_shape
 from towerstrat.graph.program import Flag, Program, calls_back, effective_axis, effects, tensor_spec
 from towerstrat.graph.state import Cell, StateStore
@@ -36,10 +36,40 @@ class Run:
         self.checks: list[Any] = []
         """(program, flags) of device programs that may have found an error."""
 
+    def carry(self, stages: Iterable[Stage]) -> None:
+        """Runs stages one after the other. Raises InvalidArgumentError where a device program found an error."""
+        for stage in stages:
+            stage.run(self)
+            for program, flags in self.checks:
+                for flag, raised in zip(program.flags, np.asarray(flags), strict=True):
+                    if raised:
+                        raise InvalidArgumentError(None, flag.op, flag.message)
+
 
 def foldable(op: Operation) -> bool:
     """Whether the host can compute the operation from known values without a device program."""
     return op.type in ("Const", "VarHandleOp", "NoOp") or (op.definition.numpy is not None and not op.reads)
+
+
+_OBJECTS = ("TensorArrayV3", "Blank")
+"""Types whose values are no arrays yet: a loop on the host takes them from the host."""
+
+
+def needs_host(op: Operation) -> bool:
+    """Whether the host carries an operation out: by itself, or because of what is inside of its bodies."""
+    if op.definition.host is not None:
+        return True
+    if op.definition.stage is None or op.axis is not None:
+        return False
+    return any(needs_host(inner) for body in op.bodies for inner in body.needed)
+
+
+def own_stage(op: Operation) -> Any:
+    """What makes the stage of an operation that is one by itself; None for a plain operation of the host."""
+    made = op.attrs.get("loop")
+    if made is None and op.definition.host is None:
+        made = op.definition.stage
+    return made
 
 
 class HostStage:
@@ -105,7 +135,7 @@ class DeviceStage:
             raise varying_shape(op) if op.definition.host is None else on_host(op)
 
     def run(self, run: Run) -> None:
-        if self.eager:
+        if self.eager or not all(hasattr(run.values[t], "shape") for t in self.inputs):
             self._run_eagerly(run)
             return
         while True:
@@ -281,16 +311,17 @@ class Plan:
       graph: the graph.
       fetches: tensors and operations; a variable's handle stands for the variable's value after the run.
       fed: the tensors that are given.
+      block: the region that runs, if not the graph itself.
     """
 
-    def __init__(self, graph: Graph, fetches: Sequence[Any], fed: Iterable[Tensor]):
+    def __init__(self, graph: Graph, fetches: Sequence[Any], fed: Iterable[Tensor], block: Block | None = None):
         self.fed = set(fed)
         self.picked = {f: (f.op.inputs[0], f.op.attrs["position"]) for f in fetches if self._is_part(f)}
         """Fetched parts of a value that differs by position: the host picks them from the whole."""
         self.fetches = [self.picked[f][0] if f in self.picked else f for f in fetches]
         fetches = self.fetches
         targets = [f if isinstance(f, Operation) else f.op for f in fetches if f not in self.fed]
-        self.order = execution_order(targets, graph.root, self.fed)
+        self.order = execution_order(targets, block or graph.root, self.fed)
         self.stages: list[Stage] = list(self._cut())
 
     def _is_part(self, fetch: Any) -> bool:
@@ -338,6 +369,7 @@ class Plan:
         differentiated = {step for op in self.order for step in op.attrs.get("path", ())}
         for op in self.order:
             on_host = op.definition.host is not None and not op.attrs.get("loop") and op not in differentiated
+            hosted = needs_host(op)
             ready = all(t in self.fed or t.op in ahead for t in op.inputs) and all(
                 c in ahead for c in op._control_inputs
             )
@@ -345,10 +377,10 @@ class Plan:
                 # An effect on the host keeps its place among such effects, and to those on the variables it uses.
                 ready = not (op.definition.stateful and behind)
                 ready &= writes.isdisjoint((*op.reads, *op.writes)) and reads.isdisjoint(op.writes)
-            if ready and (on_host or foldable(op)):
+            if ready and (on_host or foldable(op) or op.type in _OBJECTS):
                 ahead.add(op)
                 continue
-            behind |= op.definition.host is not None and op.definition.stateful
+            behind |= hosted and has_effect(op)
             reads.update(op.reads)
             writes.update(op.writes)
         return ahead
@@ -364,7 +396,7 @@ class Plan:
             ):
                 constant.add(op)
         wanted: set[Operation] = set()
-        stack = [op for op in self.order if op.definition.host is not None]
+        stack = [op for op in self.order if needs_host(op)]
         stack += [
             f.op
             for f in self.fetches
@@ -382,7 +414,7 @@ class Plan:
     def _segments(self, ops: Sequence[Operation]) -> Iterator[Stage]:
         segments: list[list[Operation]] = [[]]
         for op in ops:
-            if op.definition.host is not None:
+            if needs_host(op):
                 segments += [[op], []]
             else:
                 segments[-1].append(op)
@@ -396,9 +428,9 @@ class Plan:
             later.append(set(wanted))
             wanted |= {t for op in segment for t in _uses(op)}
         for segment, needed in zip(segments, reversed(later), strict=True):
-            if segment and segment[0].definition.host is not None:
+            if segment and needs_host(segment[0]):
                 (op,) = segment
-                make = op.attrs.get("loop")
+                make = own_stage(op)
                 yield HostStage(op) if make is None else make(op)
             elif segment:
                 stage = self._device(segment, needed)
@@ -409,7 +441,15 @@ class Plan:
         """Whether a gradient's path lies in several segments; then everything runs operation by operation."""
         place = {op: i for i, segment in enumerate(segments) for op in segment}
         for op, where in place.items():
-            if any(place.get(step, where) != where for step in op.attrs.get("path", ())):
+            path = op.attrs.get("path", ())
+            hosted = next((step for step in path if step.definition.host is None and needs_host(step)), None)
+            if hosted is not None:
+                raise UnsupportedError(
+                    f"A gradient (asked for at {op.line}) goes through {hosted.name} (type {hosted.type}, created at "
+                    f"{hosted.line}), a loop or branch that the host runs: it takes elements of a dataset, or calls "
+                    "Python. Take the gradient inside of the loop's body."
+                )
+            if any(place.get(step, where) != where for step in path):
                 return True
         return False
 

@@ -6,12 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import jax
-import numpy as np
 
 from towerstrat.errors import (
     FailedPreconditionError,
     InternalError,
-    InvalidArgumentError,
     OpError,
     ResourceExhaustedError,
     UnsupportedError,
@@ -63,10 +61,7 @@ class Runner:
         run = Run(self, self._store if store is None else store, dict(fed), fed)
         self.runs += 1
         try:
-            for stage in stages:
-                stage.run(run)
-                if run.checks:
-                    _raise_found(run.checks)
+            run.carry(stages)
             return read(run)
         except jax.errors.JaxRuntimeError as error:
             raise self._device_failure(error) from error
@@ -92,10 +87,3 @@ class Runner:
             message += f" {self._store.lost}"
         kind = ResourceExhaustedError if "RESOURCE_EXHAUSTED" in str(error) else InternalError
         return kind(None, None, message)
-
-
-def _raise_found(checks: Sequence[Any]) -> None:
-    for program, flags in checks:
-        for flag, raised in zip(program.flags, np.asarray(flags), strict=True):
-            if raised:
-                raise InvalidArgumentError(None, flag.op, flag.message)

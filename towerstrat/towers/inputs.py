@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from towerstrat.data.dataset import Dataset
+from towerstrat.data.dataset_v1 import make_initializable_iterator, make_one_shot_iterator
 from towerstrat.data.iterators import Iterator, iterator_resource, named
 from towerstrat.errors import InvalidArgumentError, OutOfRangeError
 from towerstrat.graph import nest
@@ -36,21 +37,21 @@ class PerDeviceDataset:
 
     @property
     def output_types(self) -> Any:
-        return self._dataset.output_types
+        return self._dataset.node.structure.types
 
     @property
     def output_shapes(self) -> Any:
-        return self._dataset.output_shapes
+        return self._dataset.node.structure.shapes
 
     @property
     def output_classes(self) -> Any:
-        return self._dataset.output_classes
+        return self._dataset.node.structure.classes
 
     def make_one_shot_iterator(self) -> PerDeviceDataIterator:
-        return PerDeviceDataIterator(self._dataset.make_one_shot_iterator(), self._devices, self._axis)
+        return PerDeviceDataIterator(make_one_shot_iterator(self._dataset), self._devices, self._axis)
 
     def make_initializable_iterator(self, shared_name: str | None = None) -> PerDeviceDataIterator:
-        iterator = self._dataset.make_initializable_iterator(shared_name)
+        iterator = make_initializable_iterator(self._dataset, shared_name)
         return PerDeviceDataIterator(iterator, self._devices, self._axis)
 
 

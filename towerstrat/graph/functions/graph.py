@@ -13,7 +13,7 @@ from towerstrat.graph.core import Graph
 from towerstrat.graph.eager.tensor import EagerTensor, Handle
 from towerstrat.graph.elements import Operation, Tensor
 from towerstrat.graph.trace import user_line
-from towerstrat.graph.types import resource
+from towerstrat.graph.types import resource, variant
 
 _EMBEDDED = 4096
 """Elements up to which an outside value that no gradient goes through becomes part of the graph."""
@@ -105,6 +105,7 @@ class FunctionGraph(Graph):
         array = tensor.array
         if (
             tensor.dtype.is_differentiable
+            or tensor.dtype is variant
             or array.size > _EMBEDDED
             or (isinstance(array, jax.Array) and array.size > 64)
         ):

@@ -17,6 +17,7 @@ from towerstrat.graph.convert import convert_to_tensor
 from towerstrat.graph.core import get_default_graph
 from towerstrat.graph.elements import Block, Operation, Tensor
 from towerstrat.graph.gradient_rules import reached_from
+from towerstrat.graph.hosted import HostedBranch
 from towerstrat.graph.indexed_slices import IndexedSlices
 from towerstrat.graph.lowering import Lowering, NeedsStatic
 from towerstrat.graph.ops.array import identity
@@ -330,7 +331,7 @@ def _unwritten(
     return left
 
 
-define("If", _if_rule, lower=_lower_if, varying=_if_varying, hidden=("bodies", "flows"))
+define("If", _if_rule, lower=_lower_if, varying=_if_varying, stage=HostedBranch, hidden=("bodies", "flows"))
 
 
 # ---- case ------------------------------------------------------------------------------------------------------

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from typing import Any
 
 import jax
@@ -26,16 +26,16 @@ Carry = tuple[Any, tuple[Any, ...], tuple[Any, ...]]
 """Number of iterations so far, the loop variables that change, the cells that are written."""
 
 
-class _Changes(Exception):
+class Changes(Exception):
     """A loop variable has another shape after an iteration than before."""
 
 
 def lower_while(lowering: Lowering, op: Operation) -> list[Any]:
     """The final loop variables, and the number of iterations."""
-    return _Loop(lowering, op).run()
+    return Loop(lowering, op).run()
 
 
-class _Loop:
+class Loop:
     """One evaluation of a loop."""
 
     def __init__(self, lowering: Lowering, op: Operation):
@@ -82,11 +82,15 @@ class _Loop:
             goes_on = goes_on & (carry[0] < jnp.asarray(self.maximum, jnp.int32))
         return goes_on, (carry[0], carry[1], self._typed(self._state(child)))
 
+    def run_body(self, child: Lowering, but: Set[Operation] = frozenset()) -> None:
+        """Evaluates the body, but for operations whose outputs are known."""
+        child.run([op for op in self.body.needed if op not in but] if but else self.body.needed)
+
     def step(self, carry: Carry) -> Carry:
         """One iteration; the types of what it carries stay.
 
         Raises:
-          _Changes: they would not.
+          Changes: they would not.
         """
         return self.turn(carry, ())[0]
 
@@ -94,12 +98,11 @@ class _Loop:
         """One iteration on given elements of arrays: what it carries, and the elements that it makes."""
         child = self._child(self.body_vars, carry)
         child.values.update((walk.op.outputs[0], row) for walk, row in zip(self.reads, rows, strict=True))
-        walked = {walk.op for walk in (*self.reads, *self.writes.values())}
-        child.run([op for op in self.body.needed if op not in walked] if walked else self.body.needed)
+        self.run_body(child, {walk.op for walk in (*self.reads, *self.writes.values())})
         made = tuple(leaving(child, walk.op.inputs[2], self._varies(i)) for i, walk in self.writes.items())
         values = tuple(leaving(child, self.body.results[i], self._varies(i)) for i in self.changing)
         if [described(v) for v in values] != [described(v) for v in carry[1]]:
-            raise _Changes
+            raise Changes
         return (carry[0] + np.int32(1), values, self._typed(self._state(child))), made
 
     def _typed(self, state: Sequence[Any]) -> tuple[Any, ...]:
@@ -124,13 +127,13 @@ class _Loop:
             raise self._needs_course()
         found = course(self.lowering, self.op, self._limit()) if self.lowering.differentiated else None
         try:
-            self._shape_arrays()
+            self.shape_arrays()
             return self._finish(self._compiled(found))
-        except (_Changes, Grows):
+        except (Changes, Grows):
             found = found or course(self.lowering, self.op, self._limit())
             if found is None or found.length > _UNROLLED:
                 raise self._needs_course() from None
-        again = _Loop(self.lowering, self.op)
+        again = Loop(self.lowering, self.op)
         return again._finish(again._one_by_one(found.length))
 
     def _limit(self) -> int | None:
@@ -151,7 +154,7 @@ class _Loop:
             values[i] = value
         return [*values, jnp.asarray(count, jnp.int32)]
 
-    def _shape_arrays(self) -> None:
+    def shape_arrays(self) -> None:
         """Gives arrays that the body is the first to write to the shape that it writes; leaves the others out."""
         while any(isinstance(self.inits[i], Unwritten) for i in self.changing):
             found: list[Any] = []
@@ -160,7 +163,7 @@ class _Loop:
                 child = self._child(
                     self.body_vars, (0, tuple(self.inits[i] for i in self.changing), self._first_state())
                 )
-                child.run(self.body.needed)
+                self.run_body(child)
                 found.extend(child.value(r) for r in self.body.results)
                 return ()
 
@@ -173,7 +176,7 @@ class _Loop:
                 elif isinstance(init, Unwritten):
                     self.inits[i] = init.like(found[i].shape)
                     if self.inits[i] is None:
-                        raise _Changes
+                        raise Changes
             if len(self.changing) == before:
                 break
 
@@ -274,7 +277,7 @@ class _Loop:
             if carry[0] == count:
                 break
             child = self._child(self.body_vars, carry)
-            child.run(self.body.needed)
+            self.run_body(child)
             values = tuple(leaving(child, self.body.results[i], self._varies(i), keep=True) for i in self.changing)
             carry = (carry[0] + 1, values, self._state(child))
         return carry

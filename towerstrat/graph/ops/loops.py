@@ -9,6 +9,7 @@ from towerstrat.graph import nest
 from towerstrat.graph.convert import convert_to_tensor
 from towerstrat.graph.core import Graph, get_default_graph
 from towerstrat.graph.elements import Block, Operation, Tensor
+from towerstrat.graph.fed_loop import loop_stage
 from towerstrat.graph.gradient_rules import reached_from
 from towerstrat.graph.indexed_slices import IndexedSlices
 from towerstrat.graph.ops.loop_lowering import lower_while
@@ -284,6 +285,7 @@ define(
     _while_rule,
     lower=lower_while,
     varying=_while_varying,
+    stage=loop_stage,
     hidden=("bodies", "variables", "bounded", "flows"),
 )
 __all__ = ["while_loop"]

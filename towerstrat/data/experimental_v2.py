@@ -1,0 +1,109 @@
+"""``tf.data.experimental`` of 2.x, where its arguments are not those of 1.x."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from towerstrat.data import derived, sources, transforms
+from towerstrat.data.dataset import Dataset, checked_dataset
+from towerstrat.data.experimental import Transformation
+from towerstrat.data.optional import Optional
+from towerstrat.graph.elements import Tensor
+from towerstrat.graph.types import int64
+
+
+class RandomDataset(Dataset):
+    """Random integers below 2**32, as int64 scalars, without end.
+
+    Args:
+      rerandomize_each_iteration: whether another pass has other numbers.
+    """
+
+    def __init__(self, seed: Any = None, rerandomize_each_iteration: bool | None = None, name: str | None = None):
+        super().__init__(derived.random_numbers(seed, bool(rerandomize_each_iteration), "RandomDataset"))
+
+
+def Counter(start: Any = 0, step: Any = 1, dtype: Any = int64) -> Dataset:
+    """``start, start + step, ...`` without end."""
+    return Dataset.counter(start, step, dtype)
+
+
+def ignore_errors(log_warning: bool = False) -> Transformation:
+    """Leaves out the elements that cannot be computed.
+
+    Args:
+      log_warning: says so of each.
+    """
+    return lambda dataset: dataset.ignore_errors(log_warning)
+
+
+def take_while(predicate: Callable[..., Any]) -> Transformation:
+    """The elements before the first for which ``predicate`` is false."""
+    return lambda dataset: dataset.take_while(predicate)
+
+
+def bucket_by_sequence_length(
+    element_length_func: Callable[..., Any], bucket_boundaries: Sequence[int], bucket_batch_sizes: Sequence[int],
+    padded_shapes: Any = None, padding_values: Any = None, pad_to_bucket_boundary: bool = False,
+    no_padding: bool = False, drop_remainder: bool = False,
+) -> Transformation:  # fmt: skip
+    """Batches of elements of similar length: ``Dataset.bucket_by_sequence_length``."""
+    return lambda dataset: dataset.bucket_by_sequence_length(
+        element_length_func, bucket_boundaries, bucket_batch_sizes, padded_shapes, padding_values,
+        pad_to_bucket_boundary, no_padding, drop_remainder,
+    )  # fmt: skip
+
+
+def choose_from_datasets(
+    datasets: Sequence[Dataset], choice_dataset: Dataset, stop_on_empty_dataset: bool = False
+) -> Dataset:
+    """Takes each element from the dataset whose number ``choice_dataset`` (int64 scalars) gives next."""
+    return Dataset.choose_from_datasets(datasets, choice_dataset, stop_on_empty_dataset)
+
+
+def sample_from_datasets(
+    datasets: Sequence[Dataset], weights: Any = None, seed: Any = None, stop_on_empty_dataset: bool = False
+) -> Dataset:
+    """Takes each element from one of the datasets, drawn at random with ``weights`` (default: all alike)."""
+    return Dataset.sample_from_datasets(datasets, weights, seed, stop_on_empty_dataset)
+
+
+def from_list(elements: Sequence[Any], name: str | None = None) -> Dataset:
+    """A dataset of the elements of a list, which must be alike in structure, types and shapes.
+
+    Raises:
+      ValueError: the list is empty.
+    """
+    if not isinstance(elements, list) or not elements:
+        raise ValueError("Invalid `elements`. `elements` should be a non-empty list.")
+    return Dataset(sources.iterated(elements))
+
+
+def cardinality(dataset: Dataset) -> Tensor:
+    """The number of a dataset's elements, or INFINITE_CARDINALITY, UNKNOWN_CARDINALITY."""
+    return checked_dataset(dataset, "cardinality").cardinality()
+
+
+def assert_cardinality(expected_cardinality: Any) -> Transformation:
+    """The same elements, of which there are said to be so many.
+
+    Raises (when elements are taken):
+      FailedPreconditionError: there are fewer or more.
+    """
+    return lambda dataset: dataset._made(transforms.Counted(dataset.node, int(expected_cardinality)))
+
+
+def get_next_as_optional(iterator: Any) -> Optional:
+    """The next element of an iterator, or that there is none."""
+    return iterator.get_next_as_optional()
+
+
+def get_structure(dataset_or_iterator: Any) -> Any:
+    """A ``TensorSpec`` for each component of a dataset's or iterator's elements, in their structure."""
+    try:
+        return dataset_or_iterator.element_spec
+    except AttributeError:
+        raise TypeError(
+            f"`get_structure()` expected a dataset or an iterator, got {type(dataset_or_iterator).__name__}."
+        ) from None

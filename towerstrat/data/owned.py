@@ -1,0 +1,222 @@
+"""Iterators of Python loops and functions: each is a value of its own, which lives as long as somebody holds it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from towerstrat.data.handed import behind, boxed, opening_of
+from towerstrat.data.iterators import IteratorResource, named
+from towerstrat.data.optional import Optional
+from towerstrat.data.pipeline import Array, Node
+from towerstrat.data.structure import Structure, map_leaves
+from towerstrat.errors import OutOfRangeError
+from towerstrat.graph.core import get_default_graph
+from towerstrat.graph.eager.tensor import EagerTensor
+from towerstrat.graph.elements import Operation, Tensor
+from towerstrat.graph.hosted import EndOfLoop
+from towerstrat.graph.registry import Signature, define
+from towerstrat.graph.types import bool_, variant
+
+
+class IteratorBase(Iterator[Any]):
+    """Goes through the elements of a dataset; ``isinstance`` of what ``iter(dataset)`` gives.
+
+    Elements are structures of tensors: with values where operations are executed eagerly, symbolic in a function.
+    """
+
+    @property
+    def element_spec(self) -> Any:
+        """A ``TensorSpec`` for each component, in the structure of an element."""
+        raise NotImplementedError
+
+    def get_next(self) -> Any:
+        """The next element.
+
+        Raises (in a function: when it runs):
+          OutOfRangeError: there is none.
+        """
+        raise NotImplementedError
+
+    def get_next_as_optional(self) -> Optional:
+        """The next element, or that there is none."""
+        raise NotImplementedError
+
+
+class OwnedIterator(IteratorBase):
+    """What ``iter(dataset)`` gives.
+
+    Args:
+      handle: a scalar whose value is the position in the data.
+      structure: of the elements.
+    """
+
+    def __init__(self, handle: Tensor, structure: Structure):
+        self.handle = handle
+        self.structure = structure
+
+    @classmethod
+    def over(cls, node: Node) -> OwnedIterator:
+        """An iterator at the beginning of a pipeline."""
+        handle = get_default_graph().add("OpenIterator", node.inputs(), {"node": node}).outputs[0]
+        return cls(handle, node.structure)
+
+    def __iter__(self) -> OwnedIterator:
+        return self
+
+    @property
+    def element_spec(self) -> Any:
+        return self.structure.specs
+
+    def __next__(self) -> Any:
+        """The next element; StopIteration at the end, in a function OutOfRangeError when it runs."""
+        if isinstance(self.handle, EagerTensor) and get_default_graph().executing_eagerly:
+            resource: IteratorResource = self.handle.array.item()
+            context = self.handle.graph
+            pairs = zip(resource.next(), self.structure.dtypes, strict=True)
+            return self.structure.pack([EagerTensor(context, array, dtype) for array, dtype in pairs])
+        return self._taken()
+
+    def get_next(self) -> Any:
+        if not get_default_graph().executing_eagerly:
+            return self._taken()
+        try:
+            return self.__next__()
+        except StopIteration:
+            raise OutOfRangeError(None, None, "End of sequence") from None
+
+    def get_next_or_end(self) -> Any:
+        """The next element, in a loop that ends where there is none."""
+        return self._taken(ends=True)
+
+    def get_next_as_optional(self) -> Optional:
+        attrs = {"structure": self.structure, "takes": "optional", "source": _optionals}
+        has_value, *components = get_default_graph().add("OwnedIteratorGetOptional", [self.handle], attrs).outputs
+        return Optional(self.structure, has_value, components)
+
+    def _taken(self, ends: bool = False) -> Any:
+        attrs = {"structure": self.structure, "ends": ends, "takes": "element", "source": _resource}
+        op = get_default_graph().add("OwnedIteratorGetNext", [self.handle], attrs, "IteratorGetNext")
+        return self.structure.pack(op.outputs)
+
+
+class NumpyIterator(Iterator[Any]):
+    """The elements of a dataset as numpy values.
+
+    Raises:
+      RuntimeError: inside of a graph or function.
+    """
+
+    def __init__(self, dataset: Any):
+        if not get_default_graph().executing_eagerly:
+            raise RuntimeError("as_numpy_iterator() is not supported while tracing functions or building graphs.")
+        self._iterator = iter(dataset)
+
+    def __iter__(self) -> NumpyIterator:
+        return self
+
+    def __next__(self) -> Any:
+        return map_leaves(lambda t: t.numpy(), next(self._iterator))
+
+    def next(self) -> Any:
+        return self.__next__()
+
+
+# ---- operations --------------------------------------------------------------------------------------------------
+
+
+def _open(session: Any, op: Operation, values: Sequence[Array]) -> list[Array]:
+    node = op.attrs["node"]
+    resource = IteratorResource(node.structure)
+    try:
+        opening = opening_of(session, op, node, values)
+        resource.live = opening.live and any(n.cells for n in behind(node, opening.values))
+        resource.initialize(node.open(opening))
+    except Exception as error:
+        raise named(error, op) from error.__cause__
+    return [boxed(resource)]
+
+
+def _resource(session: Any, op: Operation, values: Sequence[Array]) -> IteratorResource:
+    """Where a loop takes the elements of an operation from."""
+    return values[0].item()
+
+
+class _Optionals:
+    """A position as a source without end: each element begins with whether it is there."""
+
+    def __init__(self, resource: IteratorResource):
+        self.resource = resource
+        self.lender = None
+        self.live = resource.live
+        self._last = resource.structure.blank()
+
+    def next(self) -> list[Array]:
+        try:
+            element = self.resource.next()
+        except StopIteration:
+            return [np.asarray(False), *(np.zeros_like(part) for part in self._last)]
+        self._last = element
+        return [np.asarray(True), *element]
+
+    def fill(self, buffers: Sequence[Array], start: int, count: int) -> int:
+        for done in range(count):
+            element = self.next()
+            if any(part.shape != buffer.shape[1:] for part, buffer in zip(element, buffers, strict=True)):
+                self.push_back([element])
+                return done
+            for part, buffer in zip(element, buffers, strict=True):
+                buffer[start + done, ...] = part
+        return count
+
+    def push_back(self, elements: list[list[Array]]) -> None:
+        self.resource.push_back([element[1:] for element in elements if element[0]])
+
+    def push_error(self, error: BaseException) -> None:
+        self.resource.push_error(error)
+
+
+def _optionals(session: Any, op: Operation, values: Sequence[Array]) -> _Optionals:
+    return _Optionals(values[0].item())
+
+
+def _get_next(session: Any, op: Operation, values: Sequence[Array]) -> list[Array]:
+    try:
+        return values[0].item().next()
+    except StopIteration:
+        if op.attrs["ends"]:
+            raise EndOfLoop from None
+        raise OutOfRangeError(None, op, "End of sequence") from None
+    except Exception as error:
+        raise named(error, op) from error.__cause__
+
+
+def _get_optional(session: Any, op: Operation, values: Sequence[Array]) -> list[Array]:
+    try:
+        return [np.asarray(True), *values[0].item().next()]
+    except StopIteration:
+        structure: Structure = op.attrs["structure"]
+        return [np.asarray(False), *structure.blank()]
+    except Exception as error:
+        raise named(error, op) from error.__cause__
+
+
+def _components(inputs: Sequence[Any], attrs: Any) -> list[Signature]:
+    structure = attrs["structure"]
+    return [Signature(t, d) for t, d in zip(structure.dtypes, structure.dims, strict=True)]
+
+
+define(
+    "OpenIterator", lambda inputs, attrs: [Signature(variant, ())], host=_open, stateful=True, differentiable=False,
+    hidden=("node",),
+)  # fmt: skip
+define(
+    "OwnedIteratorGetNext", _components, host=_get_next, stateful=True, differentiable=False,
+    hidden=("structure", "ends", "takes", "source"),
+)  # fmt: skip
+define(
+    "OwnedIteratorGetOptional", lambda inputs, attrs: [Signature(bool_, ()), *_components(inputs, attrs)],
+    host=_get_optional, stateful=True, differentiable=False, hidden=("structure", "takes", "source"),
+)  # fmt: skip

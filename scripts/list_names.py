@@ -1,31 +1,62 @@
-"""Writes docs/names.md: every name of the 1.x namespace, by module. Run it after the table of names has changed."""
+"""Writes docs/names.md: every name of the two namespaces, by module. Run it after the tables of names have changed."""
 
 import collections
 import pathlib
 
-from towerstrat.compat import names
+from towerstrat.compat import names, names_v1, names_v2
 
 OUT = pathlib.Path(__file__).parent.parent / "docs" / "names.md"
+
+HEAD = """# Names
+
+Made by `python scripts/list_names.py`. Arguments and defaults are the originals'; another public name of theirs
+raises an error that says what is near.
+
+## Two namespaces, one set of functions
+
+`towerstrat.compat.v1` has the names of TensorFlow 1.12 and {later} that 1.13 to 1.15 added, `towerstrat.compat.v2`
+those of 2.15: {first} and {second} names. {kept} names of 2.x are the very objects of 1.x, since their arguments
+agree; the others take the arguments of 2.x and call the same implementation. Classes are shared: `isinstance` holds
+across. `tf.compat.v1` and `tf.compat.v2` reach the other one.
+
+## Which one `import tensorflow` means
+
+`towerstrat run` binds `tensorflow` once per program. It reads the program and its own modules (next to it, or in
+its package, as far as they are imported) without running them, and says what it found in one line on standard
+error:
+
+    towerstrat: 1.x names (train.py:12 uses tf.placeholder)
+
+- A name or keyword that 1.x alone has (`tf.Session`, `tf.contrib`, `tf.layers`, `keep_dims=`) means 1.
+- A name that 2.x alone has (`tf.random.set_seed`, `tf.optimizers`) means 2. Both in one program are an error that
+  names the two lines.
+- What came with 1.13 to 1.15 and stayed (`tf.function`, `tf.distribute`, `tf.compat.v1`; also `tf.GradientTape`)
+  means 2, unless something means 1.
+- `import tensorflow.compat.v1 as tf` alone means 2, where it runs eagerly until `tf.disable_v2_behavior()`, but 1
+  if the program uses placeholders or sessions and neither disables anything nor makes its graphs itself.
+- What is tried (`try: ... except ImportError`, `AttributeError`) does not count. No evidence means 1.
+
+`--api 1` and `--api 2` overrule. Under 1 programs run as graphs, under 2 eagerly; sizes of shapes are integers
+there, and `==` compares elements. `tf.enable_eager_execution`, `tf.disable_v2_behavior` and their kin of
+`tf.compat.v1` change that before the first operation. `import towerstrat.compat.v2 as tf` gives the names alone:
+call `tf.compat.v1.enable_v2_behavior()` to run eagerly.
+"""
 
 
 def page() -> str:
     """The page's text."""
-    by_module = collections.defaultdict(list)
-    for name in names.table():
-        module, _, last = name.rpartition(".")
-        if not last.startswith("__"):
+    tables = {api: [n for n in names.table(api) if "__" not in n] for api in (1, 2)}
+    kept, later = (sum(len(entries.split()) for entries in areas.values()) for areas in (names_v2.KEPT, names_v1.LATER))
+    lines = [HEAD.format(first=len(tables[1]), second=len(tables[2]), kept=kept, later=later)]
+    for api, found in tables.items():
+        by_module = collections.defaultdict(list)
+        for name in found:
+            module, _, last = name.rpartition(".")
             by_module[module].append(last)
-    total = sum(map(len, by_module.values()))
-    lines = [
-        "# Names of the 1.x namespace",
-        "",
-        f"The {total} names of `towerstrat.compat.v1` (`tf` below), made by `python scripts/list_names.py`.",
-        "Arguments and defaults are the original's. Other public names of 1.12 raise an error that says what is near.",
-        "",
-    ]
-    for module in sorted(by_module):
-        entries = ", ".join(f"`{n}`" for n in sorted(by_module[module], key=str.lower))
-        lines += [f"## `{module}`", "", entries, ""]
+        lines += [f"## The names of {api}.x", ""]
+        for module in sorted(by_module):
+            entries = ", ".join(f"`{n}`" for n in sorted(by_module[module], key=str.lower))
+            lines += [f"### `{module}`", "", entries, ""]
     return "\n".join(lines)
 
 

@@ -48,7 +48,7 @@ def test_rule_26_two_namespaces_are_one_set_of_functions():
     for entry in later:
         public, _, other = entry.partition("=")
         assert TABLES[1][public] is TABLES[2][other or public], entry
-    assert len(kept) > 400
+    assert len(kept) >= 400
     assert (tf1.Tensor, tf1.TensorShape, tf1.IndexedSlices, tf1.DType) == (
         tf2.Tensor, tf2.TensorShape, tf2.IndexedSlices, tf2.DType)  # fmt: skip
     for name, value in TABLES[2].items():
@@ -76,7 +76,8 @@ def test_what_is_written_under_a_public_name_is_public():
                 if label == "TensorFlow 1.12" and name.count(".") <= 2
                 and not name.startswith(("tf.gfile.", "tf.app.", "tf.test."))}  # fmt: skip
     helpers = {f"towerstrat.graph.{name}" for name in (
-        "ops.build", "ops.collectives", "ops.pool_kernels", "registry", "shapes", "state", "tape")}  # fmt: skip
+        "autograph.front", "ops.build", "ops.collectives", "ops.host_forms", "ops.pool_kernels", "registry",
+        "shapes", "state", "tape")}  # fmt: skip
     hidden = set()
     for module in list(sys.modules.values()):
         name = getattr(module, "__name__", "")

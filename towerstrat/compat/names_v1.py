@@ -534,10 +534,29 @@ LATER: dict[str, str] = {
     "tf": """
         argsort dimension_at_index=tf.compat.dimension_at_index dimension_value=tf.compat.dimension_value function
         get_logger get_static_value grad_pass_through GradientTape IndexedSlicesSpec is_symbolic_tensor is_tensor
-        no_gradient numpy_function print repeat sort switch_case tensor_scatter_add=tf.tensor_scatter_nd_add
-        tensor_scatter_nd_add tensor_scatter_nd_sub tensor_scatter_nd_update
-        tensor_scatter_sub=tf.tensor_scatter_nd_sub tensor_scatter_update=tf.tensor_scatter_nd_update TensorSpec
-        type_spec_from_value TypeSpec UnconnectedGradients where_v2=tf.where""",
+        Module no_gradient numpy_function print recompute_grad repeat sort switch_case
+        tensor_scatter_add=tf.tensor_scatter_nd_add tensor_scatter_nd_add tensor_scatter_nd_sub
+        tensor_scatter_nd_update tensor_scatter_sub=tf.tensor_scatter_nd_sub
+        tensor_scatter_update=tf.tensor_scatter_nd_update TensorSpec type_spec_from_value TypeSpec
+        UnconnectedGradients vectorized_map where_v2=tf.where""",
+    "tf.autograph": "set_verbosity trace",
+    "tf.autograph.experimental": "do_not_convert Feature set_loop_options",
+    "tf.compat": "dimension_at_index dimension_value",
+    "tf.config": """
+        functions_run_eagerly get_logical_device_configuration get_soft_device_placement get_visible_devices
+        list_logical_devices list_physical_devices LogicalDevice LogicalDeviceConfiguration PhysicalDevice
+        run_functions_eagerly set_logical_device_configuration set_soft_device_placement set_visible_devices""",
+    "tf.config.experimental": """
+        enable_tensor_float_32_execution get_device_details get_device_policy get_memory_growth get_memory_info
+        get_memory_usage get_synchronous_execution get_virtual_device_configuration get_visible_devices
+        list_logical_devices list_physical_devices set_device_policy set_memory_growth set_synchronous_execution
+        set_virtual_device_configuration set_visible_devices tensor_float_32_execution_enabled
+        VirtualDeviceConfiguration""",
+    "tf.config.optimizer": "get_experimental_options get_jit set_experimental_options set_jit",
+    "tf.config.threading": """
+        get_inter_op_parallelism_threads get_intra_op_parallelism_threads set_inter_op_parallelism_threads
+        set_intra_op_parallelism_threads""",
+    "tf.debugging": "assert_shapes get_log_device_placement set_log_device_placement",
     "tf.dtypes": """
         bfloat16 bool complex128 complex64 double float16 float32 float64 half int16 int32 int64 int8 resource string
         uint16 uint32 uint64 uint8 variant""",
@@ -553,7 +572,13 @@ LATER: dict[str, str] = {
         avg_pool1d avg_pool_v2=tf.nn.avg_pool compute_average_loss conv1d_transpose conv_transpose
         depthwise_conv2d_backprop_filter depthwise_conv2d_backprop_input max_pool1d max_pool2d
         max_pool_v2=tf.nn.max_pool scale_regularization_loss silu""",
-    "tf.random": "categorical",
+    "tf.random": """
+        Algorithm categorical create_rng_state fold_in Generator get_global_generator set_global_generator split
+        stateless_binomial stateless_categorical stateless_gamma stateless_normal
+        stateless_parameterized_truncated_normal stateless_poisson stateless_truncated_normal stateless_uniform""",
+    "tf.random.experimental": """
+        Algorithm create_rng_state Generator get_global_generator set_global_generator stateless_fold_in
+        stateless_shuffle stateless_split""",
     "tf.signal": "dct fft fft2d fft3d idct ifft ifft2d ifft3d irfft irfft2d irfft3d rfft rfft2d rfft3d",
     "tf.test": "is_built_with_gpu_support",
 }

@@ -19,12 +19,15 @@ from towerstrat.compat.v2names import (
     tools,
 )
 from towerstrat.data import experimental as data_experimental
-from towerstrat.graph import convert, specs, structures, variables
+from towerstrat.graph import convert, custom_gradients, generator, module, specs, structures, variables, vectorized
+from towerstrat.graph.autograph import api as autograph
 from towerstrat.graph.eager import gradient_tape
+from towerstrat.graph.functions import eagerly
 from towerstrat.graph.functions import polymorphic as functions
 from towerstrat.graph.ops import (
     activations,
     array,
+    control_flow,
     host,
     indexing,
     linalg,
@@ -34,7 +37,9 @@ from towerstrat.graph.ops import (
     random,
     reductions,
     sorting,
+    stateless_random,
 )
+from towerstrat.platform import config as platform_config
 from towerstrat.platform import files as platform_files
 from towerstrat.platform import logs
 from towerstrat.training import averages
@@ -83,7 +88,7 @@ KEPT: dict[str, str] = {
         logdet lstsq matrix_transpose=tf.matrix_transpose qr slogdet solve svd tensor_diag tensor_diag_part tensordot
         trace triangular_solve""",
     "tf.math": """
-        abs accumulate_n acos acosh add add_n angle asin asinh atan atan2 atanh bessel_i0 bessel_i0e bessel_i1
+        abs accumulate_n acos acosh add add_n asin asinh atan atan2 atanh bessel_i0 bessel_i0e bessel_i1
         bessel_i1e betainc ceil conj cos cosh cumprod cumsum digamma divide divide_no_nan=tf.div_no_nan equal erf erfc
         exp expm1 floor floordiv floormod=tf.floormod greater greater_equal igamma igammac imag invert_permutation
         is_finite=tf.is_finite is_inf=tf.is_inf is_nan=tf.is_nan is_non_decreasing=tf.is_non_decreasing
@@ -125,14 +130,15 @@ ROWS: tuple[tuple[ModuleType, dict[str, str]], ...] = (
         "tf tf.debugging": "assert_equal assert_greater assert_less assert_rank",
         "tf.debugging": """
             assert_all_finite assert_greater_equal assert_less_equal assert_near assert_negative assert_non_negative
-            assert_non_positive assert_none_equal assert_positive assert_rank_at_least assert_rank_in assert_scalar""",
+            assert_non_positive assert_none_equal assert_positive assert_rank_at_least assert_rank_in assert_scalar
+            assert_shapes""",
     }),
     (files, {
         "tf.io.gfile": "copy exists glob isdir join listdir makedirs mkdir remove rename rmtree stat walk",
     }),
     (flow, {
         "tf": """
-            cond grad_pass_through gradients=gradients_ hessians map_fn numpy_function switch_case while_loop""",
+            cond gradients=gradients_ hessians map_fn numpy_function while_loop""",
     }),
     (initializers, {
         "tf": """
@@ -151,7 +157,7 @@ ROWS: tuple[tuple[ModuleType, dict[str, str]], ...] = (
         "tf tf.math": """
             argmax argmin reduce_all reduce_any reduce_logsumexp reduce_max reduce_mean reduce_min reduce_prod
             reduce_sum scalar_mul""",
-        "tf.math": "confusion_matrix count_nonzero",
+        "tf.math": "angle confusion_matrix count_nonzero",
         "tf.math tf.nn": "in_top_k top_k",
         "tf.random": "poisson",
         "tf.sparse": "segment_mean segment_sqrt_n segment_sum",
@@ -183,12 +189,34 @@ ROWS: tuple[tuple[ModuleType, dict[str, str]], ...] = (
     (structures, {
         "tf.nest": "assert_same_structure flatten is_nested map_structure pack_sequence_as",
     }),
+    (autograph, {
+        "tf.autograph": "set_verbosity to_code to_graph trace",
+        "tf.autograph.experimental": "Feature do_not_convert set_loop_options",
+    }),
+    (eagerly, {
+        "tf.config": "functions_run_eagerly run_functions_eagerly",
+    }),
+    (custom_gradients, {
+        "tf": "grad_pass_through recompute_grad",
+    }),
+    (vectorized, {
+        "tf": "vectorized_map",
+    }),
+    (control_flow, {
+        "tf": "switch_case",
+    }),
     (gradient_tape, {
         "tf": "UnconnectedGradients",
         "tf tf.autodiff": "GradientTape",
     }),
     (functions, {
         "tf": "function",
+    }),
+    (generator, {
+        "tf.random tf.random.experimental": "Generator create_rng_state get_global_generator set_global_generator",
+    }),
+    (module, {
+        "tf": "Module",
     }),
     (variables, {
         "tf": "Variable=VariableV2",
@@ -228,6 +256,32 @@ ROWS: tuple[tuple[ModuleType, dict[str, str]], ...] = (
     }),
     (sorting, {
         "tf": "argsort sort",
+    }),
+    (stateless_random, {
+        "tf.random": """
+            fold_in split stateless_binomial stateless_categorical stateless_gamma stateless_normal
+            stateless_parameterized_truncated_normal stateless_poisson stateless_truncated_normal stateless_uniform""",
+        "tf.random tf.random.experimental": "Algorithm",
+        "tf.random.experimental": "stateless_fold_in=fold_in stateless_shuffle stateless_split=split",
+    }),
+    (platform_config, {
+        "tf.config": """
+            LogicalDevice LogicalDeviceConfiguration PhysicalDevice get_logical_device_configuration
+            get_soft_device_placement get_visible_devices list_logical_devices list_physical_devices
+            set_logical_device_configuration set_soft_device_placement set_visible_devices""",
+        "tf.config.experimental": """
+            VirtualDeviceConfiguration=LogicalDeviceConfiguration enable_op_determinism
+            enable_tensor_float_32_execution get_device_details get_device_policy get_memory_growth get_memory_info
+            get_memory_usage get_synchronous_execution
+            get_virtual_device_configuration=get_logical_device_configuration get_visible_devices list_logical_devices
+            list_physical_devices set_device_policy set_memory_growth set_synchronous_execution
+            set_virtual_device_configuration=set_logical_device_configuration set_visible_devices
+            tensor_float_32_execution_enabled""",
+        "tf.config.optimizer": "get_experimental_options get_jit set_experimental_options set_jit",
+        "tf.config.threading": """
+            get_inter_op_parallelism_threads get_intra_op_parallelism_threads set_inter_op_parallelism_threads
+            set_intra_op_parallelism_threads""",
+        "tf.debugging": "get_log_device_placement set_log_device_placement",
     }),
     (platform_files, {
         "tf.io.gfile": "GFile",

@@ -48,6 +48,7 @@ assert_non_negative = _of_one(assertions.assert_non_negative)
 assert_non_positive = _of_one(assertions.assert_non_positive)
 assert_rank = _of_rank(assertions.assert_rank)
 assert_rank_at_least = _of_rank(assertions.assert_rank_at_least)
+assert_shapes = assertions.assert_shapes
 
 
 def assert_none_equal(

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from towerstrat.graph import custom_gradients, gradients, nest
-from towerstrat.graph.convert import convert_to_tensor
 from towerstrat.graph.eager.gradient_tape import UnconnectedGradients
 from towerstrat.graph.elements import Tensor
-from towerstrat.graph.ops import array, control_flow, functional, host, loops, math
+from towerstrat.graph.ops import array, control_flow, functional, host, loops
 
 
 def cond(pred: Any, true_fn: Any = None, false_fn: Any = None, name: str | None = None) -> Any:
@@ -18,26 +17,6 @@ def cond(pred: Any, true_fn: Any = None, false_fn: Any = None, name: str | None 
     Both build structures of the same form and element types; a list or tuple of one stays one.
     """
     return control_flow.cond(pred, true_fn, false_fn, strict=True, name=name)
-
-
-def switch_case(
-    branch_index: Any, branch_fns: Any, default: Callable[[], Any] | None = None, name: str = "switch_case"
-) -> Any:
-    """What the branch function number ``branch_index`` returned.
-
-    Args:
-      branch_fns: functions, or (number, function) pairs, or a dictionary of them.
-      default: for numbers that no function has; by default the last function.
-    """
-    pairs = list(branch_fns.items()) if isinstance(branch_fns, Mapping) else list(branch_fns)
-    if all(callable(entry) for entry in pairs):
-        pairs = list(enumerate(pairs))
-    pairs.sort(key=lambda pair: pair[0])
-    if default is None:
-        default = pairs.pop()[1]
-    index = convert_to_tensor(branch_index, name="branch_index")
-    chosen: list[tuple[Tensor, Callable[[], Any]]] = [(math.equal(index, i), function) for i, function in pairs]
-    return control_flow.case(chosen, default, name=name) if chosen else default()
 
 
 def while_loop(
@@ -81,16 +60,6 @@ def map_fn(
     """
     wanted = dtype if fn_output_signature is None else _element_types(fn_output_signature)
     return functional.map_fn(fn, elems, wanted, parallel_iterations, back_prop, swap_memory, infer_shape, name)
-
-
-def grad_pass_through(f: Callable[..., Any]) -> Callable[..., Any]:
-    """``f`` whose gradient is that of the identity: cotangents go to its argument as they are."""
-
-    def passed(x: Any) -> Any:
-        x = convert_to_tensor(x)
-        return custom_gradients.custom_gradient(lambda value: (f(value), lambda dy: dy))(x)
-
-    return passed
 
 
 def gradients_(

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from towerstrat.compat.v2names.refusal import refuse
 from towerstrat.graph.convert import convert_to_tensor
 from towerstrat.graph.core import get_default_graph
 from towerstrat.graph.elements import Tensor
-from towerstrat.graph.ops import indexing, linalg, math, matrices, nn, random, reductions, segments
+from towerstrat.graph.ops import array, indexing, linalg, math, matrices, nn, random, reductions, segments
 from towerstrat.graph.types import as_dtype, float32, int32, int64
 
 
@@ -54,6 +56,15 @@ def scalar_mul(scalar: Any, x: Any, name: str | None = None) -> Any:
     """A scalar times a tensor or IndexedSlices."""
     with get_default_graph().name_scope(name or "scalar_mul"):
         return math.scalar_mul(scalar, x)
+
+
+def angle(input: Any, name: str | None = None) -> Tensor:
+    """The angle of complex numbers; of real ones 0, or pi where they are negative."""
+    x = convert_to_tensor(input, name="input")
+    if x.dtype.is_complex:
+        return math.angle(x, name)
+    below = math.less(x, array.zeros_like(x))
+    return array.where_v2(below, np.asarray(np.pi).astype(x.dtype.np), array.zeros_like(x), name or "Angle")
 
 
 def norm(

@@ -12,7 +12,7 @@ import pytest
 EXAMPLES = Path(__file__).parents[1] / "examples"
 
 
-def run(name, *arguments, towers):
+def run(name, *arguments, towers=1):
     environment = {k: v for k, v in os.environ.items() if k != "XLA_FLAGS"} | {"JAX_PLATFORMS": "cpu"}
     command = [sys.executable, "-m", "towerstrat", "run", "--towers", str(towers), str(EXAMPLES / name), *arguments]
     done = subprocess.run(command, capture_output=True, text=True, env=environment)
@@ -31,6 +31,16 @@ def test_digits_are_learnt_on_eight_towers():
     output = run("digits.py", "--runs=10", towers=8)
     lines = re.findall(r"^run +(\d+)  step +(\d+)  loss [\d.]+  accuracy [\d.]+  \d+ examples/s$", output, re.M)
     assert [(int(a), int(b)) for a, b in lines] == [(i, 20 * i) for i in range(1, 11)]
+    right = re.search(r"held-back digits: (\d+) of 360 right", output)
+    assert right
+    assert int(right[1]) >= 0.97 * 360
+
+
+def test_digits_are_learnt_by_a_loop_of_tensorflow_2():
+    pytest.importorskip("sklearn")
+    output = run("digits_v2.py", "--steps=200")
+    lines = re.findall(r"^step +(\d+)  loss [\d.]+  accuracy [\d.]+  \d+ examples/s$", output, re.M)
+    assert [int(step) for step in lines] == list(range(20, 201, 20))
     right = re.search(r"held-back digits: (\d+) of 360 right", output)
     assert right
     assert int(right[1]) >= 0.97 * 360

@@ -12,7 +12,7 @@ from towerstrat.graph.registry import OpDef
 from towerstrat.graph.shapes import Dims, TensorShape, as_shape
 from towerstrat.graph.stacks import get_default_session
 from towerstrat.graph.state import Cell
-from towerstrat.graph.trace import UserLine, user_line
+from towerstrat.graph.trace import UserLine, unconverted, user_line
 from towerstrat.graph.types import DType, resource
 
 if TYPE_CHECKING:
@@ -151,18 +151,20 @@ class Tensor:
     def __iter__(self) -> Iterator[Any]:
         raise TypeError(
             f"Tensor {self.name} cannot be iterated over while the graph is built: its values do not exist yet. "
-            "Use tf.unstack where the size is known, tf.map_fn otherwise."
+            f"Use tf.unstack where the size is known, tf.map_fn otherwise.{unconverted()}"
         )
 
     def __len__(self) -> int:
         raise TypeError(
             f"len() of tensor {self.name} is not defined; use tensor.shape[0].value or tf.shape(tensor)[0]."
+            f"{unconverted()}"
         )
 
     def __bool__(self) -> bool:
         raise TypeError(
             f"Tensor {self.name} has no truth value while the graph is built. "
             "Use `if t is not None:` to ask whether it is there, tf.cond to run one branch or the other."
+            f"{unconverted()}"
         )
 
     __nonzero__ = __bool__

@@ -64,5 +64,6 @@ def explain_unconverted_with(function: Callable[[], str]) -> None:
 
 
 def unconverted() -> str:
-    """Which code of the user's was not converted to graph operations, and why; empty if there is nothing to say."""
-    return _explanations[0]() if _explanations else ""
+    """For the end of a message: which code of the user's was not converted to graph operations, and why, if known."""
+    said = _explanations[0]() if _explanations else ""
+    return f"\n  {said}" if said else ""

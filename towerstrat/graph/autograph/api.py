@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 import os
+import sys
 from collections.abc import Callable
 from types import FunctionType, SimpleNamespace
 from typing import Any
@@ -37,6 +38,7 @@ def _operators(options: Options) -> SimpleNamespace:
         not_eq=logical.not_eq,
         assert_stmt=assert_stmt,
         converted_call=calls.converted_call,
+        caught=lambda: sys.exc_info()[1],
         autograph_artifact=lambda function: function,
     )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from typing import Any
 
 from towerstrat.graph import nest
@@ -14,6 +15,8 @@ from towerstrat.graph.autograph.values import (
     is_flag,
     is_number,
     is_staged,
+    known_true,
+    note_flags,
     placeholder_like,
     same_constant,
     scalar_condition,
@@ -94,7 +97,8 @@ def branches(
         blocks, values = [], []
         for which, function in zip(_BRANCHES, functions, strict=True):
             what = f"the {which} branch of the if statement"
-            with graph.body(f"{what} at {user_line()}") as block:
+            holds = known_true(pred) if which == "main" else nullcontext()
+            with graph.body(f"{what} at {user_line()}") as block, holds:
                 block.predicate = pred
                 values.append(function())
             for watch in watched:
@@ -103,7 +107,9 @@ def branches(
         joined = _Joined(graph, (blocks[0], blocks[1]))
         forms = [joined.form(name, a, b) for name, a, b in zip(names, *values, strict=True)]
         outputs = joined.outputs(pred)
-        return [form(outputs) for form in forms]
+        after = [form(outputs) for form in forms]
+        note_flags(names, after)
+        return after
 
 
 class _Joined:

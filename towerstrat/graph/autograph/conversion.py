@@ -151,18 +151,20 @@ def _convert(function: FunctionType, options: Options) -> Converted:
     code = function.__code__
     made = front.rewritten(definition_of(function), code.co_filename, _namespace(function), options)
     text = "\n".join(ast.unparse(node) for node in made.nodes)
-    tree = ast.parse("def outer():\n def inner(ag__):\n  pass\n  return made\n return inner")
+    tree = ast.parse("def ag__factory():\n def ag__bound(ag__):\n  pass\n  return made\n return ag__bound")
     outer: Any = tree.body[0]
     inner: Any = outer.body[0]
     inner.body[:1] = made.nodes
     inner.body[-1].value.id = made.name
     outer.body[:0] = [ast.Assign([ast.Name(name, ast.Store())], ast.Constant(None)) for name in code.co_freevars]
-    module = compile(
-        ast.fix_missing_locations(tree), code.co_filename, "exec", code.co_flags & _FUTURE, dont_inherit=True
-    )
+    ast.fix_missing_locations(tree)
+    try:
+        module = compile(tree, code.co_filename, "exec", code.co_flags & _FUTURE, dont_inherit=True)
+    except (SyntaxError, ValueError, TypeError) as error:
+        raise Refused(f"its converted form does not compile: {error}") from error
     names: dict[str, Any] = {}
     exec(module, names)
-    factory = names["outer"]().__code__
+    factory = names["ag__factory"]().__code__
     factory = _named(factory, code, made.generated, options)
     return Converted(factory, made.name, text, _operators[0], options)
 

@@ -146,6 +146,7 @@ def rewritten(node: Definition, filename: str, namespace: Mapping[str, Any], opt
     name = node.name if isinstance(node, ast.FunctionDef) else "lambda_"
     _remember_lines(node, filename, name)
     _strip(node)
+    _Prepared().visit(node)
     namer = naming.Namer(namespace)
     new_name = namer.new_symbol(f"tf__{name}", ())
     info = transformer.EntityInfo(new_name, "", filename, (), namespace)
@@ -197,11 +198,45 @@ def _converted(node: Any, context: Any) -> Any:
     node = _Asserts(context).visit(node)
     node = continue_statements.transform(node, context)
     node = return_statements.transform(node, context)
+    _give_lines_to_guards(node)
     node = call_trees.transform(node, context)
     node = control_flow.transform(node, context)
-    node = conditional_expressions.transform(node, context)
+    node = _Choices(context).visit(node)
     node = logical_expressions.transform(node, context)
     return variables.transform(node, context)
+
+
+def _give_lines_to_guards(node: ast.AST) -> None:
+    """What comes after a break, continue or return stands below an ``if`` that the converters made."""
+    for guard in ast.walk(node):
+        if isinstance(guard, ast.If) and not anno.hasanno(guard, anno.Basic.ORIGIN):
+            inside = (part for statement in guard.body for part in ast.walk(statement))
+            origin = next(
+                (anno.getanno(p, anno.Basic.ORIGIN) for p in inside if anno.hasanno(p, anno.Basic.ORIGIN)), None
+            )
+            if origin is not None:
+                anno.setanno(guard, anno.Basic.ORIGIN, origin)
+
+
+class _Prepared(ast.NodeTransformer):
+    """Writes out what the converters do not expect."""
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
+        if len(node.body) == 1 and ast.get_docstring(node) is not None:
+            node.body.append(ast.copy_location(ast.Pass(), node.body[0]))
+        return self.generic_visit(node)
+
+    def visit_Try(self, node: ast.Try) -> ast.AST:
+        if node.orelse:
+            node.orelse.insert(0, ast.copy_location(ast.Pass(), node.orelse[0]))
+        return self.generic_visit(node)
+
+    def visit_ExceptHandler(self, node: ast.ExceptHandler) -> ast.AST:
+        if node.name is not None:
+            caught = ast.Assign([ast.Name(node.name, ast.Store())], parser.parse_expression("ag__.caught()"))
+            node.body.insert(0, ast.fix_missing_locations(ast.copy_location(caught, node)))
+            node.name = None
+        return self.generic_visit(node)
 
 
 class _Checked(ast.NodeVisitor):
@@ -224,6 +259,9 @@ class _Checked(ast.NodeVisitor):
 
     def visit_ClassDef(self, node: ast.ClassDef) -> None:
         self._refuse(node, "it defines a class")
+
+    def visit_NamedExpr(self, node: ast.NamedExpr) -> None:
+        self._refuse(node, "it holds an assignment expression (`:=`)")
 
     def visit_TryStar(self, node: ast.AST) -> None:
         self._refuse(node, "it holds an except* clause")
@@ -263,6 +301,13 @@ class _Asserts(converter.Base):
         made = templates.replace("ag__.assert_stmt(test, lambda: msg)", test=node.test, msg=message)
         origin_info.copy_origin(node, made[-1])
         return made
+
+
+class _Choices(conditional_expressions.ConditionalExpressionTransformer):
+    """Conditional expressions, those inside of others too."""
+
+    def visit_IfExp(self, node: Any) -> Any:
+        return super().visit_IfExp(self.generic_visit(node))
 
 
 class _Repaired(ast.NodeTransformer):

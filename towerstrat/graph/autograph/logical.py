@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from towerstrat.graph.autograph.values import effects_kept, is_staged, scalar_condition
+from towerstrat.graph.autograph.values import effects_kept, is_staged, is_unset_flag, scalar_condition
 from towerstrat.graph.convert import convert_to_tensor
 from towerstrat.graph.core import get_default_graph
 from towerstrat.graph.elements import Block
@@ -35,7 +35,9 @@ def or_(a: Callable[[], Any], b: Callable[[], Any]) -> Any:
 
 
 def not_(a: Any) -> Any:
-    return logical_not(a) if is_staged(a) else not a
+    if not is_staged(a):
+        return not a
+    return True if is_unset_flag(a) else logical_not(a)
 
 
 def eq(a: Any, b: Any) -> Any:

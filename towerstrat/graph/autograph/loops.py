@@ -12,6 +12,7 @@ from towerstrat.graph.autograph.values import (
     effects_kept,
     is_carried,
     is_staged,
+    note_flags,
     placeholder_like,
     same_constant,
     scalar_condition,
@@ -24,7 +25,7 @@ from towerstrat.graph.elements import Tensor
 from towerstrat.graph.ops.array import identity
 from towerstrat.graph.ops.checks import Assert
 from towerstrat.graph.ops.loops import while_loop
-from towerstrat.graph.ops.regions import parts_of
+from towerstrat.graph.ops.regions import is_composite
 from towerstrat.graph.shapes import TensorShape, as_shape
 from towerstrat.graph.trace import user_line
 
@@ -201,7 +202,7 @@ def _trial(graph: Graph, body: Callable[[], Any], variables: Variables, what: st
 
 def _symbolic(graph: Graph, leaf: Any) -> Any:
     """A tensor whose value is not known, as a loop variable is."""
-    if not is_carried(leaf) or len(parts_of(leaf)) != 1 or hasattr(leaf, "flow"):
+    if not is_carried(leaf) or is_composite(leaf):
         return leaf
     tensor = convert_to_tensor(leaf)
     return graph.add("LoopVariable", (), {"_dtype": tensor.dtype, "_dims": tensor.dims}, "Variable").outputs[0]
@@ -228,7 +229,7 @@ class _Loop:
     def _invariants(self, before: State, late: Sequence[bool]) -> list[list[Any]]:
         """For each leaf what the user said of its shape, or None."""
         wanted = {id(value): shape for value, shape in self.given.get("shape_invariants", ())}
-        found = []
+        found: list[list[Any]] = []
         for name, value, leaves in zip(self.names, before, self.leaves, strict=True):
             shape = wanted.get(id(value))
             if shape is None:
@@ -260,6 +261,7 @@ class _Loop:
         state = []
         for value, leaves in zip(self.state, self.leaves, strict=True):
             state.append(nest.pack_sequence_as(value, [next(rest) if is_carried(x) else x for x in leaves]))
+        note_flags(self.names, state)
         return tuple(state)
 
     def packed(self, entry: State, after: State) -> list[Any]:
@@ -324,11 +326,7 @@ class _Loop:
 
 def _converted(leaf: Any) -> Any:
     """A leaf as it goes through: a number or a variable as a tensor."""
-    return (
-        leaf
-        if isinstance(leaf, Tensor) or len(parts_of(leaf)) != 1 or hasattr(leaf, "flow")
-        else convert_to_tensor(leaf)
-    )
+    return leaf if isinstance(leaf, Tensor) or is_composite(leaf) else convert_to_tensor(leaf)
 
 
 def _is_within(dims: Any, bound: Any) -> bool:

@@ -5,13 +5,16 @@ from __future__ import annotations
 import ast
 import copy
 import linecache
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from types import CodeType, FunctionType
+from typing import Any
 
 Definition = ast.FunctionDef | ast.Lambda
 
-_TREES: dict[str, tuple[list[str], ast.Module]] = {}
-"""What was parsed last from each file, with its lines."""
+Places = Mapping[int, Sequence[tuple[Definition, str | None]]]
+
+_FILES: dict[str, tuple[list[str], Places]] = {}
+"""What was parsed last from each file: its lines, and its definitions by first line, each with its class."""
 
 
 class SourceError(Exception):
@@ -30,9 +33,10 @@ def definition_of(function: FunctionType) -> Definition:
     lines = linecache.getlines(code.co_filename, function.__globals__)
     if not lines:
         raise SourceError(f"its source is not available ({code.co_filename})")
-    found = [(node, owner) for node, owner in _definitions(_tree(code.co_filename, lines)) if _may_be(node, code)]
+    places = _places(code.co_filename, lines).get(code.co_firstlineno, ())
+    found = [(node, owner) for node, owner in places if _may_be(node, code)]
     if len(found) > 1:
-        found = [(node, owner) for node, owner in found if _spans(node, code)]
+        found = _innermost(found, code)
     if len(found) != 1:
         what = "is not the only definition at that place" if found else "is not in its file, which has changed"
         raise SourceError(f"its source {what}; give it a line of its own")
@@ -42,14 +46,17 @@ def definition_of(function: FunctionType) -> Definition:
     return node
 
 
-def _tree(filename: str, lines: list[str]) -> ast.Module:
-    known = _TREES.get(filename)
+def _places(filename: str, lines: list[str]) -> Places:
+    known = _FILES.get(filename)
     if known is None or known[0] != lines:
+        places: dict[int, list[tuple[Definition, str | None]]] = {}
         try:
-            known = (lines, ast.parse("".join(lines)))
+            for node, owner in _definitions(ast.parse("".join(lines))):
+                decorators = getattr(node, "decorator_list", [])
+                places.setdefault(min([node.lineno, *(d.lineno for d in decorators)]), []).append((node, owner))
         except SyntaxError as error:
             raise SourceError(f"its file cannot be parsed: {error}") from None
-        _TREES[filename] = known
+        _FILES[filename] = known = (lines, places)
     return known[1]
 
 
@@ -62,10 +69,8 @@ def _definitions(node: ast.AST, owner: str | None = None) -> Iterator[tuple[Defi
 
 
 def _may_be(node: Definition, code: CodeType) -> bool:
-    decorators = getattr(node, "decorator_list", [])
-    first = min([node.lineno, *(d.lineno for d in decorators)])
     name = node.name if isinstance(node, ast.FunctionDef) else "<lambda>"
-    return first == code.co_firstlineno and name == code.co_name and _parameters(node) == _parameter_names(code)
+    return name == code.co_name and _parameters(node) == _parameter_names(code)
 
 
 def _parameters(node: Definition) -> list[str]:
@@ -80,12 +85,19 @@ def _parameter_names(code: CodeType) -> list[str]:
     return list(code.co_varnames[:count])
 
 
-def _spans(node: Definition, code: CodeType) -> bool:
-    """Whether the code has an instruction for the whole of a lambda's body."""
-    body = node.body
+def _innermost(found: Sequence[tuple[Definition, str | None]], code: CodeType) -> list[tuple[Definition, str | None]]:
+    """Of lambdas that begin on one line, the smallest whose body holds all of the code's instructions."""
+    places = [p for p in code.co_positions() if None not in p and p[2:] != (0, 0)]
+    held = [(node, owner) for node, owner in found if places and all(_holds(node, place) for place in places)]
+    return [pair for pair in held if not any(other in ast.walk(pair[0]) for other, _ in held if other is not pair[0])]
+
+
+def _holds(node: Definition, place: tuple[Any, ...]) -> bool:
+    body, (line, end_line, column, end_column) = node.body, place
     if not isinstance(body, ast.expr):
         return True
-    return (body.lineno, body.end_lineno, body.col_offset, body.end_col_offset) in set(code.co_positions())
+    first, last = (body.lineno, body.col_offset), (body.end_lineno, body.end_col_offset)
+    return first <= (line, column) and (end_line, end_column) <= last
 
 
 class _Spelled(ast.NodeTransformer):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import threading
+import weakref
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -13,9 +15,8 @@ from towerstrat.graph.autograph.variables import is_missing
 from towerstrat.graph.convert import constant, convert_to_tensor, is_tensor
 from towerstrat.graph.core import Graph, get_default_graph
 from towerstrat.graph.elements import Block, Tensor
-from towerstrat.graph.indexed_slices import IndexedSlices
 from towerstrat.graph.ops.array import reshape
-from towerstrat.graph.ops.tensor_array import TensorArray
+from towerstrat.graph.ops.regions import is_composite
 from towerstrat.graph.shapes import Dimension, TensorShape
 from towerstrat.graph.trace import user_line
 from towerstrat.graph.types import bool_, string
@@ -30,11 +31,9 @@ def is_staged(value: Any) -> bool:
     """Whether Python cannot decide on a value now: a tensor, or a variable, of a graph that is being built."""
     if value is None or isinstance(value, bool | int | float | str):
         return False
-    return (isinstance(value, Tensor) or _is_convertible(value)) and not get_default_graph().executing_eagerly
-
-
-def _is_convertible(value: Any) -> bool:
-    return is_tensor(value) and not isinstance(value, IndexedSlices | TensorShape | Dimension)
+    if not isinstance(value, Tensor) and (not hasattr(value, "dtype") or not is_tensor(value)):
+        return False
+    return not get_default_graph().executing_eagerly
 
 
 def scalar_condition(value: Any, what: str) -> Tensor:
@@ -64,16 +63,11 @@ def shown(name: str) -> str:
     return "the return value" if name.startswith(RETURN_VALUE) else f"'{name}'"
 
 
-def is_flag(name: str) -> bool:
-    """Whether a variable is one that the conversion of break, continue or return made."""
-    return name.startswith(_FLAGS)
-
-
 def is_carried(leaf: Any) -> bool:
     """Whether a leaf goes through a staged branch or loop as tensors. What does not must stay what it is."""
-    if isinstance(leaf, (*_NUMBERS, Tensor, TensorArray, IndexedSlices)):
+    if isinstance(leaf, (*_NUMBERS, Tensor)) or is_composite(leaf):
         return True
-    return leaf is not None and not isinstance(leaf, _CONSTANTS) and is_tensor(leaf)
+    return hasattr(leaf, "dtype") and is_tensor(leaf)
 
 
 def is_number(value: Any) -> bool:
@@ -89,7 +83,7 @@ def same_constant(one: Any, two: Any) -> bool:
 def placeholder_like(value: Any) -> Any:
     """Something in the place of a value that is assigned before it is read; None where there is nothing like it."""
     leaves = nest.flatten(value)
-    if any(is_missing(x) or isinstance(x, TensorArray | IndexedSlices) for x in leaves):
+    if any(is_missing(x) or is_composite(x) for x in leaves):
         return None
     made = [_blank(convert_to_tensor(x)) if is_carried(x) else x for x in leaves]
     return nest.pack_sequence_as(value, made)
@@ -101,6 +95,48 @@ def _blank(tensor: Tensor) -> Tensor:
         zero = b"" if tensor.dtype is string else 0
         return constant(zero, tensor.dtype, [d or 0 for d in dims])
     return get_default_graph().add("Blank", (), {"_dtype": tensor.dtype, "_dims": dims}, "Blank").outputs[0]
+
+
+# ---- flags that break, continue and return set -------------------------------------------------------------------
+
+
+class _Known(threading.local):
+    """Conditions that hold where operations are made now: those of the branches around."""
+
+    def __init__(self) -> None:
+        self.true: list[Tensor] = []
+
+
+_known = _Known()
+_flags: weakref.WeakValueDictionary[int, Tensor] = weakref.WeakValueDictionary()
+
+
+def is_flag(name: str) -> bool:
+    """Whether a variable is one that the conversion of break, continue or return made."""
+    return name.startswith(_FLAGS)
+
+
+def note_flags(names: Sequence[str], values: Sequence[Any]) -> None:
+    """Remembers which tensors are values of flags."""
+    for name, value in zip(names, values, strict=True):
+        if isinstance(value, Tensor) and is_flag(name):
+            _flags[id(value)] = value
+
+
+@contextmanager
+def known_true(condition: Tensor) -> Iterator[None]:
+    _known.true.append(condition)
+    try:
+        yield
+    finally:
+        _known.true.pop()
+
+
+def is_unset_flag(value: Any) -> bool:
+    """Whether a value is a flag that is not set here: what follows a return runs below ``if not do_return:``."""
+    if _flags.get(id(value)) is not value:
+        return False
+    return any(c.op.type == "LogicalNot" and c.op.inputs[0] is value for c in _known.true)
 
 
 # ---- where operations go ---------------------------------------------------------------------------------------

@@ -24,13 +24,8 @@ class Undefined:
     def __repr__(self) -> str:
         return self.symbol_name
 
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        return self
-
     def __getitem__(self, key: Any) -> Any:
-        return self
+        raise KeyError(f"{self.symbol_name}[{key!r}]")
 
 
 class UndefinedReturnValue:

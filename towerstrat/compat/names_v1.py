@@ -534,7 +534,7 @@ LATER: dict[str, str] = {
     "tf": """
         argsort dimension_at_index=tf.compat.dimension_at_index dimension_value=tf.compat.dimension_value function
         get_logger get_static_value grad_pass_through GradientTape IndexedSlicesSpec is_symbolic_tensor is_tensor
-        Module no_gradient numpy_function print recompute_grad repeat sort switch_case
+        Module no_gradient numpy_function OptionalSpec print recompute_grad repeat sort switch_case
         tensor_scatter_add=tf.tensor_scatter_nd_add tensor_scatter_nd_add tensor_scatter_nd_sub
         tensor_scatter_nd_update tensor_scatter_sub=tf.tensor_scatter_nd_sub
         tensor_scatter_update=tf.tensor_scatter_nd_update TensorSpec type_spec_from_value TypeSpec
@@ -556,10 +556,16 @@ LATER: dict[str, str] = {
     "tf.config.threading": """
         get_inter_op_parallelism_threads get_intra_op_parallelism_threads set_inter_op_parallelism_threads
         set_intra_op_parallelism_threads""",
+    "tf.data": "DatasetSpec ThreadingOptions",
+    "tf.data.experimental": """
+        assert_cardinality AutoShardPolicy AutotuneAlgorithm AutotuneOptions cardinality
+        DatasetStructure=tf.data.DatasetSpec DistributeOptions ExternalStatePolicy from_list get_next_as_optional
+        get_structure OptimizationOptions Optional OptionalStructure=tf.OptionalSpec take_while ThreadingOptions""",
     "tf.debugging": "assert_shapes get_log_device_placement set_log_device_placement",
     "tf.dtypes": """
         bfloat16 bool complex128 complex64 double float16 float32 float64 half int16 int32 int64 int8 resource string
         uint16 uint32 uint64 uint8 variant""",
+    "tf.experimental": "Optional",
     "tf.io.gfile": "copy exists GFile glob isdir join listdir makedirs mkdir remove rename rmtree stat walk",
     "tf.linalg": "matrix_transpose matvec normalize",
     "tf.math": """

@@ -18,7 +18,13 @@ from towerstrat.compat.v2names import (
     neural,
     tools,
 )
-from towerstrat.data import experimental as data_experimental
+from towerstrat.data import dataset as data_dataset
+from towerstrat.data import experimental_v2 as data_experimental
+from towerstrat.data import optional as data_optional
+from towerstrat.data import options as data_options
+from towerstrat.data import owned as data_owned
+from towerstrat.data import readers as data_readers
+from towerstrat.data import specs as data_specs
 from towerstrat.graph import convert, custom_gradients, generator, module, specs, structures, variables, vectorized
 from towerstrat.graph.autograph import api as autograph
 from towerstrat.graph.eager import gradient_tape
@@ -66,11 +72,9 @@ KEPT: dict[str, str] = {
     "tf.compat": """
         as_bytes as_str as_text bytes_or_text_types complex_types forward_compatible integral_types path_to_str
         real_types""",
-    "tf.data": "Dataset FixedLengthRecordDataset Iterator Options TextLineDataset TFRecordDataset",
     "tf.data.experimental": """
-        bucket_by_sequence_length choose_from_datasets copy_to_device Counter enumerate_dataset get_single_element
-        group_by_window ignore_errors map_and_batch parallel_interleave prefetch_to_device RandomDataset
-        sample_from_datasets scan shuffle_and_repeat unbatch unique""",
+        copy_to_device enumerate_dataset get_single_element group_by_window map_and_batch parallel_interleave
+        prefetch_to_device scan shuffle_and_repeat unbatch unique""",
     "tf.debugging": """
         Assert assert_integer assert_proper_iterable assert_same_float_dtype assert_type check_numerics
         is_numeric_tensor""",
@@ -177,8 +181,34 @@ ROWS: tuple[tuple[ModuleType, dict[str, str]], ...] = (
         "tf.compat": "as_str_any dimension_at_index dimension_value",
         "tf.test": "is_built_with_gpu_support",
     }),
+    (data_dataset, {
+        "tf.data": "Dataset",
+        "tf.data tf.data.experimental": "AUTOTUNE INFINITE_CARDINALITY UNKNOWN_CARDINALITY",
+    }),
     (data_experimental, {
-        "tf.data tf.data.experimental": "AUTOTUNE",
+        "tf.data.experimental": """
+            Counter RandomDataset assert_cardinality bucket_by_sequence_length cardinality choose_from_datasets
+            from_list get_next_as_optional get_structure ignore_errors sample_from_datasets take_while""",
+    }),
+    (data_optional, {
+        "tf": "OptionalSpec",
+        "tf.data.experimental tf.experimental": "Optional",
+    }),
+    (data_options, {
+        "tf.data": "Options",
+        "tf.data tf.data.experimental": "ThreadingOptions",
+        "tf.data.experimental": """
+            AutoShardPolicy AutotuneAlgorithm AutotuneOptions DistributeOptions ExternalStatePolicy
+            OptimizationOptions""",
+    }),
+    (data_owned, {
+        "tf.data": "Iterator=IteratorBase NumpyIterator",
+    }),
+    (data_readers, {
+        "tf.data": "FixedLengthRecordDataset TFRecordDataset TextLineDataset",
+    }),
+    (data_specs, {
+        "tf.data": "DatasetSpec IteratorSpec",
     }),
     (convert, {
         "tf": "is_tensor",

@@ -177,6 +177,47 @@ def test_return_of_nothing():
     assert (run(program, 1), run(program, -1)) == (1, 2)
 
 
+def test_what_is_only_tried_leaves_no_trace():
+    def program(n):
+        for i in tf.range(n):
+            y = i * 2
+            graph.add_to_collection("seen", y)
+        while y > 100:
+            y -= 1
+        return y
+
+    with Graph().as_default() as graph:
+        graph.add_to_collection("before", 1)
+        api.converted(program)(tf.placeholder(tf.int32, []))
+        assert len(graph.get_collection("seen")) == 1
+        assert graph.get_collection("before") == [1]
+
+
+class Holder:
+    value = 1
+
+
+def test_an_error_leaves_attributes_as_they_were():
+    holder = Holder()
+
+    def branch(x):
+        if x > 0:
+            holder.value = x
+            raise KeyError
+        return holder.value
+
+    def loop(x):
+        while x > holder.value:
+            holder.value = holder.value + x
+            raise KeyError
+        return x
+
+    for program in (branch, loop):
+        with pytest.raises(KeyError):
+            run(program, 5)
+        assert holder.value == 1
+
+
 def test_the_order_of_returns_and_python_loops():
     def program(x):
         if x > 100:

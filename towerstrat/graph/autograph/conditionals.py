@@ -65,7 +65,11 @@ def if_stmt(
 
     pred = scalar_condition(cond, "if statement")
     watched = (ListWatch(body), ListWatch(orelse))
-    after = branches(pred, (branch(body), branch(orelse)), symbol_names[:nouts], watched)
+    try:
+        after = branches(pred, (branch(body), branch(orelse)), symbol_names[:nouts], watched)
+    except Exception:
+        set_state(before)
+        raise
     set_state((*after, *before[nouts:]))
 
 

@@ -17,6 +17,7 @@ from towerstrat.graph.autograph.values import (
     same_constant,
     scalar_condition,
     shown,
+    trial,
 )
 from towerstrat.graph.autograph.variables import UndefinedReturnValue, is_missing
 from towerstrat.graph.convert import convert_to_tensor
@@ -70,7 +71,7 @@ def while_stmt(
         while test():
             body()
         return
-    with graph.body(f"a trial of the condition of the while loop at {user_line()}"):
+    with trial(graph, "the condition of the while loop"):
         first = test()
     if is_staged(first):
         staged_while(test, body, Variables(get_state, set_state, symbol_names, opts), "while loop")
@@ -190,7 +191,7 @@ def _trial(graph: Graph, body: Callable[[], Any], variables: Variables, what: st
     """The variables after an iteration that is built only to see what it assigns, and what went wrong in it."""
     before = variables.get()
     try:
-        with graph.body(f"a trial of the body of the {what} at {user_line()}"):
+        with trial(graph, f"the body of the {what}"):
             variables.set(nest.pack_sequence_as(before, [_symbolic(graph, v) for v in nest.flatten(before)]))
             body()
             return variables.get(), None

@@ -154,6 +154,18 @@ def effects_kept(graph: Graph) -> Iterator[None]:
 
 
 @contextmanager
+def trial(graph: Graph, what: str) -> Iterator[None]:
+    """Operations made inside are only looked at: nothing runs them, and collections forget them."""
+    sizes = {key: len(graph.get_collection_ref(key)) for key in graph.get_all_collection_keys()}
+    try:
+        with graph.body(f"a trial of {what} at {user_line()}"):
+            yield
+    finally:
+        for key in graph.get_all_collection_keys():
+            del graph.get_collection_ref(key)[sizes.get(key, 0) :]
+
+
+@contextmanager
 def back_in(graph: Graph, block: Block) -> Iterator[None]:
     """Operations made inside belong to a region that was left and is not finished."""
     saved, graph.block = graph.block, block

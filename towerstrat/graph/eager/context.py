@@ -248,9 +248,9 @@ class EagerContext(Graph):
         try:
             found = self._executions.get(key)
         except TypeError:
-            key = (_frozen(key), [t.cell for t in inputs if t.dtype is resource])
-            key = (key[0], tuple(key[1]))
-            found = self._executions.get(key)
+            frozen = _frozen(key)
+            once |= frozen is None
+            key, found = frozen, self._executions.get(frozen)
         if found is None:
             try:
                 found = Execution(definition, attrs, inputs, static)
@@ -466,16 +466,22 @@ def _leaked(tensor: Any, type: str) -> Exception:
 
 
 def _frozen(value: Any) -> Any:
+    """A key like ``value`` that can be hashed, with lists and arrays in it; None where there is none."""
+    try:
+        key = _hashable(value)
+        hash(key)
+    except TypeError:
+        return None
+    return key
+
+
+def _hashable(value: Any) -> Any:
     if isinstance(value, tuple | list):
-        return (type(value), tuple([_frozen(v) for v in value]))
+        return (type(value), tuple([_hashable(v) for v in value]))
     if isinstance(value, dict):
-        return tuple([(k, _frozen(v)) for k, v in value.items()])
+        return tuple([(k, _hashable(v)) for k, v in value.items()])
     if isinstance(value, np.ndarray):
         return (value.shape, value.dtype, value.tobytes())
-    try:
-        hash(value)
-    except TypeError:
-        return id(value)
     return value
 
 

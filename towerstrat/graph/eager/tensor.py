@@ -99,7 +99,8 @@ class EagerTensor(Tensor):
         array = self.host()
         if dtype is not None and array.dtype != dtype:
             return array.astype(dtype)
-        return np.array(array) if copy else array
+        # Who gets it may write to it.
+        return array if copy is False else np.array(array)
 
     def __jax_array__(self) -> Any:
         return self.device_array()

@@ -104,7 +104,7 @@ def _length(dim: int | None, spec: _Spec) -> int | None:
 
 
 def _ends(entries: Any) -> Entries:
-    return tuple(int(v) for v in np.ravel(entries))
+    return tuple(entries.tolist()) if isinstance(entries, np.ndarray) else tuple(int(v) for v in entries)
 
 
 def _key(x: Any, begin: Entries, end: Entries, strides: Entries, attrs: Mapping[str, Any]) -> tuple[Any, ...]:
@@ -236,8 +236,8 @@ def _packed(values: list[Any], name: str) -> Tensor:
     """Bounds as a vector; int64 where one of them is."""
     tensors = [v for v in values if isinstance(v, Tensor | Variable)]
     if not tensors:
-        numbers = np.array([int(v) for v in values], np.int32)
-        return get_default_graph().add("Const", (), {"value": numbers, "dtype": int32}, name).outputs[0]
+        attrs = {"value": _vector(tuple([int(v) for v in values])), "dtype": int32}
+        return get_default_graph().add("Const", (), attrs, name).outputs[0]
     kind = int64 if any(v.dtype is int64 for v in tensors) else int32
     parts = []
     for value in values:
@@ -246,6 +246,13 @@ def _packed(values: list[Any], name: str) -> Tensor:
         )
         parts.append(part if part.dtype is kind else one("Cast", (part,), {"DstT": kind}))
     return one("Pack", parts, {"axis": 0}, name)
+
+
+@functools.lru_cache(maxsize=1024)
+def _vector(values: tuple[int, ...]) -> np.ndarray[Any, Any]:
+    numbers = np.array(values, np.int32)
+    numbers.flags.writeable = False
+    return numbers
 
 
 def _bound(value: Any, default: int) -> Any:

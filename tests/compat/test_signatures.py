@@ -30,7 +30,6 @@ DEVIATIONS = {
     "tf.contrib.opt.MovingAverageOptimizer.get_slot": "passed on to the optimizer inside",
     "tf.contrib.opt.MovingAverageOptimizer.get_slot_names": "passed on to the optimizer inside",
     "tf.data.Dataset": "the constructors are its class methods",
-    "tf.gradients": "tapes name the operations that they recorded",
     "tf.layers.Layer.call": "a layer may take more than one positional argument",
 }  # fmt: skip
 """A name, or a name and a member, whose arguments differ, and why."""

@@ -116,8 +116,6 @@ def gradients(
     gate_gradients: Any = False,
     aggregation_method: int | None = None,
     stop_gradients: Any = None,
-    *,
-    recorded: Recorded | None = None,
 ) -> list[Any]:
     """Derivatives of the sum of ``ys`` with respect to each of ``xs``.
 
@@ -125,7 +123,6 @@ def gradients(
       ys, xs: tensors (or variables), or lists of them.
       grad_ys: cotangents of ``ys``, of their shapes; ones where it or an entry is None.
       stop_gradients: tensors taken as constants.
-      recorded: of a tape: the operations that gradients go through, all where it is None.
       colocate_gradients_with_ops, gate_gradients, aggregation_method: placement and scheduling of the original; they
         change no value, and the compiler decides here.
 
@@ -136,11 +133,19 @@ def gradients(
     >>> x = constant(3.0)
     >>> dx, = gradients(x * x, x)
     """
-    graph = get_default_graph()
-    if graph.executing_eagerly:
+    if get_default_graph().executing_eagerly:
         raise RuntimeError(
             "tf.gradients is not supported when eager execution is enabled. Use tf.GradientTape instead."
         )
+    return gradients_through(ys, xs, grad_ys, name, stop_gradients)
+
+
+def gradients_through(
+    ys: Any, xs: Any, grad_ys: Any = None, name: str = "gradients", stop_gradients: Any = None,
+    recorded: Recorded | None = None,
+) -> list[Any]:  # fmt: skip
+    """As ``gradients``, on paths through recorded operations only; None: through all."""
+    graph = get_default_graph()
     y_list = [_as_tensor(y) for y in nest.flatten(ys)]
     x_list = [graph.inside(_source(x)) for x in nest.flatten(xs)]
     for y in y_list:

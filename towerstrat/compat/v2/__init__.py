@@ -1,13 +1,16 @@
 """The 2.x namespace: ``import towerstrat.compat.v2 as tf``.
 
 Its modules (``tf.nn``, ``tf.train``, ...) are made from the table of names in ``towerstrat.compat.names`` and can be
-imported by their own names too.
+imported by their own names too. A process that imports this namespace before ``towerstrat.compat.v1`` runs as 2.x does:
+eagerly, with ``==`` of tensors as a comparison of values.
 """
 
 import sys
 
-from towerstrat.compat import library
+from towerstrat.compat import behavior, library
 from towerstrat.compat.namespace import publish
 
 # What is left of this module's own names would be names of the original's to a program.
 publish(library.v2, sys.modules[__name__])
+if "towerstrat.compat.v1" not in sys.modules:
+    behavior.enable_v2_behavior()

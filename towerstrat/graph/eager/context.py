@@ -221,7 +221,7 @@ class EagerContext(Graph):
         state = self._state(execution, definition, inputs, attrs)
         while True:
             try:
-                return self.execute(execution, inputs, state, definition.dynamic or once)
+                return self.execute(execution, inputs, state, once)
             except NeedsStatic as needed:
                 execution = self.specialised(execution, needed, inputs)
 
@@ -308,7 +308,7 @@ class EagerContext(Graph):
             routine = execution.routine
             with jax.enable_x64(True):
                 try:
-                    if one_by_one:
+                    if one_by_one or execution.dynamic:
                         values, after = routine.evaluate(given, before, eager=True)
                     else:
                         values, after = routine.jitted(given, before)

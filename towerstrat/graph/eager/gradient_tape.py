@@ -18,7 +18,7 @@ from towerstrat.graph.eager.context import EagerContext, ExecutionRecord, Record
 from towerstrat.graph.eager.tensor import EagerTensor
 from towerstrat.graph.elements import Operation, Tensor
 from towerstrat.graph.gradient_rules import carries_gradient
-from towerstrat.graph.gradients import gradients, reached_from
+from towerstrat.graph.gradients import gradients_through, reached_from
 from towerstrat.graph.indexed_slices import IndexedSlices
 from towerstrat.graph.ops import array, indexing, segments
 from towerstrat.graph.vectorized import vectorized_map
@@ -232,7 +232,7 @@ class GradientTape:
         result: list[Any] = [None] * len(tensors)
         if known and useful:
             seeds = [array.ones_like(t) if g is None and t.dtype.is_complex else g for t, g in useful]
-            found = gradients(
+            found = gradients_through(
                 [t for t, _ in useful], [tensors[i] for i in known], seeds, recorded=partial(self._has, graph)
             )
             for i, gradient in zip(known, found, strict=True):

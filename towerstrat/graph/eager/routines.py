@@ -61,6 +61,7 @@ class Execution:
     """One operation type with its attributes, on inputs of given types and shapes.
 
     Attributes:
+      dynamic: the shape of a result depends on values, so that it is not compiled.
       host_form: (numpy arrays) -> outputs, where numpy can compute it.
       once: it checks its inputs, and is therefore run on values rather than compiled.
       arrays: positions of the inputs that are given to the compiled form; the others' values are part of it.
@@ -74,6 +75,7 @@ class Execution:
             self.op = graph.add(definition.type, self.places, attrs)
         self.definition = definition
         self.differentiable = definition.differentiable
+        self.dynamic = definition.dynamic
         self.once = "flag" in attrs
         self.dtypes = [t.dtype for t in self.op.outputs]
         self.types = [d.np for d in self.dtypes]
@@ -135,6 +137,7 @@ class Pull:
         self.places = [*execution.places, *self.seeds]
         self.cells = execution.cells
         self.known = execution.known
+        self.dynamic = execution.dynamic
         self.arrays = [i for i, p in enumerate(self.places) if p not in self.known and p.dtype is not resource]
         self.dtypes = [t.dtype for t in self.outputs]
         self.host_form = None
@@ -162,6 +165,7 @@ class _Results:
         self.places = pull.places
         self.cells = pull.cells
         self.known = pull.known
+        self.dynamic = pull.dynamic
 
 
 def _stand_in(graph: Graph, tensor: Any) -> Tensor:

@@ -6,6 +6,7 @@ import textwrap
 import numpy as np
 import pytest
 
+import towerstrat.compat.v2 as tf2
 from tests.graph.autograph.common import run, tf
 from towerstrat.graph.autograph import api
 from towerstrat.graph.core import Graph
@@ -317,3 +318,31 @@ def test_a_function_with_a_docstring_only():
 
     assert run(lambda x: (nothing(), x), 1) == (None, 1)
     assert api.to_graph(nothing).__doc__ == "Nothing."
+
+
+def test_functions_given_to_operations_are_converted(later_behavior):
+    @tf2.function
+    def work(x):
+        def larger(a, b):
+            if b > a:
+                return b
+            return a
+
+        return tf2.map_fn(lambda e: e if e > 0 else -e, x), tf2.foldl(larger, x)
+
+    positive, largest = work(tf2.constant([-1.0, 2.0, -3.0]))
+    assert positive.numpy().tolist() == [1.0, 2.0, 3.0]
+    assert float(largest) == 2.0
+
+
+def test_the_call_of_a_layer_is_converted(later_behavior):
+    class Clipping(tf2.compat.v1.layers.Layer):
+        def call(self, x):
+            if tf2.reduce_sum(x) > 1.0:
+                return x / tf2.reduce_sum(x)
+            return x
+
+    layer = Clipping()
+    work = tf2.function(lambda x: layer(x))
+    assert work(tf2.constant([2.0, 2.0])).numpy().tolist() == [0.5, 0.5]
+    assert work(tf2.constant([0.25, 0.25])).numpy().tolist() == [0.25, 0.25]

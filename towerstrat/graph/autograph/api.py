@@ -12,6 +12,7 @@ from typing import Any
 
 from towerstrat.graph.autograph import calls, conditionals, iteration, logical, loops, scopes, status, variables
 from towerstrat.graph.autograph.assertions import assert_stmt
+from towerstrat.graph.autograph.calls import like_caller
 from towerstrat.graph.autograph.conversion import Converted, Left, conversion_of, provide_operators, set_level
 from towerstrat.graph.autograph.front import Feature, Options, options_for, set_loop_options
 from towerstrat.graph.autograph.status import Status
@@ -67,20 +68,6 @@ def converted(function: Any, recursive: bool = True, optional_features: Any = No
 
     if inspect.isfunction(function) or inspect.ismethod(function):
         functools.update_wrapper(call, function)
-    return call
-
-
-def like_caller(function: Callable[..., Any]) -> Callable[..., Any]:
-    """``function``, converted if this is called below converted code: for functions that call what they are given."""
-    if status.current.status is not Status.ENABLED or not status.current.options.recursive:
-        return function
-    options = status.current.options
-
-    def call(*args: Any, **kwargs: Any) -> Any:
-        with status.entered(Status.ENABLED, options):
-            target, first = calls.target_of(function, args, options)
-            return target(*first, **kwargs)
-
     return call
 
 

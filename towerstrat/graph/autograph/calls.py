@@ -8,10 +8,10 @@ from types import BuiltinFunctionType, FunctionType, MethodType
 from typing import Any
 
 from towerstrat.graph.autograph.builtins import IN_CALLER, OVERLOADS, in_caller, print_
-from towerstrat.graph.autograph.conversion import Converted, conversion_of
+from towerstrat.graph.autograph.conversion import Converted, conversion_of, is_ours
 from towerstrat.graph.autograph.front import Feature, Options
 from towerstrat.graph.autograph.scopes import FunctionScope
-from towerstrat.graph.autograph.status import Status, current, note_left
+from towerstrat.graph.autograph.status import Status, current, entered, note_left
 
 
 def converted_call(f: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any] | None, scope: FunctionScope) -> Any:
@@ -29,7 +29,29 @@ def converted_call(f: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any] | No
             note_left(f.__init__.__code__, "it is a constructor")
     elif scope.options.recursive and current.status is not Status.DISABLED:
         f, args = target_of(f, args, scope.options)
+        if is_ours(f):
+            args = tuple([_callback(a) for a in args])
+            kwargs = {k: _callback(v) for k, v in kwargs.items()} if kwargs else kwargs
     return f(*args, **kwargs) if kwargs else f(*args)
+
+
+def _callback(value: Any) -> Any:
+    """An argument of a function of this package: a function of the user's, which that will call, is converted too."""
+    return like_caller(value) if type(value) in (FunctionType, MethodType) and not is_ours(value) else value
+
+
+def like_caller(function: Callable[..., Any]) -> Callable[..., Any]:
+    """``function``, converted if this is called below converted code: for functions that call what they are given."""
+    if current.status is not Status.ENABLED or not current.options.recursive:
+        return function
+    options = current.options
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        with entered(Status.ENABLED, options):
+            target, first = target_of(function, args, options)
+            return target(*first, **kwargs)
+
+    return functools.update_wrapper(call, function)
 
 
 def target_of(

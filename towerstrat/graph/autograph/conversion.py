@@ -57,6 +57,12 @@ class Converted:
         return made
 
 
+def is_ours(function: Any) -> bool:
+    """Whether a function or method is part of this package."""
+    code = getattr(getattr(function, "__func__", function), "__code__", None)
+    return code is not None and code.co_filename.startswith(_OURS)
+
+
 class Left:
     """Why a code object stays as it is."""
 

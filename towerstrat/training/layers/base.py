@@ -13,6 +13,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from towerstrat.graph import nest
+from towerstrat.graph.autograph.calls import like_caller
 from towerstrat.graph.convert import convert_to_tensor, is_tensor
 from towerstrat.graph.core import Graph, get_default_graph
 from towerstrat.graph.eager.variable import EagerVariable
@@ -457,7 +458,7 @@ class Layer:
             self.build(nest.map_structure(lambda t: t.shape, inputs))
             self.built = True
         self._check(flat)
-        outputs = self.call(inputs, *args, **kwargs)
+        outputs = like_caller(self.call)(inputs, *args, **kwargs)
         if outputs is None:
             raise ValueError(f"The call method of layer {self._name} returned None; it must return its output.")
         if self._activity_regularizer is not None:

@@ -16,10 +16,22 @@ def test_the_list_of_names_is_current():
     assert (ROOT / "docs" / "names.md").read_text() == page, "run: python scripts/list_names.py"
 
 
+def examples():
+    return re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+
+
+def test_the_readmes_example_of_2x_runs():
+    _, code = examples()
+    environment = {"JAX_PLATFORMS": "cpu", "PATH": ""}
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, env=environment)
+    loss, first, second = map(float, re.findall(r"[0-9.]+", done.stdout))
+    assert loss == pytest.approx(0.0033, abs=2e-4), done.stderr
+    assert (first, second) == pytest.approx((0.17926455, 0.37366885), rel=1e-4)
+
+
 @pytest.mark.parametrize(("devices", "expected"), [(1, [6]), (8, list(range(55, 63)))])
 def test_the_readmes_library_example_runs(devices, expected):
-    (code,) = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
-    code = f"import jax; jax.config.update('jax_num_cpu_devices', {devices})\n{code}"
+    code = f"import jax; jax.config.update('jax_num_cpu_devices', {devices})\n{examples()[0]}"
     environment = {"JAX_PLATFORMS": "cpu", "PATH": ""}
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, env=environment)
     assert done.stdout.replace("np.int32(", "").replace(")", "") == f"{expected}\n", done.stderr

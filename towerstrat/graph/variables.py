@@ -19,6 +19,7 @@ from towerstrat.graph.ops.state import variable_handle
 from towerstrat.graph.shapes import TensorShape, as_shape
 from towerstrat.graph.stacks import get_default_session
 from towerstrat.graph.state import Cell
+from towerstrat.graph.trace import unconverted
 from towerstrat.graph.types import DType
 
 
@@ -474,10 +475,12 @@ class Variable(metaclass=_ThroughCreators):
     __array_priority__ = 100
 
     def __iter__(self) -> Iterator[Any]:
-        raise TypeError(f"Variable {self.name} cannot be iterated over; use tf.unstack.")
+        raise TypeError(f"Variable {self.name} cannot be iterated over; use tf.unstack.{unconverted()}")
 
     def __bool__(self) -> bool:
-        raise TypeError(f"Variable {self.name} has no truth value while the graph is built; use tf.cond.")
+        raise TypeError(
+            f"Variable {self.name} has no truth value while the graph is built; use tf.cond.{unconverted()}"
+        )
 
     def __eq__(self, other: Any) -> bool:
         return self is other

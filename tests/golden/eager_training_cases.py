@@ -36,25 +36,30 @@ OPTIMIZERS = {
 }
 
 
+def trained(tf, name):
+    """What an optimizer makes of three variables, one of them a table, in three steps."""
+    v, w = tf.Variable([1.0, 2.0], name="w"), tf.Variable([[1.0, 2.0], [3.0, 4.0]], name="w")
+    table = tf.Variable([[1.0], [2.0], [3.0]], name="table")
+    step = tf.train.get_or_create_global_step()
+    optimizer = OPTIMIZERS[name](tf)
+    found = [name, names(optimizer.variables()), optimizer.get_slot_names()]
+
+    def loss():
+        rows = tf.nn.embedding_lookup(table, [0, 2])
+        return tf.reduce_sum(v * v) + tf.reduce_sum(w) * 0.5 + tf.reduce_sum(rows * rows)
+
+    for _ in range(3):
+        found.append(optimizer.minimize(loss, global_step=step, var_list=[v, w, table]))
+    found += [names(optimizer.variables()), optimizer.get_slot_names(), step.numpy().tolist()]
+    found += values([v, w, table]) + values(optimizer.variables())
+    return found + [optimizer.get_slot(v, s).name for s in optimizer.get_slot_names()]
+
+
 def optimizers(tf):
     found = []
     for name in sorted(OPTIMIZERS):
         tf.reset_default_graph()
-        v, w = tf.Variable([1.0, 2.0], name="w"), tf.Variable([[1.0, 2.0], [3.0, 4.0]], name="w")
-        table = tf.Variable([[1.0], [2.0], [3.0]], name="table")
-        step = tf.train.get_or_create_global_step()
-        optimizer = OPTIMIZERS[name](tf)
-        found.append([names(optimizer.variables()), optimizer.get_slot_names()])
-
-        def loss():
-            rows = tf.nn.embedding_lookup(table, [0, 2])
-            return tf.reduce_sum(v * v) + tf.reduce_sum(w) * 0.5 + tf.reduce_sum(rows * rows)
-
-        for _ in range(3):
-            found.append(optimizer.minimize(loss, global_step=step, var_list=[v, w, table]))
-        found.append([name, names(optimizer.variables()), optimizer.get_slot_names(), step.numpy().tolist()])
-        found.append(values([v, w, table]) + values(optimizer.variables()))
-        found.append([optimizer.get_slot(v, s).name for s in optimizer.get_slot_names()])
+        found.append(trained(tf, name))
     return found
 
 
@@ -116,9 +121,14 @@ def global_step(tf):
 
 def layer_names(tf):
     x, found = tf.ones([2, 3]), []
+    image = tf.ones([1, 4, 4, 1])
     made = [tf.layers.Dense(4), tf.layers.Dense(4), tf.layers.Conv2D(2, 3), tf.layers.BatchNormalization()]
-    for layer, value in zip(made, [x, x, tf.ones([1, 4, 4, 1]), x]):
-        found += [layer(value).shape.as_list(), names(layer.variables), names(layer.trainable_variables)]
+    for layer in made:
+        found += [
+            layer(image if layer is made[2] else x).shape.as_list(),
+            names(layer.variables),
+            names(layer.trainable_variables),
+        ]
     tf.layers.dense(x, 4)
     tf.layers.dense(x, 4, name="one")
     tf.layers.dense(x, 4, name="one")

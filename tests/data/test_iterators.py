@@ -340,3 +340,19 @@ def test_options_change_nothing():
     assert elements(Dataset.range(2).with_options(options)) == [0, 1]
     with pytest.raises(AttributeError):
         options.speed = True
+
+
+def test_loops_and_branches_of_graphs_take_elements():
+    with tf.Session() as s:
+        iterator = Dataset.range(20).make_one_shot_iterator()
+        count = tf.placeholder(tf.int32, [])
+        loop = tf.while_loop(
+            lambda i, total: i < count,
+            lambda i, total: (i + 1, total * 10 + iterator.get_next()),
+            [0, tf.constant(0, tf.int64)],
+        )
+        assert [int(x) for x in s.run(loop, {count: 3})] == [3, 12]
+        taken = tf.cond(count > 0, iterator.get_next, lambda: tf.constant(-1, tf.int64))
+        assert [s.run(taken, {count: n}) for n in (1, 0, 1)] == [3, -1, 4]
+        with pytest.raises(tf.errors.OutOfRangeError, match="15 of 30 turns"):
+            s.run(loop, {count: 30})

@@ -6,6 +6,7 @@ import collections
 import threading
 import weakref
 from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
 from typing import Any
 
 from towerstrat.data.pipeline import Array, Element, Node, Opening, Pull, tensors_among
@@ -60,8 +61,9 @@ class PrefetchedPull(Pull):
     Elements that are written into given buffers are produced by the caller: who fills buffers works ahead already.
     """
 
-    def __init__(self, source: Iterator[Element], size: int):
+    def __init__(self, source: Iterator[Element], size: int, session: Any):
         self.queue = _Queue(source, size)
+        self.unlocked: Any = getattr(session, "unlocked", nullcontext)
         self._finalizer = weakref.finalize(self, self.queue.close)
 
     def close(self) -> None:
@@ -74,9 +76,12 @@ class PrefetchedPull(Pull):
         if queue.thread is None:
             queue.thread = threading.Thread(target=queue.work, name="towerstrat prefetch", daemon=True)
             queue.thread.start()
+        if not queue.ready:
+            # The thread may call functions of the program that is waiting here.
+            with self.unlocked(), queue.changed:
+                while not queue.ready and not queue.closed:
+                    queue.changed.wait()
         with queue.changed:
-            while not queue.ready and not queue.closed:
-                queue.changed.wait()
             element, error = queue.ready.popleft() if queue.ready else (None, StopIteration())
             queue.changed.notify_all()
         if isinstance(error, StopIteration):
@@ -114,4 +119,4 @@ class Prefetch(Node):
         if size < -1:
             raise InvalidArgumentError(None, None, f"Dataset.prefetch: buffer_size must be >= 0 or -1, got {size}.")
         source = self.children[0].open(opening)
-        return PrefetchedPull(source, size if size > 0 else _AUTO)
+        return PrefetchedPull(source, size if size > 0 else _AUTO, opening.session)

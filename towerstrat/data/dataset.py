@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Callable, Sequence
 from typing import Any, Self
 
@@ -21,7 +20,7 @@ from towerstrat.data.reduction import only_element, reduced
 from towerstrat.data.structure import Structure, flatten, map_leaves
 from towerstrat.errors import UnsupportedError
 from towerstrat.graph.convert import constant
-from towerstrat.graph.core import Graph, get_default_graph
+from towerstrat.graph.core import get_default_graph
 from towerstrat.graph.elements import Tensor
 from towerstrat.graph.types import as_dtype, int64
 
@@ -47,7 +46,7 @@ class Dataset:
 
     def __init__(self, variant_tensor: Node):
         self.node = variant_tensor
-        self._handles: weakref.WeakKeyDictionary[Graph, Tensor] = weakref.WeakKeyDictionary()
+        self._handle: Tensor | None = None
 
     @classmethod
     def _made(cls, node: Node) -> Any:
@@ -106,10 +105,11 @@ class Dataset:
 
     def handle(self) -> Tensor:
         """A scalar that stands for the dataset: what functions take in its place."""
-        graph = get_default_graph()
-        if graph not in self._handles:
-            self._handles[graph] = handle_of(self.node)
-        return self._handles[graph]
+        if not get_default_graph().executing_eagerly:
+            return handle_of(self.node)
+        if self._handle is None:
+            self._handle = handle_of(self.node)
+        return self._handle
 
     @classmethod
     def from_handle(cls, handle: Tensor, structure: Structure) -> Any:

@@ -145,7 +145,10 @@ def sampled(nodes: Sequence[Node], weights: Any, seed: Any, stop: bool, again: b
     _check_alike(nodes, "sample_from_datasets")
     seeds = Seeds(get_default_graph(), None if seed is None else scalar(seed, "sample_from_datasets"))
     chances = [1.0] * len(nodes) if weights is None else [float(w) for w in weights]
-    return mapping.SampleFrom(nodes, chances, seeds, stop, again)
+    drawn = [(node, chance) for node, chance in zip(nodes, chances, strict=True) if chance]
+    if not drawn:
+        raise ValueError(f"sample_from_datasets: expected a weight above 0, got {weights}.")
+    return mapping.SampleFrom([node for node, _ in drawn], [chance for _, chance in drawn], seeds, stop, again)
 
 
 def _check_alike(nodes: Sequence[Node], name: str) -> None:

@@ -152,7 +152,7 @@ class Function:
         return lambda columns: call(columns, captured, state)
 
     def bind(self, opening: Opening) -> Callable[[Sequence[Any]], list[Array]]:
-        """The function for one initialization: captured tensors and, unless live, variables have their values of now."""
+        """The function for one initialization: captured tensors and (unless live) variables as they are now."""
         captured, state = self._outside(opening)
         counters = opening.kept(self, lambda: self._counters(opening))
         program, inputs, session = self.program, self.inputs, opening.session

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from towerstrat.data.function import Function
-from towerstrat.data.pipeline import Array, Element, Node, Opening, Pull
+from towerstrat.data.pipeline import UNKNOWN, Array, Element, Node, Opening, Pull
 from towerstrat.data.rows import Draws, RowFunction, Rows
 from towerstrat.data.sources import RowPull
 from towerstrat.data.structure import Structure
@@ -409,6 +409,9 @@ class SampleFrom(Node):
             self.structure = self.structure.relaxed(part.structure)
         self.weights = np.asarray(weights, np.float64)
         self.seeds = seeds
+
+    def cardinality(self) -> int:
+        return self.children[0].cardinality() if len(self.children) == 1 else UNKNOWN
 
     def open(self, opening: Opening) -> Iterator[Element]:
         draws = opening.kept(self, lambda: Draws(opening.generator(self.seeds, self.again)))

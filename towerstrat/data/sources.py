@@ -280,6 +280,10 @@ class Iterated(Node):
         self.make = make
         self.begun: Iterator[Any] | None = itertools.chain([first], begun)
         self.structure = structure
+        self.size = UNKNOWN
+
+    def cardinality(self) -> int:
+        return self.size
 
     def open(self, opening: Opening) -> Iterator[Element]:
         values, self.begun = self.begun, None
@@ -322,7 +326,9 @@ def iterated(source: Any, made: Any = None) -> Iterated:
         arrays = [host_array(leaf) for leaf in flatten(form)]
         template = map_leaves(lambda leaf: None, form)
         structure = Structure(template, [as_dtype(a.dtype) for a in arrays], [a.shape for a in arrays])
-        return Iterated(make, begun, first, structure)
+        node = Iterated(make, begun, first, structure)
+        node.size = len(values) if isinstance(values, list | tuple) else UNKNOWN
+        return node
     raise ValueError("The iterable yields nothing, so the types and shapes of its elements are not known.")
 
 

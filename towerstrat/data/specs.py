@@ -108,7 +108,7 @@ def _iterator_like(iterator: OwnedIterator, tensors: Sequence[Tensor]) -> OwnedI
     return OwnedIterator(tensors[0], iterator.structure)
 
 
-register_composite(Dataset, lambda dataset: [dataset.handle()], _dataset_like)
+register_composite(Dataset, lambda dataset: [dataset.handle()], _dataset_like, lambda dataset: 1)
 register_argument(Dataset, lambda dataset: dataset.node.structure.key, lambda d: [d.handle()], _dataset_like)
 register_composite(OwnedIterator, lambda iterator: [iterator.handle], _iterator_like)
 register_argument(OwnedIterator, lambda iterator: iterator.structure.key, lambda i: [i.handle], _iterator_like)

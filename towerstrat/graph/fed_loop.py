@@ -115,6 +115,7 @@ class FedLoop(HostedLoop):
         self.checked = any(isinstance(c, Flag) for c in self.cells)
         self.programs: dict[Any, _Chunked | None] = {}
         self.in_flight: deque[Any] = deque()
+        self.rooms: set[int] = set()
 
     def _handles(self) -> set[Tensor]:
         return {t for inner in self.taking for t in inner.inputs}
@@ -179,7 +180,11 @@ class FedLoop(HostedLoop):
         limit = max(chunks.CHUNK_STEPS, chunks.CHUNK_BYTES // max(1, size))
         if total is None:
             return min(limit, _OPEN_STEPS if self.endless else _TESTED_STEPS)
-        return min(_power(limit + 1) // 2, _power(total))
+        wanted = min(_power(limit + 1) // 2, _power(total))
+        # What was compiled for somewhat longer runs serves shorter ones.
+        room = next((r for r in sorted(self.rooms) if wanted <= r <= 4 * wanted), wanted)
+        self.rooms.add(room)
+        return room
 
     def _look_ahead(self, sources: Sequence[Source], steps: int, room: int) -> None:
         while len(self.in_flight) > 1:
@@ -197,7 +202,7 @@ class FedLoop(HostedLoop):
         No turns where the first one cannot be part of a program.
         """
         program: _Chunked | None = None
-        used = 0
+        used: int | None = None
         try:
             if steps:
                 buffers = [buffer for chunk in taken for buffer in chunk.buffers]
@@ -218,8 +223,8 @@ class FedLoop(HostedLoop):
                 values[i] = value
             return values, used
         finally:
-            if program is not None and program.ran:
-                used = used or steps
+            if used is None:
+                used = steps if program is not None and program.ran else 0
             for feed, source, chunk in zip(self.feeds, sources, taken, strict=True):
                 feed.feeder.put_back(source, chunk, used)
 

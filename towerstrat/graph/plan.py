@@ -465,7 +465,10 @@ class Plan:
             for t in op.outputs
             if t in needed and t not in self.fed and t.dtype is not resource
         ]
-        return DeviceStage(ops, [t for t in inputs if t.dtype is not string], outputs, self.fed)
+        stage = DeviceStage(ops, [t for t in inputs if t.dtype is not string], outputs, self.fed)
+        text = {t for t in inputs if t.dtype is string}
+        stage.eager |= stage.axis is None and any(t in text for op in ops if not op.bodies for t in op.inputs)
+        return stage
 
 
 def _uses(op: Operation) -> Iterator[Tensor]:

@@ -135,6 +135,17 @@ class EagerSession(Runner):
         super().__init__()
         self.lock = threading.RLock()
 
+    @contextmanager
+    def unlocked(self) -> Iterator[None]:
+        """Lets other threads call functions, while this one waits for what they make."""
+        lock: Any = self.lock
+        saved = lock._release_save() if lock._is_owned() else None
+        try:
+            yield
+        finally:
+            if saved is not None:
+                lock._acquire_restore(saved)
+
     def release(self, key: Any) -> None:
         """Forgets what was kept for ``key``."""
         self._resources.pop(key, None)

@@ -13,7 +13,7 @@ from towerstrat.graph.functions.graph import FunctionGraph
 from towerstrat.graph.functions.inline import effects_of
 from towerstrat.graph.functions.traced import Traced
 from towerstrat.graph.indexed_slices import IndexedSlices
-from towerstrat.graph.ops.regions import parts_of, rebuilt
+from towerstrat.graph.ops.regions import is_composite, parts_of, rebuilt
 from towerstrat.graph.specs import TensorSpec
 from towerstrat.graph.variables import Variable
 
@@ -150,4 +150,6 @@ def as_result(value: Any, name: str) -> Any:
 
 
 def _composite(value: Any) -> bool:
+    if is_composite(value):
+        return True
     return not isinstance(value, Tensor | Variable) and not arguments.is_array(value) and hasattr(value, "dtype")

@@ -10,6 +10,7 @@ from towerstrat.graph.core import Graph
 from towerstrat.graph.eager.context import context
 from towerstrat.graph.elements import Block, Operation, Tensor, execution_order, has_effect
 from towerstrat.graph.functions.graph import LIFTS, FunctionGraph
+from towerstrat.graph.hosted import EndOfLoop
 
 _STRUCTURAL = ("bodies", "path", "active", "rules", "ys", "seeds_given", "xs", "stops", "variables", "flows", "_of",
                "_traced_gradient", "elements", "results", "_wrt")  # fmt: skip
@@ -135,7 +136,10 @@ class Inlining:
             if not bool(test.tensors[cond.results[0]]):
                 break
             step = Inlining(self.target, {**self.tensors, **dict(zip(body_vars, values, strict=True))})
-            step.copy(body.needed)
+            try:
+                step.copy(body.needed)
+            except EndOfLoop:
+                break
             values = [step.tensors[t] for t in body.results]
             count += 1
         made = self.target.add(

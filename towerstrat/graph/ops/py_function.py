@@ -34,7 +34,7 @@ def py_function(func: Any = None, inp: Any = None, Tout: Any = None, name: str |
       A tensor (of unknown shape in graphs), or a list of them.
 
     Raises:
-      UnsupportedError: inside of towers, branches and loops of graphs and functions.
+      UnsupportedError: inside of towers, and of branches and loops of graphs.
       OpError: of the kind nearest to what the function raised.
     """
     graph = get_default_graph()

@@ -23,12 +23,18 @@ from towerstrat.graph.types import resource, string
 Parts = Callable[[Any], Sequence[Tensor]]
 Rebuild = Callable[[Any, Sequence[Tensor]], Any]
 
-_COMPOSITES: list[tuple[type, Parts, Rebuild]] = []
+_COMPOSITES: list[tuple[type, Parts, Rebuild, Callable[[Any], int]]] = []
 
 
-def register_composite(kind: type, parts: Parts, rebuild: Rebuild) -> None:
-    """Teaches branches and loops a type of value: the tensors it consists of, and one like it over new tensors."""
-    _COMPOSITES.append((kind, parts, rebuild))
+def register_composite(
+    kind: type, parts: Parts, rebuild: Rebuild, size: Callable[[Any], int] = lambda leaf: len(parts_of(leaf))
+) -> None:
+    """Teaches branches and loops a type of value: the tensors it consists of, and one like it over new tensors.
+
+    Args:
+      size: how many tensors, where taking the value apart is not the way to tell.
+    """
+    _COMPOSITES.append((kind, parts, rebuild, size))
 
 
 register_composite(
@@ -38,9 +44,14 @@ register_composite(
 )
 
 
+def is_composite(leaf: Any) -> bool:
+    """Whether a value is of a registered type."""
+    return any(isinstance(leaf, kind) for kind, *_ in _COMPOSITES)
+
+
 def parts_of(leaf: Any) -> list[Tensor]:
     """The tensors that a value consists of; a number or an array becomes a constant."""
-    for kind, parts, _ in _COMPOSITES:
+    for kind, parts, *_ in _COMPOSITES:
         if isinstance(leaf, kind):
             return list(parts(leaf))
     return [convert_to_tensor(leaf)]
@@ -48,9 +59,9 @@ def parts_of(leaf: Any) -> list[Tensor]:
 
 def rebuilt(leaf: Any, tensors: Iterator[Tensor]) -> Any:
     """A value like ``leaf`` over the next of ``tensors``."""
-    for kind, parts, rebuild in _COMPOSITES:
+    for kind, _, rebuild, size in _COMPOSITES:
         if isinstance(leaf, kind):
-            return rebuild(leaf, [next(tensors) for _ in parts(leaf)])
+            return rebuild(leaf, [next(tensors) for _ in range(size(leaf))])
     return next(tensors)
 
 

@@ -15,7 +15,7 @@ from towerstrat.graph.convert import constant, convert_to_tensor
 from towerstrat.graph.core import Graph, get_default_graph
 from towerstrat.graph.eager.context import Record, context
 from towerstrat.graph.eager.gradient_tape import GradientTape, UnconnectedGradients
-from towerstrat.graph.elements import Tensor
+from towerstrat.graph.elements import Tensor, place_of
 from towerstrat.graph.gradient_rules import register_rule, trace_rule
 from towerstrat.graph.gradients import gradients
 from towerstrat.graph.indexed_slices import IndexedSlices
@@ -197,7 +197,7 @@ def _add(graph: Graph, results: Sequence[Tensor], sources: Sequence[Tensor], rul
     if graph.block is graph.root and not graph.building_function:
         return op.outputs
     traced = trace_rule(op, rule)
-    captured = [t for t in traced.block.captures() if t.op is not op and t not in op.inputs]
+    captured = [t for t in traced.block.captures() if t.op is not op and place_of(t, op.inputs) is None]
     again = graph.add("CustomGradient", [*results, *sources, *captured], attrs, "IdentityN")
     again.attrs["_traced_gradient"] = traced._replace(grads=(*traced.grads, *(None for _ in captured)))
     return again.outputs

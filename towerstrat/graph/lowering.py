@@ -353,7 +353,7 @@ class Lowering:
                 written[:] = inner.written
                 changes = [inner.state[cell] for cell in written]
             by_tensor = dict(zip(op.outputs, outputs, strict=True))
-            rest = {t.value_index: v for t, v in by_tensor.items() if t not in results}
+            rest = {t.value_index: v for t, v in by_tensor.items() if t not in self.active}
             return [jnp.asarray(by_tensor[t]) for t in results], (rest, changes)
 
         primals = [self.read(cells[t], op) if t in cells else self.value(t) for t in sources]

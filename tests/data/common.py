@@ -31,3 +31,8 @@ def pulled(dataset, limit=10_000):
         except StopIteration:
             pass
     return [x[0] if len(x) == 1 else tuple(x) for x in found]
+
+
+def chunks(programs):
+    """How many of the traced programs are those of chunks."""
+    return programs.count("_Chunked")

@@ -12,13 +12,17 @@ from towerstrat.data.iterators import IteratorResource, named
 from towerstrat.data.optional import Optional
 from towerstrat.data.pipeline import Array, Node
 from towerstrat.data.structure import Structure, map_leaves
-from towerstrat.errors import OutOfRangeError
+from towerstrat.errors import OutOfRangeError, UnsupportedError
 from towerstrat.graph.core import get_default_graph
 from towerstrat.graph.eager.tensor import EagerTensor
 from towerstrat.graph.elements import Operation, Tensor
 from towerstrat.graph.hosted import EndOfLoop
 from towerstrat.graph.registry import Signature, define
+from towerstrat.graph.trace import unconverted, user_line
 from towerstrat.graph.types import bool_, variant
+
+_UNROLLED = 10_000
+"""Elements that one trace may ask for one by one."""
 
 
 class IteratorBase(Iterator[Any]):
@@ -56,6 +60,7 @@ class OwnedIterator(IteratorBase):
     def __init__(self, handle: Tensor, structure: Structure):
         self.handle = handle
         self.structure = structure
+        self._asked = 0
 
     @classmethod
     def over(cls, node: Node) -> OwnedIterator:
@@ -77,6 +82,13 @@ class OwnedIterator(IteratorBase):
             context = self.handle.graph
             pairs = zip(resource.next(), self.structure.dtypes, strict=True)
             return self.structure.pack([EagerTensor(context, array, dtype) for array, dtype in pairs])
+        self._asked += 1
+        if self._asked > _UNROLLED:
+            raise UnsupportedError(
+                f"A Python loop at {user_line()} takes elements of a dataset while a function is traced, where no "
+                "element is the last one. Write it as a `for` statement in code that autograph converts, or take a "
+                f"fixed number of elements.{unconverted()}"
+            )
         return self._taken()
 
     def get_next(self) -> Any:

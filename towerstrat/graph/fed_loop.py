@@ -187,8 +187,6 @@ class FedLoop(HostedLoop):
         return room
 
     def _look_ahead(self, sources: Sequence[Source], steps: int, room: int) -> None:
-        while len(self.in_flight) > 1:
-            jax.block_until_ready(self.in_flight.popleft())
         for feed, source in zip(self.feeds, sources, strict=True):
             feed.feeder.look_ahead(source, steps, room)
 
@@ -212,6 +210,8 @@ class FedLoop(HostedLoop):
             outputs, flags = program(run.store, [*inputs, np.asarray(steps, np.int32)])
             used = steps
             self.in_flight.append(flags)
+            while len(self.in_flight) > 2:
+                jax.block_until_ready(self.in_flight.popleft())
             *changed, ran, bad = outputs
             if tested:
                 used = int(ran)

@@ -1,0 +1,41 @@
+"""What tests of loops over data look at: programs, turns on the host, and chunks of few steps."""
+
+import pytest
+
+from towerstrat.graph import fed_loop, hosted, loop
+from towerstrat.graph.program import Program
+
+
+@pytest.fixture
+def programs(monkeypatch):
+    """The device programs that were traced: those of chunks by themselves."""
+    found = []
+    lowered = Program.lowered
+
+    def counted(program, *args):
+        found.append(type(program).__name__)
+        return lowered(program, *args)
+
+    monkeypatch.setattr(Program, "lowered", counted)
+    return found
+
+
+@pytest.fixture
+def turns(monkeypatch):
+    """The turns that loops did on the host, with what they did them for."""
+    found = []
+    turn = hosted.HostedLoop.turn
+
+    def counted(stage, run, values):
+        found.append(stage)
+        return turn(stage, run, values)
+
+    monkeypatch.setattr(hosted.HostedLoop, "turn", counted)
+    return found
+
+
+@pytest.fixture
+def small_chunks(monkeypatch):
+    monkeypatch.setattr(loop, "CHUNK_BYTES", 1)
+    monkeypatch.setattr(loop, "CHUNK_STEPS", 3)
+    monkeypatch.setattr(fed_loop, "_TESTED_STEPS", 3)

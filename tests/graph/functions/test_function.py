@@ -442,3 +442,52 @@ def test_initial_values_made_inside():
         return kept[0] + 0.0
 
     np.testing.assert_array_equal(work().numpy(), [3.0, 3.0])
+
+
+def test_steps_of_training_in_a_loop_of_a_function():
+    """A step with a tape, a loss of its own with a custom gradient and a loop: called, in a loop, and eagerly."""
+    weight, count = tf.Variable([[1.0, 2.0], [3.0, 4.0]]), tf.Variable(0)
+
+    @tf.custom_gradient
+    def clipped(x):
+        return x * 2.0, lambda dy: tf.clip_by_value(dy * x, -1.0, 1.0)
+
+    @tf.function
+    def loss_of(x):
+        h = clipped(tf.matmul(x, weight))
+        i = tf.constant(0)
+        while i < 3:
+            h = tf.tanh(h) + h
+            i += 1
+        return tf.reduce_mean(h)
+
+    @tf.function
+    def step(x):
+        with tf.GradientTape() as tape:
+            loss = loss_of(x)
+        weight.assign_sub(0.1 * tape.gradient(loss, weight))
+        count.assign_add(1)
+        return loss
+
+    @tf.function
+    def many(x, steps):
+        loss = 0.0
+        for _ in tf.range(steps):
+            loss = step(x)
+        return loss
+
+    def eager_step(x):
+        with tf.GradientTape() as tape:
+            loss = loss_of(x)
+        weight.assign_sub(0.1 * tape.gradient(loss, weight))
+        return loss
+
+    x, start = tf.constant([[0.1, 0.2]]), weight.numpy()
+    called = [float(step(x)) for _ in range(4)][-1]
+    weight.assign(start)
+    looped = float(many(x, tf.constant(4)))
+    weight.assign(start)
+    eagerly = [float(eager_step(x)) for _ in range(4)][-1]
+    # The original's value.
+    assert (called, looped, eagerly) == pytest.approx((4.5926476,) * 3, rel=1e-6)
+    assert int(count) == 8

@@ -227,12 +227,11 @@ class EagerContext(Graph):
         return Executed(self, definition, inputs, attrs, outputs)
 
     def _compute(self, definition: Any, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> list[EagerTensor]:
-        once = "flag" in attrs
-        execution = self._execution(definition, inputs, attrs, once)
+        execution = self._execution(definition, inputs, attrs)
         state = self._state(execution, definition, inputs, attrs)
         while True:
             try:
-                return self.execute(execution, inputs, state, once)
+                return self.execute(execution, inputs, state, "flag" in attrs)
             except NeedsStatic as needed:
                 execution = self.specialised(execution, needed, inputs)
 
@@ -243,13 +242,13 @@ class EagerContext(Graph):
         if position is None:
             raise needed
         self._static[definition.type] = (*self._static.get(definition.type, definition.static), position)
-        return self._execution(definition, inputs, execution.op.attrs, False)
+        return self._execution(definition, inputs, execution.op.attrs)
 
-    def _execution(self, definition: Any, inputs: Sequence[Any], attrs: Mapping[str, Any], once: bool) -> Execution:
+    def _execution(self, definition: Any, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Execution:
         static = self._static.get(definition.type, definition.static)
         key: Any = (
             definition.type,
-            tuple([(k, v.__class__, v) for k, v in attrs.items()]) if attrs else (),
+            tuple([(k, v.__class__, v) for k, v in attrs.items() if k != "flag"]) if attrs else (),
             tuple([(t.dtype, t.dims) for t in inputs]),
         )
         if definition.reads or definition.writes:
@@ -259,16 +258,18 @@ class EagerContext(Graph):
         try:
             found = self._executions.get(key)
         except TypeError:
-            frozen = _frozen(key)
-            once |= frozen is None
-            key, found = frozen, self._executions.get(frozen)
+            key = _frozen(key)
+            found = self._executions.get(key)
         if found is None:
             try:
                 found = Execution(definition, attrs, inputs, static)
             except ValueError as error:
                 raise EagerArgumentError(None, None, str(error)) from None
-            if not once:
+            if key is not None:
                 self._executions[key] = found
+        if "flag" in attrs:
+            # It is raised at once, with the message of this call.
+            found.op.attrs["flag"] = attrs["flag"]
         return found
 
     def _state(self, execution: Execution, definition: Any, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Any:

@@ -103,7 +103,7 @@ class ExecutionRecord(Record):
             if pull is None:
                 return result
             try:
-                outputs = iter(self.context.execute(pull, [*self.inputs, *seeds], self.state, pull.once))
+                outputs = iter(self.context.execute(pull, [*self.inputs, *seeds], self.state))
                 break
             except NeedsStatic as needed:
                 self.execution = self.context.specialised(self.execution, needed, self.inputs)
@@ -231,7 +231,7 @@ class EagerContext(Graph):
         state = self._state(execution, definition, inputs, attrs)
         while True:
             try:
-                return self.execute(execution, inputs, state, "flag" in attrs)
+                return self.execute(execution, inputs, state)
             except NeedsStatic as needed:
                 execution = self.specialised(execution, needed, inputs)
 
@@ -268,8 +268,8 @@ class EagerContext(Graph):
             if key is not None:
                 self._executions[key] = found
         if "flag" in attrs:
-            # It is raised at once, with the message of this call.
-            found.op.attrs["flag"] = attrs["flag"]
+            # The message is this call's; the cell in the program stays the first one's.
+            found.message = attrs["flag"].message
         return found
 
     def _state(self, execution: Execution, definition: Any, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
@@ -305,7 +305,7 @@ class EagerContext(Graph):
         self._draws[key] = count + 1
         return np.uint32(count)  # type: ignore[return-value]
 
-    def execute(self, execution: Any, inputs: Sequence[Any], state: Any = (), one_by_one: bool = False) -> Any:
+    def execute(self, execution: Any, inputs: Sequence[Any], state: Any = ()) -> Any:
         """The outputs of an execution or a pull; what it writes is stored, and the tapes see it."""
         arrays = self._known(execution, inputs)
         values: Any
@@ -320,7 +320,7 @@ class EagerContext(Graph):
             routine = execution.routine
             with jax.enable_x64(True):
                 try:
-                    if one_by_one or execution.dynamic:
+                    if execution.dynamic:
                         values, after = routine.evaluate(given, before, eager=True)
                     else:
                         values, after = routine.jitted(given, before)
@@ -354,7 +354,11 @@ class EagerContext(Graph):
         return arrays
 
     def _store(self, execution: Any, state: Any, after: Sequence[Any]) -> None:
-        written = set(execution.op.writes) if isinstance(execution, Execution) else ()
+        if not isinstance(execution, Execution):
+            return
+        written = set(execution.op.writes)
+        if execution.flag_place >= 0 and bool(after[execution.flag_place]):
+            raise InvalidArgumentError(None, _here(execution.op), execution.message)
         for cell, own, value in zip([c for c, _ in state], execution.cells, after, strict=True):
             if cell is not None and own in written:
                 self.session.state.update({cell: value})

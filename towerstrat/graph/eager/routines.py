@@ -15,7 +15,7 @@ from towerstrat.graph.gradients import gradients
 from towerstrat.graph.indexed_slices import IndexedSlices
 from towerstrat.graph.lowering import Lowering
 from towerstrat.graph.registry import OpDef
-from towerstrat.graph.state import Cell
+from towerstrat.graph.state import Cell, Flag
 from towerstrat.graph.types import resource
 
 SMALL = 4096
@@ -62,8 +62,8 @@ class Execution:
 
     Attributes:
       dynamic: the shape of a result depends on values, so that it is not compiled.
+      flag_place, message: which of its cells is the flag of a check, and what the check says.
       host_form: (numpy arrays) -> outputs, where numpy can compute it.
-      once: it checks its inputs, and is therefore run on values rather than compiled.
       arrays: positions of the inputs that are given to the compiled form; the others' values are part of it.
     """
 
@@ -76,7 +76,6 @@ class Execution:
         self.definition = definition
         self.differentiable = definition.differentiable
         self.dynamic = definition.dynamic
-        self.once = "flag" in attrs
         self.dtypes = [t.dtype for t in self.op.outputs]
         self.types = [d.np for d in self.dtypes]
         self.host_form: Callable[..., Any] | None = None
@@ -84,6 +83,8 @@ class Execution:
             self.host_form = definition.numpy
             self.arguments = self.op.arguments
         self.cells = list(dict.fromkeys((*self.op.reads, *self.op.writes)))
+        self.message = ""
+        self.flag_place = next((i for i, c in enumerate(self.cells) if isinstance(c, Flag)), -1)
         known = {self.places[i]: inputs[i].host() for i in static if i < len(inputs)}
         self.arrays = [i for i, p in enumerate(self.places) if p not in known and p.dtype is not resource]
         self.known = known
@@ -133,7 +134,6 @@ class Pull:
                 self.outputs += [found.values, found.indices]
             elif found is not None:
                 self.outputs.append(found)
-        self.once = execution.once
         self.places = [*execution.places, *self.seeds]
         self.cells = execution.cells
         self.known = execution.known
@@ -161,7 +161,6 @@ class _Results:
     def __init__(self, pull: Pull):
         self.graph = pull.graph
         self.op = pull
-        self.once = pull.once
         self.places = pull.places
         self.cells = pull.cells
         self.known = pull.known

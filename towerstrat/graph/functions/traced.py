@@ -104,6 +104,8 @@ class Traced:
             return inline(self.graph, self.outputs, given, eager)
         before = store or (self._snapshot(eager) if len(eager.tapes.active) > 1 else None)
         outputs, run = self._called(eager, tensors, derivative.stages, store)
+        if derivative.grad is None:
+            return outputs
         residuals = derivative.residuals.pop(id(run))
         eager.record(_CallRecord(self, eager, derivative, outside, outputs, residuals, active, before))
         return outputs
@@ -303,12 +305,12 @@ class _CallRecord(Record):
         if self.eager.tapes.active and self.before is not None:
             return self._again(cotangents, self.before)
         program, residuals = self.residuals
-        seeds = [
-            jnp.zeros(t.array.shape, t.dtype.np) if c is None else c.array
-            for t, c in zip(self.outputs, cotangents, strict=True)
-            if t.dtype.is_differentiable
-        ]
         with jax.enable_x64(True):
+            seeds = [
+                np.zeros(t.array.shape, t.dtype.np) if c is None else c.array
+                for t, c in zip(self.outputs, cotangents, strict=True)
+                if t.dtype.is_differentiable
+            ]
             found = self.derivative.backward(program, residuals, seeds)
         tensors = iter(
             [self.eager.tensor(v, t.dtype) for v, t in zip(found, self.derivative.grad.outputs, strict=True)]

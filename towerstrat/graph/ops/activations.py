@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -13,7 +14,9 @@ from jax import lax
 from towerstrat.graph.convert import convert_to_tensor
 from towerstrat.graph.core import get_default_graph
 from towerstrat.graph.elements import Tensor
+from towerstrat.graph.ops import host_forms
 from towerstrat.graph.ops.build import one, unary
+from towerstrat.graph.ops.host_forms import form
 from towerstrat.graph.ops.math import cast, maximum, multiply, sigmoid
 from towerstrat.graph.registry import Signature, define
 from towerstrat.graph.types import float32
@@ -38,6 +41,25 @@ def _like(value: float, x: Any) -> Any:
     return np.asarray(value, x.dtype)
 
 
+def _np_relu(x: Any) -> Any:
+    return np.maximum(x, _like(0, x))
+
+
+def _np_elu(x: Any) -> Any:
+    return np.where(x < 0, np.expm1(np.minimum(x, _like(0, x))), x)
+
+
+def _np_selu(x: Any) -> Any:
+    return _like(_SELU_SCALE, x) * np.where(x < 0, _like(_SELU_ALPHA, x) * np.expm1(np.minimum(x, _like(0, x))), x)
+
+
+def _np_gelu(x: Any, *, approximate: bool) -> Any:
+    half, one = _like(0.5, x), _like(1, x)
+    if approximate:
+        return half * x * (one + np.tanh(_like(math.sqrt(2 / math.pi), x) * (x + _like(0.044715, x) * x**3)))
+    return half * x * host_forms.one_by_one(math.erfc)(-x * _like(math.sqrt(0.5), x))
+
+
 def _ones_where(condition: Any, x: Any) -> Any:
     return condition.astype(x.dtype)
 
@@ -60,11 +82,17 @@ def _selu(x: Any) -> Any:
     return _like(_SELU_SCALE, x) * jnp.where(x < 0, _like(_SELU_ALPHA, x) * jnp.expm1(jnp.minimum(x, _like(0, x))), x)
 
 
-define("Relu", _real, _sloped(lambda x: jnp.maximum(x, _like(0, x)), lambda x, y: _ones_where(y > 0, y)))
+define(
+    "Relu",
+    _real,
+    _sloped(lambda x: jnp.maximum(x, _like(0, x)), lambda x, y: _ones_where(y > 0, y)),
+    numpy=_np_relu,
+)
 define(
     "Relu6",
     _real,
     _sloped(lambda x: jnp.clip(x, _like(0, x), _like(6, x)), lambda x, y: _ones_where((y > 0) & (y < 6), y)),
+    numpy=lambda x: np.minimum(_np_relu(x), _like(6, x)),
 )
 define(
     "Elu",
@@ -73,16 +101,28 @@ define(
         lambda x: jnp.where(x < 0, jnp.expm1(jnp.minimum(x, _like(0, x))), x),
         lambda x, y: jnp.where(y < 0, y + _like(1, y), _like(1, y)),
     ),
+    numpy=form(_np_elu),
 )
 define(
     "Selu",
     _floating,
     _sloped(_selu, lambda x, y: jnp.where(y < 0, y + _like(_SELU_SCALE * _SELU_ALPHA, y), _like(_SELU_SCALE, y))),
+    numpy=form(_np_selu),
 )
-define("Softplus", _floating, _sloped(lambda x: jnp.logaddexp(x, _like(0, x)), lambda x, y: lax.logistic(x)))
-define("Softsign", _floating, lambda x: x / (_like(1, x) + jnp.abs(x)))
-define("Swish", _floating, lambda x: x * lax.logistic(x))
-define("Gelu", _floating, lambda x, *, approximate: jax.nn.gelu(x, approximate))
+define(
+    "Softplus",
+    _floating,
+    _sloped(lambda x: jnp.logaddexp(x, _like(0, x)), lambda x, y: lax.logistic(x)),
+    numpy=form(lambda x: np.logaddexp(x, _like(0, x))),
+)
+define(
+    "Softsign",
+    _floating,
+    lambda x: x / (_like(1, x) + jnp.abs(x)),
+    numpy=form(lambda x: x / (_like(1, x) + np.abs(x))),
+)
+define("Swish", _floating, lambda x: x * lax.logistic(x), numpy=form(lambda x: x / (_like(1, x) + np.exp(-x))))
+define("Gelu", _floating, lambda x, *, approximate: jax.nn.gelu(x, approximate), numpy=form(_np_gelu))
 
 
 def _simple(type: str, words: str, name: str) -> Callable[..., Tensor]:
@@ -142,7 +182,7 @@ def _crelu(x: Any, *, axis: int) -> Any:
     return jnp.where(both > 0, both, _like(0, x))
 
 
-define("CRelu", _crelu_rule, _crelu)
+define("CRelu", _crelu_rule, _crelu, numpy=lambda x, *, axis: _np_relu(np.concatenate([x, -x], axis)))
 
 
 def crelu(features: Any, name: str | None = None, axis: int = -1) -> Tensor:
@@ -186,8 +226,8 @@ def _log_softmax(x: Any, *, axis: int) -> Any:
     return jax.nn.log_softmax(x, axis=axis) if x.size else x
 
 
-define("Softmax", _softmax_rule, _softmax)
-define("LogSoftmax", _softmax_rule, _log_softmax)
+define("Softmax", _softmax_rule, _softmax, numpy=form(host_forms.softmax))
+define("LogSoftmax", _softmax_rule, _log_softmax, numpy=form(host_forms.log_softmax))
 
 
 def choose_axis(axis: Any, dim: Any, default: int = -1) -> int:

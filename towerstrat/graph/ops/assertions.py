@@ -394,5 +394,17 @@ def is_strictly_increasing(x: Any, name: str | None = None) -> Tensor:
     return _steps(x, "IsStrictlyIncreasing", name or "is_strictly_increasing")
 
 
-define("IsNonDecreasing", scalar(bool_), lambda x: jnp.all(x[1:] >= x[:-1]), differentiable=False)
-define("IsStrictlyIncreasing", scalar(bool_), lambda x: jnp.all(x[1:] > x[:-1]), differentiable=False)
+define(
+    "IsNonDecreasing",
+    scalar(bool_),
+    lambda x: jnp.all(x[1:] >= x[:-1]),
+    differentiable=False,
+    numpy=lambda x: np.all(x[1:] >= x[:-1]),
+)
+define(
+    "IsStrictlyIncreasing",
+    scalar(bool_),
+    lambda x: jnp.all(x[1:] > x[:-1]),
+    differentiable=False,
+    numpy=lambda x: np.all(x[1:] > x[:-1]),
+)

@@ -453,5 +453,6 @@ define(
     "AtMostOneTrue",
     lambda inputs, attrs: [Signature(bool_, ())],
     lambda *preds: sum((p.astype(jnp.int32) for p in preds[1:]), preds[0].astype(jnp.int32)) <= 1,
+    numpy=lambda *preds: sum(preds, np.zeros((), np.int32)) <= 1,
     differentiable=False,
 )

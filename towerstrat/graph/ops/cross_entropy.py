@@ -16,6 +16,7 @@ from towerstrat.graph.convert import convert_to_tensor
 from towerstrat.graph.core import get_default_graph
 from towerstrat.graph.elements import Tensor
 from towerstrat.graph.mesh import alike
+from towerstrat.graph.ops import host_forms
 from towerstrat.graph.ops.activations import check_axis
 from towerstrat.graph.ops.build import one, pair
 from towerstrat.graph.registry import Signature, define
@@ -76,7 +77,15 @@ def _softmax_kernel(labels: Any, logits: Any, *, axis: int, stop: bool) -> Any:
     return loss.astype(kind)
 
 
-define("SoftmaxCrossEntropyWithLogits", _softmax_rule, _softmax_kernel)
+def _np_softmax_kernel(labels: Any, logits: Any, *, axis: int, stop: bool) -> Any:
+    labels = labels.astype(logits.dtype)
+    if not (labels.size and logits.size):
+        return np.zeros(np.delete(np.broadcast_shapes(labels.shape, logits.shape), axis), logits.dtype)
+    labels, logits = np.broadcast_arrays(labels, logits)
+    return -np.sum(labels * host_forms.log_softmax(logits, axis=axis), axis=axis, dtype=logits.dtype)
+
+
+define("SoftmaxCrossEntropyWithLogits", _softmax_rule, _softmax_kernel, numpy=host_forms.form(_np_softmax_kernel))
 
 
 def _softmax_loss(labels: Any, logits: Any, dim: int, name: str, stop: bool) -> Tensor:
@@ -143,7 +152,16 @@ def _sparse_kernel(labels: Any, logits: Any) -> Any:
     return jnp.where(inside, loss, np.asarray(np.nan, wide.dtype)).astype(logits.dtype)
 
 
-define("SparseSoftmaxCrossEntropyWithLogits", _sparse_rule, _sparse_kernel)
+def _np_sparse_kernel(labels: Any, logits: Any) -> Any:
+    if not logits.size:
+        return np.zeros(labels.shape, logits.dtype)
+    inside = (labels >= 0) & (labels < logits.shape[-1])
+    chosen = np.where(inside, labels, 0)[..., None]
+    loss = -np.take_along_axis(host_forms.log_softmax(logits, axis=-1), chosen, -1)[..., 0]
+    return np.where(inside, loss, np.asarray(np.nan, logits.dtype))
+
+
+define("SparseSoftmaxCrossEntropyWithLogits", _sparse_rule, _sparse_kernel, numpy=host_forms.form(_np_sparse_kernel))
 
 
 def sparse_softmax_cross_entropy_with_logits(
@@ -181,11 +199,11 @@ def _same_shape(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> list[Signatu
     return [Signature(first.dtype, shapes.merge(first.dims, second.dims))]
 
 
-def _logistic(targets: Any, logits: Any, *, names: str) -> Any:
+def _logistic(targets: Any, logits: Any, *, names: str, numpy: Any = jnp) -> Any:
     zero = np.zeros((), logits.dtype)
     positive = logits >= zero
-    rest = jnp.log1p(jnp.exp(jnp.where(positive, -logits, logits)))
-    return jnp.where(positive, logits, zero) - logits * targets + rest
+    rest = numpy.log1p(numpy.exp(numpy.where(positive, -logits, logits)))
+    return numpy.where(positive, logits, zero) - logits * targets + rest
 
 
 def _weighted_logistic(targets: Any, logits: Any, weight: Any, *, names: str) -> Any:
@@ -214,7 +232,7 @@ def _weighted_rule(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> list[Sign
     return [Signature(found.dtype, shapes.broadcast(found.dims, inputs[2].dims))]
 
 
-define("SigmoidCrossEntropyWithLogits", _same_shape, _logistic)
+define("SigmoidCrossEntropyWithLogits", _same_shape, _logistic, numpy=host_forms.form(_logistic, numpy=np))
 define("WeightedCrossEntropyWithLogits", _weighted_rule, _weighted_logistic)
 define("LogPoissonLoss", _same_shape, _log_poisson)
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import jax
@@ -12,20 +14,11 @@ from jax import lax
 from jax.scipy import special
 
 from towerstrat.graph import shapes
+from towerstrat.graph.ops.host_forms import form, on_host, one_by_one
 from towerstrat.graph.registry import Rule, Signature, define
 from towerstrat.graph.types import DType, as_dtype, bool_, complex64, complex128, float32, float64
 
 Kernel = Callable[..., Any]
-
-
-def on_host(function: Kernel) -> Kernel:
-    """The function on numpy arrays, without numpy's warnings: infinities and NaNs are values here."""
-
-    def quiet(*args: Any, **attrs: Any) -> Any:
-        with np.errstate(all="ignore"):
-            return function(*args, **attrs)
-
-    return quiet
 
 
 KINDS: dict[str, tuple[str, Callable[[DType], bool]]] = {
@@ -73,7 +66,7 @@ def _real_part(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> list[Signatur
 
 def _with_rule(function: Kernel, derivative: Kernel) -> Kernel:
     """``function`` whose tangent is ``derivative(primals, tangents, result)``."""
-    custom = jax.custom_jvp(function)
+    custom = jax.custom_jvp(lambda *xs: function(*xs))
 
     @custom.defjvp
     def jvp(primals: Any, tangents: Any) -> Any:
@@ -87,11 +80,25 @@ def _with_rule(function: Kernel, derivative: Kernel) -> Kernel:
 # ---- one operand ---------------------------------------------------------------------------------------------------
 
 
-def _sign(x: Any) -> Any:
+def _sign(x: Any, numpy: Any = jnp) -> Any:
     """Zero for NaN, as the original has it."""
+    if numpy.iscomplexobj(x):
+        return numpy.where(x == 0, x, x / numpy.abs(x))
     if not jnp.issubdtype(x.dtype, jnp.floating):
-        return jnp.sign(x)
+        return numpy.sign(x)
     return (x > 0).astype(x.dtype) - (x < 0).astype(x.dtype)
+
+
+def _np_sigmoid(x: Any) -> Any:
+    return 1 / (1 + np.exp(-x))
+
+
+def _np_log_sigmoid(x: Any) -> Any:
+    return -np.logaddexp(-x, np.zeros((), x.dtype))
+
+
+def _np_lgamma(x: float) -> float:
+    return math.inf if math.isinf(x) or (x <= 0 and x == math.floor(x)) else math.lgamma(x)
 
 
 def _digamma(x: Any) -> Any:
@@ -103,41 +110,46 @@ def _digamma(x: Any) -> Any:
 UNARY: tuple[tuple[str, str, Kernel, Kernel | None], ...] = (
     ("Abs", "real", _with_rule(jnp.abs, lambda xs, ts, y: ts[0] * _sign(xs[0])), np.abs),
     ("Neg", "number", jnp.negative, np.negative),
-    ("Sign", "number", _sign, None),
+    ("Sign", "number", _sign, partial(_sign, numpy=np)),
     ("Square", "number", jnp.square, np.square),
     ("Sqrt", "inexact", jnp.sqrt, np.sqrt),
     ("Rsqrt", "inexact", lax.rsqrt, lambda x: (1 / np.sqrt(x)).astype(x.dtype)),
-    ("Reciprocal", "inexact", jnp.reciprocal, None),
+    ("Reciprocal", "inexact", jnp.reciprocal, np.reciprocal),
     ("Exp", "inexact", jnp.exp, np.exp),
-    ("Expm1", "inexact", jnp.expm1, None),
+    ("Expm1", "inexact", jnp.expm1, np.expm1),
     ("Log", "inexact", jnp.log, np.log),
-    ("Log1p", "inexact", jnp.log1p, None),
+    ("Log1p", "inexact", jnp.log1p, np.log1p),
     ("Sin", "inexact", jnp.sin, np.sin),
     ("Cos", "inexact", jnp.cos, np.cos),
-    ("Tan", "inexact", jnp.tan, None),
-    ("Asin", "inexact", jnp.arcsin, None),
-    ("Acos", "inexact", jnp.arccos, None),
-    ("Atan", "inexact", jnp.arctan, None),
-    ("Sinh", "inexact", jnp.sinh, None),
-    ("Cosh", "inexact", jnp.cosh, None),
-    ("Tanh", "inexact", jnp.tanh, None),
-    ("Asinh", "inexact", jnp.arcsinh, None),
-    ("Acosh", "inexact", jnp.arccosh, None),
-    ("Atanh", "inexact", jnp.arctanh, None),
-    ("Sigmoid", "inexact", lambda x: lax.logistic(x) if not jnp.iscomplexobj(x) else 1 / (1 + jnp.exp(-x)), None),
-    ("LogSigmoid", "float", jax.nn.log_sigmoid, None),
-    ("Erf", "float", lax.erf, None),
-    ("Erfc", "float", lax.erfc, None),
+    ("Tan", "inexact", jnp.tan, np.tan),
+    ("Asin", "inexact", jnp.arcsin, np.arcsin),
+    ("Acos", "inexact", jnp.arccos, np.arccos),
+    ("Atan", "inexact", jnp.arctan, np.arctan),
+    ("Sinh", "inexact", jnp.sinh, np.sinh),
+    ("Cosh", "inexact", jnp.cosh, np.cosh),
+    ("Tanh", "inexact", jnp.tanh, np.tanh),
+    ("Asinh", "inexact", jnp.arcsinh, np.arcsinh),
+    ("Acosh", "inexact", jnp.arccosh, np.arccosh),
+    ("Atanh", "inexact", jnp.arctanh, np.arctanh),
+    (
+        "Sigmoid",
+        "inexact",
+        lambda x: lax.logistic(x) if not jnp.iscomplexobj(x) else 1 / (1 + jnp.exp(-x)),
+        _np_sigmoid,
+    ),
+    ("LogSigmoid", "float", jax.nn.log_sigmoid, _np_log_sigmoid),
+    ("Erf", "float", lax.erf, one_by_one(math.erf)),
+    ("Erfc", "float", lax.erfc, one_by_one(math.erfc)),
     ("Erfinv", "float", lax.erf_inv, None),
     ("Ndtri", "float", special.ndtri, None),
-    ("Lgamma", "float", _with_rule(lax.lgamma, lambda xs, ts, y: ts[0] * _digamma(xs[0])), None),
+    ("Lgamma", "float", _with_rule(lax.lgamma, lambda xs, ts, y: ts[0] * _digamma(xs[0])), one_by_one(_np_lgamma)),
     ("Digamma", "float", _with_rule(_digamma, lambda xs, ts, y: ts[0] * special.polygamma(1, xs[0])), None),
     ("BesselI0e", "float", lax.bessel_i0e, None),
     ("BesselI1e", "float", lax.bessel_i1e, None),
     ("Conj", "inexact", jnp.conj, np.conj),
 )
 for _type, _kind, _kernel, _numpy in UNARY:
-    define(_type, mapping(_kind), _kernel, numpy=on_host(_numpy) if _numpy else None)
+    define(_type, mapping(_kind), _kernel, numpy=form(_numpy) if _numpy else None)
 for _type, _kind, _kernel, _numpy in (
     ("Floor", "float", jnp.floor, np.floor),
     ("Ceil", "float", jnp.ceil, np.ceil),
@@ -158,8 +170,8 @@ for _type, _kernel, _numpy in (
 # ---- complex numbers -----------------------------------------------------------------------------------------------
 
 
-def _angle(z: Any) -> Any:
-    return jnp.arctan2(jnp.imag(z), jnp.real(z))
+def _angle(z: Any, numpy: Any = jnp) -> Any:
+    return numpy.arctan2(numpy.imag(z), numpy.real(z))
 
 
 def _complex_rule(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> list[Signature]:
@@ -171,6 +183,12 @@ def _complex_rule(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> list[Signa
     return [Signature(kinds[real.dtype], shapes.broadcast(real.dims, imag.dims))]
 
 
+def _np_complex(real: Any, imag: Any) -> Any:
+    result = np.empty(np.broadcast_shapes(real.shape, imag.shape), np.result_type(real, np.complex64))
+    result.real, result.imag = real, imag
+    return result
+
+
 define(
     "ComplexAbs",
     _real_part,
@@ -179,8 +197,8 @@ define(
 )
 define("Real", _real_part, jnp.real, numpy=np.real)
 define("Imag", _real_part, jnp.imag, numpy=np.imag)
-define("Angle", _real_part, _angle)
-define("Complex", _complex_rule, lax.complex)
+define("Angle", _real_part, _angle, numpy=on_host(partial(_angle, numpy=np)))
+define("Complex", _complex_rule, lax.complex, numpy=_np_complex)
 
 
 # ---- two operands --------------------------------------------------------------------------------------------------
@@ -191,9 +209,9 @@ def _divided(primals: Any, tangents: Any, result: Any) -> Any:
     return dx / y + dy * (-x / y / y)
 
 
-def _div_no_nan(x: Any, y: Any) -> Any:
+def _div_no_nan(x: Any, y: Any, numpy: Any = jnp) -> Any:
     zero = y == 0
-    return jnp.where(zero, jnp.zeros((), y.dtype), x / jnp.where(zero, jnp.ones((), y.dtype), y))
+    return numpy.where(zero, numpy.zeros((), y.dtype), x / numpy.where(zero, numpy.ones((), y.dtype), y))
 
 
 def _divided_no_nan(primals: Any, tangents: Any, result: Any) -> Any:
@@ -220,8 +238,33 @@ def _floor_div(x: Any, y: Any) -> Any:
     return jnp.floor_divide(x, y) if jnp.issubdtype(x.dtype, jnp.integer) else jnp.floor(x / y)
 
 
+def _np_truncate_div(x: Any, y: Any) -> Any:
+    """With all bits set where integers are divided by zero, as the compiled program has it."""
+    if x.dtype.kind not in "iu":
+        return np.trunc(x / y)
+    floors = np.floor_divide(x, y)
+    result = floors + ((floors < 0) & (floors * y != x))
+    return np.where(y == 0, ~np.zeros((), x.dtype), result).astype(x.dtype)
+
+
 def _np_floor_div(x: Any, y: Any) -> Any:
-    return np.floor_divide(x, y) if x.dtype.kind in "iuO" else np.floor(x / y)
+    if x.dtype.kind not in "iu":
+        return np.floor_divide(x, y) if x.dtype.kind == "O" else np.floor(x / y)
+    if (y == 0).any():
+        signed = x.dtype.kind == "i"
+        nothing = np.where((x != 0) & signed, np.asarray(-2 if signed else 0, x.dtype), ~np.zeros((), x.dtype))
+        return np.where(y == 0, nothing, np.floor_divide(x, y)).astype(x.dtype)
+    return np.floor_divide(x, y)
+
+
+def _np_mod(function: Any) -> Any:
+    """The remainder, that by zero being the number itself."""
+
+    def mod(x: Any, y: Any) -> Any:
+        found = function(x, y)
+        return np.where(y == 0, x, found) if x.dtype.kind in "iu" else found
+
+    return mod
 
 
 def _floor_modded(primals: Any, tangents: Any, result: Any) -> Any:
@@ -233,8 +276,8 @@ def _truncate_div(x: Any, y: Any) -> Any:
     return lax.div(*jnp.broadcast_arrays(x, y)) if jnp.issubdtype(x.dtype, jnp.integer) else jnp.trunc(x / y)
 
 
-def _squared_difference(x: Any, y: Any) -> Any:
-    return jnp.square(x - y)
+def _squared_difference(x: Any, y: Any, numpy: Any = jnp) -> Any:
+    return numpy.square(x - y)
 
 
 def _atan2_derivative(primals: Any, tangents: Any, result: Any) -> Any:
@@ -244,18 +287,19 @@ def _atan2_derivative(primals: Any, tangents: Any, result: Any) -> Any:
 
 
 def _zero_free(function: Kernel) -> Kernel:
-    """``function(x, y)``, but zero where x is, whatever y is."""
+    """``function(x, y, numpy)``, but zero where x is, whatever y is."""
 
-    def safe(x: Any, y: Any) -> Any:
+    def safe(x: Any, y: Any, numpy: Any = jnp) -> Any:
         zero = x == 0
-        return jnp.where(zero, jnp.zeros((), x.dtype), function(x, jnp.where(zero, jnp.ones((), y.dtype), y)))
+        value = function(x, numpy.where(zero, numpy.ones((), y.dtype), y), numpy)
+        return numpy.where(zero, numpy.zeros((), x.dtype), value)
 
     return safe
 
 
-_xlogy_value = _zero_free(lambda x, y: x * jnp.log(y))
-_xdivy_value = _zero_free(lambda x, y: x / y)
-_xlog1py_value = _zero_free(lambda x, y: x * jnp.log1p(y))
+_xlogy_value = _zero_free(lambda x, y, numpy: x * numpy.log(y))
+_xdivy_value = _zero_free(lambda x, y, numpy: x / y)
+_xlog1py_value = _zero_free(lambda x, y, numpy: x * numpy.log1p(y))
 
 
 def _xlogy_derivative(primals: Any, tangents: Any, result: Any) -> Any:
@@ -270,9 +314,9 @@ def _xlog1py_derivative(primals: Any, tangents: Any, result: Any) -> Any:
     return dx * _xlog1py_value(there, y) + dy * _xdivy_value(x, y + 1)
 
 
-def _mul_no_nan(x: Any, y: Any) -> Any:
+def _mul_no_nan(x: Any, y: Any, numpy: Any = jnp) -> Any:
     zero = y == 0
-    return jnp.where(zero, jnp.zeros((), y.dtype), jnp.where(zero, jnp.ones((), x.dtype), x) * y)
+    return numpy.where(zero, numpy.zeros((), y.dtype), numpy.where(zero, numpy.ones((), x.dtype), x) * y)
 
 
 def _multiplied_no_nan(primals: Any, tangents: Any, result: Any) -> Any:
@@ -297,37 +341,37 @@ BINARY: tuple[tuple[str, str, Kernel, Kernel | None], ...] = (
     ("Sub", "number", jnp.subtract, np.subtract),
     ("Mul", "number", jnp.multiply, np.multiply),
     ("RealDiv", "inexact", _with_rule(jnp.divide, _divided), np.divide),
-    ("DivNoNan", "float", _with_rule(_div_no_nan, _divided_no_nan), None),
-    ("FloorMod", "real", _with_rule(jnp.mod, _floor_modded), np.mod),
+    ("DivNoNan", "float", _with_rule(_div_no_nan, _divided_no_nan), partial(_div_no_nan, numpy=np)),
+    ("FloorMod", "real", _with_rule(jnp.mod, _floor_modded), _np_mod(np.mod)),
     ("Maximum", "real", _with_rule(jnp.maximum, _first_largest), np.maximum),
     ("Minimum", "real", _with_rule(jnp.minimum, _first_smallest), np.minimum),
     ("Pow", "number", _with_rule(jnp.power, _powered), np.power),
-    ("SquaredDifference", "number", _squared_difference, None),
-    ("Atan2", "float", _with_rule(jnp.arctan2, _atan2_derivative), None),
-    ("MulNoNan", "inexact", _with_rule(_mul_no_nan, _multiplied_no_nan), None),
-    ("Xlogy", "inexact", _with_rule(_xlogy_value, _xlogy_derivative), None),
-    ("Xlog1py", "inexact", _with_rule(_xlog1py_value, _xlog1py_derivative), None),
-    ("Xdivy", "inexact", _with_rule(_xdivy_value, _xdivy_derivative), None),
+    ("SquaredDifference", "number", _squared_difference, partial(_squared_difference, numpy=np)),
+    ("Atan2", "float", _with_rule(jnp.arctan2, _atan2_derivative), np.arctan2),
+    ("MulNoNan", "inexact", _with_rule(_mul_no_nan, _multiplied_no_nan), partial(_mul_no_nan, numpy=np)),
+    ("Xlogy", "inexact", _with_rule(_xlogy_value, _xlogy_derivative), partial(_xlogy_value, numpy=np)),
+    ("Xlog1py", "inexact", _with_rule(_xlog1py_value, _xlog1py_derivative), partial(_xlog1py_value, numpy=np)),
+    ("Xdivy", "inexact", _with_rule(_xdivy_value, _xdivy_derivative), partial(_xdivy_value, numpy=np)),
     ("Igamma", "float", lambda a, x: lax.igamma(*jnp.broadcast_arrays(a, x)), None),
     ("Igammac", "float", lambda a, x: lax.igammac(*jnp.broadcast_arrays(a, x)), None),
     ("Zeta", "float", _with_rule(special.zeta, _zeta_derivative), None),
     ("Polygamma", "float", lambda n, x: special.polygamma(n.astype(np.int32), x), None),
 )
 for _type, _kind, _kernel, _numpy in BINARY:
-    define(_type, mapping(_kind), _kernel, numpy=on_host(_numpy) if _numpy else None)
+    define(_type, mapping(_kind), _kernel, numpy=form(_numpy) if _numpy else None)
 for _type, _kind, _kernel, _numpy in (
     ("FloorDiv", "real", _floor_div, _np_floor_div),
-    ("TruncateDiv", "real", _truncate_div, None),
-    ("TruncateMod", "real", jnp.fmod, np.fmod),
+    ("TruncateDiv", "real", _truncate_div, _np_truncate_div),
+    ("TruncateMod", "real", jnp.fmod, _np_mod(np.fmod)),
     ("LogicalAnd", "bool", jnp.logical_and, np.logical_and),
     ("LogicalOr", "bool", jnp.logical_or, np.logical_or),
     ("BitwiseAnd", "integer", jnp.bitwise_and, np.bitwise_and),
     ("BitwiseOr", "integer", jnp.bitwise_or, np.bitwise_or),
     ("BitwiseXor", "integer", jnp.bitwise_xor, np.bitwise_xor),
-    ("LeftShift", "integer", jnp.left_shift, None),
-    ("RightShift", "integer", jnp.right_shift, None),
+    ("LeftShift", "integer", jnp.left_shift, np.left_shift),
+    ("RightShift", "integer", jnp.right_shift, np.right_shift),
 ):
-    define(_type, mapping(_kind), _kernel, numpy=on_host(_numpy) if _numpy else None, differentiable=False)
+    define(_type, mapping(_kind), _kernel, numpy=form(_numpy), differentiable=False)
 for _type, _kind, _kernel, _numpy in (
     ("Less", "real", jnp.less, np.less),
     ("LessEqual", "real", jnp.less_equal, np.less_equal),

@@ -14,6 +14,7 @@ from towerstrat.graph.convert import constant, convert_to_tensor
 from towerstrat.graph.core import get_default_graph
 from towerstrat.graph.elements import Operation, Tensor
 from towerstrat.graph.lowering import Lowering
+from towerstrat.graph.ops import host_forms
 from towerstrat.graph.ops.array import (
     concat,
     expand_dims,
@@ -70,14 +71,7 @@ def _gather(x: Any, indices: Any, *, axis: int, batch_dims: int = 0) -> Any:
     return take(x, indices)
 
 
-def _np_gather(x: Any, indices: Any, *, axis: int, batch_dims: int = 0) -> Any:
-    if batch_dims:
-        return np.stack([_np_gather(a, b, axis=axis % x.ndim - 1, batch_dims=batch_dims - 1)
-                         for a, b in zip(x, indices, strict=True)])  # fmt: skip
-    return np.take(x, indices, axis=axis)
-
-
-define("GatherV2", _gather_rule, _gather, numpy=_np_gather)
+define("GatherV2", _gather_rule, _gather, numpy=host_forms.gather)
 
 
 def gather(params: Any, indices: Any, validate_indices: Any = None, name: str | None = None, axis: Any = 0) -> Tensor:
@@ -111,12 +105,12 @@ def gather_v2(
     Raises:
       ValueError: an axis among the common dimensions, or common dimensions of different sizes.
     """
+    axis = batch_dims if axis is None else axis
     if batch_dims < 0:
         found = convert_to_tensor(indices)
         if found.dims is None:
             raise ValueError("The rank of indices must be known where batch_dims is negative; use set_shape.")
         batch_dims += len(found.dims)
-    axis = batch_dims if axis is None else axis
     if not isinstance(axis, Tensor) and 0 <= axis < batch_dims:
         raise ValueError(f"Expected an axis after the {batch_dims} batch dimensions, got {axis}.")
     return _gathered(params, indices, axis, batch_dims, name)
@@ -136,7 +130,10 @@ def _batch_gather_rule(inputs: Inputs, attrs: Attrs) -> list[Signature]:
     return [Signature(x.dtype, (*indices.dims, *x.dims[len(indices.dims) :]))]
 
 
-define("BatchGather", _batch_gather_rule, lambda x, indices: _batch_gather(jnp.asarray(x), indices))
+define(
+    "BatchGather", _batch_gather_rule, lambda x, indices: _batch_gather(jnp.asarray(x), indices),
+    numpy=host_forms.batch_gather,
+)  # fmt: skip
 
 
 def batch_gather(params: Any, indices: Any, name: str | None = None) -> Tensor:
@@ -168,7 +165,7 @@ def _gather_nd(x: Any, indices: Any, *, batch_dims: int = 0) -> Any:
     return jnp.asarray(x).at[_places(indices)].get(mode="clip")
 
 
-define("GatherNd", _gather_nd_rule, _gather_nd)
+define("GatherNd", _gather_nd_rule, _gather_nd, numpy=host_forms.gather_nd)
 
 
 def gather_nd(params: Any, indices: Any, name: str | None = None) -> Tensor:
@@ -200,7 +197,7 @@ def _scatter_nd(indices: Any, updates: Any, sizes: Any) -> Any:
     return zeros.at[_places(jnp.asarray(indices))].add(updates, mode="drop")
 
 
-define("ScatterNd", _scatter_nd_rule, _scatter_nd, static=(2,))
+define("ScatterNd", _scatter_nd_rule, _scatter_nd, static=(2,), numpy=host_forms.form(host_forms.scatter_nd))
 
 
 def scatter_nd(indices: Any, updates: Any, shape: Any, name: str | None = None) -> Tensor:
@@ -231,7 +228,7 @@ def _scattered(method: str) -> Any:
 
 
 def _changed(type: str, method: str, name: str, words: str) -> Any:
-    define(type, _scattered_rule, _scattered(method))
+    define(type, _scattered_rule, _scattered(method), numpy=host_forms.form(host_forms.scattered(method)))
 
     def function(tensor: Any, indices: Any, updates: Any, name: str | None = None) -> Tensor:
         name = reserve(get_default_graph(), name or type)
@@ -270,15 +267,15 @@ def _one_hot_rule(inputs: Inputs, attrs: Attrs) -> list[Signature]:
     return [Signature(on.dtype, (*indices.dims[:axis], known, *indices.dims[axis:]))]
 
 
-def _one_hot(indices: Any, depth: Any, on: Any, off: Any, *, axis: int) -> Any:
+def _one_hot(indices: Any, depth: Any, on: Any, off: Any, *, axis: int, numpy: Any = jnp) -> Any:
     axis = axis % (indices.ndim + 1)
     shape = [1] * (indices.ndim + 1)
     shape[axis] = int(depth)
     classes = np.arange(int(depth)).astype(indices.dtype).reshape(shape)
-    return jnp.where(jnp.expand_dims(indices, axis) == classes, on, off)
+    return numpy.where(numpy.expand_dims(indices, axis) == classes, on, off)
 
 
-define("OneHot", _one_hot_rule, _one_hot, static=(1,), differentiable=False)
+define("OneHot", _one_hot_rule, _one_hot, static=(1,), numpy=partial(_one_hot, numpy=np), differentiable=False)
 
 
 def one_hot(
@@ -386,8 +383,8 @@ def _unique(x: Any, *, out_idx: Any, counts: bool = False) -> tuple[Any, ...]:
     return (*result, number[order].astype(out_idx.np)) if counts else result
 
 
-define("Unique", _unique_rule, _unique, dynamic=True, differentiable=False)
-define("UniqueWithCounts", _unique_rule, _unique, dynamic=True, differentiable=False)
+define("Unique", _unique_rule, _unique, numpy=_unique, dynamic=True, differentiable=False)
+define("UniqueWithCounts", _unique_rule, _unique, numpy=_unique, dynamic=True, differentiable=False)
 
 
 class Unique(NamedTuple):
@@ -433,7 +430,7 @@ def _setdiff(x: Any, y: Any, *, out_idx: Any) -> tuple[Any, Any]:
     return x[keep], keep.astype(out_idx.np)
 
 
-define("ListDiff", _setdiff_rule, _setdiff, dynamic=True, differentiable=False)
+define("ListDiff", _setdiff_rule, _setdiff, numpy=_setdiff, dynamic=True, differentiable=False)
 
 
 def setdiff1d(x: Any, y: Any, index_dtype: Any = int32, name: str | None = None) -> ListDiff:
@@ -462,7 +459,7 @@ def _partition(data: Any, partitions: Any, *, num_partitions: int) -> tuple[Any,
     return tuple(flat[np.flatnonzero(where_to == i)] for i in range(num_partitions))
 
 
-define("DynamicPartition", _partition_rule, _partition, dynamic=True)
+define("DynamicPartition", _partition_rule, _partition, numpy=host_forms.partition, dynamic=True)
 
 
 def dynamic_partition(data: Any, partitions: Any, num_partitions: int, name: str | None = None) -> list[Tensor]:
@@ -497,7 +494,7 @@ def _lower_stitch(lowering: Lowering, op: Operation) -> list[Any]:
     return [padded[source]]
 
 
-define("DynamicStitch", _stitch_rule, lower=_lower_stitch)
+define("DynamicStitch", _stitch_rule, lower=_lower_stitch, numpy=host_forms.stitch)
 
 
 def dynamic_stitch(indices: Any, data: Any, name: str | None = None) -> Tensor:
@@ -534,17 +531,17 @@ def _search_rule(inputs: Inputs, attrs: Attrs) -> list[Signature]:
     return [Signature(attrs["out_type"], inputs[1].dims)]
 
 
-def _search(side: str) -> Any:
+def _search(side: str, numpy: Any = jnp) -> Any:
     def kernel(sequence: Any, values: Any, *, out_type: Any) -> Any:
         table, wanted = sequence[..., None, :], values[..., :, None]
         before = table < wanted if side == "left" else table <= wanted
-        return jnp.sum(before, axis=-1, dtype=out_type.np)
+        return numpy.sum(before, axis=-1, dtype=out_type.np)
 
     return kernel
 
 
-define("LowerBound", _search_rule, _search("left"), differentiable=False)
-define("UpperBound", _search_rule, _search("right"), differentiable=False)
+define("LowerBound", _search_rule, _search("left"), numpy=_search("left", np), differentiable=False)
+define("UpperBound", _search_rule, _search("right"), numpy=_search("right", np), differentiable=False)
 
 
 def searchsorted(
@@ -571,7 +568,10 @@ def _bincount(values: Any, size: Any, weights: Any) -> Any:
     return jnp.zeros((count,), weights.dtype).at[places].add(amounts, mode="drop")
 
 
-define("Bincount", _bincount_rule, lambda v, n, w: _bincount(jnp.asarray(v), n, w), static=(1,), differentiable=False)
+define(
+    "Bincount", _bincount_rule, lambda v, n, w: _bincount(jnp.asarray(v), n, w), static=(1,),
+    numpy=host_forms.form(host_forms.bincount), differentiable=False,
+)  # fmt: skip
 
 
 def bincount(arr: Any, weights: Any = None, minlength: Any = None, maxlength: Any = None, dtype: Any = int32) -> Tensor:
@@ -627,16 +627,16 @@ def _unravel_rule(inputs: Inputs, attrs: Attrs) -> list[Signature]:
     return [Signature(indices.dtype, dims)]
 
 
-def _unravel(indices: Any, sizes: Any) -> Any:
+def _unravel(indices: Any, sizes: Any, numpy: Any = jnp) -> Any:
     parts = []
     for size in sizes_of(sizes)[::-1]:
         divisor = np.asarray(size, indices.dtype)
         parts.append(indices % divisor)
         indices = indices // divisor
-    return jnp.stack(parts[::-1])
+    return numpy.stack(parts[::-1])
 
 
-define("UnravelIndex", _unravel_rule, _unravel, static=(1,), differentiable=False)
+define("UnravelIndex", _unravel_rule, _unravel, static=(1,), numpy=partial(_unravel, numpy=np), differentiable=False)
 
 
 def unravel_index(indices: Any, dims: Any, name: str | None = None) -> Tensor:

@@ -7,13 +7,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import jax.numpy as jnp
+import numpy as np
 from jax import lax
 
 from towerstrat.graph import shapes
 from towerstrat.graph.convert import convert_to_tensor
 from towerstrat.graph.core import get_default_graph
 from towerstrat.graph.elements import Tensor
-from towerstrat.graph.ops import slicing  # noqa: F401  (indexing is an operator of tensors too)
+from towerstrat.graph.ops import host_forms, slicing  # noqa: F401  (indexing is an operator of tensors too)
 from towerstrat.graph.ops.array import expand_dims, squeeze, together
 from towerstrat.graph.ops.build import one, pair, reserve
 from towerstrat.graph.ops.elementwise import check_kind
@@ -69,7 +70,7 @@ def _matmul(a: Any, b: Any, *, transpose_a: bool, transpose_b: bool, conjugate_a
 
 
 for _type in ("MatMul", "BatchMatMul"):
-    define(_type, _matmul_rule, _matmul)
+    define(_type, _matmul_rule, _matmul, numpy=host_forms.form(host_forms.matmul))
 
 
 def matmul(
@@ -178,7 +179,11 @@ def _tensordot(a: Any, b: Any, *, axes: Any) -> Any:
     return lax.dot_general(jnp.asarray(a), jnp.asarray(b), ((left, right), ((), ())))
 
 
-define("Tensordot", _tensordot_rule, _tensordot)
+def _np_tensordot(a: Any, b: Any, *, axes: Any) -> Any:
+    return np.tensordot(a, b, _pairs_of(axes, a.ndim, b.ndim))
+
+
+define("Tensordot", _tensordot_rule, _tensordot, numpy=host_forms.form(_np_tensordot))
 
 
 def tensordot(a: Any, b: Any, axes: Any, name: str | None = None) -> Tensor:
@@ -209,7 +214,12 @@ def _einsum_rule(inputs: Inputs, attrs: Attrs) -> list[Signature]:
     return [Signature(inputs[0].dtype, tuple(sizes.get(label) for label in result))]
 
 
-define("Einsum", _einsum_rule, lambda *xs, equation: jnp.einsum(equation, *xs))
+define(
+    "Einsum",
+    _einsum_rule,
+    lambda *xs, equation: jnp.einsum(equation, *xs),
+    numpy=host_forms.form(lambda *xs, equation: np.einsum(equation, *xs)),
+)
 
 
 def einsum(equation: str, *inputs: Any, **kwargs: Any) -> Tensor:

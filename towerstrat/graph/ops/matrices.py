@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax.numpy as jnp
@@ -65,18 +66,18 @@ def _square_mask(size: int) -> Any:
     return np.eye(size, dtype=np.bool_)
 
 
-def _diagonal(x: Any) -> Any:
+def _diagonal(x: Any, numpy: Any = jnp) -> Any:
     least = min(x.shape[-2:])
-    square = jnp.asarray(x)[..., :least, :least]
-    return jnp.sum(jnp.where(_square_mask(least), square, jnp.zeros((), x.dtype)), axis=-1, dtype=x.dtype)
+    square = numpy.asarray(x)[..., :least, :least]
+    return numpy.sum(numpy.where(_square_mask(least), square, numpy.zeros((), x.dtype)), axis=-1, dtype=x.dtype)
 
 
 def _lower(x: Any, offset: int = 0) -> Any:
     return jnp.where(np.tri(x.shape[-2], x.shape[-1], offset, dtype=np.bool_), x, jnp.zeros((), x.dtype))
 
 
-def _matrix_diag(x: Any) -> Any:
-    return jnp.where(_square_mask(x.shape[-1]), x[..., None], jnp.zeros((), x.dtype))
+def _matrix_diag(x: Any, numpy: Any = jnp) -> Any:
+    return numpy.where(_square_mask(x.shape[-1]), x[..., None], numpy.zeros((), x.dtype))
 
 
 def _matrix_set_diag(x: Any, diagonal: Any) -> Any:
@@ -102,30 +103,30 @@ def _tensor_diag_part_rule(inputs: Inputs, attrs: Attrs) -> list[Signature]:
     return [Signature(inputs[0].dtype, merge(dims[:half], dims[half:]))]
 
 
-def _tensor_diag(x: Any) -> Any:
-    flat = jnp.reshape(x, (-1,))
-    return jnp.reshape(jnp.where(_square_mask(flat.shape[0]), flat, jnp.zeros((), x.dtype)), x.shape + x.shape)
+def _tensor_diag(x: Any, numpy: Any = jnp) -> Any:
+    flat = numpy.reshape(x, (-1,))
+    return numpy.reshape(numpy.where(_square_mask(flat.shape[0]), flat, numpy.zeros((), x.dtype)), x.shape + x.shape)
 
 
-def _tensor_diag_part(x: Any) -> Any:
+def _tensor_diag_part(x: Any, numpy: Any = jnp) -> Any:
     shape = x.shape[: x.ndim // 2]
     size = int(np.prod(shape, dtype=np.int64))
-    return jnp.reshape(_diagonal(jnp.reshape(x, (size, size))), shape)
+    return numpy.reshape(_diagonal(numpy.reshape(x, (size, size)), numpy), shape)
 
 
-def _band_part(x: Any, *, num_lower: int, num_upper: int) -> Any:
+def _band_part(x: Any, *, num_lower: int, num_upper: int, numpy: Any = jnp) -> Any:
     rows, columns = x.shape[-2:]
     offset = np.arange(columns)[None, :] - np.arange(rows)[:, None]
     keep = ((num_lower < 0) | (-offset <= num_lower)) & ((num_upper < 0) | (offset <= num_upper))
-    return jnp.where(keep, x, jnp.zeros((), x.dtype))
+    return numpy.where(keep, x, numpy.zeros((), x.dtype))
 
 
-define("MatrixDiag", _diag_rule, _matrix_diag)
-define("MatrixDiagPart", _diag_part_rule, _diagonal)
+define("MatrixDiag", _diag_rule, _matrix_diag, numpy=partial(_matrix_diag, numpy=np))
+define("MatrixDiagPart", _diag_part_rule, _diagonal, numpy=partial(_diagonal, numpy=np))
 define("MatrixSetDiag", same, _matrix_set_diag)
-define("Diag", _tensor_diag_rule, _tensor_diag)
-define("DiagPart", _tensor_diag_part_rule, _tensor_diag_part)
-define("MatrixBandPart", same, _band_part)
+define("Diag", _tensor_diag_rule, _tensor_diag, numpy=partial(_tensor_diag, numpy=np))
+define("DiagPart", _tensor_diag_part_rule, _tensor_diag_part, numpy=partial(_tensor_diag_part, numpy=np))
+define("MatrixBandPart", same, _band_part, numpy=partial(_band_part, numpy=np))
 
 
 def matrix_diag(diagonal: Any, name: str | None = None) -> Tensor:

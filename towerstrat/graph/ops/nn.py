@@ -14,6 +14,7 @@ from towerstrat.graph import shapes
 from towerstrat.graph.convert import convert_to_tensor
 from towerstrat.graph.core import get_default_graph
 from towerstrat.graph.elements import Tensor
+from towerstrat.graph.ops import host_forms
 from towerstrat.graph.ops.activations import (
     crelu,
     elu,
@@ -128,7 +129,7 @@ def _bias_add(x: Any, bias: Any, *, data_format: str) -> Any:
     return x + bias
 
 
-define("BiasAdd", _bias_rule, _bias_add)
+define("BiasAdd", _bias_rule, _bias_add, numpy=host_forms.form(_bias_add))
 
 
 def bias_add(value: Any, bias: Any, data_format: Any = None, name: str | None = None) -> Tensor:
@@ -243,7 +244,7 @@ def _top_k(x: Any, k: Any, *, sorted: bool) -> tuple[Any, Any]:
     return values, indices.astype(jnp.int32)
 
 
-define("TopKV2", _top_k_rule, _top_k, static=(1,))
+define("TopKV2", _top_k_rule, _top_k, static=(1,), numpy=host_forms.top_k)
 
 
 def top_k(input: Any, k: Any = 1, sorted: bool = True, name: str | None = None) -> TopKV2:
@@ -270,17 +271,17 @@ def _in_top_k_rule(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> list[Sign
     return [Signature(bool_, shapes.merge(outer, targets.dims) or (None,))]
 
 
-def _in_top_k(predictions: Any, targets: Any, k: Any) -> Any:
+def _in_top_k(predictions: Any, targets: Any, k: Any, numpy: Any = jnp) -> Any:
     classes = predictions.shape[1]
     inside = (targets >= 0) & (targets < classes)
-    chosen = jnp.clip(targets, 0, max(classes - 1, 0))[:, None]
-    own = jnp.take_along_axis(predictions, chosen, axis=1)
-    better = jnp.sum((predictions > own).astype(jnp.int32), axis=1, dtype=jnp.int32)
-    usable = jnp.isfinite(own[:, 0]) & jnp.all(jnp.isfinite(predictions), axis=1)
+    chosen = numpy.clip(targets, 0, max(classes - 1, 0))[:, None]
+    own = numpy.take_along_axis(predictions, chosen, axis=1)
+    better = numpy.sum((predictions > own).astype(np.int32), axis=1, dtype=np.int32)
+    usable = numpy.isfinite(own[:, 0]) & numpy.all(numpy.isfinite(predictions), axis=1)
     return inside & usable & (better < k)
 
 
-define("InTopKV2", _in_top_k_rule, _in_top_k, differentiable=False)
+define("InTopKV2", _in_top_k_rule, _in_top_k, numpy=host_forms.form(_in_top_k, numpy=np), differentiable=False)
 
 
 def in_top_k(predictions: Any, targets: Any, k: Any, name: str | None = None) -> Tensor:

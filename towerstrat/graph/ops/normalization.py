@@ -14,6 +14,7 @@ from towerstrat.graph import shapes
 from towerstrat.graph.convert import constant, convert_to_tensor
 from towerstrat.graph.core import get_default_graph
 from towerstrat.graph.elements import Tensor
+from towerstrat.graph.ops import host_forms
 from towerstrat.graph.ops.activations import check_axis
 from towerstrat.graph.ops.build import add, one
 from towerstrat.graph.ops.convolution import channels_back, channels_last, check_format
@@ -299,6 +300,11 @@ def fused_batch_norm(
 # ---- norms -------------------------------------------------------------------------------------------------------
 
 
+def _np_l2_normalize(x: Any, *, axes: tuple[int, ...] | None, epsilon: float) -> Any:
+    total = np.sum(x * x, axes, dtype=x.dtype, keepdims=True)
+    return x / np.sqrt(np.maximum(total, np.asarray(epsilon, x.dtype)))
+
+
 def _l2_normalize(x: Any, *, axes: tuple[int, ...] | None, epsilon: float) -> Any:
     total = jnp.sum(x * x, axes, dtype=x.dtype, keepdims=True)
     floor = np.asarray(epsilon, x.dtype)
@@ -310,11 +316,12 @@ def _l2_rule(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> list[Signature]
     return [Signature(inputs[0].dtype, inputs[0].dims)]
 
 
-define("L2Normalize", _l2_rule, _l2_normalize)
+define("L2Normalize", _l2_rule, _l2_normalize, numpy=host_forms.form(_np_l2_normalize))
 define(
     "L2Loss",
     lambda inputs, attrs: [Signature(inputs[0].dtype, ())],
     lambda x: jnp.sum(x * x, dtype=x.dtype) * np.asarray(0.5, x.dtype),
+    numpy=host_forms.form(lambda x: np.sum(x * x, dtype=x.dtype) * np.asarray(0.5, x.dtype)),
 )
 
 
@@ -340,5 +347,6 @@ define(
     "ZeroFraction",
     lambda inputs, attrs: [Signature(float32, ())],
     lambda x: jnp.mean((x == np.zeros((), x.dtype)).astype(jnp.float32), dtype=jnp.float32),
+    numpy=host_forms.on_host(lambda x: np.float32(np.sum(x == 0)) / np.float32(x.size)),
     differentiable=False,
 )

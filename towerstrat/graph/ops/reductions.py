@@ -9,12 +9,14 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from towerstrat.graph import registry
 from towerstrat.graph.convert import convert_to_tensor
 from towerstrat.graph.core import get_default_graph
 from towerstrat.graph.elements import Tensor
 from towerstrat.graph.ops.array import one_of, stop_gradient, where
 from towerstrat.graph.ops.build import one, reserve, unary
-from towerstrat.graph.ops.elementwise import KINDS, on_host
+from towerstrat.graph.ops.elementwise import KINDS
+from towerstrat.graph.ops.host_forms import cumulative, form
 from towerstrat.graph.ops.math import add, cast, conj, exp, is_finite, log, not_equal, real, sqrt, square
 from towerstrat.graph.ops.shaping import normal_axis
 from towerstrat.graph.registry import Signature, define
@@ -85,17 +87,26 @@ def _mean(x: Any, axes: tuple[int, ...], numpy: Any) -> Any:
         count *= x.shape[axis]
     total = _sum(x, axes, numpy)
     divisor = np.asarray(count, x.dtype)
+    if not jnp.issubdtype(x.dtype, jnp.integer):
+        return total / divisor
+    if numpy is np:
+        return registry.lookup("TruncateDiv").numpy(total, divisor)  # type: ignore[misc]
+    return lax.div(total, jnp.broadcast_to(divisor, total.shape))
+
+
+def _limit(x: Any, sign: int) -> Any:
+    """What the largest (sign -1) or smallest of no elements is."""
     if jnp.issubdtype(x.dtype, jnp.integer):
-        return lax.div(total, jnp.broadcast_to(divisor, total.shape))
-    return total / divisor
+        return np.iinfo(x.dtype).min if sign < 0 else np.iinfo(x.dtype).max
+    return np.asarray(sign * np.inf, x.dtype)
 
 
 def _max(x: Any, axes: tuple[int, ...], numpy: Any) -> Any:
-    return numpy.max(x, axis=axes) if numpy is np else lax.reduce_max(jnp.asarray(x), axes)
+    return np.max(x, axis=axes, initial=_limit(x, -1)) if numpy is np else lax.reduce_max(jnp.asarray(x), axes)
 
 
 def _min(x: Any, axes: tuple[int, ...], numpy: Any) -> Any:
-    return numpy.min(x, axis=axes) if numpy is np else lax.reduce_min(jnp.asarray(x), axes)
+    return np.min(x, axis=axes, initial=_limit(x, 1)) if numpy is np else lax.reduce_min(jnp.asarray(x), axes)
 
 
 def _all(x: Any, axes: tuple[int, ...], numpy: Any) -> Any:
@@ -117,7 +128,7 @@ for _type, _kind, _reduce, _differentiable in (
 ):
     define(
         _type, _rule(_kind), _kernel(_reduce, jnp), static=(1,), differentiable=_differentiable,
-        numpy=None if _type == "Mean" else on_host(_kernel(_reduce, np)),
+        numpy=form(_kernel(_reduce, np)),
     )  # fmt: skip
 
 
@@ -201,7 +212,7 @@ def _drop(x: Any, axes: tuple[int, ...], numpy: Any) -> Any:
     return numpy.squeeze(x, axes)
 
 
-define("SumOfOne", _rule("number"), _kernel(_drop, jnp))
+define("SumOfOne", _rule("number"), _kernel(_drop, jnp), numpy=form(_kernel(_drop, np)))
 
 
 def count_nonzero(
@@ -266,8 +277,12 @@ def _arg(function: Any) -> Callable[..., Any]:
     return kernel
 
 
-define("ArgMax", _arg_rule, _arg(lax.argmax), differentiable=False)
-define("ArgMin", _arg_rule, _arg(lax.argmin), differentiable=False)
+def _np_arg(function: Any) -> Callable[..., Any]:
+    return form(lambda x, *, axis, output_type: function(x, axis).astype(output_type.np))
+
+
+define("ArgMax", _arg_rule, _arg(lax.argmax), numpy=_np_arg(np.argmax), differentiable=False)
+define("ArgMin", _arg_rule, _arg(lax.argmin), numpy=_np_arg(np.argmin), differentiable=False)
 
 
 def _arg_of(type: str, x: Any, axis: Any, dimension: Any, output_type: Any, name: str | None) -> Tensor:
@@ -312,17 +327,14 @@ def _cumulative_rule(inputs: Inputs, attrs: Attrs) -> list[Signature]:
     return [Signature(x.dtype, x.dims)]
 
 
-def _cumulative(function: Any, empty: int | None) -> Callable[..., Any]:
-    """``empty`` is the total of nothing; None is the lowest number of the type."""
-
+def _cumulative(function: Any, empty: float) -> Callable[..., Any]:
     def kernel(x: Any, *, axis: int, exclusive: bool, reverse: bool) -> Any:
         x = jnp.asarray(x)
         axis = axis % x.ndim
         if reverse:
             x = lax.rev(x, (axis,))
         if exclusive:
-            nothing = np.asarray(jnp.finfo(x.dtype).min if empty is None else empty, x.dtype)
-            first = jnp.full_like(lax.slice_in_dim(x, 0, min(1, x.shape[axis]), axis=axis), nothing)
+            first = jnp.full_like(lax.slice_in_dim(x, 0, min(1, x.shape[axis]), axis=axis), empty)
             x = jnp.concatenate([first, lax.slice_in_dim(x, 0, max(x.shape[axis] - 1, 0), axis=axis)], axis)
         result = function(x, axis=axis)
         return lax.rev(result, (axis,)) if reverse else result
@@ -330,9 +342,9 @@ def _cumulative(function: Any, empty: int | None) -> Callable[..., Any]:
     return kernel
 
 
-define("Cumsum", _cumulative_rule, _cumulative(lax.cumsum, 0))
-define("Cumprod", _cumulative_rule, _cumulative(lax.cumprod, 1))
-define("CumulativeLogsumexp", _cumulative_rule, _cumulative(lax.cumlogsumexp, None))
+define("Cumsum", _cumulative_rule, _cumulative(lax.cumsum, 0), numpy=form(cumulative(np.cumsum, 0)))
+define("Cumprod", _cumulative_rule, _cumulative(lax.cumprod, 1), numpy=form(cumulative(np.cumprod, 1)))
+define("CumulativeLogsumexp", _cumulative_rule, _cumulative(lax.cumlogsumexp, -np.inf))
 
 
 def _running(type: str, x: Any, axis: Any, exclusive: bool, reverse: bool, name: str | None) -> Tensor:

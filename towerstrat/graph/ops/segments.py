@@ -15,6 +15,7 @@ from towerstrat.graph.elements import Tensor
 from towerstrat.graph.indexed_slices import IndexedSlices
 from towerstrat.graph.ops.array import operand
 from towerstrat.graph.ops.build import one, reserve
+from towerstrat.graph.ops.host_forms import form, sorted_segments, unsorted_segments
 from towerstrat.graph.ops.indexing import gather
 from towerstrat.graph.ops.shaping import check_integers
 from towerstrat.graph.registry import Signature, define
@@ -136,7 +137,7 @@ def _unsorted(segment: Segment) -> Callable[..., Any]:
 
 def _unsorted_function(kind: str) -> Callable[..., Tensor]:
     type = f"UnsortedSegment{kind}"
-    define(type, _unsorted_rule, _unsorted(_SEGMENTS[kind]), static=(2,))
+    define(type, _unsorted_rule, _unsorted(_SEGMENTS[kind]), static=(2,), numpy=form(unsorted_segments(kind)))
 
     def function(data: Any, segment_ids: Any, num_segments: Any, name: str | None = None) -> Tensor:
         scope = reserve(get_default_graph(), name or type)
@@ -185,7 +186,7 @@ def _without_gaps(result: Any, ids: Any, count: int) -> Any:
 
 def _sorted_function(kind: str) -> Callable[..., Tensor]:
     type = f"Segment{kind}"
-    define(type, _sorted_rule, _sorted(_SEGMENTS[kind]), dynamic=True)
+    define(type, _sorted_rule, _sorted(_SEGMENTS[kind]), dynamic=True, numpy=form(sorted_segments(kind)))
 
     def function(data: Any, segment_ids: Any, name: str | None = None) -> Tensor:
         scope = reserve(get_default_graph(), name or type)
@@ -262,7 +263,7 @@ def _add_n(*values: Any) -> Any:
 
 
 define("AddN", _add_n_rule, _add_n, numpy=_add_n)
-define("AccumulateNV2", _add_n_rule, _add_n)
+define("AccumulateNV2", _add_n_rule, _add_n, numpy=_add_n)
 
 
 def add_n(inputs: Any, name: str | None = None) -> Tensor:

@@ -12,6 +12,7 @@ from jax import lax
 from towerstrat.graph import shapes
 from towerstrat.graph.elements import Operation
 from towerstrat.graph.lowering import Lowering
+from towerstrat.graph.ops import host_forms
 from towerstrat.graph.registry import Signature, define, same
 from towerstrat.graph.shapes import Dims, TensorShape
 from towerstrat.graph.static import constant_value, constant_value_as_dims, partial_value
@@ -107,7 +108,7 @@ for _type in ("Identity", "Snapshot", "GuaranteeConst", "PlaceholderIdentity"):
 for _type in ("StopGradient", "PreventGradient"):
     define(_type, same, _identity, numpy=_identity, differentiable=False)
 define("IdentityN", _all_same, lambda *xs: xs, numpy=lambda *xs: xs)
-define("EnsureShape", _ensured, _ensure)
+define("EnsureShape", _ensured, _ensure, numpy=_ensure)
 define(
     "ZerosLike", _like_rule, lambda x, *, dtype=None: jnp.zeros(x.shape, dtype.np if dtype else x.dtype),
     numpy=lambda x, *, dtype=None: np.zeros(x.shape, dtype.np if dtype else x.dtype), differentiable=False,
@@ -412,10 +413,11 @@ define(
     _transpose_rule,
     lambda x, *order, **attrs: jnp.conj(_transpose(x, *order, **attrs)),
     static=(1,),
+    numpy=lambda x, *order, **attrs: np.conj(_transpose(x, *order, **attrs)),
 )
 define("ReverseV2", _reverse_rule, lambda x, axis: lax.rev(x, tuple(int(a) % x.ndim for a in np.ravel(axis))),
        static=(1,), numpy=lambda x, axis: np.flip(x, tuple(int(a) for a in np.ravel(axis))))  # fmt: skip
-define("Roll", _roll_rule, _roll, static=(2,))
+define("Roll", _roll_rule, _roll, static=(2,), numpy=host_forms.roll)
 
 
 # ---- sizes given by values -----------------------------------------------------------------------------------------
@@ -515,7 +517,7 @@ def _linspace(start: Any, stop: Any, number: Any) -> Any:
     return jnp.linspace(start, stop, int(number), dtype=start.dtype)
 
 
-define("LinSpace", _linspace_rule, _linspace, static=(2,), differentiable=False)
+define("LinSpace", _linspace_rule, _linspace, static=(2,), numpy=host_forms.linspace, differentiable=False)
 
 
 # ---- slices --------------------------------------------------------------------------------------------------------

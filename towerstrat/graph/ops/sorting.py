@@ -8,6 +8,7 @@ from typing import Any
 import jax.numpy as jnp
 
 from towerstrat.graph.elements import Tensor
+from towerstrat.graph.ops import host_forms
 from towerstrat.graph.ops.array import static_int
 from towerstrat.graph.ops.build import unary
 from towerstrat.graph.ops.elementwise import check_kind
@@ -35,8 +36,8 @@ def _argsort(x: Any, *, axis: int, descending: bool) -> Any:
     return jnp.argsort(x, axis=axis, descending=descending, stable=True).astype(jnp.int32)
 
 
-define("Sort", _rule(None), _sort)
-define("ArgSort", _rule(int32), _argsort, differentiable=False)
+define("Sort", _rule(None), _sort, numpy=host_forms.sort)
+define("ArgSort", _rule(int32), _argsort, numpy=host_forms.argsort, differentiable=False)
 
 
 def _ordered(type: str, values: Any, axis: Any, direction: str, name: str | None) -> Tensor:

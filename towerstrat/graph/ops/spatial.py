@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import jax.numpy as jnp
@@ -13,6 +14,7 @@ from towerstrat.errors import UnsupportedError
 from towerstrat.graph.convert import convert_to_tensor
 from towerstrat.graph.core import get_default_graph
 from towerstrat.graph.elements import Tensor
+from towerstrat.graph.ops import host_forms
 from towerstrat.graph.ops.array import one_of, operand, static_int
 from towerstrat.graph.ops.build import one, reserve, unary
 from towerstrat.graph.ops.shaping import check_integers, normal_axis
@@ -66,15 +68,15 @@ def _pad(x: Any, paddings: Any, value: Any = None) -> Any:
     return lax.pad(jnp.asarray(x), fill, [(a, b, 0) for a, b in _pairs(paddings)])
 
 
-def _mirror_pad(x: Any, paddings: Any, *, mode: str) -> Any:
+def _mirror_pad(x: Any, paddings: Any, *, mode: str, numpy: Any = jnp) -> Any:
     pairs = _pairs(paddings)
     _check_mirror(x.shape, pairs, mode)
-    return jnp.pad(x, pairs, mode="reflect" if mode == "REFLECT" else "symmetric")
+    return numpy.pad(x, pairs, mode="reflect" if mode == "REFLECT" else "symmetric")
 
 
-define("Pad", _pad_rule, _pad, static=(1,))
-define("PadV2", _pad_rule, _pad, static=(1,))
-define("MirrorPad", _pad_rule, _mirror_pad, static=(1,))
+define("Pad", _pad_rule, _pad, static=(1,), numpy=host_forms.padded)
+define("PadV2", _pad_rule, _pad, static=(1,), numpy=host_forms.padded)
+define("MirrorPad", _pad_rule, _mirror_pad, static=(1,), numpy=partial(_mirror_pad, numpy=np))
 
 
 def pad(
@@ -343,7 +345,10 @@ def _bitcast_rule(inputs: Inputs, attrs: Attrs) -> list[Signature]:
     return [Signature(to, x.dims[:-1])]
 
 
-define("Bitcast", _bitcast_rule, lambda x, *, type: lax.bitcast_convert_type(x, type.np), differentiable=False)
+define(
+    "Bitcast", _bitcast_rule, lambda x, *, type: lax.bitcast_convert_type(x, type.np), numpy=host_forms.bitcast,
+    differentiable=False,
+)  # fmt: skip
 
 
 def bitcast(input: Any, type: Any, name: str | None = None) -> Tensor:

@@ -1,0 +1,273 @@
+"""Operations on numpy arrays: how small values are computed where nothing is to be compiled for them.
+
+Eager operations on small values and the folding of constants use these forms. A form gives what the type's kernel
+gives, to the last places; where a kernel is made of functions that numpy has by the same names, it takes the module as
+``numpy=``, and its form is ``form(kernel, numpy=np)``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+Kernel = Callable[..., Any]
+
+
+def on_host(function: Kernel) -> Kernel:
+    """The function on numpy arrays, without numpy's warnings: infinities and NaNs are values here."""
+
+    def quiet(*args: Any, **attrs: Any) -> Any:
+        with np.errstate(all="ignore"):
+            return function(*args, **attrs)
+
+    return quiet
+
+
+def form(function: Kernel, **given: Any) -> Kernel:
+    """``on_host(function)``; 16-bit floats are computed as float32 and rounded at the end, as the compiler does it."""
+    quiet = on_host(partial(function, **given) if given else function)
+
+    def computed(*args: Any, **attrs: Any) -> Any:
+        narrow = next((a.dtype for a in args if a.dtype.itemsize == 2 and a.dtype.kind in "fV"), None)
+        if narrow is None:
+            return quiet(*args, **attrs)
+        found = quiet(*[a.astype(np.float32) if a.dtype == narrow else a for a in args], **attrs)
+        if isinstance(found, tuple):
+            return tuple([_narrowed(f, narrow) for f in found])
+        return _narrowed(found, narrow)
+
+    return computed
+
+
+def _narrowed(value: Any, dtype: Any) -> Any:
+    return value.astype(dtype) if value.dtype == np.float32 else value
+
+
+def one_by_one(function: Callable[[float], float]) -> Kernel:
+    """A function of Python floats, for each element."""
+    mapped = np.frompyfunc(function, 1, 1)
+    return lambda x: np.asarray(mapped(x.astype(np.float64)), np.float64).astype(x.dtype)
+
+
+# ---- places ----------------------------------------------------------------------------------------------------
+
+
+def gather(x: Any, indices: Any, *, axis: int, batch_dims: int = 0) -> Any:
+    if batch_dims:
+        inner = partial(gather, axis=axis % x.ndim - 1, batch_dims=batch_dims - 1)
+        return _over_batch(inner, x, indices, axis % x.ndim)
+    return np.take(x, indices, axis=axis, mode="clip")
+
+
+def _over_batch(function: Kernel, x: Any, indices: Any, axis: int) -> Any:
+    if len(x):
+        return np.stack([function(a, b) for a, b in zip(x, indices, strict=True)])
+    one = function(np.zeros(np.maximum(x.shape[1:], 1), x.dtype), np.zeros(indices.shape[1:], indices.dtype))
+    return np.zeros((0, *one.shape), x.dtype)
+
+
+def _moved(indices: Any, size: int) -> Any:
+    """Indices counted from the front; those outside are moved to the edge."""
+    return np.clip(np.where(indices < 0, indices + size, indices), 0, size - 1)
+
+
+def batch_gather(x: Any, indices: Any) -> Any:
+    axis = indices.ndim - 1
+    flat = _moved(indices, x.shape[axis]).reshape(*indices.shape, *(1,) * (x.ndim - indices.ndim))
+    return np.take_along_axis(x, flat, axis=axis)
+
+
+def gather_nd(x: Any, indices: Any, *, batch_dims: int = 0) -> Any:
+    if batch_dims:
+        return _over_batch(partial(gather_nd, batch_dims=batch_dims - 1), x, indices, 0)
+    depth = indices.shape[-1]
+    if not depth:
+        return np.broadcast_to(x, (*indices.shape[:-1], *x.shape)).copy()
+    return x[tuple([_moved(indices[..., i], x.shape[i]) for i in range(depth)])]
+
+
+def scattered(method: str) -> Kernel:
+    """A copy of an array with updates at coordinates; those beyond its ends are dropped."""
+
+    def kernel(x: Any, indices: Any, updates: Any) -> Any:
+        depth = indices.shape[-1]
+        sizes = np.asarray(x.shape[:depth], np.int64)
+        flat = indices.reshape(-1, depth).astype(np.int64)
+        flat = np.where(flat < 0, flat + sizes, flat)
+        inside = ((flat >= 0) & (flat < sizes)).all(axis=1)
+        places = tuple(flat[inside].T)
+        values = np.broadcast_to(updates, (*indices.shape[:-1], *x.shape[depth:])).reshape(-1, *x.shape[depth:])[inside]
+        result = x.copy()
+        if method == "set":
+            result[places] = values
+        else:
+            getattr(np, method).at(result, places, values)
+        return result
+
+    return kernel
+
+
+def scatter_nd(indices: Any, updates: Any, sizes: Any) -> Any:
+    return scattered("add")(np.zeros([int(s) for s in sizes], updates.dtype), indices, updates)
+
+
+def bincount(values: Any, size: Any, weights: Any) -> Any:
+    places = values.reshape(-1)
+    amounts = weights.reshape(-1) if weights.size else np.ones(places.shape, weights.dtype)
+    inside = (places >= 0) & (places < int(size))
+    result = np.zeros(int(size), weights.dtype)
+    np.add.at(result, places[inside], np.broadcast_to(amounts, places.shape)[inside])
+    return result
+
+
+def partition(data: Any, partitions: Any, *, num_partitions: int) -> tuple[Any, ...]:
+    flat = data.reshape(partitions.size, *data.shape[partitions.ndim :])
+    return tuple([flat[partitions.reshape(-1) == i] for i in range(num_partitions)])
+
+
+def stitch(*parts: Any, N: int) -> Any:
+    indices, data = parts[:N], parts[N:]
+    tail = data[0].shape[indices[0].ndim :]
+    places = np.concatenate([i.reshape(-1) for i in indices])
+    result = np.zeros((int(places.max(initial=-1)) + 1, *tail), data[0].dtype)
+    for where, rows in zip(indices, data, strict=True):
+        result[where.reshape(-1)] = rows.reshape(where.size, *tail)
+    return result
+
+
+# ---- segments --------------------------------------------------------------------------------------------------
+
+
+def _largest(dtype: Any) -> Any:
+    return np.finfo(dtype).max if dtype.kind == "f" else np.iinfo(dtype).max
+
+
+def _smallest(dtype: Any) -> Any:
+    return np.finfo(dtype).min if dtype.kind == "f" else np.iinfo(dtype).min
+
+
+def segments(kind: str, rows: Any, ids: Any, count: int) -> Any:
+    """What rows with the same id come to; those of ids outside are left out."""
+    start: Any = {"Prod": 1, "Max": _smallest, "Min": _largest}.get(kind, 0)
+    method = {"Prod": np.multiply, "Max": np.maximum, "Min": np.minimum}.get(kind, np.add)
+    result = np.full((count, *rows.shape[1:]), start(rows.dtype) if callable(start) else start, rows.dtype)
+    inside = (ids >= 0) & (ids < count)
+    method.at(result, ids[inside], rows[inside])
+    if kind in ("Mean", "SqrtN"):
+        sizes = np.maximum(np.bincount(ids[inside], minlength=count), 1).reshape(count, *(1,) * (rows.ndim - 1))
+        divisor = sizes.astype(rows.dtype)
+        return (result / (np.sqrt(divisor) if kind == "SqrtN" else divisor)).astype(rows.dtype)
+    return result
+
+
+def unsorted_segments(kind: str) -> Kernel:
+    def kernel(data: Any, ids: Any, number: Any) -> Any:
+        rows = data.reshape(ids.size, *data.shape[ids.ndim :])
+        return segments(kind, rows, ids.reshape(-1), int(number))
+
+    return kernel
+
+
+def sorted_segments(kind: str) -> Kernel:
+    def kernel(data: Any, ids: Any) -> Any:
+        if (np.diff(ids) < 0).any():
+            raise ValueError("segment ids are not increasing")
+        count = int(ids.max(initial=-1)) + 1
+        result = segments(kind, data, ids, count)
+        if kind in ("Max", "Min"):
+            result[~np.isin(np.arange(count), ids)] = 0
+        return result
+
+    return kernel
+
+
+# ---- order and shape -------------------------------------------------------------------------------------------
+
+
+def argsort(x: Any, *, axis: int, descending: bool) -> Any:
+    if not descending:
+        return np.argsort(x, axis=axis, kind="stable").astype(np.int32)
+    order = np.argsort(np.flip(x, axis), axis=axis, kind="stable")
+    return (x.shape[axis] - 1 - np.flip(order, axis)).astype(np.int32)
+
+
+def sort(x: Any, *, axis: int, descending: bool) -> Any:
+    found = np.sort(x, axis=axis, kind="stable")
+    return np.flip(found, axis) if descending else found
+
+
+def top_k(x: Any, k: Any, *, sorted: bool) -> tuple[Any, Any]:
+    indices = argsort(x, axis=-1, descending=True)[..., : int(k)]
+    return np.take_along_axis(x, indices, axis=-1), indices
+
+
+def roll(x: Any, shift: Any, axis: Any) -> Any:
+    return np.roll(x, [int(s) for s in np.ravel(shift)], [int(a) for a in np.ravel(axis)])
+
+
+def linspace(start: Any, stop: Any, number: Any) -> Any:
+    if int(number) < 1:
+        raise ValueError(f"Requires num > 0, got {int(number)}.")
+    return np.linspace(start.astype(np.float64), stop.astype(np.float64), int(number)).astype(start.dtype)
+
+
+def padded(x: Any, paddings: Any, value: Any = None) -> Any:
+    pairs = np.reshape(paddings, (-1, 2)).tolist()
+    sizes = [d + a + b for d, (a, b) in zip(x.shape, pairs, strict=True)]
+    result = np.full(sizes, np.zeros((), x.dtype) if value is None else value, x.dtype)
+    result[tuple([slice(a, a + d) for d, (a, _) in zip(x.shape, pairs, strict=True)])] = x
+    return result
+
+
+def bitcast(x: Any, *, type: Any) -> Any:
+    to = np.dtype(type.np)
+    if x.dtype.itemsize > to.itemsize:
+        return np.ascontiguousarray(x[..., None]).view(to)
+    found = np.ascontiguousarray(x).view(to).reshape(*x.shape[:-1], -1) if x.ndim else x.reshape(1).view(to)
+    same = x.dtype.itemsize == to.itemsize
+    return found.reshape(x.shape if same else x.shape[:-1])
+
+
+def matmul(
+    a: Any, b: Any, *, transpose_a: bool, transpose_b: bool, conjugate_a: bool = False, batch: bool = False,
+    conjugate_b: bool = False,
+) -> Any:  # fmt: skip
+    if a.ndim < 2 or b.ndim < 2 or a.shape[:-2] != b.shape[:-2]:
+        raise ValueError(f"Expected matrices with equal batch dimensions, got shapes {a.shape} and {b.shape}.")
+    a = np.swapaxes(a, -1, -2) if transpose_a else a
+    b = np.swapaxes(b, -1, -2) if transpose_b else b
+    return np.matmul(np.conj(a) if conjugate_a else a, np.conj(b) if conjugate_b else b)
+
+
+def cumulative(function: Any, empty: int) -> Kernel:
+    """Running totals; ``empty`` is the total of nothing."""
+
+    def kernel(x: Any, *, axis: int, exclusive: bool, reverse: bool) -> Any:
+        x = np.flip(x, axis) if reverse else x
+        if exclusive:
+            first = np.full_like(np.take(x, range(min(1, x.shape[axis])), axis), empty)
+            x = np.concatenate([first, np.take(x, range(max(x.shape[axis] - 1, 0)), axis)], axis)
+        result = function(x, axis=axis, dtype=x.dtype)
+        return np.flip(result, axis) if reverse else result
+
+    return kernel
+
+
+# ---- softmax ---------------------------------------------------------------------------------------------------
+
+
+def _shifted(x: Any, axis: int) -> Any:
+    return x - np.max(x, axis=axis, keepdims=True) if x.size else x
+
+
+def softmax(x: Any, *, axis: int) -> Any:
+    powers = np.exp(_shifted(x, axis))
+    return powers / np.sum(powers, axis=axis, keepdims=True, dtype=x.dtype)
+
+
+def log_softmax(x: Any, *, axis: int) -> Any:
+    shifted = _shifted(x, axis)
+    return shifted - np.log(np.sum(np.exp(shifted), axis=axis, keepdims=True, dtype=x.dtype))

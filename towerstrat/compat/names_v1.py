@@ -134,7 +134,9 @@ ROWS: tuple[tuple[ModuleType, dict[str, str]], ...] = (
         "tf.app.flags tf.flags": " ".join(flags.__all__),
     }),
     (data_dataset_v1, {
-        "tf.data": "Dataset=DatasetV1",
+        "tf.data": """
+            Dataset=DatasetV1 get_output_classes get_output_shapes get_output_types make_initializable_iterator
+            make_one_shot_iterator""",
     }),
     (data_experimental, {
         "tf.contrib.data": """
@@ -534,7 +536,7 @@ LATER: dict[str, str] = {
     "tf": """
         argsort dimension_at_index=tf.compat.dimension_at_index dimension_value=tf.compat.dimension_value function
         get_logger get_static_value grad_pass_through GradientTape IndexedSlicesSpec is_symbolic_tensor is_tensor
-        Module no_gradient numpy_function OptionalSpec print recompute_grad repeat sort switch_case
+        Module no_gradient numpy_function OptionalSpec print py_function recompute_grad repeat sort switch_case
         tensor_scatter_add=tf.tensor_scatter_nd_add tensor_scatter_nd_add tensor_scatter_nd_sub
         tensor_scatter_nd_update tensor_scatter_sub=tf.tensor_scatter_nd_sub
         tensor_scatter_update=tf.tensor_scatter_nd_update TensorSpec type_spec_from_value TypeSpec

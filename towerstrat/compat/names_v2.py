@@ -40,6 +40,7 @@ from towerstrat.graph.ops import (
     math,
     matrices,
     pooling,
+    py_function,
     random,
     reductions,
     sorting,
@@ -142,7 +143,7 @@ ROWS: tuple[tuple[ModuleType, dict[str, str]], ...] = (
     }),
     (flow, {
         "tf": """
-            cond gradients=gradients_ hessians map_fn numpy_function while_loop""",
+            cond gradients=gradients_ hessians map_fn while_loop""",
     }),
     (initializers, {
         "tf": """
@@ -258,7 +259,10 @@ ROWS: tuple[tuple[ModuleType, dict[str, str]], ...] = (
         "tf": "repeat where=where_v2",
     }),
     (host, {
-        "tf": "print=print_v2",
+        "tf": "numpy_function print=print_v2",
+    }),
+    (py_function, {
+        "tf": "py_function",
     }),
     (indexing, {
         "tf": """

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from towerstrat.graph import custom_gradients, gradients, nest
 from towerstrat.graph.eager.gradient_tape import UnconnectedGradients
 from towerstrat.graph.elements import Tensor
-from towerstrat.graph.ops import array, control_flow, functional, host, loops
+from towerstrat.graph.ops import array, control_flow, functional, loops
 
 
 def cond(pred: Any, true_fn: Any = None, false_fn: Any = None, name: str | None = None) -> Any:
@@ -87,13 +87,3 @@ def hessians(
 ) -> list[Tensor]:
     """Second derivatives of the sum of ``ys``: for each x a tensor of shape ``[*x.shape, *x.shape]``."""
     return custom_gradients.hessians(ys, xs, name, False, gate_gradients, aggregation_method)
-
-
-def numpy_function(
-    func: Callable[..., Any] | None = None, inp: Sequence[Any] | None = None, Tout: Any = None, stateful: bool = True,
-    name: str | None = None,
-) -> Any:  # fmt: skip
-    """What ``func`` returns for the values of ``inp``, as tensors of the types ``Tout``. No gradient."""
-    if func is None or inp is None:
-        raise TypeError("tf.numpy_function needs func and inp.")
-    return host.py_func(func, inp, Tout, stateful, name)

@@ -293,6 +293,24 @@ def test_a_loop_counted_once_per_power_of_two(session):
     assert [len(stage.programs) for stage in plan.stages] == [4]
 
 
+def test_a_condition_that_asks_for_a_shape_tells_the_number_of_iterations(session):
+    x = tf.placeholder(tf.float32, [None])
+
+    def body(i, a, made):
+        a = a * x[i]
+        return i + 1, a, made.write(i, a)
+
+    array = tf.TensorArray(tf.float32, size=0, dynamic_size=True)
+    _, y, made = tf.while_loop(lambda i, *_: i < tf.shape(x)[0], body, [0, tf.constant(1.0), array])
+    fetches = [y, made.stack(), *tf.gradients(y, x)]
+    for values in ([3.0, 4.0], [2.0, 3.0, 5.0]):
+        product, products, slopes = session.run(fetches, {x: values})
+        np.testing.assert_allclose(products, np.cumprod(values))
+        np.testing.assert_allclose(slopes, product / values)
+    ((_, _, plan),) = session._plans.values()
+    assert [(stage.eager, stage.loops) for stage in plan.stages if hasattr(stage, "eager")] == [(False, [])]
+
+
 def test_without_back_prop():
     x = tf.placeholder(tf.float32, [])
     _, y = tf.while_loop(lambda i, a: i < 2, lambda i, a: (i + 1, a * x), [0, x], back_prop=False)

@@ -334,6 +334,28 @@ def test_methods_keep_traces_per_instance_and_let_instances_go():
     assert gone() is None
 
 
+def test_methods_are_converted():
+    class Summer:
+        @tf.function
+        def __call__(self, n):
+            total = 0
+            for i in tf.range(n):
+                total += i
+            return total
+
+        @tf.function
+        def some(self, n):
+            if n > 3:
+                n = self(n)
+            return n
+
+    summer = Summer()
+    outer = tf.function(lambda n: (summer(n), summer.some(n)))
+    assert int(summer(tf.constant(4))) == 6
+    assert [int(summer.some(tf.constant(n))) for n in (2, 4)] == [2, 6]
+    assert [int(v) for v in outer(tf.constant(5))] == [10, 10]
+
+
 def test_functions_inside_of_graphs():
     function = tf.function(lambda x: x * 2.0 + 1.0)
     with tf.Graph().as_default():

@@ -12,6 +12,7 @@ from towerstrat.graph.autograph.conversion import Converted, conversion_of, is_o
 from towerstrat.graph.autograph.front import Feature, Options
 from towerstrat.graph.autograph.scopes import FunctionScope
 from towerstrat.graph.autograph.status import Status, current, entered, note_left
+from towerstrat.graph.functions.methods import WeakMethod
 
 
 def converted_call(f: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any] | None, scope: FunctionScope) -> Any:
@@ -68,7 +69,7 @@ def target_of(
             return f, args
         return functools.partial(made, **f.keywords), (*bound, *args)
     function, first = f, args
-    if isinstance(f, MethodType):
+    if isinstance(f, MethodType | WeakMethod):
         function, first = f.__func__, (f.__self__, *args)
     elif not isinstance(f, FunctionType):
         if isinstance(f, type) or not callable(f):

@@ -13,6 +13,8 @@ from towerstrat.graph.lowering import Lowering
 _LIMIT = 100_000
 """Iterations up to which a control part is evaluated."""
 _LARGEST = 4096
+_OF_SHAPE = ("Shape", "Size", "Rank")
+"""Types that need no more of their input than its shape, which is known while lowering."""
 
 
 class Control(NamedTuple):
@@ -22,12 +24,14 @@ class Control(NamedTuple):
       variables: places of the loop variables it consists of.
       inside: its operations, of the condition and of the body.
       outside: what it uses from outside.
+      shaped: of what tensors from outside it uses the shape.
     """
 
     variables: tuple[int, ...]
     condition: tuple[Operation, ...]
     body: tuple[Operation, ...]
     outside: tuple[Tensor, ...]
+    shaped: tuple[Tensor, ...]
 
 
 class Course(NamedTuple):
@@ -44,20 +48,22 @@ def control_of(op: Operation) -> Control | None:
     condition: dict[Operation, None] = {}
     steps: dict[Operation, None] = {}
     outside: dict[Tensor, None] = {}
+    shaped: dict[Tensor, None] = {}
     places: dict[int, None] = {}
-    if not _slice(cond.results[0], cond, cond_vars, condition, outside, places):
+    if not _slice(cond.results[0], cond, cond_vars, condition, outside, shaped, places):
         return None
     done: set[int] = set()
     while rest := [i for i in places if i not in done]:
         for i in rest:
             done.add(i)
-            if not _slice(body.results[i], body, body_vars, steps, outside, places):
+            if not _slice(body.results[i], body, body_vars, steps, outside, shaped, places):
                 return None
     return Control(
         tuple(places),
         tuple(o for o in cond.needed if o in condition),
         tuple(o for o in body.needed if o in steps),
         tuple(outside),
+        tuple(shaped),
     )
 
 
@@ -67,6 +73,7 @@ def _slice(
     variables: tuple[Tensor, ...],
     steps: dict[Operation, None],
     outside: dict[Tensor, None],
+    shaped: dict[Tensor, None],
     places: dict[int, None],
 ) -> bool:
     where = {t: i for i, t in enumerate(variables)}
@@ -82,7 +89,10 @@ def _slice(
             if op.type != "Const" and (op.definition.numpy is None or op.reads or op.definition.stateful):
                 return False
             steps[op] = None
-            stack += op.inputs
+            if op.type in _OF_SHAPE and op.inputs[0] not in where and not block.encloses(op.inputs[0].op.block):
+                shaped[op.inputs[0]] = None
+            else:
+                stack += op.inputs
     return True
 
 
@@ -106,7 +116,7 @@ def course(lowering: Lowering, op: Operation, limit: int | None) -> Course | Non
     cond, body = op.bodies
     cond_vars, body_vars = op.attrs["variables"]
     current = {i: np.asarray(lowering.value(op.inputs[i])) for i in control.variables}
-    outside = {t: lowering.value(t) for t in control.outside}
+    outside = {t: lowering.value(t) for t in (*control.outside, *control.shaped)}
     history: dict[int, list[Any]] = {i: [] for i in current}
     count = 0
     while limit is None or count < limit:

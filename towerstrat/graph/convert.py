@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -223,6 +224,20 @@ def convert_to_tensor(value: Any, dtype: Any = None, name: str | None = None, pr
         except (TypeError, ValueError):
             pass
     return _constant(get_default_graph(), numpy_value(value, wanted), wanted, name)
+
+
+@functools.lru_cache(maxsize=4096)
+def _integers(values: tuple[int, ...]) -> tuple[np.ndarray[Any, Any], DType]:
+    kind = int64 if any(not -(2**31) <= v < 2**31 for v in values) else int32
+    array = np.array(values, kind.np)
+    array.flags.writeable = False
+    return array, kind
+
+
+def vector(values: tuple[int, ...], name: str) -> Tensor:
+    """Integers that are known as a constant, int32 where they fit: the shapes and bounds of many operations."""
+    array, kind = _integers(values)
+    return get_default_graph().add("Const", (), {"value": array, "dtype": kind}, name).outputs[0]
 
 
 def _checked(tensor: Tensor, wanted: DType | None, name: str | None) -> Tensor:

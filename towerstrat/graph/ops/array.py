@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from towerstrat.graph import shapes
-from towerstrat.graph.convert import constant, convert_to_tensor
+from towerstrat.graph.convert import constant, convert_to_tensor, vector
 from towerstrat.graph.core import get_default_graph
 from towerstrat.graph.elements import Tensor
 from towerstrat.graph.ops import shaping
@@ -128,12 +128,9 @@ def _static_shape(value: Any) -> tuple[int, ...] | None:
 
 def shape_tensor(value: Any, name: str | None = None) -> Tensor:
     """A shape argument as an integer vector; an empty list is the shape of a scalar."""
-    if isinstance(value, list | tuple) and not value:
-        return constant(np.zeros(0, np.int32), name=name or "shape")
     if isinstance(value, list | tuple) and all(isinstance(v, shapes.Dimension | int | np.integer) for v in value):
-        return convert_to_tensor(
-            as_shape(value) if all(int(v) >= 0 for v in value) else [int(v) for v in value], name=name
-        )
+        default = "shape_as_tensor" if value and all(int(v) >= 0 for v in value) else "Const" if value else "shape"
+        return vector(tuple([int(v) for v in value]), name or default)
     return convert_to_tensor(value, name=name)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -175,16 +176,16 @@ def _quotient(dims: tuple[int | None, ...], known: int) -> int | None:
 
 
 def _reshape_sizes(x: Any, shape: Any) -> tuple[int, ...]:
-    sizes = [int(d) for d in np.ravel(shape)]
+    sizes = [int(d) for d in np.ravel(shape).tolist()]
+    total = math.prod(np.shape(x))
     if sizes.count(-1) == 1:
-        rest = int(np.prod([d for d in sizes if d != -1], dtype=np.int64))
-        total = int(np.prod(np.shape(x), dtype=np.int64))
+        rest = math.prod(d for d in sizes if d != -1)
         if rest == 0 or total % rest:
             if rest == 0 and total == 0:
                 raise ValueError(f"Cannot infer the missing size of {sizes} for an empty tensor, shape {np.shape(x)}.")
             raise ValueError(f"Cannot reshape {np.shape(x)} ({total} elements) to {sizes}.")
         sizes[sizes.index(-1)] = total // rest
-    if int(np.prod(sizes, dtype=np.int64)) != int(np.prod(np.shape(x), dtype=np.int64)):
+    if math.prod(sizes) != total:
         raise ValueError(f"Cannot reshape {np.shape(x)} to {sizes}.")
     return tuple(sizes)
 

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from towerstrat.graph.convert import convert_to_tensor
+from towerstrat.graph.convert import convert_to_tensor, vector
 from towerstrat.graph.core import get_default_graph
 from towerstrat.graph.elements import Operation, Tensor
 from towerstrat.graph.lowering import Lowering
@@ -146,7 +146,7 @@ def _picked(x: Any, begin: Any, specs: list[_Spec]) -> Any:
             index = jnp.asarray(begin)[spec.position]
             key.append(jnp.where(index < 0, index + size, index).astype(index.dtype))
         else:
-            key.append(jnp.asarray(spec.begin % size, jnp.int32))
+            key.append(jnp.asarray(spec.begin % max(size, 1), jnp.int32))
         axis += 1
     return _take_each(x, key)
 
@@ -161,6 +161,8 @@ def _take_each(x: Any, key: list[Any]) -> Any:
             x = x[(builtins.slice(None),) * axis + (entry,)]
             axis += 1
         else:
+            if not x.shape[axis]:  # nothing to pick: a loop without iterations has such a body too
+                x = jnp.pad(x, [(0, i == axis) for i in range(x.ndim)])
             x = lax.dynamic_index_in_dim(x, entry, axis, keepdims=False)
     return x
 
@@ -236,8 +238,7 @@ def _packed(values: list[Any], name: str) -> Tensor:
     """Bounds as a vector; int64 where one of them is."""
     tensors = [v for v in values if isinstance(v, Tensor | Variable)]
     if not tensors:
-        attrs = {"value": _vector(tuple([int(v) for v in values])), "dtype": int32}
-        return get_default_graph().add("Const", (), attrs, name).outputs[0]
+        return vector(tuple([int(v) for v in values]), name)
     kind = int64 if any(v.dtype is int64 for v in tensors) else int32
     parts = []
     for value in values:
@@ -246,13 +247,6 @@ def _packed(values: list[Any], name: str) -> Tensor:
         )
         parts.append(part if part.dtype is kind else one("Cast", (part,), {"DstT": kind}))
     return one("Pack", parts, {"axis": 0}, name)
-
-
-@functools.lru_cache(maxsize=1024)
-def _vector(values: tuple[int, ...]) -> np.ndarray[Any, Any]:
-    numbers = np.array(values, np.int32)
-    numbers.flags.writeable = False
-    return numbers
 
 
 def _bound(value: Any, default: int) -> Any:

@@ -462,6 +462,11 @@ class Variable(metaclass=_ThroughCreators):
         return self._save_slice_info
 
     @classmethod
+    def _set_operator(cls, operator: str, function: Callable[..., Any]) -> None:
+        """Gives variables an operator of their own."""
+        setattr(cls, operator, function)
+
+    @classmethod
     def _overload_operators(cls) -> None:
         """Gives variables the operators of tensors, on a read at the point of use. A part can be assigned to, too."""
         for operator in Tensor.OVERLOADABLE_OPERATORS - {"__getitem__"}:
@@ -470,7 +475,7 @@ class Variable(metaclass=_ThroughCreators):
             def apply(self: Any, *args: Any, _function: Any = function) -> Any:
                 return _function(self.value(), *args)
 
-            setattr(cls, operator, apply)
+            cls._set_operator(operator, apply)
 
     __array_priority__ = 100
 

@@ -362,4 +362,4 @@ define(
 )  # fmt: skip
 Tensor._override_operator("__getitem__", get_item)
 Variable._overload_operators()
-Variable.__getitem__ = _get_slice  # type: ignore[assignment, method-assign]
+Variable._set_operator("__getitem__", _get_slice)

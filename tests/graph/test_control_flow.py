@@ -311,6 +311,12 @@ def test_a_condition_that_asks_for_a_shape_tells_the_number_of_iterations(sessio
     assert [(stage.eager, stage.loops) for stage in plan.stages if hasattr(stage, "eager")] == [(False, [])]
 
 
+def test_a_loop_without_iterations_over_nothing(session):
+    x = tf.placeholder(tf.float32, [None])
+    y = tf.while_loop(lambda i, a: i < tf.size(x), lambda i, a: (i + 1, a + x[i]), [0, tf.constant(1.0)])[1]
+    assert [session.run(y, {x: values}) for values in ([], [2.0], [2.0, 3.0])] == [1.0, 3.0, 6.0]
+
+
 def test_without_back_prop():
     x = tf.placeholder(tf.float32, [])
     _, y = tf.while_loop(lambda i, a: i < 2, lambda i, a: (i + 1, a * x), [0, x], back_prop=False)

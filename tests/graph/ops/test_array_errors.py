@@ -21,6 +21,7 @@ REFUSED = [
     ("i + 1.5", TypeError),
     ("tf.matmul(x, x)", ValueError),
     ("tf.matmul(x, row)", ValueError),
+    ("tf.matmul(tf.ones([2, 3, 4]), tf.ones([3, 4, 5]))", ValueError),
     ("tf.matmul(x, x, True, adjoint_a=True)", ValueError),
     ("x + tf.zeros([4])", ValueError),
     ("tf.reshape(x, [4, 2])", ValueError),

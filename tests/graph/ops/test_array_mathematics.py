@@ -115,6 +115,31 @@ def covers(ours, golden):
     )
 
 
+@pytest.mark.parametrize(("left", "right"), [((2, 3, 4), (5, 4)), ((3, 4), (6, 5, 4)), ((2, 1, 3, 4), (6, 5, 4))])
+@pytest.mark.parametrize("known", [True, False])
+def test_batches_of_matrices_broadcast(left, right, known):
+    """As from 1.14 on; 1.12 refused it."""
+    a, b = np.random.RandomState(0).randn(*left), np.random.RandomState(1).randn(*right)
+    x, y = (placeholder("float64", v.shape if known else [None] * v.ndim) for v in (a, b))
+    product = TF.matmul(x, y, transpose_b=True)
+    weight = np.arange(np.matmul(a, np.swapaxes(b, -1, -2)).size, dtype=np.float64)
+    slopes = gradients(TF.reduce_sum(TF.reshape(product, [-1]) * weight), [x, y])
+    with Session() as session:
+        value, *found = session.run([product, *slopes], {x: a, y: b})
+    expected = np.matmul(a, np.swapaxes(b, -1, -2))
+    np.testing.assert_allclose(value, expected)
+    assert covers(list(expected.shape), list(product.dims))
+    from_above = weight.reshape(expected.shape)
+    for gradient, whole, given in (
+        (found[0], np.matmul(from_above, b), a),
+        (found[1], np.matmul(np.swapaxes(from_above, -1, -2), a), b),
+    ):
+        extra = tuple(range(whole.ndim - given.ndim))
+        whole = whole.sum(extra)
+        wide = tuple(i for i, size in enumerate(given.shape) if size == 1 and whole.shape[i] != 1)
+        np.testing.assert_allclose(gradient, whole.sum(wide, keepdims=True))
+
+
 @pytest.mark.parametrize("how", SHAPES)
 def test_static_shapes_say_what_the_originals_said(how):
     wrong = []

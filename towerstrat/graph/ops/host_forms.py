@@ -235,8 +235,8 @@ def matmul(
     a: Any, b: Any, *, transpose_a: bool, transpose_b: bool, conjugate_a: bool = False, batch: bool = False,
     conjugate_b: bool = False,
 ) -> Any:  # fmt: skip
-    if a.ndim < 2 or b.ndim < 2 or a.shape[:-2] != b.shape[:-2]:
-        raise ValueError(f"Expected matrices with equal batch dimensions, got shapes {a.shape} and {b.shape}.")
+    if a.ndim < 2 or b.ndim < 2:
+        raise ValueError(f"Expected matrices, got shapes {a.shape} and {b.shape}.")
     a = np.swapaxes(a, -1, -2) if transpose_a else a
     b = np.swapaxes(b, -1, -2) if transpose_b else b
     return np.matmul(np.conj(a) if conjugate_a else a, np.conj(b) if conjugate_b else b)

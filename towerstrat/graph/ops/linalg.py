@@ -21,7 +21,7 @@ from towerstrat.graph.ops.elementwise import check_kind
 from towerstrat.graph.ops.math import add_operator
 from towerstrat.graph.ops.shaping import normal_axis
 from towerstrat.graph.registry import Signature, define
-from towerstrat.graph.shapes import Dims, TensorShape
+from towerstrat.graph.shapes import Dims
 from towerstrat.graph.static import constant_value
 from towerstrat.graph.variables import Variable
 
@@ -44,10 +44,11 @@ def _matmul_rule(inputs: Inputs, attrs: Attrs) -> list[Signature]:
             f"Dimensions must be equal, but are {inner} and {other}: multiplying {a.shape} by {b.shape}"
             f"{' with ' + ', '.join(flags) if flags else ''}."
         )
-    batch_a, batch_b = a.dims[:-2], b.dims[:-2]
-    if not TensorShape(batch_a).is_compatible_with(batch_b):
-        raise ValueError(f"Expected equal batch dimensions, got {a.shape} and {b.shape}.")
-    return [Signature(a.dtype, (*(shapes.merge(batch_a, batch_b) or ()), rows, columns))]
+    try:
+        batch = shapes.broadcast(a.dims[:-2], b.dims[:-2]) or ()
+    except ValueError:
+        raise ValueError(f"The batch dimensions do not go together: multiplying {a.shape} by {b.shape}.") from None
+    return [Signature(a.dtype, (*batch, rows, columns))]
 
 
 def _known_sides(a: Dims, b: Dims, attrs: Attrs) -> Dims:
@@ -58,8 +59,8 @@ def _known_sides(a: Dims, b: Dims, attrs: Attrs) -> Dims:
 
 def _matmul(a: Any, b: Any, *, transpose_a: bool, transpose_b: bool, conjugate_a: bool = False,
             batch: bool = False, conjugate_b: bool = False) -> Any:  # fmt: skip
-    if a.ndim < 2 or b.ndim < 2 or a.shape[:-2] != b.shape[:-2]:
-        raise ValueError(f"Expected matrices with equal batch dimensions, got shapes {a.shape} and {b.shape}.")
+    if a.ndim < 2 or b.ndim < 2:
+        raise ValueError(f"Expected matrices, got shapes {a.shape} and {b.shape}.")
     if transpose_a:
         a = jnp.swapaxes(a, -1, -2)
     if transpose_b:
@@ -77,7 +78,7 @@ def matmul(
     a: Any, b: Any, transpose_a: bool = False, transpose_b: bool = False, adjoint_a: bool = False,
     adjoint_b: bool = False, a_is_sparse: bool = False, b_is_sparse: bool = False, name: str | None = None,
 ) -> Tensor:  # fmt: skip
-    """The matrix product over the last two dimensions; those in front are a batch and must be equal.
+    """The matrix product over the last two dimensions; those in front are a batch, and broadcast.
 
     Args:
       transpose_a, transpose_b: swap the last two dimensions of an operand first.
@@ -85,7 +86,8 @@ def matmul(
       a_is_sparse, b_is_sparse: hints about many zeros; they change no value.
 
     Raises:
-      ValueError: ranks below 2, inner sizes that differ, transpose and adjoint of one operand.
+      ValueError: ranks below 2, inner sizes that differ, batches that do not broadcast, transpose and adjoint of one
+        operand.
     """
     if transpose_a and adjoint_a:
         raise ValueError("Only one of transpose_a and adjoint_a can be True.")
@@ -100,7 +102,8 @@ def matmul(
     if a.dtype.is_complex:
         attrs |= {"conjugate_a": bool(adjoint_a), "conjugate_b": bool(adjoint_b)}
     sparse = a_is_sparse or b_is_sparse
-    if not sparse and all(t.dims is None or len(t.dims) > 2 for t in (a, b)):
+    ranks = [t.dims and len(t.dims) for t in (a, b)]
+    if not sparse and (any(rank and rank > 2 for rank in ranks) or ranks == [None, None]):
         return one("BatchMatMul", (a, b), attrs | {"batch": True}, name)
     return one("MatMul", (a, b), attrs, name)
 

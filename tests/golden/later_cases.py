@@ -271,6 +271,8 @@ PRINT = [
         "tf.constant(1e-4)",
         "tf.constant(1e-5)",
         "1, 'a', tf.constant(2)",
+        "'a', tf.constant('b')",
+        "tf.constant('b'), tf.constant(['c'])",
         "tf.constant(1), tf.constant(2), sep=','",
         "'a', 'b', sep='-', end='!'",
         "",

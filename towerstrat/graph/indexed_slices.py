@@ -49,8 +49,8 @@ class IndexedSlices:
         return self.values.graph
 
     def __repr__(self) -> str:
-        shape = f", dense_shape={self.dense_shape}" if self.dense_shape is not None else ""
-        return f"IndexedSlices(indices={self.indices}, values={self.values}{shape})"
+        shape = f", dense_shape={self.dense_shape!s}" if self.dense_shape is not None else ""
+        return f"IndexedSlices(indices={self.indices!s}, values={self.values!s}{shape})"
 
 
 def _dense_rule(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Signature]:

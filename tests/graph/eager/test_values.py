@@ -33,6 +33,8 @@ def by_value():
          "<tf.Tensor: shape=(2,), dtype=float32, numpy=array([1., 2.], dtype=float32)>"),
         ("x", "tf.Tensor(b'x', shape=(), dtype=string)", "<tf.Tensor: shape=(), dtype=string, numpy=b'x'>"),
         (["x", "y"], "tf.Tensor([b'x' b'y'], shape=(2,), dtype=string)", None),
+        (np.float32([[1, 2], [3, 4]]), "tf.Tensor(\n[[1. 2.]\n [3. 4.]], shape=(2, 2), dtype=float32)",
+         "<tf.Tensor: shape=(2, 2), dtype=float32, numpy=\narray([[1., 2.],\n       [3., 4.]], dtype=float32)>"),
         (True, "tf.Tensor(True, shape=(), dtype=bool)", "<tf.Tensor: shape=(), dtype=bool, numpy=True>"),
         (3, "tf.Tensor(3, shape=(), dtype=int32)", "<tf.Tensor: shape=(), dtype=int32, numpy=3>"),
     ],

@@ -32,6 +32,14 @@ def counted(function=None, **options):
     return made, traces
 
 
+def test_placeholders_are_called_by_their_parameters():
+    seen = []
+    tf.function(lambda x, pair, *, k: seen.extend([x.name, *(p.name for p in pair), k.name]))(
+        tf.constant(1), (tf.constant(2), tf.constant(3)), k=tf.constant(4)
+    )
+    assert seen == ["x:0", "pair:0", "pair_1:0", "k:0"]
+
+
 # ---- rule 23: by what a trace is found again ------------------------------------------------------------------------
 
 

@@ -164,11 +164,12 @@ class EagerTensor(Tensor):
 
 
 def shown(tensor: Any, form: Any) -> str:
-    """The value as text: ``form`` of an array, a scalar bare."""
+    """The value as text: ``form`` of an array, on lines of its own where it has several; a scalar bare."""
     value = tensor.numpy()
     if isinstance(value, np.generic):
         return str(value)
-    return form(value)
+    text: str = form(value)
+    return f"\n{text}" if "\n" in text else text
 
 
 def _rebuilt(array: Any, dtype: str) -> Any:

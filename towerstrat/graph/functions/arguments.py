@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import jax
@@ -116,37 +117,41 @@ def tensors_of(value: Any) -> list[Any]:
     return found
 
 
-def stand_ins(graph: Graph, value: Any, shapes: Sequence[Dims] | None = None) -> tuple[Any, list[Tensor]]:
+def stand_ins(
+    graph: Graph, values: Sequence[Any], names: Iterable[str], shapes: Sequence[Dims] | None = None
+) -> tuple[list[Any], list[Tensor]]:
     """Arguments with placeholders for their tensors, and the placeholders.
 
     Args:
+      names: of the parameters; the placeholders are called by them.
       shapes: of the placeholders, where they are less known than the tensors.
     """
     made: list[Tensor] = []
     wanted = iter(shapes) if shapes is not None else None
 
-    def place(dtype: Any, dims: Dims, name: str | None) -> Tensor:
+    def place(dtype: Any, dims: Dims, name: str) -> Tensor:
         attrs = {"dtype": dtype, "shape": dims if wanted is None else next(wanted)}
         made.append(graph.add("Placeholder", (), attrs, _name(name)).outputs[0])
         return made[-1]
 
-    def stand_in(leaf: Any) -> Any:
+    def stand_in(leaf: Any, name: str) -> Any:
         if isinstance(leaf, TensorSpec):
-            return place(leaf.dtype, leaf.shape.raw, leaf.name)
+            return place(leaf.dtype, leaf.shape.raw, leaf.name or name)
         if isinstance(leaf, Tensor):
-            return place(leaf.dtype, leaf.dims, None)
+            return place(leaf.dtype, leaf.dims, name)
         if is_array(leaf):
-            return place(_dtype_of(leaf), np.shape(leaf), None)
+            return place(_dtype_of(leaf), np.shape(leaf), name)
         kind = None if isinstance(leaf, Variable) else _kind_of(leaf)
         if kind is None:
             return leaf
-        return kind[2](leaf, [place(t.dtype, t.dims, None) for t in kind[1](leaf)])
+        return kind[2](leaf, [place(t.dtype, t.dims, name) for t in kind[1](leaf)])
 
-    return nest.map_structure(stand_in, value), made
+    symbolic = [nest.map_structure(partial(stand_in, name=n), v) for v, n in zip(values, names, strict=True)]
+    return symbolic, made
 
 
-def _name(name: str | None) -> str:
-    cleaned = "".join(c if c.isalnum() or c in "_.-" else "_" for c in name or "")
+def _name(name: str) -> str:
+    cleaned = "".join(c if c.isalnum() or c in "_.-" else "_" for c in name)
     return cleaned if cleaned and (cleaned[0].isalnum() or cleaned[0] == ".") else "args"
 
 

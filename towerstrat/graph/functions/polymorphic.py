@@ -209,7 +209,7 @@ class Function:
         self._traces += 1
         function = converted(self._function) if self._autograph else self._function
         with graph.as_default():
-            symbolic, inputs = arguments.stand_ins(graph, list(args), shapes)
+            symbolic, inputs = arguments.stand_ins(graph, args, self._signature.parameters, shapes)
             positional, named = self._spread(symbolic)
             try:
                 value = function(*positional, **named)

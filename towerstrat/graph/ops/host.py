@@ -300,7 +300,7 @@ def print_v2(*inputs: Any, **kwargs: Any) -> Operation | None:
 
     def show(*values: Any) -> None:
         left = iter(values)
-        texts = [_text(x, left, 3 if summarize is None else summarize) for x in inputs]
+        texts = [_text(x, left, 3 if summarize is None else summarize, quoted=len(inputs) > 1) for x in inputs]
         write(separator.join(texts), "\n" if end is None else end)
 
     graph = get_default_graph()
@@ -324,12 +324,16 @@ class _Bare(str):
         return str(self)
 
 
-def _text(value: Any, values: Iterator[Any], summarize: int) -> str:
-    """An input of ``tf.print``, with the next of ``values`` for each tensor in it."""
+def _text(value: Any, values: Iterator[Any], summarize: int, quoted: bool) -> str:
+    """An input of ``tf.print``, with the next of ``values`` for each tensor in it.
+
+    Args:
+      quoted: whether a tensor that is one string has quotes around it.
+    """
     if isinstance(value, str):
         return value
     if _is_printed_when_run(value):
-        return _formatted(next(values), summarize, quoted=False)
+        return _formatted(next(values), summarize, quoted)
     leaves = [
         _Bare(_formatted(next(values), summarize, quoted=True)) if _is_printed_when_run(x) else x
         for x in nest.flatten(value)

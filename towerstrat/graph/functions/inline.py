@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from towerstrat.errors import UnsupportedError
+from towerstrat.graph.convert import constant
 from towerstrat.graph.core import Graph
-from towerstrat.graph.eager.context import context
+from towerstrat.graph.eager.context import Record, context
 from towerstrat.graph.elements import Block, Operation, Tensor, execution_order, has_effect
 from towerstrat.graph.functions.graph import LIFTS, FunctionGraph
 from towerstrat.graph.hosted import EndOfLoop
+from towerstrat.graph.indexed_slices import IndexedSlices
 
 _STRUCTURAL = ("bodies", "path", "active", "rules", "ys", "seeds_given", "xs", "stops", "variables", "flows", "_of",
                "_traced_gradient", "elements", "results", "_wrt")  # fmt: skip
@@ -110,6 +114,10 @@ class Inlining:
             self._execute_if(op)
         elif op.type == "While":
             self._execute_while(op)
+        elif op.type == "VectorizedMap":
+            self._execute_rows(op)
+        elif "_traced_gradient" in op.attrs:
+            self._execute_ruled(op)
         elif op.bodies:
             raise UnsupportedError(
                 f"{op.name} (type {op.type}, created at {op.line}) cannot be executed operation by operation under a "
@@ -147,6 +155,61 @@ class Inlining:
         )
         self.tensors.update(zip(op.outputs, [*values, *made.outputs], strict=True))
 
+    def _execute_rows(self, op: Operation) -> None:
+        (block,), rows = op.bodies, op.attrs["variables"]
+        given = [self.tensors[t] for t in op.inputs[: len(rows)]]
+        count = next((t.dims[0] for t in given if t.dims[0] != 1), 1)
+        made: list[list[Any]] = []
+        for i in range(count):
+            step = Inlining(self.target, self.tensors)
+            for row, tensor in zip(rows, given, strict=True):
+                step.tensors[row] = tensor[0 if tensor.dims[0] == 1 else i]
+            step.copy(block.needed)
+            made.append([step.tensors[t] for t in block.results])
+        for place, output in enumerate(op.outputs):
+            if count:
+                stacked = self.target.add("Pack", [row[place] for row in made], {"axis": 0}).outputs[0]
+            else:
+                dims = block.results[place].dims or ()
+                stacked = constant(np.zeros((0, *(d or 0 for d in dims)), output.dtype.np))
+            self.tensors[output] = stacked
+
+    def _execute_ruled(self, op: Operation) -> None:
+        """An operation with a gradient of its own: the tapes see that."""
+        eager: Any = self.target
+        inputs = [self.tensors[t] for t in op.inputs]
+        outputs = [eager.tensor(t.array, t.dtype) for t in inputs[: len(op.outputs)]]
+        self.tensors.update(zip(op.outputs, outputs, strict=True))
+        if eager.tapes.active:
+            eager.record(_RuleRecord(self, op, inputs, outputs))
+
+
+class _RuleRecord(Record):
+    """An executed operation whose gradient was traced in a function."""
+
+    __slots__ = ("copying", "op")
+
+    def __init__(self, copying: Inlining, op: Operation, inputs: Any, outputs: Any):
+        super().__init__(inputs, outputs)
+        self.copying = copying
+        self.op = op
+
+    def backward(self, wanted: Sequence[bool], cotangents: Sequence[Any]) -> Sequence[Any]:
+        rule = self.op.attrs["_traced_gradient"]
+        step = Inlining(self.copying.target, self.copying.tensors)
+        for place, cotangent, output in zip(rule.cotangents, cotangents, self.outputs, strict=True):
+            zeros = self.copying.target.add("ZerosLike", [output]) if cotangent is None else None
+            step.tensors[place] = cotangent if zeros is None else zeros.outputs[0]
+        step.copy(rule.block.needed)
+        return [
+            IndexedSlices(*(step.tensors[t] for t in g))
+            if isinstance(g, tuple)
+            else None
+            if g is None
+            else step.tensors[g]
+            for g in rule.grads
+        ]
+
 
 def inline(
     source: FunctionGraph, outputs: Sequence[Tensor], given: Mapping[Tensor, Tensor], target: Graph
@@ -160,8 +223,14 @@ def inline(
     mapping.update(given)
     copying = Inlining(target, mapping)
     targets = [t.op for t in outputs if t not in mapping]
-    copying.copy(execution_order([*targets, *effects_of(source)], source.root, mapping))
-    return [copying.tensors[t] for t in outputs]
+    effects = effects_of(source)
+    copying.copy(execution_order([*targets, *effects], source.root, mapping))
+    made = [copying.tensors[t] for t in outputs]
+    if not effects or target.executing_eagerly or target.building_function:
+        return made
+    # A plain graph runs what is needed only: whoever needs an output of a function needs its effects.
+    first = [copying.operations[op] for op in effects]
+    return [target.add("Identity", (t,), control_inputs=first).outputs[0] for t in made]
 
 
 def _lift(graph: FunctionGraph, tensor: Tensor, name: str) -> Any:

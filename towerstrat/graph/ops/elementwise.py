@@ -257,16 +257,6 @@ def _np_floor_div(x: Any, y: Any) -> Any:
     return np.floor_divide(x, y)
 
 
-def _np_mod(function: Any) -> Any:
-    """The remainder, that by zero being the number itself."""
-
-    def mod(x: Any, y: Any) -> Any:
-        found = function(x, y)
-        return np.where(y == 0, x, found) if x.dtype.kind in "iu" else found
-
-    return mod
-
-
 def _floor_modded(primals: Any, tangents: Any, result: Any) -> Any:
     (x, y), (dx, dy) = primals, tangents
     return dx - dy * jnp.floor(x / y)
@@ -342,7 +332,7 @@ BINARY: tuple[tuple[str, str, Kernel, Kernel | None], ...] = (
     ("Mul", "number", jnp.multiply, np.multiply),
     ("RealDiv", "inexact", _with_rule(jnp.divide, _divided), np.divide),
     ("DivNoNan", "float", _with_rule(_div_no_nan, _divided_no_nan), partial(_div_no_nan, numpy=np)),
-    ("FloorMod", "real", _with_rule(jnp.mod, _floor_modded), _np_mod(np.mod)),
+    ("FloorMod", "real", _with_rule(jnp.mod, _floor_modded), np.mod),
     ("Maximum", "real", _with_rule(jnp.maximum, _first_largest), np.maximum),
     ("Minimum", "real", _with_rule(jnp.minimum, _first_smallest), np.minimum),
     ("Pow", "number", _with_rule(jnp.power, _powered), np.power),
@@ -362,7 +352,7 @@ for _type, _kind, _kernel, _numpy in BINARY:
 for _type, _kind, _kernel, _numpy in (
     ("FloorDiv", "real", _floor_div, _np_floor_div),
     ("TruncateDiv", "real", _truncate_div, _np_truncate_div),
-    ("TruncateMod", "real", jnp.fmod, _np_mod(np.fmod)),
+    ("TruncateMod", "real", jnp.fmod, np.fmod),
     ("LogicalAnd", "bool", jnp.logical_and, np.logical_and),
     ("LogicalOr", "bool", jnp.logical_or, np.logical_or),
     ("BitwiseAnd", "integer", jnp.bitwise_and, np.bitwise_and),

@@ -9,6 +9,7 @@ from towerstrat.graph import nest
 from towerstrat.graph.convert import constant, convert_to_tensor
 from towerstrat.graph.core import get_default_graph
 from towerstrat.graph.elements import Tensor
+from towerstrat.graph.functions.polymorphic import function
 from towerstrat.graph.ops import array, math, slicing  # noqa: F401  (registers the subscript operator)
 from towerstrat.graph.ops.loops import while_loop
 from towerstrat.graph.ops.tensor_array import TensorArray
@@ -70,6 +71,11 @@ def map_fn(
     graph = get_default_graph()
     with graph.name_scope(name or "map"):
         flat, count, arrays = _as_elems(fn, elems)
+        if graph.executing_eagerly and count == 0:
+            # What a row becomes is known from a trace alone.
+            return function(lambda e: map_fn(fn, e, dtype, infer_shape=infer_shape), autograph=False)(
+                nest.pack_sequence_as(elems, flat)
+            )
         wanted = nest.map_structure(lambda e: convert_to_tensor(e).dtype, elems) if dtype is None else dtype
         results = [TensorArray(d, size=count, infer_shape=infer_shape) for d in nest.flatten(wanted)]
 

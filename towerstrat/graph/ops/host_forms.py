@@ -226,9 +226,8 @@ def bitcast(x: Any, *, type: Any) -> Any:
     to = np.dtype(type.np)
     if x.dtype.itemsize > to.itemsize:
         return np.ascontiguousarray(x[..., None]).view(to)
-    found = np.ascontiguousarray(x).view(to).reshape(*x.shape[:-1], -1) if x.ndim else x.reshape(1).view(to)
     same = x.dtype.itemsize == to.itemsize
-    return found.reshape(x.shape if same else x.shape[:-1])
+    return np.ascontiguousarray(x).reshape(-1).view(to).reshape(x.shape if same else x.shape[:-1])
 
 
 def matmul(

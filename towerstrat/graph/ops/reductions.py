@@ -86,9 +86,10 @@ def _mean(x: Any, axes: tuple[int, ...], numpy: Any) -> Any:
     for axis in axes:
         count *= x.shape[axis]
     total = _sum(x, axes, numpy)
-    divisor = np.asarray(count, x.dtype)
     if not jnp.issubdtype(x.dtype, jnp.integer):
-        return total / divisor
+        return total / np.asarray(count, x.dtype)
+    # The compiler dies of a constant that is divided by zero.
+    divisor = np.asarray(max(count, 1), x.dtype)
     if numpy is np:
         return registry.lookup("TruncateDiv").numpy(total, divisor)  # type: ignore[misc]
     return lax.div(total, jnp.broadcast_to(divisor, total.shape))

@@ -23,6 +23,11 @@ DEVIATIONS = {
     "tf.Operation": "Graph.add makes operations",
     "tf.Tensor": "operations make tensors, with their static shape",
     "tf.Variable": "calls go through the creators in scope (see test_variables_take_the_same_arguments)",
+    **{f"tf.contrib.eager.{name}": "tf.Variable as it is everywhere" for name in (
+        "Variable", "Variable.assign", "Variable.assign_add", "Variable.assign_sub")},
+    "tf.contrib.eager.GradientTape.gradient": "unconnected_gradients came with 1.13",
+    "tf.contrib.eager.TensorSpec": "dtype got its default later",
+    "tf.contrib.eager.py_func": "arguments got their defaults later",
     "tf.contrib.data.RandomDataset": "a function that returns a Dataset",
     "tf.data.experimental.RandomDataset": "a function that returns a Dataset",
     "tf.contrib.distribute.TPUStrategy": "steps_per_run may be left out, as most programs do",
@@ -65,6 +70,11 @@ MISSING = {
     "tf.TensorShape.as_proto": NO_PROTO,
     "tf.Variable.SaveSliceInfo": "made by partitioned variables",
     "tf.Variable.count_up_to": "tf.count_up_to is there",
+    "tf.contrib.eager.TensorSpec.is_bounded": "a TensorSpec has no bounds",
+    "tf.contrib.eager.TensorSpec.is_continuous": "dtype.is_floating says it",
+    "tf.contrib.eager.TensorSpec.is_discrete": "dtype.is_integer says it",
+    **{f"tf.contrib.eager.Variable.{member}": "tf.Variable as it is everywhere" for member in (
+        "SaveSliceInfo", "count_up_to", "create", "numpy")},
     "tf.data.experimental.Optional.none_from_structure": "Optional.empty is there",
     "tf.test.TestCase.assertDeviceEqual": "placement is the compiler's",
     "tf.test.TestCase.assertProtoEquals": NO_PROTO,

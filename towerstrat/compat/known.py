@@ -19,7 +19,6 @@ _HINTS_V1 = {
     "tf.tpu": "tf.contrib.distribute.TPUStrategy runs a step function on every tower.",
     "tf.contrib.layers": "tf.layers has the layers as functions and classes.",
     "tf.contrib.slim": "tf.layers, tf.losses and tf.train have the same layers, losses and optimizers.",
-    "tf.contrib.eager": "tf.enable_eager_execution and tf.GradientTape are here.",
     "tf.contrib.distribute": "tf.contrib.distribute.TPUStrategy and OneDeviceStrategy are here.",
     "tf.distribute": "tf.contrib.distribute.TPUStrategy and OneDeviceStrategy are here.",
     "tf.train.Saver": "session.run(variables) gives values as numpy arrays, variable.load(value, session) sets them.",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import ModuleType
 
 from towerstrat import errors
-from towerstrat.compat import behavior, testing, tpu
+from towerstrat.compat import behavior, contrib_eager, testing, tpu
 from towerstrat.data import dataset_v1 as data_dataset_v1
 from towerstrat.data import experimental as data_experimental
 from towerstrat.data import iterators as data_iterators
@@ -26,6 +26,7 @@ from towerstrat.graph import (
     scopes,
     session,
     shapes,
+    specs,
     stacks,
     types,
     variable_ops,
@@ -33,6 +34,8 @@ from towerstrat.graph import (
     variable_store,
     variables,
 )
+from towerstrat.graph.eager import gradient_functions as eager_gradient_functions
+from towerstrat.graph.eager import gradient_tape as eager_gradient_tape
 from towerstrat.graph.ops import (
     activations,
     array,
@@ -53,6 +56,7 @@ from towerstrat.graph.ops import (
     nn,
     normalization,
     pooling,
+    py_function,
     random,
     reductions,
     segments,
@@ -81,6 +85,7 @@ from towerstrat.training.layers import pooling as layers_pooling
 from towerstrat.training.layers import transposed as layers_transposed
 from towerstrat.training.metrics import counts as metrics_counts
 from towerstrat.training.metrics import means as metrics_means
+from towerstrat.training.metrics import stateful as metrics_stateful
 from towerstrat.training.metrics import top_k as metrics_top_k
 from towerstrat.training.optimizers import adadelta as optimizers_adadelta
 from towerstrat.training.optimizers import adagrad as optimizers_adagrad
@@ -115,6 +120,27 @@ ROWS: tuple[tuple[ModuleType, dict[str, str]], ...] = (
     (mode, {
         "tf": """
             disable_eager_execution enable_eager_execution executing_eagerly executing_eagerly_outside_functions""",
+        "tf.contrib.eager": "enable_eager_execution executing_eagerly in_eager_mode=executing_eagerly",
+    }),
+    (contrib_eager, {
+        "tf.contrib.eager": "Iterator defun list_devices run",
+    }),
+    (eager_gradient_functions, {
+        "tf.contrib.eager": """
+            gradients_function implicit_gradients implicit_value_and_gradients value_and_gradients_function""",
+    }),
+    (eager_gradient_tape, {
+        "tf.contrib.eager": "GradientTape",
+    }),
+    (py_function, {
+        "tf.contrib.eager": "py_func=py_function",
+    }),
+    (specs, {
+        "tf.contrib.eager": "TensorSpec",
+    }),
+    (metrics_stateful, {
+        "tf.contrib.eager.metrics": """
+            Accuracy BinaryAccuracy CategoricalAccuracy Mean Metric SparseAccuracy""",
     }),
     (tpu, {
         "tf.contrib.tpu": "initialize_system shutdown_system",
@@ -124,6 +150,7 @@ ROWS: tuple[tuple[ModuleType, dict[str, str]], ...] = (
     }),
     (local, {
         "tf.test": "gpu_device_name is_built_with_cuda is_gpu_available",
+        "tf.contrib.eager": "num_gpus",
     }),
     (text, {
         "tf.compat": """
@@ -178,6 +205,7 @@ ROWS: tuple[tuple[ModuleType, dict[str, str]], ...] = (
     }),
     (custom_gradients, {
         "tf": "NoGradient NotDifferentiable RegisterGradient custom_gradient hessians",
+        "tf.contrib.eager": "custom_gradient",
     }),
     (elements, {
         "tf": "NodeDef Operation Tensor",
@@ -402,9 +430,11 @@ ROWS: tuple[tuple[ModuleType, dict[str, str]], ...] = (
     }),
     (variable_store, {
         "tf": "AUTO_REUSE",
+        "tf.contrib.eager": "EagerVariableStore",
     }),
     (variables, {
         "tf": "GraphKeys Variable VariableAggregation VariableSynchronization variable_creator_scope",
+        "tf.contrib.eager": "Variable",
     }),
     (towers_cluster, {
         "tf.contrib.cluster_resolver": "TPUClusterResolver",

@@ -364,6 +364,25 @@ def test_methods_are_converted():
     assert [int(v) for v in outer(tf.constant(5))] == [10, 10]
 
 
+def test_who_needs_an_output_in_a_graph_gets_the_effects():
+    with tf.Graph().as_default():
+        v = tf1.get_variable("v", initializer=2.0)
+
+        @tf.function
+        def assigned(x):
+            v.assign(x)
+            return v.read_value() * 10.0, x
+
+        value, same = assigned(tf.constant(5.0))
+        (slope,) = tf1.gradients(same, same.op.inputs[0])
+        total = tf.while_loop(lambda i, a: i < 2, lambda i, a: (i + 1, a + assigned(a)[1]), [0, tf.constant(1.0)])[1]
+        with tf1.Session() as session:
+            session.run(tf1.global_variables_initializer())
+            assert session.run(value) == 50.0
+            assert (session.run(same), session.run(v), session.run(slope)) == (5.0, 5.0, 1.0)
+            assert (session.run(total), session.run(v)) == (4.0, 2.0)
+
+
 def test_functions_inside_of_graphs():
     function = tf.function(lambda x: x * 2.0 + 1.0)
     with tf.Graph().as_default():

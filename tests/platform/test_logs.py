@@ -12,7 +12,7 @@ from towerstrat.platform import logs
 @pytest.fixture
 def lines():
     """What reaches the logger, with its level and handlers put back afterwards."""
-    logger = logs._get_logger()
+    logger = logs.get_logger()
     kept = logger.level, list(logger.handlers), logger.propagate
     found = []
 

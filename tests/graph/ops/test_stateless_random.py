@@ -90,11 +90,12 @@ def draws(seed):
 def test_the_seed_decides():
     seed = placeholder("int64", [2])
     tensors = draws(seed)
-    first, again = Session().run(tensors, {seed: [1, 2]}), Session().run(tensors, {seed: [1, 2]})
+    session = Session()
+    first, again = session.run(tensors, {seed: [1, 2]}), session.run(tensors, {seed: [1, 2]})
     for x, y in zip(first, again, strict=True):
         np.testing.assert_array_equal(x, y)
     for other in ([2, 1], [1, 3], [-2, 2], [1, -3], [1 + 2**32, 2], [1, 2 + 2**40]):
-        for x, y in zip(first, Session().run(tensors, {seed: other}), strict=True):
+        for x, y in zip(first, session.run(tensors, {seed: other}), strict=True):
             assert not np.array_equal(x, y)
 
 
@@ -173,8 +174,8 @@ def test_in_towers():
         np.testing.assert_array_equal(here[0], here[1])
     for here in values[len(same) :]:
         assert not any(np.array_equal(here[i], here[j]) for i, j in ((0, 1), (0, 2), (1, 2)))
-    for x, y in zip(draws([1, 2]), (here[0] for here in values), strict=False):
-        np.testing.assert_array_equal(Session().run(x), y)
+    for x, y in zip(Session().run(draws([1, 2])), (here[0] for here in values), strict=False):
+        np.testing.assert_array_equal(x, y)
 
 
 @pytest.mark.parametrize(

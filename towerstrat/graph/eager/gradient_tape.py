@@ -13,7 +13,7 @@ from absl import logging
 
 from towerstrat.graph import nest
 from towerstrat.graph.convert import constant, convert_to_tensor
-from towerstrat.graph.core import Graph, get_default_graph
+from towerstrat.graph.core import Graph, enter, get_default_graph
 from towerstrat.graph.eager.context import EagerContext, ExecutionRecord, Record, context
 from towerstrat.graph.eager.tensor import EagerTensor
 from towerstrat.graph.elements import Operation, Tensor
@@ -209,8 +209,12 @@ class GradientTape:
             self._stop()
 
     def _gradients(self, targets: Sequence[Any], sources: Sequence[Any], given: Sequence[Any]) -> list[Any]:
-        if get_default_graph().executing_eagerly:
+        graph = get_default_graph()
+        if graph.executing_eagerly:
             return self._eagerly([_tensor_or_handle(t) for t in targets], sources, given)
+        if not graph.building_function and targets and all(isinstance(t, EagerTensor) for t in targets):
+            with enter(self._context):
+                return self._gradients(targets, sources, given)
         return self._in_graph([convert_to_tensor(t) for t in targets], sources, given)
 
     # ---- in graphs -------------------------------------------------------------------------------------------

@@ -298,9 +298,9 @@ def function(
       TypeError: arguments that do not fit the input signature, or results that are no tensors.
 
     >>> from towerstrat.graph import mode
+    >>> from towerstrat.graph.convert import constant
     >>> with mode.eager_mode():
-    ...     square = function(lambda x: x * x)
-    ...     int(square(convert_to_tensor(3)))
+    ...     int(function(lambda x: x * x)(constant(3)))
     9
     """
 

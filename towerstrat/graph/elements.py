@@ -181,8 +181,20 @@ class Tensor:
         return self
 
     def __array__(self, *args: Any, **kwargs: Any) -> Any:
-        raise NotImplementedError(
-            f"Tensor {self.name} cannot be made a numpy array while the graph is built; fetch it with Session.run."
+        raise NotImplementedError(f"Tensor {self.name} cannot be made a numpy array: {self._to_get_values()}")
+
+    @property
+    def numpy(self) -> Any:
+        """Eager tensors have it. Raises AttributeError."""
+        raise AttributeError(f"Tensor {self.name} has no attribute 'numpy': {self._to_get_values()}")
+
+    def _to_get_values(self) -> str:
+        if not self.graph.building_function:
+            return "its values do not exist while the graph is built; fetch it with Session.run."
+        return (
+            f"its values do not exist while {self.graph.what} is traced (it was created at {self.op.line}). Use "
+            "functions of tf instead of numpy's, tf.print to see it, tf.py_function or tf.numpy_function to call "
+            "Python with it, or return it."
         )
 
     def eval(self, feed_dict: Mapping[Any, Any] | None = None, session: Any = None) -> Any:

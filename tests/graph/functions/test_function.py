@@ -432,6 +432,22 @@ def test_errors_of_checks_leave_the_state():
 # ---- what goes wrong -------------------------------------------------------------------------------------------------
 
 
+def test_values_that_do_not_exist_yet():
+    for ask in (lambda x: x.numpy(), np.mean):
+        with pytest.raises(
+            (AttributeError, NotImplementedError),
+            match=r"while the function .* is traced .*test_function.py.*tf.py_function",
+        ):
+            tf.function(ask)(tf.constant([1.0]))
+    seen = []
+    tf.function(lambda x: seen.append(hasattr(x, "numpy")))(tf.constant(1))
+    assert seen == [False]
+    with tf.Graph().as_default(), pytest.raises(AttributeError, match="numpy.*Session.run"):
+        tf.constant(1).numpy()
+    with pytest.raises(TypeError, match=r"float32 \(shape \(2,\)\) and int32 \(shape \(\)\).*tf.cast"):
+        tf.constant([1.0, 2.0]) + tf.constant(1)
+
+
 def test_tensors_that_leak():
     kept = []
 

@@ -57,10 +57,14 @@ def pair(
         x = _follow(x, y, x_name)
     if x.dtype is not y.dtype:
         raise TypeError(
-            f"Expected {what} of one element type, got {x.dtype.name} ({x.name}) and {y.dtype.name} ({y.name}). "
-            "Nothing is converted silently: use tf.cast."
+            f"Expected {what} of one element type, got {x.dtype.name} ({_called(x)}) and {y.dtype.name} "
+            f"({_called(y)}). Nothing is converted silently: use tf.cast."
         )
     return x, y
+
+
+def _called(tensor: Tensor) -> str:
+    return f"shape {tensor.shape}" if tensor.graph.executing_eagerly else tensor.name
 
 
 def _leads(value: Any) -> bool:

@@ -79,7 +79,7 @@ def numpy_function(
     """
     if not get_default_graph().executing_eagerly:
         return py_func(func, inp, Tout, stateful, name)
-    found = func(*(np.array(convert_to_tensor(x).numpy()) for x in inp))  # type: ignore[attr-defined]
+    found = func(*(np.array(convert_to_tensor(x).numpy()) for x in inp))
     if found is None:
         return None
     return [convert_to_tensor(f) for f in found] if isinstance(found, list | tuple) else convert_to_tensor(found)

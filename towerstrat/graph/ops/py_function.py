@@ -75,7 +75,7 @@ def _backward(lowering: Lowering, op: Operation, cotangents: Sequence[Any], oute
         given = [(r, c) for r, c in zip(results, cotangents, strict=True) if c is not None]
         found = tape.gradient([r for r, _ in given], inputs, [constant(c) for _, c in given])
         return {
-            tensor: jnp.asarray(convert_to_tensor(gradient).numpy())  # type: ignore[attr-defined]
+            tensor: jnp.asarray(convert_to_tensor(gradient).numpy())
             for tensor, gradient in zip(op.inputs, found, strict=True)
             if gradient is not None
         }

@@ -143,9 +143,9 @@ class FunctionGraph(Graph):
         for handle in self.handles:
             if isinstance(handle, Handle) and handle.made_in is self and handle.variable() is None:
                 raise ValueError(
-                    f"{self.what} makes variable {handle.name[:-2]} (at {handle.op.line}) and does not keep it, "
-                    "so each call would make a new one: tf.function only supports singleton tf.Variables created on the "
-                    "first call. Make the variable outside, or keep it (`if self.v is None: self.v = tf.Variable(...)`)."
+                    f"{self.what} makes variable {handle.name[:-2]} (at {handle.op.line}) and does not keep it: each "
+                    "call would make a new one, and tf.function only supports singleton tf.Variables created on the "
+                    "first call. Make it outside, or keep it (`if self.v is None: self.v = tf.Variable(...)`)."
                 )
 
     def check_new_variable(self, name: str) -> None:

@@ -5,6 +5,7 @@ of a function, and by a tape around a function. What the session computes is hel
 """
 
 import functools
+from collections import Counter
 
 import jax
 import numpy as np
@@ -37,6 +38,7 @@ from towerstrat.graph.session import Session
 from towerstrat.graph.variables import Variable
 
 CHUNK = 40
+INSIDE = {way: compute for way, compute in WAYS.items() if way != "around a function"}
 LOOSE = {
     "Betainc": 50, "Cholesky": 20, "CholeskySolve": 50, "Digamma": 10, "Igamma": 20, "Igammac": 50, "Lgamma": 10,
     "LogMatrixDeterminant": 50, "MatrixDeterminant": 20, "MatrixExponential": 50, "MatrixInverse": 50,
@@ -69,15 +71,16 @@ def compiled_once(tmp_path_factory):
 @functools.cache
 def table():
     """One case for each type of the tables, and all that were written for this; with the types of each."""
-    found, seen = {}, set()
-    for case in FURTHER:
-        found[case] = {op.type for op in operations(case)}
-        seen |= found[case]
+    found = {case: {op.type for op in operations(case)} for case in FURTHER}
+    times = Counter(t for types in found.values() for t in types)
     for case in (*of_expressions(), *of_networks()):
         types = {op.type for op in operations(case)}
-        if types - seen:
+        if types - times.keys():
             found[case] = types
-            seen |= types
+            times.update(types)
+    for case in reversed([c for c in found if c not in FURTHER]):
+        if all(times[t] > 1 for t in found[case]):
+            times.subtract(found.pop(case))
     return found
 
 
@@ -103,10 +106,10 @@ def chunks(cases):
     return [some[i : i + CHUNK] for some in by_kind.values() for i in range(0, len(some), CHUNK)]
 
 
-def compare(cases, ulps):
+def compare(cases, ulps, ways=WAYS):
     wanted = in_graph(cases)
     wrong = []
-    for way, compute in WAYS.items():
+    for way, compute in ways.items():
         for case, found, result, limit in zip(cases, compute(cases), wanted, ulps, strict=True):
             wrong += differences(case, way, found, result, limit)
     assert not wrong, "\n".join(wrong)
@@ -126,7 +129,7 @@ def batches_of_nothing():
 
 @pytest.mark.parametrize("cases", chunks(batches_of_nothing()), ids=str_of)
 def test_a_batch_of_nothing_has_results_of_the_same_shapes_three_ways(cases):
-    for case, result in zip(cases, compare(cases, [1.0] * len(cases)), strict=True):
+    for case, result in zip(cases, compare(cases, [1.0] * len(cases), INSIDE), strict=True):
         shapes = {x.shape for x in case.inputs}
         assert all(g is None or g.shape in shapes for g in result.gradients), case.name
 

@@ -154,8 +154,6 @@ FURTHER = [
     Case("repeat", lambda x: array.repeat(x, [2, 1], 0), (X,)),
     Case("select_v2", lambda x, y: one("SelectV2")(x > 0.0, x, y), (X, P)),
     Case("spectral_norm", lambda x: matrices.norm(x, 2, axis=(0, 1)), (X,), ulps=20),
-    Case("segments", lambda x, i: [one(f"UnsortedSegment{k}")(x, i, constant(3)) for k in
-                                   ("Sum", "Prod", "Max", "Min", "Mean", "SqrtN")], (ROWS, IDS)),
     Case("SegmentSqrtN", one("SegmentSqrtN"), (ROWS, IDS)),
     Case("tensor scatters", lambda x, u: [f(x, [[0], [1]], u) for f in (
         indexing.tensor_scatter_nd_add, indexing.tensor_scatter_nd_sub, indexing.tensor_scatter_nd_update)], (X, P)),

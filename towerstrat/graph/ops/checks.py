@@ -216,9 +216,11 @@ def add_check_numerics_ops() -> Operation:
     """An operation that checks every floating tensor of the graph for NaN and Inf, in order.
 
     Raises:
-      ValueError: the graph has branches or loops: check inside of them.
+      ValueError: the graph has branches or loops: check inside of them. RuntimeError: there is no graph.
     """
     graph = get_default_graph()
+    if graph.executing_eagerly:
+        raise RuntimeError("add_check_numerics_ops() is not supported with eager execution. Use tf.check_numerics.")
     check: list[Operation] = []
     for op in graph.get_operations():
         for output in op.outputs:

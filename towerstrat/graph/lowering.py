@@ -47,6 +47,12 @@ class NeedsTrips(UnsupportedError):
         self.op = op
 
 
+ALONE: list[Callable[[Operation, Sequence[Any]], tuple[list[Any], Callable[..., Any]]]] = []
+"""Executes an operation on values: its outputs, and (wanted inputs, cotangents of outputs) -> cotangents of inputs.
+
+The eager context puts it here: an operation costs the same whether a function or eager code runs it by itself.
+"""
+
 _NOT_CONCRETE = (jax.errors.ConcretizationTypeError, jax.errors.TracerArrayConversionError)
 """What JAX raises where a kernel asks for the value of a tracer."""
 
@@ -298,9 +304,25 @@ class Lowering:
         if op in self.taped:
             self.records[op] = Record(next(self.clock), None, (), ())
 
+    def _alone(self, op: Operation) -> Any:
+        """The inputs' values, where operations run one by one and this one can be executed, compiled, by itself."""
+        definition = op.definition
+        if not self.eager or self.differentiated or not ALONE or definition.dynamic or definition.random:
+            return None
+        if (definition.lower is not None or definition.kernel is None) and definition.numpy is None:
+            return None
+        if op.bodies or "flag" in op.attrs or not op.inputs:
+            return None
+        values = [self.value(t) for t in op.inputs]
+        arrays = all(isinstance(v, np.ndarray | jax.Array) and not isinstance(v, jax.core.Tracer) for v in values)
+        return values if arrays and not any(np.iscomplexobj(v) for v in values) else None
+
     def evaluate(self, op: Operation) -> Sequence[Any]:
         """The outputs of an operation from the values of its inputs, without a record for gradients."""
         definition = op.definition
+        values = self._alone(op)
+        if values is not None:
+            return ALONE[0](op, values)[0]
         if definition.lower is not None:
             return definition.lower(self, op)
         return self.apply(op, [self.value(t) for t in op.inputs])
@@ -335,6 +357,9 @@ class Lowering:
         results = [t for t in op.outputs if t in self.active]
         if not sources or not results:
             return self.evaluate(op)
+        values = self._alone(op)
+        if values is not None:
+            return self._execute_alone(op, values, sources, results)
         cells = {t: t.op.attrs["cell"] for t in sources if t.dtype is resource}
         written: list[Cell] = []
 
@@ -368,6 +393,28 @@ class Lowering:
         self.records[op] = Record(next(self.clock), pull, tuple(sources), tuple(results), tuple(made))
         by_index = dict(rest) | {t.value_index: v for t, v in zip(results, made, strict=True)}
         return [by_index[t.value_index] for t in op.outputs]
+
+    def _execute_alone(
+        self, op: Operation, values: Sequence[Any], sources: Sequence[Tensor], results: Sequence[Tensor]
+    ) -> Sequence[Any]:
+        """An operation on a gradient's path, executed by itself, and what its gradient is."""
+        outputs, pull_back = ALONE[0](op, values)
+        by_tensor = dict(zip(op.outputs, outputs, strict=True))
+        on_path = set(sources)
+        wanted = [t in on_path for t in op.inputs]
+
+        def pull(cotangents: Sequence[Any]) -> list[Any]:
+            given = dict(zip(results, cotangents, strict=True))
+            found = pull_back(wanted, [given.get(t) for t in op.outputs])
+            sums: dict[Tensor, Any] = {}
+            for tensor, value in zip(op.inputs, found, strict=True):
+                if tensor in on_path and value is not None:
+                    sums[tensor] = value if tensor not in sums else sums[tensor] + value
+            return [sums.get(t) for t in sources]
+
+        primals = tuple(jnp.asarray(by_tensor[t]) for t in results)
+        self.records[op] = Record(next(self.clock), pull, tuple(sources), tuple(results), primals)
+        return outputs
 
     def _changes(self, op: Operation, found: dict[Cell, Any]) -> dict[Cell, Any]:
         """What an operation wrote. Where that must be equal everywhere, by a second evaluation without derivatives."""

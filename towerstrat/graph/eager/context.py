@@ -19,7 +19,7 @@ from towerstrat.graph.core import Graph, get_default_graph
 from towerstrat.graph.eager.routines import SMALL, Execution
 from towerstrat.graph.eager.tensor import EagerTensor, Handle
 from towerstrat.graph.elements import Block, Operation, Tensor, place_of
-from towerstrat.graph.lowering import NeedsStatic, uninitialized
+from towerstrat.graph.lowering import ALONE, NeedsStatic, uninitialized
 from towerstrat.graph.mesh import Axis
 from towerstrat.graph.runs import Runner
 from towerstrat.graph.state import Cell, Flag
@@ -234,6 +234,27 @@ class EagerContext(Graph):
                 return self.execute(execution, inputs, state)
             except NeedsStatic as needed:
                 execution = self.specialised(execution, needed, inputs)
+
+    @contextmanager
+    def no_tapes(self) -> Iterator[None]:
+        """What is executed inside is not recorded."""
+        active, self.tapes.active = self.tapes.active, []
+        try:
+            yield
+        finally:
+            self.tapes.active = active
+
+    def unseen(self, op: Operation, inputs: Sequence[Any]) -> tuple[list[EagerTensor], ExecutionRecord]:
+        """An operation of a graph executed on these inputs, unseen by tapes; and what a tape would have kept."""
+        definition, attrs = op.definition, op.attrs
+        execution = self._execution(definition, inputs, attrs)
+        with self.no_tapes():
+            while True:
+                try:
+                    outputs = self.execute(execution, inputs)
+                    return outputs, ExecutionRecord(self, execution, inputs, outputs, ())
+                except NeedsStatic as needed:
+                    execution = self.specialised(execution, needed, inputs)
 
     def specialised(self, execution: Any, needed: NeedsStatic, inputs: Sequence[Any]) -> Execution:
         """The execution with the value of one more input as a part of it, for this and later operations of the type."""
@@ -547,6 +568,25 @@ _SPECIAL: dict[str, Callable[[EagerContext, Any, Mapping[str, Any]], list[EagerT
     "AssignVariableOp": _assign,
     "VarIsInitializedOp": _is_initialized,
 }
+
+
+def _alone(op: Operation, values: Sequence[Any]) -> tuple[list[Any], Callable[..., Any]]:
+    """An operation of a graph executed on values; and its gradient."""
+    eager = context()
+    tensors = [EagerTensor(eager, v, t.dtype) for v, t in zip(values, op.inputs, strict=True)]
+    outputs, record = eager.unseen(op, tensors)
+
+    def pull(wanted: Sequence[bool], cotangents: Sequence[Any]) -> list[Any]:
+        seeds = [
+            None if c is None else EagerTensor(eager, c, t.dtype) for c, t in zip(cotangents, op.outputs, strict=True)
+        ]
+        with eager.no_tapes():
+            return [None if g is None else g.array for g in record.backward(wanted, seeds)]
+
+    return [t.array for t in outputs], pull
+
+
+ALONE.append(_alone)
 
 
 def _of_jax(value: Any, dtype: DType | None = None, name: str | None = None, as_ref: bool = False) -> Any:

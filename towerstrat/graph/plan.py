@@ -35,6 +35,8 @@ class Run:
         self.static = static
         self.checks: list[Any] = []
         """(program, flags) of device programs that may have found an error."""
+        self.kept: dict[Any, Any] = {}
+        """What stages leave for whoever started the run."""
 
     def carry(self, stages: Iterable[Stage]) -> None:
         """Runs stages one after the other. Raises InvalidArgumentError where a device program found an error."""

@@ -1,5 +1,6 @@
 """``tf.function``: caching, signatures, structures, variables, effects, errors. Meaning as in 2.15."""
 
+import dataclasses
 import functools
 import gc
 import weakref
@@ -383,6 +384,24 @@ def test_who_needs_an_output_in_a_graph_gets_the_effects():
             assert (session.run(total), session.run(v)) == (4.0, 2.0)
 
 
+def test_methods_of_instances_that_are_equal_or_cannot_be_hashed():
+    traces = []
+
+    @dataclasses.dataclass
+    class Scale:
+        by: float = dataclasses.field(compare=False)
+
+        @tf.function
+        def __call__(self, x):
+            traces.append(self)
+            return x * self.by
+
+    one, two = Scale(2.0), Scale(5.0)
+    assert one == two
+    assert [float(s(tf.constant(3.0))) for s in (one, two, one, two)] == [6.0, 15.0, 6.0, 15.0]
+    assert len(traces) == 2
+
+
 def test_functions_inside_of_graphs():
     function = tf.function(lambda x: x * 2.0 + 1.0)
     with tf.Graph().as_default():
@@ -407,10 +426,15 @@ def test_running_functions_eagerly():
 
 
 def test_random_numbers_differ_by_call_and_repeat_by_seed():
-    tf.random.set_seed(5)
-    draw = tf.function(lambda: tf.random.normal([3]))
-    first, second = draw().numpy(), draw().numpy()
+    def drawn(seed):
+        tf.random.set_seed(seed)
+        draw = tf.function(lambda: tf.random.normal([3]))
+        return draw().numpy(), draw().numpy()
+
+    first, second = drawn(5)
     assert not np.array_equal(first, second)
+    np.testing.assert_array_equal(drawn(5), [first, second])
+    assert not np.array_equal(drawn(6)[0], first)
 
 
 def test_errors_of_checks_leave_the_state():

@@ -186,6 +186,25 @@ def test_loops_and_branches():
     np.testing.assert_allclose(float(tape.gradient(y, x)), jax.grad(twin)(1.5), rtol=1e-6)
 
 
+def test_a_size_that_depends_on_a_value():
+    """Known only when it is traced, so the operations run one by one; effects happen once all the same."""
+    count = tf.Variable(0)
+
+    @tf.function
+    def work(x):
+        count.assign_add(1)
+        return tf.reduce_sum(tf.ones([tf.cast(x * 2.0, tf.int32)]) * x)
+
+    x = tf.constant(3.0)
+    for calls in (1, 2):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = work(x)
+        assert float(y) == 18.0
+        assert float(tape.gradient(y, x)) == 6.0
+        assert int(count) == calls
+
+
 def test_no_record_where_nothing_is_watched():
     function = tf.function(lambda x: x * 2.0)
     with tf.GradientTape() as tape:

@@ -14,11 +14,12 @@ import numpy as np
 
 from towerstrat.errors import InvalidArgumentError, OpError, UnsupportedError
 from towerstrat.graph import registry
-from towerstrat.graph.convert import register_tensor_conversion_function
+from towerstrat.graph.convert import constant, register_tensor_conversion_function
 from towerstrat.graph.core import Graph, get_default_graph
 from towerstrat.graph.eager.routines import SMALL, Execution
 from towerstrat.graph.eager.tensor import EagerTensor, Handle
 from towerstrat.graph.elements import Block, Operation, Tensor, place_of
+from towerstrat.graph.indexed_slices import IndexedSlices
 from towerstrat.graph.lowering import ALONE, NeedsStatic, uninitialized
 from towerstrat.graph.mesh import Axis
 from towerstrat.graph.runs import Runner
@@ -402,8 +403,8 @@ class EagerContext(Graph):
         return EagerTensor(self, array, dtype)
 
     def rows(self, values: EagerTensor, indices: EagerTensor, handle: Any) -> Any:
-        """The gradient of a row lookup. Set by the tape's module, which knows IndexedSlices."""
-        raise NotImplementedError
+        """The gradient of a row lookup."""
+        return IndexedSlices(values, indices, constant([int(d) for d in handle.cell.dims]))
 
     def read(self, handle: Handle) -> EagerTensor:
         """A variable's value.

@@ -12,9 +12,9 @@ import numpy as np
 from absl import logging
 
 from towerstrat.graph import nest
-from towerstrat.graph.convert import constant, convert_to_tensor
+from towerstrat.graph.convert import convert_to_tensor
 from towerstrat.graph.core import Graph, enter, get_default_graph
-from towerstrat.graph.eager.context import EagerContext, ExecutionRecord, Record, context
+from towerstrat.graph.eager.context import ExecutionRecord, Record, context
 from towerstrat.graph.eager.tensor import EagerTensor
 from towerstrat.graph.elements import Operation, Tensor
 from towerstrat.graph.gradient_rules import carries_gradient
@@ -403,11 +403,3 @@ def _tensor_or_handle(value: Any) -> Any:
     if handle is not None:
         return handle
     return value.values if isinstance(value, IndexedSlices) else convert_to_tensor(value)
-
-
-def _rows(self: EagerContext, values: EagerTensor, indices: EagerTensor, handle: Any) -> Any:
-    shape = constant([int(d) for d in handle.cell.dims])
-    return IndexedSlices(values, indices, shape)
-
-
-EagerContext.rows = _rows  # type: ignore[method-assign]

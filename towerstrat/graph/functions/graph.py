@@ -28,7 +28,7 @@ class FunctionGraph(Graph):
 
     Attributes:
       captured: outside tensor -> the placeholder that stands for it.
-      handles: outside handle of a variable -> the handle here.
+      handles, outside_of: outside handle of a variable -> the handle here, and back.
       variables: those made while the function was traced.
     """
 
@@ -43,6 +43,7 @@ class FunctionGraph(Graph):
         self.seed = outer.seed
         self.captured: dict[Tensor, Tensor] = {}
         self.handles: dict[Tensor, Tensor] = {}
+        self.outside_of: dict[Tensor, Tensor] = {}
         self.variables: list[weakref.ref[Any]] = []
         self.creates = True
         """Whether variables may be made."""
@@ -99,6 +100,7 @@ class FunctionGraph(Graph):
         with self.outside():
             handle = super().add(tensor.op.type, (), tensor.op.attrs, f"{tensor.op.name}/").outputs[0]
         self.handles[tensor] = handle
+        self.outside_of[handle] = tensor
         return handle
 
     def _embedded(self, tensor: EagerTensor) -> Tensor | None:
@@ -171,7 +173,7 @@ class FunctionGraph(Graph):
         return LIFTS[0](self, tensor, name)
 
     def variables_read(self, where: Callable[[Operation], bool]) -> list[tuple[Tensor, Any]]:
-        outside = {inner: outer for outer, inner in self.handles.items()}
+        outside = self.outside_of
         reads = (op._inputs[0] for op in self._ops if op.definition.reads and op._inputs and where(op))
         found = ((h, self._variable(outside[h])) for h in dict.fromkeys(reads) if h in outside)
         return [(h, v) for h, v in found if v is not None]
@@ -183,10 +185,8 @@ class FunctionGraph(Graph):
 
     def variable_of(self, handle: Tensor) -> Any:
         """The variable that a handle of this graph or one around it stands for, or None."""
-        for outer, inner in self.handles.items():
-            if inner is handle:
-                return self._variable(outer)
-        return self.outer.variable_of(handle)
+        outer = self.outside_of.get(handle)
+        return self.outer.variable_of(handle) if outer is None else self._variable(outer)
 
 
 def _no_lift(graph: FunctionGraph, tensor: Tensor, name: str) -> Any:

@@ -17,7 +17,7 @@ from towerstrat.graph.hosted import EndOfLoop
 from towerstrat.graph.indexed_slices import IndexedSlices
 
 _STRUCTURAL = ("bodies", "path", "active", "rules", "ys", "seeds_given", "xs", "stops", "variables", "flows", "_of",
-               "_traced_gradient", "elements", "results", "_wrt")  # fmt: skip
+               "_traced_gradient", "elements", "results")  # fmt: skip
 """Attributes that hold parts of the graph."""
 
 
@@ -50,11 +50,10 @@ class Inlining:
             else:
                 self._copy_one(op)
 
-    def _copy_one(self, op: Operation, block: Block | None = None) -> None:
+    def _copy_one(self, op: Operation) -> None:
         target = self.target
         if op.type == "VarHandleOp" and isinstance(op.graph, FunctionGraph):
-            outside = next(outer for outer, inner in op.graph.handles.items() if inner is op.outputs[0])
-            self.tensors[op.outputs[0]] = target.inside(outside)
+            self.tensors[op.outputs[0]] = target.inside(op.graph.outside_of[op.outputs[0]])
             return
         bodies = tuple([self._copy_block(b) for b in op.bodies if op.type != "Gradients"])
         inputs = [self.tensors[t] for t in op.inputs]
@@ -109,7 +108,7 @@ class Inlining:
 
     def _execute(self, op: Operation) -> None:
         if op.type == "VarHandleOp" and isinstance(op.graph, FunctionGraph):
-            self.tensors[op.outputs[0]] = next(o for o, inner in op.graph.handles.items() if inner is op.outputs[0])
+            self.tensors[op.outputs[0]] = op.graph.outside_of[op.outputs[0]]
         elif op.type == "If":
             self._execute_if(op)
         elif op.type == "While":

@@ -49,17 +49,18 @@ class Function:
 
     def __init__(
         self, function: Callable[..., Any], name: str, input_signature: Any = None, autograph: bool = True,
-        relax: bool = False, reduce: bool = False,
+        relax: bool = False,
     ):  # fmt: skip
         self._function = function
         self._name = name
         self._input_signature = checked(input_signature)
         self._autograph = autograph
-        self._relax = relax or reduce
+        self._relax = relax
         self._cache: dict[Any, ConcreteFunction] = {}
         self._variants: dict[Any, _Variant] = {}
         self._kept: list[Any] = []
-        self._bound: weakref.WeakKeyDictionary[Any, Function] = weakref.WeakKeyDictionary()
+        self._bound: dict[int, tuple[Any, Function]] = {}
+        """Per instance, by identity whatever its ``==`` means: a weak reference to it, and its own function."""
         self._recent: deque[str] = deque(maxlen=_RECENT_CALLS)
         self._traces = 0
         self._variables_made = False
@@ -93,25 +94,23 @@ class Function:
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         if instance is None:
             return self
-        try:
-            found = self._bound.get(instance)
-        except TypeError:
-            return self._bind(instance)
+        found = self._bound.get(id(instance))
         if found is None:
             found = self._bind(instance)
-            self._bound[instance] = found
-        return Bound(found, instance)
+            self._bound[id(instance)] = found
+        return Bound(found[1], instance)
 
-    def _bind(self, instance: Any) -> Function:
+    def _bind(self, instance: Any) -> tuple[Any, Function]:
         # The bound function lives as long as its instance, so it must not keep the instance alive.
         function: Any = self._function
+        bound, key = self._bound, id(instance)
         try:
-            reference = weakref.ref(instance)
+            reference: Any = weakref.ref(instance, lambda _: bound.pop(key, None))
+            method: Any = WeakMethod(function, reference)
         except TypeError:
-            method: Any = types.MethodType(function, instance)
-        else:
-            method = WeakMethod(function, reference)
-        return Function(method, self._name, self._input_signature, self._autograph, self._relax)
+            # It cannot be referred to weakly, so it stays, and its identity with it.
+            reference, method = instance, types.MethodType(function, instance)
+        return reference, Function(method, self._name, self._input_signature, self._autograph, self._relax)
 
     def __repr__(self) -> str:
         return f"<tf.function {self._name}>"
@@ -125,13 +124,15 @@ class Function:
             args = self._canonical(args, kwargs)
         if self._input_signature is not None:
             args = fitted(args, self._input_signature, self._signature, self._name)
-        key: Any = (_surroundings(), tuple([arguments.key_of(a, self._kept) for a in args]))
+        kept: list[Any] = []
+        key: Any = (_surroundings(), tuple([arguments.key_of(a, kept) for a in args]))
         try:
             found = self._cache.get(key)
         except TypeError as error:
             raise TypeError(f"An argument of {self._name} cannot be hashed: {error}") from None
         if found is None:
             found = self._cache.get((get_default_graph(), key[1])) or self._traced(key, args)
+            self._kept += kept
         elif self._recent:
             self._recent.append("")
         return found.call(arguments.tensors_of(args))
@@ -308,6 +309,6 @@ def function(
         name = getattr(inner, "__name__", type(inner).__name__).strip("<>")
         if isinstance(inner, Function):
             inner = inner.python_function
-        return Function(inner, name, input_signature, autograph, bool(experimental_relax_shapes), reduce_retracing)
+        return Function(inner, name, input_signature, autograph, bool(experimental_relax_shapes) or reduce_retracing)
 
     return decorate if func is None else decorate(func)

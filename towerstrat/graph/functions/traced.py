@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -89,9 +90,8 @@ class Traced:
 
     def _recorded(self, eager: EagerContext, tensors: Sequence[Any], store: StateStore | None = None) -> list[Tensor]:
         """As a call, seen by the tapes as one operation; where parts of it run on the host, operation by operation."""
-        handles = [outer for outer, v in self._read_variables() if v.trainable]
         for tape in eager.tapes.active:
-            for handle in handles:
+            for handle in self._trainable:
                 tape.access(handle)
         outside: list[Any] = [*tensors, *self.graph.captured, *self.graph.handles]
         inside = [*self.inputs, *self.graph.captured.values(), *self.graph.handles.values()]
@@ -103,20 +103,25 @@ class Traced:
             given = dict(zip(self.inputs, tensors, strict=True))
             return inline(self.graph, self.outputs, given, eager)
         before = store or (self._snapshot(eager) if len(eager.tapes.active) > 1 else None)
-        outputs, run = self._called(eager, tensors, derivative.stages, store)
-        if derivative.grad is None:
-            return outputs
-        residuals = derivative.residuals.pop(id(run))
-        eager.record(_CallRecord(self, eager, derivative, outside, outputs, residuals, active, before))
+        try:
+            outputs, run = self._called(eager, tensors, derivative.stages, store)
+        except _OneByOne:
+            # Found out while tracing, so nothing has happened yet.
+            self._derivatives[active] = None
+            return self._recorded(eager, tensors, store)
+        if derivative.grad is not None:
+            residuals = run.kept[derivative]
+            eager.record(_CallRecord(self, eager, derivative, outside, outputs, residuals, active, before))
         return outputs
 
     def over(self, eager: EagerContext, tensors: Sequence[Any], store: StateStore) -> list[Tensor]:
         """As a call, with variables as they are in a store of their own."""
         return self._recorded(eager, tensors, store)
 
-    def _read_variables(self) -> list[tuple[Any, Any]]:
-        inner = {i: o for o, i in self.graph.handles.items()}
-        return [(inner[h], v) for h, v in self.graph.variables_read(lambda op: True)]
+    @functools.cached_property
+    def _trainable(self) -> list[Any]:
+        """The handles, outside, of the trainable variables that it reads."""
+        return [self.graph.outside_of[h] for h, v in self.graph.variables_read(lambda op: True) if v.trainable]
 
     def _snapshot(self, eager: EagerContext) -> StateStore:
         """The state that the function reads, as it is now."""
@@ -158,7 +163,7 @@ class _Derivative:
     Attributes:
       stages: the forward pass as a plan's.
       results: per active input its gradient in the graph: a tensor, IndexedSlices, or None.
-      residuals: of runs whose record was not made yet.
+      grad: the gradient operation, None where nothing is connected.
     """
 
     def __init__(
@@ -169,8 +174,6 @@ class _Derivative:
         self.seeds = seeds
         self.results = results
         self.grad = grad
-        self.residuals: dict[int, Any] = {}
-        self.backwards: dict[Any, Callable[..., Any]] = {}
 
     @staticmethod
     def of(traced: Traced, active: Sequence[Tensor]) -> _Derivative | None:
@@ -194,10 +197,6 @@ class _Derivative:
         )  # fmt: skip
         derivative.stages = [_ForwardStage(s, derivative) if s is devices[0] and made else s for s in plan.stages]
         return derivative
-
-    def backward(self, program: Any, residuals: Sequence[Any], cotangents: Sequence[Any]) -> list[Any]:
-        """The gradients that the gradient operation gives, from those of the outputs."""
-        return program.backward(residuals, cotangents)
 
 
 def _paired(outputs: Sequence[Tensor], seeds: Sequence[Tensor]) -> Iterator[tuple[Tensor, Any]]:
@@ -229,6 +228,10 @@ class _ForwardProgram(Program):
         return found
 
 
+class _OneByOne(Exception):
+    """A function turned out to need values while it is compiled, so that its operations run one by one."""
+
+
 class _ForwardStage(DeviceStage):
     """A function's operations as one program that keeps what its gradient needs."""
 
@@ -239,7 +242,10 @@ class _ForwardStage(DeviceStage):
     def finish(self, run: Run, program: Program, outputs: Sequence[Any]) -> None:
         super().finish(run, program, outputs)
         assert isinstance(program, _ForwardProgram)
-        self.derivative.residuals[id(run)] = (program, program.residuals(run, outputs[len(self.outputs) :]))
+        run.kept[self.derivative] = (program, program.residuals(run, outputs[len(self.outputs) :]))
+
+    def _run_eagerly(self, run: Run) -> None:
+        raise _OneByOne
 
     def _program(
         self, tensors: Sequence[Tensor], known: Mapping[Tensor, Any], present: Mapping[Cell, Any],
@@ -311,7 +317,7 @@ class _CallRecord(Record):
                 for t, c in zip(self.outputs, cotangents, strict=True)
                 if t.dtype.is_differentiable
             ]
-            found = self.derivative.backward(program, residuals, seeds)
+            found = program.backward(residuals, seeds)
         tensors = iter(
             [self.eager.tensor(v, t.dtype) for v, t in zip(found, self.derivative.grad.outputs, strict=True)]
         )

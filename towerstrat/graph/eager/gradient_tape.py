@@ -39,6 +39,7 @@ class GradientTape:
       watch_accessed_variables: trainable variables are watched when they are read.
 
     >>> from towerstrat.graph import mode
+    >>> from towerstrat.graph.convert import constant
     >>> with mode.eager_mode(), GradientTape() as tape:
     ...     x = constant(3.0)
     ...     tape.watch(x)

@@ -1,0 +1,1 @@
+"""`tf.distribute` of 1.14 to 2.x: a thin surface over the towers."""

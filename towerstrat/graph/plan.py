@@ -201,7 +201,7 @@ class DeviceStage:
             lowering.run(self.ops)
             return [lowering.value(t) if t.varies else lowering.invariant(t) for t in self.outputs]
 
-        specs = [tensor_spec(t) if t not in self.fed else "same" for t in tensors]
+        specs = [tensor_spec(t) if t not in self.fed or _stacked(t) else "same" for t in tensors]
         return Program(self.ops, body, specs, [t.varies for t in self.outputs], present, trips)
 
     def _learn_trips(
@@ -372,7 +372,7 @@ class Plan:
         for op in self.order:
             on_host = op.definition.host is not None and not op.attrs.get("loop") and op not in differentiated
             hosted = needs_host(op)
-            ready = all(t in self.fed or t.op in ahead for t in op.inputs) and all(
+            ready = all(t.op in ahead or (t in self.fed and not _stacked(t)) for t in op.inputs) and all(
                 c in ahead for c in op._control_inputs
             )
             if on_host and ready:
@@ -471,6 +471,11 @@ class Plan:
         text = {t for t in inputs if t.dtype is string}
         stage.eager |= stage.axis is None and any(t in text for op in ops if not op.bodies for t in op.inputs)
         return stage
+
+
+def _stacked(tensor: Tensor) -> bool:
+    """Whether a fed value holds one value per position."""
+    return tensor.op.type == "PositionInput" and tensor.varies
 
 
 def _uses(op: Operation) -> Iterator[Tensor]:

@@ -8,6 +8,11 @@ from typing import Any
 import numpy as np
 
 
+def exactly(shape: Sequence[int]) -> tuple[Any, ...]:
+    """The index that takes what is of this shape out of a larger array."""
+    return tuple([slice(n) for n in shape])
+
+
 class Uneven:
     """One array per position, of one rank and type: padded with zeros to the largest and stacked.
 
@@ -34,7 +39,7 @@ class Uneven:
         largest = [max(sizes) for sizes in zip(*shapes, strict=True)]
         padded = np.zeros((len(parts), *largest), np.asarray(parts[0]).dtype)
         for i, part in enumerate(parts):
-            padded[(i, *(slice(n) for n in np.shape(part)))] = part
+            padded[i][exactly(np.shape(part))] = part
         return cls(padded, shapes)
 
     @property
@@ -48,7 +53,7 @@ class Uneven:
 
     def part(self, position: int) -> Any:
         """The array at one position, on the host."""
-        return np.asarray(self.padded)[(position, *(slice(n) for n in self.shapes[position]))]
+        return np.asarray(self.padded)[position][exactly(self.shapes[position])]
 
     def __repr__(self) -> str:
         return f"<Uneven {self.dtype} {list(self.shapes)}>"

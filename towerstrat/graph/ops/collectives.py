@@ -15,7 +15,7 @@ from towerstrat.graph.lowering import Lowering
 from towerstrat.graph.mesh import Axis, vary
 from towerstrat.graph.ops.build import one
 from towerstrat.graph.registry import Signature, define, same
-from towerstrat.graph.types import int32
+from towerstrat.graph.types import DType, int32
 
 
 def all_reduce(value: Tensor, axis: Axis, how: str, name: str | None = None) -> Tensor:
@@ -42,6 +42,18 @@ def distribute(values: Sequence[Tensor], axis: Axis, name: str | None = None) ->
 def position(axis: Axis, name: str | None = None) -> Tensor:
     """Each position's own index, int32."""
     return get_default_graph().add("PositionIndex", (), {"axis": axis}, name or "position", axis=axis).outputs[0]
+
+
+def position_input(axis: Axis, dtype: DType, dims: Sequence[int | None] | None, name: str | None = None) -> Tensor:
+    """A placeholder for a value that differs by position.
+
+    It is fed one array ``[positions, ...]``, or an ``Uneven``; where the axis has one position, the value itself.
+
+    Args:
+      dims: the shape at a position, as far as it is known.
+    """
+    attrs = {"axis": axis, "dtype": dtype, "shape": None if dims is None else tuple(dims)}
+    return get_default_graph().add("PositionInput", (), attrs, name or "position_input", axis=axis).outputs[0]
 
 
 def _reduced(value: Any, axis: Axis, how: str) -> Any:
@@ -151,5 +163,12 @@ define(
     lower=lambda lowering, op: [lowering.position()],
     per_position=True,
     differentiable=False,
+    hidden=("axis",),
+)
+define(
+    "PositionInput",
+    lambda inputs, attrs: [Signature(attrs["dtype"], attrs["shape"])],
+    lower=lambda lowering, op: lowering.missing_feed(op),
+    per_position=True,
     hidden=("axis",),
 )

@@ -87,3 +87,10 @@ def alike(*values: Any) -> tuple[Any, ...]:
 
 def _axes(value: Any) -> frozenset[str]:
     return frozenset(jax.typeof(value).manual_axis_type.varying) if isinstance(value, jax.Array) else frozenset()
+
+
+def on_one_device(value: Any) -> Any:
+    """A value that several devices hold copies of, as one of them does."""
+    if isinstance(value, jax.Array) and len(value.sharding.device_set) > 1:
+        return value.addressable_shards[0].data
+    return value

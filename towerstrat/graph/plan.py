@@ -12,6 +12,7 @@ from towerstrat.errors import InvalidArgumentError, UnsupportedError
 from towerstrat.graph.core import Graph
 from towerstrat.graph.elements import Block, Operation, Tensor, execution_order, has_effect
 from towerstrat.graph.lowering import Lowering, NeedsStatic, NeedsTrips, on_host, varying_shape
+from towerstrat.graph.mesh import on_one_device
 from towerstrat.graph.program import Flag, Program, calls_back, effective_axis, effects, tensor_spec
 from towerstrat.graph.state import Cell, StateStore
 from towerstrat.graph.types import resource, string
@@ -209,7 +210,7 @@ class DeviceStage:
         inputs: Sequence[Any],
     ) -> dict[Operation, int]:  # fmt: skip
         """How often each differentiated loop of unknown length turns in this run, rounded up to a power of two."""
-        state = [_on_one_device(v) for v in present.values()]
+        state = [on_one_device(v) for v in present.values()]
         trips: dict[Operation, int] = {}
         for op in self.loops:
             counter_key = (key, op, tuple(trips.values()))
@@ -238,7 +239,7 @@ class DeviceStage:
         return count
 
     def _run_eagerly(self, run: Run) -> None:
-        before = {c: jax.numpy.asarray(_on_one_device(v)) for c in self.cells if (v := run.store.get(c)) is not None}
+        before = {c: jax.numpy.asarray(on_one_device(v)) for c in self.cells if (v := run.store.get(c)) is not None}
         state = before | _unraised(self.cells)
         fed = {t: v for t, v in run.values.items() if t in self.fed}
         lowering = Lowering(jax.devices()[0].platform, None, state, fed, self.ops)
@@ -263,13 +264,6 @@ class DeviceStage:
 
 def _unraised(cells: Sequence[Cell]) -> dict[Cell, Any]:
     return {c: np.zeros((), np.bool_) for c in cells if isinstance(c, Flag)}
-
-
-def _on_one_device(value: Any) -> Any:
-    """A value that several devices hold copies of, as one of them does."""
-    if isinstance(value, jax.Array) and len(value.sharding.device_set) > 1:
-        return value.addressable_shards[0].data
-    return value
 
 
 def _dynamic(op: Operation) -> bool:

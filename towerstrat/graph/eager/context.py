@@ -21,7 +21,7 @@ from towerstrat.graph.eager.tensor import EagerTensor, Handle
 from towerstrat.graph.elements import Block, Operation, Tensor, place_of
 from towerstrat.graph.indexed_slices import IndexedSlices
 from towerstrat.graph.lowering import ALONE, NeedsStatic, uninitialized
-from towerstrat.graph.mesh import Axis
+from towerstrat.graph.mesh import Axis, on_one_device
 from towerstrat.graph.runs import Runner
 from towerstrat.graph.state import Cell, Flag
 from towerstrat.graph.trace import UserLine, user_line
@@ -316,7 +316,7 @@ class EagerContext(Graph):
                 value = store.get(handle.cell)
             if value is None and definition.reads:
                 raise uninitialized(handle.cell, handle.op)
-            result.append((handle.cell, value))
+            result.append((handle.cell, on_one_device(value)))
         return result
 
     def _draw(self, type: str, attrs: Mapping[str, Any]) -> np.ndarray[Any, Any]:
@@ -415,7 +415,7 @@ class EagerContext(Graph):
         value = self.session.state.lend(handle.cell)
         if value is None:
             raise uninitialized(handle.cell, handle.op)
-        tensor = EagerTensor(self, handle.cell.joined(value), handle.cell.dtype)
+        tensor = EagerTensor(self, on_one_device(handle.cell.joined(value)), handle.cell.dtype)
         if self.tapes.active:
             self._accessed(handle)
             self.record(ReadRecord((handle,), (tensor,)))

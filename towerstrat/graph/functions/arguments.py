@@ -15,17 +15,19 @@ from towerstrat.graph.convert import convert_to_tensor
 from towerstrat.graph.core import Graph
 from towerstrat.graph.elements import Tensor
 from towerstrat.graph.indexed_slices import IndexedSlices
+from towerstrat.graph.mesh import Axis
+from towerstrat.graph.ops.collectives import position_input
 from towerstrat.graph.shapes import Dims, TensorShape
 from towerstrat.graph.specs import TensorSpec
 from towerstrat.graph.variables import Variable
 
-Kind = tuple[Callable[[Any], Any], Callable[[Any], Sequence[Tensor]], Callable[[Any, Any], Any]]
+Kind = tuple[Callable[[Any], Any], Callable[[Any], Sequence[Tensor]], Callable[[Any, Any], Any], Callable[[Any], Any]]
 _KINDS: list[tuple[type, Kind]] = []
 
 
 def register_argument(
     kind: type, key: Callable[[Any], Any], parts: Callable[[Any], Sequence[Tensor]],
-    rebuild: Callable[[Any, Sequence[Tensor]], Any],
+    rebuild: Callable[[Any, Sequence[Tensor]], Any], axis: Callable[[Any], Axis | None] = lambda value: None,
 ) -> None:  # fmt: skip
     """Teaches functions a type of argument.
 
@@ -33,8 +35,9 @@ def register_argument(
       key: what a trace is found again by.
       parts: the tensors that it consists of; they are arguments of the graph.
       rebuild: (argument, tensors) -> what the function sees while it is traced.
+      axis: the axis along which its tensors have a value at each position, or None.
     """
-    _KINDS.append((kind, (key, parts, rebuild)))
+    _KINDS.append((kind, (key, parts, rebuild, axis)))
 
 
 register_argument(
@@ -129,9 +132,12 @@ def stand_ins(
     made: list[Tensor] = []
     wanted = iter(shapes) if shapes is not None else None
 
-    def place(dtype: Any, dims: Dims, name: str) -> Tensor:
-        attrs = {"dtype": dtype, "shape": dims if wanted is None else next(wanted)}
-        made.append(graph.add("Placeholder", (), attrs, _name(name)).outputs[0])
+    def place(dtype: Any, dims: Dims, name: str, axis: Axis | None = None) -> Tensor:
+        shape = dims if wanted is None else next(wanted)
+        if axis is not None:
+            made.append(position_input(axis, dtype, shape, _name(name)))
+            return made[-1]
+        made.append(graph.add("Placeholder", (), {"dtype": dtype, "shape": shape}, _name(name)).outputs[0])
         return made[-1]
 
     def stand_in(leaf: Any, name: str) -> Any:
@@ -144,7 +150,7 @@ def stand_ins(
         kind = None if isinstance(leaf, Variable) else _kind_of(leaf)
         if kind is None:
             return leaf
-        return kind[2](leaf, [place(t.dtype, t.dims, name) for t in kind[1](leaf)])
+        return kind[2](leaf, [place(t.dtype, t.dims, name, kind[3](leaf)) for t in kind[1](leaf)])
 
     symbolic = [nest.map_structure(partial(stand_in, name=n), v) for v, n in zip(values, names, strict=True)]
     return symbolic, made

@@ -10,6 +10,7 @@ import jax
 
 from towerstrat.errors import UnsupportedError
 from towerstrat.graph.core import Graph
+from towerstrat.graph.eager.positions import PositionTensor
 from towerstrat.graph.eager.tensor import EagerTensor, Handle
 from towerstrat.graph.elements import Operation, Tensor
 from towerstrat.graph.trace import user_line
@@ -88,9 +89,13 @@ class FunctionGraph(Graph):
             self._check_around(tensor)
             found = self._embedded(tensor) if isinstance(tensor, EagerTensor) else None
             if found is None:
-                attrs = {"dtype": tensor.dtype, "shape": tensor.dims}
+                attrs: dict[str, Any] = {"dtype": tensor.dtype, "shape": tensor.dims}
+                by_position = isinstance(tensor, PositionTensor)
+                if by_position:
+                    attrs["axis"] = tensor.axis
                 with self.outside():
-                    found = super().add("Placeholder", (), attrs, tensor.op.name).outputs[0]
+                    kind = "PositionInput" if by_position else "Placeholder"
+                    found = super().add(kind, (), attrs, tensor.op.name, axis=attrs.get("axis")).outputs[0]
                 found.varies = tensor.varies
                 self.captured[tensor] = found
         return found
@@ -106,7 +111,8 @@ class FunctionGraph(Graph):
     def _embedded(self, tensor: EagerTensor) -> Tensor | None:
         array = tensor.array
         if (
-            tensor.dtype.is_differentiable
+            tensor.varies
+            or tensor.dtype.is_differentiable
             or tensor.dtype is variant
             or array.size > _EMBEDDED
             or (isinstance(array, jax.Array) and array.size > 64)

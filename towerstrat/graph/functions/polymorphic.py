@@ -33,6 +33,10 @@ EAGERLY = [False]
 """Whether functions are called as they are written, without tracing (``tf.config.run_functions_eagerly``)."""
 
 
+AROUND: list[Callable[[], Any]] = []
+"""What else traces depend on, besides arguments and the graph around them: each gives something to compare."""
+
+
 class _Variant:
     """The traces of one kind of arguments that differ in shapes only, once they are kept together."""
 
@@ -244,11 +248,11 @@ class Function:
 
 
 def _surroundings() -> Any:
-    """What a trace depends on besides its arguments: whether it is traced into a graph, and which."""
+    """What a trace depends on besides its arguments: whether it is traced into a graph, and which, and what is around."""
     graph: Any = get_default_graph()
     while graph.building_function:
         graph = graph.outer
-    return None if graph.executing_eagerly else graph
+    return None if graph.executing_eagerly else graph, *[ask() for ask in AROUND]
 
 
 def _without_shapes(key: Any) -> Any:

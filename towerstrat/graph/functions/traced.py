@@ -14,6 +14,7 @@ from jax.extend.core import ClosedJaxpr, jaxpr_as_fun
 from towerstrat.graph.convert import placeholder
 from towerstrat.graph.core import get_default_graph
 from towerstrat.graph.eager.context import EagerContext, Record
+from towerstrat.graph.eager.positions import PositionTensor
 from towerstrat.graph.eager.tensor import EagerTensor
 from towerstrat.graph.elements import Operation, Tensor
 from towerstrat.graph.functions.graph import FunctionGraph
@@ -21,8 +22,9 @@ from towerstrat.graph.functions.inline import inline
 from towerstrat.graph.gradients import gradients
 from towerstrat.graph.indexed_slices import IndexedSlices
 from towerstrat.graph.lowering import Lowering
+from towerstrat.graph.mesh import Axis, on_one_device
 from towerstrat.graph.plan import DeviceStage, FoldStage, Plan, Run, Stage
-from towerstrat.graph.program import Program
+from towerstrat.graph.program import Program, effective_axis
 from towerstrat.graph.state import Cell, StateStore
 
 
@@ -83,10 +85,21 @@ class Traced:
         with session.lock, jax.enable_x64(True):
             run: Run = session.carry_out(stages, fed, _itself, store)
         values = run.values
+        axis = self._axis
         outputs: list[Tensor] = [
-            EagerTensor(eager, _array(values[t]), d) for t, d in zip(self.outputs, self.dtypes, strict=True)
+            EagerTensor(eager, _array(values[t]), d)
+            if axis is None
+            else PositionTensor(eager, values[t], d, axis, t.dims)
+            if t.varies
+            else EagerTensor(eager, on_one_device(_array(values[t])), d)
+            for t, d in zip(self.outputs, self.dtypes, strict=True)
         ]
         return outputs, run
+
+    @functools.cached_property
+    def _axis(self) -> Axis | None:
+        """The axis that parts of it run along."""
+        return effective_axis(self.plan().order)
 
     def _recorded(self, eager: EagerContext, tensors: Sequence[Any], store: StateStore | None = None) -> list[Tensor]:
         """As a call, seen by the tapes as one operation; where parts of it run on the host, operation by operation."""

@@ -1,0 +1,72 @@
+"""Values of the eager context that have a part at each position of an axis."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import jax
+import numpy as np
+
+from towerstrat.graph.eager.context import EagerContext, execute_by
+from towerstrat.graph.eager.tensor import EagerTensor, _maker
+from towerstrat.graph.elements import Operation
+from towerstrat.graph.mesh import Axis
+from towerstrat.graph.shapes import Dims
+from towerstrat.graph.types import DType
+from towerstrat.graph.uneven import Uneven
+
+
+class PositionTensor(EagerTensor):
+    """What the positions of an axis hold, together: one array ``[positions, ...]``, or an ``Uneven`` one.
+
+    It is an argument and a result of functions that run along the axis; the eager context takes parts of it.
+
+    Args:
+      dims: the shape at one position, with None for sizes that later values may have differently.
+    """
+
+    __slots__ = ("axis",)
+
+    def __init__(self, context: EagerContext, array: Any, dtype: DType, axis: Axis, dims: Dims):
+        self._context = context
+        self.array = array
+        self.dtype = dtype
+        self.dims = dims
+        self.varies = True
+        self.value_index = 0
+        self._op = None
+        self.axis = axis
+
+    @property
+    def op(self) -> Operation:  # type: ignore[override]
+        if self._op is None:
+            self._op = _maker(self, "PositionInput", {"axis": self.axis, "dtype": self.dtype, "shape": self.dims})
+        return self._op
+
+    @property
+    def name(self) -> str:
+        return "per_replica:0"
+
+    def part(self, position: int) -> EagerTensor:
+        """The value at one position."""
+        array = self.array
+        if isinstance(array, Uneven):
+            return EagerTensor(self._context, array.part(position), self.dtype)
+        if isinstance(array, jax.Array) and len(array.sharding.device_set) > 1:
+            (part,) = [s.data for s in array.addressable_shards if s.index[0].start == position and s.replica_id == 0]
+            return EagerTensor(self._context, np.asarray(part)[0], self.dtype)
+        return EagerTensor(self._context, np.asarray(array)[position], self.dtype)
+
+    def __repr__(self) -> str:
+        return f"<PositionTensor {self.dtype.name} {self.dims} at {self.axis.size} positions>"
+
+    __str__ = __repr__
+
+
+def _select(context: EagerContext, inputs: Any, attrs: Mapping[str, Any]) -> list[EagerTensor]:
+    (value,) = inputs
+    return [value.part(attrs["position"]) if isinstance(value, PositionTensor) else value]
+
+
+execute_by("SelectPosition", _select)

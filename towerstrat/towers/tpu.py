@@ -29,6 +29,7 @@ from towerstrat.towers.values import (
     MapOutput,
     Mirrored,
     OwnDevice,
+    PerDevice,
     mirrored,
     per_device,
     select_device_mirrored,
@@ -133,6 +134,10 @@ class TPUStrategy(OneDeviceStrategy):
             result = fn(*self._for_tower(args), **self._for_tower(kwargs))
         return self._leaving(result)
 
+    def _per_tower(self, local: Any) -> PerDevice:
+        """What the towers see of a value, as cross-tower context sees it."""
+        return per_device(local, self._devices, self._axis)
+
     def _for_tower(self, structure: Any) -> Any:
         """A structure as one tower sees it."""
 
@@ -157,10 +162,10 @@ class TPUStrategy(OneDeviceStrategy):
 
         def wrap(value: Any) -> Any:
             if isinstance(value, TowerId):
-                return per_device(value, self._devices, self._axis)
+                return self._per_tower(value)
             tensor = value.values if isinstance(value, IndexedSlices) else value
             if isinstance(tensor, Tensor) and tensor.op.axis is not None:
-                return per_device(value, self._devices, self._axis)
+                return self._per_tower(value)
             return value_container(value)
 
         return nest.map_structure(wrap, structure)
@@ -170,7 +175,7 @@ class TPUStrategy(OneDeviceStrategy):
         return MapOutput([fn(m, *args, **kwargs) for m in map_over])
 
     def _worker_device_index(self) -> Any:
-        return per_device(TowerId(self._axis), self._devices, self._axis) if self._mapped() else 0
+        return self._per_tower(TowerId(self._axis)) if self._mapped() else 0
 
     # ---- combining -------------------------------------------------------------------------------------------
 
@@ -184,7 +189,7 @@ class TPUStrategy(OneDeviceStrategy):
             )
         if not isinstance(value, DistributedValues):
             if isinstance(value, Tensor | IndexedSlices) and _in_towers(value):
-                value = per_device(value, self._devices, self._axis)
+                value = self._per_tower(value)
             else:
                 return self._reduce_plain(aggregation, value, devices)
         local = self._for_tower(value) if not isinstance(value, TowerLocalVariable) else None

@@ -248,7 +248,7 @@ class Function:
 
 
 def _surroundings() -> Any:
-    """What a trace depends on besides its arguments: whether it is traced into a graph, and which, and what is around."""
+    """What a trace depends on besides its arguments: the graph it is traced into, if any, and what is around."""
     graph: Any = get_default_graph()
     while graph.building_function:
         graph = graph.outer

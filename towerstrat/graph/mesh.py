@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any
@@ -14,49 +15,109 @@ from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec
 
 ALL = PartitionSpec()
 
+Parts = tuple[int, ...] | None
+"""Into how many parts each dimension of a value is split over logical devices; None: it is whole on each."""
+
 
 class Axis:
-    """A named axis over devices, one position per device.
+    """A named axis over devices: positions, each of one device or of several "logical" ones.
+
+    At every position the same function runs on values of its own. On the logical devices of a position every value is
+    there whole, except where ``constrained`` splits it: the compiler then shares the work out among them.
 
     Args:
       name: the mesh axis' name, ``"tower"`` for towers.
-      devices: the JAX devices, in order of position.
+      devices: the JAX devices, in order of position; those of one position follow each other.
+      logical: how many devices each position has.
+
+    Raises:
+      ValueError: the devices do not make up whole positions.
     """
 
-    def __init__(self, name: str, devices: Sequence[Any]):
+    def __init__(self, name: str, devices: Sequence[Any], logical: int = 1):
         self.name = name
         self.devices = tuple(devices)
-        self.size = len(self.devices)
+        self.logical = logical
+        self.size, left = divmod(len(self.devices), logical)
+        if left or not self.devices:
+            raise ValueError(f"Expected positions of {logical} devices each, got {len(self.devices)} devices.")
         self.one = PartitionSpec(name)
+
+    @property
+    def mapped(self) -> bool:
+        """Whether a program along it runs on several devices."""
+        return len(self.devices) > 1
 
     @cached_property
     def mesh(self) -> Mesh:
-        return Mesh(np.array(self.devices), (self.name,), axis_types=(AxisType.Auto,))
+        names, sizes = _logical_axes(self.logical)
+        devices = np.array(self.devices).reshape(self.size, *sizes)
+        return Mesh(devices, (self.name, *names), axis_types=(AxisType.Auto,) * devices.ndim)
 
     @property
     def platform(self) -> str:
         return self.devices[0].platform
 
     @cached_property
-    def replicated(self) -> NamedSharding:
-        return NamedSharding(self.mesh, ALL)
-
-    @cached_property
-    def split(self) -> NamedSharding:
-        """The leading dimension split over the positions."""
-        return NamedSharding(self.mesh, self.one)
-
-    @cached_property
-    def split_second(self) -> NamedSharding:
+    def second(self) -> PartitionSpec:
         """``[steps, positions, ...]``: the second dimension split over the positions."""
-        return NamedSharding(self.mesh, PartitionSpec(None, self.name))
+        return PartitionSpec(None, self.name)
+
+    def placed(self, spec: PartitionSpec, parts: Parts = None) -> NamedSharding:
+        """Where a value is that ``spec`` splits over the positions, and ``parts`` over each one's logical devices."""
+        if parts is None or math.prod(parts) != self.logical:
+            return NamedSharding(self.mesh, spec)
+        return NamedSharding(self.mesh, PartitionSpec(*spec, *_partition(parts)))
 
     def map(self, function: Callable[..., Any], in_specs: Any, out_specs: Any) -> Callable[..., Any]:
         """``function`` run at every position. JAX proves that outputs with spec ``ALL`` are equal everywhere."""
-        return jax.shard_map(function, mesh=self.mesh, in_specs=in_specs, out_specs=out_specs, check_vma=True)
+        if self.size > 1:
+            return jax.shard_map(
+                function, mesh=self.mesh, in_specs=in_specs, out_specs=out_specs, axis_names={self.name}, check_vma=True
+            )
+
+        def alone(*args: Any) -> Any:
+            with jax.sharding.use_abstract_mesh(self.mesh.abstract_mesh):
+                return function(*args)
+
+        return alone
 
     def __repr__(self) -> str:
-        return f"<Axis {self.name} of {self.size}>"
+        return f"<Axis {self.name} of {self.size}{f' x {self.logical} devices' if self.logical > 1 else ''}>"
+
+
+def _logical_axes(count: int) -> tuple[tuple[str, ...], tuple[int, ...]]:
+    """Names and sizes of mesh axes for logical devices, one for each prime factor: so any partition can be said."""
+    sizes: list[int] = []
+    divisor = 2
+    while count > 1:
+        if count % divisor:
+            divisor += 1
+        else:
+            sizes.append(divisor)
+            count //= divisor
+    return tuple(f"logical_{i}" for i in range(len(sizes))), tuple(sizes)
+
+
+def _partition(parts: tuple[int, ...]) -> PartitionSpec:
+    """Each dimension split into so many parts, over logical devices that are as many as all parts together."""
+    free = list(zip(*_logical_axes(math.prod(parts)), strict=True))
+    dimensions: list[Any] = []
+    for count in parts:
+        names: list[str] = []
+        for size in _logical_axes(count)[1]:
+            axis = next(a for a in free if a[1] == size)
+            free.remove(axis)
+            names.append(axis[0])
+        dimensions.append(tuple(names) if len(names) > 1 else names[0] if names else None)
+    return PartitionSpec(*dimensions)
+
+
+def constrained(value: Any, parts: tuple[int, ...]) -> Any:
+    """The same value, split over the logical devices where a program for some is traced; all ones: whole on each."""
+    if "logical_0" not in jax.sharding.get_abstract_mesh().axis_names:
+        return value
+    return lax.with_sharding_constraint(value, _partition(parts))
 
 
 def varies(value: Any) -> bool:
@@ -90,7 +151,9 @@ def _axes(value: Any) -> frozenset[str]:
 
 
 def on_one_device(value: Any) -> Any:
-    """A value that several devices hold copies of, as one of them does."""
-    if isinstance(value, jax.Array) and len(value.sharding.device_set) > 1:
+    """A value that several devices hold, all of it on one of them."""
+    if not isinstance(value, jax.Array) or len(value.sharding.device_set) == 1:
+        return value
+    if value.is_fully_replicated:
         return value.addressable_shards[0].data
-    return value
+    return jax.device_put(value, value.addressable_shards[0].device)

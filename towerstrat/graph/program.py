@@ -11,10 +11,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
+from jax.sharding import NamedSharding, PartitionSpec
 
 from towerstrat.graph.elements import Operation, Tensor
 from towerstrat.graph.lowering import Lowering
-from towerstrat.graph.mesh import ALL, Axis, vary
+from towerstrat.graph.mesh import ALL, Axis, on_one_device, vary
 from towerstrat.graph.state import Cell, Flag, StateStore
 
 
@@ -24,10 +25,24 @@ def effective_axis(operations: Sequence[Operation]) -> Axis | None:
     Raises:
       ValueError: operations of two different axes (two strategies) in one run.
     """
+    return along(mapped_axis(operations))
+
+
+def along(axis: Axis | None) -> Axis | None:
+    """The axis, or None where it has one position: then nothing varies along it."""
+    return axis if axis is not None and axis.size > 1 else None
+
+
+def mapped_axis(operations: Sequence[Operation]) -> Axis | None:
+    """The named axis over whose several devices some of the operations run, or None where one device does it all.
+
+    Raises:
+      ValueError: operations of two different axes (two strategies) in one run.
+    """
     found: Axis | None = None
     where: Operation | None = None
     for op, axis in _axes(operations):
-        if axis.size == 1:
+        if not axis.mapped:
             continue
         if found is not None and axis is not found:
             assert where is not None
@@ -78,8 +93,10 @@ class Program:
         self.atomic = atomic
         self.operations = operations
         self.body = body
-        self.axis = effective_axis(operations)
-        self.platform = self.axis.platform if self.axis is not None else jax.devices()[0].platform
+        self.place = mapped_axis(operations)
+        """The axis over whose devices it runs, None: one device. ``axis``: that, where it has several positions."""
+        self.axis = along(self.place)
+        self.platform = self.place.platform if self.place is not None else jax.devices()[0].platform
         self.trips = trips
         reads, writes = effects(operations)
         self.flags = [c for c in writes if isinstance(c, Flag)]
@@ -100,6 +117,7 @@ class Program:
         """Whether the last call got as far as storing the new state."""
         self.calls_back = calls_back(operations)
         self.shardings: dict[Cell, Any] = {}
+        self.wanted: dict[Cell, NamedSharding] = {}
 
     # ---- tracing ---------------------------------------------------------------------------------------------
 
@@ -145,25 +163,34 @@ class Program:
         """Traced for arguments like these, arrays or their shapes and types alone. Runs nothing."""
         function: Any = self._function
         options: dict[str, Any] = {}
-        axis = self.axis
-        if axis is not None:
-            spec = lambda cells: [axis.one if c.per_position else ALL for c in cells]  # noqa: E731
-            ins = [
-                axis.one if s == "split" else axis.split_second.spec if s == "steps" else ALL for s in self.input_specs
-            ]
-            outs = [axis.one if split else ALL for split in self.output_specs]
-            function = axis.map(
+        place = self.place
+        if place is not None:
+            specs = lambda cells: [self._spec("split" if c.per_position else "same") for c in cells]  # noqa: E731
+            ins = [self._spec(s) for s in self.input_specs]
+            outs = [self._spec("split" if split else "same") for split in self.output_specs]
+            function = place.map(
                 function,
-                in_specs=(spec(self.donated), spec(self.kept), ins),
-                out_specs=(outs, spec(self.written), ALL),
+                in_specs=(specs(self.donated), specs(self.kept), ins),
+                out_specs=(outs, specs(self.written), ALL),
             )
-            options["in_shardings"] = jax.tree.map(
-                lambda s: jax.sharding.NamedSharding(axis.mesh, s),
-                (spec(self.donated), spec(self.kept), ins),
-                is_leaf=lambda s: isinstance(s, jax.sharding.PartitionSpec),
-            )
+            stored = lambda cells: [self._stored(c) for c in cells]  # noqa: E731
+            options["in_shardings"] = (stored(self.donated), stored(self.kept), [place.placed(s) for s in ins])
+            options["out_shardings"] = ([place.placed(s) for s in outs], stored(self.written), place.placed(ALL))
         jitted = jax.jit(function, donate_argnums=(0,), **options)
         return jitted.lower(donated, kept, inputs)
+
+    def _spec(self, kind: str) -> PartitionSpec:
+        """How a value lies along the axis: stacked by position ("split"), by step and position ("steps"), or "same"."""
+        if self.axis is None or kind == "same":
+            return ALL
+        return self.axis.second if kind == "steps" else self.axis.one
+
+    def _stored(self, cell: Cell) -> NamedSharding:
+        """Where the store has a cell's value after this program, and where it wants it before."""
+        assert self.place is not None
+        if cell not in self.wanted:
+            self.wanted[cell] = self.place.placed(self._spec("split" if cell.per_position else "same"), cell.parts)
+        return self.wanted[cell]
 
     # ---- running ---------------------------------------------------------------------------------------------
 
@@ -184,8 +211,8 @@ class Program:
 
     def _placed(self, store: StateStore, cell: Cell, value: Any, donating: bool) -> Any:
         """A cell's value where this program wants it: on the whole axis, or on the one device."""
-        if self.axis is not None:
-            wanted = self.axis.split if cell.per_position else self.axis.replicated
+        if self.place is not None:
+            wanted = self._stored(cell)
             if isinstance(value, jax.Array) and value.sharding == wanted:
                 self.shardings[cell] = value.sharding
                 return value
@@ -196,7 +223,7 @@ class Program:
         if not isinstance(value, jax.Array):
             return jnp.array(value, copy=True)
         if len(value.sharding.device_set) > 1:
-            value = value.addressable_shards[0].data
+            value = on_one_device(value)
             return jnp.copy(value) if donating else value
         self.shardings[cell] = value.sharding
         return value

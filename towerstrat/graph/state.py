@@ -8,7 +8,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from towerstrat.graph.mesh import Axis
+from towerstrat.graph.mesh import Axis, Parts
 from towerstrat.graph.shapes import Dims
 from towerstrat.graph.types import DType
 
@@ -23,9 +23,12 @@ class Cell:
       axis: None, or the named axis along which there is one value per position (stored stacked, leading dimension).
       default: the value before the first write; None where reading first is an error.
       combine: how the values along the axis are seen from outside as one: "sum", "mean" or "first".
+
+    Attributes:
+      parts: into how many parts each dimension is split over the logical devices of a position; None: not at all.
     """
 
-    __slots__ = ("__weakref__", "axis", "combine", "default", "dims", "dtype", "name")
+    __slots__ = ("__weakref__", "axis", "combine", "default", "dims", "dtype", "name", "parts")
 
     def __init__(
         self, name: str, dtype: DType, dims: Dims, axis: Axis | None = None, default: Any = None, combine: str = "first"
@@ -36,17 +39,25 @@ class Cell:
         self.axis = axis
         self.default = default
         self.combine = combine
+        self.parts: Parts = None
 
     @property
     def per_position(self) -> bool:
         """Whether the store holds one value per position of an axis of more than one."""
         return self.axis is not None and self.axis.size > 1
 
+    def stacked(self, value: Any) -> Any:
+        """A stored value with one value per position; what was stored as one is every position's."""
+        if not self.per_position or self.dims is None or value is None or len(np.shape(value)) > len(self.dims):
+            return value
+        assert self.axis is not None
+        return np.broadcast_to(np.asarray(value), (self.axis.size, *np.shape(value)))
+
     def joined(self, value: Any) -> Any:
         """A stored value as it is seen from outside."""
         if not self.per_position:
             return value
-        stacked = np.asarray(value)
+        stacked = np.asarray(self.stacked(value))
         if self.combine == "first":
             return stacked[0]
         total = stacked.sum(axis=0, dtype=stacked.dtype)
@@ -58,6 +69,19 @@ class Cell:
 
     def __repr__(self) -> str:
         return f"<Cell {self.name} {self.dtype.name} {self.dims}>"
+
+
+class _Layouts:
+    """Counts cells that came to have a value per position after they had one for all: older programs are void."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def changed(self) -> None:
+        self.count += 1
+
+
+layouts = _Layouts()
 
 
 class Flag(Cell):

@@ -72,8 +72,12 @@ class TPUStrategy(OneDeviceStrategy):
                 f"{devices[0].platform} device(s). Run the program with `towerstrat run --towers {count}` for virtual "
                 "CPU devices, or ask for fewer."
             )
-        self._axis = Axis("tower", devices[:count])
-        self._devices = [canonical(f"/device:TPU:{i}") for i in range(count)]
+        self._run_on(Axis("tower", devices[:count]))
+
+    def _run_on(self, axis: Axis) -> None:
+        """Makes the positions of an axis the towers, each named by the first of its devices."""
+        self._axis = axis
+        self._devices = [canonical(f"/device:TPU:{i * axis.logical}") for i in range(axis.size)]
 
     @property
     def axis(self) -> Axis:

@@ -37,6 +37,8 @@ def _variable(primary: Any, initial: Any, validate_shape: bool, shape: Any, dtyp
         )
     finally:
         scope.set_partitioner(partitioner)
+    if isinstance(primary, Variable) and primary.cell.dims == slot.cell.dims:
+        slot.cell.parts = primary.cell.parts
     info = primary._get_save_slice_info() if isinstance(primary, Variable) else None
     if info is not None:
         own = slot.op.name[len(primary.op.name) + 1 :]

@@ -14,7 +14,7 @@ from towerstrat.graph.elements import Block, Operation, Tensor, execution_order,
 from towerstrat.graph.lowering import Lowering, NeedsStatic, NeedsTrips, on_host, varying_shape
 from towerstrat.graph.mesh import on_one_device
 from towerstrat.graph.program import Flag, Program, calls_back, effective_axis, effects, tensor_spec
-from towerstrat.graph.state import Cell, StateStore
+from towerstrat.graph.state import Cell, StateStore, layouts
 from towerstrat.graph.types import resource, string
 
 Values = dict[Tensor, Any]
@@ -173,6 +173,7 @@ class DeviceStage:
             tuple([(v.shape, v.tobytes()) for v in known.values()]),
             None if len(present) == len(self.cells) else tuple([c in present for c in self.cells]),
             tuple([np.shape(present[c]) for c in self.loose if c in present]),
+            layouts.count,
         )
         trips: dict[Operation, int] = {}
         if self.loops:

@@ -213,6 +213,7 @@ class Program:
         """A cell's value where this program wants it: on the whole axis, or on the one device."""
         if self.place is not None:
             wanted = self._stored(cell)
+            value = cell.stacked(value)
             if isinstance(value, jax.Array) and value.sharding == wanted:
                 self.shardings[cell] = value.sharding
                 return value

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from towerstrat.graph.core import get_default_graph
+from towerstrat.graph.functions.polymorphic import AROUND
 from towerstrat.graph.stacks import Stack
 from towerstrat.graph.variables import VariableAggregation
 
@@ -44,6 +45,17 @@ def enter_cross_tower(strategy: Any) -> Any:
 def enter_tower(context: TowerContext) -> Any:
     """A context manager: code inside speaks for one tower."""
     return _MODES.entered(Mode(context.distribution_strategy, None, context))
+
+
+def _around() -> Any:
+    """What a function that is traced now depends on: the strategy, and for whom code speaks."""
+    if not _MODES.entries:
+        return None
+    mode = _MODES.entries[-1]
+    return (mode.strategy, mode.tower is None, bool(_UPDATES.entries))
+
+
+AROUND.append(_around)
 
 
 def get_tower_context() -> Any:

@@ -28,6 +28,9 @@ class DistributionStrategy:
     context of each. The class documents the contract; ``TPUStrategy`` is the usual implementation.
     """
 
+    surface: Any = None
+    """The strategy of ``tf.distribute`` that is a view of this one, if there is one."""
+
     def __init__(self) -> None:
         self._default_device: str | None = None
 

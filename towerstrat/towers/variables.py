@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -44,13 +44,13 @@ class Component:
 
     __array_priority__ = 100
 
-    def __init__(self, container: DistributedVariable, position: int):
+    def __init__(self, container: Any, position: int):
         self._container = container
         self._position = position
         self._element: Tensor | None = None
         """What a session fetches for it, always the same."""
 
-    def _distributed_container(self) -> DistributedVariable:
+    def _distributed_container(self) -> Any:
         return self._container
 
     @property
@@ -116,6 +116,10 @@ class Component:
     def eval(self, session: Any = None) -> Any:
         return self.value().eval(session=session)
 
+    def numpy(self) -> Any:
+        """A copy of this copy's value, where operations are executed eagerly."""
+        return self.value().numpy()
+
     def _refuse(self, *args: Any, **kwargs: Any) -> Any:
         raise ValueError(
             f"{self.name} is one copy of {self._container!r}; assigning to it alone would make the copies differ. "
@@ -144,8 +148,14 @@ for _name in Tensor.OVERLOADABLE_OPERATORS:
     setattr(Component, _name, _apply)
 
 
+if TYPE_CHECKING:
+    _InFrontOfVariable = Variable
+else:
+    _InFrontOfVariable = object
+
+
 class _Components(Mapping[str, Component]):
-    def __init__(self, variable: DistributedVariable, devices: list[str]):
+    def __init__(self, variable: Any, devices: list[str]):
         self._of = {device: Component(variable, i) for i, device in enumerate(devices)}
 
     def __getitem__(self, device: str) -> Component:
@@ -158,8 +168,8 @@ class _Components(Mapping[str, Component]):
         return len(self._of)
 
 
-class DistributedVariable(Variable, DistributedValues):
-    """A variable with a copy on each tower.
+class Shared(_InFrontOfVariable):
+    """What variables with a copy on each tower have in common: a mixin in front of a class of variables.
 
     Args:
       strategy: whose towers.
@@ -167,6 +177,8 @@ class DistributedVariable(Variable, DistributedValues):
       aggregation: how values assigned by several towers become one.
       **kwargs: as of ``tf.Variable``.
     """
+
+    _index: Mapping[str, Any]
 
     def __init__(
         self,
@@ -176,7 +188,8 @@ class DistributedVariable(Variable, DistributedValues):
         axis: Axis | None = None,
         **kwargs: Any,
     ):
-        Variable.__init__(self, aggregation=aggregation, axis=axis, combine=HOW.get(aggregation, "sum"), **kwargs)
+        combine = HOW.get(aggregation, "sum")
+        super().__init__(aggregation=aggregation, axis=axis, combine=combine, **kwargs)
         self._strategy = strategy
         self._index = _Components(self, devices)
 
@@ -197,13 +210,17 @@ class DistributedVariable(Variable, DistributedValues):
 
     def get(self, device: str | None = None) -> Any:
         """The copy on a device; without one the variable itself, which is each tower's own in tower context."""
-        return self if device is None else DistributedValues.get(self, device)
+        return self if device is None else DistributedValues.get(self, device)  # type: ignore[arg-type]
 
     def _component_value(self, position: int) -> Tensor:
         raise NotImplementedError
 
     def _component_element(self, position: int) -> Tensor:
         return self._component_value(position)
+
+
+class DistributedVariable(Shared, Variable, DistributedValues):
+    """A variable of a graph with a copy on each tower."""
 
 
 class MirroredVariable(DistributedVariable, Mirrored):

@@ -428,7 +428,7 @@ class EagerContext(Graph):
 
     def assign(self, cell: Cell, value: EagerTensor) -> None:
         """Stores a value."""
-        array = value.array
+        array = cell.stacked(value.array)
         if isinstance(array, jax.Array):
             self.session.state.update({cell: array})
             self.session.state.lent.add(cell)

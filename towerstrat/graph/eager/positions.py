@@ -55,8 +55,8 @@ class PositionTensor(EagerTensor):
             return EagerTensor(self._context, array.part(position), self.dtype)
         if isinstance(array, jax.Array) and len(array.sharding.device_set) > 1:
             (part,) = [s.data for s in array.addressable_shards if s.index[0].start == position and s.replica_id == 0]
-            return EagerTensor(self._context, np.asarray(part)[0], self.dtype)
-        return EagerTensor(self._context, np.asarray(array)[position], self.dtype)
+            return EagerTensor(self._context, np.asarray(part)[0, ...], self.dtype)
+        return EagerTensor(self._context, np.asarray(array)[position, ...], self.dtype)
 
     def __repr__(self) -> str:
         return f"<PositionTensor {self.dtype.name} {self.dims} at {self.axis.size} positions>"

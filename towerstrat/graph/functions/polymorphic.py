@@ -23,6 +23,7 @@ from towerstrat.graph.functions.methods import Bound, WeakMethod
 from towerstrat.graph.functions.signature import checked, described, fitted
 from towerstrat.graph.shapes import Dims
 from towerstrat.graph.specs import TensorSpec
+from towerstrat.graph.state import layouts
 from towerstrat.graph.trace import user_line
 
 _RECENT_CALLS = 10
@@ -252,7 +253,7 @@ def _surroundings() -> Any:
     graph: Any = get_default_graph()
     while graph.building_function:
         graph = graph.outer
-    return None if graph.executing_eagerly else graph, *[ask() for ask in AROUND]
+    return None if graph.executing_eagerly else graph, layouts.count, *[ask() for ask in AROUND]
 
 
 def _without_shapes(key: Any) -> Any:

@@ -26,6 +26,7 @@ from towerstrat.graph.mesh import Axis, on_one_device
 from towerstrat.graph.plan import DeviceStage, FoldStage, Plan, Run, Stage
 from towerstrat.graph.program import Program, effective_axis
 from towerstrat.graph.state import Cell, StateStore
+from towerstrat.graph.types import DType, string
 
 
 class Traced:
@@ -89,7 +90,7 @@ class Traced:
         outputs: list[Tensor] = [
             EagerTensor(eager, _array(values[t]), d)
             if axis is None
-            else PositionTensor(eager, values[t], d, axis, t.dims)
+            else PositionTensor(eager, _by_position(values[t], d, axis), d, axis, t.dims)
             if t.varies
             else EagerTensor(eager, on_one_device(_array(values[t])), d)
             for t, d in zip(self.outputs, self.dtypes, strict=True)
@@ -360,6 +361,11 @@ class _CallRecord(Record):
 
 def _array(value: Any) -> Any:
     return value if isinstance(value, jax.Array | np.ndarray) else np.asarray(value)
+
+
+def _by_position(value: Any, dtype: DType, axis: Axis) -> Any:
+    """A value with a part for each position. Text is made by the host, the same for all."""
+    return np.broadcast_to(value, (axis.size, *np.shape(value))) if dtype is string else value
 
 
 def _itself(run: Run) -> Run:

@@ -1,0 +1,17 @@
+"""The strategy that is current where none was entered."""
+
+from __future__ import annotations
+
+from towerstrat.towers import contexts
+from towerstrat.towers.distribute.extended import StrategyExtendedV1
+from towerstrat.towers.distribute.strategy import Strategy
+
+
+class DefaultStrategy(Strategy):
+    """A single replica; everything passes through."""
+
+    def __init__(self) -> None:
+        super().__init__(StrategyExtendedV1(self, contexts.default_strategy()))
+
+
+DEFAULT = DefaultStrategy()

@@ -1,0 +1,89 @@
+"""The towers under a strategy of the later surface."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from towerstrat.graph.convert import convert_to_tensor
+from towerstrat.graph.core import get_default_graph
+from towerstrat.graph.ops import collectives
+from towerstrat.graph.variables import VariableAggregation, VariableSynchronization
+from towerstrat.towers.distribute.values import PerReplica, per_replica
+from towerstrat.towers.distribute.variables import make_variable
+from towerstrat.towers.tpu import TPUStrategy
+
+
+class _Given:
+    """Devices in the place of a resolver."""
+
+    def __init__(self, devices: Sequence[Any]):
+        self._devices = list(devices)
+
+    def devices(self) -> list[Any]:
+        return self._devices
+
+    def get_job_name(self) -> str | None:
+        return None
+
+
+class Replicas(TPUStrategy):
+    """One tower per replica, whose variables follow the later surface's rules.
+
+    Args:
+      devices: the replicas' devices.
+
+    Attributes:
+      surface: the strategy over it.
+    """
+
+    def __init__(self, devices: Sequence[Any]):
+        super().__init__(_Given(devices))
+        self.surface: Any = None
+
+    @property
+    def mapped(self) -> bool:
+        """Whether a function of replicas has to be traced, and runs along a mesh axis."""
+        return self._mapped()
+
+    def _create_variable(self, next_creator: Callable[..., Any], **kwargs: Any) -> Any:
+        kwargs.pop("colocate_with", None)
+        kwargs.pop("caching_device", None)
+        name = kwargs.get("name")
+        synchronization = kwargs.get("synchronization", VariableSynchronization.AUTO)
+        aggregation = kwargs.get("aggregation", VariableAggregation.NONE)
+        if synchronization == VariableSynchronization.NONE:
+            raise ValueError(
+                "`NONE` variable synchronization mode is not supported with tf.distribute strategy. Please change the "
+                f"`synchronization` for variable: {name}"
+            )
+        if synchronization not in tuple(VariableSynchronization):
+            raise ValueError(f"Invalid variable synchronization mode: {synchronization} for variable: {name}")
+        if aggregation not in tuple(VariableAggregation):
+            raise ValueError(f"Invalid variable aggregation mode: {aggregation} for variable: {name}")
+        graph = get_default_graph()
+        outer = graph.variable_maker
+        on_read = synchronization == VariableSynchronization.ON_READ
+        graph.variable_maker = make_variable(self, self._axis, self._devices, on_read)
+        try:
+            return next_creator(**kwargs)
+        finally:
+            graph.variable_maker = outer
+
+    def _per_tower(self, local: Any) -> PerReplica:
+        return per_replica(local, self._devices, self._axis)
+
+    def local_of(self, value: Any) -> Any:
+        """A value as one replica sees it."""
+        return self._for_tower(value)
+
+    def leaving(self, structure: Any) -> Any:
+        """A structure made in a replica's context as cross-replica context sees it."""
+        return self._leaving(structure)
+
+    def concatenated(self, local: Any, axis: int) -> Any:
+        """What the replicas hold, joined along ``axis``."""
+        if not self.mapped:
+            return convert_to_tensor(local)
+        with get_default_graph().under(None):
+            return collectives.all_concat(convert_to_tensor(local), self._axis, dim=axis)

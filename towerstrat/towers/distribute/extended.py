@@ -1,0 +1,317 @@
+"""What a strategy offers to libraries: ``strategy.extended``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager
+from typing import Any
+
+from towerstrat.errors import UnsupportedError
+from towerstrat.graph import nest
+from towerstrat.graph.core import get_default_graph
+from towerstrat.graph.elements import Tensor
+from towerstrat.graph.functions.polymorphic import Function
+from towerstrat.graph.indexed_slices import IndexedSlices
+from towerstrat.graph.ops.array import rank, shape
+from towerstrat.graph.ops.math import cast, truediv
+from towerstrat.graph.ops.reductions import reduce_prod, reduce_sum
+from towerstrat.graph.types import int64
+from towerstrat.graph.variables import Variable
+from towerstrat.towers import contexts
+from towerstrat.towers.distribute.contexts import ReplicaContext, require_cross_replica
+from towerstrat.towers.distribute.kept import keep, kept
+from towerstrat.towers.distribute.reduce_op import AGGREGATIONS, ReduceOp, reduce_op_of
+from towerstrat.towers.values import DistributedValues, Mirrored
+
+
+class StrategyExtended:
+    """What libraries ask of a strategy; programs use the strategy's own methods.
+
+    Args:
+      container_strategy: the strategy.
+      towers: the strategy of towers below it.
+    """
+
+    def __init__(self, container_strategy: Any, towers: Any = None):
+        if towers is None:
+            raise UnsupportedError(
+                "StrategyExtended of a strategy of your own: strategies are views of towers here. Derive from "
+                "tf.distribute.OneDeviceStrategy or tf.distribute.TPUStrategy."
+            )
+        self._strategy = container_strategy
+        self._towers = towers
+        self._functions: dict[Any, Function] = {}
+
+    def _container_strategy(self) -> Any:
+        return self._strategy
+
+    @property
+    def _mapped(self) -> bool:
+        """Whether there are several replicas, or several devices for one."""
+        return getattr(self._towers, "mapped", False)
+
+    def _carried(self, key: Any, function: Callable[..., Any], *args: Any) -> Any:
+        """What a function of all replicas gives: where operations are executed eagerly it is traced, and called.
+
+        Args:
+          key: what the function does, besides its arguments.
+        """
+        if not self._mapped or not get_default_graph().executing_eagerly:
+            return function(*args)
+        found = self._functions.get(key)
+        if found is None:
+            name = getattr(function, "__name__", "step").strip("<>")
+
+            def traced(*given: Any) -> Any:
+                return keep(function(*given))
+
+            found = self._functions[key] = Function(traced, name, autograph=False)
+        with self._strategy.scope():
+            return kept(found(*args))
+
+    # ---- running ---------------------------------------------------------------------------------------------
+
+    def _run(self, fn: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+        """``fn`` on every replica, in a graph or on a single replica."""
+        with self._strategy.scope():
+            return self._towers.call_for_each_tower(fn, *args, **kwargs)
+
+    # ---- combining -------------------------------------------------------------------------------------------
+
+    def _combine(self, reduce_op: ReduceOp, value: Any, destinations: Any) -> Any:
+        """One leaf reduced over replicas: mirrored on the destinations where there are several replicas."""
+        towers = self._towers
+        if isinstance(value, Mirrored) and not isinstance(value, Variable):
+            value = value.primary
+        with self._strategy.scope():
+            return towers.reduce(AGGREGATIONS[reduce_op], value, destinations)
+
+    def _reduced(self, reduce_op: ReduceOp, value: Any, axis: Any) -> Any:
+        """``Strategy.reduce`` of one leaf, in a graph or on a single replica."""
+        if axis is None:
+            return self._single(self._combine(reduce_op, value, "/device:CPU:0"))
+        if reduce_op is ReduceOp.SUM:
+            local = self._run(lambda v: reduce_sum(v, axis), (value,), {})
+            return self._single(self._combine(ReduceOp.SUM, local, "/device:CPU:0"))
+        parts = self._run(lambda v: (reduce_sum(v, axis), _count(v, axis)), (value,), {})
+        total, count = (self._single(self._combine(ReduceOp.SUM, part, "/device:CPU:0")) for part in parts)
+        return truediv(total, cast(count, total.dtype))
+
+    def _single(self, value: Any) -> Any:
+        return value.primary if isinstance(value, Mirrored) and not isinstance(value, Variable) else value
+
+    def _gathered(self, value: Any, axis: int) -> Any:
+        """``Strategy.gather`` of one leaf, in a graph or on a single replica."""
+        if isinstance(value, DistributedValues):
+            return self._towers.concatenated(self._towers.local_of(value), axis)
+        return value
+
+    def _all_reduce(self, context: ReplicaContext, reduce_op: Any, value: Any, options: Any) -> Any:
+        op = reduce_op_of(reduce_op)
+        flat = nest.flatten(value)
+
+        def merge_fn(strategy: Any, *values: Any) -> Any:
+            return [self._combine(op, v, v) for v in values]
+
+        return nest.pack_sequence_as(value, context.merge_call(merge_fn, flat))
+
+    def _all_gather(self, context: ReplicaContext, value: Any, axis: int, options: Any) -> Any:
+        flat = nest.flatten(value)
+        for leaf in flat:
+            if isinstance(leaf, IndexedSlices):
+                raise NotImplementedError(
+                    "all_gather does not support IndexedSlices: pass tf.convert_to_tensor(value), or reduce them."
+                )
+
+        def merge_fn(strategy: Any, *values: Any) -> Any:
+            return [self._gathered(v, axis) for v in values]
+
+        return nest.pack_sequence_as(value, context.merge_call(merge_fn, flat))
+
+    def reduce_to(self, reduce_op: Any, value: Any, destinations: Any, options: Any = None) -> Any:
+        """What the replicas' values are together, on the devices of ``destinations``.
+
+        Args:
+          reduce_op: ``ReduceOp.SUM`` or ``ReduceOp.MEAN``, or the name of one.
+          value: a per-replica value with one tensor for each replica.
+          destinations: a variable, a per-replica value, a device's name or a list of names. All replicas' devices hold
+            the result here.
+          options: a ``CommunicationOptions``; how the sum is computed is the compiler's choice.
+        """
+        require_cross_replica(self._towers)
+        op = reduce_op_of(reduce_op)
+        return self._carried(("reduce_to", op), lambda v: self._combine(op, v, "/device:CPU:0"), value)
+
+    def batch_reduce_to(self, reduce_op: Any, value_destination_pairs: Iterable[Any], options: Any = None) -> list[Any]:
+        """``reduce_to`` of several (value, destinations) pairs together."""
+        require_cross_replica(self._towers)
+        op = reduce_op_of(reduce_op)
+        values = [value for value, _ in value_destination_pairs]
+
+        def reduced(values: list[Any]) -> list[Any]:
+            return [self._combine(op, v, "/device:CPU:0") for v in values]
+
+        return list(self._carried(("batch_reduce_to", op), reduced, values))
+
+    # ---- updating --------------------------------------------------------------------------------------------
+
+    def update(
+        self, var: Any, fn: Callable[..., Any], args: Sequence[Any] = (), kwargs: Any = None, group: bool = True
+    ) -> Any:
+        """``fn(var, *args, **kwargs)`` on the devices of ``var``; mirrored arguments arrive as single values.
+
+        Args:
+          group: whether the result is one operation or value for all devices, rather than a list of one for each.
+
+        Raises:
+          RuntimeError: in a replica's context. TypeError: an argument is per-replica.
+        """
+        require_cross_replica(self._towers)
+        options = {"grouped": group}
+        with self._strategy.scope():
+            return self._towers._update(var, options, fn, *args, **(kwargs or {}))
+
+    # ---- variables -------------------------------------------------------------------------------------------
+
+    def colocate_vars_with(self, colocate_with_variable: Any) -> AbstractContextManager[Any]:
+        """A context manager: variables made inside live where ``colocate_with_variable`` does.
+
+        Raises:
+          RuntimeError: outside of ``scope()``. ValueError: not a variable of this strategy.
+        """
+        if contexts.get_distribution_strategy() is not self._towers:
+            require_cross_replica(self._towers, or_default=False)
+        if not self.variable_created_in_scope(colocate_with_variable):
+            raise ValueError(
+                "`colocate_vars_with` must only be passed a variable created in this tf.distribute.Strategy.scope(), "
+                f"not: {colocate_with_variable!r}"
+            )
+        manager: AbstractContextManager[Any] = self._towers.colocate_vars_with(colocate_with_variable)
+        return manager
+
+    def variable_created_in_scope(self, v: Any) -> bool:
+        """Whether a variable was made inside the strategy's ``scope()``."""
+        return getattr(v, "_strategy", None) is self._towers
+
+    def value_container(self, value: Any) -> Any:
+        """The variable that a component belongs to, otherwise the value itself."""
+        return self._towers.value_container(value)
+
+    def _on_copies(self, variable: Any, change: Callable[[], Any]) -> Any:
+        """Carries a change out on each replica's copy of a variable, from cross-replica context."""
+        towers = self._towers
+
+        def changed() -> Any:
+            with get_default_graph().under(towers.axis):
+                change()
+
+        if not get_default_graph().executing_eagerly:
+            return changed()
+        Function(changed, "change", autograph=False)()
+        return variable
+
+    # ---- what it is ------------------------------------------------------------------------------------------
+
+    @property
+    def experimental_require_static_shapes(self) -> bool:
+        """Whether input must have static shapes: no, other shapes are compiled when they come."""
+        return False
+
+    @property
+    def worker_devices(self) -> tuple[str, ...]:
+        """Where the replicas run, in their order."""
+        return tuple(self._towers.worker_devices)
+
+    @property
+    def parameter_devices(self) -> tuple[str, ...]:
+        """Where variables live."""
+        return tuple(self._towers.parameter_devices)
+
+    @property
+    def _num_replicas_in_sync(self) -> int:
+        return int(self._towers.num_towers)
+
+
+class StrategyExtendedV1(StrategyExtended):
+    """``StrategyExtended`` with what 1.14 and 1.15 had besides."""
+
+    def broadcast_to(self, tensor: Any, destinations: Any) -> Any:
+        """``tensor`` mirrored on ``destinations``."""
+        require_cross_replica(self._towers)
+        with self._strategy.scope():
+            return self._towers.broadcast(tensor, destinations)
+
+    def call_for_each_replica(self, fn: Callable[..., Any], args: Sequence[Any] = (), kwargs: Any = None) -> Any:
+        """``fn(*args, **kwargs)`` in the context of each replica; per-replica arguments arrive as its part.
+
+        Raises:
+          RuntimeError: in a replica's context.
+        """
+        require_cross_replica(self._towers)
+        return self._strategy._called(fn, args, kwargs)
+
+    def experimental_make_numpy_dataset(self, numpy_input: Any, session: Any = None) -> Any:
+        return self._strategy.experimental_make_numpy_dataset(numpy_input, session)
+
+    def experimental_run_steps_on_iterator(
+        self, fn: Callable[..., Any], iterator: Any, iterations: int = 1, initial_loop_values: Any = None
+    ) -> Any:
+        """``fn(context, inputs)`` run ``iterations`` times on successive elements: one step loop.
+
+        Raises:
+          RuntimeError: in a replica's context.
+        """
+        require_cross_replica(self._towers)
+        return self._strategy._run_steps(fn, iterator, iterations, initial_loop_values)
+
+    def non_slot_devices(self, var_list: Any) -> Any:
+        """Where an optimizer's variables that belong to no single variable live."""
+        return self._towers.non_slot_devices(var_list)
+
+    def update_non_slot(
+        self, colocate_with: Any, fn: Callable[..., Any], args: Sequence[Any] = (), kwargs: Any = None,
+        group: bool = True,
+    ) -> Any:  # fmt: skip
+        """``fn(*args, **kwargs)`` on the devices that ``non_slot_devices`` returned."""
+        require_cross_replica(self._towers)
+        with self._strategy.scope():
+            return self._towers._update_non_slot(colocate_with, {"grouped": group}, fn, *args, **(kwargs or {}))
+
+    def read_var(self, v: Any) -> Any:
+        """The value of a variable; of one that is combined when read its sum or mean over replicas."""
+        return self._towers.read_var(v)
+
+    @property
+    def experimental_between_graph(self) -> bool:
+        """Whether each worker builds a graph of its own: no."""
+        return False
+
+    @property
+    def experimental_should_init(self) -> bool:
+        return True
+
+    @property
+    def should_checkpoint(self) -> bool:
+        return True
+
+    @property
+    def should_save_summary(self) -> bool:
+        return True
+
+
+def _count(value: Tensor, axis: Any) -> Tensor:
+    """How many entries a reduction along ``axis`` combines, int64."""
+    axes = [axis] if isinstance(axis, int) else list(axis)
+    sizes = shape(value, out_type=int64)
+    known = None if value.dims is None else len(value.dims)
+    places = [a if a >= 0 or known is None else a + known for a in axes]
+    return reduce_prod([sizes[a] if a >= 0 else sizes[a + rank(value)] for a in places])
+
+
+def checked_axis(axis: Any) -> Any:
+    """The axis of a reduction. Raises TypeError unless it is None, an integer, or a tuple or list of such."""
+    if axis is None or (isinstance(axis, int) and not isinstance(axis, bool)):
+        return axis
+    if isinstance(axis, tuple | list) and all(isinstance(a, int) for a in axis):
+        return tuple(axis)
+    raise TypeError(f"Expected `axis` to be None, an integer, a tuple or a list of integers, got {axis!r}.")

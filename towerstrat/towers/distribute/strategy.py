@@ -1,0 +1,200 @@
+"""``tf.distribute.Strategy``: what every strategy of the later surface has."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any
+
+from towerstrat.graph import nest
+from towerstrat.graph.indexed_slices import IndexedSlices
+from towerstrat.graph.ops.control_flow import group
+from towerstrat.towers import contexts
+from towerstrat.towers.distribute.contexts import require_cross_replica
+from towerstrat.towers.distribute.extended import StrategyExtended, StrategyExtendedV1, checked_axis
+from towerstrat.towers.distribute.reduce_op import reduce_op_of
+from towerstrat.towers.values import DistributedValues, Mirrored
+
+
+class _Base:
+    """What strategies of 1.14 and of 2.x have in common."""
+
+    _extended: StrategyExtended
+
+    def __init__(self, extended: StrategyExtended):
+        self._extended = extended
+        self._towers = extended._towers
+        self._towers.surface = self
+
+    @property
+    def extended(self) -> StrategyExtended:
+        """What libraries ask of the strategy."""
+        return self._extended
+
+    @property
+    def num_replicas_in_sync(self) -> int:
+        """The number of replicas over which gradients are added up."""
+        return self._extended._num_replicas_in_sync
+
+    @property
+    def cluster_resolver(self) -> Any:
+        """What describes the cluster; None where the strategy has none."""
+        return None
+
+    # ---- scope -----------------------------------------------------------------------------------------------
+
+    @contextmanager
+    def scope(self) -> Iterator[Any]:
+        """Inside, this strategy is current: it makes the variables, and code is in cross-replica context.
+
+        Nothing is distributed by that alone.
+
+        Raises:
+          RuntimeError: inside the scope of another strategy, or in a replica's context.
+        """
+        if contexts.has_distribution_strategy():
+            require_cross_replica(self._towers, or_default=False)
+        with self._towers.scope():
+            yield self
+
+    def colocate_vars_with(self, colocate_with_variable: Any) -> AbstractContextManager[Any]:
+        """Deprecated: ``extended.colocate_vars_with``."""
+        return self._extended.colocate_vars_with(colocate_with_variable)
+
+    # ---- running ---------------------------------------------------------------------------------------------
+
+    def run(self, fn: Callable[..., Any], args: Any = (), kwargs: Any = None, options: Any = None) -> Any:
+        """``fn(*args, **kwargs)`` on every replica; per-replica arguments arrive as each replica's part.
+
+        ``fn`` may be traced more than once.
+
+        Args:
+          fn: what every replica does.
+          args: a tuple or list.
+          kwargs: a dict, or None.
+          options: a ``RunOptions``; shapes may always change, and whatever is compiled needs no bucketing.
+
+        Returns:
+          What ``fn`` returns, with a per-replica value for each tensor (the tensor itself where there is one replica),
+          or the one object that all replicas returned.
+
+        Raises:
+          ValueError: ``args`` is no tuple or list. RuntimeError: in a replica's context.
+        """
+        if not isinstance(args, list | tuple):
+            raise ValueError(f"positional args must be a list or tuple, got {type(args)}: pass args=(value,).")
+        return self._called(fn, args, kwargs)
+
+    def experimental_run_v2(self, fn: Callable[..., Any], args: Any = (), kwargs: Any = None) -> Any:
+        """``run``, as 1.14 to 2.1 spelt it."""
+        return self.run(fn, args, kwargs)
+
+    def _called(self, fn: Callable[..., Any], args: Sequence[Any], kwargs: Any) -> Any:
+        extended = self._extended
+        kwargs = dict(kwargs or {})
+
+        def run(args: Any, kwargs: Any) -> Any:
+            return extended._run(fn, args, kwargs)
+
+        return extended._carried(("run", fn), run, tuple(args), kwargs)
+
+    def reduce(self, reduce_op: Any, value: Any, axis: Any) -> Any:
+        """What the replicas' values are together: one tensor for each of them.
+
+        Args:
+          reduce_op: ``ReduceOp.SUM`` or ``ReduceOp.MEAN``, or the name of one.
+          value: a per-replica value, or a structure of such.
+          axis: None to combine the replicas' values element by element; or the axis (or axes) along which each value is
+            reduced too. A MEAN then divides by the number of entries on all replicas together.
+
+        Raises:
+          ValueError: another ``reduce_op``. TypeError: ``axis`` or ``reduce_op`` of another type.
+          RuntimeError: in a replica's context. InvalidArgumentError: shapes that differ by replica, without ``axis``.
+        """
+        require_cross_replica(self._towers)
+        op = reduce_op_of(reduce_op)
+        along = checked_axis(axis)
+        extended = self._extended
+
+        def reduced(value: Any) -> Any:
+            return nest.map_structure(lambda v: extended._reduced(op, v, along), value)
+
+        return extended._carried(("reduce", op, along), reduced, value)
+
+    def gather(self, value: Any, axis: int) -> Any:
+        """The replicas' values joined along ``axis``, in the order of the replicas.
+
+        Args:
+          value: a per-replica value of dense tensors of rank 1 or more, or a structure of such; shapes may differ along
+            ``axis`` only.
+
+        Raises:
+          RuntimeError: in a replica's context. NotImplementedError: IndexedSlices. ValueError: a scalar.
+        """
+        require_cross_replica(self._towers)
+        extended = self._extended
+        for leaf in nest.flatten(value):
+            local = leaf.local if isinstance(leaf, DistributedValues) else leaf
+            if isinstance(local, IndexedSlices):
+                raise NotImplementedError(
+                    "gather does not support IndexedSlices: pass tf.convert_to_tensor(value), or reduce them."
+                )
+
+        def gathered(value: Any) -> Any:
+            return nest.map_structure(lambda v: extended._gathered(v, axis), value)
+
+        return extended._carried(("gather", axis), gathered, value)
+
+    def experimental_local_results(self, value: Any) -> tuple[Any, ...]:
+        """The parts of a value, in the order of the replicas: ``(value,)`` for a single one."""
+        if isinstance(value, DistributedValues):
+            if isinstance(value, Mirrored) and not hasattr(value, "distribute_strategy"):
+                return tuple([value.primary for _ in value.devices])
+            return tuple([value._index[device] for device in value.devices])
+        return (value,)
+
+    def unwrap(self, value: Any) -> tuple[Any, ...]:
+        """Deprecated: ``experimental_local_results``."""
+        return self.experimental_local_results(value)
+
+    def group(self, value: Any, name: str | None = None) -> Any:
+        """Deprecated: one operation that runs all parts of a value."""
+        parts = self.experimental_local_results(value)
+        if len(parts) == 1 and name is None:
+            return parts[0]
+        return group(*parts, name=name)
+
+    # ---- sessions --------------------------------------------------------------------------------------------
+
+    def configure(
+        self, session_config: Any = None, cluster_spec: Any = None, task_type: Any = None, task_id: Any = None
+    ) -> None:
+        """Deprecated: ``update_config_proto``."""
+        self._towers.configure(session_config, cluster_spec, task_type, task_id)
+
+    def update_config_proto(self, config_proto: Any) -> Any:
+        """The configuration of a session, for this strategy."""
+        return config_proto
+
+    def __deepcopy__(self, memo: Any) -> Any:
+        return self
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} of {self.num_replicas_in_sync} replicas>"
+
+
+class Strategy(_Base):
+    """How state and computation are spread over replicas.
+
+    Args:
+      extended: what does the work.
+    """
+
+
+class StrategyV1(_Base):
+    """``Strategy`` as 1.14 and 1.15 had it."""
+
+    _extended: StrategyExtendedV1
+
+    def reduce(self, reduce_op: Any, value: Any, axis: Any = None) -> Any:
+        return super().reduce(reduce_op, value, axis)

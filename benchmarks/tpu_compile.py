@@ -100,7 +100,7 @@ def scaling(model: str) -> dict[str, float]:
     return seconds
 
 
-def _described(found: list[tuple[str, str, int]]) -> str:
+def described(found: list[tuple[str, str, int]]) -> str:
     counts = Counter((kind, dtype) for kind, dtype, _ in found)
     size = Counter[tuple[str, str]]()
     for kind, dtype, n in found:
@@ -138,8 +138,8 @@ def main() -> None:
         ours, twin = found["ours"], found["twin"]
         ratios = (ours["flops"] / twin["flops"], ours["bytes"] / twin["bytes"])
         print(f"| {model} | {ours['flops']:.4g} / {twin['flops']:.4g} = {ratios[0]:.3f} | {ours['bytes']:.4g} / "
-              f"{twin['bytes']:.4g} = {ratios[1]:.3f} | {_described(ours['collectives'])} | "
-              f"{_described(twin['collectives'])} | {ours['seconds']:.1f} / {twin['seconds']:.1f} s |")  # fmt: skip
+              f"{twin['bytes']:.4g} = {ratios[1]:.3f} | {described(ours['collectives'])} | "
+              f"{described(twin['collectives'])} | {ours['seconds']:.1f} / {twin['seconds']:.1f} s |")  # fmt: skip
 
 
 if __name__ == "__main__":

@@ -16,9 +16,9 @@ pytestmark = pytest.mark.skipif(importlib.util.find_spec("libtpu") is None, reas
 ROOT = Path(__file__).parent.parent
 
 
-def figures(*arguments):
-    """What ``benchmarks.tpu_compile`` finds, in a process of its own: the compiler wants its environment."""
-    command = [sys.executable, "-m", "benchmarks.tpu_compile", "--json", *arguments]
+def figures(*arguments, module="tpu_compile"):
+    """What a benchmark finds, in a process of its own: the compiler wants its environment."""
+    command = [sys.executable, "-m", f"benchmarks.{module}", "--json", *arguments]
     environment = {k: v for k, v in os.environ.items() if k not in ("XLA_FLAGS", "JAX_NUM_CPU_DEVICES")}
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=600, check=False)
     assert done.returncode == 0, done.stderr
@@ -38,3 +38,17 @@ def test_the_loop_is_what_one_would_write_by_hand(model):
 def test_building_and_compiling_does_not_grow_with_the_number_of_towers():
     few, many = figures("--models", "mlp", "--scaling")["mlp"].values()
     assert many <= 1.5 * few
+
+
+def test_each_logical_device_holds_and_computes_its_part_of_a_product():
+    found = figures(module="tpu_logical")
+    matrix, batches = 4 * 1024 * 2048, 4 * 10 * 256 * 1024
+    whole = found["2x1"]["ours"]
+    for layout, logical in (("2x1", 1), ("1x2", 2), ("2x2", 2), ("1x4", 4)):
+        ours, twin = found[layout]["ours"], found[layout]["twin"]
+        assert ours["arguments"] == twin["arguments"] == batches + matrix // logical
+        assert ours["flops"] == pytest.approx(whole["flops"] / logical, rel=0.01)
+        assert ours["flops"] <= 1.02 * twin["flops"]
+        assert ours["bytes"] <= 1.02 * twin["bytes"]
+        gradients = [size for _, _, size in ours["collectives"] if size > 64]
+        assert sum(gradients) <= (matrix // logical + 64 if layout[0] == "2" else 0), "only its own part's gradient"

@@ -113,11 +113,23 @@ def _partition(parts: tuple[int, ...]) -> PartitionSpec:
     return PartitionSpec(*dimensions)
 
 
-def constrained(value: Any, parts: tuple[int, ...]) -> Any:
-    """The same value, split over the logical devices where a program for some is traced; all ones: whole on each."""
+def constrained(value: Any, parts: tuple[int, ...], apart: bool = False) -> Any:
+    """The same value, split over the logical devices where a program for some is traced; all ones: whole on each.
+
+    Args:
+      apart: what is before and after may have other layouts: the compiler refuses branches whose results, or whose
+        gradients, were demanded in different ones.
+    """
     if "logical_0" not in jax.sharding.get_abstract_mesh().axis_names:
         return value
-    return lax.with_sharding_constraint(value, _partition(parts))
+    if not apart:
+        return lax.with_sharding_constraint(value, _partition(parts))
+    return lax.optimization_barrier(constrained(lax.optimization_barrier(value), parts))
+
+
+def several_devices() -> bool:
+    """Whether what is being traced will run on several devices."""
+    return not jax.sharding.get_abstract_mesh().empty
 
 
 def varies(value: Any) -> bool:

@@ -27,6 +27,7 @@ from towerstrat.graph.convert import convert_to_tensor, numpy_value
 from towerstrat.graph.core import get_default_graph
 from towerstrat.graph.elements import Operation, Tensor
 from towerstrat.graph.lowering import Lowering
+from towerstrat.graph.mesh import several_devices
 from towerstrat.graph.ops.checks import entry, shown
 from towerstrat.graph.registry import Signature, define, nothing
 from towerstrat.graph.types import as_dtype, resource, string
@@ -180,7 +181,7 @@ def _emit(lowering: Lowering, op: Operation, write: Callable[..., None]) -> None
         write(*full)
 
     # JAX keeps the order of calls on one device only.
-    jax.debug.callback(call, *(jnp.asarray(values[i]) for i in moving), ordered=lowering.axis is None)
+    jax.debug.callback(call, *(jnp.asarray(values[i]) for i in moving), ordered=not several_devices())
 
 
 def _lower_print(lowering: Lowering, op: Operation) -> list[Any]:

@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from towerstrat.graph.convert import convert_to_tensor
-from towerstrat.graph.elements import Tensor
+from towerstrat.graph.elements import Block, Operation, Tensor
+from towerstrat.graph.lowering import Lowering
 from towerstrat.graph.mesh import Axis, Parts, constrained
 from towerstrat.graph.ops.build import one
 from towerstrat.graph.registry import define, same
@@ -98,4 +99,16 @@ def _sharded(tensor: Tensor, parts: Parts, device: int | None, name: str | None)
     return one("XlaSharding", [tensor], {"parts": parts, "_logical_device": device}, name or "XlaSharding")
 
 
-define("XlaSharding", same, lambda x, parts: x if parts is None else constrained(x, parts))
+def _lower(lowering: Lowering, op: Operation) -> list[Any]:
+    value, parts = lowering.value(op.inputs[0]), op.attrs["parts"]
+    return [value if parts is None else constrained(value, parts, _may_not_run(op.block))]
+
+
+def _may_not_run(block: Block | None) -> bool:
+    """Whether a region lies in a branch or in a loop, where the compiler wants one layout on every way out."""
+    while block is not None and block.predicate is None:
+        block = block.parent
+    return block is not None
+
+
+define("XlaSharding", same, lower=_lower)

@@ -8,12 +8,14 @@ from towerstrat.graph import mode, nest, partitioned, shapes, static, variables
 from towerstrat.platform.local import list_local_devices, num_gpus
 from towerstrat.towers import inputs, step_loop, values
 from towerstrat.towers import variables as tower_variables
+from towerstrat.towers.cluster.device_assignment import DeviceAssignment
 from towerstrat.training import moving_averages, ranks, slots
 from towerstrat.training.optimizers.base import get_filtered_grad_fn
 
 _FRAMEWORK = "tf tf.errors"
 _OPS = "tf tf.nn tf.math tf.train tf.initializers"
 _DISTRIBUTE = "tf.contrib.distribute tf"
+_TPU = "tf.tpu.experimental tf.distribute.cluster_resolver"
 
 
 def _of(module: Any, names: str) -> dict[str, Any]:
@@ -32,6 +34,7 @@ _VARIABLES = _of(partitioned, "PartitionedVariable")
 _CONTEXT = {**_of(mode, "eager_mode executing_eagerly graph_mode"), "num_gpus": num_gpus}
 
 INTERNALS: dict[str, tuple[str, dict[str, Any]]] = {
+    "contrib.cluster_resolver.python.training.cluster_resolver": ("tf.contrib.cluster_resolver", {}),
     "contrib.cluster_resolver.python.training.tpu_cluster_resolver": ("tf.contrib.cluster_resolver", {}),
     "contrib.distribute.python.monitor": (_DISTRIBUTE, {}),
     "contrib.distribute.python.one_device_strategy": (_DISTRIBUTE, {}),
@@ -39,6 +42,8 @@ INTERNALS: dict[str, tuple[str, dict[str, Any]]] = {
     "contrib.distribute.python.tpu_strategy": (_DISTRIBUTE, {}),
     "contrib.distribute.python.values": (_DISTRIBUTE, _VALUES),
     "contrib.tpu.python.ops.tpu_ops": ("tf.contrib.tpu", {}),
+    "contrib.tpu.python.tpu.device_assignment": ("tf.contrib.tpu", {}),
+    "contrib.tpu.python.tpu.topology": ("tf.contrib.tpu", {}),
     "contrib.tpu.python.tpu.tpu": ("tf.contrib.tpu", {}),
     "contrib.tpu.python.tpu.tpu_optimizer": ("tf.contrib.tpu", {}),
     "core.protobuf.config_pb2": ("tf", {}),
@@ -48,6 +53,8 @@ INTERNALS: dict[str, tuple[str, dict[str, Any]]] = {
     "python.data": ("tf.data", {}),
     "python.data.ops.dataset_ops": ("tf.data", {}),
     "python.data.ops.iterator_ops": ("tf.data", {}),
+    "python.distribute.cluster_resolver": ("tf.distribute.cluster_resolver", {}),
+    "python.distribute.cluster_resolver.tpu_cluster_resolver": (_TPU, {}),
     "python.eager.context": ("", _CONTEXT),
     "python.eager.test": ("tf.test", {}),
     "python.framework.constant_op": (_FRAMEWORK, {}),
@@ -108,9 +115,13 @@ INTERNALS: dict[str, tuple[str, dict[str, Any]]] = {
     ),
     "python.training.optimizer": ("tf.train", {"get_filtered_grad_fn": get_filtered_grad_fn}),
     "python.training.rmsprop": ("tf.train", {}),
+    "python.training.server_lib": ("tf.train", {}),
     "python.training.slot_creator": ("", _of(slots, "create_slot create_slot_with_initializer create_zeros_slot")),
     "python.training.training": ("tf.train", {}),
     "python.training.training_util": ("tf.train", {}),
+    "python.tpu.device_assignment": (_TPU, {"device_assignment": DeviceAssignment.build}),
+    "python.tpu.topology": (_TPU, {}),
+    "python.tpu.tpu_strategy_util": (_TPU, {}),
     "python.util.nest": ("", _NEST),
 }
 """Path below ``tensorflow`` -> (the public modules whose names it offers, in order of search; names of its own)."""

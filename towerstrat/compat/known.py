@@ -9,12 +9,22 @@ from importlib import resources
 from towerstrat import errors
 from towerstrat.compat import names
 
+_CLUSTERS = "SimpleClusterResolver takes the addresses of the tasks, TFConfigClusterResolver reads TF_CONFIG."
+_SERVERS = "A program runs on the devices of its machine: nothing has to be served."
+_DEFINITIONS = "tf.train.ClusterSpec takes a dictionary, and as_dict() gives it."
 _HINTS_V1 = {
     "tf.keras": "tf.layers has the layers (dense, conv2d, batch_normalization, ...) as functions and classes.",
     "tf.contrib.keras": "tf.layers has the layers as functions and classes.",
     "tf.estimator": "Run the training loop yourself: strategy.run_steps_on_dataset gives a run_op for a tf.Session.",
     "tf.contrib.estimator": "Run the training loop yourself: strategy.run_steps_on_dataset gives a run_op.",
     "tf.contrib.learn": "Run the training loop yourself: strategy.run_steps_on_dataset gives a run_op.",
+    "tf.contrib.cluster_resolver": _CLUSTERS,
+    "tf.distribute.cluster_resolver": _CLUSTERS,
+    "tf.distribute.Server": _SERVERS,
+    "tf.train.Server": _SERVERS,
+    "tf.train.ServerDef": _SERVERS,
+    "tf.train.ClusterDef": _DEFINITIONS,
+    "tf.train.JobDef": _DEFINITIONS,
     "tf.contrib.tpu": "tf.contrib.distribute.TPUStrategy runs a step function on every tower.",
     "tf.tpu": "tf.contrib.distribute.TPUStrategy runs a step function on every tower.",
     "tf.contrib.layers": "tf.layers has the layers as functions and classes.",
@@ -51,6 +61,11 @@ _HINTS_V1 = {
     "tf.contrib": "tf.contrib.distribute and tf.contrib.cluster_resolver are here.",
 }
 _HINTS_V2 = {
+    "tf.distribute.cluster_resolver": _CLUSTERS,
+    "tf.distribute.Server": _SERVERS,
+    "tf.train.ServerDef": _SERVERS,
+    "tf.train.ClusterDef": _DEFINITIONS,
+    "tf.train.JobDef": _DEFINITIONS,
     "tf.keras": "tf.nn has the layers as functions, tf.compat.v1.layers as classes.",
     "tf.losses": "tf.nn has the cross entropies, tf.compat.v1.losses more; tf.nn.compute_average_loss averages.",
     "tf.metrics": "tf.compat.v1.metrics has them for graphs; else sum up what tf.reduce_sum gives.",

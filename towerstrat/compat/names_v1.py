@@ -66,12 +66,17 @@ from towerstrat.graph.ops import (
     tensor_array,
 )
 from towerstrat.platform import app, files, flags, local, logs, text
-from towerstrat.towers import cluster as towers_cluster
 from towerstrat.towers import contexts as towers_contexts
 from towerstrat.towers import one_device as towers_one_device
 from towerstrat.towers import steps as towers_steps
 from towerstrat.towers import strategy as towers_strategy
 from towerstrat.towers import tpu as towers_tpu
+from towerstrat.towers.cluster import connection as cluster_connection
+from towerstrat.towers.cluster import device_assignment as cluster_device_assignment
+from towerstrat.towers.cluster import resolvers as cluster_resolvers
+from towerstrat.towers.cluster import spec as cluster_spec
+from towerstrat.towers.cluster import topology as cluster_topology
+from towerstrat.towers.cluster import tpu as cluster_tpu
 from towerstrat.training import global_step as training_global_step
 from towerstrat.training import losses as training_losses
 from towerstrat.training import moving_averages as training_moving_averages
@@ -436,9 +441,23 @@ ROWS: tuple[tuple[ModuleType, dict[str, str]], ...] = (
         "tf": "GraphKeys Variable VariableAggregation VariableSynchronization variable_creator_scope",
         "tf.contrib.eager": "Variable",
     }),
-    (towers_cluster, {
-        "tf.contrib.cluster_resolver": "TPUClusterResolver",
+    (cluster_connection, {
+        "tf.contrib.eager": "connect_to_remote_host=experimental_connect_to_host",
+    }),
+    (cluster_device_assignment, {
+        "tf.contrib.tpu": "DeviceAssignment device_assignment",
+    }),
+    (cluster_resolvers, {
+        "tf.contrib.cluster_resolver": "ClusterResolver SimpleClusterResolver UnionClusterResolver",
+    }),
+    (cluster_spec, {
         "tf.train": "ClusterSpec",
+    }),
+    (cluster_topology, {
+        "tf.contrib.tpu": "Topology",
+    }),
+    (cluster_tpu, {
+        "tf.contrib.cluster_resolver": "TPUClusterResolver=ContribTPUClusterResolver",
     }),
     (towers_contexts, {
         "tf.contrib.distribute": """
@@ -575,7 +594,8 @@ LATER: dict[str, str] = {
     "tf.autograph.experimental": "do_not_convert Feature set_loop_options",
     "tf.compat": "dimension_at_index dimension_value",
     "tf.config": """
-        functions_run_eagerly get_logical_device_configuration get_soft_device_placement get_visible_devices
+        experimental_connect_to_cluster experimental_connect_to_host functions_run_eagerly
+        get_logical_device_configuration get_soft_device_placement get_visible_devices
         list_logical_devices list_physical_devices LogicalDevice LogicalDeviceConfiguration PhysicalDevice
         run_functions_eagerly set_logical_device_configuration set_soft_device_placement set_visible_devices""",
     "tf.config.experimental": """
@@ -594,6 +614,8 @@ LATER: dict[str, str] = {
         DatasetStructure=tf.data.DatasetSpec DistributeOptions ExternalStatePolicy from_list get_next_as_optional
         get_structure OptimizationOptions Optional OptionalStructure=tf.OptionalSpec take_while ThreadingOptions""",
     "tf.debugging": "assert_shapes get_log_device_placement set_log_device_placement",
+    "tf.distribute.cluster_resolver": """
+        ClusterResolver SimpleClusterResolver TFConfigClusterResolver TPUClusterResolver UnionResolver""",
     "tf.dtypes": """
         bfloat16 bool complex128 complex64 double float16 float32 float64 half int16 int32 int64 int8 resource string
         uint16 uint32 uint64 uint8 variant""",
@@ -619,6 +641,8 @@ LATER: dict[str, str] = {
         stateless_shuffle stateless_split""",
     "tf.signal": "dct fft fft2d fft3d idct ifft ifft2d ifft3d irfft irfft2d irfft3d rfft rfft2d rfft3d",
     "tf.test": "is_built_with_gpu_support",
+    "tf.tpu.experimental": """
+        DeviceAssignment DeviceOrderMode initialize_tpu_system shutdown_tpu_system Topology TPUSystemMetadata""",
 }
 """What 1.13 to 1.15 added: by public module, names whose objects are those of 2.x; ``public=tf.name`` where that has
 another name there."""

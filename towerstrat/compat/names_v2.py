@@ -49,6 +49,11 @@ from towerstrat.graph.ops import (
 from towerstrat.platform import config as platform_config
 from towerstrat.platform import files as platform_files
 from towerstrat.platform import logs
+from towerstrat.towers.cluster import connection as cluster_connection
+from towerstrat.towers.cluster import device_assignment as cluster_device_assignment
+from towerstrat.towers.cluster import resolvers as cluster_resolvers
+from towerstrat.towers.cluster import topology as cluster_topology
+from towerstrat.towers.cluster import tpu as cluster_tpu
 from towerstrat.training import averages
 
 VERSION = "2.15.1"
@@ -322,6 +327,23 @@ ROWS: tuple[tuple[ModuleType, dict[str, str]], ...] = (
     }),
     (logs, {
         "tf": "get_logger",
+    }),
+    (cluster_connection, {
+        "tf.config": "experimental_connect_to_cluster experimental_connect_to_host",
+    }),
+    (cluster_device_assignment, {
+        "tf.tpu.experimental": "DeviceAssignment DeviceOrderMode",
+    }),
+    (cluster_resolvers, {
+        "tf.distribute.cluster_resolver": """
+            ClusterResolver SimpleClusterResolver TFConfigClusterResolver UnionResolver=UnionClusterResolver""",
+    }),
+    (cluster_topology, {
+        "tf.tpu.experimental": "Topology",
+    }),
+    (cluster_tpu, {
+        "tf.distribute.cluster_resolver": "TPUClusterResolver",
+        "tf.tpu.experimental": "TPUSystemMetadata initialize_tpu_system shutdown_tpu_system",
     }),
     (averages, {
         "tf.nn": "compute_average_loss scale_regularization_loss",

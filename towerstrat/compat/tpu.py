@@ -1,16 +1,28 @@
-"""Starting and stopping a TPU system: the local devices are always started, so these operations do nothing."""
+"""Starting and stopping a TPU system, as 1.x does it: the local devices are always started."""
 
 from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from towerstrat.errors import UnsupportedError
+from towerstrat.graph.convert import constant
 from towerstrat.graph.core import Operation
+from towerstrat.graph.elements import Tensor
 from towerstrat.graph.ops.control_flow import no_op
+from towerstrat.platform import devices
+from towerstrat.towers.cluster.topology import Topology, topology_of
 
 
-def initialize_system(embedding_config: Any = None, job: str | None = None) -> Operation:
-    """An operation that programs run first. ``job`` changes nothing: the devices are local.
+def initialize_system(embedding_config: Any = None, job: str | None = None) -> Tensor:
+    """A string: the topology of the local devices as bytes, for ``tf.contrib.tpu.Topology`` and ``device_assignment``.
+
+    Its mesh has the axes (x, y, core), and z before core only where the devices have several planes.
+
+    Args:
+      embedding_config: None.
+      job: changes nothing; the devices are local.
 
     Raises:
       UnsupportedError: an ``embedding_config`` was given.
@@ -19,7 +31,13 @@ def initialize_system(embedding_config: Any = None, job: str | None = None) -> O
         raise UnsupportedError(
             "initialize_system(embedding_config=...): there are no TPU embedding tables; use tf.nn.embedding_lookup."
         )
-    return no_op(name="ConfigureDistributedTPU")
+    topology = topology_of(devices.devices())
+    if topology.mesh_shape[2] == 1:
+        topology = Topology(
+            mesh_shape=np.delete(topology.mesh_shape, 2),
+            device_coordinates=np.delete(topology.device_coordinates, 2, axis=-1),
+        )
+    return constant(topology.serialized(), name="ConfigureDistributedTPU")
 
 
 def shutdown_system(job: str | None = None) -> Operation:

@@ -1,0 +1,1 @@
+"""Which machines and devices a program runs on: cluster resolvers, topologies, device assignments."""

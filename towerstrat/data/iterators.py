@@ -17,6 +17,7 @@ from towerstrat.errors import FailedPreconditionError, InvalidArgumentError, OpE
 from towerstrat.graph.convert import convert_to_tensor
 from towerstrat.graph.core import Graph, get_default_graph
 from towerstrat.graph.elements import Operation, Tensor
+from towerstrat.graph.mesh import Axis
 from towerstrat.graph.program import Uninterrupted
 from towerstrat.graph.registry import Signature, define, nothing
 from towerstrat.graph.types import string
@@ -264,7 +265,7 @@ def _components(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> list[Signatu
     return [Signature(t, d) for t, d in zip(structure.dtypes, structure.dims, strict=True)]
 
 
-_HIDDEN = ("iterator", "structure", "node", "takes", "source")
+_HIDDEN = ("iterator", "structure", "node", "takes", "source", "varying_outputs")
 define("IteratorGetNext", _components, host=_get_next, stateful=True, differentiable=False, hidden=_HIDDEN)
 define("MakeIterator", nothing, host=_make_iterator, stateful=True, hidden=_HIDDEN)
 define(
@@ -345,14 +346,19 @@ class Iterator:
         Raises (when it runs):
           OutOfRangeError: there are no more elements.
         """
-        attrs = {
+        return self._structure.pack(self.components(None, name))
+
+    def components(self, axis: Axis | None, name: str | None = None) -> list[Tensor]:
+        """The components of the next element. With an axis they have a part at each of its positions."""
+        attrs: dict[str, Any] = {
             "iterator": self._position,
             "structure": self._structure,
             "takes": "element",
             "source": iterator_resource,
         }
-        op = get_default_graph().add("IteratorGetNext", self.handles(), attrs, name)
-        return self._structure.pack(op.outputs)
+        if axis is not None:
+            attrs["varying_outputs"] = (True,) * len(self._structure)
+        return get_default_graph().add("IteratorGetNext", self.handles(), attrs, name, axis=axis).outputs
 
     def string_handle(self, name: str | None = None) -> Tensor:
         """A scalar string tensor that names this iterator; its value can be fed where one is wanted."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from towerstrat.data.structure import Structure, flatten, map_leaves
@@ -31,6 +32,18 @@ class Optional:
         self.structure = structure
         self._has_value = has_value
         self._components = components
+
+    def like(self, tensors: Sequence[Tensor]) -> Optional:
+        """One over other tensors: whether there is a value, and its components."""
+        return Optional(self.structure, tensors[0], list(tensors[1:]))
+
+    @property
+    def key(self) -> Any:
+        """What equals that of others alike."""
+        return self.structure.key
+
+    def _packed(self, components: Sequence[Tensor]) -> Any:
+        return self.structure.pack(components)
 
     @staticmethod
     def empty(element_spec: Any) -> Optional:
@@ -65,9 +78,9 @@ class Optional:
         if graph.executing_eagerly:
             if not self._has_value:
                 raise InvalidArgumentError(None, None, _EMPTY)
-            return self.structure.pack(self._components)
+            return self._packed(self._components)
         with graph.control_dependencies([Assert(self._has_value, [_EMPTY])]):
-            return self.structure.pack([identity(t) for t in self._components])
+            return self._packed([identity(t) for t in self._components])
 
     @property
     def element_spec(self) -> Any:
@@ -114,5 +127,5 @@ register_type_spec(Optional, lambda value: OptionalSpec(value.element_spec))
 register_composite(
     Optional,
     lambda value: [value._has_value, *value._components],
-    lambda value, tensors: Optional(value.structure, tensors[0], list(tensors[1:])),
+    lambda value, tensors: value.like(tensors),
 )

@@ -13,10 +13,12 @@ from towerstrat.data.optional import Optional
 from towerstrat.data.pipeline import Array, Node
 from towerstrat.data.structure import Structure, map_leaves
 from towerstrat.errors import OutOfRangeError, UnsupportedError
+from towerstrat.graph.convert import constant
 from towerstrat.graph.core import get_default_graph
 from towerstrat.graph.eager.tensor import EagerTensor
 from towerstrat.graph.elements import Operation, Tensor
 from towerstrat.graph.hosted import EndOfLoop
+from towerstrat.graph.mesh import Axis
 from towerstrat.graph.registry import Signature, define
 from towerstrat.graph.trace import unconverted, user_line
 from towerstrat.graph.types import bool_, variant
@@ -57,6 +59,9 @@ class OwnedIterator(IteratorBase):
       structure: of the elements.
     """
 
+    axis: Axis | None = None
+    """The axis whose every position gets a part of each element, or None."""
+
     def __init__(self, handle: Tensor, structure: Structure):
         self.handle = handle
         self.structure = structure
@@ -65,8 +70,35 @@ class OwnedIterator(IteratorBase):
     @classmethod
     def over(cls, node: Node) -> OwnedIterator:
         """An iterator at the beginning of a pipeline."""
-        handle = get_default_graph().add("OpenIterator", node.inputs(), {"node": node}).outputs[0]
-        return cls(handle, node.structure)
+        return cls(opened(node), node.structure)
+
+    def like(self, handle: Tensor) -> OwnedIterator:
+        """An iterator over elements like these."""
+        return type(self)(handle, self.structure)
+
+    @property
+    def key(self) -> Any:
+        """What equals that of iterators over elements like these."""
+        return self.structure.key
+
+    def _packed(self, components: Sequence[Tensor]) -> Any:
+        """An element."""
+        return self.structure.pack(components)
+
+    def _components(self, context: Any, arrays: Sequence[Any]) -> list[Tensor]:
+        """An element's components, of the eager context."""
+        pairs = zip(arrays, self.structure.dtypes, strict=True)
+        return [EagerTensor(context, array, dtype) for array, dtype in pairs]
+
+    def _optional(self, has_value: Tensor, components: list[Tensor]) -> Optional:
+        return Optional(self.structure, has_value, components)
+
+    def _add(self, type: str, attrs: dict[str, Any], name: str | None = None, before: int = 0) -> list[Tensor]:
+        """The outputs of an operation that takes an element. ``before``: how many stand before its components."""
+        attrs = {"structure": self.structure, **attrs}
+        if self.axis is not None:
+            attrs["varying_outputs"] = (False,) * before + (True,) * len(self.structure)
+        return get_default_graph().add(type, [self.handle], attrs, name, axis=self.axis).outputs
 
     def __iter__(self) -> OwnedIterator:
         return self
@@ -79,9 +111,7 @@ class OwnedIterator(IteratorBase):
         """The next element; StopIteration at the end, in a function OutOfRangeError when it runs."""
         if isinstance(self.handle, EagerTensor) and get_default_graph().executing_eagerly:
             resource: IteratorResource = self.handle.array.item()
-            context = self.handle.graph
-            pairs = zip(resource.next(), self.structure.dtypes, strict=True)
-            return self.structure.pack([EagerTensor(context, array, dtype) for array, dtype in pairs])
+            return self._packed(self._components(self.handle.graph, resource.next()))
         self._asked += 1
         if self._asked > _UNROLLED:
             raise UnsupportedError(
@@ -104,14 +134,21 @@ class OwnedIterator(IteratorBase):
         return self._taken(ends=True)
 
     def get_next_as_optional(self) -> Optional:
-        attrs = {"structure": self.structure, "takes": "optional", "source": _optionals}
-        has_value, *components = get_default_graph().add("OwnedIteratorGetOptional", [self.handle], attrs).outputs
-        return Optional(self.structure, has_value, components)
+        if isinstance(self.handle, EagerTensor) and get_default_graph().executing_eagerly:
+            there, *arrays = _optional_parts(self.handle.array.item(), self.axis)
+            return self._optional(constant(there, bool_), self._components(self.handle.graph, arrays))
+        attrs = {"takes": "optional", "source": _optionals}
+        has_value, *components = self._add("OwnedIteratorGetOptional", attrs, before=1)
+        return self._optional(has_value, components)
 
     def _taken(self, ends: bool = False) -> Any:
-        attrs = {"structure": self.structure, "ends": ends, "takes": "element", "source": _resource}
-        op = get_default_graph().add("OwnedIteratorGetNext", [self.handle], attrs, "IteratorGetNext")
-        return self.structure.pack(op.outputs)
+        attrs = {"ends": ends, "takes": "element", "source": _resource}
+        return self._packed(self._add("OwnedIteratorGetNext", attrs, "IteratorGetNext"))
+
+
+def opened(node: Node) -> Tensor:
+    """What stands for a position at the beginning of a pipeline."""
+    return get_default_graph().add("OpenIterator", node.inputs(), {"node": node}).outputs[0]
 
 
 class NumpyIterator(Iterator[Any]):
@@ -159,11 +196,11 @@ def _resource(session: Any, op: Operation, values: Sequence[Array]) -> IteratorR
 class _Optionals:
     """A position as a source without end: each element begins with whether it is there."""
 
-    def __init__(self, resource: IteratorResource):
+    def __init__(self, resource: IteratorResource, axis: Axis | None):
         self.resource = resource
         self.lender = None
         self.live = resource.live
-        self._last = resource.structure.blank()
+        self._last = _nothing(resource.structure, axis)
 
     def next(self) -> list[Array]:
         try:
@@ -191,7 +228,21 @@ class _Optionals:
 
 
 def _optionals(session: Any, op: Operation, values: Sequence[Array]) -> _Optionals:
-    return _Optionals(values[0].item())
+    return _Optionals(values[0].item(), op.axis)
+
+
+def _nothing(structure: Structure, axis: Axis | None) -> list[Array]:
+    """The components of an element that is not there."""
+    blank = structure.blank()
+    return blank if axis is None else [np.stack([part] * axis.size) for part in blank]
+
+
+def _optional_parts(resource: IteratorResource, axis: Axis | None) -> list[Any]:
+    """Whether there is another element, and its components."""
+    try:
+        return [np.asarray(True), *resource.next()]
+    except StopIteration:
+        return [np.asarray(False), *_nothing(resource.structure, axis)]
 
 
 def _get_next(session: Any, op: Operation, values: Sequence[Array]) -> list[Array]:
@@ -207,10 +258,7 @@ def _get_next(session: Any, op: Operation, values: Sequence[Array]) -> list[Arra
 
 def _get_optional(session: Any, op: Operation, values: Sequence[Array]) -> list[Array]:
     try:
-        return [np.asarray(True), *values[0].item().next()]
-    except StopIteration:
-        structure: Structure = op.attrs["structure"]
-        return [np.asarray(False), *structure.blank()]
+        return _optional_parts(values[0].item(), op.axis)
     except Exception as error:
         raise named(error, op) from error.__cause__
 
@@ -226,9 +274,9 @@ define(
 )  # fmt: skip
 define(
     "OwnedIteratorGetNext", _components, host=_get_next, stateful=True, differentiable=False,
-    hidden=("structure", "ends", "takes", "source"),
+    hidden=("structure", "ends", "takes", "source", "varying_outputs"),
 )  # fmt: skip
 define(
     "OwnedIteratorGetOptional", lambda inputs, attrs: [Signature(bool_, ()), *_components(inputs, attrs)],
-    host=_get_optional, stateful=True, differentiable=False, hidden=("structure", "takes", "source"),
+    host=_get_optional, stateful=True, differentiable=False, hidden=("structure", "takes", "source", "varying_outputs"),
 )  # fmt: skip

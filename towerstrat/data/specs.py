@@ -105,25 +105,25 @@ def _dataset_like(dataset: Dataset, tensors: Sequence[Tensor]) -> Any:
 
 
 def _iterator_like(iterator: OwnedIterator, tensors: Sequence[Tensor]) -> OwnedIterator:
-    return OwnedIterator(tensors[0], iterator.structure)
+    return iterator.like(tensors[0])
 
 
 register_composite(Dataset, lambda dataset: [dataset.handle()], _dataset_like, lambda dataset: 1)
 register_argument(Dataset, lambda dataset: dataset.node.structure.key, lambda d: [d.handle()], _dataset_like)
 register_composite(OwnedIterator, lambda iterator: [iterator.handle], _iterator_like)
-register_argument(OwnedIterator, lambda iterator: iterator.structure.key, lambda i: [i.handle], _iterator_like)
+register_argument(OwnedIterator, lambda iterator: iterator.key, lambda i: [i.handle], _iterator_like)
 register_argument(
     Optional,
-    lambda value: value.structure.key,
+    lambda value: value.key,
     lambda value: [value._has_value, *value._components],
-    lambda value, tensors: Optional(value.structure, tensors[0], list(tensors[1:])),
+    lambda value, tensors: value.like(tensors),
 )
 
 
 # ---- for statements ----------------------------------------------------------------------------------------------
 
 
-def _over(
+def over_elements(
     iterable: Dataset | OwnedIterator, body: Callable[[Any], Any], variables: Variables,
     goes_on: Callable[[], Any] | None,
 ) -> None:  # fmt: skip
@@ -139,7 +139,7 @@ def _over(
     staged_while(test, advance, variables, "for loop", body)
 
 
-register_iterable((Dataset, OwnedIterator), _over)
+register_iterable((Dataset, OwnedIterator), over_elements)
 
 
 # ---- Python's functions ------------------------------------------------------------------------------------------

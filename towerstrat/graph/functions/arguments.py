@@ -18,7 +18,7 @@ from towerstrat.graph.indexed_slices import IndexedSlices
 from towerstrat.graph.mesh import Axis
 from towerstrat.graph.ops.collectives import position_input
 from towerstrat.graph.shapes import Dims, TensorShape
-from towerstrat.graph.specs import TensorSpec
+from towerstrat.graph.specs import TensorSpec, TypeSpec
 from towerstrat.graph.variables import Variable
 
 Kind = tuple[Callable[[Any], Any], Callable[[Any], Sequence[Tensor]], Callable[[Any, Any], Any], Callable[[Any], Any]]
@@ -73,6 +73,8 @@ def key_of(value: Any, keep: list[Any]) -> Any:
         return (cls, value) if value == value else (cls, "nan")
     if isinstance(value, TensorSpec):
         return (value.dtype, value.shape.raw)
+    if isinstance(value, TypeSpec):
+        return (value.value_type, tuple([key_of(s, keep) for s in nest.flatten(value._component_specs)]))
     if isinstance(value, Variable):
         return (Variable, value.cell)
     if is_array(value):
@@ -143,6 +145,10 @@ def stand_ins(
     def stand_in(leaf: Any, name: str) -> Any:
         if isinstance(leaf, TensorSpec):
             return place(leaf.dtype, leaf.shape.raw, leaf.name or name)
+        if isinstance(leaf, TypeSpec):
+            axis = getattr(leaf, "axis", None)
+            parts = nest.map_structure(lambda s: place(s.dtype, s.shape.raw, name, axis), leaf._component_specs)
+            return leaf._from_components(parts)
         if isinstance(leaf, Tensor):
             return place(leaf.dtype, leaf.dims, name)
         if is_array(leaf):

@@ -20,7 +20,7 @@ from towerstrat.graph.functions import arguments
 from towerstrat.graph.functions.concrete import ConcreteFunction, as_result
 from towerstrat.graph.functions.graph import FunctionGraph
 from towerstrat.graph.functions.methods import Bound, WeakMethod
-from towerstrat.graph.functions.signature import checked, described, fitted
+from towerstrat.graph.functions.signature import checked, described, fitted, shapes_of
 from towerstrat.graph.shapes import Dims
 from towerstrat.graph.specs import TensorSpec
 from towerstrat.graph.state import layouts
@@ -169,7 +169,7 @@ class Function:
         shapes: list[Dims] | None = None
         tensors = arguments.tensors_of(args)
         if self._input_signature is not None:
-            shapes = [s.shape.raw for s in nest.flatten(self._input_signature) if isinstance(s, TensorSpec)]
+            shapes = shapes_of(self._input_signature)
             key = (key[0], "signature")
             if key in self._cache:
                 return self._cache[key]

@@ -10,6 +10,7 @@ from towerstrat.graph import nest
 from towerstrat.graph.convert import convert_to_tensor
 from towerstrat.graph.elements import Tensor
 from towerstrat.graph.functions import arguments
+from towerstrat.graph.shapes import Dims
 from towerstrat.graph.specs import TensorSpec
 from towerstrat.graph.types import as_dtype
 from towerstrat.graph.variables import Variable
@@ -57,6 +58,18 @@ def fitted(args: tuple[Any, ...], wanted: tuple[Any, ...], signature: inspect.Si
     return (*fitting[:fixed], tuple(fitting[fixed:]))
 
 
+def shapes_of(signature: Any) -> list[Dims]:
+    """The shapes of the tensors that an input signature asks for."""
+    found: list[Dims] = []
+    for spec in nest.flatten(signature):
+        if isinstance(spec, TensorSpec):
+            found.append(spec.shape.raw)
+        elif hasattr(spec, "_component_specs"):
+            parts = spec._component_specs
+            found += shapes_of([parts] if isinstance(parts, TensorSpec) else list(parts))
+    return found
+
+
 def _as_specified(value: Any, spec: Any, name: str) -> Any:
     """An argument as tensors of its place in an input signature."""
     if nest.is_sequence(spec):
@@ -69,6 +82,8 @@ def _as_specified(value: Any, spec: Any, name: str) -> Any:
         parts = [_as_specified(v, s, name) for v, s in zip(nest.flatten(value), nest.flatten(spec), strict=True)]
         return nest.pack_sequence_as(spec, parts)
     if not isinstance(spec, TensorSpec):
+        if not spec.is_compatible_with(value):
+            raise TypeError(f"{name}: expected an argument like {spec}, got {value!r}.")
         return value
     try:
         tensor = convert_to_tensor(value, None if isinstance(value, Tensor | Variable) else spec.dtype)

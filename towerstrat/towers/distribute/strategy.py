@@ -6,13 +6,28 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
+import numpy as np
+
+from towerstrat.data.dataset import Dataset
 from towerstrat.graph import nest
+from towerstrat.graph.convert import convert_to_tensor
+from towerstrat.graph.core import get_default_graph
 from towerstrat.graph.indexed_slices import IndexedSlices
 from towerstrat.graph.ops.control_flow import group
 from towerstrat.towers import contexts
 from towerstrat.towers.distribute.contexts import require_cross_replica
+from towerstrat.towers.distribute.dataset import DistributedDataset, DistributedDatasetV1, InputIterator, Layout
 from towerstrat.towers.distribute.extended import StrategyExtended, StrategyExtendedV1, checked_axis
+from towerstrat.towers.distribute.input import (
+    InputOptions,
+    InputReplicationMode,
+    ValueContext,
+    check_options,
+    dealt,
+    divided,
+)
 from towerstrat.towers.distribute.reduce_op import reduce_op_of
+from towerstrat.towers.distribute.values import from_parts
 from towerstrat.towers.values import DistributedValues, Mirrored
 
 
@@ -164,6 +179,108 @@ class _Base:
             return parts[0]
         return group(*parts, name=name)
 
+    # ---- input -----------------------------------------------------------------------------------------------
+
+    _datasets: type[DistributedDataset] = DistributedDataset
+
+    def _layout(self) -> Layout | None:
+        """The replicas as datasets see them; None for a single one."""
+        towers = self._towers
+        return Layout(towers.worker_devices, towers.axis) if self._extended._mapped else None
+
+    def experimental_distribute_dataset(self, dataset: Any, options: InputOptions | None = None) -> DistributedDataset:
+        """A dataset of global batches, each divided among the replicas.
+
+        Each replica gets the global batch size divided by the number of replicas, rounded up; the last ones may get
+        less, or a batch of nothing. With one worker nothing is sharded.
+
+        Args:
+          options: an ``InputOptions``.
+
+        Raises:
+          TypeError: not a dataset. ValueError: elements without a batch. NotImplementedError: replication per replica.
+        """
+        check_options(options, from_function=False)
+        return divided(dataset, self._layout(), self._datasets)
+
+    def distribute_datasets_from_function(
+        self, dataset_fn: Callable[[Any], Any], options: InputOptions | None = None
+    ) -> DistributedDataset:
+        """The dataset that ``dataset_fn(input_context)`` returns, of batches of one replica each.
+
+        Raises:
+          TypeError: the function returns no dataset.
+        """
+        check_options(options, from_function=True)
+        return dealt(dataset_fn, self._layout(), self._datasets, self.num_replicas_in_sync)
+
+    def experimental_distribute_datasets_from_function(
+        self, dataset_fn: Callable[[Any], Any], options: InputOptions | None = None
+    ) -> DistributedDataset:
+        """``distribute_datasets_from_function``, as 1.15 to 2.3 spelt it."""
+        return self.distribute_datasets_from_function(dataset_fn, options)
+
+    def experimental_make_numpy_dataset(self, numpy_input: Any, session: Any = None) -> Dataset:
+        """A dataset of the rows of numpy arrays, or of a structure of such.
+
+        Args:
+          session: nothing has to be initialized, so it changes nothing.
+        """
+        return Dataset.from_tensor_slices(nest.map_structure(np.asarray, numpy_input))
+
+    def make_dataset_iterator(self, dataset: Any) -> InputIterator:
+        """Deprecated: an iterator of a graph over global batches, each divided among the replicas.
+
+        Raises:
+          RuntimeError: where operations are executed eagerly.
+        """
+        return self._initializable(divided(dataset, self._layout(), DistributedDatasetV1))
+
+    def make_input_fn_iterator(
+        self, input_fn: Callable[[Any], Any], replication_mode: InputReplicationMode = InputReplicationMode.PER_WORKER
+    ) -> InputIterator:
+        """Deprecated: an iterator of a graph over the dataset of an input function, an element for each replica.
+
+        Raises:
+          ValueError: another replication mode than PER_WORKER.
+        """
+        if replication_mode is not InputReplicationMode.PER_WORKER:
+            raise ValueError(
+                f"Input replication mode not supported: {replication_mode}: expected InputReplicationMode.PER_WORKER."
+            )
+        return self._initializable(dealt(input_fn, self._layout(), DistributedDatasetV1, self.num_replicas_in_sync))
+
+    def _initializable(self, dataset: Any) -> InputIterator:
+        if get_default_graph().executing_eagerly or get_default_graph().building_function:
+            raise RuntimeError(
+                "Iterators of graphs are not supported where operations are executed eagerly: iterate over "
+                "strategy.experimental_distribute_dataset(dataset)."
+            )
+        iterator: InputIterator = dataset.make_initializable_iterator()
+        return iterator
+
+    def experimental_run(self, fn: Callable[..., Any], input_iterator: Any = None) -> Any:
+        """Deprecated: ``run`` with the next element of an iterator as the argument, where one is given."""
+        args = () if input_iterator is None else (input_iterator.get_next(),)
+        return self.run(fn, args=args)
+
+    def experimental_distribute_values_from_function(self, value_fn: Callable[[Any], Any]) -> Any:
+        """A per-replica value of what ``value_fn(value_context)`` gives for each replica.
+
+        Raises:
+          ValueError: while a graph is built, or types or ranks differ between replicas.
+        """
+        if not get_default_graph().executing_eagerly:
+            raise ValueError("The distributed value creation is only supported in eager mode.")
+        count = self.num_replicas_in_sync
+        parts = [value_fn(ValueContext(i, count)) for i in range(count)]
+        if not self._extended._mapped:
+            return nest.map_structure(convert_to_tensor, parts[0])
+        towers = self._towers
+        columns = zip(*(nest.flatten(part) for part in parts), strict=True)
+        made = [from_parts(column, towers.worker_devices, towers.axis) for column in columns]
+        return nest.pack_sequence_as(parts[0], made)
+
     # ---- sessions --------------------------------------------------------------------------------------------
 
     def configure(
@@ -195,6 +312,7 @@ class StrategyV1(_Base):
     """``Strategy`` as 1.14 and 1.15 had it."""
 
     _extended: StrategyExtendedV1
+    _datasets = DistributedDatasetV1
 
     def reduce(self, reduce_op: Any, value: Any, axis: Any = None) -> Any:
         return super().reduce(reduce_op, value, axis)

@@ -1,0 +1,263 @@
+"""Distributed datasets: their elements have a part for every replica."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from towerstrat.data.dataset import Dataset
+from towerstrat.data.dataset_v1 import make_initializable_iterator, make_one_shot_iterator
+from towerstrat.data.iterators import Iterator
+from towerstrat.data.optional import Optional
+from towerstrat.data.owned import IteratorBase, OwnedIterator, opened
+from towerstrat.data.pipeline import Node
+from towerstrat.data.specs import over_elements
+from towerstrat.data.structure import Structure
+from towerstrat.errors import UnsupportedError
+from towerstrat.graph.autograph.iteration import register_iterable
+from towerstrat.graph.core import get_default_graph
+from towerstrat.graph.eager.positions import PositionTensor
+from towerstrat.graph.elements import Operation, Tensor
+from towerstrat.graph.mesh import Axis
+from towerstrat.graph.specs import TensorSpec, TypeSpec, register_type_spec
+from towerstrat.towers.distribute.values import PerReplica, per_replica
+
+
+class Layout:
+    """Which replicas elements have parts for.
+
+    Args:
+      devices: the replicas' devices.
+      axis: their axis.
+    """
+
+    def __init__(self, devices: Sequence[str], axis: Axis):
+        self.devices = tuple(devices)
+        self.axis = axis
+
+    def pack(self, structure: Structure, tensors: Sequence[Tensor]) -> Any:
+        """A structure of per-replica values."""
+        return structure.pack([per_replica(t, self.devices, self.axis) for t in tensors])
+
+    def specs(self, structure: Structure) -> Any:
+        """What is known of such a structure."""
+        pairs = zip(structure.dims, structure.dtypes, strict=True)
+        return structure.pack([PerReplicaSpec(*[TensorSpec(d, t)] * self.axis.size, layout=self) for d, t in pairs])
+
+
+class PerReplicaSpec(TypeSpec):
+    """What is known of a per-replica value.
+
+    Args:
+      value_specs: a ``TensorSpec`` for each replica's part.
+      layout: the replicas.
+    """
+
+    def __init__(self, *value_specs: TensorSpec, layout: Layout | None = None):
+        self._value_specs = value_specs
+        self._layout = layout
+
+    @property
+    def value_type(self) -> type[PerReplica]:
+        return PerReplica
+
+    def _serialize(self) -> tuple[Any, ...]:
+        return self._value_specs
+
+    @property
+    def _component_specs(self) -> TensorSpec:
+        return self._value_specs[0]
+
+    def _to_components(self, value: PerReplica) -> Any:
+        return value.local
+
+    def _from_components(self, components: Tensor) -> PerReplica:
+        assert self._layout is not None
+        return per_replica(components, self._layout.devices, self._layout.axis)
+
+    @property
+    def axis(self) -> Axis | None:
+        """The replicas' axis."""
+        return None if self._layout is None else self._layout.axis
+
+    def is_compatible_with(self, spec_or_value: Any) -> bool:
+        if isinstance(spec_or_value, PerReplica):
+            return self._value_specs[0].is_compatible_with(spec_or_value.local)
+        return isinstance(spec_or_value, PerReplicaSpec) and spec_or_value._value_specs == self._value_specs
+
+    def __repr__(self) -> str:
+        return f"PerReplicaSpec({', '.join(repr(s) for s in self._value_specs)})"
+
+
+register_type_spec(PerReplica, lambda value: _spec_of(value))
+
+
+def _spec_of(value: PerReplica) -> PerReplicaSpec:
+    index: Any = value._index
+    layout = Layout(index.order, index.axis)
+    spec = TensorSpec(value.local.shape, value.local.dtype)
+    return PerReplicaSpec(*[spec] * index.axis.size, layout=layout)
+
+
+class DistributedOptional(Optional):
+    """An element with a part for every replica, which may not be there."""
+
+    def __init__(self, layout: Layout, structure: Structure, has_value: Tensor, components: list[Tensor]):
+        super().__init__(structure, has_value, components)
+        self._layout = layout
+
+    def like(self, tensors: Sequence[Tensor]) -> Optional:
+        return DistributedOptional(self._layout, self.structure, tensors[0], list(tensors[1:]))
+
+    @property
+    def key(self) -> Any:
+        return (self.structure.key, self._layout.axis)
+
+    def _packed(self, components: Sequence[Tensor]) -> Any:
+        return self._layout.pack(self.structure, components)
+
+    @property
+    def element_spec(self) -> Any:
+        return self._layout.specs(self.structure)
+
+
+class DistributedIterator(OwnedIterator):
+    """Goes through the elements of a distributed dataset."""
+
+    def __init__(self, handle: Tensor, structure: Structure, layout: Layout):
+        super().__init__(handle, structure)
+        self._layout = layout
+        self.axis = layout.axis
+
+    def like(self, handle: Tensor) -> DistributedIterator:
+        return DistributedIterator(handle, self.structure, self._layout)
+
+    @property
+    def key(self) -> Any:
+        return (self.structure.key, self.axis)
+
+    @property
+    def element_spec(self) -> Any:
+        return self._layout.specs(self.structure)
+
+    def _packed(self, components: Sequence[Tensor]) -> Any:
+        return self._layout.pack(self.structure, components)
+
+    def _components(self, context: Any, arrays: Sequence[Any]) -> list[Tensor]:
+        parts = zip(arrays, self.structure.dtypes, self.structure.dims, strict=True)
+        return [PositionTensor(context, a, t, self._layout.axis, d) for a, t, d in parts]
+
+    def _optional(self, has_value: Tensor, components: list[Tensor]) -> Optional:
+        return DistributedOptional(self._layout, self.structure, has_value, components)
+
+
+class DistributedDataset:
+    """What ``Strategy.experimental_distribute_dataset`` gives: elements are structures of per-replica values.
+
+    With a single replica they are plain tensors. Nothing can be added to the pipeline.
+
+    Args:
+      node: the pipeline; its elements have a part for every replica where there is a layout.
+      layout: the replicas, None for a single one.
+    """
+
+    def __init__(self, node: Node, layout: Layout | None):
+        self._node = node
+        self._layout = layout
+
+    @property
+    def element_spec(self) -> Any:
+        """A ``TensorSpec`` for each component, or what is known of a per-replica value."""
+        structure = self._node.structure
+        return structure.specs if self._layout is None else self._layout.specs(structure)
+
+    def __iter__(self) -> IteratorBase:
+        """A pass over its elements.
+
+        Raises:
+          RuntimeError: while a graph is built that is no function's.
+        """
+        graph = get_default_graph()
+        if not graph.executing_eagerly and not graph.building_function:
+            raise RuntimeError(
+                "__iter__() is only supported inside of tf.function or when eager execution is enabled. In a graph use "
+                "make_initializable_iterator() and session.run."
+            )
+        if self._layout is None:
+            return OwnedIterator.over(self._node)
+        return DistributedIterator(opened(self._node), self._node.structure, self._layout)
+
+    def reduce(self, initial_state: Any, reduce_func: Callable[..., Any]) -> Any:
+        raise UnsupportedError(
+            "DistributedDataset.reduce is not supported. Use a `for` statement in a tf.function, with strategy.run and "
+            "strategy.reduce in it."
+        )
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} element_spec={self.element_spec}>"
+
+
+class DistributedDatasetV1(DistributedDataset):
+    """A distributed dataset of 1.14 and 1.15, with iterators of graphs besides."""
+
+    def make_one_shot_iterator(self) -> InputIterator:
+        """An iterator that is ready at once."""
+        return InputIterator(make_one_shot_iterator(Dataset._made(self._node)), self._layout)
+
+    def make_initializable_iterator(self) -> InputIterator:
+        """An iterator whose ``initializer`` is run first."""
+        return InputIterator(make_initializable_iterator(Dataset._made(self._node)), self._layout)
+
+
+class InputIterator:
+    """An iterator of a graph over elements with a part for every replica."""
+
+    def __init__(self, iterator: Iterator, layout: Layout | None):
+        self.iterator = iterator
+        self.layout = layout
+
+    @property
+    def initializer(self) -> Operation:
+        """The operation that starts it at the beginning."""
+        return self.iterator.initializer
+
+    def initialize(self) -> list[Operation]:
+        """The operations to run before the first element."""
+        return [self.iterator.initializer]
+
+    def get_next(self, name: str | None = None) -> Any:
+        """The next element: a structure of per-replica values."""
+        if self.layout is None:
+            return self.iterator.get_next(name)
+        return self.layout.pack(self.iterator.structure, self.iterator.components(self.layout.axis, name))
+
+    def get_next_as_optional(self) -> Any:
+        raise UnsupportedError(
+            "get_next_as_optional() of an iterator of a graph is not supported: run get_next() and catch "
+            "tf.errors.OutOfRangeError."
+        )
+
+    @property
+    def element_spec(self) -> Any:
+        structure = self.iterator.structure
+        return structure.specs if self.layout is None else self.layout.specs(structure)
+
+    @property
+    def output_types(self) -> Any:
+        return self.iterator.output_types
+
+    @property
+    def output_shapes(self) -> Any:
+        return self.iterator.output_shapes
+
+    @property
+    def output_classes(self) -> Any:
+        return self.iterator.output_classes
+
+
+def _over(dataset: DistributedDataset, *loop: Any) -> None:
+    iterator: Any = iter(dataset)
+    over_elements(iterator, *loop)
+
+
+register_iterable(DistributedDataset, _over)

@@ -1,0 +1,170 @@
+"""What input functions are told, and how datasets are distributed."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from towerstrat.data.dataset import Dataset
+from towerstrat.errors import UnsupportedError
+from towerstrat.towers.distribute.dataset import DistributedDataset, Layout
+from towerstrat.towers.distribute.splitting import Dealt, Split
+
+
+class InputReplicationMode(enum.Enum):
+    """How often an input function is called."""
+
+    PER_WORKER = "PER_WORKER"
+    PER_REPLICA = "PER_REPLICA"
+
+
+class InputContext:
+    """What an input function is told about where its dataset is used.
+
+    Args:
+      num_input_pipelines: how many input pipelines there are: one for each worker.
+      input_pipeline_id: the number of this one.
+      num_replicas_in_sync: the number of replicas that train together.
+    """
+
+    __slots__ = ("_input_pipeline_id", "_num_input_pipelines", "_num_replicas_in_sync")
+
+    def __init__(self, num_input_pipelines: int = 1, input_pipeline_id: int = 0, num_replicas_in_sync: int = 1):
+        self._num_input_pipelines = num_input_pipelines
+        self._input_pipeline_id = input_pipeline_id
+        self._num_replicas_in_sync = num_replicas_in_sync
+
+    @property
+    def num_replicas_in_sync(self) -> int:
+        return self._num_replicas_in_sync
+
+    @property
+    def input_pipeline_id(self) -> int:
+        return self._input_pipeline_id
+
+    @property
+    def num_input_pipelines(self) -> int:
+        return self._num_input_pipelines
+
+    def get_per_replica_batch_size(self, global_batch_size: int) -> int:
+        """The batch size of one replica.
+
+        Raises:
+          ValueError: the replicas cannot have equal parts.
+        """
+        if global_batch_size % self._num_replicas_in_sync:
+            raise ValueError(
+                f"The `global_batch_size` {global_batch_size} is not divisible by `num_replicas_in_sync` "
+                f"{self._num_replicas_in_sync}."
+            )
+        return global_batch_size // self._num_replicas_in_sync
+
+    def __str__(self) -> str:
+        return (
+            f"tf.distribute.InputContext(input pipeline id {self._input_pipeline_id}, total: "
+            f"{self._num_input_pipelines})"
+        )
+
+
+class ValueContext:
+    """What a function is told that makes one replica's value.
+
+    Args:
+      replica_id_in_sync_group: the replica's number.
+      num_replicas_in_sync: how many there are.
+    """
+
+    __slots__ = ("_num_replicas_in_sync", "_replica_id_in_sync_group")
+
+    def __init__(self, replica_id_in_sync_group: int = 0, num_replicas_in_sync: int = 1):
+        self._replica_id_in_sync_group = replica_id_in_sync_group
+        self._num_replicas_in_sync = num_replicas_in_sync
+
+    @property
+    def num_replicas_in_sync(self) -> int:
+        return self._num_replicas_in_sync
+
+    @property
+    def replica_id_in_sync_group(self) -> int:
+        return self._replica_id_in_sync_group
+
+    def __str__(self) -> str:
+        return (
+            f"tf.distribute.ValueContext(replica id {self._replica_id_in_sync_group},  total replicas in sync: "
+            f"{self._num_replicas_in_sync})"
+        )
+
+
+class InputOptions(NamedTuple):
+    """How a dataset is distributed.
+
+    Attributes:
+      experimental_fetch_to_device: elements are put on the devices ahead of their use in any case.
+      experimental_replication_mode: whether ``dataset_fn`` is called once per worker, or once per replica.
+      experimental_place_dataset_on_device: pipelines run on the host; True is refused.
+      experimental_per_replica_buffer_size: how many elements wait on each device; changes no value.
+    """
+
+    experimental_fetch_to_device: bool | None = None
+    experimental_replication_mode: InputReplicationMode = InputReplicationMode.PER_WORKER
+    experimental_place_dataset_on_device: bool = False
+    experimental_per_replica_buffer_size: int = 1
+
+
+def check_options(options: InputOptions | None, from_function: bool) -> None:
+    """Raises for options that cannot be followed.
+
+    Raises:
+      NotImplementedError: per-replica replication of a dataset that is divided.
+      ValueError: a pipeline on a device.
+    """
+    if options is None:
+        return
+    per_replica = options.experimental_replication_mode is InputReplicationMode.PER_REPLICA
+    if per_replica and not from_function:
+        raise NotImplementedError(
+            "InputReplicationMode.PER_REPLICA is only supported in `distribute_datasets_from_function`."
+        )
+    if options.experimental_place_dataset_on_device and not per_replica:
+        raise ValueError(
+            "When `experimental_place_dataset_on_device` is set for dataset placement, you must also specify "
+            "`PER_REPLICA` for the replication mode"
+        )
+    if options.experimental_place_dataset_on_device:
+        raise UnsupportedError(
+            "experimental_place_dataset_on_device=True: input pipelines run on the host here. Leave it False; elements "
+            "are on their devices before they are used."
+        )
+
+
+def divided(dataset: Any, layout: Layout | None, kind: type[DistributedDataset]) -> DistributedDataset:
+    """A dataset of global batches, each divided among the replicas.
+
+    Raises:
+      TypeError: not a dataset. ValueError: elements without a batch.
+    """
+    if not isinstance(dataset, Dataset):
+        raise TypeError(
+            f"Expected a tf.data.Dataset to distribute, got {dataset!r}. Make one of it with "
+            "tf.data.Dataset.from_tensor_slices or from_generator, or use distribute_datasets_from_function."
+        )
+    if layout is None:
+        return kind(dataset.node, None)
+    return kind(Split(dataset.node, layout.axis.size), layout)
+
+
+def dealt(
+    dataset_fn: Callable[..., Any], layout: Layout | None, kind: type[DistributedDataset], replicas: int
+) -> DistributedDataset:
+    """The dataset of an input function, an element of which goes to each replica.
+
+    Raises:
+      TypeError: the function returns no dataset.
+    """
+    dataset = dataset_fn(InputContext(1, 0, replicas))
+    if not isinstance(dataset, Dataset):
+        raise TypeError(f"dataset_fn must return a tf.data.Dataset, got {dataset!r}.")
+    if layout is None:
+        return kind(dataset.node, None)
+    return kind(Dealt(dataset.node, layout.axis.size), layout)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from typing import Any
 
 import jax
@@ -23,7 +23,8 @@ from towerstrat.graph.gradient_rules import (
     trace_rule,
 )
 from towerstrat.graph.indexed_slices import IndexedSlices
-from towerstrat.graph.lowering import Lowering
+from towerstrat.graph.kinds import ByKind
+from towerstrat.graph.lowering import Lowering, combines_inside
 from towerstrat.graph.mesh import vary
 from towerstrat.graph.registry import Signature, define
 from towerstrat.graph.tape import Cotangents, Record, Rows, ones_like, pull_back, reverse
@@ -256,7 +257,11 @@ def _rule(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Signature]
     return signatures
 
 
-def _walk(lowering: Lowering, op: Operation) -> Cotangents:
+_Sums = Generator[Any, Any, Any]
+"""What gives values to be summed over the axis, takes the sums, and ends in a result."""
+
+
+def _walk(lowering: Lowering, op: Operation) -> _Sums:
     """Cotangents of everything on the paths of a gradient operation."""
     sums = Cotangents()
     inside = op.axis is not None
@@ -267,31 +272,30 @@ def _walk(lowering: Lowering, op: Operation) -> Cotangents:
             sums.add(y, vary(jnp.asarray(cotangent), lowering.axis) if inside else jnp.asarray(cotangent))
     records = {o: r for o in op.attrs["path"] if (r := lowering.record(o)) is not None}
     for step in reverse(op.attrs["path"], records):
-        record: Record = records[step]
-        if step in op.attrs["rules"]:
-            given = [None if t in op.attrs["stops"] else sums.total(t, None) for t in step.outputs]
-            if any(g is not None for g in given):
-                for tensor, cotangent in _by_rule(lowering, step, op.attrs["rules"][step], given):
-                    if tensor in op.attrs["active"]:
-                        sums.add(tensor, _entering(lowering, step, tensor, cotangent, inside))
-            continue
-        if step.definition.backward is not None:
-            given = [None if t in op.attrs["stops"] else sums.total(t, None) for t in step.outputs]
-            if any(g is not None for g in given):
-                for tensor, cotangent in step.definition.backward(lowering, step, given, op).items():
-                    if tensor in op.attrs["active"]:
-                        sums.add(tensor, cotangent)
-            continue
-        given = [
-            None if t in op.attrs["stops"] else sums.total(t, p)
-            for t, p in zip(record.results, record.primals, strict=True)
-        ]
-        if all(g is None for g in given):
-            continue
-        for tensor, cotangent in pull_back(record, given, lowering.axis).items():
+        for tensor, cotangent in (yield from _step_back(lowering, op, step, records[step], sums)):
             if tensor in op.attrs["active"]:
-                sums.add(tensor, _entering(lowering, step, tensor, cotangent, inside))
+                sums.add(tensor, (yield from _entering(lowering, step, tensor, cotangent, inside)))
     return sums
+
+
+def _step_back(lowering: Lowering, op: Operation, step: Operation, record: Record, sums: Cotangents) -> _Sums:
+    """Pairs of inputs of one operation and their cotangents, from those of its outputs."""
+    by_rule, definition = step in op.attrs["rules"], step.definition
+    if not by_rule and definition.backward is None:
+        outputs = zip(record.results, record.primals, strict=True)
+        given = [None if t in op.attrs["stops"] else sums.total(t, p) for t, p in outputs]
+        return pull_back(record, given, lowering.axis).items() if any(g is not None for g in given) else ()
+    given = [None if t in op.attrs["stops"] else sums.total(t, None) for t in step.outputs]
+    if all(g is None for g in given):
+        return ()
+    if by_rule:
+        return list(_by_rule(lowering, step, op.attrs["rules"][step], given))
+    assert definition.backward is not None
+    if definition.collective and op.axis is not None and lowering.axis is not None:
+        for i, cotangent in enumerate(given):
+            if cotangent is not None:
+                given[i] = vary((yield cotangent), lowering.axis)
+    return definition.backward(lowering, step, given, op).items()
 
 
 def _by_rule(
@@ -317,7 +321,7 @@ def _turned(value: Any) -> Any:
     return jnp.conj(value) if jnp.iscomplexobj(value) else value
 
 
-def _entering(lowering: Lowering, consumer: Operation, tensor: Tensor, cotangent: Any, inside: bool) -> Any:
+def _entering(lowering: Lowering, consumer: Operation, tensor: Tensor, cotangent: Any, inside: bool) -> _Sums:
     """A cotangent for what the consumer read.
 
     Seen from outside the towers (the gradient operation is in cross-tower context), a value that all towers share
@@ -325,11 +329,40 @@ def _entering(lowering: Lowering, consumer: Operation, tensor: Tensor, cotangent
     """
     if inside or lowering.axis is None or consumer.axis is None or tensor.op.axis is not None or tensor.varies:
         return cotangent
-    return vary(lax.psum(cotangent, lowering.axis.name), lowering.axis)
+    return cotangent if cotangent is None or isinstance(cotangent, Rows) else vary((yield cotangent), lowering.axis)
 
 
 def _lower(lowering: Lowering, op: Operation) -> list[Any]:
-    sums = _walk(lowering, op)
+    if lowering.kind is not None or op not in lowering.split:
+        (results,) = _together(lowering, op, [_results_of(lowering, op)])
+        return results
+    found = _together(lowering, op, [_results_of(part, op) for part in lowering.parts])
+    lowering.collect()
+    by_output = zip(op.outputs, zip(*found, strict=True), strict=True)
+    return [ByKind(values) if output.varies else values[0] for output, values in by_output]
+
+
+def _together(lowering: Lowering, op: Operation, walks: Sequence[_Sums]) -> list[Any]:
+    """The results of walks over the same operations, one for each kind of position, that sum the same values."""
+    answer: Any = None
+    while True:
+        requests: list[Any] = []
+        results: list[Any] = []
+        for walk in walks:
+            try:
+                requests.append(walk.send(answer))
+            except StopIteration as end:
+                results.append(end.value)
+        if results:
+            return results
+        if lowering.kind is not None:
+            raise combines_inside(op)
+        assert lowering.axis is not None
+        answer = lax.psum(lowering.joined(requests[0] if len(walks) == 1 else ByKind(requests)), lowering.axis.name)
+
+
+def _results_of(lowering: Lowering, op: Operation) -> _Sums:
+    sums = yield from _walk(lowering, op)
     results: list[Any] = []
     outputs = iter(op.outputs)
     for x, rows in zip(op.attrs["xs"], op.attrs["sparse"], strict=True):
@@ -337,14 +370,15 @@ def _lower(lowering: Lowering, op: Operation) -> list[Any]:
             found = sums.rows(x)
             values, indices = next(outputs), next(outputs)
             assert found is not None, x.name
-            results += [_settle(lowering, values, _turned(found.values)), jnp.asarray(found.indices, indices.dtype.np)]
+            values = yield from _settle(lowering, values, _turned(found.values))
+            results += [values, jnp.asarray(found.indices, indices.dtype.np)]
             continue
         output = next(outputs)
         like = _value_of(lowering, x)
         total = sums.total(x, like)
         if total is None:
             total = jnp.zeros(np.shape(like), output.dtype.np)
-        results.append(_settle(lowering, output, _turned(total)))
+        results.append((yield from _settle(lowering, output, _turned(total))))
     return results
 
 
@@ -352,7 +386,7 @@ def _value_of(lowering: Lowering, x: Tensor) -> Any:
     return lowering.state[x.op.attrs["cell"]] if x.dtype is resource else lowering.value(x)
 
 
-def _settle(lowering: Lowering, output: Tensor, value: Any) -> Any:
+def _settle(lowering: Lowering, output: Tensor, value: Any) -> _Sums:
     """Marks a result as equal everywhere where the graph says that it is."""
     if lowering.axis is None:
         return value
@@ -360,7 +394,7 @@ def _settle(lowering: Lowering, output: Tensor, value: Any) -> Any:
         return vary(value, lowering.axis)
     first = lax.axis_index(lowering.axis.name) == 0
     value = vary(value, lowering.axis)
-    return lax.psum(jnp.where(first, value, jnp.zeros_like(value)), lowering.axis.name)
+    return (yield jnp.where(first, value, jnp.zeros_like(value)))
 
 
 _READS = ("ReadVariableOp", "ResourceGather")
@@ -415,6 +449,7 @@ define(
     _rule,
     lower=_lower,
     backward=_backward,
+    joint=True,
     varying=_varying,
     hidden=("path", "active", "rules", "bodies", "ys", "seeds_given", "xs", "stops", "sparse"),
 )
@@ -424,7 +459,7 @@ def read_backward(
     lowering: Lowering, op: Operation, cotangents: Sequence[Any], outer: Operation
 ) -> Mapping[Tensor, Any]:
     """A read passes its cotangent on to the variable's handle."""
-    return {op.inputs[0]: _entering(lowering, op, op.inputs[0], cotangents[0], outer.axis is not None)}
+    return {op.inputs[0]: cotangents[0]}
 
 
 def gather_backward(

@@ -18,6 +18,7 @@ from jax import lax
 
 from towerstrat.errors import FailedPreconditionError, InvalidArgumentError, OpError, UnsupportedError
 from towerstrat.graph.elements import Operation, Tensor
+from towerstrat.graph.kinds import ByKind, Kinds, at, same
 from towerstrat.graph.mesh import Axis, varies, vary
 from towerstrat.graph.state import Cell
 from towerstrat.graph.tape import Record
@@ -85,6 +86,15 @@ def on_host(op: Operation) -> UnsupportedError:
     )
 
 
+def combines_inside(op: Operation) -> UnsupportedError:
+    """The error of an operation over all positions inside of one that positions run with shapes of their own."""
+    return UnsupportedError(
+        f"{op.name} (type {op.type}, created at {op.line}) combines values of all towers inside of a branch, loop or "
+        "derivative of a derivative in which shapes differ by tower (an uneven batch): towers would wait for each "
+        "other there. Combine outside of it, or use batches of one size (drop_remainder=True)."
+    )
+
+
 class Lowering:
     """One evaluation of operations. Forks share what was computed before them.
 
@@ -102,6 +112,10 @@ class Lowering:
         counts as varying, and what is written is thrown away.
       eager: whether operations run one by one on concrete values.
       quiet: whether this evaluates again what was evaluated before, so that nothing is printed a second time.
+      kinds: the kinds of positions, where some inputs have shapes that differ by position. The values that depend on
+        them are ``ByKind``; they are made by ``parts``, one evaluation on top of this one for each kind.
+      kind: of such a part, its kind.
+      split: the operations that were evaluated once per kind.
     """
 
     def __init__(
@@ -133,6 +147,10 @@ class Lowering:
         self.differentiated: bool = parent is not None and parent.differentiated
         self.eager: bool = parent is not None and parent.eager
         self.quiet: bool = parent is not None and parent.quiet
+        self.kinds: Kinds | None = None if parent is None else parent.kinds
+        self.kind: int | None = None if parent is None else parent.kind
+        self.split: set[Operation] = set() if parent is None else parent.split
+        self._parts: list[Lowering] = []
         if parent is not None:
             self.taped, self.active, self.rules = parent.taped, parent.active, parent.rules
         else:
@@ -157,6 +175,11 @@ class Lowering:
     # ---- values ----------------------------------------------------------------------------------------------
 
     def value(self, tensor: Tensor) -> Any:
+        value = self.of_all_kinds(tensor)
+        return value if self.kind is None else at(value, self.kind)
+
+    def of_all_kinds(self, tensor: Tensor) -> Any:
+        """The value, a ``ByKind`` where it differs by kind of position."""
         frame: Lowering | None = self
         while frame is not None:
             if tensor in frame.values:
@@ -173,21 +196,20 @@ class Lowering:
         return self.common[key]
 
     def record(self, op: Operation) -> Record | None:
-        frame: Lowering | None = self
-        while frame is not None:
-            if op in frame.records:
-                return frame.records[op]
-            frame = frame.parent
-        return None
+        return next((frame.records[op] for frame in self._frames() if op in frame.records), None)
 
     def seen(self, op: Operation) -> dict[Cell, Any]:
         """The state that an operation read when it was evaluated."""
+        return next((frame.snapshots[op] for frame in self._frames() if op in frame.snapshots), {})
+
+    def _frames(self) -> Iterator[Lowering]:
+        """This evaluation and those that it is on top of, with their parts for its kind."""
         frame: Lowering | None = self
         while frame is not None:
-            if op in frame.snapshots:
-                return frame.snapshots[op]
+            if self.kind is not None and frame._parts:
+                yield frame._parts[self.kind]
+            yield frame
             frame = frame.parent
-        return {}
 
     def invariant(self, tensor: Tensor) -> Any:
         """The value as one that JAX knows to be equal at every position.
@@ -201,6 +223,9 @@ class Lowering:
         value = self.value(tensor)
         if self.axis is None or self.differentiated or not varies(value):
             return value
+        if self.kind is None and tensor.op in self.split and not tensor.op.definition.joint:
+            owner = next(frame for frame in self._frames() if tensor in frame.values)
+            return same(owner.parts[0].invariant(tensor))
         if tensor.varies:
             raise UnsupportedError(
                 f"{tensor!r} (created at {tensor.op.line}) differs by {self.axis.name} and cannot be stored or fetched "
@@ -237,6 +262,8 @@ class Lowering:
     def write(self, cell: Cell, value: Any) -> None:
         self.state[cell] = value
         self.written.add(cell)
+        for kind, part in enumerate(self._parts):
+            part.state[cell] = at(value, kind)
 
     def key(self, op: Operation) -> Any:
         """The random key of this execution of an operation; moves its counter on."""
@@ -279,6 +306,11 @@ class Lowering:
         Raises:
           OpError: naming the operation and the user's line, when it cannot be evaluated.
         """
+        if self.kinds is not None and self.kind is None and self._splits(op):
+            self.split.add(op)
+            if not op.definition.joint:
+                self._execute_by_kind(op)
+                return
         if op.reads and (op in self.taped or self.axis is not None):
             self.snapshots[op] = {c: self.state[c] for c in op.reads if c in self.state}
         try:
@@ -293,11 +325,56 @@ class Lowering:
         except (TypeError, ValueError, IndexError, ZeroDivisionError) as error:
             if op.definition.dynamic and isinstance(error, _NOT_CONCRETE):
                 raise varying_shape(op) from None
-            described = ", ".join(f"{t.dtype.name}{_shape(self.values.get(t), t)}" for t in op.inputs)
+            described = ", ".join(f"{t.dtype.name}{_shape(self.value(t), t)}" for t in op.inputs)
             raise InvalidArgumentError(None, op, f"{error} [inputs: {described}]") from error
         for tensor, value in zip(op.outputs, outputs, strict=True):
             if tensor not in self.fed:
                 self.values[tensor] = value
+
+    # ---- kinds of positions ----------------------------------------------------------------------------------
+
+    @property
+    def parts(self) -> list[Lowering]:
+        """For each kind of position the evaluation of what differs between them."""
+        if not self._parts:
+            assert self.kinds is not None
+            for kind in range(self.kinds.count):
+                part = self.fork()
+                part.kind = kind
+                part.state = {cell: at(value, kind) for cell, value in self.state.items()}
+                self._parts.append(part)
+        return self._parts
+
+    def joined(self, value: Any) -> Any:
+        """A value as one array that differs by position, padded where its shape does."""
+        return value if self.kinds is None else self.kinds.joined(value)
+
+    def _splits(self, op: Operation) -> bool:
+        """Whether what the operation takes differs by kind of position."""
+        if any(isinstance(self.value(t), ByKind) for t in op.inputs if t.dtype is not resource):
+            return True
+        if any(isinstance(self.state.get(c), ByKind) for c in (*op.reads, *op.writes)):
+            return True
+        return bool(self.split) and any(step in self.split for step in _steps(op))
+
+    def _execute_by_kind(self, op: Operation) -> None:
+        for part in self.parts:
+            part.execute(op)
+        for tensor in op.outputs:
+            if tensor not in self.fed:
+                values = [part.values.pop(tensor) for part in self.parts]
+                self.values[tensor] = ByKind(values) if tensor.varies else same(values[0])
+        self.collect()
+
+    def collect(self) -> None:
+        """Takes over what the parts wrote."""
+        for cell in {cell: None for part in self.parts for cell in part.written}:
+            values = [part.state[cell] for part in self.parts]
+            self.write(cell, ByKind(values) if cell.per_position else same(values[0]))
+        for part in self.parts:
+            part.written.clear()
+
+    # ---- one operation ---------------------------------------------------------------------------------------
 
     def note(self, op: Operation) -> None:
         """Takes down for gradients that an operation with a gradient function was evaluated elsewhere, on the host."""
@@ -320,6 +397,8 @@ class Lowering:
     def evaluate(self, op: Operation) -> Sequence[Any]:
         """The outputs of an operation from the values of its inputs, without a record for gradients."""
         definition = op.definition
+        if definition.collective and self.kind is not None:
+            raise combines_inside(op)
         values = self._alone(op)
         if values is not None:
             return ALONE[0](op, values)[0]
@@ -451,6 +530,14 @@ class Lowering:
         function = jax.custom_vjp(lambda *args: forward(*args)[0])
         function.defvjp(forward, backward)
         return function(*(vary(self.value(t), self.axis) for t in sources))
+
+
+def _steps(op: Operation) -> Iterator[Operation]:
+    """What gradients walk over, in an operation or inside of its bodies."""
+    yield from op.attrs.get("path", ())
+    for body in op.bodies:
+        for inner in body.needed:
+            yield from _steps(inner)
 
 
 def _as_outputs(op: Operation, result: Any, each: Callable[[Any], Any]) -> Sequence[Any]:

@@ -11,11 +11,13 @@ import numpy as np
 from towerstrat.errors import InvalidArgumentError, UnsupportedError
 from towerstrat.graph.core import Graph
 from towerstrat.graph.elements import Block, Operation, Tensor, execution_order, has_effect
+from towerstrat.graph.kinds import Kinds
 from towerstrat.graph.lowering import Lowering, NeedsStatic, NeedsTrips, on_host, varying_shape
 from towerstrat.graph.mesh import on_one_device
 from towerstrat.graph.program import Flag, Program, calls_back, effective_axis, effects, tensor_spec
 from towerstrat.graph.state import Cell, StateStore, layouts
 from towerstrat.graph.types import resource, string
+from towerstrat.graph.uneven import Uneven
 
 Values = dict[Tensor, Any]
 
@@ -126,6 +128,8 @@ class DeviceStage:
         self.static: set[Tensor] = set()
         self.eager = any(_dynamic(op) or op.definition.host is not None for op in ops)
         self.programs: dict[Any, Program] = {}
+        self.uneven: dict[Tensor, Uneven] = {}
+        """Inputs of the present run whose shape differs by position."""
         self.loops: list[Operation] = []
         """Differentiated loops whose number of iterations is not known before they run, in order."""
         self.counters: dict[Any, Any] = {}
@@ -159,17 +163,19 @@ class DeviceStage:
 
     def _specialise(self, needed: NeedsStatic) -> bool:
         """Makes the fed integers behind a value part of the program. Returns whether there were any new ones."""
-        new = integers_behind(needed.tensor, self.inputs) - self.static
+        new = {t for t in integers_behind(needed.tensor, self.inputs) if not t.varies} - self.static
         self.static |= new
         return bool(new)
 
     def _run_compiled(self, run: Run) -> None:
         known = {t: np.asarray(run.values[t]) for t in self.static}
         tensors = [t for t in self.inputs if t not in self.static]
-        inputs = [run.values[t] for t in tensors]
+        values = [_evened(run.values[t]) for t in tensors]
+        self.uneven = {t: v for t, v in zip(tensors, values, strict=True) if isinstance(v, Uneven)}
+        inputs = [v.padded if isinstance(v, Uneven) else v for v in values]
         present = {c: v for c in self.cells if (v := run.store.get(c)) is not None}
         key: Any = (
-            tuple([(v.shape, v.dtype) for v in inputs]),
+            tuple([(v.shape, v.dtype) for v in values]),
             tuple([(v.shape, v.tobytes()) for v in known.values()]),
             None if len(present) == len(self.cells) else tuple([c in present for c in self.cells]),
             tuple([np.shape(present[c]) for c in self.loose if c in present]),
@@ -190,7 +196,8 @@ class DeviceStage:
 
     def finish(self, run: Run, program: Program, outputs: Sequence[Any]) -> None:
         """Takes what the program gave."""
-        run.values.update(zip(self.outputs, outputs, strict=False))
+        for i, (tensor, value) in enumerate(zip(self.outputs, outputs, strict=False)):
+            run.values[tensor] = Uneven(value, program.shapes[i]) if i in program.shapes else value
 
     def _program(
         self, tensors: Sequence[Tensor], known: Mapping[Tensor, Any], present: Mapping[Cell, Any],
@@ -203,8 +210,14 @@ class DeviceStage:
             lowering.run(self.ops)
             return [lowering.value(t) if t.varies else lowering.invariant(t) for t in self.outputs]
 
-        specs = [tensor_spec(t) if t not in self.fed or _stacked(t) else "same" for t in tensors]
-        return Program(self.ops, body, specs, [t.varies for t in self.outputs], present, trips)
+        kinds = Kinds(self.axis, list(self.uneven.values())) if self.uneven and self.axis is not None else None
+        specs = [self._spec(t) for t in tensors]
+        return Program(self.ops, body, specs, [t.varies for t in self.outputs], present, trips, kinds=kinds)
+
+    def _spec(self, tensor: Tensor) -> str:
+        if tensor in self.uneven:
+            return "uneven"
+        return "same" if tensor in self.fed and not _stacked(tensor) else tensor_spec(tensor)
 
     def _learn_trips(
         self, key: Any, tensors: Sequence[Tensor], known: Mapping[Tensor, Any], present: Mapping[Cell, Any],
@@ -298,7 +311,14 @@ def needs_value(needed: NeedsStatic) -> UnsupportedError:
 
 
 def to_host(value: Any) -> Any:
-    return value if isinstance(value, np.ndarray) else np.asarray(value)
+    return value if isinstance(value, np.ndarray | Uneven) else np.asarray(value)
+
+
+def _evened(value: Any) -> Any:
+    """A value as one stacked array, where its shape does not differ by position after all."""
+    if isinstance(value, Uneven) and set(value.shapes) == {value.padded.shape[1:]}:
+        return value.padded
+    return value
 
 
 class Plan:
@@ -325,6 +345,14 @@ class Plan:
         if not isinstance(fetch, Tensor) or fetch in self.fed or fetch.op.type != "SelectPosition":
             return False
         return fetch.op.inputs[0].varies and not fetch.op._control_inputs
+
+    def value(self, fetch: Tensor, run: Run) -> Any:
+        """What a run gives for a fetched tensor."""
+        if fetch not in self.picked:
+            return run.values[fetch]
+        source, position = self.picked[fetch]
+        whole = run.values[source]
+        return whole.part(position) if isinstance(whole, Uneven) else np.asarray(whole)[position]
 
     def _cut(self) -> Iterator[Stage]:
         """The order, cut at operations that the host runs; those that need no device come first."""

@@ -13,10 +13,13 @@ import numpy as np
 from jax import lax
 from jax.sharding import NamedSharding, PartitionSpec
 
+from towerstrat.errors import UnsupportedError
 from towerstrat.graph.elements import Operation, Tensor
+from towerstrat.graph.kinds import ByKind, Kinds
 from towerstrat.graph.lowering import Lowering
 from towerstrat.graph.mesh import ALL, Axis, on_one_device, vary
 from towerstrat.graph.state import Cell, Flag, StateStore
+from towerstrat.graph.switched import switched
 
 
 def effective_axis(operations: Sequence[Operation]) -> Axis | None:
@@ -76,6 +79,8 @@ class Program:
       outputs: for each output value whether it differs by position along the axis (then it comes out stacked).
       present: the cells that have a value before it runs.
       atomic: a run that finds an error leaves the state as it was.
+      kinds: the kinds of positions by the shapes of the inputs with spec "uneven", where there are some. Outputs whose
+        shape differs by position come out padded; ``shapes`` has their shapes, by place.
 
     Calling it reads and updates a store; donated buffers are replaced in the store before anything can raise.
     """
@@ -89,7 +94,10 @@ class Program:
         present: Mapping[Cell, Any],
         trips: Mapping[Operation, int],
         atomic: bool = True,
+        kinds: Kinds | None = None,
     ):
+        self.kinds = kinds
+        self.shapes: dict[int, list[tuple[int, ...]]] = {}
         self.atomic = atomic
         self.operations = operations
         self.body = body
@@ -118,6 +126,7 @@ class Program:
         self.calls_back = calls_back(operations)
         self.shardings: dict[Cell, Any] = {}
         self.wanted: dict[Cell, NamedSharding] = {}
+        self.taken = [] if self.place is None else [self.place.placed(self._spec(s)) for s in input_specs]
 
     # ---- tracing ---------------------------------------------------------------------------------------------
 
@@ -125,25 +134,47 @@ class Program:
         return value[0] if cell.per_position and self.axis is not None else value
 
     def _function(self, donated: Sequence[Any], kept: Sequence[Any], inputs: Sequence[Any]) -> Any:
+        values = [v[0] if spec in ("split", "uneven") and self.axis is not None else v
+                  for v, spec in zip(inputs, self.input_specs, strict=True)]  # fmt: skip
+        if self.kinds is None:
+            return self._evaluated((donated, kept, values), ())
+        padded = [v for v, spec in zip(values, self.input_specs, strict=True) if spec == "uneven"]
+        even = [v for v, spec in zip(values, self.input_specs, strict=True) if spec != "uneven"]
+        return switched(self.kinds, self._evaluated, (donated, kept, even), padded)
+
+    def _evaluated(self, given: tuple[Any, Any, Any], uneven: Sequence[ByKind]) -> Any:
+        donated, kept, even = given
         state = {c: self._local(c, v) for c, v in zip(self.donated, donated, strict=True)}
         state |= {c: self._local(c, v) for c, v in zip(self.kept, kept, strict=True)}
         before = dict(state)
         for flag in self.flags:
             state[flag] = vary(jnp.zeros((), jnp.bool_), self.axis if flag.axis is not None else None)
         lowering = Lowering(self.platform, self.axis, state, operations=self.operations, trips=self.trips)
-        values = [v[0] if spec == "split" and self.axis is not None else v
-                  for v, spec in zip(inputs, self.input_specs, strict=True)]  # fmt: skip
-        results = self.body(lowering, values)
+        lowering.kinds = self.kinds
+        of_each: dict[bool, Iterator[Any]] = {True: iter(uneven), False: iter(even)}
+        results = self.body(lowering, [next(of_each[spec == "uneven"]) for spec in self.input_specs])
         flags = self._raised(lowering)
-        new_state = [lowering.state.get(c, before.get(c)) for c in self.written]
+        new_state = [self._kept_shape(lowering, c, lowering.state.get(c, before.get(c))) for c in self.written]
         if self.flags and self.atomic:
             failed = jnp.any(flags)
             new_state = [
                 v if c in self.held else jax.tree.map(lambda new, old: jnp.where(failed, old, new), v, before[c])
                 for c, v in zip(self.written, new_state, strict=True)
             ]
+        for i, value in enumerate(results):
+            if isinstance(value, ByKind) and self.kinds is not None and len(set(value.shapes)) > 1:
+                self.shapes[i] = self.kinds.by_position(value.shapes)
+        results = [lowering.joined(v) for v in results]
         stacked = [self._outgoing(v, split) for v, split in zip(results, self.output_specs, strict=True)]
         return stacked, [self._outgoing(v, c.per_position) for c, v in zip(self.written, new_state, strict=True)], flags
+
+    def _kept_shape(self, lowering: Lowering, cell: Cell, value: Any) -> Any:
+        if isinstance(value, ByKind) and len(set(value.shapes)) > 1:
+            raise UnsupportedError(
+                f"Variable {cell.name} would have another shape on each {cell.axis.name if cell.axis else 'tower'}: "
+                f"{sorted(set(value.shapes))}. Assign a value whose shape does not depend on the batch."
+            )
+        return lowering.joined(value)
 
     def _outgoing(self, value: Any, split: bool) -> Any:
         value = jnp.asarray(value)
@@ -154,7 +185,7 @@ class Program:
     def _raised(self, lowering: Lowering) -> Any:
         if not self.flags:
             return jnp.zeros((0,), jnp.bool_)
-        flags = jnp.stack([jnp.asarray(vary(lowering.state[f], self.axis)) for f in self.flags])
+        flags = jnp.stack([jnp.asarray(vary(lowering.joined(lowering.state[f]), self.axis)) for f in self.flags])
         if self.axis is None:
             return flags
         return lax.psum(flags.astype(jnp.int32), self.axis.name) > 0
@@ -174,7 +205,7 @@ class Program:
                 out_specs=(outs, specs(self.written), ALL),
             )
             stored = lambda cells: [self._stored(c) for c in cells]  # noqa: E731
-            options["in_shardings"] = (stored(self.donated), stored(self.kept), [place.placed(s) for s in ins])
+            options["in_shardings"] = (stored(self.donated), stored(self.kept), self.taken)
             options["out_shardings"] = ([place.placed(s) for s in outs], stored(self.written), place.placed(ALL))
         jitted = jax.jit(function, donate_argnums=(0,), **options)
         return jitted.lower(donated, kept, inputs)
@@ -229,9 +260,19 @@ class Program:
         self.shardings[cell] = value.sharding
         return value
 
+    def _brought(self, inputs: Sequence[Any]) -> Sequence[Any]:
+        """Inputs that may be on other devices, on this program's."""
+        if self.place is None:
+            return inputs
+        return [
+            jax.device_put(v, wanted) if isinstance(v, jax.Array) and v.sharding != wanted else v
+            for v, wanted in zip(inputs, self.taken, strict=True)
+        ]
+
     def __call__(self, store: StateStore, inputs: Sequence[Any]) -> tuple[list[Any], Any]:
         """Runs it: the outputs, and the error flags (a device array, empty where it can raise none)."""
         self.ran = False
+        inputs = self._brought(inputs)
         last, store.last = store.last, None
         if last is not None and last[0] is self:
             _, donated, kept = last

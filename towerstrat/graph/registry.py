@@ -43,7 +43,8 @@ class OpDef:
       static: positions of inputs whose values must be known while lowering; the kernel gets them as numpy arrays.
       lower: for types that are not a function of their inputs' arrays: (lowering, operation) -> output values.
       backward: the type's own gradient where JAX's of the kernel is not it: (lowering, operation, cotangents, gradient
-        operation) -> cotangent per tensor.
+        operation) -> cotangent per tensor. A collective's cotangents, asked for in tower context, come summed over
+        the positions.
       differentiable: False where the original gives no gradient.
       random: draws; has a counter in the session's state and a key of its own at each execution.
       platform: the kernel takes ``platform="cpu" | "gpu" | "tpu"`` as a keyword.
@@ -55,6 +56,8 @@ class OpDef:
       reads, writes: whether the cells behind the inputs that are handles are read, written.
       callback: calls Python while a device program runs; a run waits for its calls.
       collective: combines along the named axis; its output is equal everywhere.
+      joint: ``lower`` knows what to do with inputs whose shape differs by position; other types are evaluated for each
+        kind of position by itself.
       per_position: its output may differ along the axis even where its inputs do not.
       varying: (operation) -> for each output whether it may differ along the axis, where the inputs do not decide it.
       hidden: attributes that are the engine's own, not shown in a node definition.
@@ -78,6 +81,7 @@ class OpDef:
     writes: bool = False
     callback: bool = False
     collective: bool = False
+    joint: bool = False
     per_position: bool = False
     varying: Callable[[Any], Sequence[bool]] | None = None
     hidden: tuple[str, ...] = ()

@@ -271,11 +271,8 @@ class BaseSession(Runner):
             if value is None:
                 raise uninitialized(cell, element.op)
             value = cell.joined(value)
-        elif element in plan.picked:
-            source, position = plan.picked[element]
-            value = np.asarray(run.values[source])[position]
         else:
-            value = run.values[element]
+            value = plan.value(element, run)
         array = np.array(value)
         if element.dtype is string or array.ndim:
             return array if array.ndim else array.item()

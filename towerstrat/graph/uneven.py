@@ -39,7 +39,7 @@ class Uneven:
         largest = [max(sizes) for sizes in zip(*shapes, strict=True)]
         padded = np.zeros((len(parts), *largest), np.asarray(parts[0]).dtype)
         for i, part in enumerate(parts):
-            padded[i][exactly(np.shape(part))] = part
+            padded[i, ...][exactly(np.shape(part))] = part
         return cls(padded, shapes)
 
     @property

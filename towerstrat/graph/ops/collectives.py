@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import groupby
 from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from towerstrat.errors import InvalidArgumentError
 from towerstrat.graph.core import get_default_graph
 from towerstrat.graph.elements import Operation, Tensor
+from towerstrat.graph.kinds import ByKind
 from towerstrat.graph.lowering import Lowering
 from towerstrat.graph.mesh import Axis, vary
 from towerstrat.graph.ops.build import one
 from towerstrat.graph.registry import Signature, define, same
 from towerstrat.graph.types import DType, int32
+from towerstrat.graph.uneven import exactly
 
 
 def all_reduce(value: Tensor, axis: Axis, how: str, name: str | None = None) -> Tensor:
@@ -23,9 +27,13 @@ def all_reduce(value: Tensor, axis: Axis, how: str, name: str | None = None) -> 
     return one("AllReduce", [value], {"axis": axis, "how": how}, name or "all_reduce")
 
 
-def all_concat(value: Tensor, axis: Axis, name: str | None = None) -> Tensor:
-    """The values of all positions, joined along the first dimension: ``[positions * n, ...]``."""
-    return one("AllConcat", [value], {"axis": axis}, name or "all_concat")
+def all_concat(value: Tensor, axis: Axis, name: str | None = None, dim: int = 0) -> Tensor:
+    """The values of all positions, joined along a dimension (counted from the end where negative), in order.
+
+    Raises:
+      ValueError: the value has no such dimension. InvalidArgumentError, at run time: other dimensions differ.
+    """
+    return one("AllConcat", [value], {"axis": axis, "dim": dim}, name or "all_concat")
 
 
 def select(value: Tensor, axis: Axis, position: int, name: str | None = None) -> Tensor:
@@ -73,26 +81,53 @@ def _reduced(value: Any, axis: Axis, how: str) -> Any:
 
 def _lower_reduce(lowering: Lowering, op: Operation) -> list[Any]:
     (tensor,) = op.inputs
-    if lowering.axis is None:
+    axis = lowering.axis
+    if axis is None:
         return [lowering.value(tensor)]
     how = op.attrs["how"]
     if not tensor.varies and how != "sum":
         return [lowering.invariant(tensor)]
-    return [_reduced(lowering.value(tensor), lowering.axis, how)]
+    value = lowering.value(tensor)
+    shapes = _shapes(lowering, value)
+    reduced = _reduced(lowering.joined(value), axis, how)
+    if how == "first":
+        return [reduced[exactly(shapes[0])]]
+    if len(set(shapes)) > 1:
+        raise InvalidArgumentError(
+            None, op,
+            f"Values are reduced elementwise over {axis.name}s, and their shapes differ: {_listed(shapes)}. Reduce "
+            "over the rows too (axis=0), or use batches of one size (drop_remainder=True).",
+        )  # fmt: skip
+    return [reduced]
+
+
+def _shapes(lowering: Lowering, value: Any) -> list[tuple[int, ...]]:
+    """The shape at each position."""
+    assert lowering.axis is not None
+    if isinstance(value, ByKind) and lowering.kinds is not None:
+        return lowering.kinds.by_position(value.shapes)
+    return [np.shape(value)] * lowering.axis.size
+
+
+def _listed(shapes: Sequence[tuple[int, ...]]) -> str:
+    """Shapes by position; of many the first ones."""
+    shown = ", ".join(str(list(s)) for s in shapes[:8])
+    return shown if len(shapes) <= 8 else f"{shown}, ... ({len(shapes)} in all)"
 
 
 def _reduce_backward(
     lowering: Lowering, op: Operation, cotangents: Sequence[Any], outer: Operation
 ) -> Mapping[Tensor, Any]:
-    """In tower context, the same reduction of the cotangents; outside, what each tower contributed to the one value."""
+    """What each tower contributed to the one value."""
     (cotangent,) = cotangents
     (tensor,) = op.inputs
     axis, how = lowering.axis, op.attrs["how"]
     if axis is None:
         return {tensor: cotangent}
     cotangent = vary(cotangent, axis)
-    if outer.axis is not None:
-        cotangent = vary(lax.psum(cotangent, axis.name), axis)
+    own = np.shape(lowering.value(tensor))
+    if own != cotangent.shape:  # the first position's value, and this one's has another shape
+        return {tensor: vary(jnp.zeros(own, cotangent.dtype), axis)}
     if how == "mean":
         cotangent = cotangent * np.asarray(1.0 / axis.size, cotangent.dtype)
     elif how == "first":
@@ -106,43 +141,81 @@ def _gathered(value: Any, axis: Axis) -> Any:
 
 
 def _lower_concat(lowering: Lowering, op: Operation) -> list[Any]:
-    value = jnp.asarray(lowering.value(op.inputs[0]))
+    value = lowering.value(op.inputs[0])
     if lowering.axis is None:
         return [value]
-    gathered = _gathered(value, lowering.axis)
-    return [gathered.reshape(-1, *value.shape[1:]) if value.size else gathered.reshape(0, *value.shape[1:])]
+    shapes = _shapes(lowering, value)
+    dim = op.attrs["dim"] % len(shapes[0])
+    if len({(*s[:dim], *s[dim + 1 :]) for s in shapes}) > 1:
+        raise InvalidArgumentError(
+            None, op,
+            f"Values are joined along dimension {dim}, and their shapes differ in another one: {_listed(shapes)}.",
+        )  # fmt: skip
+    gathered = _gathered(lowering.joined(value), lowering.axis)
+    parts = []
+    start = 0
+    for shape, run in groupby(shapes):
+        stop = start + len(list(run))
+        rows = jnp.moveaxis(gathered[(slice(start, stop), *exactly(shape))], 0, dim)
+        parts.append(rows.reshape(*shape[:dim], (stop - start) * shape[dim], *shape[dim + 1 :]))
+        start = stop
+    return [parts[0] if len(parts) == 1 else jnp.concatenate(parts, axis=dim)]
+
+
+def _concat_backward(
+    lowering: Lowering, op: Operation, cotangents: Sequence[Any], outer: Operation
+) -> Mapping[Tensor, Any]:
+    """To each position the part that came from it."""
+    (cotangent,) = cotangents
+    (tensor,) = op.inputs
+    axis = lowering.axis
+    if axis is None:
+        return {tensor: cotangent}
+    dim = op.attrs["dim"] % cotangent.ndim
+    sizes = [shape[dim] for shape in _shapes(lowering, lowering.of_all_kinds(tensor))]
+    starts = np.cumsum([0, *sizes[:-1]]).astype(np.int32)
+    start = jnp.asarray(starts)[lax.axis_index(axis.name)]
+    size = np.shape(lowering.value(tensor))[dim]
+    return {tensor: lax.dynamic_slice_in_dim(vary(cotangent, axis), start, size, dim)}
 
 
 def _concat_rule(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Signature]:
     (value,) = inputs
     if value.dims is None:
         return [Signature(value.dtype, None)]
-    if not value.dims:
-        raise ValueError("Expected a value of rank 1 or more to join along its first dimension, got a scalar.")
-    first = None if value.dims[0] is None else value.dims[0] * attrs["axis"].size
-    return [Signature(value.dtype, (first, *value.dims[1:]))]
+    rank, dim = len(value.dims), attrs["dim"]
+    if not -rank <= dim < rank:
+        raise ValueError(f"Expected a value with a dimension {dim} to join along, got shape {list(value.dims)}.")
+    dims = list(value.dims)
+    known = dims[dim]
+    dims[dim] = None if known is None else known * attrs["axis"].size
+    return [Signature(value.dtype, tuple(dims))]
 
 
 def _lower_select(lowering: Lowering, op: Operation) -> list[Any]:
     (tensor,) = op.inputs
+    position = op.attrs["position"]
     if lowering.axis is None or not tensor.varies:
         return [lowering.invariant(tensor)]
-    gathered = lowering.shared(("gathered", tensor), lambda: _gathered(lowering.value(tensor), op.attrs["axis"]))
-    return [gathered[op.attrs["position"]]]
+    value = lowering.value(tensor)
+    gathered = lowering.shared(("gathered", tensor), lambda: _gathered(lowering.joined(value), op.attrs["axis"]))
+    return [gathered[position][exactly(_shapes(lowering, value)[position])]]
 
 
 def _select_backward(
     lowering: Lowering, op: Operation, cotangents: Sequence[Any], outer: Operation
 ) -> Mapping[Tensor, Any]:
     (cotangent,) = cotangents
+    (tensor,) = op.inputs
     axis = lowering.axis
     if axis is None:
-        return {op.inputs[0]: cotangent}
+        return {tensor: cotangent}
+    own = np.shape(lowering.value(tensor))
+    if own != cotangent.shape:
+        return {tensor: vary(jnp.zeros(own, cotangent.dtype), axis)}
     cotangent = vary(cotangent, axis)
-    if outer.axis is not None:
-        cotangent = vary(lax.psum(cotangent, axis.name), axis)
     here = lax.axis_index(axis.name) == op.attrs["position"]
-    return {op.inputs[0]: jnp.where(here, cotangent, jnp.zeros_like(cotangent))}
+    return {tensor: jnp.where(here, cotangent, jnp.zeros_like(cotangent))}
 
 
 def _lower_distribute(lowering: Lowering, op: Operation) -> list[Any]:
@@ -153,9 +226,12 @@ def _lower_distribute(lowering: Lowering, op: Operation) -> list[Any]:
     return [lax.dynamic_index_in_dim(stacked, lax.axis_index(lowering.axis.name), 0, keepdims=False)]
 
 
-define("AllReduce", same, lower=_lower_reduce, backward=_reduce_backward, collective=True, hidden=("axis",))
-define("AllConcat", _concat_rule, lower=_lower_concat, differentiable=False, collective=True, hidden=("axis",))
-define("SelectPosition", same, lower=_lower_select, backward=_select_backward, collective=True, hidden=("axis",))
+for _type, _rule, _lower, _backward in (
+    ("AllReduce", same, _lower_reduce, _reduce_backward),
+    ("AllConcat", _concat_rule, _lower_concat, _concat_backward),
+    ("SelectPosition", same, _lower_select, _select_backward),
+):
+    define(_type, _rule, lower=_lower, backward=_backward, collective=True, joint=True, hidden=("axis",))
 define("FromPositions", same, lower=_lower_distribute, per_position=True, hidden=("axis",))
 define(
     "PositionIndex",

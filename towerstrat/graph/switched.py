@@ -1,0 +1,336 @@
+"""From a function traced for all kinds of positions to a program in which a position runs what is for its kind."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+from jax.extend.core import ClosedJaxpr, DropVar, Jaxpr, Literal, jaxpr_as_fun
+
+from towerstrat.graph.kinds import JOINED, SAME, ByKind, Kinds, largest, padded
+from towerstrat.graph.mesh import vary
+from towerstrat.graph.uneven import exactly
+
+Variable = Any
+Equation = Any
+
+_COLLECTIVES = ("psum", "all_gather", "pmax", "pmin", "ppermute", "all_to_all", "reduce_scatter")
+
+
+def switched(kinds: Kinds, function: Callable[[Any, Sequence[ByKind]], Any], given: Any, uneven: Sequence[Any]) -> Any:
+    """``function(given, exact)``, with each position computing what is for its own kind only.
+
+    The function is traced once: ``exact`` are the uneven values at their shapes in each kind, what it computes of them
+    it computes per kind, and ``kinds.joined`` makes one value of those of all kinds. What leads up to the joined values
+    becomes one ``lax.switch``, or several where it needs joined values that were combined over positions in between.
+
+    Args:
+      given: a structure of arrays.
+      uneven: for each entry of ``kinds.shapes`` the position's value, padded.
+    """
+    exact = [[value[exactly(shape)] for shape in shapes] for value, shapes in zip(uneven, kinds.shapes, strict=True)]
+
+    def traced(given: Any, exact: Any) -> Any:
+        return function(given, [ByKind(values) for values in exact])
+
+    closed, form = jax.make_jaxpr(traced, return_shape=True)(given, exact)
+    leaves = jax.tree.leaves(given)
+    if kinds.count == 1:
+        results = jaxpr_as_fun(closed)(*leaves, *jax.tree.leaves(exact))
+    else:
+        results = _Switches(kinds, closed, leaves, uneven).run()
+    return jax.tree.unflatten(jax.tree.structure(form), results)
+
+
+def _is_call(equation: Equation, name: str) -> bool:
+    return equation.primitive.name in ("jit", "pjit") and equation.params["name"] == name
+
+
+def _jaxprs(value: Any) -> Iterable[Any]:
+    if isinstance(value, ClosedJaxpr):
+        yield value.jaxpr
+    elif isinstance(value, Jaxpr):
+        yield value
+    elif isinstance(value, tuple | list):
+        for item in value:
+            yield from _jaxprs(item)
+
+
+def _is_collective(equation: Equation) -> bool:
+    """Whether positions wait for each other in it."""
+    if equation.primitive.name.startswith(_COLLECTIVES):
+        return True
+    inner = (jaxpr for value in equation.params.values() for jaxpr in _jaxprs(value))
+    return any(_is_collective(e) for jaxpr in inner for e in jaxpr.eqns)
+
+
+def _variables(operands: Iterable[Any]) -> list[Variable]:
+    return [v for v in operands if not isinstance(v, Literal)]
+
+
+class _Switches:
+    """Sorts equations into those that every position evaluates, and the branches of switches.
+
+    A switch of level n needs values that were joined by switches of lower levels. An equation of a branch is evaluated
+    in the last switch that comes before all of its uses; where a later one uses it too it is passed on, padded.
+    """
+
+    def __init__(self, kinds: Kinds, closed: ClosedJaxpr, given: Sequence[Any], uneven: Sequence[Any]):
+        self.kinds = kinds
+        jaxpr = closed.jaxpr
+        self.jaxpr = jaxpr
+        self.equations: list[Equation] = list(jaxpr.eqns)
+        self.values: dict[Variable, Any] = dict(zip(jaxpr.constvars, closed.consts, strict=True))
+        self.values.update(zip(jaxpr.invars, given, strict=False))
+        self.kind: dict[Variable, int] = {}
+        self.inputs: dict[Variable, Any] = {}
+        """For the exact form of an uneven value, the padded one."""
+        rest = iter(jaxpr.invars[len(given) :])
+        for value in uneven:
+            for kind in range(kinds.count):
+                variable = next(rest)
+                self.kind[variable] = kind
+                self.inputs[variable] = value
+        self.level: dict[Variable, int] = {}
+        self.maker: dict[Variable, Equation] = {v: e for e in self.equations for v in e.outvars}
+        self.order = {id(e): i for i, e in enumerate(self.equations)}
+        self.places: dict[int, set[int | None]] = {}
+        """Where each equation is evaluated: in branches of a kind, or (None) at every position."""
+        self.turn: dict[int, int] = {}
+        """The level of the switch whose branch evaluates it."""
+        self.late: dict[Variable, int] = {}
+        """The lowest level of switch in which something for one kind is used."""
+        self._find_kinds()
+        self._find_places()
+
+    # ---- sorting ---------------------------------------------------------------------------------------------
+
+    def _level(self, equation: Equation) -> int:
+        return max([self.level.get(v, 0) for v in _variables(equation.invars)], default=0)
+
+    def _find_kinds(self) -> None:
+        for equation in self.equations:
+            operands = _variables(equation.invars)
+            level = self._level(equation)
+            if _is_call(equation, JOINED):
+                level += 1
+            elif not _is_call(equation, SAME):
+                found = {self.kind[v] for v in operands if v in self.kind}
+                if found:
+                    (kind,) = found
+                    self.kind.update(dict.fromkeys(equation.outvars, kind))
+            self.level.update(dict.fromkeys(equation.outvars, level))
+        self.levels = max(self.level.values(), default=0)
+
+    def _find_places(self) -> None:
+        """From the last equation to the first: who needs it, and when. What nobody needs is left out."""
+        uses: dict[Variable, set[int | None]] = {}
+        for variable in _variables(self.jaxpr.outvars):
+            uses.setdefault(variable, set()).add(None)
+        for equation in reversed(self.equations):
+            needed = set().union(*(uses.get(v, ()) for v in equation.outvars))
+            kind = next((self.kind[v] for v in equation.outvars if v in self.kind), None)
+            if equation.effects:
+                needed.add(kind)
+            if not needed:
+                continue
+            if _is_call(equation, JOINED):
+                level = self._level(equation)
+                for k, operand in enumerate(equation.invars[1:]):
+                    self._use(uses, [operand], {k}, level)
+                self.places[id(equation)] = needed
+                continue
+            level = min([self.late.get(v, self.levels) for v in equation.outvars], default=self.levels)
+            if equation.effects:
+                level = self._level(equation)
+            if _is_call(equation, SAME) or (kind is None and not self._can_move(equation, needed)):
+                needed = {None}
+            elif kind is None:
+                (kind,) = needed
+                self.kind.update(dict.fromkeys(equation.outvars, kind))
+            self.places[id(equation)] = needed
+            self.turn[id(equation)] = level
+            self._use(uses, equation.invars, needed, level)
+
+    def _can_move(self, equation: Equation, needed: set[int | None]) -> bool:
+        """Whether what does not depend on uneven values is evaluated in branches of the one kind that needs it."""
+        return len(needed) == 1 and None not in needed and not equation.effects and not _is_collective(equation)
+
+    def _use(
+        self, uses: dict[Variable, set[int | None]], operands: Iterable[Any], places: set[int | None], level: int
+    ) -> None:
+        for variable in _variables(operands):
+            uses.setdefault(variable, set()).update(places)
+            if places != {None}:
+                self.late[variable] = min(level, self.late.get(variable, level))
+
+    # ---- branches --------------------------------------------------------------------------------------------
+
+    def _collect(self) -> None:
+        """What the branches of each switch evaluate, take and hand on; the last switch first."""
+        self.joins: list[list[Equation]] = [[] for _ in range(self.levels + 1)]
+        self.branches: list[list[_Branch]] = [
+            [_Branch(self, kind, level) for kind in range(self.kinds.count)] for level in range(self.levels + 1)
+        ]
+        for equation in self.equations:
+            if id(equation) not in self.places:
+                continue
+            if _is_call(equation, JOINED):
+                level = self._level(equation)
+                self.joins[level].append(equation)
+                for branch, operand in zip(self.branches[level], equation.invars[1:], strict=True):
+                    branch.wanted += _variables([operand])
+            elif equation.effects and (kind := next(iter(self.places[id(equation)]))) is not None:
+                self.branches[self._level(equation)][kind].roots.append(equation)
+        for branches in reversed(self.branches):
+            for branch in branches:
+                branch.collect()
+
+    def run(self) -> list[Any]:
+        """The function's results."""
+        self._collect()
+        shared: list[list[Equation]] = [[] for _ in range(self.levels + 1)]
+        for equation in self.equations:
+            if None in self.places.get(id(equation), ()) and not _is_call(equation, JOINED):
+                shared[self._level(equation)].append(equation)
+        taken: set[Variable] = set()
+        for equations in shared:
+            taken.update(v for e in equations for v in _variables(e.invars))
+        for variable in taken & set(self.inputs):
+            self.values[variable] = self.inputs[variable][exactly(variable.aval.shape)]
+        for level, equations in enumerate(shared):
+            self.values.update(self.evaluated(equations, self.values))
+            self._switch(level)
+        return [v.val if isinstance(v, Literal) else self.values[v] for v in self.jaxpr.outvars]
+
+    def evaluated(
+        self, equations: Sequence[Equation], values: Mapping[Variable, Any], wanted: Iterable[Variable] | None = None
+    ) -> dict[Variable, Any]:
+        """The values of what equations make; only of ``wanted``, where given."""
+        made = {v: None for e in equations for v in e.outvars}
+        taken = dict.fromkeys(v for e in equations for v in _variables(e.invars) if v not in made)
+        results = list(made) if wanted is None else [v for v in dict.fromkeys(wanted) if v in made]
+        results = [v for v in results if not isinstance(v, DropVar)]
+        jaxpr = self.jaxpr.replace(constvars=[], invars=list(taken), outvars=results, eqns=list(equations))
+        found = jaxpr_as_fun(ClosedJaxpr(jaxpr, []))(*(values[v] for v in taken))
+        return dict(zip(results, found, strict=True))
+
+    def _switch(self, level: int) -> None:
+        branches = self.branches[level]
+        joins = self.joins[level]
+        if not joins and not any(b.equations or b.passed for b in branches):
+            return
+        slots = _Slots(branches)
+        shapes = [*(e.outvars[0].aval.shape for e in joins), *slots.shapes]
+
+        def branch(own: _Branch) -> Callable[[], Any]:
+            def run() -> list[Any]:
+                values = own.run()
+                read = lambda v: v.val if isinstance(v, Literal) else values[v] if v in values else self.values[v]  # noqa: E731
+                made = [read(e.invars[1 + own.kind]) for e in joins]
+                made += [None if v is None else read(v) for v in slots.of(own)]
+                results = []
+                for value, shape, dtype in zip(made, shapes, dtypes, strict=True):
+                    array = jnp.zeros(shape, dtype) if value is None else lax.convert_element_type(value, dtype)
+                    results.append(vary(padded(array, shape), self.kinds.axis))
+                return results
+
+            return run
+
+        dtypes = [*(e.outvars[0].aval.dtype for e in joins), *slots.dtypes]
+        results = lax.switch(self.kinds.index(), [branch(b) for b in branches])
+        for equation, value in zip(joins, results, strict=False):
+            self.values[equation.outvars[0]] = value
+        for own in branches:
+            for variable, value in zip(slots.of(own), results[len(joins) :], strict=True):
+                if variable is not None:
+                    own.kept[variable] = value
+
+
+class _Branch:
+    """What one switch does at positions of one kind.
+
+    Attributes:
+      wanted: variables that others use of it.
+      passed: those of them that are for later switches.
+      equations: in order.
+      kept: the padded values of what it passed on.
+    """
+
+    def __init__(self, whole: _Switches, kind: int, level: int):
+        self.whole = whole
+        self.kind = kind
+        self.level = level
+        self.wanted: list[Variable] = []
+        self.roots: list[Equation] = []
+        self.passed: dict[Variable, None] = {}
+        self.equations: list[Equation] = []
+        self.taken: dict[Variable, _Branch] = {}
+        self.exact: dict[Variable, None] = {}
+        self.kept: dict[Variable, Any] = {}
+
+    def collect(self) -> None:
+        whole = self.whole
+        found: dict[int, Equation] = {id(e): e for e in self.roots}
+        stack = [*self.wanted, *self.passed, *(v for e in self.roots for v in _variables(e.invars))]
+        seen: set[Variable] = set()
+        while stack:
+            variable = stack.pop()
+            if variable in seen or variable not in whole.kind:
+                continue
+            seen.add(variable)
+            if variable in whole.inputs:
+                self.exact[variable] = None
+                continue
+            maker = whole.maker[variable]
+            level = whole.turn[id(maker)]
+            if level < self.level and not _is_cheap(maker):
+                source = whole.branches[level][self.kind]
+                source.passed[variable] = None
+                self.taken[variable] = source
+            elif id(maker) not in found:
+                found[id(maker)] = maker
+                stack += _variables(maker.invars)
+        self.equations = sorted(found.values(), key=lambda e: whole.order[id(e)])
+
+    def run(self) -> dict[Variable, Any]:
+        """The values of what it evaluates, takes from earlier switches, and slices from its inputs."""
+        values = {v: self.whole.inputs[v][exactly(v.aval.shape)] for v in self.exact}
+        for variable, source in self.taken.items():
+            values[variable] = source.kept[variable][exactly(variable.aval.shape)]
+        wanted = [*self.wanted, *self.passed]
+        values.update(self.whole.evaluated(self.equations, {**self.whole.values, **values}, wanted))
+        return values
+
+
+def _is_cheap(equation: Equation) -> bool:
+    """Whether it is evaluated again rather than passed on: it takes nothing, or makes a random key."""
+    extended = any(jax.dtypes.issubdtype(v.aval.dtype, jax.dtypes.extended) for v in equation.outvars)
+    return extended or not _variables(equation.invars)
+
+
+class _Slots:
+    """What the branches of a switch pass on: one result of the switch holds a variable of each kind."""
+
+    def __init__(self, branches: Sequence[_Branch]):
+        self.dtypes: list[Any] = []
+        self.shapes: list[tuple[int, ...]] = []
+        self._of: dict[int, list[Variable | None]] = {b.kind: [] for b in branches}
+        groups: dict[Any, dict[int, list[Variable]]] = {}
+        for branch in branches:
+            for variable in branch.passed:
+                key = (variable.aval.dtype, variable.aval.ndim)
+                groups.setdefault(key, {}).setdefault(branch.kind, []).append(variable)
+        for (dtype, _), of_kinds in groups.items():
+            for place in range(max(len(variables) for variables in of_kinds.values())):
+                row = {k: v[place] for k, v in of_kinds.items() if place < len(v)}
+                self.dtypes.append(dtype)
+                self.shapes.append(largest([v.aval.shape for v in row.values()]))
+                for kind, variables in self._of.items():
+                    variables.append(row.get(kind))
+
+    def of(self, branch: _Branch) -> list[Variable | None]:
+        return self._of[branch.kind]

@@ -165,8 +165,7 @@ class Program:
             if isinstance(value, ByKind) and self.kinds is not None and len(set(value.shapes)) > 1:
                 self.shapes[i] = self.kinds.by_position(value.shapes)
         results = [lowering.joined(v) for v in results]
-        stacked = [self._outgoing(v, split) for v, split in zip(results, self.output_specs, strict=True)]
-        return stacked, [self._outgoing(v, c.per_position) for c, v in zip(self.written, new_state, strict=True)], flags
+        return self._grouped(results), [self._outgoing(v, c.per_position) for c, v in zip(self.written, new_state, strict=True)], flags
 
     def _kept_shape(self, lowering: Lowering, cell: Cell, value: Any) -> Any:
         if isinstance(value, ByKind) and len(set(value.shapes)) > 1:
@@ -175,6 +174,17 @@ class Program:
                 f"{sorted(set(value.shapes))}. Assign a value whose shape does not depend on the batch."
             )
         return lowering.joined(value)
+
+    def _grouped(self, results: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+        """The outputs that are split by position, and the others: which are which is known once they are made."""
+        pairs = list(zip(results, self.output_specs, strict=True))
+        varying = [self._outgoing(v, True) for v, split in pairs if split]
+        return varying, [jnp.asarray(v) for v, split in pairs if not split]
+
+    def _in_order(self, groups: tuple[Sequence[Any], Sequence[Any]]) -> list[Any]:
+        """The outputs as they were made."""
+        split, same = (iter(group) for group in groups)
+        return [next(split) if is_split else next(same) for is_split in self.output_specs]
 
     def _outgoing(self, value: Any, split: bool) -> Any:
         value = jnp.asarray(value)
@@ -198,7 +208,7 @@ class Program:
         if place is not None:
             specs = lambda cells: [self._spec("split" if c.per_position else "same") for c in cells]  # noqa: E731
             ins = [self._spec(s) for s in self.input_specs]
-            outs = [self._spec("split" if split else "same") for split in self.output_specs]
+            outs = (self._spec("split"), ALL)
             function = place.map(
                 function,
                 in_specs=(specs(self.donated), specs(self.kept), ins),
@@ -206,7 +216,7 @@ class Program:
             )
             stored = lambda cells: [self._stored(c) for c in cells]  # noqa: E731
             options["in_shardings"] = (stored(self.donated), stored(self.kept), self.taken)
-            options["out_shardings"] = ([place.placed(s) for s in outs], stored(self.written), place.placed(ALL))
+            options["out_shardings"] = (tuple(place.placed(s) for s in outs), stored(self.written), place.placed(ALL))
         jitted = jax.jit(function, donate_argnums=(0,), **options)
         return jitted.lower(donated, kept, inputs)
 
@@ -284,7 +294,7 @@ class Program:
             self.compiled = self.lowered(donated, kept, inputs).compile()
         if self.written:
             with Uninterrupted():
-                outputs, state, flags = self.compiled(donated, kept, inputs)
+                groups, state, flags = self.compiled(donated, kept, inputs)
                 values = dict(zip(self.written, state, strict=True))
                 if self.held and np.asarray(flags).any():
                     values = {c: v for c, v in values.items() if c not in self.held}
@@ -293,12 +303,12 @@ class Program:
                     store.last = (self, state, kept)
                 self.ran = True
         else:
-            outputs, _, flags = self.compiled(donated, kept, inputs)
+            groups, _, flags = self.compiled(donated, kept, inputs)
             store.last = (self, donated, kept)
             self.ran = True
         if self.calls_back:
             jax.effects_barrier()
-        return outputs, flags
+        return self._in_order(groups), flags
 
 
 def calls_back(operations: Sequence[Operation]) -> bool:

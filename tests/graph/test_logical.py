@@ -9,7 +9,7 @@ from tests.towers.common import batches, tpu
 from towerstrat.graph.core import get_default_graph
 from towerstrat.graph.mesh import Axis
 from towerstrat.graph.ops import logical
-from towerstrat.graph.ops.collectives import select
+from towerstrat.graph.ops.collectives import all_reduce, select
 
 LAYOUTS = [(1, 2), (2, 2), (1, 4), (2, 4)]
 """Towers, and logical devices of each."""
@@ -288,3 +288,43 @@ def test_functions_of_eager_programs(later_behavior):
     np.testing.assert_allclose((v + 1.0).numpy(), wanted + 1, rtol=1e-5)
     np.testing.assert_allclose(step(tf.constant(X)).numpy(), (X @ wanted).sum(), rtol=1e-5)
     np.testing.assert_array_equal(logical.split(tf.constant(X), axis, [1, 2]).numpy(), X)
+
+
+@pytest.mark.parametrize(("towers", "each"), [(2, 1), (1, 2), (2, 2)])
+def test_values_go_from_programs_of_some_devices_to_those_of_others(later_behavior, towers, each):
+    axis = axis_of(towers, each)
+    v = tf.Variable(3.0)
+
+    @tf.function
+    def spread(x):
+        with get_default_graph().under(axis):
+            y = logical.split(x * v, axis, [each, 1])
+            return all_reduce(y, axis, "mean") + 1.0
+
+    @tf.function
+    def narrow(x):
+        return x * 2.0
+
+    x = tf.constant(X)
+    found = [narrow(spread(x)), spread(spread(x)), spread(narrow(x)) * 2.0, spread(x * 2.0)]
+    for value, wanted in zip(found, (6 * X + 2, 9 * X + 4, 12 * X + 2, 6 * X + 1), strict=True):
+        np.testing.assert_allclose(value.numpy(), wanted, rtol=1e-6)
+
+
+def test_a_tape_outside_of_a_function_that_runs_on_two_devices(later_behavior):
+    axis, v, x = axis_of(1, 2), tf.Variable(W), tf.constant(X)
+
+    @tf.function
+    def spread(x):
+        with get_default_graph().under(axis):
+            return tf.exp(logical.split(tf.matmul(x, v) * 0.1, axis, [1, 2]))
+
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        loss = tf.reduce_sum(tf.square(spread(x * 2.0)))
+
+    def function(x, w):
+        return jax.numpy.sum(jax.numpy.exp(0.2 * x @ w) ** 2)
+
+    for found, wanted in zip(tape.gradient(loss, [x, v]), jax.grad(function, (0, 1))(X, W), strict=True):
+        np.testing.assert_allclose(found.numpy(), wanted, rtol=1e-5)

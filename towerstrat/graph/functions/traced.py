@@ -24,7 +24,7 @@ from towerstrat.graph.indexed_slices import IndexedSlices
 from towerstrat.graph.lowering import Lowering
 from towerstrat.graph.mesh import Axis, on_one_device
 from towerstrat.graph.plan import DeviceStage, FoldStage, Plan, Run, Stage
-from towerstrat.graph.program import Program, effective_axis
+from towerstrat.graph.program import Program, mapped_axis
 from towerstrat.graph.state import Cell, StateStore
 from towerstrat.graph.types import DType, string
 
@@ -99,8 +99,8 @@ class Traced:
 
     @functools.cached_property
     def _axis(self) -> Axis | None:
-        """The axis that parts of it run along."""
-        return effective_axis(self.plan().order)
+        """The axis over whose devices parts of it run."""
+        return mapped_axis(self.plan().order)
 
     def _recorded(self, eager: EagerContext, tensors: Sequence[Any], store: StateStore | None = None) -> list[Tensor]:
         """As a call, seen by the tapes as one operation; where parts of it run on the host, operation by operation."""

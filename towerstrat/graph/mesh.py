@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -63,11 +63,21 @@ class Axis:
         """``[steps, positions, ...]``: the second dimension split over the positions."""
         return PartitionSpec(None, self.name)
 
+    @cached_property
+    def third(self) -> PartitionSpec:
+        """``[steps, elements, positions, ...]``: the third dimension split over the positions."""
+        return PartitionSpec(None, None, self.name)
+
     def placed(self, spec: PartitionSpec, parts: Parts = None) -> NamedSharding:
         """Where a value is that ``spec`` splits over the positions, and ``parts`` over each one's logical devices."""
         if parts is None or math.prod(parts) != self.logical:
             return NamedSharding(self.mesh, spec)
         return NamedSharding(self.mesh, PartitionSpec(*spec, *_partition(parts)))
+
+    def bring(self, values: Sequence[Any]) -> list[Any]:
+        """Values that are on one device or none, on all devices."""
+        whole = self.placed(ALL)
+        return [v if len(_devices_of(v)) > 1 else jax.device_put(v, whole) for v in values]
 
     def map(self, function: Callable[..., Any], in_specs: Any, out_specs: Any) -> Callable[..., Any]:
         """``function`` run at every position. JAX proves that outputs with spec ``ALL`` are equal everywhere."""
@@ -162,9 +172,13 @@ def _axes(value: Any) -> frozenset[str]:
     return frozenset(jax.typeof(value).manual_axis_type.varying) if isinstance(value, jax.Array) else frozenset()
 
 
+def _devices_of(value: Any) -> Collection[Any]:
+    return value.sharding.device_set if isinstance(value, jax.Array) else ()
+
+
 def on_one_device(value: Any) -> Any:
     """A value that several devices hold, all of it on one of them."""
-    if not isinstance(value, jax.Array) or len(value.sharding.device_set) == 1:
+    if len(_devices_of(value)) < 2:
         return value
     if value.is_fully_replicated:
         return value.addressable_shards[0].data

@@ -241,6 +241,13 @@ class _ForwardProgram(Program):
                 found.append(next(made) if route is None else run.values[route])
         return found
 
+    def pulled(self, residuals: Sequence[Any], cotangents: Sequence[Any]) -> Sequence[Any]:
+        """The gradients, on one device."""
+        if self.place is None:
+            return self.backward(residuals, cotangents)
+        found = self.backward(self.place.bring(residuals), self.place.bring(cotangents))
+        return [on_one_device(g) for g in found]
+
 
 class _OneByOne(Exception):
     """A function turned out to need values while it is compiled, so that its operations run one by one."""
@@ -331,7 +338,7 @@ class _CallRecord(Record):
                 for t, c in zip(self.outputs, cotangents, strict=True)
                 if t.dtype.is_differentiable
             ]
-            found = program.backward(residuals, seeds)
+            found = program.pulled(residuals, seeds)
         tensors = iter(
             [self.eager.tensor(v, t.dtype) for v, t in zip(found, self.derivative.grad.outputs, strict=True)]
         )

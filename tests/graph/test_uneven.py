@@ -1,91 +1,162 @@
-"""Values whose shape differs by position, in programs run by the tower surface."""
+"""Values whose shape differs by position, and the programs made of what is traced for each kind of position."""
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from jax import lax
+from jax.extend.core import jaxprs_in_params
+from jax.sharding import PartitionSpec
 
-import towerstrat.compat.v1 as tf
-from tests.towers.common import tpu
-from towerstrat.graph.ops import collectives
-from towerstrat.graph.plan import Plan
+from towerstrat.graph.kinds import ByKind, Kinds, same
+from towerstrat.graph.mesh import Axis, vary
+from towerstrat.graph.switched import switched
 from towerstrat.graph.uneven import Uneven
 
-SUM = tf.VariableAggregation.SUM
+
+def test_a_value_gives_back_its_parts():
+    parts = [np.ones((2, 3)), np.zeros((0, 3)), np.full((1, 2), 7.0)]
+    value = Uneven.of(parts)
+    assert value.padded.shape == (3, 2, 3)
+    for i, part in enumerate(parts):
+        np.testing.assert_array_equal(value.part(i), part)
+    assert Uneven.of([np.float32(1), np.float32(2)]).part(1) == 2
 
 
-def carried_out(session, fetches, fed):
-    """What a run of the session's graph gives, each value as it leaves the run."""
-    targets = [f if isinstance(f, tf.Operation) else tf.convert_to_tensor(f) for f in fetches]
-    plan = Plan(session.graph, targets, fed)
-    with jax.enable_x64(True):
-        return session.carry_out(
-            plan.stages, fed, lambda run: [plan.value(t, run) for t in targets if not isinstance(t, tf.Operation)]
-        )
+def test_parts_have_one_rank():
+    with pytest.raises(ValueError, match="one rank"):
+        Uneven.of([np.ones(2), np.ones((2, 2))])
 
 
-@pytest.mark.parametrize("towers", [1, 2])
-def test_an_input_gives_each_position_its_own_value(towers):
-    strategy = tpu(towers)
-    x = collectives.position_input(strategy.axis, tf.float32, [2], "x")
-    with strategy.scope():
-        doubled = strategy.call_for_each_tower(lambda: x * 2.0)
-        total = strategy.unwrap(strategy.reduce(SUM, doubled, "/cpu:0"))[0]
-    value = np.arange(2 * towers, dtype=np.float32).reshape(towers, 2)
-    with tf.Session() as session:
-        (found,) = carried_out(session, [total], {x: value if towers > 1 else value[0]})
-    np.testing.assert_array_equal(found, 2 * value.sum(axis=0))
+def arranged(sizes, width=2):
+    """An axis, values for its positions, and their kinds."""
+    axis = Axis("tower", jax.devices()[: len(sizes)])
+    random = np.random.default_rng(0)
+    parts = [random.normal(size=(n, width)).astype(np.float32) for n in sizes]
+    value = Uneven.of(parts)
+    return axis, parts, value, Kinds(axis, [value])
 
 
-def rows(sizes, width, seed=0):
-    """A batch of rows for each position."""
-    random = np.random.default_rng(seed)
-    return [random.normal(size=(n, width)).astype(np.float32) for n in sizes]
+def mapped(axis, kinds, function, outputs):
+    """``function(weight, value by kind)`` over the positions, and its jaxpr."""
+
+    def local(weight, padded):
+        return switched(kinds, lambda given, uneven: function(given, uneven[0]), weight, [padded[0]])
+
+    specs = [PartitionSpec("tower") if split else PartitionSpec() for split in outputs]
+    return jax.jit(axis.map(local, (PartitionSpec(), PartitionSpec("tower")), specs))
 
 
-@pytest.mark.parametrize("sizes", [(2, 2, 0), (4, 4, 3, 0), (1, 0), (5, 2), (3, 3, 3, 3, 3, 3, 2, 0)])
-def test_training_is_as_by_hand(sizes):
-    batches, labels = rows(sizes, 3), rows(sizes, 1, 1)
-    strategy = tpu(len(sizes))
-    x = collectives.position_input(strategy.axis, tf.float32, [None, 3], "x")
-    y = collectives.position_input(strategy.axis, tf.float32, [None, 1], "y")
+def equations(jaxpr, name):
+    """The equations of this name in a jaxpr and everything inside of it."""
+    found = []
+    for equation in jaxpr.eqns:
+        found += [equation] if equation.primitive.name == name else []
+        for inner in jaxprs_in_params(equation.params):
+            found += equations(inner, name)
+    return found
 
-    def tower():
-        hidden = tf.nn.relu(tf.matmul(x, w) + b)
-        errors = tf.square(tf.matmul(hidden, v) - y)
-        loss = tf.reduce_sum(errors) / float(sum(sizes))
-        return loss, tf.gradients(loss, [w, b, v]), tf.shape(x)[0]
 
-    with strategy.scope():
-        w = tf.get_variable("w", initializer=np.linspace(-1, 1, 12, dtype=np.float32).reshape(3, 4))
-        b = tf.get_variable("b", initializer=np.full(4, 0.1, np.float32))
-        v = tf.get_variable("v", initializer=np.linspace(-1, 1, 4, dtype=np.float32).reshape(4, 1))
-        loss, grads, count = strategy.call_for_each_tower(tower)
-        loss = strategy.unwrap(strategy.reduce(SUM, loss, "/cpu:0"))[0]
-        counts = strategy.unwrap(count)
-        totals = [strategy.reduce(SUM, g, "/cpu:0") for g in grads]
-        steps = [
-            strategy.group(strategy.update(var, lambda var, g: var.assign_sub(0.5 * g), g))
-            for var, g in zip([w, b, v], totals, strict=True)
-        ]
+def test_positions_are_sorted_by_shape():
+    _, _, _, kinds = arranged((3, 3, 1, 0, 3))
+    assert kinds.table == (0, 0, 1, 2, 0)
+    assert kinds.shapes == (((3, 2), (1, 2), (0, 2)),)
+    assert kinds.by_position("abc") == ["a", "a", "b", "c", "a"]
 
-    def by_hand(parameters):
-        w, b, v = parameters
-        total = 0.0
-        for x, y in zip(batches, labels, strict=True):
-            total += jnp.sum((jax.nn.relu(x @ w + b) @ v - y) ** 2)
-        return total / sum(sizes)
 
-    with tf.Session() as session:
-        session.run(tf.global_variables_initializer())
-        expected = session.run([w, b, v])
-        for _ in range(2):
-            value, gradients = jax.value_and_grad(by_hand)(expected)
-            expected = [p - 0.5 * g for p, g in zip(expected, gradients, strict=True)]
-            found, *found_counts = carried_out(
-                session, [loss, *counts, *steps], {x: Uneven.of(batches), y: Uneven.of(labels)}
-            )
-            np.testing.assert_allclose(found, value, rtol=1e-5)
-            assert found_counts == list(sizes)
-        for one, other in zip(session.run([w, b, v]), expected, strict=True):
-            np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-6)
+def test_shapes_of_several_inputs_count_together():
+    axis = Axis("tower", jax.devices()[:3])
+    kinds = Kinds(axis, [Uneven(None, [(1,), (1,), (2,)]), Uneven(None, [(5,), (6,), (5,)])])
+    assert kinds.table == (0, 1, 2)
+
+
+def test_one_switch_computes_what_is_between_collectives():
+    axis, parts, value, kinds = arranged((4, 4, 4, 4, 2, 0))
+
+    def function(weight, x):
+        losses = ByKind([jnp.sum(jnp.tanh(v * weight)) for v in x.values])
+        grads = ByKind([jax.grad(lambda w, v=v: jnp.sum(jnp.tanh(v * w)))(vary(weight, axis)) for v in x.values])
+        return [lax.psum(kinds.joined(losses), "tower"), lax.psum(kinds.joined(grads), "tower")]
+
+    run = mapped(axis, kinds, function, [False, False])
+    loss, grad = run(np.float32(0.5), value.padded)
+    by_hand = jax.value_and_grad(lambda w: sum(jnp.sum(jnp.tanh(p * w)) for p in parts))(np.float32(0.5))
+    np.testing.assert_allclose([loss, grad], by_hand, rtol=1e-5)
+    (switch,) = equations(jax.make_jaxpr(run)(np.float32(0.5), value.padded).jaxpr, "cond")
+    assert len(switch.params["branches"]) == 3
+
+
+def test_what_a_later_switch_needs_is_computed_there_or_handed_on():
+    axis, parts, value, kinds = arranged((3, 1, 0))
+
+    def function(weight, x):
+        kept = [jnp.sin(v * weight) for v in x.values]
+        total = lax.psum(kinds.joined(ByKind([jnp.sum(k) for k in kept])), "tower")
+        later = ByKind([jnp.cos(v) * total + k for v, k in zip(x.values, kept, strict=True)])
+        return [total, kinds.joined(later)[None]]
+
+    run = mapped(axis, kinds, function, [False, True])
+    total, later = run(np.float32(2.0), value.padded)
+    expected = sum(np.sin(2 * p).sum() for p in parts)
+    np.testing.assert_allclose(total, expected, rtol=1e-5)
+    for i, part in enumerate(parts):
+        np.testing.assert_allclose(later[i, : len(part)], np.cos(part) * expected + np.sin(2 * part), rtol=1e-5)
+        assert not later[i, len(part) :].any()
+    first, second = equations(jax.make_jaxpr(run)(np.float32(2.0), value.padded).jaxpr, "cond")
+    assert [len(equations(b.jaxpr, "sin")) for b in first.params["branches"]] == [1, 1, 1]
+    assert not any(equations(b.jaxpr, "sin") or len(equations(b.jaxpr, "cos")) != 1 for b in second.params["branches"])
+
+
+def test_what_one_kind_needs_is_computed_by_it_alone():
+    axis, _, value, kinds = arranged((3, 1, 1))
+    key = jax.random.key(0)
+
+    def function(weight, x):
+        noise = [jax.random.normal(key, v.shape) * weight for v in x.values]
+        return [kinds.joined(ByKind([jnp.sum(n * v) for n, v in zip(noise, x.values, strict=True)]))[None]]
+
+    run = mapped(axis, kinds, function, [True])
+    (found,) = run(np.float32(1.0), value.padded)
+    expected = [np.sum(np.asarray(jax.random.normal(key, value.shapes[i])) * value.part(i)) for i in range(3)]
+    np.testing.assert_allclose(found, expected, rtol=1e-5)
+    jaxpr = jax.make_jaxpr(run)(np.float32(1.0), value.padded).jaxpr
+    (switch,) = equations(jaxpr, "cond")
+    assert len(equations(jaxpr, "random_bits")) == 2
+    assert [len(equations(b.jaxpr, "random_bits")) for b in switch.params["branches"]] == [1, 1]
+
+
+def test_what_is_the_same_in_all_kinds_stays_equal_everywhere():
+    axis, _, value, kinds = arranged((3, 1))
+
+    def function(weight, x):
+        moved = [weight + 1.0 for _ in x.values]
+        branches = [lax.cond(weight > 0, lambda m=m: m, lambda m=m: -m) for m in moved]
+        return [same(branches[0]), kinds.joined(ByKind([jnp.sum(v) * same(branches[0]) for v in x.values]))[None]]
+
+    moved, sums = mapped(axis, kinds, function, [False, True])(np.float32(1.0), value.padded)
+    assert moved == 2.0
+    np.testing.assert_allclose(sums, [2 * value.part(i).sum() for i in range(2)], rtol=1e-5)
+
+
+def test_positions_of_one_kind_need_no_switch():
+    axis, parts, value, kinds = arranged((2, 2))
+    run = mapped(axis, kinds, lambda w, x: [kinds.joined(ByKind([jnp.sum(x.at(0)) * w]))[None]], [True])
+    np.testing.assert_allclose(run(np.float32(3.0), value.padded)[0], [3 * p.sum() for p in parts], rtol=1e-5)
+    assert not equations(jax.make_jaxpr(run)(np.float32(3.0), value.padded).jaxpr, "cond")
+
+
+def test_each_position_works_for_its_own_shape_only():
+    """A position with 64 rows does the work of 64, not of 64, 40 and 0 rows."""
+    axis, _, value, kinds = arranged((64, 64, 64, 64, 64, 64, 40, 0), 32)
+    weight = np.ones((32, 32), np.float32)
+
+    def function(weight, x):
+        return [lax.psum(kinds.joined(ByKind([jnp.sum((v @ weight) ** 2) for v in x.values])), "tower")]
+
+    run = mapped(axis, kinds, function, [False])
+    jaxpr = jax.make_jaxpr(run)(weight, value.padded).jaxpr
+    (switch,) = equations(jaxpr, "cond")
+    assert len(switch.params["branches"]) == 3
+    assert len(equations(jaxpr, "dot_general")) == sum(
+        len(equations(b.jaxpr, "dot_general")) for b in switch.params["branches"]
+    )

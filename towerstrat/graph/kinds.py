@@ -6,7 +6,9 @@ evaluated once per kind at its exact shapes; ``switched`` makes a program of it 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from typing import Any
 
 import jax
@@ -20,6 +22,17 @@ from towerstrat.graph.uneven import Uneven
 JOINED = "towerstrat_joined"
 SAME = "towerstrat_same"
 """Names by which ``switched`` finds ``Kinds.joined`` and ``same`` in what was traced."""
+_SCOPE = "towerstrat_kind_"
+
+
+def tracing(kind: int) -> AbstractContextManager[Any]:
+    """What is traced inside belongs to a kind, even where it takes nothing that does."""
+    return jax.named_scope(f"{_SCOPE}{kind}")
+
+
+def kinds_around(names: Any) -> set[int]:
+    """The kinds that something was traced for, from the scopes around it."""
+    return {int(number) for number in re.findall(f"{_SCOPE}([0-9]+)", str(names))}
 
 
 class ByKind:

@@ -18,7 +18,7 @@ from jax import lax
 
 from towerstrat.errors import FailedPreconditionError, InvalidArgumentError, OpError, UnsupportedError
 from towerstrat.graph.elements import Operation, Tensor
-from towerstrat.graph.kinds import ByKind, Kinds, at, same
+from towerstrat.graph.kinds import ByKind, Kinds, at, same, tracing
 from towerstrat.graph.mesh import Axis, varies, vary
 from towerstrat.graph.state import Cell
 from towerstrat.graph.tape import Record
@@ -358,8 +358,9 @@ class Lowering:
         return bool(self.split) and any(step in self.split for step in _steps(op))
 
     def _execute_by_kind(self, op: Operation) -> None:
-        for part in self.parts:
-            part.execute(op)
+        for kind, part in enumerate(self.parts):
+            with tracing(kind):
+                part.execute(op)
         for tensor in op.outputs:
             if tensor not in self.fed:
                 values = [part.values.pop(tensor) for part in self.parts]

@@ -8,9 +8,9 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 from jax import lax
-from jax.extend.core import ClosedJaxpr, DropVar, Jaxpr, Literal, jaxpr_as_fun
+from jax.extend.core import ClosedJaxpr, DropVar, Literal, jaxpr_as_fun, jaxprs_in_params
 
-from towerstrat.graph.kinds import JOINED, SAME, ByKind, Kinds, largest, padded
+from towerstrat.graph.kinds import JOINED, SAME, ByKind, Kinds, kinds_around, largest, padded
 from towerstrat.graph.mesh import vary
 from towerstrat.graph.uneven import exactly
 
@@ -49,22 +49,11 @@ def _is_call(equation: Equation, name: str) -> bool:
     return equation.primitive.name in ("jit", "pjit") and equation.params["name"] == name
 
 
-def _jaxprs(value: Any) -> Iterable[Any]:
-    if isinstance(value, ClosedJaxpr):
-        yield value.jaxpr
-    elif isinstance(value, Jaxpr):
-        yield value
-    elif isinstance(value, tuple | list):
-        for item in value:
-            yield from _jaxprs(item)
-
-
 def _is_collective(equation: Equation) -> bool:
     """Whether positions wait for each other in it."""
     if equation.primitive.name.startswith(_COLLECTIVES):
         return True
-    inner = (jaxpr for value in equation.params.values() for jaxpr in _jaxprs(value))
-    return any(_is_collective(e) for jaxpr in inner for e in jaxpr.eqns)
+    return any(_is_collective(e) for jaxpr in jaxprs_in_params(equation.params) for e in jaxpr.eqns)
 
 
 def _variables(operands: Iterable[Any]) -> list[Variable]:
@@ -86,6 +75,8 @@ class _Switches:
         self.values: dict[Variable, Any] = dict(zip(jaxpr.constvars, closed.consts, strict=True))
         self.values.update(zip(jaxpr.invars, given, strict=False))
         self.kind: dict[Variable, int] = {}
+        self.owner: dict[int, int] = {}
+        """The kinds that variables and equations are for; the others are for all."""
         self.inputs: dict[Variable, Any] = {}
         """For the exact form of an uneven value, the padded one."""
         rest = iter(jaxpr.invars[len(given) :])
@@ -119,8 +110,11 @@ class _Switches:
                 level += 1
             elif not _is_call(equation, SAME):
                 found = {self.kind[v] for v in operands if v in self.kind}
+                if equation.effects and not found:
+                    found = kinds_around(equation.source_info.name_stack)
                 if found:
                     (kind,) = found
+                    self.owner[id(equation)] = kind
                     self.kind.update(dict.fromkeys(equation.outvars, kind))
             self.level.update(dict.fromkeys(equation.outvars, level))
         self.levels = max(self.level.values(), default=0)
@@ -132,7 +126,7 @@ class _Switches:
             uses.setdefault(variable, set()).add(None)
         for equation in reversed(self.equations):
             needed = set().union(*(uses.get(v, ()) for v in equation.outvars))
-            kind = next((self.kind[v] for v in equation.outvars if v in self.kind), None)
+            kind = self.owner.get(id(equation))
             if equation.effects:
                 needed.add(kind)
             if not needed:
@@ -183,7 +177,7 @@ class _Switches:
                 self.joins[level].append(equation)
                 for branch, operand in zip(self.branches[level], equation.invars[1:], strict=True):
                     branch.wanted += _variables([operand])
-            elif equation.effects and (kind := next(iter(self.places[id(equation)]))) is not None:
+            elif equation.effects and (kind := self.owner.get(id(equation))) is not None:
                 self.branches[self._level(equation)][kind].roots.append(equation)
         for branches in reversed(self.branches):
             for branch in branches:

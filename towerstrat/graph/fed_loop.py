@@ -19,10 +19,11 @@ from towerstrat.graph.elements import Operation, Tensor, has_effect
 from towerstrat.graph.feeding import Chunk, Feeder, Source
 from towerstrat.graph.hosted import EndOfLoop, HostedLoop
 from towerstrat.graph.lowering import Lowering, NeedsStatic, NeedsTrips, uninitialized
+from towerstrat.graph.mesh import Axis
 from towerstrat.graph.ops.loop_lowering import Changes, Loop
 from towerstrat.graph.ops.tensor_array_lowering import Grows, Unwritten
 from towerstrat.graph.plan import Run, foldable, integers_behind, needs_host, to_host
-from towerstrat.graph.program import Program
+from towerstrat.graph.program import Program, tensor_spec
 from towerstrat.graph.state import Cell, Flag, StateStore
 from towerstrat.graph.types import resource, string
 
@@ -68,7 +69,8 @@ class _Feed:
     def __init__(self, takes: Sequence[Operation]):
         self.takes = takes
         parts = takes[0].outputs
-        self.shapes = [t.dims for t in parts]
+        self.varying = [t.varies for t in parts]
+        self.shapes = [_stored(t, takes[0].axis) for t in parts]
         self.uneven = any(d is None or None in d for d in self.shapes)
         self.feeder = Feeder(self.shapes, [t.dtype.np for t in parts], None, len(takes))
         self.bytes = None if self.uneven else self._measured([tuple(d or ()) for d in self.shapes])
@@ -88,8 +90,15 @@ class _Feed:
                 source.push_error(error)
                 return 1
             source.push_back([element])
-            self.bytes = self._measured([np.shape(part) for part in element])
+            self.bytes = self._measured([np.shape(getattr(part, "padded", part)) for part in element])
         return self.bytes
+
+
+def _stored(tensor: Tensor, axis: Axis | None) -> Any:
+    """The shape of a component as the source gives it: with a part for each position where it differs by position."""
+    if not tensor.varies or axis is None or tensor.dims is None:
+        return tensor.dims
+    return (axis.size, *tensor.dims)
 
 
 class FedLoop(HostedLoop):
@@ -122,7 +131,7 @@ class FedLoop(HostedLoop):
 
     def run(self, run: Run) -> None:
         total = self.turns(run)
-        values: list[Any] = [run.values[t] for t in self.op.inputs[: self.size]]
+        values = self.initial(run)
         sources = [self._source(run, feed) for feed in self.feeds]
         if self.mixed or len({id(getattr(s, "resource", s)) for s in sources}) < len(sources):
             self.go_on(run, values, 0, total)
@@ -301,9 +310,7 @@ class _Turns(Loop):
     """
 
     def __init__(self, lowering: Lowering, op: Operation, initial: Sequence[Any], taking: set[Operation]):
-        super().__init__(lowering, op)
-        self.inits = list(initial)
-        self.maximum = None
+        super().__init__(lowering, op, initial)
         self.taking = taking
         self.elements: dict[Tensor, Any] = {}
 
@@ -328,9 +335,11 @@ class _Chunked(Program):
         self.fixed = {i: v for i, v in enumerate(values) if isinstance(v, Unwritten)}
         self.tested = tested
         self.changing: list[int] = []
-        count = len(stage.given) + len(values) - len(self.fixed) + buffers + 1
+        specs = [tensor_spec(t) for t in stage.given]
+        specs += [tensor_spec(t) for i, t in enumerate(stage.body_vars) if i not in self.fixed]
+        specs += ["turns" if varying else "same" for feed in stage.feeds for varying in feed.varying]
         self.buffers = buffers
-        super().__init__([stage.op], self._evaluate, ["same"] * count, [], present, {}, atomic=False)
+        super().__init__([stage.op], self._evaluate, [*specs, "same"], [], present, {}, atomic=False)
 
     def prepare(self, store: StateStore, inputs: Sequence[Any]) -> None:
         """Compiles it, and runs nothing."""
@@ -345,13 +354,12 @@ class _Chunked(Program):
         initial = [self.fixed[i] if i in self.fixed else next(rest) for i in range(stage.size)]
         buffers = list(islice(rest, self.buffers))
         steps = next(rest)
-        lowering.values.update(zip(stage.op.inputs, initial, strict=False))
         lowering.values.update({**self.known, **given})
         turns = _Turns(lowering, stage.op, initial, stage.taking)
         turns.elements = self._elements(buffers, np.int32(0))
         turns.shape_arrays()
         self.changing = list(turns.changing)
-        self.output_specs = [False] * (len(self.changing) + 2)
+        self.output_specs = [*(stage.op.outputs[i].varies for i in self.changing), False, False]
         flags = [isinstance(c, Flag) for c in turns.cells]
 
         def test(state: Any) -> Any:
@@ -385,5 +393,6 @@ class _Chunked(Program):
         for feed in self.stage.feeds:
             for component, buffer in enumerate(islice(rest, len(feed.takes[0].outputs))):
                 row = lax.dynamic_index_in_dim(buffer, number, 0, keepdims=False)
-                found.update((take.outputs[component], row[i]) for i, take in enumerate(feed.takes))
+                own = row[:, 0] if feed.varying[component] and self.axis is not None else row
+                found.update((take.outputs[component], own[i]) for i, take in enumerate(feed.takes))
         return found

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from towerstrat.graph.mesh import Axis
+from towerstrat.graph.uneven import Uneven
 
 _ALIGNMENT = 64
 
@@ -125,7 +126,7 @@ class Feeder:
         return buffer.reshape(steps, self.each, *buffer.shape[1:])
 
     def _collect(self, source: Source, steps: int, room: int) -> Chunk:
-        """Elements of shapes that are not known beforehand: as many as agree with the first."""
+        """Elements of shapes that are not known beforehand: as many as agree with the first; of uneven ones none."""
         taken: list[list[Any]] = []
         error: BaseException | None = None
         stays = False
@@ -140,9 +141,10 @@ class Feeder:
             except BaseException:
                 source.push_back(taken)
                 raise
-            if taken and [np.shape(e) for e in element] != [np.shape(e) for e in taken[0]]:
+            uneven = any(isinstance(e, Uneven) for e in element)
+            if uneven or (taken and [np.shape(e) for e in element] != [np.shape(e) for e in taken[0]]):
                 source.push_back([element])
-                if len(taken) < self.each:
+                if len(taken) < self.each and not uneven:
                     stays = True
                     error = ValueError(
                         f"Towers need batches of one shape in each step, got {[np.shape(e) for e in taken[0]]} and "

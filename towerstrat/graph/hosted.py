@@ -11,6 +11,7 @@ from towerstrat.graph.elements import Block, Operation, Tensor, has_effect
 from towerstrat.graph.lowering import Lowering
 from towerstrat.graph.ops.trips import control_of, course
 from towerstrat.graph.plan import Plan, Run, to_host
+from towerstrat.graph.program import effective_axis
 from towerstrat.graph.static import constant_value
 from towerstrat.graph.types import resource
 
@@ -60,6 +61,7 @@ class HostedLoop:
         cond, body = op.bodies
         self.cond_vars, self.body_vars = op.attrs["variables"]
         self.size = len(self.body_vars)
+        self.axis = effective_axis([op])
         self.cond = Region(cond, self.cond_vars)
         self.body = Region(body, self.body_vars)
         result = constant_value(cond.results[0])
@@ -68,8 +70,21 @@ class HostedLoop:
         self.control = control_of(op) if self.plain and not self.endless else None
 
     def run(self, run: Run) -> None:
-        initial = [run.values[t] for t in self.op.inputs[: self.size]]
-        self.go_on(run, initial, 0, self.turns(run))
+        self.go_on(run, self.initial(run), 0, self.turns(run))
+
+    def initial(self, run: Run) -> list[Any]:
+        """The loop variables before the first turn: one value per position where later ones differ by position."""
+        return self._like_variables([run.values[t] for t in self.op.inputs[: self.size]], self.op.inputs)
+
+    def _like_variables(self, values: Sequence[Any], tensors: Sequence[Tensor]) -> list[Any]:
+        """Values of tensors as those of the loop variables: one per position where the variable differs by position."""
+        axis = self.axis
+        return [
+            np.broadcast_to(to_host(v), (axis.size, *np.shape(v)))
+            if axis is not None and variable.varies and not t.varies
+            else v
+            for v, t, variable in zip(values, tensors, self.body_vars, strict=False)
+        ]
 
     def turns(self, run: Run) -> int | None:
         """The number of turns, where it can be told now."""
@@ -113,7 +128,8 @@ class HostedLoop:
 
     def turn(self, run: Run, values: Sequence[Any]) -> list[Any]:
         """The loop variables after a turn. Raises EndOfLoop where there is none."""
-        return self.body.run(run, dict(zip(self.body_vars, values, strict=True)))
+        after = self.body.run(run, dict(zip(self.body_vars, values, strict=True)))
+        return self._like_variables(after, self.body.results)
 
     def go_on(self, run: Run, values: Sequence[Any], done: int, total: int | None) -> None:
         """The turns from ``done`` on."""

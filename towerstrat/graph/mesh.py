@@ -127,14 +127,25 @@ def constrained(value: Any, parts: tuple[int, ...], apart: bool = False) -> Any:
     """The same value, split over the logical devices where a program for some is traced; all ones: whole on each.
 
     Args:
-      apart: what is before and after may have other layouts: the compiler refuses branches whose results, or whose
-        gradients, were demanded in different ones.
+      apart: what is before and after may lie otherwise, as ``unconstrained`` says.
     """
-    if "logical_0" not in jax.sharding.get_abstract_mesh().axis_names:
+    if not _has_logical():
         return value
-    if not apart:
-        return lax.with_sharding_constraint(value, _partition(parts))
-    return lax.optimization_barrier(constrained(lax.optimization_barrier(value), parts))
+    if apart:
+        return unconstrained(constrained(unconstrained(value), parts))
+    return lax.with_sharding_constraint(value, _partition(parts))
+
+
+def unconstrained(value: Any) -> Any:
+    """The same value, of which the compiler decides anew how it lies on logical devices.
+
+    It refuses branches whose results, or whose gradients, were demanded in different ways.
+    """
+    return lax.optimization_barrier(value) if _has_logical() else value
+
+
+def _has_logical() -> bool:
+    return "logical_0" in jax.sharding.get_abstract_mesh().axis_names
 
 
 def several_devices() -> bool:

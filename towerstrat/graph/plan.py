@@ -117,7 +117,12 @@ class FoldStage:
 class DeviceStage:
     """Operations that become one device program."""
 
-    def __init__(self, ops: Sequence[Operation], inputs: Sequence[Tensor], outputs: Sequence[Tensor], fed: set[Tensor]):
+    def __init__(
+        self, ops: Sequence[Operation], inputs: Sequence[Tensor], outputs: Sequence[Tensor], fed: set[Tensor],
+        inner: bool = False,
+    ):  # fmt: skip
+        self.inner = inner
+        """Whether what is fed comes from a run around this one, and not from whoever runs the program."""
         self.ops = ops
         self.inputs = list(inputs)
         self.outputs = list(outputs)
@@ -217,7 +222,7 @@ class DeviceStage:
     def _spec(self, tensor: Tensor) -> str:
         if tensor in self.uneven:
             return "uneven"
-        return "same" if tensor in self.fed and not _stacked(tensor) else tensor_spec(tensor)
+        return "same" if tensor in self.fed and not _stacked(tensor, self.inner) else tensor_spec(tensor)
 
     def _learn_trips(
         self, key: Any, tensors: Sequence[Tensor], known: Mapping[Tensor, Any], present: Mapping[Cell, Any],
@@ -333,6 +338,7 @@ class Plan:
 
     def __init__(self, graph: Graph, fetches: Sequence[Any], fed: Iterable[Tensor], block: Block | None = None):
         self.fed = set(fed)
+        self.inner = block is not None
         self.picked = {f: (f.op.inputs[0], f.op.attrs["position"]) for f in fetches if self._is_part(f)}
         """Fetched parts of a value that differs by position: the host picks them from the whole."""
         self.fetches = [self.picked[f][0] if f in self.picked else f for f in fetches]
@@ -395,7 +401,7 @@ class Plan:
         for op in self.order:
             on_host = op.definition.host is not None and not op.attrs.get("loop") and op not in differentiated
             hosted = needs_host(op)
-            ready = all(t.op in ahead or (t in self.fed and not _stacked(t)) for t in op.inputs) and all(
+            ready = all(t.op in ahead or (t in self.fed and not _stacked(t, self.inner)) for t in op.inputs) and all(
                 c in ahead for c in op._control_inputs
             )
             if on_host and ready:
@@ -490,15 +496,15 @@ class Plan:
             for t in op.outputs
             if t in needed and t not in self.fed and t.dtype is not resource
         ]
-        stage = DeviceStage(ops, [t for t in inputs if t.dtype is not string], outputs, self.fed)
+        stage = DeviceStage(ops, [t for t in inputs if t.dtype is not string], outputs, self.fed, self.inner)
         text = {t for t in inputs if t.dtype is string}
         stage.eager |= stage.axis is None and any(t in text for op in ops if not op.bodies for t in op.inputs)
         return stage
 
 
-def _stacked(tensor: Tensor) -> bool:
+def _stacked(tensor: Tensor, inner: bool) -> bool:
     """Whether a fed value holds one value per position."""
-    return tensor.op.type == "PositionInput" and tensor.varies
+    return tensor.varies and (inner or tensor.op.type == "PositionInput")
 
 
 def _uses(op: Operation) -> Iterator[Tensor]:

@@ -165,7 +165,11 @@ class Program:
             if isinstance(value, ByKind) and self.kinds is not None and len(set(value.shapes)) > 1:
                 self.shapes[i] = self.kinds.by_position(value.shapes)
         results = [lowering.joined(v) for v in results]
-        return self._grouped(results), [self._outgoing(v, c.per_position) for c, v in zip(self.written, new_state, strict=True)], flags
+        return (
+            self._grouped(results),
+            [self._outgoing(v, c.per_position) for c, v in zip(self.written, new_state, strict=True)],
+            flags,
+        )
 
     def _kept_shape(self, lowering: Lowering, cell: Cell, value: Any) -> Any:
         if isinstance(value, ByKind) and len(set(value.shapes)) > 1:
@@ -221,10 +225,13 @@ class Program:
         return jitted.lower(donated, kept, inputs)
 
     def _spec(self, kind: str) -> PartitionSpec:
-        """How a value lies along the axis: stacked by position ("split"), by step and position ("steps"), or "same"."""
+        """How a value lies along the axis: "split" by position, by step and position ("steps"), or the "same" for all.
+
+        "turns": by step, by what takes an element in it, and by position.
+        """
         if self.axis is None or kind == "same":
             return ALL
-        return self.axis.second if kind == "steps" else self.axis.one
+        return {"steps": self.axis.second, "turns": self.axis.third}.get(kind, self.axis.one)
 
     def _stored(self, cell: Cell) -> NamedSharding:
         """Where the store has a cell's value after this program, and where it wants it before."""

@@ -118,7 +118,7 @@ def _varying(op: Operation) -> list[bool]:
 def _lower(lowering: Lowering, op: Operation) -> list[Any]:
     (block,) = op.bodies
     rows = op.attrs["variables"]
-    given = entering(lowering, op)
+    given = entering(lowering, op.inputs)
     values = [jnp.asarray(given.get(t, lowering.value(t))) for t in op.inputs[: len(rows)]]
     sizes = {v.shape[0] for v in values}
     count = next(iter(sizes - {1}), 1)

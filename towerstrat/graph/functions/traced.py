@@ -257,7 +257,7 @@ class _ForwardStage(DeviceStage):
     """A function's operations as one program that keeps what its gradient needs."""
 
     def __init__(self, stage: DeviceStage, derivative: _Derivative):
-        super().__init__(stage.ops, stage.inputs, stage.outputs, stage.fed)
+        super().__init__(stage.ops, stage.inputs, stage.outputs, stage.fed, stage.inner)
         self.derivative = derivative
 
     def finish(self, run: Run, program: Program, outputs: Sequence[Any]) -> None:

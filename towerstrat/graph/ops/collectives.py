@@ -47,6 +47,11 @@ def distribute(values: Sequence[Tensor], axis: Axis, name: str | None = None) ->
     return graph.add("FromPositions", values, {"axis": axis}, name or "from_positions", axis=axis).outputs[0]
 
 
+def spread(value: Tensor, axis: Axis, name: str | None = None) -> Tensor:
+    """The same value at each position, as one that may differ by position."""
+    return get_default_graph().add("Spread", (value,), {"axis": axis}, name or "spread", axis=axis).outputs[0]
+
+
 def position(axis: Axis, name: str | None = None) -> Tensor:
     """Each position's own index, int32."""
     return get_default_graph().add("PositionIndex", (), {"axis": axis}, name or "position", axis=axis).outputs[0]
@@ -233,6 +238,13 @@ for _type, _rule, _lower, _backward in (
 ):
     define(_type, _rule, lower=_lower, backward=_backward, collective=True, joint=True, hidden=("axis",))
 define("FromPositions", same, lower=_lower_distribute, per_position=True, hidden=("axis",))
+define(
+    "Spread",
+    same,
+    lower=lambda lowering, op: [vary(jnp.asarray(lowering.value(op.inputs[0])), lowering.axis)],
+    per_position=True,
+    hidden=("axis",),
+)
 define(
     "PositionIndex",
     lambda inputs, attrs: [Signature(int32, ())],

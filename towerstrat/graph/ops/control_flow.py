@@ -254,7 +254,7 @@ class _Template(Exception):
 
 
 def _lower_if(lowering: Lowering, op: Operation) -> list[Any]:
-    given = entering(lowering, op)
+    given = entering(lowering, op.inputs)
     pred = given[op.inputs[0]] if op.inputs[0] in given else lowering.value(op.inputs[0])
     if lowering.eager or not isinstance(pred, jax.core.Tracer):
         return _run_known(lowering, op, given, bool(pred))

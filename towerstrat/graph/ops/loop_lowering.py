@@ -38,15 +38,15 @@ def lower_while(lowering: Lowering, op: Operation) -> list[Any]:
 class Loop:
     """One evaluation of a loop."""
 
-    def __init__(self, lowering: Lowering, op: Operation):
+    def __init__(self, lowering: Lowering, op: Operation, inits: Sequence[Any] | None = None):
         self.lowering = lowering
         self.op = op
         self.cond, self.body = op.bodies
         self.cond_vars, self.body_vars = op.attrs["variables"]
-        self.given = entering(lowering, op)
         self.size = len(self.body_vars)
-        self.maximum = self._value(op.inputs[self.size]) if op.attrs["bounded"] else None
-        self.inits = [self._value(t) for t in op.inputs[: self.size]]
+        self.given = entering(lowering, op.inputs if inits is None else op.inputs[self.size :])
+        self.maximum = self._value(op.inputs[self.size]) if op.attrs["bounded"] and inits is None else None
+        self.inits = [self._value(t) for t in op.inputs[: self.size]] if inits is None else list(inits)
         self.cells = list(dict.fromkeys(op.writes))
         self.changing = [
             i for i, (r, v) in enumerate(zip(self.body.results, self.body_vars, strict=True)) if r is not v

@@ -18,7 +18,7 @@ from towerstrat.graph.mesh import vary
 from towerstrat.graph.registry import Signature, define
 from towerstrat.graph.shapes import Dims
 from towerstrat.graph.state import Cell, Flag
-from towerstrat.graph.types import resource, string
+from towerstrat.graph.types import resource, string, variant
 
 Parts = Callable[[Any], Sequence[Tensor]]
 Rebuild = Callable[[Any, Sequence[Tensor]], Any]
@@ -137,11 +137,11 @@ def check_under_varying(op: Operation, predicate: Tensor) -> None:
 # ---- evaluation ------------------------------------------------------------------------------------------------
 
 
-def entering(lowering: Lowering, op: Operation) -> dict[Tensor, Any]:
-    """The inputs of a branch or loop as its regions see them: what is equal everywhere is so for JAX too."""
+def entering(lowering: Lowering, inputs: Iterable[Tensor]) -> dict[Tensor, Any]:
+    """Inputs of a branch or loop as its regions see them: what is equal everywhere is so for JAX too."""
     if lowering.axis is None or lowering.differentiated:
         return {}
-    return {t: lowering.invariant(t) for t in op.inputs if not t.varies and t.dtype not in (resource, string)}
+    return {t: lowering.invariant(t) for t in inputs if not t.varies and t.dtype not in (resource, string, variant)}
 
 
 def leaving(child: Lowering, tensor: Tensor, varying: bool, keep: bool = False) -> Any:

@@ -16,8 +16,10 @@ from towerstrat.graph.elements import Operation, Tensor
 from towerstrat.graph.functions.arguments import register_argument
 from towerstrat.graph.indexed_slices import IndexedSlices
 from towerstrat.graph.mesh import Axis
+from towerstrat.graph.ops import collectives
 from towerstrat.graph.ops.array import identity
 from towerstrat.graph.ops.regions import register_composite
+from towerstrat.graph.types import string
 from towerstrat.graph.uneven import Uneven
 from towerstrat.towers.tower_id import TowerId
 from towerstrat.towers.values import PerDevice, Selections
@@ -99,6 +101,8 @@ def _parts(value: PerDevice) -> list[Tensor]:
 def _varying(tensor: Any, axis: Axis) -> Tensor:
     if tensor.varies:
         return tensor
+    if tensor.dtype is not string:
+        return collectives.spread(tensor, axis)
     with get_default_graph().under(axis):
         own = identity(tensor)
     own.varies = True

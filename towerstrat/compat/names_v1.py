@@ -77,6 +77,14 @@ from towerstrat.towers.cluster import resolvers as cluster_resolvers
 from towerstrat.towers.cluster import spec as cluster_spec
 from towerstrat.towers.cluster import topology as cluster_topology
 from towerstrat.towers.cluster import tpu as cluster_tpu
+from towerstrat.towers.distribute import contexts as distribute_contexts
+from towerstrat.towers.distribute import extended as distribute_extended
+from towerstrat.towers.distribute import input as distribute_input
+from towerstrat.towers.distribute import one_device as distribute_one_device
+from towerstrat.towers.distribute import options as distribute_options
+from towerstrat.towers.distribute import reduce_op as distribute_reduce_op
+from towerstrat.towers.distribute import strategy as distribute_strategy
+from towerstrat.towers.distribute import tpu as distribute_tpu
 from towerstrat.training import global_step as training_global_step
 from towerstrat.training import losses as training_losses
 from towerstrat.training import moving_averages as training_moving_averages
@@ -459,7 +467,37 @@ ROWS: tuple[tuple[ModuleType, dict[str, str]], ...] = (
     (cluster_tpu, {
         "tf.contrib.cluster_resolver": "TPUClusterResolver=ContribTPUClusterResolver",
     }),
+    (distribute_input, {
+        "tf.distribute": "InputContext InputReplicationMode",
+    }),
+    (distribute_contexts, {
+        "tf.distribute": """
+            ReplicaContext experimental_set_strategy get_replica_context get_strategy has_strategy
+            in_cross_replica_context""",
+    }),
+    (distribute_extended, {
+        "tf.distribute": "StrategyExtended=StrategyExtendedV1",
+    }),
+    (distribute_one_device, {
+        "tf.distribute": "OneDeviceStrategy=OneDeviceStrategyV1",
+    }),
+    (distribute_options, {
+        "tf.distribute": "RunOptions",
+        "tf.distribute.experimental": """
+            CollectiveCommunication=CommunicationImplementation CollectiveHints CommunicationImplementation
+            CommunicationOptions""",
+    }),
+    (distribute_reduce_op, {
+        "tf.distribute": "ReduceOp",
+    }),
+    (distribute_strategy, {
+        "tf.distribute": "Strategy=StrategyV1",
+    }),
+    (distribute_tpu, {
+        "tf.distribute.experimental": "TPUStrategy=TPUStrategyV1",
+    }),
     (towers_contexts, {
+        "tf.distribute": "get_loss_reduction",
         "tf.contrib.distribute": """
             TowerContext UpdateContext get_cross_tower_context get_distribution_strategy get_loss_reduction
             get_tower_context has_distribution_strategy require_tower_context""",

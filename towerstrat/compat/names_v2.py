@@ -49,11 +49,21 @@ from towerstrat.graph.ops import (
 from towerstrat.platform import config as platform_config
 from towerstrat.platform import files as platform_files
 from towerstrat.platform import logs
+from towerstrat.towers import values as towers_values
 from towerstrat.towers.cluster import connection as cluster_connection
 from towerstrat.towers.cluster import device_assignment as cluster_device_assignment
 from towerstrat.towers.cluster import resolvers as cluster_resolvers
 from towerstrat.towers.cluster import topology as cluster_topology
 from towerstrat.towers.cluster import tpu as cluster_tpu
+from towerstrat.towers.distribute import contexts as distribute_contexts
+from towerstrat.towers.distribute import dataset as distribute_dataset
+from towerstrat.towers.distribute import extended as distribute_extended
+from towerstrat.towers.distribute import input as distribute_input
+from towerstrat.towers.distribute import one_device as distribute_one_device
+from towerstrat.towers.distribute import options as distribute_options
+from towerstrat.towers.distribute import reduce_op as distribute_reduce_op
+from towerstrat.towers.distribute import strategy as distribute_strategy
+from towerstrat.towers.distribute import tpu as distribute_tpu
 from towerstrat.training import averages
 
 VERSION = "2.15.1"
@@ -344,6 +354,43 @@ ROWS: tuple[tuple[ModuleType, dict[str, str]], ...] = (
     (cluster_tpu, {
         "tf.distribute.cluster_resolver": "TPUClusterResolver",
         "tf.tpu.experimental": "TPUSystemMetadata initialize_tpu_system shutdown_tpu_system",
+    }),
+    (distribute_contexts, {
+        "tf.distribute": """
+            ReplicaContext experimental_set_strategy get_replica_context get_strategy has_strategy
+            in_cross_replica_context""",
+    }),
+    (distribute_dataset, {
+        "tf.distribute": "DistributedDataset DistributedIterator",
+    }),
+    (distribute_extended, {
+        "tf.distribute": "StrategyExtended",
+    }),
+    (distribute_input, {
+        "tf.distribute": "InputContext InputOptions InputReplicationMode",
+        "tf.distribute.experimental": "ValueContext",
+    }),
+    (distribute_one_device, {
+        "tf.distribute": "OneDeviceStrategy",
+    }),
+    (distribute_options, {
+        "tf.distribute": "RunOptions",
+        "tf.distribute.experimental": """
+            CollectiveCommunication=CommunicationImplementation CollectiveHints CommunicationImplementation
+            CommunicationOptions""",
+    }),
+    (distribute_reduce_op, {
+        "tf.distribute": "ReduceOp",
+    }),
+    (distribute_strategy, {
+        "tf.distribute": "Strategy",
+    }),
+    (distribute_tpu, {
+        "tf.distribute": "TPUStrategy",
+        "tf.distribute.experimental": "TPUStrategy=ExperimentalTPUStrategy",
+    }),
+    (towers_values, {
+        "tf.distribute": "DistributedValues",
     }),
     (averages, {
         "tf.nn": "compute_average_loss scale_regularization_loss",

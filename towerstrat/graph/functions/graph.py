@@ -90,11 +90,10 @@ class FunctionGraph(Graph):
             found = self._embedded(tensor) if isinstance(tensor, EagerTensor) else None
             if found is None:
                 attrs: dict[str, Any] = {"dtype": tensor.dtype, "shape": tensor.dims}
-                by_position = isinstance(tensor, PositionTensor)
-                if by_position:
+                if isinstance(tensor, PositionTensor):
                     attrs["axis"] = tensor.axis
                 with self.outside():
-                    kind = "PositionInput" if by_position else "Placeholder"
+                    kind = "PositionInput" if "axis" in attrs else "Placeholder"
                     found = super().add(kind, (), attrs, tensor.op.name, axis=attrs.get("axis")).outputs[0]
                 found.varies = tensor.varies
                 self.captured[tensor] = found

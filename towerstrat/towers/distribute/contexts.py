@@ -12,7 +12,16 @@ from towerstrat.towers.contexts import Mode
 
 
 def surface_of(engine: Any) -> Any:
-    """The strategy of this surface over a strategy of towers."""
+    """The strategy of this surface over a strategy of towers.
+
+    Raises:
+      RuntimeError: it is one of ``tf.contrib.distribute``.
+    """
+    if engine.surface is None:
+        raise RuntimeError(
+            f"The current strategy {engine!r} is one of tf.contrib.distribute, which tf.distribute does not show. Use "
+            "tf.contrib.distribute.get_distribution_strategy() and get_tower_context()."
+        )
     return engine.surface
 
 
@@ -64,7 +73,7 @@ def experimental_set_strategy(strategy: Any) -> None:
 
 def _mismatch(engine: Any, mode: Mode) -> RuntimeError:
     if mode.strategy is contexts.default_strategy():
-        return RuntimeError(f'Need to be inside "with strategy.scope()" for {engine.surface}')
+        return RuntimeError(f'Need to be inside "with strategy.scope()" for {engine.surface!r}')
     return RuntimeError(
         f"Mixing different tf.distribute.Strategy objects: {mode.strategy.surface} is not {engine.surface}"
     )
@@ -114,7 +123,7 @@ class ReplicaContext:
         if found is None:
             found = cls.__new__(cls)
             found._tower = tower
-            found._strategy = tower.distribution_strategy.surface
+            found._strategy = surface_of(tower.distribution_strategy)
             tower.replica = found
         return found
 

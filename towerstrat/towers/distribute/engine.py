@@ -7,6 +7,7 @@ from typing import Any
 
 from towerstrat.graph.convert import convert_to_tensor
 from towerstrat.graph.core import get_default_graph
+from towerstrat.graph.mesh import Axis
 from towerstrat.graph.ops import collectives
 from towerstrat.graph.variables import VariableAggregation, VariableSynchronization
 from towerstrat.towers.distribute.values import PerReplica, per_replica
@@ -31,15 +32,18 @@ class Replicas(TPUStrategy):
     """One tower per replica, whose variables follow the later surface's rules.
 
     Args:
-      devices: the replicas' devices.
+      devices: one for each replica, or a list of logical devices for each.
 
     Attributes:
       surface: the strategy over it.
     """
 
     def __init__(self, devices: Sequence[Any]):
-        super().__init__(_Given(devices))
+        several = bool(devices) and isinstance(devices[0], list | tuple)
+        super().__init__(_Given([d[0] for d in devices] if several else devices))
         self.surface: Any = None
+        if several:
+            self._run_on(Axis("tower", [d for own in devices for d in own], len(devices[0])))
 
     @property
     def mapped(self) -> bool:

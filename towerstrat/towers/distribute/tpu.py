@@ -6,9 +6,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from towerstrat.errors import UnsupportedError
+from towerstrat.graph.convert import convert_to_tensor
 from towerstrat.graph.core import get_default_graph
 from towerstrat.graph.functions.polymorphic import Function
-from towerstrat.platform import devices
+from towerstrat.graph.ops import logical
+from towerstrat.towers.cluster.tpu import TPUClusterResolver
 from towerstrat.towers.distribute.engine import Replicas
 from towerstrat.towers.distribute.extended import StrategyExtended, StrategyExtendedV1
 from towerstrat.towers.distribute.strategy import Strategy, StrategyV1
@@ -73,8 +75,46 @@ class TPUStrategy(_OnTPUs, Strategy):
                 "experimental_spmd_xla_partitioning=True is not supported. Give an experimental_device_assignment, and "
                 "divide tensors with strategy.experimental_split_to_logical_devices."
             )
-        self._resolver = tpu_cluster_resolver
-        super().__init__(TPUExtended(self, Replicas(_devices(tpu_cluster_resolver, experimental_device_assignment))))
+        self._resolver = tpu_cluster_resolver or TPUClusterResolver("")
+        super().__init__(TPUExtended(self, Replicas(_devices(self._resolver, experimental_device_assignment))))
+
+    def experimental_assign_to_logical_device(self, tensor: Any, logical_device_id: int) -> Any:
+        """Says that a tensor belongs to one of its replica's devices.
+
+        It is checked and noted down. The value is computed on every logical device of the replica: to be on one alone
+        cannot be said to the compiler.
+
+        Raises:
+          ValueError: there is no such device.
+        """
+        return logical.assign(convert_to_tensor(tensor), self._towers.axis, logical_device_id)
+
+    def experimental_split_to_logical_devices(self, tensor: Any, partition_dimensions: Sequence[int]) -> Any:
+        """Divides a tensor over its replica's devices, and what is computed from it with it.
+
+        Args:
+          partition_dimensions: for each dimension into how many parts; their product is the number of devices.
+
+        Raises:
+          ValueError: not one number per dimension, another product, or a size that does not divide.
+        """
+        return logical.split(convert_to_tensor(tensor), self._towers.axis, partition_dimensions)
+
+    def experimental_replicate_to_logical_devices(self, tensor: Any) -> Any:
+        """Says that each of its replica's devices has the whole tensor."""
+        return logical.replicate(convert_to_tensor(tensor), self._towers.axis)
+
+
+class ExperimentalTPUStrategy(TPUStrategy):
+    """``tf.distribute.experimental.TPUStrategy`` of 2.x, and of ``tf.compat.v2`` in 1.15.
+
+    Args:
+      tpu_cluster_resolver: which machine; None is the local one.
+      device_assignment: how many replicas there are, and on which devices; None: one on each device.
+    """
+
+    def __init__(self, tpu_cluster_resolver: Any = None, device_assignment: Any = None):
+        super().__init__(tpu_cluster_resolver, device_assignment)
 
 
 class TPUStrategyV1(_OnTPUs, StrategyV1):
@@ -89,8 +129,8 @@ class TPUStrategyV1(_OnTPUs, StrategyV1):
     def __init__(
         self, tpu_cluster_resolver: Any = None, steps_per_run: int | None = None, device_assignment: Any = None
     ):
-        self._resolver = tpu_cluster_resolver
-        super().__init__(TPUExtendedV1(self, Replicas(_devices(tpu_cluster_resolver, device_assignment))))
+        self._resolver = tpu_cluster_resolver or TPUClusterResolver("")
+        super().__init__(TPUExtendedV1(self, Replicas(_devices(self._resolver, device_assignment))))
         self._steps_per_run = 1 if steps_per_run is None else steps_per_run
 
     @property
@@ -99,7 +139,16 @@ class TPUStrategyV1(_OnTPUs, StrategyV1):
 
 
 def _devices(resolver: Any, assignment: Any) -> Sequence[Any]:
-    if assignment is not None:
-        found: Sequence[Any] = assignment.devices()
-        return found
-    return list(devices.devices()) if resolver is None else resolver.devices()
+    """The devices of the replicas: one for each, or a list for each.
+
+    Raises:
+      TypeError: not a resolver.
+    """
+    if not hasattr(resolver, "devices"):
+        raise TypeError(
+            f"Expected a tf.distribute.cluster_resolver.TPUClusterResolver, got {resolver!r}. "
+            "TPUClusterResolver(tpu='') is the local machine."
+        )
+    present = resolver.devices()
+    found: Sequence[Any] = present if assignment is None else assignment.devices(present)
+    return found

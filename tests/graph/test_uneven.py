@@ -160,3 +160,42 @@ def test_each_position_works_for_its_own_shape_only():
     assert len(equations(jaxpr, "dot_general")) == sum(
         len(equations(b.jaxpr, "dot_general")) for b in switch.params["branches"]
     )
+
+
+def test_steps_of_a_scan_switch_each_by_itself():
+    axis, parts, value, kinds = arranged((3, 1, 0))
+
+    def local(weight, padded):
+        def step(carry, factor):
+            def function(given, uneven):
+                carry, factor = given
+                values = [jnp.sum(v * factor) + carry for v in uneven[0].values]
+                return lax.psum(kinds.joined(ByKind(values)), "tower")
+
+            return switched(kinds, function, (carry, factor), [padded[0]]), None
+
+        return [lax.scan(step, weight, jnp.arange(3, dtype=jnp.float32))[0]]
+
+    run = jax.jit(axis.map(local, (PartitionSpec(), PartitionSpec("tower")), [PartitionSpec()]))
+    (found,) = run(np.float32(0.5), value.padded)
+    expected = 0.5
+    for factor in range(3):
+        expected = sum(p.sum() * factor + expected for p in parts)
+    np.testing.assert_allclose(found, expected, rtol=1e-5)
+
+
+def test_a_loop_over_what_all_kinds_do_is_run_by_all():
+    axis, parts, value, kinds = arranged((3, 1, 0))
+
+    def function(weight, x):
+        def step(carry, factor):
+            values = [jnp.sum(v * factor) + carry for v in x.values]
+            return lax.psum(kinds.joined(ByKind(values)), "tower"), None
+
+        return [lax.scan(step, weight, jnp.arange(3, dtype=jnp.float32))[0]]
+
+    (found,) = mapped(axis, kinds, function, [False])(np.float32(0.5), value.padded)
+    expected = 0.5
+    for factor in range(3):
+        expected = sum(p.sum() * factor + expected for p in parts)
+    np.testing.assert_allclose(found, expected, rtol=1e-5)

@@ -11,7 +11,7 @@ from jax import lax
 from jax.extend.core import ClosedJaxpr, DropVar, Literal, jaxpr_as_fun, jaxprs_in_params
 
 from towerstrat.graph.kinds import JOINED, SAME, ByKind, Kinds, kinds_around, largest, padded
-from towerstrat.graph.mesh import vary
+from towerstrat.graph.mesh import unconstrained, vary
 from towerstrat.graph.uneven import exactly
 
 Variable = Any
@@ -77,6 +77,8 @@ class _Switches:
         self.kind: dict[Variable, int] = {}
         self.owner: dict[int, int] = {}
         """The kinds that variables and equations are for; the others are for all."""
+        self.mixed: set[int] = set()
+        """Equations that take what several kinds have: loops over what all kinds do. Every position evaluates them."""
         self.inputs: dict[Variable, Any] = {}
         """For the exact form of an uneven value, the padded one."""
         rest = iter(jaxpr.invars[len(given) :])
@@ -112,7 +114,9 @@ class _Switches:
                 found = {self.kind[v] for v in operands if v in self.kind}
                 if equation.effects and not found:
                     found = kinds_around(equation.source_info.name_stack)
-                if found:
+                if len(found) > 1:
+                    self.mixed.add(id(equation))
+                elif found:
                     (kind,) = found
                     self.owner[id(equation)] = kind
                     self.kind.update(dict.fromkeys(equation.outvars, kind))
@@ -151,7 +155,9 @@ class _Switches:
 
     def _can_move(self, equation: Equation, needed: set[int | None]) -> bool:
         """Whether what does not depend on uneven values is evaluated in branches of the one kind that needs it."""
-        return len(needed) == 1 and None not in needed and not equation.effects and not _is_collective(equation)
+        if equation.effects or id(equation) in self.mixed or _is_collective(equation):
+            return False
+        return len(needed) == 1 and None not in needed
 
     def _use(
         self, uses: dict[Variable, set[int | None]], operands: Iterable[Any], places: set[int | None], level: int
@@ -229,7 +235,7 @@ class _Switches:
                 results = []
                 for value, shape, dtype in zip(made, shapes, dtypes, strict=True):
                     array = jnp.zeros(shape, dtype) if value is None else lax.convert_element_type(value, dtype)
-                    results.append(vary(padded(array, shape), self.kinds.axis))
+                    results.append(unconstrained(vary(padded(array, shape), self.kinds.axis)))
                 return results
 
             return run

@@ -15,14 +15,15 @@ from towerstrat.graph.uneven import Uneven
 SUM = tf.VariableAggregation.SUM
 
 
-def carried_out(session, fetches, fed):
-    """What a run of the session's graph gives, each value as it leaves the run."""
+def carried_out(session, fetches, fed, runs=1):
+    """What the last of some runs of the session's graph gives for tensors, each value as it leaves the run."""
     targets = [f if isinstance(f, tf.Operation) else tf.convert_to_tensor(f) for f in fetches]
     plan = Plan(session.graph, targets, fed)
+    tensors = [t for t in targets if not isinstance(t, tf.Operation)]
     with jax.enable_x64(True):
-        return session.carry_out(
-            plan.stages, fed, lambda run: [plan.value(t, run) for t in targets if not isinstance(t, tf.Operation)]
-        )
+        for _ in range(runs):
+            found = session.carry_out(plan.stages, fed, lambda run: [plan.value(t, run) for t in tensors])
+    return found
 
 
 @pytest.mark.parametrize("towers", [1, 2])
@@ -465,3 +466,60 @@ def test_printing(capfd):
     towers.run(towers.sum(shown))
     printed = capfd.readouterr().err
     assert sorted(line for line in printed.splitlines() if "rows" in line) == [f"rows: [{n}]" for n in (0, 1, 2)]
+
+
+def convolutional(images, labels):
+    """A model with most of what models have; its loss."""
+    net = tf.layers.conv2d(images, 4, 3, padding="same", activation=tf.nn.relu)
+    net = tf.layers.batch_normalization(net, training=True, momentum=0.8)
+    net = tf.layers.max_pooling2d(net, 2, 2)
+    net = tf.layers.flatten(net)
+    net = tf.layers.dropout(net, 0.3, training=True)
+    net = tf.layers.dense(net, 5, kernel_regularizer=lambda w: 0.01 * tf.nn.l2_loss(w))
+    losses = tf.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=net)
+    return tf.reduce_sum(losses) / 12.0 + tf.losses.get_regularization_loss()
+
+
+def trained(inputs):
+    """Losses and variables after two steps of training on four towers."""
+    tf.reset_default_graph()
+    tf.set_random_seed(1)
+    strategy = tpu(4)
+    axis = strategy.axis
+    images = collectives.position_input(axis, tf.float32, [None, 6, 6, 1], "images")
+    labels = collectives.position_input(axis, tf.int32, [None], "labels")
+    other = collectives.position_input(axis, tf.float32, [None], "other")
+    with strategy.scope():
+        optimizer = tf.train.MomentumOptimizer(0.1, 0.9)
+
+        def tower():
+            loss = convolutional(images, labels) + tf.reduce_sum(other)
+            with tf.control_dependencies(tf.get_collection(tf.GraphKeys.UPDATE_OPS)):
+                return optimizer.minimize(loss), loss
+
+        train, loss = strategy.call_for_each_tower(tower)
+        losses = strategy.unwrap(loss)
+        train = strategy.group(train)
+    with tf.Session() as session:
+        session.run([tf.global_variables_initializer(), tf.local_variables_initializer()])
+        fed = dict(zip((images, labels, other), inputs, strict=True))
+        return carried_out(session, [*losses, train], fed, runs=2), session.run(tf.global_variables())
+
+
+def test_a_model_trains_the_same_whether_or_not_towers_are_of_several_kinds():
+    random = np.random.default_rng(0)
+    images = random.normal(size=(4, 3, 6, 6, 1)).astype(np.float32)
+    labels = random.integers(0, 5, size=(4, 3)).astype(np.int32)
+    even = trained([images, labels, np.zeros((4, 2), np.float32)])
+    others = [np.zeros(n, np.float32) for n in (2, 1, 0, 2)]
+    split = trained([Uneven.of(list(images)), Uneven.of(list(labels)), Uneven.of(others)])
+    jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-6), even, split)
+
+
+@pytest.mark.parametrize("sizes", [(3, 3, 3, 0), (2, 1, 1, 0)])
+def test_a_model_trains_on_any_sizes(sizes):
+    images = [np.full((n, 6, 6, 1), 0.5, np.float32) for n in sizes]
+    labels = [np.zeros(n, np.int32) for n in sizes]
+    others = [np.zeros(n, np.float32) for n in sizes]
+    found, variables = trained([Uneven.of(images), Uneven.of(labels), Uneven.of(others)])
+    assert all(np.isfinite(v).all() for v in jax.tree.leaves((found, variables)))

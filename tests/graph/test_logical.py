@@ -6,10 +6,12 @@ import pytest
 
 import towerstrat.compat.v1 as tf
 from tests.towers.common import batches, tpu
+from tests.towers.test_uneven import carried_out
 from towerstrat.graph.core import get_default_graph
 from towerstrat.graph.mesh import Axis
 from towerstrat.graph.ops import logical
-from towerstrat.graph.ops.collectives import all_reduce, select
+from towerstrat.graph.ops.collectives import all_reduce, position, position_input, select
+from towerstrat.graph.uneven import Uneven
 
 LAYOUTS = [(1, 2), (2, 2), (1, 4), (2, 4)]
 """Towers, and logical devices of each."""
@@ -328,3 +330,62 @@ def test_a_tape_outside_of_a_function_that_runs_on_two_devices(later_behavior):
 
     for found, wanted in zip(tape.gradient(loss, [x, v]), jax.grad(function, (0, 1))(X, W), strict=True):
         np.testing.assert_allclose(found.numpy(), wanted, rtol=1e-5)
+
+
+@pytest.mark.parametrize(("towers", "each"), [(2, 2), (2, 4), (4, 2)])
+def test_towers_that_take_different_ways_do_not_wait_for_each_other(towers, each):
+    """What is split comes together before: in there the compiler would make all devices exchange parts."""
+    axis = axis_of(towers, each)
+    w = tf.Variable(W[:, :8])
+    with get_default_graph().under(axis):
+        number = position(axis)
+        x = logical.split(tf.eye(8) * tf.cast(number + 1, tf.float32), axis, [each, 1])
+
+        def product():
+            y = tf.matmul(logical.split(x, axis, [1, each]), logical.split(w, axis, [each, 1]))
+            return logical.split(y, axis, [1, each])
+
+        y = tf.cond(tf.equal(number, 0), product, lambda: logical.split(x, axis, [each, 1]) * 2.0)
+        gradient = tf.gradients(y, w)[0]
+        _, z = tf.while_loop(
+            lambda k, z: k <= number,
+            lambda k, z: (k + 1, logical.split(tf.matmul(z, w), axis, [1, each])),
+            [0, logical.split(x, axis, [each, 1])],
+        )
+    with tf.Session() as sess:
+        sess.run(w.initializer)
+        found = sess.run([[select(t, axis, k) for k in range(towers)] for t in (y, gradient, z)])
+    for k in range(towers):
+        here, w_here = np.eye(8) * (k + 1), W[:, :8]
+        np.testing.assert_allclose(found[0][k], here @ w_here if k == 0 else 2 * here, rtol=1e-5)
+        np.testing.assert_allclose(found[1][k], np.full((8, 8), 1.0 if k == 0 else 0.0), rtol=1e-5)
+        np.testing.assert_allclose(found[2][k], here @ np.linalg.matrix_power(w_here, k + 1), rtol=1e-4)
+
+
+@pytest.mark.parametrize("sizes", [(4, 4), (4, 2), (4, 0)])
+def test_batches_of_different_sizes(sizes):
+    random = np.random.RandomState(4)
+    rows = [random.rand(n, 8).astype(np.float32) for n in sizes]
+    strategy = strategy_of(2, 2)
+    x = position_input(strategy.axis, tf.float32, [None, 8], "x")
+    with strategy.scope():
+        w = tf.get_variable("w", initializer=W)
+
+        def tower():
+            y = logical.split(tf.matmul(x, logical.split(w, strategy.axis, [1, 2])), strategy.axis, [1, 2])
+            loss = tf.reduce_sum(tf.square(logical.replicate(y, strategy.axis)))
+            return loss, tf.gradients(loss, w)[0]
+
+        loss, gradient = strategy.call_for_each_tower(tower)
+        total = strategy.unwrap(strategy.reduce(tf.VariableAggregation.SUM, loss, "/cpu:0"))[0]
+        summed = strategy.reduce(tf.VariableAggregation.SUM, gradient, "/cpu:0")
+        step = strategy.group(strategy.update(w, lambda w, g: w.assign_sub(0.01 * g), summed))
+    all_rows, wanted = np.concatenate(rows), W
+    with tf.Session() as sess:
+        sess.run(w.initializer)
+        for _ in range(2):
+            np.testing.assert_allclose(carried_out(sess, [total, step], {x: Uneven.of(rows)})[0],
+                                       np.sum((all_rows @ wanted) ** 2), rtol=1e-5)  # fmt: skip
+            wanted = wanted - 0.02 * all_rows.T @ (all_rows @ wanted)
+        np.testing.assert_allclose(sess.run(w), wanted, rtol=1e-5)
+        assert shards(sess, w) == {(8, 6)}

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import cached_property
 from typing import Any
 
@@ -127,25 +129,43 @@ def constrained(value: Any, parts: tuple[int, ...], apart: bool = False) -> Any:
     """The same value, split over the logical devices where a program for some is traced; all ones: whole on each.
 
     Args:
-      apart: what is before and after may lie otherwise, as ``unconstrained`` says.
+      apart: what is before and after may lie otherwise: the compiler refuses branches whose results, or gradients,
+        were demanded in different ways.
     """
-    if not _has_logical():
+    if not has_logical():
         return value
-    if apart:
-        return unconstrained(constrained(unconstrained(value), parts))
-    return lax.with_sharding_constraint(value, _partition(parts))
+    if not apart:
+        return lax.with_sharding_constraint(value, _partition(parts))
+    return lax.optimization_barrier(constrained(lax.optimization_barrier(value), parts))
 
 
-def unconstrained(value: Any) -> Any:
-    """The same value, of which the compiler decides anew how it lies on logical devices.
+_UNDIVIDED = ContextVar("undivided", default=False)
 
-    It refuses branches whose results, or whose gradients, were demanded in different ways.
+
+def has_logical() -> bool:
+    """Whether what is being traced is for positions of several logical devices, which may share values out."""
+    return "logical_0" in jax.sharding.get_abstract_mesh().axis_names and not _UNDIVIDED.get()
+
+
+@contextmanager
+def undivided() -> Iterator[None]:
+    """Nothing that is traced in here splits a value over logical devices.
+
+    For what some positions run and others do not: to bring parts of a value together the compiler may make all devices
+    wait for each other.
     """
-    return lax.optimization_barrier(value) if _has_logical() else value
+    before = _UNDIVIDED.set(True)
+    try:
+        yield
+    finally:
+        _UNDIVIDED.reset(before)
 
 
-def _has_logical() -> bool:
-    return "logical_0" in jax.sharding.get_abstract_mesh().axis_names
+def whole(structure: Any) -> Any:
+    """The arrays of a structure, each of them whole on every logical device."""
+    if not has_logical():
+        return structure
+    return jax.tree.map(lambda v: lax.with_sharding_constraint(v, ALL) if isinstance(v, jax.Array) else v, structure)
 
 
 def several_devices() -> bool:

@@ -11,7 +11,7 @@ from jax import lax
 from jax.extend.core import ClosedJaxpr, DropVar, Literal, jaxpr_as_fun, jaxprs_in_params
 
 from towerstrat.graph.kinds import JOINED, SAME, ByKind, Kinds, kinds_around, largest, padded
-from towerstrat.graph.mesh import unconstrained, vary
+from towerstrat.graph.mesh import undivided, vary, whole
 from towerstrat.graph.uneven import exactly
 
 Variable = Any
@@ -31,18 +31,20 @@ def switched(kinds: Kinds, function: Callable[[Any, Sequence[ByKind]], Any], giv
       given: a structure of arrays.
       uneven: for each entry of ``kinds.shapes`` the position's value, padded.
     """
+    given, uneven = whole((given, uneven))
     exact = [[value[exactly(shape)] for shape in shapes] for value, shapes in zip(uneven, kinds.shapes, strict=True)]
 
     def traced(given: Any, exact: Any) -> Any:
         return function(given, [ByKind(values) for values in exact])
 
-    closed, form = jax.make_jaxpr(traced, return_shape=True)(given, exact)
+    with undivided():
+        closed, form = jax.make_jaxpr(traced, return_shape=True)(given, exact)
     leaves = jax.tree.leaves(given)
     if kinds.count == 1:
         results = jaxpr_as_fun(closed)(*leaves, *jax.tree.leaves(exact))
     else:
         results = _Switches(kinds, closed, leaves, uneven).run()
-    return jax.tree.unflatten(jax.tree.structure(form), results)
+    return whole(jax.tree.unflatten(jax.tree.structure(form), results))
 
 
 def _is_call(equation: Equation, name: str) -> bool:
@@ -235,7 +237,7 @@ class _Switches:
                 results = []
                 for value, shape, dtype in zip(made, shapes, dtypes, strict=True):
                     array = jnp.zeros(shape, dtype) if value is None else lax.convert_element_type(value, dtype)
-                    results.append(unconstrained(vary(padded(array, shape), self.kinds.axis)))
+                    results.append(vary(padded(array, shape), self.kinds.axis))
                 return results
 
             return run

@@ -24,6 +24,7 @@ from towerstrat.graph.ops.array import identity
 from towerstrat.graph.ops.build import one
 from towerstrat.graph.ops.checks import Assert
 from towerstrat.graph.ops.regions import (
+    by_position,
     captures_of,
     check_under_varying,
     described,
@@ -331,7 +332,9 @@ def _unwritten(
     return left
 
 
-define("If", _if_rule, lower=_lower_if, varying=_if_varying, stage=HostedBranch, hidden=("bodies", "flows"))
+define(
+    "If", _if_rule, lower=by_position(_lower_if), varying=_if_varying, stage=HostedBranch, hidden=("bodies", "flows")
+)
 
 
 # ---- case ------------------------------------------------------------------------------------------------------

@@ -13,7 +13,15 @@ from towerstrat.graph.fed_loop import loop_stage
 from towerstrat.graph.gradient_rules import reached_from
 from towerstrat.graph.indexed_slices import IndexedSlices
 from towerstrat.graph.ops.loop_lowering import lower_while
-from towerstrat.graph.ops.regions import captures_of, check_under_varying, flows_of, parts_of, rebuilt, remark
+from towerstrat.graph.ops.regions import (
+    by_position,
+    captures_of,
+    check_under_varying,
+    flows_of,
+    parts_of,
+    rebuilt,
+    remark,
+)
 from towerstrat.graph.ops.tensor_array import TensorArray
 from towerstrat.graph.registry import Signature, define
 from towerstrat.graph.shapes import Dims, TensorShape, as_shape
@@ -283,7 +291,7 @@ define(
 define(
     "While",
     _while_rule,
-    lower=lower_while,
+    lower=by_position(lower_while),
     varying=_while_varying,
     stage=loop_stage,
     hidden=("bodies", "variables", "bounded", "flows"),

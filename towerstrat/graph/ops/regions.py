@@ -14,7 +14,7 @@ from towerstrat.graph.convert import convert_to_tensor
 from towerstrat.graph.elements import Block, Operation, Tensor, mark_varying
 from towerstrat.graph.indexed_slices import IndexedSlices
 from towerstrat.graph.lowering import Lowering
-from towerstrat.graph.mesh import vary
+from towerstrat.graph.mesh import has_logical, undivided, vary, whole
 from towerstrat.graph.registry import Signature, define
 from towerstrat.graph.shapes import Dims
 from towerstrat.graph.state import Cell, Flag
@@ -142,6 +142,29 @@ def entering(lowering: Lowering, inputs: Iterable[Tensor]) -> dict[Tensor, Any]:
     if lowering.axis is None or lowering.differentiated:
         return {}
     return {t: lowering.invariant(t) for t in inputs if not t.varies and t.dtype not in (resource, string, variant)}
+
+
+def _whole(values: dict[Any, Any]) -> dict[Any, Any]:
+    return dict(zip(values, whole(list(values.values())), strict=True))
+
+
+def by_position(lower: Callable[[Lowering, Operation], list[Any]]) -> Callable[[Lowering, Operation], list[Any]]:
+    """The lowering of branches or a loop, where positions may take different ones: then no value is split in there."""
+
+    def lowered(lowering: Lowering, op: Operation) -> list[Any]:
+        if not has_logical() or region_is_uniform(op.block, op.bodies[1]):
+            return lower(lowering, op)
+        inputs = [t for t in op.inputs if t.dtype not in (resource, string)]
+        values = {t: lowering.value(t) for t in inputs} | entering(lowering, inputs)
+        state = {c: lowering.state[c] for c in (*op.reads, *op.writes) if c in lowering.state}
+        child = lowering.fork(_whole(values), _whole(state))
+        with undivided():
+            outputs = lower(child, op)
+        for cell in child.written:
+            lowering.write(cell, whole(child.state[cell]))
+        return whole(outputs)
+
+    return lowered
 
 
 def leaving(child: Lowering, tensor: Tensor, varying: bool, keep: bool = False) -> Any:

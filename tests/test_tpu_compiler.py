@@ -52,3 +52,14 @@ def test_each_logical_device_holds_and_computes_its_part_of_a_product():
         assert ours["bytes"] <= 1.02 * twin["bytes"]
         gradients = [size for _, _, size in ours["collectives"] if size > 64]
         assert sum(gradients) <= (matrix // logical + 64 if layout[0] == "2" else 0), "only its own part's gradient"
+
+
+@pytest.mark.parametrize("model", ["mlp", "convnet"])
+def test_a_loop_of_a_function_is_the_step_loop(model):
+    found = figures("--models", model, module="tpu_distribute")[model]
+    towers = found["towers"]
+    assert towers["collectives"]
+    for method in ("experimental_run_v2", "run"):
+        assert found[method]["collectives"] == towers["collectives"]
+        assert found[method]["flops"] == pytest.approx(towers["flops"], rel=1e-3)
+        assert found[method]["bytes"] == pytest.approx(towers["bytes"], rel=1e-3)

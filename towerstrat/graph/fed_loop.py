@@ -15,7 +15,7 @@ from jax import lax
 
 from towerstrat.errors import InvalidArgumentError, OutOfRangeError
 from towerstrat.graph import loop as chunks
-from towerstrat.graph.elements import Operation, Tensor, has_effect
+from towerstrat.graph.elements import Operation, Tensor, execution_order, has_effect
 from towerstrat.graph.feeding import Chunk, Feeder, Source
 from towerstrat.graph.hosted import EndOfLoop, HostedLoop
 from towerstrat.graph.lowering import Lowering, NeedsStatic, NeedsTrips, uninitialized
@@ -396,3 +396,44 @@ class _Chunked(Program):
                 own = row[:, 0] if feed.varying[component] and self.axis is not None else row
                 found.update((take.outputs[component], own[i]) for i, take in enumerate(feed.takes))
         return found
+
+
+def lower_turns(op: Operation, turns: int) -> jax.stages.Lowered:
+    """The device program of a chunk of a loop over data, traced and not compiled.
+
+    It needs no values, and the loop's devices may be ones that are only described.
+
+    Args:
+      op: the loop's operation.
+      turns: how many turns its input has room for.
+
+    Raises:
+      ValueError: a size is not known while the graph is built, or the loop does more on the host than take elements.
+    """
+    stage = loop_stage(op)
+    if not isinstance(stage, FedLoop) or stage.uneven or stage.loose:
+        raise ValueError(f"{op.name} (created at {op.line}) cannot be compiled without a run.")
+    folding = Lowering("cpu")
+    folding.run(execution_order([t.op for t in stage.known], op.graph.root))
+    known = {t: folding.values[t] for t in stage.known}
+    positions = () if stage.axis is None else (stage.axis.size,)
+
+    def like(tensor: Tensor) -> jax.ShapeDtypeStruct:
+        return jax.ShapeDtypeStruct((*(positions if tensor.varies else ()), *(tensor.dims or ())), tensor.dtype.np)
+
+    def state(cells: Sequence[Cell]) -> list[jax.ShapeDtypeStruct]:
+        return [
+            jax.ShapeDtypeStruct((*(positions if c.per_position else ()), *(c.dims or ())), c.dtype.np) for c in cells
+        ]
+
+    values = [like(t) for t in stage.body_vars]
+    buffers = [
+        jax.ShapeDtypeStruct((turns, len(feed.takes), *(shape or ())), t.dtype.np)
+        for feed in stage.feeds
+        for shape, t in zip(feed.shapes, feed.takes[0].outputs, strict=True)
+    ]
+    with jax.enable_x64(True):
+        program = _Chunked(stage, known, values, len(buffers), dict.fromkeys(stage.cells), False)
+        count = jax.ShapeDtypeStruct((), np.int32)
+        inputs = [*(like(t) for t in stage.given), *values, *buffers, count]
+        return program.lowered(state(program.donated), state(program.kept), inputs)

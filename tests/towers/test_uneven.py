@@ -8,6 +8,7 @@ import pytest
 import towerstrat.compat.v1 as tf
 from tests.towers.common import tpu
 from towerstrat.errors import UnsupportedError
+from towerstrat.graph.custom_gradients import recompute_grad
 from towerstrat.graph.ops import collectives
 from towerstrat.graph.plan import Plan
 from towerstrat.graph.uneven import Uneven
@@ -523,3 +524,84 @@ def test_a_model_trains_on_any_sizes(sizes):
     others = [np.zeros(n, np.float32) for n in sizes]
     found, variables = trained([Uneven.of(images), Uneven.of(labels), Uneven.of(others)])
     assert all(np.isfinite(v).all() for v in jax.tree.leaves((found, variables)))
+
+
+def test_what_one_run_gives_another_takes():
+    towers = Towers((3, 1, 0))
+    local = towers.strategy._for_tower(towers(lambda: towers.x * 2.0))
+    with tf.Session() as session:
+        (once,) = carried_out(session, [local], {towers.x: Uneven.of(towers.batches)})
+        assert isinstance(once, Uneven)
+        (twice,) = carried_out(session, [local], {towers.x: once})
+    for i, batch in enumerate(towers.batches):
+        close(twice.part(i), 4 * batch)
+
+
+def test_a_part_that_is_computed_again_for_its_gradient():
+    towers = Towers((3, 1, 0))
+    with towers.strategy.scope():
+        w = tf.get_variable("w", initializer=np.ones((3, 1), np.float32), use_resource=True)
+
+    @recompute_grad
+    def block(x):
+        return tf.sin(tf.matmul(x, w))
+
+    grad = towers(lambda: tf.gradients(tf.reduce_sum(block(towers.x)), w)[0])
+    (found,) = towers.run(towers.sum(grad))
+    close(
+        found,
+        sum(jax.grad(lambda w, x=x: jnp.sum(jnp.sin(x @ w)))(np.ones((3, 1), np.float32)) for x in towers.batches),
+    )
+
+
+def test_shapes_inside_are_the_towers_own():
+    """Sizes are known where they are used: rows counted, reshaped, ranged over, repeated and scanned."""
+    towers = Towers((3, 1, 2, 0), 4)
+
+    def tower():
+        count = tf.shape(towers.x)[0]
+        pairs = tf.reshape(towers.x, [count * 2, 2])
+        numbers = tf.cast(tf.range(count), tf.float32)
+        hot = tf.one_hot(tf.range(count), 3)
+        sums = tf.cumsum(towers.x)
+        tiled = tf.tile(towers.x, [2, 1])
+        return pairs, numbers, hot, sums, tiled, tf.reduce_mean(towers.x)
+
+    found = [towers.strategy.unwrap(v) for v in towers(tower)]
+    flat = towers.run(*(part for parts in found for part in parts))
+    by_output = [flat[i : i + 4] for i in range(0, len(flat), 4)]
+    for i, x in enumerate(towers.batches):
+        n = len(x)
+        expected = [x.reshape(2 * n, 2), np.arange(n), np.eye(3)[:n], np.cumsum(x, 0), np.tile(x, (2, 1))]
+        for parts, value in zip(by_output, expected, strict=False):
+            assert parts[i].shape == value.shape
+            close(parts[i], value)
+        assert np.isnan(by_output[5][i]) if n == 0 else np.isclose(by_output[5][i], x.mean(), rtol=1e-5)
+
+
+def test_rows_looked_up_by_several_towers_and_summed_outside():
+    sizes = (2, 1, 0)
+    strategy = tpu(3)
+    numbers = [np.array([1, 4]), np.array([1]), np.array([], np.int64)]
+    ids = collectives.position_input(strategy.axis, tf.int64, [None], "ids")
+    with strategy.scope():
+        table = tf.get_variable("table", initializer=np.arange(10, dtype=np.float32).reshape(5, 2))
+        grad = strategy.call_for_each_tower(
+            lambda: tf.gradients(tf.reduce_sum(tf.square(tf.nn.embedding_lookup(table, ids))), table)[0]
+        )
+        rows = strategy.unwrap(strategy.reduce(SUM, grad, table))[0]
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        values, indices = carried_out(session, [rows.values, rows.indices], {ids: Uneven.of(numbers)})
+        table = session.run(table)
+    np.testing.assert_array_equal(indices, np.concatenate(numbers))
+    close(values, 2 * table[np.concatenate(numbers)])
+    assert len(values) == sum(sizes)
+
+
+def test_an_operation_outside_of_the_towers_on_what_differs():
+    towers = Towers((3, 1, 0))
+    with tf.Session() as session:
+        (found,) = carried_out(session, [tf.square(towers.x)], {towers.x: Uneven.of(towers.batches)})
+    for i, batch in enumerate(towers.batches):
+        close(found.part(i), batch**2)

@@ -63,6 +63,9 @@ def _axes(operations: Sequence[Operation]) -> Iterator[tuple[Operation, Axis]]:
             yield op, op.axis
         elif op.definition.collective:
             yield op, op.attrs["axis"]
+        for tensor in op.inputs:
+            if tensor.varies and tensor.op.axis is not None:
+                yield op, tensor.op.axis
         for cell in (*op.reads, *op.writes):
             if cell.axis is not None and not isinstance(cell, Flag):
                 yield op, cell.axis

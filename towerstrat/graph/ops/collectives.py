@@ -60,7 +60,7 @@ def position(axis: Axis, name: str | None = None) -> Tensor:
 def position_input(axis: Axis, dtype: DType, dims: Sequence[int | None] | None, name: str | None = None) -> Tensor:
     """A placeholder for a value that differs by position.
 
-    It is fed one array ``[positions, ...]``, or an ``Uneven``; where the axis has one position, the value itself.
+    It is fed one array ``[positions, ...]``, or an ``Uneven``; where the axis is not mapped, the value itself.
 
     Args:
       dims: the shape at a position, as far as it is known.

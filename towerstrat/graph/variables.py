@@ -144,12 +144,19 @@ def _default_creator(**kwargs: Any) -> Variable:
 @contextmanager
 def variable_creator_scope(variable_creator: Callable[..., Any]) -> Iterator[None]:
     """Every variable made inside goes through ``variable_creator(next_creator, **kwargs)``."""
-    creators = get_default_graph().creators
-    creators.append(variable_creator)
+    graph: Any = get_default_graph()
+    stacks = [graph.creators]
+    # A function's variables are made outside of it.
+    while graph.building_function:
+        graph = graph.outer
+        stacks.append(graph.creators)
+    for creators in stacks:
+        creators.append(variable_creator)
     try:
         yield
     finally:
-        creators.remove(variable_creator)
+        for creators in stacks:
+            creators.remove(variable_creator)
 
 
 class Variable(metaclass=_ThroughCreators):

@@ -30,6 +30,8 @@ class DistributionStrategy:
 
     surface: Any = None
     """The strategy of ``tf.distribute`` that is a view of this one, if there is one."""
+    word = "tower"
+    """What messages call a tower."""
 
     def __init__(self) -> None:
         self._default_device: str | None = None

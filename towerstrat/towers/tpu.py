@@ -377,9 +377,10 @@ class _TowerTrace(contexts.TowerContext):
         graph = get_default_graph()
         if graph.block is not self._block and not region_is_uniform(self._block, graph.block):
             raise RuntimeError(
-                "merge_call() inside a tf.cond or tf.while_loop whose condition may differ between towers: the towers "
-                "would wait for each other forever. Call it outside, or make the condition the same everywhere (reduce "
-                f"it first).\n  the condition's region was created at: {graph.block.line}"
+                "merge_call() inside a tf.cond or tf.while_loop whose condition may differ between "
+                f"{strategy.word}s: the {strategy.word}s would wait for each other forever. Call it outside, or make "
+                "the condition the same everywhere (reduce it first).\n"
+                f"  the condition's region was created at: {graph.block.line}"
             )
         args, kwargs = strategy._leaving(args), strategy._leaving(kwargs)
         with graph.under(None), contexts.enter_cross_tower(strategy):

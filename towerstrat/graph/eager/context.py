@@ -215,10 +215,15 @@ class EagerContext(Graph):
         definition = registry.lookup(type)
         if self.first_line is None:
             self.first_line = user_line()
+        special = _SPECIAL.get(type)
         for tensor in inputs:
             if not isinstance(tensor, EagerTensor):
                 raise _leaked(tensor, type)
-        special = _SPECIAL.get(type)
+            if tensor.varies and special is None:
+                raise TypeError(
+                    f"{type} got a value that has a part on every replica ({tensor!r}). Combine the parts with "
+                    "strategy.reduce, take them with strategy.experimental_local_results, or use strategy.run."
+                )
         if special is not None:
             outputs = special(self, inputs, attrs or {})
         elif definition.host is not None:

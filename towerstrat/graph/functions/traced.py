@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.extend.core import ClosedJaxpr, jaxpr_as_fun
 
+from towerstrat.errors import UnsupportedError
 from towerstrat.graph.convert import placeholder
 from towerstrat.graph.core import get_default_graph
 from towerstrat.graph.eager.context import EagerContext, Record
@@ -112,6 +113,12 @@ class Traced:
         active = tuple([any(tape.follows((t,)) for tape in eager.tapes.active) for t in outside])
         if not any(active):
             return self._called(eager, tensors, self.plan().stages, store)[0]
+        if self._axis is not None:
+            raise UnsupportedError(
+                f"A GradientTape around {self.graph.what}, which runs on several replicas, would need the gradient of "
+                "all of them. Take the gradient inside of the function that strategy.run calls, or put the tape into a "
+                "tf.function together with strategy.run."
+            )
         derivative = self._derivative(active, inside)
         if derivative is None:
             given = dict(zip(self.inputs, tensors, strict=True))

@@ -38,6 +38,8 @@ class Replicas(TPUStrategy):
       surface: the strategy over it.
     """
 
+    word = "replica"
+
     def __init__(self, devices: Sequence[Any]):
         several = bool(devices) and isinstance(devices[0], list | tuple)
         super().__init__(_Given([d[0] for d in devices] if several else devices))

@@ -83,8 +83,23 @@ class StrategyExtended:
         towers = self._towers
         if isinstance(value, Mirrored) and not isinstance(value, Variable):
             value = value.primary
+        if self._mapped and not isinstance(value, DistributedValues):
+            return self._combine_plain(reduce_op, value)
         with self._strategy.scope():
             return towers.reduce(AGGREGATIONS[reduce_op], value, destinations)
+
+    def _combine_plain(self, reduce_op: ReduceOp, value: Any) -> Any:
+        """A value that all replicas share.
+
+        Raises:
+          ValueError: the sum of one; what each replica would add is not known.
+        """
+        if reduce_op is ReduceOp.MEAN or (isinstance(value, int | float) and value == 0):
+            return value
+        raise ValueError(
+            f"A non-DistributedValues value {value} cannot be reduced with the given reduce op {reduce_op}. It is one "
+            "value for all replicas: return it from a function that strategy.run calls, or multiply it yourself."
+        )
 
     def _reduced(self, reduce_op: ReduceOp, value: Any, axis: Any) -> Any:
         """``Strategy.reduce`` of one leaf, in a graph or on a single replica."""

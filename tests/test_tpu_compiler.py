@@ -63,3 +63,9 @@ def test_a_loop_of_a_function_is_the_step_loop(model):
         assert found[method]["collectives"] == towers["collectives"]
         assert found[method]["flops"] == pytest.approx(towers["flops"], rel=1e-3)
         assert found[method]["bytes"] == pytest.approx(towers["bytes"], rel=1e-3)
+
+
+def test_a_step_of_an_uneven_batch_costs_a_tower_no_more_than_a_full_one():
+    found = figures(module="tpu_uneven")
+    assert found["uneven"]["collectives"] == found["even"]["collectives"]
+    assert found["uneven"]["flops"] <= 1.02 * found["even"]["flops"]

@@ -1,0 +1,77 @@
+"""What the TPU compiler makes of a training step whose last batch leaves towers with fewer rows, or with none.
+
+python -m benchmarks.tpu_uneven
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import jax
+import numpy as np
+
+from benchmarks.harness import Devices
+from benchmarks.tpu_compile import described, devices, figures
+from towerstrat.compat import v1 as tf
+from towerstrat.graph.ops import collectives
+from towerstrat.graph.plan import DeviceStage, Plan
+from towerstrat.graph.uneven import Uneven
+
+WIDTH = 1024
+LAYERS = 4
+
+
+def lowered(sizes: Sequence[int], topology: str) -> jax.stages.Lowered:
+    """One step of training dense layers, each tower with a batch of its size."""
+    count = math.prod(int(n) for n in topology.partition(":")[2].split("x"))
+    with tf.Graph().as_default() as graph:
+        strategy = tf.contrib.distribute.TPUStrategy(Devices(devices(topology)[:count]), steps_per_run=1)
+        rows = collectives.position_input(strategy.axis, tf.float32, [None, WIDTH], "rows")
+
+        def tower() -> Any:
+            net = rows
+            for _ in range(LAYERS):
+                net = tf.layers.dense(net, WIDTH, activation=tf.nn.relu)
+            return tf.train.GradientDescentOptimizer(0.01).minimize(tf.reduce_sum(tf.square(net)) / sum(sizes))
+
+        with strategy.scope():
+            train = strategy.group(strategy.call_for_each_tower(tower))
+        (stage,) = [s for s in Plan(graph, [train], [rows]).stages if isinstance(s, DeviceStage)]
+        padded = jax.ShapeDtypeStruct((len(sizes), max(sizes), WIDTH), np.float32)
+        if len(set(sizes)) > 1:
+            stage.uneven = {rows: Uneven(padded, [(n, WIDTH) for n in sizes])}
+        with jax.enable_x64(True):
+            program = stage._program([rows], {}, dict.fromkeys(stage.cells), {})
+            state = [
+                [jax.ShapeDtypeStruct(c.dims, c.dtype.np) for c in cells] for cells in (program.donated, program.kept)
+            ]
+            return program.lowered(*state, [padded])
+
+
+def compare(topology: str = "v5e:2x2") -> dict[str, dict[str, Any]]:
+    """The program of full batches, and of (128, 128, 80, 0) rows."""
+    return {
+        "even": figures(lambda: lowered((128,) * 4, topology)),
+        "uneven": figures(lambda: lowered((128, 128, 80, 0), topology)),
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--json", action="store_true", help="print one line of JSON")
+    arguments = parser.parse_args()
+    found = compare()
+    if arguments.json:
+        print(json.dumps(found))
+        return
+    for side, row in found.items():
+        cost = f"{row['flops']:.4g} flops {row['bytes']:.4g} bytes"
+        print(f"{side:8} {cost} {described(row['collectives'])} {row['seconds']:.1f} s")
+
+
+if __name__ == "__main__":
+    main()

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from itertools import zip_longest
 from typing import Any
 
 import jax
@@ -223,47 +225,31 @@ class _Switches:
     def _switch(self, level: int) -> None:
         branches = self.branches[level]
         joins = self.joins[level]
-        if not joins and not any(b.equations or b.passed for b in branches):
+        slots = _Slots(joins, branches)
+        if not slots.shapes and not any(b.equations for b in branches):
             return
-        slots = _Slots(branches)
-        shapes = [*(e.outvars[0].aval.shape for e in joins), *slots.shapes]
-
-        def branch(own: _Branch) -> Callable[[], Any]:
-            def run() -> list[Any]:
-                values = own.run()
-                read = lambda v: v.val if isinstance(v, Literal) else values[v] if v in values else self.values[v]  # noqa: E731
-                made = [read(e.invars[1 + own.kind]) for e in joins]
-                made += [None if v is None else read(v) for v in slots.of(own)]
-                results = []
-                for value, shape, dtype in zip(made, shapes, dtypes, strict=True):
-                    array = jnp.zeros(shape, dtype) if value is None else lax.convert_element_type(value, dtype)
-                    results.append(vary(padded(array, shape), self.kinds.axis))
-                return results
-
-            return run
-
-        dtypes = [*(e.outvars[0].aval.dtype for e in joins), *slots.dtypes]
-        results = lax.switch(self.kinds.index(), [branch(b) for b in branches])
+        results = lax.switch(self.kinds.index(), [partial(slots.filled, branch) for branch in branches])
         for equation, value in zip(joins, results, strict=False):
             self.values[equation.outvars[0]] = value
-        for own in branches:
-            for variable, value in zip(slots.of(own), results[len(joins) :], strict=True):
-                if variable is not None:
-                    own.kept[variable] = value
+        for branch in branches:
+            passed = zip(slots.passed[branch.kind], results[len(joins) :], strict=True)
+            branch.kept = {variable: value for variable, value in passed if variable is not None}
 
 
 class _Branch:
     """What one switch does at positions of one kind.
 
     Attributes:
-      wanted: variables that others use of it.
-      passed: those of them that are for later switches.
-      equations: in order.
-      kept: the padded values of what it passed on.
+      wanted: variables that are joined after it.
+      roots: equations that have an effect.
+      passed: variables for branches of later switches; ``kept``: their padded values.
+      taken: variables from branches of earlier switches.
+      exact: inputs at their shapes in this kind.
+      equations: what it evaluates, in order.
     """
 
-    def __init__(self, whole: _Switches, kind: int, level: int):
-        self.whole = whole
+    def __init__(self, switches: _Switches, kind: int, level: int):
+        self.switches = switches
         self.kind = kind
         self.level = level
         self.wanted: list[Variable] = []
@@ -275,37 +261,35 @@ class _Branch:
         self.kept: dict[Variable, Any] = {}
 
     def collect(self) -> None:
-        whole = self.whole
+        switches = self.switches
         found: dict[int, Equation] = {id(e): e for e in self.roots}
         stack = [*self.wanted, *self.passed, *(v for e in self.roots for v in _variables(e.invars))]
         seen: set[Variable] = set()
         while stack:
             variable = stack.pop()
-            if variable in seen or variable not in whole.kind:
+            if variable in seen or variable not in switches.kind:
                 continue
             seen.add(variable)
-            if variable in whole.inputs:
+            if variable in switches.inputs:
                 self.exact[variable] = None
                 continue
-            maker = whole.maker[variable]
-            level = whole.turn[id(maker)]
+            maker = switches.maker[variable]
+            level = switches.turn[id(maker)]
             if level < self.level and not _is_cheap(maker):
-                source = whole.branches[level][self.kind]
+                source = switches.branches[level][self.kind]
                 source.passed[variable] = None
                 self.taken[variable] = source
             elif id(maker) not in found:
                 found[id(maker)] = maker
                 stack += _variables(maker.invars)
-        self.equations = sorted(found.values(), key=lambda e: whole.order[id(e)])
+        self.equations = sorted(found.values(), key=lambda e: switches.order[id(e)])
 
     def run(self) -> dict[Variable, Any]:
-        """The values of what it evaluates, takes from earlier switches, and slices from its inputs."""
-        values = {v: self.whole.inputs[v][exactly(v.aval.shape)] for v in self.exact}
-        for variable, source in self.taken.items():
-            values[variable] = source.kept[variable][exactly(variable.aval.shape)]
-        wanted = [*self.wanted, *self.passed]
-        values.update(self.whole.evaluated(self.equations, {**self.whole.values, **values}, wanted))
-        return values
+        """The values of what it evaluates, and all that it can see."""
+        values = dict(self.switches.values)
+        values.update((v, self.switches.inputs[v][exactly(v.aval.shape)]) for v in self.exact)
+        values.update((v, source.kept[v][exactly(v.aval.shape)]) for v, source in self.taken.items())
+        return values | self.switches.evaluated(self.equations, values, [*self.wanted, *self.passed])
 
 
 def _is_cheap(equation: Equation) -> bool:
@@ -315,24 +299,39 @@ def _is_cheap(equation: Equation) -> bool:
 
 
 class _Slots:
-    """What the branches of a switch pass on: one result of the switch holds a variable of each kind."""
+    """The results of a switch: joined values, and what branches pass on; one result holds a variable of each kind.
 
-    def __init__(self, branches: Sequence[_Branch]):
-        self.dtypes: list[Any] = []
-        self.shapes: list[tuple[int, ...]] = []
-        self._of: dict[int, list[Variable | None]] = {b.kind: [] for b in branches}
-        groups: dict[Any, dict[int, list[Variable]]] = {}
+    Attributes:
+      passed: per kind the variable that each of the latter results holds, or None.
+    """
+
+    def __init__(self, joins: Sequence[Equation], branches: Sequence[_Branch]):
+        self.joins = joins
+        self.dtypes: list[Any] = [e.outvars[0].aval.dtype for e in joins]
+        self.shapes: list[tuple[int, ...]] = [e.outvars[0].aval.shape for e in joins]
+        self.passed: list[list[Variable | None]] = [[] for _ in branches]
+        alike: dict[Any, list[list[Variable]]] = {}
         for branch in branches:
             for variable in branch.passed:
-                key = (variable.aval.dtype, variable.aval.ndim)
-                groups.setdefault(key, {}).setdefault(branch.kind, []).append(variable)
-        for (dtype, _), of_kinds in groups.items():
-            for place in range(max(len(variables) for variables in of_kinds.values())):
-                row = {k: v[place] for k, v in of_kinds.items() if place < len(v)}
+                of_kinds = alike.setdefault((variable.aval.dtype, variable.aval.ndim), [[] for _ in branches])
+                of_kinds[branch.kind].append(variable)
+        for (dtype, _), of_kinds in alike.items():
+            for row in zip_longest(*of_kinds):
                 self.dtypes.append(dtype)
-                self.shapes.append(largest([v.aval.shape for v in row.values()]))
-                for kind, variables in self._of.items():
-                    variables.append(row.get(kind))
+                self.shapes.append(largest([v.aval.shape for v in row if v is not None]))
+                for variables, variable in zip(self.passed, row, strict=True):
+                    variables.append(variable)
 
-    def of(self, branch: _Branch) -> list[Variable | None]:
-        return self._of[branch.kind]
+    def filled(self, branch: _Branch) -> list[Any]:
+        """What a branch gives, each value padded to its result's shape."""
+        values = branch.run()
+        wanted = [*(e.invars[1 + branch.kind] for e in self.joins), *self.passed[branch.kind]]
+        results = []
+        for variable, shape, dtype in zip(wanted, self.shapes, self.dtypes, strict=True):
+            if variable is None:
+                array = jnp.zeros(shape, dtype)
+            else:
+                value = variable.val if isinstance(variable, Literal) else values[variable]
+                array = padded(lax.convert_element_type(value, dtype), shape)
+            results.append(vary(array, branch.switches.kinds.axis))
+        return results

@@ -47,8 +47,14 @@ class StrategyExtended:
 
     @property
     def _mapped(self) -> bool:
-        """Whether there are several replicas, or several devices for one."""
+        """Whether there are several replicas."""
         return getattr(self._towers, "mapped", False)
+
+    @property
+    def _on_several_devices(self) -> bool:
+        """Whether there are several replicas, or several devices for one."""
+        axis = getattr(self._towers, "axis", None)
+        return axis is not None and axis.mapped
 
     def _carried(self, key: Any, function: Callable[..., Any], *args: Any) -> Any:
         """What a function of all replicas gives: where operations are executed eagerly it is traced, and called.
@@ -56,7 +62,7 @@ class StrategyExtended:
         Args:
           key: what the function does, besides its arguments.
         """
-        if not self._mapped or not get_default_graph().executing_eagerly:
+        if not self._on_several_devices or not get_default_graph().executing_eagerly:
             return function(*args)
         found = self._functions.get(key)
         if found is None:

@@ -6,6 +6,7 @@ import enum
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from towerstrat.data.background import Prefetch
 from towerstrat.data.dataset import Dataset
 from towerstrat.errors import UnsupportedError
 from towerstrat.towers.distribute.dataset import DistributedDataset, Layout
@@ -96,20 +97,39 @@ class ValueContext:
         )
 
 
-class InputOptions(NamedTuple):
+class _InputOptions(NamedTuple):
+    experimental_fetch_to_device: bool | None
+    experimental_replication_mode: InputReplicationMode
+    experimental_place_dataset_on_device: bool
+    experimental_per_replica_buffer_size: int
+
+
+class InputOptions(_InputOptions):
     """How a dataset is distributed.
 
     Attributes:
-      experimental_fetch_to_device: elements are put on the devices ahead of their use in any case.
+      experimental_fetch_to_device: True, also for None: elements are put on the devices ahead of their use in any case.
       experimental_replication_mode: whether ``dataset_fn`` is called once per worker, or once per replica.
       experimental_place_dataset_on_device: pipelines run on the host; True is refused.
       experimental_per_replica_buffer_size: how many elements wait on each device; changes no value.
     """
 
-    experimental_fetch_to_device: bool | None = None
-    experimental_replication_mode: InputReplicationMode = InputReplicationMode.PER_WORKER
-    experimental_place_dataset_on_device: bool = False
-    experimental_per_replica_buffer_size: int = 1
+    __slots__ = ()
+
+    def __new__(
+        cls,
+        experimental_fetch_to_device: bool | None = None,
+        experimental_replication_mode: InputReplicationMode = InputReplicationMode.PER_WORKER,
+        experimental_place_dataset_on_device: bool = False,
+        experimental_per_replica_buffer_size: int = 1,
+    ) -> InputOptions:
+        return super().__new__(
+            cls,
+            True if experimental_fetch_to_device is None else experimental_fetch_to_device,
+            experimental_replication_mode,
+            experimental_place_dataset_on_device,
+            experimental_per_replica_buffer_size,
+        )
 
 
 def check_options(options: InputOptions | None, from_function: bool) -> None:
@@ -139,7 +159,7 @@ def check_options(options: InputOptions | None, from_function: bool) -> None:
 
 
 def divided(dataset: Any, layout: Layout | None, kind: type[DistributedDataset]) -> DistributedDataset:
-    """A dataset of global batches, each divided among the replicas.
+    """A dataset of global batches, each divided among the replicas, one of them ahead of its use.
 
     Raises:
       TypeError: not a dataset. ValueError: elements without a batch.
@@ -151,7 +171,7 @@ def divided(dataset: Any, layout: Layout | None, kind: type[DistributedDataset])
         )
     if layout is None:
         return kind(dataset.node, None)
-    return kind(Split(dataset.node, layout.axis.size), layout)
+    return kind(Prefetch(Split(dataset.node, layout.axis.size), 1), layout)
 
 
 def dealt(

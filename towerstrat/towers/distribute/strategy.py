@@ -27,7 +27,7 @@ from towerstrat.towers.distribute.input import (
     divided,
 )
 from towerstrat.towers.distribute.reduce_op import reduce_op_of
-from towerstrat.towers.distribute.values import from_parts
+from towerstrat.towers.distribute.values import from_parts, require_numbers
 from towerstrat.towers.values import DistributedValues, Mirrored
 
 
@@ -107,6 +107,7 @@ class _Base:
     def _called(self, fn: Callable[..., Any], args: Sequence[Any], kwargs: Any) -> Any:
         extended = self._extended
         kwargs = dict(kwargs or {})
+        require_numbers([*args, *kwargs.values()])
 
         def run(args: Any, kwargs: Any) -> Any:
             return extended._run(fn, args, kwargs)
@@ -127,6 +128,7 @@ class _Base:
           RuntimeError: in a replica's context. InvalidArgumentError: shapes that differ by replica, without ``axis``.
         """
         require_cross_replica(self._towers)
+        require_numbers(value)
         op = reduce_op_of(reduce_op)
         along = checked_axis(axis)
         extended = self._extended
@@ -147,6 +149,7 @@ class _Base:
           RuntimeError: in a replica's context. NotImplementedError: IndexedSlices. ValueError: a scalar.
         """
         require_cross_replica(self._towers)
+        require_numbers(value)
         extended = self._extended
         for leaf in nest.flatten(value):
             local = leaf.local if isinstance(leaf, DistributedValues) else leaf
@@ -161,7 +164,15 @@ class _Base:
         return extended._carried(("gather", axis), gathered, value)
 
     def experimental_local_results(self, value: Any) -> tuple[Any, ...]:
-        """The parts of a value, in the order of the replicas: ``(value,)`` for a single one."""
+        """The parts of a value, in the order of the replicas: ``(value,)`` for a single one.
+
+        Of a structure that is one structure for each replica.
+        """
+        if nest.is_sequence(value):
+            columns = [self.experimental_local_results(leaf) for leaf in nest.flatten(value)]
+            count = self.num_replicas_in_sync
+            rows = zip(*(c * count if len(c) == 1 else c for c in columns), strict=True) if columns else [()] * count
+            return tuple([nest.pack_sequence_as(value, row) for row in rows])
         if isinstance(value, DistributedValues):
             if isinstance(value, Mirrored) and not hasattr(value, "distribute_strategy"):
                 return tuple([value.primary for _ in value.devices])

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import inspect
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from towerstrat.errors import UnsupportedError
+from towerstrat.graph import nest
 from towerstrat.graph.convert import convert_to_tensor
 from towerstrat.graph.core import get_default_graph
+from towerstrat.graph.functions.concrete import ConcreteFunction
+from towerstrat.graph.functions.methods import Bound
 from towerstrat.graph.functions.polymorphic import Function
 from towerstrat.graph.ops import logical
 from towerstrat.towers.cluster.tpu import TPUClusterResolver
 from towerstrat.towers.distribute.engine import Replicas
 from towerstrat.towers.distribute.extended import StrategyExtended, StrategyExtendedV1
 from towerstrat.towers.distribute.strategy import Strategy, StrategyV1
+from towerstrat.towers.distribute.variables import ReplicaVariable
 
 
 class TPUExtended(StrategyExtended):
@@ -24,14 +29,37 @@ class TPUExtendedV1(StrategyExtendedV1, TPUExtended):
     """``extended`` of a TPUStrategy of 1.14 and 1.15."""
 
 
+_TRACED = (Function, Bound, ConcreteFunction)
+
+
 def _check_function(fn: Any) -> None:
     """Raises NotImplementedError for a function that would be executed operation by operation."""
-    if get_default_graph().executing_eagerly and not isinstance(fn, Function) and not hasattr(fn, "python_function"):
+    traced = isinstance(fn, _TRACED) or isinstance(getattr(fn, "__call__", None), _TRACED)  # noqa: B004
+    if get_default_graph().executing_eagerly and not traced:
         raise NotImplementedError(
             "TPUStrategy.run(fn, ...) does not support pure eager execution. please make sure the function passed into "
             "`strategy.run` is a `tf.function` or `strategy.run` is called inside a `tf.function` if eager behavior "
             "is enabled."
         )
+
+
+def _check_variables(fn: Callable[..., Any], args: Any, kwargs: Mapping[str, Any]) -> None:
+    """Raises ValueError for a variable among the arguments that have no name: TPU programs take variables by name."""
+    given = [*args, *kwargs.values()]
+    if not any(isinstance(leaf, ReplicaVariable) for leaf in nest.flatten(given)):
+        return
+    signature = inspect.signature(fn)
+    for name, value in signature.bind(*args, **kwargs).arguments.items():
+        kind = signature.parameters[name].kind
+        if kind not in (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.POSITIONAL_ONLY):
+            continue
+        for leaf in nest.flatten(value):
+            if isinstance(leaf, ReplicaVariable):
+                raise ValueError(
+                    f"TPUStrategy.run() takes variables by the names of arguments, and {leaf!r} is passed to the "
+                    f"{kind.description} argument `{name}` of {fn!r}. Name the argument, or use the variable in the "
+                    "function without passing it."
+                )
 
 
 class _OnTPUs:
@@ -49,8 +77,11 @@ class _OnTPUs:
 
         Raises:
           NotImplementedError: it is a plain function.
+          ValueError: a variable is passed in ``*args``, or to a positional-only argument.
         """
         _check_function(fn)
+        if isinstance(args, list | tuple):
+            _check_variables(fn, args, kwargs or {})
         return super().run(fn, args, kwargs, options)  # type: ignore[misc]
 
 

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from towerstrat.errors import UnsupportedError
+from towerstrat.graph import nest
 from towerstrat.graph.convert import convert_to_tensor
 from towerstrat.graph.core import get_default_graph
 from towerstrat.graph.eager.context import context
@@ -128,3 +130,15 @@ register_argument(
 def is_eager(value: Any) -> bool:
     """Whether a value has its parts already."""
     return isinstance(value, EagerTensor) or (isinstance(value, PerDevice) and isinstance(value.local, PositionTensor))
+
+
+def require_numbers(structure: Any) -> None:
+    """Raises UnsupportedError for strings that differ by replica, which no replica's device can hold."""
+    for leaf in nest.flatten(structure):
+        local = leaf.local if isinstance(leaf, PerDevice) else None
+        if isinstance(local, Tensor) and local.dtype is string and local.varies:
+            raise UnsupportedError(
+                f"{local!r} holds strings that differ by replica, and functions of replicas run on devices, which have "
+                "no strings. Make numbers of them in the input (dataset.map), or take the replicas' parts with "
+                "strategy.experimental_local_results(value)."
+            )

@@ -42,10 +42,9 @@ def lowered(sizes: Sequence[int], topology: str) -> jax.stages.Lowered:
             train = strategy.group(strategy.call_for_each_tower(tower))
         (stage,) = [s for s in Plan(graph, [train], [rows]).stages if isinstance(s, DeviceStage)]
         padded = jax.ShapeDtypeStruct((len(sizes), max(sizes), WIDTH), np.float32)
-        if len(set(sizes)) > 1:
-            stage.uneven = {rows: Uneven(padded, [(n, WIDTH) for n in sizes])}
+        uneven = {rows: Uneven(padded, [(n, WIDTH) for n in sizes])} if len(set(sizes)) > 1 else {}
         with jax.enable_x64(True):
-            program = stage._program([rows], {}, dict.fromkeys(stage.cells), {})
+            program = stage._program([rows], {}, dict.fromkeys(stage.cells), {}, uneven)
             state = [
                 [jax.ShapeDtypeStruct(c.dims, c.dtype.np) for c in cells] for cells in (program.donated, program.kept)
             ]

@@ -133,8 +133,6 @@ class DeviceStage:
         self.static: set[Tensor] = set()
         self.eager = any(_dynamic(op) or op.definition.host is not None for op in ops)
         self.programs: dict[Any, Program] = {}
-        self.uneven: dict[Tensor, Uneven] = {}
-        """Inputs of the present run whose shape differs by position."""
         self.loops: list[Operation] = []
         """Differentiated loops whose number of iterations is not known before they run, in order."""
         self.counters: dict[Any, Any] = {}
@@ -176,7 +174,7 @@ class DeviceStage:
         known = {t: np.asarray(run.values[t]) for t in self.static}
         tensors = [t for t in self.inputs if t not in self.static]
         values = [_evened(run.values[t]) for t in tensors]
-        self.uneven = {t: v for t, v in zip(tensors, values, strict=True) if isinstance(v, Uneven)}
+        uneven = {t: v for t, v in zip(tensors, values, strict=True) if isinstance(v, Uneven)}
         inputs = [v.padded if isinstance(v, Uneven) else v for v in values]
         present = {c: v for c in self.cells if (v := run.store.get(c)) is not None}
         key: Any = (
@@ -192,7 +190,7 @@ class DeviceStage:
             key = (key, tuple(trips.values()))
         program = self.programs.get(key)
         if program is None:
-            program = self._program(tensors, known, present, trips)
+            program = self._program(tensors, known, present, trips, uneven)
         outputs, flags = program(run.store, inputs)
         self.programs[key] = program
         if program.flags:
@@ -206,7 +204,7 @@ class DeviceStage:
 
     def _program(
         self, tensors: Sequence[Tensor], known: Mapping[Tensor, Any], present: Mapping[Cell, Any],
-        trips: Mapping[Operation, int],
+        trips: Mapping[Operation, int], uneven: Mapping[Tensor, Uneven],
     ) -> Program:  # fmt: skip
         def body(lowering: Lowering, values: Sequence[Any]) -> list[Any]:
             given = {**known, **dict(zip(tensors, values, strict=True))}
@@ -215,13 +213,11 @@ class DeviceStage:
             lowering.run(self.ops)
             return [lowering.value(t) if t.varies else lowering.invariant(t) for t in self.outputs]
 
-        kinds = Kinds(self.axis, list(self.uneven.values())) if self.uneven and self.axis is not None else None
-        specs = [self._spec(t) for t in tensors]
+        kinds = Kinds(self.axis, list(uneven.values())) if uneven and self.axis is not None else None
+        specs = ["uneven" if t in uneven else self._spec(t) for t in tensors]
         return Program(self.ops, body, specs, [t.varies for t in self.outputs], present, trips, kinds=kinds)
 
     def _spec(self, tensor: Tensor) -> str:
-        if tensor in self.uneven:
-            return "uneven"
         return "same" if tensor in self.fed and not _stacked(tensor, self.inner) else tensor_spec(tensor)
 
     def _learn_trips(

@@ -28,6 +28,7 @@ from towerstrat.graph.plan import DeviceStage, FoldStage, Plan, Run, Stage
 from towerstrat.graph.program import Program, mapped_axis
 from towerstrat.graph.state import Cell, StateStore
 from towerstrat.graph.types import DType, string
+from towerstrat.graph.uneven import Uneven
 
 
 class Traced:
@@ -277,9 +278,9 @@ class _ForwardStage(DeviceStage):
 
     def _program(
         self, tensors: Sequence[Tensor], known: Mapping[Tensor, Any], present: Mapping[Cell, Any],
-        trips: Mapping[Operation, int],
+        trips: Mapping[Operation, int], uneven: Mapping[Tensor, Uneven],
     ) -> Program:  # fmt: skip
-        base = super()._program(tensors, known, present, trips)
+        base = super()._program(tensors, known, present, trips, uneven)
         grad = self.derivative.grad
         specs: list[bool] = list(base.output_specs)
         program: _ForwardProgram

@@ -368,7 +368,8 @@ DRAWS: dict[str, Callable[[], Any]] = {
 
 ELSEWHERE = {
     "Gradients Cotangent LoopVariable": "what gradients and loops are made of: the comparison itself is made with them",
-    "AllConcat AllReduce FromPositions PositionIndex PositionInput SelectPosition": "towers' collectives: there is no axis here",
+    "AllConcat AllReduce SelectPosition": "towers' collectives: there is no axis here",
+    "FromPositions PositionIndex PositionInput Spread": "what differs by tower: there is no axis here",
     "StepInput StepLoop Blank": "parts of step loops and of converted loops",
     "DatasetHandle DatasetToSingleElement DistributedIteratorGetNext IteratorGetNext": "datasets",
     "IteratorToStringHandle MakeIterator OpenIterator OwnedIteratorGetNext OwnedIteratorGetOptional": "iterators",

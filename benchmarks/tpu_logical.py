@@ -39,7 +39,7 @@ def ours(towers: int, each: int) -> jax.stages.Lowered:
         strategy._run_on(Axis("tower", devices("v5e:2x2")[: towers * each], each))
 
         def tower_fn(x: Any) -> Any:
-            y = tf.matmul(x, logical.split(w, strategy.axis, [1, each]))
+            y = tf.matmul(x, logical.split_over(w, strategy.axis, [1, each]))
             loss = tf.reduce_mean(tf.square(y))
             return tf.train.GradientDescentOptimizer(RATE).minimize(loss), loss
 

@@ -47,6 +47,7 @@ def page() -> str:
     """The page's text."""
     tables = {api: [n for n in names.table(api) if "__" not in n] for api in (1, 2)}
     kept, later = (sum(len(entries.split()) for entries in areas.values()) for areas in (names_v2.KEPT, names_v1.LATER))
+    later += sum(len(entries.split()) for _, areas in names_v1.LATER_ROWS for entries in areas.values())
     lines = [HEAD.format(first=len(tables[1]), second=len(tables[2]), kept=kept, later=later)]
     for api, found in tables.items():
         by_module = collections.defaultdict(list)

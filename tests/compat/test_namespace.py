@@ -53,6 +53,7 @@ def test_rule_26_two_namespaces_are_one_set_of_functions():
         tf2.Tensor, tf2.TensorShape, tf2.IndexedSlices, tf2.DType)  # fmt: skip
     apart = {f"tf.data.{name}" for name in (
         "FixedLengthRecordDataset", "Iterator", "TFRecordDataset", "TextLineDataset")}  # fmt: skip
+    apart |= {f"tf.distribute.{name}" for name in ("OneDeviceStrategy", "Strategy", "experimental.TPUStrategy")}
     for name, value in TABLES[2].items():
         first = TABLES[1].get(name)
         if isinstance(first, type) and isinstance(value, type) and first is not value:

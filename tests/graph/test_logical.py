@@ -50,7 +50,7 @@ class Trained:
             self.w = tf.get_variable("w", initializer=tf.constant(W))
 
             def tower(x):
-                y = tf.matmul(x, logical.split(self.w, strategy.axis, parts))
+                y = tf.matmul(x, logical.split_over(self.w, strategy.axis, parts))
                 loss = tf.reduce_mean(tf.square(y))
                 return optimizer.minimize(loss), loss
 
@@ -130,7 +130,7 @@ def test_any_partition_over_one_position(each, parts):
     x = np.random.RandomState(3).rand(24, 12).astype(np.float32)
     v = tf.Variable(x)
     with get_default_graph().under(axis):
-        update = v.assign(logical.split(v, axis, parts) * 2.0)
+        update = v.assign(logical.split_over(v, axis, parts) * 2.0)
     with tf.Session() as sess:
         sess.run(v.initializer)
         np.testing.assert_array_equal(sess.run(update), 2 * x)
@@ -143,8 +143,8 @@ def test_gradients_flow_through_all_of_them(towers, each):
     axis = axis_of(towers, each)
     w, x = tf.Variable(W), tf.constant(X)
     with get_default_graph().under(axis):
-        y = logical.split(tf.matmul(x, logical.replicate(w, axis)), axis, [1, each])
-        y = logical.assign(tf.square(y), axis, each - 1)
+        y = logical.split_over(tf.matmul(x, logical.replicate(w, axis)), axis, [1, each])
+        y = logical.assign_to(tf.square(y), axis, each - 1)
         loss = tf.reduce_sum(y)
         gradient = tf.gradients(loss, [w, x])
         second = tf.gradients(tf.reduce_sum(tf.square(gradient[1])), w)[0]
@@ -165,14 +165,14 @@ def test_inside_of_loops_and_branches(towers, each):
     axis = axis_of(towers, each)
     w, p = tf.Variable(np.eye(4, dtype=np.float32) * 2), tf.placeholder(tf.bool, [])
     with get_default_graph().under(axis):
-        x = logical.split(w, axis, [each, 1])
+        x = logical.split_over(w, axis, [each, 1])
 
         def body(i, x):
-            return i + 1, logical.split(tf.matmul(x, logical.split(w, axis, [1, each])), axis, [1, each])
+            return i + 1, logical.split_over(tf.matmul(x, logical.split_over(w, axis, [1, each])), axis, [1, each])
 
         _, y = tf.while_loop(lambda i, x: i < 3, body, [0, x], maximum_iterations=3)
-        y = tf.cond(p, lambda: logical.replicate(y, axis), lambda: logical.split(y * 3.0, axis, [1, each]))
-        y = tf.cond(p, lambda: logical.split(y, axis, [each, 1]), lambda: y)
+        y = tf.cond(p, lambda: logical.replicate(y, axis), lambda: logical.split_over(y * 3.0, axis, [1, each]))
+        y = tf.cond(p, lambda: logical.split_over(y, axis, [each, 1]), lambda: y)
         gradient = tf.gradients(y, w)[0]
     with tf.Session() as sess:
         sess.run(w.initializer)
@@ -192,7 +192,7 @@ def test_variables_that_each_tower_has_its_own_of(towers, each):
                 "v", [4, 6], initializer=tf.zeros_initializer(), synchronization=tf.VariableSynchronization.ON_READ,
                 aggregation=tf.VariableAggregation.SUM, trainable=False,
             )  # fmt: skip
-            return v, v.assign_add(logical.split(v, strategy.axis, [1, each]) + 1.0)
+            return v, v.assign_add(logical.split_over(v, strategy.axis, [1, each]) + 1.0)
 
         v, update = strategy.call_for_each_tower(tower)
         sess.run([tf.global_variables_initializer(), tf.local_variables_initializer()])
@@ -205,7 +205,7 @@ def test_a_position_of_two_devices_prints_once_and_runs_what_one_device_runs(cap
     axis = axis_of(1, 2)
     v = tf.Variable(np.arange(6, dtype=np.float32))
     with get_default_graph().under(axis):
-        x = logical.split(v, axis, [2])
+        x = logical.split_over(v, axis, [2])
         with tf.control_dependencies([tf.print("sum", tf.reduce_sum(x))]):
             y = x * 2.0
         some = tf.boolean_mask(y, y > 4.0)
@@ -224,17 +224,17 @@ def test_draws_do_not_depend_on_how_they_are_split():
         with tf.Graph().as_default(), tf.Session() as sess:
             axis = axis_of(1, each)
             with get_default_graph().under(axis):
-                found.append(sess.run(logical.split(tf.random_uniform([8, 8], seed=3), axis, [each, 1])))
+                found.append(sess.run(logical.split_over(tf.random_uniform([8, 8], seed=3), axis, [each, 1])))
     np.testing.assert_array_equal(*found)
 
 
 def test_what_assign_says_is_recorded():
     axis = axis_of(1, 4)
-    x = logical.assign(tf.constant(X), axis, 3)
+    x = logical.assign_to(tf.constant(X), axis, 3)
     assert (x.op.type, x.op.get_attr("_logical_device"), x.shape) == ("XlaSharding", 3, (4, 8))
     for number in (-1, 4):
         with pytest.raises(ValueError, match="less than the number of logical devices of a replica, 4; got"):
-            logical.assign(tf.constant(X), axis, number)
+            logical.assign_to(tf.constant(X), axis, number)
 
 
 @pytest.mark.parametrize(
@@ -248,14 +248,14 @@ def test_what_assign_says_is_recorded():
 )
 def test_partitions_that_are_refused(parts, message):
     with pytest.raises(ValueError, match=message):
-        logical.split(tf.constant(X), axis_of(1, 4), parts)
+        logical.split_over(tf.constant(X), axis_of(1, 4), parts)
 
 
 def test_sizes_and_ranks_that_are_refused():
     axis = axis_of(1, 4)
     with pytest.raises(ValueError, match=r"divisible by partition_dimensions\[1\]; 6 is not by 4"):
-        logical.split(tf.zeros([8, 6]), axis, [1, 4])
-    for function in (lambda x: logical.split(x, axis, [4]), lambda x: logical.replicate(x, axis)):
+        logical.split_over(tf.zeros([8, 6]), axis, [1, 4])
+    for function in (lambda x: logical.split_over(x, axis, [4]), lambda x: logical.replicate(x, axis)):
         with pytest.raises(ValueError, match="rank"):
             function(tf.placeholder(tf.float32))
     with pytest.raises(ValueError, match="Expected positions of 2 devices each, got 3 devices"):
@@ -266,7 +266,7 @@ def test_a_size_that_is_not_known_is_taken_as_it_comes():
     axis = axis_of(1, 2)
     x = tf.placeholder(tf.float32, [None, 4])
     with get_default_graph().under(axis):
-        y = logical.split(x, axis, [2, 1]) + 1.0
+        y = logical.split_over(x, axis, [2, 1]) + 1.0
     with tf.Session() as sess:
         for rows in (2, 4, 3):
             np.testing.assert_array_equal(sess.run(y, {x: np.ones((rows, 4))}), np.full((rows, 4), 2.0))
@@ -279,7 +279,7 @@ def test_functions_of_eager_programs(later_behavior):
     @tf.function
     def step(x):
         with get_default_graph().under(axis), tf.GradientTape() as tape:
-            loss = tf.reduce_sum(tf.matmul(x, logical.split(v, axis, [1, 2])))
+            loss = tf.reduce_sum(tf.matmul(x, logical.split_over(v, axis, [1, 2])))
             v.assign_sub(0.1 * tape.gradient(loss, v))
         return loss
 
@@ -289,7 +289,7 @@ def test_functions_of_eager_programs(later_behavior):
     np.testing.assert_allclose(v.numpy(), wanted, rtol=1e-5)
     np.testing.assert_allclose((v + 1.0).numpy(), wanted + 1, rtol=1e-5)
     np.testing.assert_allclose(step(tf.constant(X)).numpy(), (X @ wanted).sum(), rtol=1e-5)
-    np.testing.assert_array_equal(logical.split(tf.constant(X), axis, [1, 2]).numpy(), X)
+    np.testing.assert_array_equal(logical.split_over(tf.constant(X), axis, [1, 2]).numpy(), X)
 
 
 @pytest.mark.parametrize(("towers", "each"), [(2, 1), (1, 2), (2, 2)])
@@ -300,7 +300,7 @@ def test_values_go_from_programs_of_some_devices_to_those_of_others(later_behavi
     @tf.function
     def spread(x):
         with get_default_graph().under(axis):
-            y = logical.split(x * v, axis, [each, 1])
+            y = logical.split_over(x * v, axis, [each, 1])
             return all_reduce(y, axis, "mean") + 1.0
 
     @tf.function
@@ -319,7 +319,7 @@ def test_a_tape_outside_of_a_function_that_runs_on_two_devices(later_behavior):
     @tf.function
     def spread(x):
         with get_default_graph().under(axis):
-            return tf.exp(logical.split(tf.matmul(x, v) * 0.1, axis, [1, 2]))
+            return tf.exp(logical.split_over(tf.matmul(x, v) * 0.1, axis, [1, 2]))
 
     with tf.GradientTape() as tape:
         tape.watch(x)
@@ -339,18 +339,18 @@ def test_towers_that_take_different_ways_do_not_wait_for_each_other(towers, each
     w = tf.Variable(W[:, :8])
     with get_default_graph().under(axis):
         number = position(axis)
-        x = logical.split(tf.eye(8) * tf.cast(number + 1, tf.float32), axis, [each, 1])
+        x = logical.split_over(tf.eye(8) * tf.cast(number + 1, tf.float32), axis, [each, 1])
 
         def product():
-            y = tf.matmul(logical.split(x, axis, [1, each]), logical.split(w, axis, [each, 1]))
-            return logical.split(y, axis, [1, each])
+            y = tf.matmul(logical.split_over(x, axis, [1, each]), logical.split_over(w, axis, [each, 1]))
+            return logical.split_over(y, axis, [1, each])
 
-        y = tf.cond(tf.equal(number, 0), product, lambda: logical.split(x, axis, [each, 1]) * 2.0)
+        y = tf.cond(tf.equal(number, 0), product, lambda: logical.split_over(x, axis, [each, 1]) * 2.0)
         gradient = tf.gradients(y, w)[0]
         _, z = tf.while_loop(
             lambda k, z: k <= number,
-            lambda k, z: (k + 1, logical.split(tf.matmul(z, w), axis, [1, each])),
-            [0, logical.split(x, axis, [each, 1])],
+            lambda k, z: (k + 1, logical.split_over(tf.matmul(z, w), axis, [1, each])),
+            [0, logical.split_over(x, axis, [each, 1])],
         )
     with tf.Session() as sess:
         sess.run(w.initializer)
@@ -372,7 +372,7 @@ def test_batches_of_different_sizes(sizes):
         w = tf.get_variable("w", initializer=W)
 
         def tower():
-            y = logical.split(tf.matmul(x, logical.split(w, strategy.axis, [1, 2])), strategy.axis, [1, 2])
+            y = logical.split_over(tf.matmul(x, logical.split_over(w, strategy.axis, [1, 2])), strategy.axis, [1, 2])
             loss = tf.reduce_sum(tf.square(logical.replicate(y, strategy.axis)))
             return loss, tf.gradients(loss, w)[0]
 

@@ -9,6 +9,10 @@ from importlib import resources
 from towerstrat import errors
 from towerstrat.compat import names
 
+_STRATEGIES = "tf.distribute.TPUStrategy runs one replica on every device, OneDeviceStrategy a single one."
+_STRATEGIES_V1 = (
+    "tf.distribute.experimental.TPUStrategy and OneDeviceStrategy are here, and those of tf.contrib.distribute."
+)
 _CLUSTERS = "SimpleClusterResolver takes the addresses of the tasks, TFConfigClusterResolver reads TF_CONFIG."
 _SERVERS = "A program runs on the devices of its machine: nothing has to be served."
 _DEFINITIONS = "tf.train.ClusterSpec takes a dictionary, and as_dict() gives it."
@@ -26,11 +30,11 @@ _HINTS_V1 = {
     "tf.train.ClusterDef": _DEFINITIONS,
     "tf.train.JobDef": _DEFINITIONS,
     "tf.contrib.tpu": "tf.contrib.distribute.TPUStrategy runs a step function on every tower.",
-    "tf.tpu": "tf.contrib.distribute.TPUStrategy runs a step function on every tower.",
+    "tf.tpu": "tf.tpu.experimental has the topology of the devices, tf.contrib.distribute.TPUStrategy uses them.",
     "tf.contrib.layers": "tf.layers has the layers as functions and classes.",
     "tf.contrib.slim": "tf.layers, tf.losses and tf.train have the same layers, losses and optimizers.",
     "tf.contrib.distribute": "tf.contrib.distribute.TPUStrategy and OneDeviceStrategy are here.",
-    "tf.distribute": "tf.contrib.distribute.TPUStrategy and OneDeviceStrategy are here.",
+    "tf.distribute": _STRATEGIES_V1,
     "tf.train.Saver": "session.run(variables) gives values as numpy arrays, variable.load(value, session) sets them.",
     "tf.train.Checkpoint": "session.run(variables) gives values, variable.load(value, session) sets them.",
     "tf.train.MonitoredSession": "Use tf.Session and run the initializers first.",
@@ -70,8 +74,8 @@ _HINTS_V2 = {
     "tf.losses": "tf.nn has the cross entropies, tf.compat.v1.losses more; tf.nn.compute_average_loss averages.",
     "tf.metrics": "tf.compat.v1.metrics has them for graphs; else sum up what tf.reduce_sum gives.",
     "tf.optimizers": "tf.compat.v1.train has the optimizers.",
-    "tf.distribute": "tf.compat.v1.contrib.distribute.TPUStrategy and OneDeviceStrategy are here.",
-    "tf.tpu": "tf.compat.v1.contrib.distribute.TPUStrategy runs a step function on every tower.",
+    "tf.distribute": _STRATEGIES,
+    "tf.tpu": "tf.tpu.experimental has the topology of the devices, tf.distribute.TPUStrategy uses them.",
     "tf.estimator": "Write the training loop with tf.GradientTape and tf.function.",
     "tf.feature_column": "Give numeric tensors to the layers; tf.nn.embedding_lookup and tf.one_hot encode ids.",
     "tf.train.Checkpoint": "Save the values of variables with numpy.savez, and set them with assign.",

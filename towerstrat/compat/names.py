@@ -30,7 +30,8 @@ def table(api: int = 1) -> Mapping[str, Any]:
     """
     first, second = _of(names_v1.ROWS), _of(names_v2.ROWS)
     if api == 1:
-        return _common(1) | first | _renamed(names_v1.LATER, _renamed(names_v2.KEPT, first) | second)
+        later = _renamed(names_v1.LATER, _renamed(names_v2.KEPT, first) | second)
+        return _common(1) | first | later | _of(names_v1.LATER_ROWS)
     return _common(2) | _renamed(names_v2.KEPT, first) | second
 
 

@@ -77,12 +77,8 @@ from towerstrat.towers.cluster import resolvers as cluster_resolvers
 from towerstrat.towers.cluster import spec as cluster_spec
 from towerstrat.towers.cluster import topology as cluster_topology
 from towerstrat.towers.cluster import tpu as cluster_tpu
-from towerstrat.towers.distribute import contexts as distribute_contexts
 from towerstrat.towers.distribute import extended as distribute_extended
-from towerstrat.towers.distribute import input as distribute_input
 from towerstrat.towers.distribute import one_device as distribute_one_device
-from towerstrat.towers.distribute import options as distribute_options
-from towerstrat.towers.distribute import reduce_op as distribute_reduce_op
 from towerstrat.towers.distribute import strategy as distribute_strategy
 from towerstrat.towers.distribute import tpu as distribute_tpu
 from towerstrat.training import global_step as training_global_step
@@ -467,37 +463,7 @@ ROWS: tuple[tuple[ModuleType, dict[str, str]], ...] = (
     (cluster_tpu, {
         "tf.contrib.cluster_resolver": "TPUClusterResolver=ContribTPUClusterResolver",
     }),
-    (distribute_input, {
-        "tf.distribute": "InputContext InputReplicationMode",
-    }),
-    (distribute_contexts, {
-        "tf.distribute": """
-            ReplicaContext experimental_set_strategy get_replica_context get_strategy has_strategy
-            in_cross_replica_context""",
-    }),
-    (distribute_extended, {
-        "tf.distribute": "StrategyExtended=StrategyExtendedV1",
-    }),
-    (distribute_one_device, {
-        "tf.distribute": "OneDeviceStrategy=OneDeviceStrategyV1",
-    }),
-    (distribute_options, {
-        "tf.distribute": "RunOptions",
-        "tf.distribute.experimental": """
-            CollectiveCommunication=CommunicationImplementation CollectiveHints CommunicationImplementation
-            CommunicationOptions""",
-    }),
-    (distribute_reduce_op, {
-        "tf.distribute": "ReduceOp",
-    }),
-    (distribute_strategy, {
-        "tf.distribute": "Strategy=StrategyV1",
-    }),
-    (distribute_tpu, {
-        "tf.distribute.experimental": "TPUStrategy=TPUStrategyV1",
-    }),
     (towers_contexts, {
-        "tf.distribute": "get_loss_reduction",
         "tf.contrib.distribute": """
             TowerContext UpdateContext get_cross_tower_context get_distribution_strategy get_loss_reduction
             get_tower_context has_distribution_strategy require_tower_context""",
@@ -619,6 +585,25 @@ ROWS: tuple[tuple[ModuleType, dict[str, str]], ...] = (
 )  # fmt: skip
 """A module, and for the public modules (one or more) that have them its names; ``public=own`` where they differ."""
 
+LATER_ROWS: tuple[tuple[ModuleType, dict[str, str]], ...] = (
+    (distribute_extended, {
+        "tf.distribute": "StrategyExtended=StrategyExtendedV1",
+    }),
+    (distribute_one_device, {
+        "tf.distribute": "OneDeviceStrategy=OneDeviceStrategyV1",
+    }),
+    (distribute_strategy, {
+        "tf.distribute": "Strategy=StrategyV1",
+    }),
+    (distribute_tpu, {
+        "tf.distribute.experimental": "TPUStrategy=TPUStrategyV1",
+    }),
+    (towers_contexts, {
+        "tf.distribute": "get_loss_reduction",
+    }),
+)  # fmt: skip
+"""Likewise, the names that 1.13 to 1.15 added and 2.x has otherwise or not at all."""
+
 LATER: dict[str, str] = {
     "tf": """
         argsort dimension_at_index=tf.compat.dimension_at_index dimension_value=tf.compat.dimension_value function
@@ -652,8 +637,13 @@ LATER: dict[str, str] = {
         DatasetStructure=tf.data.DatasetSpec DistributeOptions ExternalStatePolicy from_list get_next_as_optional
         get_structure OptimizationOptions Optional OptionalStructure=tf.OptionalSpec take_while ThreadingOptions""",
     "tf.debugging": "assert_shapes get_log_device_placement set_log_device_placement",
+    "tf.distribute": """
+        experimental_set_strategy get_replica_context get_strategy has_strategy in_cross_replica_context InputContext
+        InputReplicationMode ReduceOp ReplicaContext RunOptions""",
     "tf.distribute.cluster_resolver": """
         ClusterResolver SimpleClusterResolver TFConfigClusterResolver TPUClusterResolver UnionResolver""",
+    "tf.distribute.experimental": """
+        CollectiveCommunication CollectiveHints CommunicationImplementation CommunicationOptions""",
     "tf.dtypes": """
         bfloat16 bool complex128 complex64 double float16 float32 float64 half int16 int32 int64 int8 resource string
         uint16 uint32 uint64 uint8 variant""",

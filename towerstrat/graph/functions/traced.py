@@ -114,7 +114,7 @@ class Traced:
         active = tuple([any(tape.follows((t,)) for tape in eager.tapes.active) for t in outside])
         if not any(active):
             return self._called(eager, tensors, self.plan().stages, store)[0]
-        if self._axis is not None:
+        if self._axis is not None and self._axis.size > 1:
             raise UnsupportedError(
                 f"A GradientTape around {self.graph.what}, which runs on several replicas, would need the gradient of "
                 "all of them. Take the gradient inside of the function that strategy.run calls, or put the tape into a "

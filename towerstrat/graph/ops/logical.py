@@ -18,7 +18,7 @@ from towerstrat.graph.shapes import Dims
 _PASSING = ("Identity", "ReadVariableOp")
 
 
-def split(tensor: Any, axis: Axis, partition_dimensions: Sequence[int], name: str | None = None) -> Tensor:
+def split_over(tensor: Any, axis: Axis, partition_dimensions: Sequence[int], name: str | None = None) -> Tensor:
     """The same tensor, of which each logical device of a position holds and computes a part.
 
     So is its gradient. A variable whose value is split is stored that way, and so are slots made for it later.
@@ -77,7 +77,7 @@ def replicate(tensor: Any, axis: Axis, name: str | None = None) -> Tensor:
     return _sharded(tensor, (1,) * len(tensor.dims or ()), None, name)
 
 
-def assign(tensor: Any, axis: Axis, logical_device_id: int, name: str | None = None) -> Tensor:
+def assign_to(tensor: Any, axis: Axis, logical_device_id: int, name: str | None = None) -> Tensor:
     """The same tensor, which is said to belong on one logical device of its position.
 
     The number is checked and recorded, as the operation's attribute ``_logical_device``. The compiler cannot put work

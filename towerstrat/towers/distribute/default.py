@@ -11,7 +11,8 @@ class DefaultStrategy(Strategy):
     """A single replica; everything passes through."""
 
     def __init__(self) -> None:
-        super().__init__(StrategyExtendedV1(self, contexts.default_strategy()))
+        self._towers = contexts.default_strategy()
+        super().__init__(StrategyExtendedV1(self))
 
 
 DEFAULT = DefaultStrategy()

@@ -28,11 +28,14 @@ class StrategyExtended:
     """What libraries ask of a strategy; programs use the strategy's own methods.
 
     Args:
-      container_strategy: the strategy.
-      towers: the strategy of towers below it.
+      container_strategy: the strategy, which has its towers already.
+
+    Raises:
+      UnsupportedError: it has none.
     """
 
-    def __init__(self, container_strategy: Any, towers: Any = None):
+    def __init__(self, container_strategy: Any):
+        towers = getattr(container_strategy, "_towers", None)
         if towers is None:
             raise UnsupportedError(
                 "StrategyExtended of a strategy of your own: strategies are views of towers here. Derive from "

@@ -15,7 +15,8 @@ class OneDeviceStrategy(Strategy):
     """
 
     def __init__(self, device: str):
-        super().__init__(StrategyExtendedV1(self, OneTower(device)))
+        self._towers = OneTower(device)
+        super().__init__(StrategyExtendedV1(self))
 
 
 class OneDeviceStrategyV1(StrategyV1):
@@ -26,4 +27,5 @@ class OneDeviceStrategyV1(StrategyV1):
     """
 
     def __init__(self, device: str):
-        super().__init__(StrategyExtendedV1(self, OneTower(device)))
+        self._towers = OneTower(device)
+        super().__init__(StrategyExtendedV1(self))

@@ -107,7 +107,8 @@ class TPUStrategy(_OnTPUs, Strategy):
                 "divide tensors with strategy.experimental_split_to_logical_devices."
             )
         self._resolver = tpu_cluster_resolver or TPUClusterResolver("")
-        super().__init__(TPUExtended(self, Replicas(_devices(self._resolver, experimental_device_assignment))))
+        self._towers = Replicas(_devices(self._resolver, experimental_device_assignment))
+        super().__init__(TPUExtended(self))
 
     def experimental_assign_to_logical_device(self, tensor: Any, logical_device_id: int) -> Any:
         """Says that a tensor belongs to one of its replica's devices.
@@ -118,7 +119,7 @@ class TPUStrategy(_OnTPUs, Strategy):
         Raises:
           ValueError: there is no such device.
         """
-        return logical.assign(convert_to_tensor(tensor), self._towers.axis, logical_device_id)
+        return logical.assign_to(convert_to_tensor(tensor), self._towers.axis, logical_device_id)
 
     def experimental_split_to_logical_devices(self, tensor: Any, partition_dimensions: Sequence[int]) -> Any:
         """Divides a tensor over its replica's devices, and what is computed from it with it.
@@ -129,7 +130,7 @@ class TPUStrategy(_OnTPUs, Strategy):
         Raises:
           ValueError: not one number per dimension, another product, or a size that does not divide.
         """
-        return logical.split(convert_to_tensor(tensor), self._towers.axis, partition_dimensions)
+        return logical.split_over(convert_to_tensor(tensor), self._towers.axis, partition_dimensions)
 
     def experimental_replicate_to_logical_devices(self, tensor: Any) -> Any:
         """Says that each of its replica's devices has the whole tensor."""
@@ -161,7 +162,8 @@ class TPUStrategyV1(_OnTPUs, StrategyV1):
         self, tpu_cluster_resolver: Any = None, steps_per_run: int | None = None, device_assignment: Any = None
     ):
         self._resolver = tpu_cluster_resolver or TPUClusterResolver("")
-        super().__init__(TPUExtendedV1(self, Replicas(_devices(self._resolver, device_assignment))))
+        self._towers = Replicas(_devices(self._resolver, device_assignment))
+        super().__init__(TPUExtendedV1(self))
         self._steps_per_run = 1 if steps_per_run is None else steps_per_run
 
     @property

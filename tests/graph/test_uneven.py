@@ -199,3 +199,52 @@ def test_a_loop_over_what_all_kinds_do_is_run_by_all():
     for factor in range(3):
         expected = sum(p.sum() * factor + expected for p in parts)
     np.testing.assert_allclose(found, expected, rtol=1e-5)
+
+
+def random_function(seed, kinds, axis):
+    """A function that computes, joins, sums over positions and goes on, in an order drawn by chance."""
+    random = np.random.default_rng(seed)
+    plan = [
+        (random.choice(["kind", "kind", "kind", "common", "sum", "same"]), *random.integers(0, 1000, 2))
+        for _ in range(25)
+    ]
+
+    def function(weight, x):
+        common = [weight, jnp.ones((3, 2), jnp.float32)]
+        split = [x, ByKind([jnp.sin(v) for v in x.values])]
+        sums = []
+        for what, i, j in plan:
+            one, two, shared = split[i % len(split)], split[j % len(split)], common[j % len(common)]
+            if what == "kind":
+                split.append(
+                    ByKind([a * jnp.sum(b) + jnp.sum(shared) for a, b in zip(one.values, two.values, strict=True)])
+                )
+            elif what == "common":
+                common.append(jnp.tanh(shared * (1 + i % 3)))
+            elif what == "sum":
+                joined = kinds.joined(ByKind([jnp.tanh(jnp.sum(a, 0)) for a in one.values]))
+                common.append(lax.psum(joined, "tower") * 0.1)
+                sums.append(common[-1])
+            else:
+                counts = [shared + np.float32(len(plan)) * 0.01 for _ in x.values]
+                common.append(same(counts[0]))
+        sums.append(common[-1])
+        return [*sums, kinds.joined(split[-1])[None]]
+
+    outputs = [False] * (sum(what == "sum" for what, *_ in plan) + 1) + [True]
+    return function, outputs
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_switches_change_no_value(seed):
+    axis, _, value, kinds = arranged((3, 3, 1, 0, 2))
+    function, outputs = random_function(seed, kinds, axis)
+
+    def plainly(weight, padded):
+        return function(weight, ByKind([padded[0][: shape[0]] for shape in kinds.shapes[0]]))
+
+    specs = [PartitionSpec("tower") if split else PartitionSpec() for split in outputs]
+    plain = jax.jit(axis.map(plainly, (PartitionSpec(), PartitionSpec("tower")), specs))
+    found = mapped(axis, kinds, function, outputs)(np.float32(0.7), value.padded)
+    for a, b in zip(found, plain(np.float32(0.7), value.padded), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6)

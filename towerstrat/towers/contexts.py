@@ -33,6 +33,11 @@ def current_mode() -> Mode:
     return _MODES.entries[-1] if _MODES.entries else _DEFAULT[0]
 
 
+def default_mode() -> Mode:
+    """What is current where no strategy was entered."""
+    return _DEFAULT[0]
+
+
 def default_strategy() -> Any:
     return _DEFAULT[0].strategy
 

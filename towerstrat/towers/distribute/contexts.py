@@ -7,8 +7,11 @@ from contextlib import AbstractContextManager
 from typing import Any
 
 from towerstrat.graph.convert import convert_to_tensor
+from towerstrat.graph.elements import Tensor
+from towerstrat.graph.stacks import Stack
 from towerstrat.towers import contexts
 from towerstrat.towers.contexts import Mode
+from towerstrat.towers.tower_id import TowerId
 
 
 def surface_of(engine: Any) -> Any:
@@ -46,7 +49,36 @@ def get_replica_context() -> Any:
     return None if tower is None else ReplicaContext._of(tower)
 
 
-_SET: list[AbstractContextManager[Any]] = []
+class Scope:
+    """Inside, a strategy is current, and code speaks for all of its replicas.
+
+    Args:
+      strategy: the strategy; ``with`` gives it.
+      enter: makes a context manager in which it is current.
+    """
+
+    def __init__(self, strategy: Any, enter: Callable[[], AbstractContextManager[Any]]):
+        self._strategy = strategy
+        self._enter = enter
+        self._entered: list[AbstractContextManager[Any]] = []
+
+    def __enter__(self) -> Any:
+        manager = self._enter()
+        manager.__enter__()
+        self._entered.append(manager)
+        return self._strategy
+
+    def __exit__(self, *exc: Any) -> None:
+        if not self._entered:
+            raise RuntimeError(
+                "Variable scope nesting error: this scope of a tf.distribute.Strategy was left more often than it was "
+                "entered. Use `with strategy.scope():`."
+            )
+        self._entered.pop().__exit__(*exc)
+
+
+_SET = Stack()
+"""The scope that was set without a ``with`` block, and the mode in it."""
 
 
 def experimental_set_strategy(strategy: Any) -> None:
@@ -56,22 +88,24 @@ def experimental_set_strategy(strategy: Any) -> None:
       RuntimeError: inside of a scope.
     """
     outer = contexts.current_mode()
-    set_mode = _SET[0].mode if _SET else None  # type: ignore[attr-defined]
-    if outer.strategy is not contexts.default_strategy() and outer is not set_mode:
+    scope, mode = _SET.current() or (None, contexts.default_mode())
+    if outer is not mode:
         raise RuntimeError("Must not be called inside a `tf.distribute.Strategy` scope.")
-    if _SET:
-        _SET.pop().__exit__(None, None, None)
-    if strategy is not None:
-        scope = strategy.scope()
+    entered = None if strategy is None else strategy.scope
+    if scope is not None:
+        _SET.entries.pop()
+        scope.__exit__(None, None, None)
+    if entered is not None:
+        scope = entered()
         scope.__enter__()
-        scope.mode = contexts.current_mode()
-        _SET.append(scope)
+        _SET.entries.append((scope, contexts.current_mode()))
 
 
 # ---- what is required ----------------------------------------------------------------------------------------------
 
 
-def _mismatch(engine: Any, mode: Mode) -> RuntimeError:
+def mismatch(engine: Any, mode: Mode) -> RuntimeError:
+    """What says that another strategy than an engine's is current."""
     if mode.strategy is contexts.default_strategy():
         return RuntimeError(f'Need to be inside "with strategy.scope()" for {engine.surface!r}')
     return RuntimeError(
@@ -79,16 +113,20 @@ def _mismatch(engine: Any, mode: Mode) -> RuntimeError:
     )
 
 
-def require_cross_replica(engine: Any, or_default: bool = True) -> None:
-    """Raises RuntimeError in a replica's context, in another strategy's, or without ``or_default`` outside of any."""
+def require_cross_replica(engine: Any, or_default: bool = True, instead: str | None = None) -> None:
+    """Raises RuntimeError in a replica's context, in another strategy's, or without ``or_default`` outside of any.
+
+    Args:
+      instead: what is said in a replica's context.
+    """
     mode = contexts.current_mode()
-    if mode.cross_tower is engine:
-        return
-    if mode.strategy is contexts.default_strategy() and (or_default or engine is mode.strategy):
+    if mode.cross_tower is engine or (or_default and mode is contexts.default_mode()):
         return
     if mode.strategy is not engine:
-        raise _mismatch(engine, mode)
-    raise RuntimeError("Method requires being in cross-replica context, use get_replica_context().merge_call()")
+        raise mismatch(engine, mode)
+    raise RuntimeError(
+        instead or "Method requires being in cross-replica context, use get_replica_context().merge_call()"
+    )
 
 
 def require_replica(tower: Any) -> None:
@@ -97,7 +135,10 @@ def require_replica(tower: Any) -> None:
     if mode.tower is tower or (mode.tower is not None and mode.strategy is tower.distribution_strategy):
         return
     if mode.tower is None:
-        raise RuntimeError("Need to be inside `call_for_each_replica()`")
+        raise RuntimeError(
+            "Need to be inside `call_for_each_replica()`: code is in cross-replica context, and a replica's context "
+            "is of use in the function that strategy.run calls."
+        )
     raise RuntimeError(
         f"Mismatching tf.distribute.Strategy objects: {mode.strategy.surface} is not "
         f"{tower.distribution_strategy.surface}."
@@ -109,10 +150,17 @@ class ReplicaContext:
 
     Args:
       strategy: its strategy.
-      replica_id_in_sync_group: the replica's number: an integer or a scalar int32 tensor.
+      replica_id_in_sync_group: the replica's number: an integer or a scalar int32 tensor. None: it has none.
+
+    Raises:
+      ValueError: the number is something else.
     """
 
     def __init__(self, strategy: Any, replica_id_in_sync_group: Any):
+        if not (replica_id_in_sync_group is None or isinstance(replica_id_in_sync_group, int | Tensor)):
+            raise ValueError(
+                f"replica_id_in_sync_group can only be an integer, a Tensor or None., got {replica_id_in_sync_group!r}."
+            )
         self._strategy = strategy
         self._tower = contexts.TowerContext(strategy.extended._towers, replica_id_in_sync_group)
 
@@ -127,9 +175,8 @@ class ReplicaContext:
             tower.replica = found
         return found
 
-    def __enter__(self) -> ReplicaContext:
+    def __enter__(self) -> None:
         self._tower.__enter__()
-        return self
 
     def __exit__(self, *exc: Any) -> None:
         self._tower.__exit__(*exc)
@@ -152,9 +199,17 @@ class ReplicaContext:
 
     @property
     def replica_id_in_sync_group(self) -> Any:
-        """This replica's number, from 0: a scalar int32 tensor."""
-        require_replica(self._tower)
-        return convert_to_tensor(self._tower._tower_id)
+        """This replica's number, from 0: a scalar int32 tensor. Outside of any strategy the integer 0.
+
+        Raises:
+          RuntimeError: one trace stands for all replicas, and it is over.
+        """
+        number = self._tower._tower_id
+        if self._tower is contexts.default_mode().tower or number is None:
+            return number
+        if isinstance(number, TowerId):
+            require_replica(self._tower)
+        return convert_to_tensor(number)
 
     @property
     def strategy(self) -> Any:

@@ -2,17 +2,42 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
 from towerstrat.towers import contexts
+from towerstrat.towers.distribute.contexts import require_cross_replica
 from towerstrat.towers.distribute.extended import StrategyExtendedV1
+from towerstrat.towers.distribute.reduce_op import ReduceOp
 from towerstrat.towers.distribute.strategy import Strategy
 
 
+class DefaultExtended(StrategyExtendedV1):
+    """``extended`` of the default strategy: everything passes through."""
+
+    def _run(self, fn: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+        require_cross_replica(self._towers)
+        return self._towers._call_for_each_tower(fn, *args, **kwargs)
+
+    def _combine(self, reduce_op: ReduceOp, value: Any, destinations: Any) -> Any:
+        return value
+
+
 class DefaultStrategy(Strategy):
-    """A single replica; everything passes through."""
+    """A single replica; everything passes through. Its scope changes nothing."""
 
     def __init__(self) -> None:
         self._towers = contexts.default_strategy()
-        super().__init__(StrategyExtendedV1(self))
+        super().__init__(DefaultExtended(self))
+
+    def _require_scope(self) -> None:
+        if contexts.has_distribution_strategy():
+            raise RuntimeError("Must not nest tf.distribute.Strategy scopes.")
+
+    def _entered(self) -> AbstractContextManager[Any]:
+        self._require_scope()
+        return nullcontext()
 
 
 DEFAULT = DefaultStrategy()

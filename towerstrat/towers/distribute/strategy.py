@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from copy import deepcopy
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from towerstrat.graph.core import get_default_graph
 from towerstrat.graph.indexed_slices import IndexedSlices
 from towerstrat.graph.ops.control_flow import group
 from towerstrat.towers import contexts
-from towerstrat.towers.distribute.contexts import require_cross_replica
+from towerstrat.towers.distribute.contexts import Scope, require_cross_replica
 from towerstrat.towers.distribute.dataset import DistributedDataset, DistributedDatasetV1, InputIterator, Layout
 from towerstrat.towers.distribute.extended import StrategyExtended, StrategyExtendedV1, checked_axis
 from towerstrat.towers.distribute.input import (
@@ -58,8 +59,7 @@ class _Base:
 
     # ---- scope -----------------------------------------------------------------------------------------------
 
-    @contextmanager
-    def scope(self) -> Iterator[Any]:
+    def scope(self) -> Scope:
         """Inside, this strategy is current: it makes the variables, and code is in cross-replica context.
 
         Nothing is distributed by that alone.
@@ -67,10 +67,18 @@ class _Base:
         Raises:
           RuntimeError: inside the scope of another strategy, or in a replica's context.
         """
+        self._require_scope()
+        return Scope(self, self._entered)
+
+    def _require_scope(self) -> None:
+        """Raises RuntimeError where the scope cannot be entered."""
         if contexts.has_distribution_strategy():
             require_cross_replica(self._towers, or_default=False)
-        with self._towers.scope():
-            yield self
+
+    def _entered(self) -> AbstractContextManager[Any]:
+        self._require_scope()
+        manager: AbstractContextManager[Any] = self._towers.scope()
+        return manager
 
     def colocate_vars_with(self, colocate_with_variable: Any) -> AbstractContextManager[Any]:
         """Deprecated: ``extended.colocate_vars_with``."""
@@ -148,7 +156,11 @@ class _Base:
         Raises:
           RuntimeError: in a replica's context. NotImplementedError: IndexedSlices. ValueError: a scalar.
         """
-        require_cross_replica(self._towers)
+        require_cross_replica(
+            self._towers,
+            instead="tf.distribute.Strategy.gather method requires cross-replica context, use "
+            "get_replica_context().all_gather() instead",
+        )
         require_numbers(value)
         extended = self._extended
         for leaf in nest.flatten(value):
@@ -219,11 +231,15 @@ class _Base:
     ) -> DistributedDataset:
         """The dataset that ``dataset_fn(input_context)`` returns, of batches of one replica each.
 
+        Args:
+          options: an ``InputOptions``. Where its replication mode is PER_REPLICA the function is called for each
+            replica, which has a dataset of its own.
+
         Raises:
-          TypeError: the function returns no dataset.
+          TypeError: the function returns no dataset. ValueError: options that contradict each other.
         """
         check_options(options, from_function=True)
-        return dealt(dataset_fn, self._layout(), self._datasets, self.num_replicas_in_sync)
+        return dealt(dataset_fn, self._layout(), self._datasets, self.num_replicas_in_sync, options)
 
     def experimental_distribute_datasets_from_function(
         self, dataset_fn: Callable[[Any], Any], options: InputOptions | None = None
@@ -301,8 +317,13 @@ class _Base:
         self._towers.configure(session_config, cluster_spec, task_type, task_id)
 
     def update_config_proto(self, config_proto: Any) -> Any:
-        """The configuration of a session, for this strategy."""
-        return config_proto
+        """A copy of a session's configuration, for this strategy: sessions of several replicas share no state."""
+        updated = deepcopy(config_proto)
+        self._towers.configure(updated)
+        return updated
+
+    def __copy__(self) -> Any:
+        raise RuntimeError("Must only deepcopy DistributionStrategy.")
 
     def __deepcopy__(self, memo: Any) -> Any:
         return self

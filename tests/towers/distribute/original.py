@@ -1,0 +1,157 @@
+"""The cases of the original's tf.distribute on ours: names for them, and the comparison of outcomes."""
+
+import json
+import math
+import threading
+from pathlib import Path
+
+import jax
+
+import towerstrat.compat.v1 as tf1
+import towerstrat.compat.v2 as tf2
+from tests.golden import distribute_cases
+from towerstrat.graph import mode
+from towerstrat.towers.distribute.values import from_parts
+
+
+class _Devices:
+    """Virtual devices in the place of a resolver."""
+
+    def __init__(self, names):
+        self.found = [jax.devices()[int(name.rpartition(":")[2])] for name in names]
+
+    def devices(self):
+        return self.found
+
+
+class MirroredStrategy(tf2.distribute.TPUStrategy):
+    """A TPUStrategy that traces plain functions too, over the CPU devices named."""
+
+    run = tf2.distribute.Strategy.run
+
+    def __init__(self, devices, cross_device_ops=None):
+        super().__init__(_Devices(devices))
+
+
+class MirroredStrategyV1(tf1.distribute.experimental.TPUStrategy):
+    """Likewise, with the members of 1.x."""
+
+    run = tf1.distribute.Strategy.run
+
+    def __init__(self, devices, cross_device_ops=None):
+        super().__init__(_Devices(devices))
+
+
+class _With:
+    """A namespace with some names changed."""
+
+    def __init__(self, namespace, **changed):
+        self.__dict__.update(changed)
+        self._namespace = namespace
+
+    def __getattr__(self, name):
+        return getattr(self._namespace, name)
+
+
+_V1 = _With(tf1, distribute=_With(tf1.distribute, MirroredStrategy=MirroredStrategyV1))
+TF = _With(
+    tf2,
+    distribute=_With(tf2.distribute, MirroredStrategy=MirroredStrategy, ReductionToOneDevice=lambda: None),
+    compat=_With(tf2.compat, v1=_V1),
+)
+
+
+def names(tf, kind):
+    """What a case sees."""
+    seen = distribute_cases.names(tf, kind)
+    if kind == "v1":
+        towers = seen["s"].extended._towers
+        seen["per"] = lambda *values: from_parts(values[: seen["n"]], towers.worker_devices, towers.axis)
+    return {**seen, "names": names}
+
+
+def found(kind, case):
+    """What ours does with a case, in a thread of its own: scopes that it enters stay there."""
+    outcomes = []
+
+    def run():
+        seen = names(TF, kind)
+        return case(seen) if callable(case) else eval(case, seen)
+
+    def note():
+        with mode.eager_mode():
+            outcomes.append(distribute_cases.outcome(run))
+
+    thread = threading.Thread(target=note)
+    thread.start()
+    thread.join()
+    return outcomes[0]
+
+
+_KEPT = json.loads((Path(__file__).parents[2] / "golden" / "distribute.json").read_text())
+
+
+def wanted(area, case):
+    """What the original does with it."""
+    return _KEPT["outcomes"][_KEPT["cases"][area][case]]
+
+
+def same(found, wanted):
+    """Whether outcomes agree: errors by their types, real numbers to some digits."""
+    if isinstance(wanted, dict) and "error" in wanted:
+        return isinstance(found, dict) and found.get("error") == wanted["error"]
+    if isinstance(wanted, dict):
+        return (
+            isinstance(found, dict) and found.keys() == wanted.keys() and all(same(found[k], wanted[k]) for k in wanted)
+        )
+    if isinstance(wanted, list):
+        return (
+            isinstance(found, list) and len(found) == len(wanted) and all(map(same, found, wanted))
+        )
+    if isinstance(wanted, float) and isinstance(found, float | int) and not isinstance(found, bool):
+        return math.isclose(found, wanted, rel_tol=1e-5, abs_tol=1e-6)
+    return type(found) is type(wanted) and found == wanted
+
+
+ACCIDENTS = {"AssertionError", "AttributeError", "IndexError"}
+"""Errors by which the original fails where it meant none."""
+
+
+def both(outcome):
+    """An outcome eagerly and in a function."""
+    inner = outcome.get("dict", outcome) if isinstance(outcome, dict) else {}
+    if set(inner) == {"eager", "function"}:
+        return inner["eager"], inner["function"]
+    return outcome, outcome
+
+
+def alike(here, there):
+    """Whether outcomes agree: values in all, errors in their types.
+
+    Where the original fails by accident, a TypeError or ValueError is as good; where it raises one type eagerly and
+    another in a function, either is. What all replicas share is one value here.
+    """
+    eager, inside = both(there)
+    if eager != inside or both(here)[0] != both(here)[1]:
+        if all(isinstance(t, dict) and "error" in t for t in (eager, inside)):
+            return all(alike(h, eager) or alike(h, inside) for h in both(here))
+        if _accident(eager):
+            eager = inside
+        return all(alike(h, t) for h, t in zip(both(here), (eager, inside), strict=True))
+    if isinstance(here, dict) and isinstance(there, dict):
+        if "error" in there and "error" in here:
+            return here["error"] == there["error"] or (
+                _accident(there) and here["error"] in ("TypeError", "ValueError")
+            )
+        if "PerReplica" in there and "PerReplica" not in here:
+            return all(alike(here, part) for part in there["PerReplica"])
+        return set(here) == set(there) and all(alike(here[k], there[k]) for k in here)
+    if isinstance(here, list) and isinstance(there, list):
+        return len(here) == len(there) and all(alike(h, t) for h, t in zip(here, there, strict=True))
+    if isinstance(there, dict) and "PerReplica" in there:
+        return all(alike(here, part) for part in there["PerReplica"])
+    return here == there
+
+
+def _accident(told):
+    return isinstance(told, dict) and (told.get("error") in ACCIDENTS or "unhashable" in told.get("message", ""))

@@ -175,8 +175,8 @@ def told(value):
 
 def tensor(value, kind):
     copies = None
-    if "Variable" in kind:
-        copies = getattr(value, "_values", None)
+    if "Variable" in kind or kind == "Component":
+        copies = getattr(value, "values", None)
         if copies is not None:
             return {"variable": [told(copy.read_value()) for copy in copies]}
         kind = "variable"

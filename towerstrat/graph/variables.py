@@ -80,6 +80,10 @@ class GraphKeys:
     WHILE_CONTEXT = "while_context"
 
 
+WRITTEN: list[Callable[[Any, str, Sequence[Any]], Sequence[Any]]] = []
+"""Asked before a variable is written: given it, the operation's type and inputs, what the inputs shall be."""
+
+
 class _ThroughCreators(type):
     """``Variable(...)`` asks the creators in scope, innermost last, before it makes one."""
 
@@ -377,6 +381,8 @@ class Variable(metaclass=_ThroughCreators):
     # ---- changing --------------------------------------------------------------------------------------------
 
     def _change(self, type: str, inputs: Sequence[Any], name: str | None, read_value: bool = True) -> Any:
+        for ask in WRITTEN:
+            inputs = ask(self, type, inputs)
         return self._changed(get_default_graph().add(type, (self._handle, *inputs), None, name), read_value)
 
     def _changed(self, op: Operation, read_value: bool) -> Any:
@@ -421,6 +427,18 @@ class Variable(metaclass=_ThroughCreators):
         if not isinstance(slices, IndexedSlices):
             raise ValueError(f"sparse_delta is not IndexedSlices: {slices!r}.")
         return self.scatter(kind, slices.indices, slices.values, name)
+
+    def scatter_mul(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Tensor:
+        return self._scatter_slices("Mul", sparse_delta, name)
+
+    def scatter_div(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Tensor:
+        return self._scatter_slices("Div", sparse_delta, name)
+
+    def scatter_max(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Tensor:
+        return self._scatter_slices("Max", sparse_delta, name)
+
+    def scatter_min(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Tensor:
+        return self._scatter_slices("Min", sparse_delta, name)
 
     def scatter_nd_update(self, indices: Any, updates: Any, name: str | None = None) -> Tensor:
         return self.scatter("NdUpdate", indices, updates, name)

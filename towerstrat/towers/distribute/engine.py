@@ -70,7 +70,8 @@ class Replicas(TPUStrategy):
         graph = get_default_graph()
         outer = graph.variable_maker
         on_read = synchronization == VariableSynchronization.ON_READ
-        graph.variable_maker = make_variable(self, self._axis, self._devices, on_read)
+        trainable = kwargs.pop("trainable", None) if on_read else None
+        graph.variable_maker = make_variable(self, self._axis, self._devices, on_read, trainable)
         try:
             return next_creator(**kwargs)
         finally:

@@ -21,7 +21,7 @@ from towerstrat.towers import contexts
 from towerstrat.towers.distribute.contexts import ReplicaContext, require_cross_replica
 from towerstrat.towers.distribute.kept import keep, kept
 from towerstrat.towers.distribute.reduce_op import AGGREGATIONS, ReduceOp, reduce_op_of
-from towerstrat.towers.values import DistributedValues, Mirrored
+from towerstrat.towers.values import DistributedValues, Mirrored, PerDevice, value_container
 
 
 class StrategyExtended:
@@ -182,18 +182,36 @@ class StrategyExtended:
     def update(
         self, var: Any, fn: Callable[..., Any], args: Sequence[Any] = (), kwargs: Any = None, group: bool = True
     ) -> Any:
-        """``fn(var, *args, **kwargs)`` on the devices of ``var``; mirrored arguments arrive as single values.
+        """``fn(var, *args, **kwargs)`` for the copies of ``var``: arguments arrive as each replica's part.
 
         Args:
-          group: whether the result is one operation or value for all devices, rather than a list of one for each.
+          var: a variable of this strategy; ``fn`` gets it, and assigns to each copy.
+          group: whether the result is one operation or value for all devices, rather than a tuple of one for each.
 
         Raises:
-          RuntimeError: in a replica's context. TypeError: an argument is per-replica.
+          RuntimeError: in a replica's context.
         """
         require_cross_replica(self._towers)
-        options = {"grouped": group}
+        given = tuple(args), dict(kwargs or {})
         with self._strategy.scope():
-            return self._towers._update(var, options, fn, *args, **(kwargs or {}))
+            if self._mapped and (_differs(var) or any(_differs(v) for v in nest.flatten(given))):
+                result = self._on_copies(var, fn, *given)
+            else:
+                result = self._towers._update(var, {"grouped": True}, fn, *given[0], **given[1])
+        return result if group else self._strategy.experimental_local_results(result)
+
+    def _on_copies(self, var: Any, fn: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+        """``fn`` on each replica's copy of a variable, traced."""
+        towers = self._towers
+
+        def updated(args: Any, kwargs: Any) -> Any:
+            with get_default_graph().under(towers.axis), contexts.UpdateContext(towers.worker_devices[0]):
+                result = fn(value_container(var), *towers.local_of(args), **towers.local_of(kwargs))
+            return keep(towers.leaving(result))
+
+        if not get_default_graph().executing_eagerly:
+            return kept(updated(args, kwargs))
+        return kept(Function(updated, "update", autograph=False)(args, kwargs))
 
     # ---- variables -------------------------------------------------------------------------------------------
 
@@ -220,19 +238,6 @@ class StrategyExtended:
     def value_container(self, value: Any) -> Any:
         """The variable that a component belongs to, otherwise the value itself."""
         return self._towers.value_container(value)
-
-    def _on_copies(self, variable: Any, change: Callable[[], Any]) -> Any:
-        """Carries a change out on each replica's copy of a variable, from cross-replica context."""
-        towers = self._towers
-
-        def changed() -> Any:
-            with get_default_graph().under(towers.axis):
-                change()
-
-        if not get_default_graph().executing_eagerly:
-            return changed()
-        Function(changed, "change", autograph=False)()
-        return variable
 
     # ---- what it is ------------------------------------------------------------------------------------------
 
@@ -321,6 +326,12 @@ class StrategyExtendedV1(StrategyExtended):
     @property
     def should_save_summary(self) -> bool:
         return True
+
+
+def _differs(value: Any) -> bool:
+    """Whether a value, or a variable, has a part of its own on each replica."""
+    value = value_container(value)
+    return value.cell.per_position if isinstance(value, Variable) else isinstance(value, PerDevice)
 
 
 def _count(value: Tensor, axis: Any) -> Tensor:

@@ -2,23 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from towerstrat.graph.convert import convert_to_tensor
 from towerstrat.graph.core import get_default_graph
 from towerstrat.graph.eager.positions import PositionTensor
 from towerstrat.graph.eager.variable import EagerVariable
 from towerstrat.graph.elements import Tensor
+from towerstrat.graph.functions.polymorphic import Function
+from towerstrat.graph.indexed_slices import IndexedSlices
 from towerstrat.graph.mesh import Axis
 from towerstrat.graph.ops import collectives
-from towerstrat.graph.ops.regions import remark
+from towerstrat.graph.ops.array import identity
+from towerstrat.graph.ops.math import cast, truediv
+from towerstrat.graph.ops.regions import region_is_uniform, remark
 from towerstrat.graph.state import layouts
-from towerstrat.graph.variables import Variable, VariableAggregation
+from towerstrat.graph.variables import WRITTEN, Variable, VariableAggregation, VariableSynchronization
 from towerstrat.towers import contexts
+from towerstrat.towers.distribute.reduce_op import ReduceOp
+from towerstrat.towers.distribute.values import per_replica
 from towerstrat.towers.values import Mirrored, PerDevice
 from towerstrat.towers.variables import Shared
+
+_SUMMED = (VariableAggregation.SUM, VariableAggregation.MEAN)
 
 
 class ReplicaVariable(Shared):
@@ -28,17 +37,31 @@ class ReplicaVariable(Shared):
       strategy: the towers that hold its copies.
       devices: canonical names, in the order of the replicas.
       aggregation: how values that several replicas assign become one.
-      axis: the axis it has a value at each position of from the beginning, or None.
       towers: the axis of the replicas.
+      axis: the axis it has a value at each position of from the beginning, or None.
       **kwargs: as of ``tf.Variable``.
+
+    Raises:
+      ValueError: the mean of whole numbers.
     """
+
+    shown_as: str
 
     def __init__(
         self, strategy: Any, devices: list[str], aggregation: VariableAggregation, towers: Axis,
         axis: Axis | None = None, **kwargs: Any,
     ):  # fmt: skip
         self._towers = towers
+        self._changes: dict[Hashable, Function] = {}
         super().__init__(strategy, devices, aggregation, axis, **kwargs)
+
+    def _build(self, *args: Any, **kwargs: Any) -> None:
+        super()._build(*args, **kwargs)
+        if self._aggregation == VariableAggregation.MEAN and not (self.dtype.is_floating or self.dtype.is_complex):
+            raise ValueError(
+                "creating distributed tf.Variable with aggregation=MEAN and a non-floating dtype is not supported, "
+                f"please use a different aggregation or dtype: {self._cell.name} is {self.dtype.name}."
+            )
 
     @property
     def distribute_strategy(self) -> Any:
@@ -46,28 +69,54 @@ class ReplicaVariable(Shared):
         return self._strategy.surface
 
     @property
+    def is_distributed_variable(self) -> bool:
+        return True
+
+    @property
     def values(self) -> tuple[Any, ...]:
         """Its copies, in the order of the replicas."""
         return tuple([self._index[device] for device in self._index])
 
+    def __repr__(self) -> str:
+        copies = ",\n".join(f"  {i}: {copy!r}" for i, copy in enumerate(self.values))
+        return f"{self.shown_as}:{{\n{copies}\n}}"
+
+    # ---- where code stands -----------------------------------------------------------------------------------
+
     def _in_replica(self) -> bool:
-        """Whether a replica's code runs: a context of its own strategy is current."""
+        """Whether a replica's code runs: a context of its own strategy is current.
+
+        Raises:
+          RuntimeError: in the scope of another strategy.
+        """
         mode = contexts.current_mode()
-        return mode.tower is not None and mode.strategy is self._strategy
+        if mode.strategy is self._strategy:
+            return mode.tower is not None
+        if contexts.has_distribution_strategy():
+            raise RuntimeError(
+                f"Mixing different tf.distribute.Strategy objects: {mode.strategy.surface} is not "
+                f"{self.distribute_strategy}. Variable {self.name} (made at {self.created_at}) belongs to the latter, "
+                "and only there it can be changed."
+            )
+        return False
+
+    def _locally(self) -> bool:
+        """Whether code changes each replica's copy: a replica's code, or an update of the copies one by one."""
+        return self._in_replica() or (contexts.get_update_device() is not None and self._within())
+
+    def _within(self) -> bool:
+        return get_default_graph().axis is not None
+
+    # ---- reading ---------------------------------------------------------------------------------------------
 
     def _own_read(self) -> Tensor:
         """Each replica's copy, along the axis."""
         with get_default_graph().under(self._towers):
             return Variable._read(self)
 
-    def _by_replica(self, change: Callable[[], Any]) -> Any:
-        """Carries a change out on every replica's copy."""
-        surface = self._strategy.surface
-        return surface.extended._on_copies(self, change)
-
     def _component_value(self, position: int) -> Tensor:
         if not self._cell.per_position:
-            return self.value()
+            return Variable._read(self)
         if get_default_graph().executing_eagerly:
             return self._whole().part(position)
         return collectives.select(self._own_read(), self._towers, position)
@@ -78,58 +127,172 @@ class ReplicaVariable(Shared):
         stored = self._cell.stacked(eager.session.state.lend(self._cell))
         return PositionTensor(eager, stored, self.dtype, self._towers, self._cell.dims)
 
+    # ---- changing --------------------------------------------------------------------------------------------
+
+    def _operand(self, value: Any) -> Any:
+        """What is assigned: a tensor; across replicas also a per-replica value, as it is."""
+        if isinstance(value, Mirrored) and not isinstance(value, Variable):
+            value = value.primary
+        elif isinstance(value, PerDevice) and not isinstance(value, Variable):
+            if not self._within():
+                return value
+            value = self._strategy.local_of(value)
+        return super()._operand(value)
+
+    def _on_copies(self, key: Hashable, change: Callable[..., Any], values: Sequence[Any]) -> Any:
+        """``change(*values)`` on each replica's copy, with its part of the values: from cross-replica context.
+
+        Args:
+          key: what the change does, besides its values.
+        """
+
+        def changed(*given: Any) -> Any:
+            with get_default_graph().under(self._towers):
+                local = [self._strategy.local_of(value) for value in given]
+                self._before(local)
+                return change(*local)
+
+        if not get_default_graph().executing_eagerly:
+            result = changed(*values)
+            return self._strategy.leaving(result) if isinstance(result, Tensor) else result
+        found = self._changes.get(key)
+        if found is None:
+            found = self._changes[key] = Function(changed, "change", autograph=False)
+        found(*values)
+        return self
+
+    def _before(self, values: Sequence[Any]) -> None:
+        """Before replicas write values of their own."""
+
+    def _scatter_slices(self, kind: str, slices: Any, name: str | None) -> Any:
+        if isinstance(slices, PerDevice) and isinstance(slices.local, IndexedSlices):
+            local = slices.local
+            if self._within():
+                return self.scatter(kind, local.indices, local.values, name)
+            indices, values = (per_replica(t, list(self._index), self._towers) for t in (local.indices, local.values))
+            return self.scatter(kind, indices, values, name)
+        return super()._scatter_slices(kind, slices, name)
+
+    def scatter(self, kind: str, indices: Any, updates: Any, name: str | None = None) -> Any:
+        """``Variable.scatter``, where the variable's copies can be changed by it.
+
+        Raises:
+          NotImplementedError: they cannot.
+        """
+        if contexts.get_update_device() is None:
+            self._check_scatter(kind, f"scatter_{kind.lower()}")
+        inputs = [indices if isinstance(indices, PerDevice) else convert_to_tensor(indices), self._operand(updates)]
+        return self._change(f"ResourceScatter{kind}", inputs, name or f"Scatter{kind}")
+
+    def _check_scatter(self, kind: str, method: str) -> None:
+        raise NotImplementedError
+
+    def assign_slice(self, bounds: Sequence[Tensor], masks: Mapping[str, int], value: Tensor, name: str | None) -> Any:
+        plain = super().assign_slice
+
+        def change(*given: Any) -> Any:
+            return plain(given[:-1], masks, given[-1], name)
+
+        if self._locally() or not self._strategy.mapped:
+            self._before([*bounds, value])
+            return change(*bounds, value)
+        if self._cell.per_position:
+            return self._on_copies(("slice", tuple(masks.items())), change, [*bounds, value])
+        return change(*bounds, value)
+
 
 class OnWrite(ReplicaVariable):
     """A variable whose copies are equal after each write, unless replicas write their own (aggregation NONE).
 
     In a replica's context an assignment combines the replicas' values by the variable's aggregation; with NONE each
-    replica writes its own copy, and from outside the first one is seen. In cross-replica context it sets all copies.
+    replica writes its own copy, and from outside the first one is seen. In cross-replica context it sets all copies; a
+    per-replica value gives each its part.
     """
 
+    shown_as = "MirroredVariable"
+
     def _read(self) -> Tensor:
-        if not self._cell.per_position or get_default_graph().executing_eagerly:
-            return super()._read()
-        if get_default_graph().axis is not None:
+        graph = get_default_graph()
+        if not self._cell.per_position or graph.executing_eagerly or graph.axis is not None:
             return super()._read()
         return collectives.select(self._own_read(), self._towers, 0)
 
+    def _operand(self, value: Any) -> Any:
+        """Plain Python values reach the aggregation as they are: they are one value for all replicas."""
+        if self._aggregates() and not isinstance(value, Tensor | np.ndarray | PerDevice | Mirrored):
+            return value
+        if self._aggregates() and isinstance(value, OnWrite) and value._strategy is self._strategy:
+            return value
+        return super()._operand(value)
+
+    def _aggregates(self) -> bool:
+        """Whether replicas' values become one when they are assigned here."""
+        return self._aggregation != VariableAggregation.NONE and self._strategy.mapped and self._in_replica()
+
     def _change(self, type: str, inputs: Any, name: str | None, read_value: bool = True) -> Any:
         plain = super()._change
-        inputs = [self._given(value) for value in inputs]
-        if not self._in_replica():
-            if self._cell.per_position and get_default_graph().axis is None:
-                return self._by_replica(lambda: plain(type, inputs, name, read_value))
-            return plain(type, inputs, name, read_value)
-        if self._aggregation == VariableAggregation.NONE or not self._strategy.mapped:
-            if self._strategy.mapped and any(t.varies for t in inputs):
-                self._spread()
-            return plain(type, inputs, name, read_value)
-        if type.startswith("ResourceScatter") and self._aggregation != VariableAggregation.ONLY_FIRST_REPLICA:
+
+        def change(*given: Any) -> Any:
+            return plain(type, given, name, read_value)
+
+        if self._aggregates():
+            return self._aggregated(type, inputs, change)
+        if not self._strategy.mapped:
+            return change(*(self._strategy.local_of(value) for value in inputs))
+        if self._locally():
+            self._before(inputs)
+            return change(*inputs)
+        whole = type == "AssignVariableOp" and get_default_graph().executing_eagerly
+        if any(isinstance(value, PerDevice) for value in inputs) or (self._cell.per_position and not whole):
+            return self._on_copies((type, read_value), change, inputs)
+        return change(*inputs)
+
+    def _aggregated(self, type: str, inputs: Sequence[Any], change: Callable[..., Any]) -> Any:
+        rows = type.startswith("ResourceScatter")
+        value = IndexedSlices(inputs[1], inputs[0]) if rows else inputs[0]
+
+        def merge_fn(strategy: Any, value: Any) -> Any:
+            combined = self._combined(strategy, value)
+            if rows:
+                return change(combined.indices, combined.values)
+            return change(self._operand(combined))
+
+        result = contexts.get_tower_context().merge_call(merge_fn, value)
+        return identity(result) if isinstance(result, Tensor) else result
+
+    def _combined(self, towers: Any, value: Any) -> Any:
+        """One value from those of all replicas."""
+        if self._aggregation not in _SUMMED:
+            found = towers.reduce(self._aggregation, value, self) if isinstance(value, PerDevice) else value
+        elif isinstance(value, Variable):
+            if self._aggregation == VariableAggregation.SUM:
+                raise ValueError(
+                    f"{value.name} (made at {value.created_at}) has one value for all replicas, and is assigned to "
+                    f"{self.name} (made at {self.created_at}), whose aggregation is SUM. Pass its value, "
+                    "tf.identity(variable), to add it up once for each replica."
+                )
+            found = value
+        else:
+            found = towers.surface.extended._combine(ReduceOp.from_variable_aggregation(self._aggregation), value, self)
+        return found.primary if isinstance(found, Mirrored) and not isinstance(found, Variable) else found
+
+    def _check_scatter(self, kind: str, method: str) -> None:
+        if kind.startswith("Nd"):
             raise NotImplementedError(
-                f"{type[len('Resource') :]} of {self.name} (made at {self.created_at}) in a replica's context: "
-                "scatter methods on mirrored variables support the aggregations NONE and ONLY_FIRST_REPLICA, not "
-                f"{self._aggregation.name}. Use merge_call and strategy.extended.update."
+                f"{method} of {self.name} (made at {self.created_at}): variables of a strategy have it only in the "
+                "function that strategy.extended.update calls."
+            )
+        if kind in ("Update", "Max", "Min") and self._aggregation in _SUMMED:
+            raise NotImplementedError(
+                f"{method} is only supported for mirrored variable (variable created within certain "
+                "`tf.distribute.Strategy` scope) with NONE or `ONLY_FIRST_REPLICA` aggregation, got: "
+                f"{self._aggregation}. Variable {self.name} was made at {self.created_at}."
             )
 
-        def merge_fn(strategy: Any, *values: Any) -> Any:
-            combined = [strategy.reduce(self._aggregation, v, destinations=self) for v in values]
-            return strategy.update(self, lambda v, *c: plain(type, c, name, read_value), *combined)
-
-        return contexts.get_tower_context().merge_call(merge_fn, *inputs)
-
-    def _given(self, value: Any) -> Any:
-        """What is assigned, as a tensor. Raises ValueError for a value that differs by replica, across replicas."""
-        if isinstance(value, Mirrored) and not isinstance(value, Variable):
-            return value.primary
-        if isinstance(value, PerDevice) and not isinstance(value, Variable):
-            raise ValueError(
-                f"{value!r} differs by replica and cannot be assigned to {self.name} (made at {self.created_at}) in "
-                "cross-replica context. Reduce it first, or assign in a function that strategy.run calls."
-            )
-        return value
-
-    def _operand(self, value: Any) -> Tensor:
-        return super()._operand(self._given(value))
+    def _before(self, values: Sequence[Any]) -> None:
+        graph = get_default_graph()
+        if any(t.varies for t in values) or not region_is_uniform(graph.root, graph.block):
+            self._spread()
 
     def _spread(self) -> None:
         """From now on every replica has a value of its own."""
@@ -146,74 +309,155 @@ class OnWrite(ReplicaVariable):
 class OnRead(ReplicaVariable):
     """A variable of which every replica has its own value; from outside it is their sum, mean or the first.
 
-    Never trainable. In a replica's context it is read and written locally.
+    Not trainable by default. In a replica's context it is read and written locally.
     """
+
+    shown_as = "SyncOnReadVariable"
 
     def _read(self) -> Tensor:
         graph = get_default_graph()
-        if graph.axis is not None or graph.executing_eagerly or not self._cell.per_position:
+        if graph.axis is not None or not self._cell.per_position:
+            return super()._read()
+        self._check_combines()
+        if graph.executing_eagerly:
             return super()._read()
         return collectives.all_reduce(self._own_read(), self._towers, self._cell.combine, f"{self.op.name}/aggregate")
 
+    def numpy(self) -> Any:
+        """What the copies are together."""
+        self._check_combines()
+        return super().numpy()  # type: ignore[misc]
+
+    def _check_combines(self) -> None:
+        """Raises ValueError where nothing says what the copies are together."""
+        if self._aggregation == VariableAggregation.NONE and self._strategy.mapped:
+            raise ValueError(
+                f"Could not convert from `tf.VariableAggregation` {self._aggregation} to `tf.distribute.ReduceOp` "
+                f"type: variable {self.name} (made at {self.created_at}) has a value on every replica, and no aggregation "
+                "that makes one of them. Read it in a replica's context, or give it one."
+            )
+
     def _change(self, type: str, inputs: Any, name: str | None, read_value: bool = True) -> Any:
         plain = super()._change
-        if self._in_replica() or get_default_graph().axis is not None or not self._strategy.mapped:
-            return plain(type, inputs, name, read_value)
-        if type != "AssignVariableOp" and self._aggregation == VariableAggregation.SUM:
-            raise ValueError(
-                f"SyncOnReadVariable {self.name} (made at {self.created_at}) does not support "
-                f"`{_METHODS.get(type, type)}` in cross-replica context when aggregation is set to "
-                "`tf.VariableAggregation.SUM`: change it in a "
-                "function that strategy.run calls."
-            )
-        return self._by_replica(lambda: plain(type, inputs, name, read_value))
 
-    def assign(self, value: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True) -> Any:
-        """In a replica's context this replica's own value; outside every replica's, a SUM is divided among them."""
-        if not self._in_replica() and get_default_graph().axis is None:
-            value = self._share(self._operand(value))
-        return super().assign(value, use_locking, name, read_value)
+        def change(*given: Any) -> Any:
+            return plain(type, given, name, read_value)
+
+        if self._locally() or not self._strategy.mapped:
+            return change(*inputs)
+        for value in inputs:
+            if isinstance(value, PerDevice):
+                raise ValueError(
+                    f"A per-replica value cannot be assigned to {self.name} (made at {self.created_at}) in "
+                    "cross-replica context: it is combined when read. Assign in a function that strategy.run calls."
+                )
+        method = _METHODS.get(type, type)
+        if method in ("assign_add", "assign_sub") and self._aggregation == VariableAggregation.SUM:
+            raise ValueError(
+                f"SyncOnReadVariable does not support `{method}` in cross-replica context when aggregation is set to "
+                f"`tf.VariableAggregation.SUM`. Change {self.name} (made at {self.created_at}) in a function that "
+                "strategy.run calls."
+            )
+        if method == "assign":
+            inputs = [self._share(value) for value in inputs]
+            if get_default_graph().executing_eagerly:
+                return change(*inputs)
+        return self._on_copies((type, read_value), change, inputs)
+
+    def _check_scatter(self, kind: str, method: str) -> None:
+        raise NotImplementedError(
+            f"Variables with `synchronization=ON_READ` doesn't support `{method}`: {self.name} was made at "
+            f"{self.created_at}."
+        )
 
     def load(self, value: Any, session: Any = None) -> None:
-        super().load(self._share(np.asarray(value, self.dtype.np)), session)
+        if not self._strategy.mapped or isinstance(self, EagerVariable):
+            super().load(value, session)
+        else:
+            super().load(self._share(np.asarray(value, self.dtype.np)), session)
 
     def _share(self, value: Any) -> Any:
-        """What each replica holds so that together they are ``value``."""
+        """What each replica holds so that together they are ``value``: whole numbers lose their remainder."""
         if self._aggregation != VariableAggregation.SUM or self.dtype.is_bool:
             return value
-        return value // len(self._index) if self.dtype.is_integer else value * (1.0 / len(self._index))
+        count = len(self._index)
+        if not self.dtype.is_integer:
+            return value * (1.0 / count)
+        return (
+            (value / count).astype(value.dtype)
+            if isinstance(value, np.ndarray)
+            else cast(truediv(value, count), self.dtype)
+        )
 
 
-_METHODS = {"AssignAddVariableOp": "assign_add", "AssignSubVariableOp": "assign_sub"}
+_METHODS = {
+    "AssignVariableOp": "assign",
+    "AssignAddVariableOp": "assign_add",
+    "AssignSubVariableOp": "assign_sub",
+}
 
 
-class MirroredVariable(OnWrite, Variable, Mirrored):
+class GraphMirroredVariable(OnWrite, Variable, Mirrored):
     """A mirrored variable of a graph."""
 
 
-class SyncOnReadVariable(OnRead, Variable, PerDevice):
+class GraphSyncOnReadVariable(OnRead, Variable, PerDevice):
     """A variable of a graph that is combined when read."""
 
 
-class EagerMirroredVariable(OnWrite, EagerVariable, Mirrored):
+class MirroredVariable(OnWrite, EagerVariable, Mirrored):
     """A mirrored variable of the eager context."""
 
 
-class EagerSyncOnReadVariable(OnRead, EagerVariable, PerDevice):
+class SyncOnReadVariable(OnRead, EagerVariable, PerDevice):
     """A variable of the eager context that is combined when read."""
 
 
-def make_variable(strategy: Any, towers: Axis, devices: list[str], on_read: bool) -> Callable[..., Any]:
-    """How the end of the creators' chain makes a strategy's variable."""
+def make_variable(
+    strategy: Any, towers: Axis, devices: list[str], on_read: bool, trainable: bool | None
+) -> Callable[..., Any]:
+    """How the end of the creators' chain makes a strategy's variable.
+
+    Args:
+      trainable: what was asked for a variable that is combined when read: by default it is not.
+    """
 
     def make(**kwargs: Any) -> Any:
         aggregation = kwargs.pop("aggregation", VariableAggregation.NONE)
         eager = get_default_graph().variable_class is EagerVariable
         if on_read:
-            kwargs["trainable"] = False
-            kind: Any = EagerSyncOnReadVariable if eager else SyncOnReadVariable
+            kwargs["trainable"] = bool(trainable)
+            kind: Any = SyncOnReadVariable if eager else GraphSyncOnReadVariable
             return kind(strategy, devices, aggregation, towers, towers, **kwargs)
-        kind = EagerMirroredVariable if eager else MirroredVariable
+        kwargs["synchronization"] = VariableSynchronization.ON_WRITE
+        kind = MirroredVariable if eager else GraphMirroredVariable
         return kind(strategy, devices, aggregation, towers, **kwargs)
 
     return make
+
+
+# ---- variables made outside ----------------------------------------------------------------------------------------
+
+
+def _in_turn(variable: Variable, type: str, inputs: Sequence[Any]) -> Sequence[Any]:
+    """What replicas that write a variable of no strategy one after the other write together.
+
+    Raises:
+      ValueError: each assigns a value of its own.
+    """
+    mode = contexts.current_mode()
+    if isinstance(variable, Shared) or mode.tower is None or not getattr(mode.strategy, "mapped", False):
+        return inputs
+    if _METHODS.get(type) in ("assign_add", "assign_sub"):
+        with get_default_graph().under(None):
+            return [collectives.all_reduce(value, mode.strategy.axis, "sum") for value in inputs]
+    if any(value.varies for value in inputs):
+        raise ValueError(
+            f"Replicas assign different values to variable {variable.name} (made at {variable.created_at}), which "
+            f"belongs to no strategy and has one value. Make it within the scope of {mode.strategy.surface}, or "
+            "combine the values first."
+        )
+    return inputs
+
+
+WRITTEN.append(_in_turn)

@@ -21,7 +21,7 @@ def examples():
 
 
 def test_the_readmes_example_of_2x_runs():
-    _, code = examples()
+    _, code, _ = examples()
     environment = {"JAX_PLATFORMS": "cpu", "PATH": ""}
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, env=environment)
     loss, first, second = map(float, re.findall(r"[0-9.]+", done.stdout))
@@ -35,6 +35,16 @@ def test_the_readmes_library_example_runs(devices, expected):
     environment = {"JAX_PLATFORMS": "cpu", "PATH": ""}
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, env=environment)
     assert done.stdout.replace("np.int32(", "").replace(")", "") == f"{expected}\n", done.stderr
+
+
+@pytest.mark.parametrize("devices", [1, 3])
+def test_the_readmes_distributed_example_runs(devices, tmp_path):
+    code = f"import jax; jax.config.update('jax_num_cpu_devices', {devices})\n{examples()[2]}"
+    program = tmp_path / "program.py"
+    program.write_text(code)
+    environment = {"JAX_PLATFORMS": "cpu", "PATH": "", "PYTHONPATH": str(ROOT)}
+    done = subprocess.run([sys.executable, program], cwd=ROOT, capture_output=True, text=True, env=environment)
+    assert done.stdout == "45.0\n", done.stderr
 
 
 def test_links_in_the_documentation_lead_somewhere():

@@ -44,3 +44,15 @@ def test_digits_are_learnt_by_a_loop_of_tensorflow_2():
     right = re.search(r"held-back digits: (\d+) of 360 right", output)
     assert right
     assert int(right[1]) >= 0.97 * 360
+
+
+@pytest.mark.parametrize("replicas", [3, 8])
+def test_digits_are_learnt_by_a_distributed_loop_of_tensorflow_2(replicas):
+    """Each batch of 128 is uneven on three replicas, and so is the last one of the held-back digits on both."""
+    pytest.importorskip("sklearn")
+    output = run("digits_distributed.py", "--calls=10", towers=replicas)
+    lines = re.findall(r"^step +(\d+)  loss [\d.]+  accuracy [\d.]+  \d+ examples/s$", output, re.M)
+    assert [int(step) for step in lines] == list(range(20, 201, 20))
+    right = re.search(r"held-back digits: (\d+) of 360 right", output)
+    assert right
+    assert int(right[1]) >= 0.97 * 360

@@ -439,14 +439,61 @@ def test_a_gradient_given_in_python():
     close(found[:, 0], 3 * np.concatenate(towers.batches).sum(0))
 
 
-def test_a_collective_in_a_branch_that_uses_uneven_values_is_refused():
+@pytest.mark.parametrize("flag", [True, False])
+def test_a_branch_that_combines_values_of_all_towers(flag):
     towers = Towers((3, 1, 0))
-    flag = tf.constant(True)
+    chosen = tf.placeholder_with_default(flag, [])
 
     def tower():
-        return tf.cond(flag, lambda: summed_inside(towers, tf.reduce_sum(towers.x)), lambda: 0.0)
+        return tf.cond(chosen, lambda: summed_inside(towers, tf.reduce_sum(towers.x * 2.0)), lambda: 7.0)
 
-    with pytest.raises(UnsupportedError, match="combines values of all towers inside of a branch"):
+    close(towers.run(towers(tower))[0], 2 * np.concatenate(towers.batches).sum() if flag else 7.0)
+
+
+def test_a_loop_that_combines_values_of_all_towers():
+    towers = Towers((3, 2, 0))
+    with towers.strategy.scope():
+        w = tf.get_variable("w", initializer=np.ones((3, 1), np.float32))
+
+    def tower():
+        def body(i, v):
+            grad = tf.gradients(tf.reduce_sum(tf.square(tf.matmul(towers.x, v))), v)[0]
+            return i + 1, v - 0.02 * summed_inside(towers, grad)
+
+        return tf.while_loop(lambda i, v: i < 3, body, [0, tf.identity(w)])[1]
+
+    expected = np.ones((3, 1))
+    for _ in range(3):
+        expected = expected - 0.02 * sum(2 * x.T @ (x @ expected) for x in towers.batches)
+    for found in towers.run(towers(tower)):
+        close(found, expected)
+
+
+def test_a_gradient_goes_through_a_branch_that_combines_values():
+    towers = Towers((3, 2, 0))
+    flag = tf.placeholder_with_default(True, [])
+    with towers.strategy.scope():
+        w = tf.get_variable("w", initializer=2.0)
+
+    def tower():
+        total = tf.cond(flag, lambda: summed_inside(towers, tf.reduce_sum(tf.sin(towers.x * w))), lambda: 0.0)
+        return tf.gradients(tf.square(total), w)[0]
+
+    def by_hand(w):
+        return 3 * sum(jnp.sum(jnp.sin(x * w)) for x in towers.batches) ** 2
+
+    close(towers.run(towers.sum(towers(tower)))[0], jax.grad(by_hand)(2.0))
+
+
+def test_what_leaves_a_branch_that_combines_values_has_one_shape():
+    towers = Towers((3, 1, 0))
+    flag = tf.placeholder_with_default(True, [])
+
+    def tower():
+        x = towers.x
+        return tf.cond(flag, lambda: x * summed_inside(towers, tf.reduce_sum(x)), lambda: x)
+
+    with pytest.raises(UnsupportedError, match=r"test_uneven.py:.* differs in shape by tower"):
         towers.run(towers(tower))
 
 

@@ -80,8 +80,11 @@ class Kinds:
         """The kind of this position."""
         return jnp.asarray(np.array(self.table, np.int32))[lax.axis_index(self.axis.name)]
 
-    def joined(self, value: Any) -> Any:
+    def joined(self, value: Any, found: bool = True) -> Any:
         """The value at each position as one that differs by position, padded with zeros to the largest shape.
+
+        Args:
+          found: whether ``switched`` finds it; where derivatives are taken through it there would be others like it.
 
         Raises:
           ValueError: the ranks differ.
@@ -91,7 +94,9 @@ class Kinds:
         if len({len(s) for s in value.shapes}) > 1:
             raise ValueError(f"Expected values of one rank at all positions, got shapes {value.shapes}.")
         arrays = [vary(jnp.asarray(v), self.axis) for v in value.values]
-        return arrays[0] if self.count == 1 else _joined(self.index(), *arrays)
+        if self.count == 1:
+            return arrays[0]
+        return (_joined if found else _join)(self.index(), *arrays)
 
 
 def padded(value: Any, shape: Sequence[int]) -> Any:

@@ -306,7 +306,7 @@ class Lowering:
         Raises:
           OpError: naming the operation and the user's line, when it cannot be evaluated.
         """
-        if self.kinds is not None and self.kind is None and self._splits(op):
+        if self.kinds is not None and self.kind is None and not _combines(op) and self._splits(op):
             self.split.add(op)
             if not op.definition.joint:
                 self._execute_by_kind(op)
@@ -347,7 +347,23 @@ class Lowering:
 
     def joined(self, value: Any) -> Any:
         """A value as one array that differs by position, padded where its shape does."""
-        return value if self.kinds is None else self.kinds.joined(value)
+        return value if self.kinds is None else self.kinds.joined(value, found=not self.differentiated)
+
+    def even(self, value: Any, holder: Tensor | Cell) -> Any:
+        """The values of all kinds that a tensor or cell has, as one.
+
+        Raises:
+          UnsupportedError: the shape differs by position.
+        """
+        if isinstance(value, ByKind) and len(set(value.shapes)) > 1:
+            where = f" (created at {holder.op.line})" if isinstance(holder, Tensor) else ""
+            shapes = sorted(set(value.shapes))
+            raise UnsupportedError(
+                f"{holder!r}{where} differs in shape by tower (an uneven batch): {shapes}. It enters or leaves a "
+                "branch or loop that combines values of all towers, and has to be of one shape there. Combine outside, "
+                "or use batches of one size (drop_remainder=True)."
+            )
+        return self.joined(value)
 
     def _splits(self, op: Operation) -> bool:
         """Whether what the operation takes differs by kind of position."""
@@ -461,7 +477,7 @@ class Lowering:
             rest = {t.value_index: v for t, v in by_tensor.items() if t not in self.active}
             return [jnp.asarray(by_tensor[t]) for t in results], (rest, changes)
 
-        primals = [self.read(cells[t], op) if t in cells else self.value(t) for t in sources]
+        primals = [self.even(self.read(cells[t], op) if t in cells else self.value(t), t) for t in sources]
         primals = [vary(jnp.asarray(p), self.axis) for p in primals]
         saved_state, saved_written = dict(self.state), set(self.written)
         made, pull, (rest, changes) = jax.vjp(function, *primals, has_aux=True)
@@ -531,6 +547,12 @@ class Lowering:
         function = jax.custom_vjp(lambda *args: forward(*args)[0])
         function.defvjp(forward, backward)
         return function(*(vary(self.value(t), self.axis) for t in sources))
+
+
+def _combines(op: Operation) -> bool:
+    """Whether it is a branch or loop that combines values over the axis, so that all positions run it together."""
+    inside = (inner for body in op.bodies for inner in body.needed)
+    return not op.definition.joint and any(inner.definition.collective or _combines(inner) for inner in inside)
 
 
 def _steps(op: Operation) -> Iterator[Operation]:

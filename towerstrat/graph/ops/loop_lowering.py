@@ -113,7 +113,7 @@ class Loop:
         count = jnp.zeros((), jnp.int32)
         values = []
         for i in self.changing:
-            value = jnp.asarray(self.inits[i])
+            value = jnp.asarray(self.lowering.even(self.inits[i], self.op.inputs[i]))
             values.append(vary(value, axis) if self._varies(i) else value)
         state = [self.lowering.read(c, self.op) for c in self.cells]
         return vary(count, axis) if self._varies(self.size) else count, tuple(values), self._typed(state)
@@ -227,7 +227,7 @@ class Loop:
     def _rows(self, tensor: Tensor) -> Any:
         """An array that the loop reads."""
         place = place_of(tensor, self.body_vars)
-        return self._value(tensor) if place is None else self.inits[place]
+        return self.lowering.even(self._value(tensor) if place is None else self.inits[place], tensor)
 
     def _find_walks(self, found: Course) -> None:
         """Arrays that the iterations walk through become inputs and outputs of the scan."""

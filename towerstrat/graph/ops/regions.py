@@ -169,7 +169,7 @@ def by_position(lower: Callable[[Lowering, Operation], list[Any]]) -> Callable[[
 
 def leaving(child: Lowering, tensor: Tensor, varying: bool, keep: bool = False) -> Any:
     """The value of a region's result, seen by JAX as ``varying`` says. ``keep``: numpy values stay such."""
-    value = child.joined(child.value(tensor))
+    value = child.even(child.value(tensor), tensor)
     if tensor.dtype is string or not isinstance(value, jax.Array | np.ndarray | np.generic):
         return value
     if keep and not isinstance(value, jax.Array):
@@ -181,7 +181,7 @@ def leaving(child: Lowering, tensor: Tensor, varying: bool, keep: bool = False) 
 
 def state_type(lowering: Lowering, cell: Cell, value: Any) -> Any:
     """A cell's value as regions pass it on."""
-    value = lowering.joined(value)
+    value = lowering.even(value, cell)
     if cell.per_position or lowering.differentiated:
         return vary(jnp.asarray(value), lowering.axis)
     return jnp.asarray(value)

@@ -22,6 +22,7 @@ from towerstrat.graph.mesh import Axis
 from towerstrat.graph.registry import Signature, define
 from towerstrat.graph.trace import unconverted, user_line
 from towerstrat.graph.types import bool_, variant
+from towerstrat.graph.uneven import Uneven
 
 _UNROLLED = 10_000
 """Elements that one trace may ask for one by one."""
@@ -206,7 +207,8 @@ class _Optionals:
         try:
             element = self.resource.next()
         except StopIteration:
-            return [np.asarray(False), *(np.zeros_like(part) for part in self._last)]
+            arrays = (part.padded if isinstance(part, Uneven) else part for part in self._last)
+            return [np.asarray(False), *(np.zeros_like(array) for array in arrays)]
         self._last = element
         return [np.asarray(True), *element]
 

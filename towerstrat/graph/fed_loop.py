@@ -26,6 +26,7 @@ from towerstrat.graph.plan import Run, foldable, integers_behind, needs_host, to
 from towerstrat.graph.program import Program, tensor_spec
 from towerstrat.graph.state import Cell, Flag, StateStore
 from towerstrat.graph.types import resource, string
+from towerstrat.graph.uneven import Uneven
 
 _OPEN_STEPS = 1024
 """Turns in a chunk of a loop that goes on to the end of the data."""
@@ -251,6 +252,8 @@ class FedLoop(HostedLoop):
         while True:
             arrays = [v for v in values if not isinstance(v, Unwritten)]
             inputs = [*(run.values[t] for t in self.given), *arrays, *buffers]
+            if any(isinstance(v, Uneven) for v in inputs):
+                return None, inputs
             present = {c: v for c in self.loose if (v := run.store.get(c)) is not None}
             key = (
                 tested,

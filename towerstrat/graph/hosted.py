@@ -38,7 +38,7 @@ class Region:
         values = {t: outer.values[t] for t in self.outside if t not in given}
         inner = Run(outer.session, outer.store, {**values, **given}, {})
         inner.carry(self.plan.stages)
-        return [inner.values[t] if isinstance(t, Tensor) else None for t in self.results]
+        return [self.plan.value(t, inner) if isinstance(t, Tensor) else None for t in self.results]
 
 
 class HostedBranch:

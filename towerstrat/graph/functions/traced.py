@@ -87,17 +87,19 @@ class Traced:
         session = eager.session
         with session.lock, jax.enable_x64(True):
             run: Run = session.carry_out(stages, fed, _itself, store)
-        values = run.values
-        axis = self._axis
-        outputs: list[Tensor] = [
-            EagerTensor(eager, _array(values[t]), d)
-            if axis is None
-            else PositionTensor(eager, _by_position(values[t], d, axis), d, axis, t.dims)
-            if t.varies
-            else EagerTensor(eager, on_one_device(_array(values[t])), d)
-            for t, d in zip(self.outputs, self.dtypes, strict=True)
-        ]
+        outputs = [self._output(eager, run, t, d) for t, d in zip(self.outputs, self.dtypes, strict=True)]
         return outputs, run
+
+    def _output(self, eager: EagerContext, run: Run, tensor: Tensor, dtype: DType) -> Tensor:
+        axis = self._axis
+        source, position = self.plan().picked.get(tensor, (tensor, None))
+        value = run.values[source]
+        if axis is None:
+            return EagerTensor(eager, _array(value), dtype)
+        if not source.varies:
+            return EagerTensor(eager, on_one_device(_array(value)), dtype)
+        whole = PositionTensor(eager, _by_position(value, dtype, axis), dtype, axis, source.dims)
+        return whole if position is None else whole.part(position)
 
     @functools.cached_property
     def _axis(self) -> Axis | None:

@@ -137,7 +137,7 @@ def check_options(options: InputOptions | None, from_function: bool) -> None:
 
     Raises:
       NotImplementedError: per-replica replication of a dataset that is divided.
-      ValueError: a pipeline on a device.
+      ValueError: options that contradict each other. UnsupportedError: a pipeline on a device.
     """
     if options is None:
         return
@@ -150,6 +150,11 @@ def check_options(options: InputOptions | None, from_function: bool) -> None:
         raise ValueError(
             "When `experimental_place_dataset_on_device` is set for dataset placement, you must also specify "
             "`PER_REPLICA` for the replication mode"
+        )
+    if options.experimental_place_dataset_on_device and options.experimental_fetch_to_device:
+        raise ValueError(
+            "`experimental_place_dataset_on_device` can not be set to True when experimental_fetch_to_device is True "
+            "and replication mode is set to `PER_REPLICA`"
         )
     if options.experimental_place_dataset_on_device:
         raise UnsupportedError(
@@ -175,16 +180,23 @@ def divided(dataset: Any, layout: Layout | None, kind: type[DistributedDataset])
 
 
 def dealt(
-    dataset_fn: Callable[..., Any], layout: Layout | None, kind: type[DistributedDataset], replicas: int
+    dataset_fn: Callable[..., Any],
+    layout: Layout | None,
+    kind: type[DistributedDataset],
+    replicas: int,
+    options: InputOptions | None = None,
 ) -> DistributedDataset:
-    """The dataset of an input function, an element of which goes to each replica.
+    """The dataset of an input function, an element of which goes to each replica; or each replica's own dataset.
 
     Raises:
       TypeError: the function returns no dataset.
     """
-    dataset = dataset_fn(InputContext(1, 0, replicas))
-    if not isinstance(dataset, Dataset):
-        raise TypeError(f"dataset_fn must return a tf.data.Dataset, got {dataset!r}.")
+    per_replica = options is not None and options.experimental_replication_mode is InputReplicationMode.PER_REPLICA
+    pipelines = replicas if per_replica else 1
+    datasets = [dataset_fn(InputContext(pipelines, i, replicas)) for i in range(pipelines)]
+    for dataset in datasets:
+        if not isinstance(dataset, Dataset):
+            raise TypeError(f"dataset_fn must return a tf.data.Dataset, got {dataset!r}.")
     if layout is None:
-        return kind(dataset.node, None)
-    return kind(Dealt(dataset.node, layout.axis.size), layout)
+        return kind(datasets[0].node, None)
+    return kind(Dealt([dataset.node for dataset in datasets], layout.axis.size), layout)

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import islice
 from typing import Any
 
 import numpy as np
 
-from towerstrat.data.pipeline import Array, Element, Node, Opening, Pull
-from towerstrat.errors import InvalidArgumentError
+from towerstrat.data.pipeline import INFINITE, UNKNOWN, Array, Element, Node, Opening, Pull
 from towerstrat.graph.uneven import Uneven
 
 
 class Split(Node):
     """Each batch divided among the replicas: the first gets the first rows, and the last may get fewer, or none.
+
+    Every component is divided by its own size.
 
     Args:
       child: batches of all replicas together.
@@ -60,23 +60,23 @@ class _Splits(Pull):
 
     def next_into(self, out: Sequence[Array]) -> Element | None:
         source = self.source
-        rows = [b.reshape(-1, *b.shape[2:]) for b in out]
+        rows = [b.reshape(b.shape[0] * b.shape[1], *b.shape[2:]) for b in out]
         element = source.next_into(rows) if isinstance(source, Pull) else Pull.next_into(source, rows)  # type: ignore[arg-type]
         return None if element is None else self._split(element)
 
     def next_many(self, out: Sequence[Array]) -> int:
         if not isinstance(self.source, Pull):
             return 0
-        return self.source.next_many([b.reshape(len(b), -1, *b.shape[3:]) for b in out])
+        return self.source.next_many([b.reshape(len(b), b.shape[1] * b.shape[2], *b.shape[3:]) for b in out])
 
     def _split(self, element: Element) -> Element:
-        sizes = {len(part) if np.ndim(part) else None for part in element}
-        if len(sizes) > 1 or None in sizes:
-            raise InvalidArgumentError(
-                None, None,
-                "The components of an element need one batch size to be divided among replicas, got shapes "
-                f"{[np.shape(part) for part in element]}.",
-            )  # fmt: skip
+        for part in element:
+            if not np.ndim(part):
+                raise ValueError(
+                    f"The component {[np.ndim(p) for p in element].index(0)} of an element is a scalar and has no batch "
+                    f"to divide among {self.replicas} replicas. Call batch(global_batch_size) on the dataset first, or "
+                    "use distribute_datasets_from_function."
+                )
         return [divided(part, self.replicas) for part in element]
 
 
@@ -94,40 +94,69 @@ def divided(batch: Array, replicas: int) -> Any:
 
 
 class Dealt(Node):
-    """Successive elements, one for each replica. Where fewer are left, the last replicas get batches of nothing.
+    """An element for each replica. Where no more are left for some of them, these get batches of nothing.
 
     Args:
-      child: batches of single replicas.
+      children: one pipeline, whose successive elements go to successive replicas; or one for each replica.
       replicas: how many there are.
+
+    Raises:
+      ValueError: pipelines whose elements differ in structure, type or static shape.
     """
 
-    def __init__(self, child: Node, replicas: int):
-        self.child = child
-        self.children = (child,)
+    def __init__(self, children: Sequence[Node], replicas: int):
+        self.children = tuple(children)
         self.replicas = replicas
-        dims = child.structure.dims
-        self.whole = all(d is not None and None not in d for d in dims)
+        self.structure = children[0].structure
+        for child in children[1:]:
+            if child.structure.key != self.structure.key:
+                raise ValueError(
+                    "The datasets of all replicas must have elements of one structure, with the same types and static "
+                    f"shapes; got {self.structure.specs} and {child.structure.specs}."
+                )
+        self.whole = all(d is not None and None not in d for d in self.structure.dims)
         """Whether shapes are known, so that no replica may go without a batch."""
-        self.structure = child.structure
 
     def open(self, opening: Opening) -> Iterator[Element]:
-        source = self.child.open(opening)
-        while True:
-            taken = list(islice(source, self.replicas))
-            if not taken or (self.whole and len(taken) < self.replicas):
-                return
-            while len(taken) < self.replicas:
-                taken.append([self._nothing(part) for part in taken[0]])
-            yield [together(parts) for parts in zip(*taken, strict=True)]
-
-    def _nothing(self, like: Array) -> Array:
-        return like[:0] if like.ndim else np.full((), b"" if like.dtype.hasobject else 0, like.dtype)
+        return _Deals([child.open(opening) for child in self.children], self.replicas, self.whole)
 
     def cardinality(self) -> int:
-        count = self.child.cardinality()
-        if count < 0:
-            return count
-        return count // self.replicas if self.whole else -(-count // self.replicas)
+        counts = [child.cardinality() for child in self.children]
+        if len(counts) == 1 and counts[0] >= 0:
+            return counts[0] // self.replicas if self.whole else -(-counts[0] // self.replicas)
+        finite = [c for c in counts if c != INFINITE]
+        if not finite or (len(finite) < len(counts) and not self.whole):
+            return INFINITE
+        if UNKNOWN in finite:
+            return UNKNOWN
+        return min(finite) if self.whole else max(finite)
+
+
+class _Deals(Pull):
+    def __init__(self, sources: Sequence[Iterator[Element]], replicas: int, whole: bool):
+        self.sources: list[Iterator[Element] | None] = list(sources)
+        self.replicas = replicas
+        self.whole = whole
+
+    def __next__(self) -> Element:
+        taken = [self._from(replica % len(self.sources)) for replica in range(self.replicas)]
+        present = [element for element in taken if element is not None]
+        if not present or (self.whole and len(present) < self.replicas):
+            raise StopIteration
+        nothing = [_nothing(part) for part in present[0]]
+        parts = [nothing if element is None else element for element in taken]
+        return [together(column) for column in zip(*parts, strict=True)]
+
+    def _from(self, number: int) -> Element | None:
+        source = self.sources[number]
+        found = None if source is None else next(source, None)
+        if found is None:
+            self.sources[number] = None
+        return found
+
+
+def _nothing(like: Array) -> Array:
+    return like[:0] if like.ndim else np.full((), b"" if like.dtype.hasobject else 0, like.dtype)
 
 
 def together(parts: Sequence[Array]) -> Any:

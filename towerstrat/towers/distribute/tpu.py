@@ -16,17 +16,13 @@ from towerstrat.graph.functions.polymorphic import Function
 from towerstrat.graph.ops import logical
 from towerstrat.towers.cluster.tpu import TPUClusterResolver
 from towerstrat.towers.distribute.engine import Replicas
-from towerstrat.towers.distribute.extended import StrategyExtended, StrategyExtendedV1
+from towerstrat.towers.distribute.extended import StrategyExtendedV1
 from towerstrat.towers.distribute.strategy import Strategy, StrategyV1
 from towerstrat.towers.distribute.variables import ReplicaVariable
 
 
-class TPUExtended(StrategyExtended):
+class TPUExtended(StrategyExtendedV1):
     """``extended`` of a TPUStrategy."""
-
-
-class TPUExtendedV1(StrategyExtendedV1, TPUExtended):
-    """``extended`` of a TPUStrategy of 1.14 and 1.15."""
 
 
 _TRACED = (Function, Bound, ConcreteFunction)
@@ -56,9 +52,9 @@ def _check_variables(fn: Callable[..., Any], args: Any, kwargs: Mapping[str, Any
         for leaf in nest.flatten(value):
             if isinstance(leaf, ReplicaVariable):
                 raise ValueError(
-                    f"TPUStrategy.run() takes variables by the names of arguments, and {leaf!r} is passed to the "
-                    f"{kind.description} argument `{name}` of {fn!r}. Name the argument, or use the variable in the "
-                    "function without passing it."
+                    f"TPUStrategy.run() takes variables by the names of arguments, and {leaf.name} (made at "
+                    f"{leaf.created_at}) is passed to the {kind.description} argument `{name}` of {fn!r}. Name the "
+                    "argument, or use the variable in the function without passing it."
                 )
 
 
@@ -163,7 +159,7 @@ class TPUStrategyV1(_OnTPUs, StrategyV1):
     ):
         self._resolver = tpu_cluster_resolver or TPUClusterResolver("")
         self._towers = Replicas(_devices(self._resolver, device_assignment))
-        super().__init__(TPUExtendedV1(self))
+        super().__init__(TPUExtended(self))
         self._steps_per_run = 1 if steps_per_run is None else steps_per_run
 
     @property

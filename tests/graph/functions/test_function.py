@@ -580,3 +580,15 @@ def test_steps_of_training_in_a_loop_of_a_function():
     # The original's value.
     assert (called, looped, eagerly) == pytest.approx((4.5926476,) * 3, rel=1e-6)
     assert int(count) == 8
+
+
+def test_each_access_to_a_method_gives_an_equal_function():
+    class Model:
+        @tf.function
+        def step(self, x):
+            return x
+
+    one, other = Model(), Model()
+    assert one.step == one.step
+    assert hash(one.step) == hash(one.step)
+    assert one.step != other.step

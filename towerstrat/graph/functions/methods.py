@@ -20,6 +20,13 @@ class Bound:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._inner, name)
 
+    def __eq__(self, other: Any) -> bool:
+        """As of bound methods: each access to one makes a new object, equal to the others."""
+        return isinstance(other, Bound) and other._inner is self._inner
+
+    def __hash__(self) -> int:
+        return hash(self._inner)
+
 
 class WeakMethod:
     """A method that does not keep its instance alive."""

@@ -370,6 +370,7 @@ ELSEWHERE = {
     "Gradients Cotangent LoopVariable": "what gradients and loops are made of: the comparison itself is made with them",
     "AllConcat AllReduce SelectPosition": "towers' collectives: there is no axis here",
     "FromPositions PositionIndex PositionInput Spread": "what differs by tower: there is no axis here",
+    "XlaSharding": "how logical devices divide a tensor: there is no axis here",
     "StepInput StepLoop Blank": "parts of step loops and of converted loops",
     "DatasetHandle DatasetToSingleElement DistributedIteratorGetNext IteratorGetNext": "datasets",
     "IteratorToStringHandle MakeIterator OpenIterator OwnedIteratorGetNext OwnedIteratorGetOptional": "iterators",

@@ -45,10 +45,10 @@ class Axis:
             raise ValueError(f"Expected positions of {logical} devices each, got {len(self.devices)} devices.")
         self.one = PartitionSpec(name)
 
-    @property
+    @cached_property
     def mapped(self) -> bool:
-        """Whether a program along it runs on several devices."""
-        return len(self.devices) > 1
+        """Whether a program along it runs elsewhere than on the first device of the machine alone."""
+        return len(self.devices) > 1 or self.devices[0] in jax.devices()[1:]
 
     @cached_property
     def mesh(self) -> Mesh:

@@ -14,6 +14,7 @@ import jax
 import numpy as np
 import pytest
 
+import towerstrat.compat.v1 as tf1
 import towerstrat.compat.v2 as tf
 from tests.data.test_records import framed
 from tests.towers.distribute.common import parts, replica_id, steps, strategy
@@ -21,6 +22,7 @@ from towerstrat.errors import UnsupportedError
 
 SUM, MEAN = tf.distribute.ReduceOp.SUM, tf.distribute.ReduceOp.MEAN
 Experimental = tf.distribute.experimental.TPUStrategy
+TPUStrategyV1 = tf1.distribute.experimental.TPUStrategy
 
 
 @pytest.fixture(autouse=True)
@@ -69,13 +71,45 @@ def test_arguments_are_named_as_documented():
 
 def test_device_assignment_says_on_which_cores_replicas_are():
     topology = tf.tpu.experimental.initialize_tpu_system()
-    single = tf.tpu.experimental.DeviceAssignment(topology, np.array([[[0, 0, 0, 0]]]))
-    assert Experimental(device_assignment=single).num_replicas_in_sync == 1
     cores = [[[2, 0, 0, 0]], [[0, 0, 0, 1]]]
     made = Experimental(device_assignment=tf.tpu.experimental.DeviceAssignment(topology, np.array(cores)))
     value = made.run(tf.function(lambda: 2 * replica_id()))
     shards = {int(shard.data[0]): shard.device for shard in value.local.array.addressable_shards}
     assert shards == {0: jax.devices()[4], 2: jax.devices()[1]}
+
+
+@pytest.mark.parametrize("core", [[0, 0, 0, 0], [1, 0, 0, 1]])
+def test_device_assignment_of_a_single_core(core):
+    """All that 1.15 had use for: its variables and what is computed are there, and go together with other values."""
+    device = jax.devices()[2 * core[0] + core[3]]
+    topology = tf.tpu.experimental.initialize_tpu_system()
+    made = Experimental(device_assignment=tf.tpu.experimental.DeviceAssignment(topology, np.array([[core]])))
+    assert made.num_replicas_in_sync == 1
+    with made.scope():
+        v = tf.Variable(tf.ones([30, 30]))
+    elsewhere = tf.function(lambda x: x @ x)(tf.ones([30, 30]))
+
+    @tf.function
+    def step(x):
+        v.assign_add(v @ x)
+        return v + 1.0
+
+    result = made.experimental_run_v2(step, args=(elsewhere,))
+    assert v.value().array.devices() == result.array.devices() == {device}
+    assert float((result + elsewhere)[0, 0]) == 1 + 30 * 30 + 1 + 30
+    data = made.experimental_distribute_dataset(tf.data.Dataset.range(9).batch(4))
+
+    @tf.function
+    def total(data):
+        total = tf.constant(0, tf.int64)
+        for x in data:
+            total += made.reduce(SUM, made.experimental_run_v2(lambda x: 2 * x, args=(x,)), axis=0)
+        return total
+
+    assert int(total(data)) == 72
+    with tf.GradientTape() as tape:
+        squares = tf.function(lambda: tf.reduce_sum(v * v))()
+    assert float(tape.gradient(squares, v)[0, 0]) == 2 * 901
 
 
 @pytest.mark.parametrize("replicas", [1, 2, 3])
@@ -310,6 +344,17 @@ def test_cluster_resolver_of_strategies(monkeypatch):
         assert what_this_task_does(made.cluster_resolver) == "works as number 0"
     assert tf.distribute.OneDeviceStrategy("/cpu:0").cluster_resolver is None
     assert tf.distribute.get_strategy().cluster_resolver is None
+
+
+def test_strategies_may_say_which_resolver_is_theirs():
+    resolver = tf.distribute.cluster_resolver.SimpleClusterResolver(tf.train.ClusterSpec(CLUSTER), task_type="ps")
+
+    class Mine(tf.distribute.OneDeviceStrategy):
+        @property
+        def cluster_resolver(self):
+            return resolver
+
+    assert Mine("/cpu:0").cluster_resolver.task_type == "ps"
 
 
 # ---- both pages: distribute_datasets_from_function ------------------------------------------------------------------
@@ -551,6 +596,23 @@ def test_local_results(replicas):
         assert result is single
 
 
+@pytest.mark.parametrize("replicas", [1, 3])
+def test_local_results_of_what_runs_in_a_graph_of_1x(replicas):
+    with tf.Graph().as_default():
+        made = strategy(replicas, lambda resolver, assignment: TPUStrategyV1(resolver, device_assignment=assignment))
+        with made.scope():
+            iterator = made.make_dataset_iterator(tf1.data.Dataset.range(2 * replicas).batch(2 * replicas))
+            by_run = made.experimental_run(lambda x: x + 1, iterator)
+            by_extended = made.extended.call_for_each_replica(lambda: 2 * replica_id())
+        fetches = [made.experimental_local_results(value) for value in (by_run, by_extended)]
+        assert all(isinstance(results, tuple) for results in fetches)
+        with tf1.Session() as session:
+            session.run(iterator.initialize())
+            numbers, doubled = session.run(fetches)
+    assert np.array(numbers).tolist() == np.arange(1, 2 * replicas + 1).reshape(replicas, 2).tolist()
+    assert list(doubled) == [2 * i for i in range(replicas)]
+
+
 def test_local_results_of_structures_are_a_structure_for_each_replica():
     made = strategy(2)
     value = made.run(tf.function(replica_id))
@@ -585,6 +647,8 @@ def test_numpy_arrays_in_structures_and_lists():
     element = next(iter(made.experimental_make_numpy_dataset({"a": rows, "b": (rows[:, 0],)})))
     assert element["a"].numpy().tolist() == [0, 1]
     assert element["b"][0].numpy() == 0
+    stacked = made.experimental_make_numpy_dataset([rows[:, 0], rows[:, 1]])
+    assert [x.numpy().tolist() for x in stacked] == [[0, 2, 4], [1, 3, 5]]
 
 
 # ---- TPUStrategy of 1.15: reduce ------------------------------------------------------------------------------------

@@ -103,8 +103,8 @@ class Traced:
 
     @functools.cached_property
     def _axis(self) -> Axis | None:
-        """The axis over whose devices parts of it run."""
-        return mapped_axis(self.plan().order)
+        """The axis over whose devices parts of it run, or whose values it returns as they came."""
+        return mapped_axis([*self.plan().order, *(t.op for t in self.outputs)])
 
     def _recorded(self, eager: EagerContext, tensors: Sequence[Any], store: StateStore | None = None) -> list[Tensor]:
         """As a call, seen by the tapes as one operation; where parts of it run on the host, operation by operation."""

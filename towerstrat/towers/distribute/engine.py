@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from towerstrat.graph import nest
 from towerstrat.graph.convert import convert_to_tensor
 from towerstrat.graph.core import get_default_graph
+from towerstrat.graph.eager.positions import PositionTensor
 from towerstrat.graph.mesh import Axis
 from towerstrat.graph.ops import collectives
+from towerstrat.graph.ops.array import identity
 from towerstrat.graph.variables import VariableAggregation, VariableSynchronization
-from towerstrat.towers.distribute.values import PerReplica, per_replica
+from towerstrat.towers.distribute.values import PerReplica, from_parts, per_replica
 from towerstrat.towers.distribute.variables import make_variable
 from towerstrat.towers.tpu import TPUStrategy
 
@@ -45,7 +48,7 @@ class Replicas(TPUStrategy):
         super().__init__(_Given([d[0] for d in devices] if several else devices))
         self.surface: Any = None
         if several:
-            self._run_on(Axis("tower", [d for own in devices for d in own], len(devices[0])))
+            self._run_on(Axis(self.word, [d for own in devices for d in own], len(devices[0])))
 
     @property
     def mapped(self) -> bool:
@@ -77,8 +80,36 @@ class Replicas(TPUStrategy):
         finally:
             graph.variable_maker = outer
 
+    def _leaving(self, structure: Any) -> Any:
+        """A structure made in a replica's context as cross-replica context sees it; captured values may be in it."""
+
+        def captured(value: Any) -> Any:
+            if not isinstance(value, PerReplica) or not isinstance(value.local, PositionTensor):
+                return value
+            with get_default_graph().under(self._axis):
+                return identity(value.local)
+
+        return super()._leaving(nest.map_structure(captured, structure) if self.mapped else structure)
+
     def _per_tower(self, local: Any) -> PerReplica:
         return per_replica(local, self._devices, self._axis)
+
+    def own(self, value: Any) -> Any:
+        """A per-replica value of other replicas as one of these, which take the first parts. What is not is returned.
+
+        Raises:
+          IndexError: it has fewer parts.
+        """
+        if not isinstance(value, PerReplica) or not isinstance(value.local, PositionTensor):
+            return value
+        if value.local.axis is self._axis:
+            return value
+        parts = value.values
+        if len(parts) < self._axis.size:
+            raise IndexError(
+                f"A per-replica value of {len(parts)} replicas was passed to a function of {self._axis.size}."
+            )
+        return from_parts(parts[: self._axis.size], self._devices, self._axis)
 
     def local_of(self, value: Any) -> Any:
         """A value as one replica sees it."""

@@ -6,22 +6,29 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
+import numpy as np
+
 from towerstrat.errors import UnsupportedError
 from towerstrat.graph import nest
+from towerstrat.graph.convert import convert_to_tensor
 from towerstrat.graph.core import get_default_graph
 from towerstrat.graph.elements import Tensor
 from towerstrat.graph.functions.polymorphic import Function
 from towerstrat.graph.indexed_slices import IndexedSlices
-from towerstrat.graph.ops.array import rank, shape
+from towerstrat.graph.ops.array import identity, rank, shape
 from towerstrat.graph.ops.math import cast, truediv
 from towerstrat.graph.ops.reductions import reduce_prod, reduce_sum
-from towerstrat.graph.types import int64
+from towerstrat.graph.static import constant_value
+from towerstrat.graph.types import bool_, int64, string
 from towerstrat.graph.variables import Variable
 from towerstrat.towers import contexts
 from towerstrat.towers.distribute.contexts import ReplicaContext, require_cross_replica
 from towerstrat.towers.distribute.kept import keep, kept
 from towerstrat.towers.distribute.reduce_op import AGGREGATIONS, ReduceOp, reduce_op_of
-from towerstrat.towers.values import DistributedValues, Mirrored, PerDevice, value_container
+from towerstrat.towers.distribute.values import mirrored_values
+from towerstrat.towers.distribute.variables import ReplicaVariable
+from towerstrat.towers.tower_id import TowerId
+from towerstrat.towers.values import DistributedValues, Mirrored, PerDevice, mirrored, value_container
 
 
 class StrategyExtended:
@@ -92,10 +99,32 @@ class StrategyExtended:
         towers = self._towers
         if isinstance(value, Mirrored) and not isinstance(value, Variable):
             value = value.primary
-        if self._mapped and not isinstance(value, DistributedValues):
+        if not self._mapped:
+            return value
+        if not isinstance(value, DistributedValues):
             return self._combine_plain(reduce_op, value)
         with self._strategy.scope():
-            return towers.reduce(AGGREGATIONS[reduce_op], value, destinations)
+            local = self._numbers(value)
+            if reduce_op is ReduceOp.MEAN and not isinstance(local, IndexedSlices) and local.dtype.is_integer:
+                total = towers.reduce(AGGREGATIONS[ReduceOp.SUM], towers._per_tower(local), destinations)
+                return mirrored(truediv(total.primary, towers.axis.size), total.devices, towers.axis)
+            return towers.reduce(AGGREGATIONS[reduce_op], towers._per_tower(local), destinations)
+
+    def _numbers(self, value: DistributedValues) -> Any:
+        """What each replica has of a value, or of a variable its own copy.
+
+        Raises:
+          TypeError: strings or truths, which have no sum.
+        """
+        local = value._own_read() if isinstance(value, ReplicaVariable) else self._towers.local_of(value)
+        if not isinstance(local, IndexedSlices):
+            local = convert_to_tensor(local.tensor() if isinstance(local, TowerId) else local)
+            if local.dtype in (bool_, string):
+                raise TypeError(
+                    f"Expected numbers to reduce over replicas, got {local.dtype.name} values. Cast truths with "
+                    "tf.cast(value, tf.int32); the parts of a value are strategy.experimental_local_results(value)."
+                )
+        return local
 
     def _combine_plain(self, reduce_op: ReduceOp, value: Any) -> Any:
         """A value that all replicas share.
@@ -114,6 +143,8 @@ class StrategyExtended:
         """``Strategy.reduce`` of one leaf, in a graph or on a single replica."""
         if axis is None:
             return self._single(self._combine(reduce_op, value, "/device:CPU:0"))
+        if value is None:
+            raise ValueError("None values not supported: expected a value to reduce along an axis.")
         if reduce_op is ReduceOp.SUM:
             local = self._run(lambda v: reduce_sum(v, axis), (value,), {})
             return self._single(self._combine(ReduceOp.SUM, local, "/device:CPU:0"))
@@ -121,18 +152,30 @@ class StrategyExtended:
         total, count = (self._single(self._combine(ReduceOp.SUM, part, "/device:CPU:0")) for part in parts)
         return truediv(total, cast(count, total.dtype))
 
+    def _own(self, value: Any) -> Any:
+        """A value in a replica's context as a tensor of the replica. Raises ValueError for None."""
+        if isinstance(value, IndexedSlices):
+            return value
+        if value is None:
+            raise ValueError("None values not supported: expected what can be a tensor.")
+        tensor = convert_to_tensor(value)
+        return identity(tensor) if self._mapped and tensor.op.axis is None else tensor
+
     def _single(self, value: Any) -> Any:
         return value.primary if isinstance(value, Mirrored) and not isinstance(value, Variable) else value
 
     def _gathered(self, value: Any, axis: int) -> Any:
         """``Strategy.gather`` of one leaf, in a graph or on a single replica."""
         if isinstance(value, DistributedValues):
-            return self._towers.concatenated(self._towers.local_of(value), axis)
+            local = value._own_read() if isinstance(value, ReplicaVariable) else self._towers.local_of(value)
+            return self._towers.concatenated(local, axis)
         return value
 
     def _all_reduce(self, context: ReplicaContext, reduce_op: Any, value: Any, options: Any) -> Any:
+        if not isinstance(reduce_op, ReduceOp | str):
+            raise ValueError(f"`reduce_op` must be Reduce.SUM or Reduce.MEAN., got {reduce_op!r}.")
         op = reduce_op_of(reduce_op)
-        flat = nest.flatten(value)
+        flat = [self._own(v) for v in nest.flatten(value)]
 
         def merge_fn(strategy: Any, *values: Any) -> Any:
             return [self._combine(op, v, v) for v in values]
@@ -146,6 +189,8 @@ class StrategyExtended:
                 raise NotImplementedError(
                     "all_gather does not support IndexedSlices: pass tf.convert_to_tensor(value), or reduce them."
                 )
+        flat = [self._own(v) for v in flat]
+        axis = checked_dimension(axis)
 
         def merge_fn(strategy: Any, *values: Any) -> Any:
             return [self._gathered(v, axis) for v in values]
@@ -158,24 +203,26 @@ class StrategyExtended:
         Args:
           reduce_op: ``ReduceOp.SUM`` or ``ReduceOp.MEAN``, or the name of one.
           value: a per-replica value with one tensor for each replica.
-          destinations: a variable, a per-replica value, a device's name or a list of names. All replicas' devices hold
-            the result here.
+          destinations: a variable or a per-replica value, for a result that is mirrored on its devices; a device's
+            name, for a single tensor; a list of names. All replicas' devices hold the result here.
           options: a ``CommunicationOptions``; how the sum is computed is the compiler's choice.
         """
         require_cross_replica(self._towers)
         op = reduce_op_of(reduce_op)
-        return self._carried(("reduce_to", op), lambda v: self._combine(op, v, "/device:CPU:0"), value)
+        found = self._carried(("reduce_to", op), lambda v: self._single(self._combine(op, v, "/device:CPU:0")), value)
+        return self._placed(found, destinations)
 
     def batch_reduce_to(self, reduce_op: Any, value_destination_pairs: Iterable[Any], options: Any = None) -> list[Any]:
         """``reduce_to`` of several (value, destinations) pairs together."""
         require_cross_replica(self._towers)
         op = reduce_op_of(reduce_op)
-        values = [value for value, _ in value_destination_pairs]
+        pairs = list(value_destination_pairs)
 
         def reduced(values: list[Any]) -> list[Any]:
-            return [self._combine(op, v, "/device:CPU:0") for v in values]
+            return [self._single(self._combine(op, v, "/device:CPU:0")) for v in values]
 
-        return list(self._carried(("batch_reduce_to", op), reduced, values))
+        found = self._carried(("batch_reduce_to", op), reduced, [value for value, _ in pairs])
+        return [self._placed(v, destinations) for v, (_, destinations) in zip(found, pairs, strict=True)]
 
     # ---- updating --------------------------------------------------------------------------------------------
 
@@ -184,13 +231,19 @@ class StrategyExtended:
     ) -> Any:
         """``fn(var, *args, **kwargs)`` for the copies of ``var``: arguments arrive as each replica's part.
 
+        In a replica's context the replicas do it together, as in ``merge_call``.
+
         Args:
           var: a variable of this strategy; ``fn`` gets it, and assigns to each copy.
           group: whether the result is one operation or value for all devices, rather than a tuple of one for each.
 
         Raises:
-          RuntimeError: in a replica's context.
+          RuntimeError: in another strategy's context.
         """
+        mode = contexts.current_mode()
+        if mode.strategy is self._towers and mode.tower is not None and mode is not contexts.default_mode():
+            merged = ReplicaContext._of(mode.tower).merge_call
+            return merged(lambda _, *a, **k: self.update(var, fn, a, k, group), args, kwargs)
         require_cross_replica(self._towers)
         given = tuple(args), dict(kwargs or {})
         with self._strategy.scope():
@@ -198,7 +251,24 @@ class StrategyExtended:
                 result = self._on_copies(var, fn, *given)
             else:
                 result = self._towers._update(var, {"grouped": True}, fn, *given[0], **given[1])
-        return result if group else self._strategy.experimental_local_results(result)
+        return self._updated(result, group)
+
+    def _updated(self, result: Any, group: bool) -> Any:
+        """What an update gives: values that are the same on all devices are mirrored."""
+        result = nest.map_structure(lambda v: self._mirrored(v.primary) if _is_mirrored(v) else v, result)
+        return result if group else nest.map_structure(self._strategy.experimental_local_results, result)
+
+    def _mirrored(self, value: Any) -> Any:
+        """One value on all replicas' devices."""
+        return mirrored_values(value, self.worker_devices, self._towers.axis)
+
+    def _placed(self, value: Any, destinations: Any) -> Any:
+        """A value as it is on some devices: mirrored, unless they are one device or there is one replica."""
+        if isinstance(destinations, tuple | list):
+            several = len(destinations) > 1
+        else:
+            several = isinstance(destinations, DistributedValues)
+        return self._mirrored(value) if several and self._mapped and isinstance(value, Tensor) else value
 
     def _on_copies(self, var: Any, fn: Callable[..., Any], args: Any, kwargs: Any) -> Any:
         """``fn`` on each replica's copy of a variable, traced."""
@@ -233,7 +303,7 @@ class StrategyExtended:
 
     def variable_created_in_scope(self, v: Any) -> bool:
         """Whether a variable was made inside the strategy's ``scope()``."""
-        return getattr(v, "_strategy", None) is self._towers
+        return getattr(value_container(v), "_strategy", None) is self._towers
 
     def value_container(self, value: Any) -> Any:
         """The variable that a component belongs to, otherwise the value itself."""
@@ -267,8 +337,7 @@ class StrategyExtendedV1(StrategyExtended):
     def broadcast_to(self, tensor: Any, destinations: Any) -> Any:
         """``tensor`` mirrored on ``destinations``."""
         require_cross_replica(self._towers)
-        with self._strategy.scope():
-            return self._towers.broadcast(tensor, destinations)
+        return self._placed(convert_to_tensor(tensor), destinations)
 
     def call_for_each_replica(self, fn: Callable[..., Any], args: Sequence[Any] = (), kwargs: Any = None) -> Any:
         """``fn(*args, **kwargs)`` in the context of each replica; per-replica arguments arrive as its part.
@@ -295,7 +364,8 @@ class StrategyExtendedV1(StrategyExtended):
 
     def non_slot_devices(self, var_list: Any) -> Any:
         """Where an optimizer's variables that belong to no single variable live."""
-        return self._towers.non_slot_devices(var_list)
+        found = self._towers.non_slot_devices(var_list)
+        return tuple(found) if isinstance(found, list) else found
 
     def update_non_slot(
         self, colocate_with: Any, fn: Callable[..., Any], args: Sequence[Any] = (), kwargs: Any = None,
@@ -303,8 +373,13 @@ class StrategyExtendedV1(StrategyExtended):
     ) -> Any:  # fmt: skip
         """``fn(*args, **kwargs)`` on the devices that ``non_slot_devices`` returned."""
         require_cross_replica(self._towers)
+        given = tuple(args), dict(kwargs or {})
         with self._strategy.scope():
-            return self._towers._update_non_slot(colocate_with, {"grouped": group}, fn, *args, **(kwargs or {}))
+            if self._mapped and any(_differs(v) for v in nest.flatten(given)):
+                result = self._on_copies(None, lambda _, *a, **k: fn(*a, **k), *given)
+            else:
+                result = self._towers._update_non_slot(colocate_with, {"grouped": True}, fn, *given[0], **given[1])
+        return self._updated(result, group)
 
     def read_var(self, v: Any) -> Any:
         """The value of a variable; of one that is combined when read its sum or mean over replicas."""
@@ -327,6 +402,27 @@ class StrategyExtendedV1(StrategyExtended):
     def should_save_summary(self) -> bool:
         return True
 
+    @property
+    def experimental_enable_get_next_as_optional(self) -> bool:
+        """Whether replicas without data get batches of nothing at the end: yes."""
+        return True
+
+    @property
+    def worker_devices_by_replica(self) -> list[list[str]]:
+        """Where each replica runs."""
+        return [[device] for device in self.worker_devices]
+
+
+def _own(value: Any) -> Any:
+    """A value that all replicas have got, as each replica's own."""
+    if isinstance(value, IndexedSlices):
+        return IndexedSlices(identity(value.values), identity(value.indices), value.dense_shape)
+    return identity(value)
+
+
+def _is_mirrored(value: Any) -> bool:
+    return isinstance(value, Mirrored) and not isinstance(value, Variable)
+
 
 def _differs(value: Any) -> bool:
     """Whether a value, or a variable, has a part of its own on each replica."""
@@ -334,8 +430,9 @@ def _differs(value: Any) -> bool:
     return value.cell.per_position if isinstance(value, Variable) else isinstance(value, PerDevice)
 
 
-def _count(value: Tensor, axis: Any) -> Tensor:
+def _count(value: Any, axis: Any) -> Tensor:
     """How many entries a reduction along ``axis`` combines, int64."""
+    value = convert_to_tensor(value)
     axes = [axis] if isinstance(axis, int) else list(axis)
     sizes = shape(value, out_type=int64)
     known = None if value.dims is None else len(value.dims)
@@ -345,8 +442,22 @@ def _count(value: Tensor, axis: Any) -> Tensor:
 
 def checked_axis(axis: Any) -> Any:
     """The axis of a reduction. Raises TypeError unless it is None, an integer, or a tuple or list of such."""
-    if axis is None or (isinstance(axis, int) and not isinstance(axis, bool)):
-        return axis
+    if axis is None or isinstance(axis, int):
+        return axis if axis is None else int(axis)
     if isinstance(axis, tuple | list) and all(isinstance(a, int) for a in axis):
         return tuple(axis)
     raise TypeError(f"Expected `axis` to be None, an integer, a tuple or a list of integers, got {axis!r}.")
+
+
+def checked_dimension(axis: Any) -> int:
+    """The axis that values are joined along: an integer, or a scalar tensor that is known.
+
+    Raises:
+      ValueError: None. TypeError: something else.
+    """
+    if axis is None:
+        raise ValueError("None values not supported: expected `axis` to be the number of a dimension.")
+    known = constant_value(axis) if isinstance(axis, Tensor) else axis
+    if np.ndim(known) or not np.issubdtype(np.asarray(known).dtype, np.integer):
+        raise TypeError(f"Expected `axis` to be an integer, got {axis!r}.")
+    return int(known)

@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import jax
-import numpy as np
 
 from towerstrat.graph import nest
-from towerstrat.graph.elements import Tensor
+from towerstrat.graph.elements import Operation, Tensor
 from towerstrat.graph.ops.regions import is_composite, register_composite
 from towerstrat.graph.variables import Variable
 
@@ -24,13 +23,11 @@ register_composite(_Kept, lambda kept: [], lambda kept, tensors: kept, lambda ke
 
 
 def keep(structure: Any) -> Any:
-    """A structure with what is no tensor wrapped, so that it leaves a traced function as it is."""
+    """A structure with what is no tensor wrapped, so that it leaves a traced function as it is; of operations None."""
 
     def wrap(value: Any) -> Any:
-        if isinstance(value, Variable) or not (
-            isinstance(value, Tensor | np.ndarray | np.generic | jax.Array) or is_composite(value)
-        ):
-            return _Kept(value)
+        if isinstance(value, Variable) or not (isinstance(value, Tensor | jax.Array) or is_composite(value)):
+            return _Kept(None if isinstance(value, Operation) else value)
         return value
 
     return nest.map_structure(wrap, structure)

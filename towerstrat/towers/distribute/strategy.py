@@ -11,14 +11,13 @@ import numpy as np
 
 from towerstrat.data.dataset import Dataset
 from towerstrat.graph import nest
-from towerstrat.graph.convert import convert_to_tensor
 from towerstrat.graph.core import get_default_graph
 from towerstrat.graph.indexed_slices import IndexedSlices
 from towerstrat.graph.ops.control_flow import group
 from towerstrat.towers import contexts
 from towerstrat.towers.distribute.contexts import Scope, require_cross_replica
 from towerstrat.towers.distribute.dataset import DistributedDataset, DistributedDatasetV1, InputIterator, Layout
-from towerstrat.towers.distribute.extended import StrategyExtended, StrategyExtendedV1, checked_axis
+from towerstrat.towers.distribute.extended import StrategyExtended, StrategyExtendedV1, checked_axis, checked_dimension
 from towerstrat.towers.distribute.input import (
     InputOptions,
     InputReplicationMode,
@@ -115,6 +114,8 @@ class _Base:
     def _called(self, fn: Callable[..., Any], args: Sequence[Any], kwargs: Any) -> Any:
         extended = self._extended
         kwargs = dict(kwargs or {})
+        if extended._mapped:
+            args, kwargs = nest.map_structure(self._towers.own, (tuple(args), kwargs))
         require_numbers([*args, *kwargs.values()])
 
         def run(args: Any, kwargs: Any) -> Any:
@@ -136,7 +137,6 @@ class _Base:
           RuntimeError: in a replica's context. InvalidArgumentError: shapes that differ by replica, without ``axis``.
         """
         require_cross_replica(self._towers)
-        require_numbers(value)
         op = reduce_op_of(reduce_op)
         along = checked_axis(axis)
         extended = self._extended
@@ -154,15 +154,18 @@ class _Base:
             ``axis`` only.
 
         Raises:
-          RuntimeError: in a replica's context. NotImplementedError: IndexedSlices. ValueError: a scalar.
+          RuntimeError: in a replica's context. NotImplementedError: IndexedSlices. ValueError: a scalar, or no axis.
         """
         require_cross_replica(
             self._towers,
             instead="tf.distribute.Strategy.gather method requires cross-replica context, use "
             "get_replica_context().all_gather() instead",
         )
+        if not any(isinstance(leaf, DistributedValues | IndexedSlices) for leaf in nest.flatten(value)):
+            return value
         require_numbers(value)
         extended = self._extended
+        axis = checked_dimension(axis)
         for leaf in nest.flatten(value):
             local = leaf.local if isinstance(leaf, DistributedValues) else leaf
             if isinstance(local, IndexedSlices):
@@ -294,15 +297,21 @@ class _Base:
     def experimental_distribute_values_from_function(self, value_fn: Callable[[Any], Any]) -> Any:
         """A per-replica value of what ``value_fn(value_context)`` gives for each replica.
 
+        On several replicas the parts become tensors.
+
         Raises:
-          ValueError: while a graph is built, or types or ranks differ between replicas.
+          ValueError: while a graph is built that is no function's; structures or ranks differ between replicas.
+          TypeError: types differ, or what cannot be a tensor.
         """
-        if not get_default_graph().executing_eagerly:
+        graph = get_default_graph()
+        if not graph.executing_eagerly and not graph.building_function:
             raise ValueError("The distributed value creation is only supported in eager mode.")
         count = self.num_replicas_in_sync
         parts = [value_fn(ValueContext(i, count)) for i in range(count)]
+        for part in parts[1:]:
+            nest.assert_same_structure(parts[0], part)
         if not self._extended._mapped:
-            return nest.map_structure(convert_to_tensor, parts[0])
+            return parts[0]
         towers = self._towers
         columns = zip(*(nest.flatten(part) for part in parts), strict=True)
         made = [from_parts(column, towers.worker_devices, towers.axis) for column in columns]

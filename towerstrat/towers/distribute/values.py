@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from towerstrat.errors import UnsupportedError
 from towerstrat.graph import nest
-from towerstrat.graph.convert import convert_to_tensor
+from towerstrat.graph.convert import convert_to_tensor, register_tensor_conversion_function
 from towerstrat.graph.core import get_default_graph
 from towerstrat.graph.eager.context import context
 from towerstrat.graph.eager.positions import PositionTensor
@@ -21,10 +21,12 @@ from towerstrat.graph.mesh import Axis
 from towerstrat.graph.ops import collectives
 from towerstrat.graph.ops.array import identity
 from towerstrat.graph.ops.regions import register_composite
+from towerstrat.graph.static import constant_value
 from towerstrat.graph.types import string
 from towerstrat.graph.uneven import Uneven
+from towerstrat.towers import contexts
 from towerstrat.towers.tower_id import TowerId
-from towerstrat.towers.values import PerDevice, Selections
+from towerstrat.towers.values import Mirrored, PerDevice, Selections, mirrored
 
 
 class PerReplica(PerDevice):
@@ -39,7 +41,13 @@ class PerReplica(PerDevice):
         return tuple([self._index[device] for device in self._index])
 
     def __repr__(self) -> str:
-        parts = ",\n".join(f"  {i}: {value}" for i, value in enumerate(self._shown()))
+        return self._described(repr)
+
+    def __str__(self) -> str:
+        return self._described(str)
+
+    def _described(self, describe: Callable[[Any], str]) -> str:
+        parts = ",\n".join(f"  {i}: {describe(value)}" for i, value in enumerate(self._shown()))
         return f"PerReplica:{{\n{parts}\n}}"
 
     def _shown(self) -> Iterator[Any]:
@@ -54,24 +62,65 @@ def per_replica(local: Any, devices: Sequence[str], axis: Axis) -> PerReplica:
     return PerReplica(Selections(local, devices, axis))
 
 
+class MirroredValue(Mirrored):
+    """One value on the devices of all replicas. ``values`` are its copies."""
+
+    @property
+    def values(self) -> tuple[Any, ...]:
+        """The value, once for each replica."""
+        return (self.primary,) * len(self._index)
+
+    def __repr__(self) -> str:
+        return f"Mirrored({self.primary!r} on {len(self._index)} devices)"
+
+
+def mirrored_values(value: Any, devices: Sequence[str], axis: Axis) -> MirroredValue:
+    """One value on the devices of all replicas."""
+    return MirroredValue(mirrored(value, devices, axis)._index)
+
+
 def from_parts(parts: Sequence[Any], devices: Sequence[str], axis: Axis, dims: Any = None) -> PerReplica:
-    """A value of the eager context from one array or tensor for each replica.
+    """A value from one array, tensor or ``IndexedSlices`` for each replica.
 
     Args:
       dims: the shape that functions see; default that of the parts, None for sizes in which they differ.
     """
+    if all(isinstance(p, IndexedSlices) for p in parts):
+        values, indices = (_joined([getattr(p, name) for p in parts], axis, None) for name in ("values", "indices"))
+        return per_replica(IndexedSlices(values, indices, parts[0].dense_shape), devices, axis)
+    return per_replica(_joined(parts, axis, dims), devices, axis)
+
+
+def _joined(parts: Sequence[Any], axis: Axis, dims: Any) -> Tensor:
     tensors = [convert_to_tensor(p) for p in parts]
-    arrays = [t.host() for t in tensors]  # type: ignore[attr-defined]
-    shapes = [a.shape for a in arrays]
     dtype = tensors[0].dtype
     if any(t.dtype is not dtype for t in tensors):
         raise TypeError(f"Expected values of one type from all replicas, got {[t.dtype.name for t in tensors]}.")
+    arrays: list[Any] = [t.host() if isinstance(t, EagerTensor) else constant_value(t) for t in tensors]
+    if any(a is None for a in arrays):
+        return collectives.distribute(tensors, axis)
+    shapes = [a.shape for a in arrays]
     if dims is None:
         if len({len(s) for s in shapes}) > 1:
             raise ValueError(f"Expected values of one rank from all replicas, got shapes {shapes}.")
         dims = tuple([sizes[0] if len(set(sizes)) == 1 else None for sizes in zip(*shapes, strict=True)])
     array: Any = np.stack(arrays) if all(s == shapes[0] for s in shapes) else Uneven.of(arrays)
-    return per_replica(PositionTensor(context(), array, dtype, axis, dims), devices, axis)
+    return PositionTensor(context(), array, dtype, axis, dims)
+
+
+def _converted(value: PerReplica, dtype: Any = None, name: str | None = None, as_ref: bool = False) -> Any:
+    """In a function that replicas run: the own part."""
+    index: Any = value._index
+    mode = contexts.current_mode()
+    if value.local is None or mode.tower is None or getattr(mode.strategy, "axis", None) is not index.axis:
+        raise ValueError(
+            "It looks like you are using a PerReplica object while not inside a replica context, which is not supported. "
+            "Try running your op or function inside a replica context by using `strategy.run`"
+        )
+    return convert_to_tensor(value.local, dtype, name)
+
+
+register_tensor_conversion_function(PerReplica, _converted, priority=10)
 
 
 # ---- in loops, branches and functions ------------------------------------------------------------------------------
@@ -83,10 +132,16 @@ def _leaves(value: PerDevice) -> list[Any]:
         parts = [value.get(device) for device in value.devices]
         raise TypeError(f"{parts!r} are values of single replicas and cannot cross the border of a function or loop.")
     if isinstance(local, IndexedSlices):
-        return [local.values, local.indices, *([] if local.dense_shape is None else [local.dense_shape])]
+        return [local.values, local.indices, *([] if _dense(local) is not None else [local.dense_shape])]
     if isinstance(local, Operation):
         return []
     return [local.tensor() if isinstance(local, TowerId) else local]
+
+
+def _dense(slices: IndexedSlices) -> tuple[int, ...] | None:
+    """The shape that slices belong to, () where they have none; None where it is not known before it is computed."""
+    known = () if slices.dense_shape is None else constant_value(slices.dense_shape)
+    return None if known is None else tuple(known)
 
 
 def _axis(value: PerDevice) -> Axis:
@@ -115,7 +170,7 @@ def _rebuilt(value: PerDevice, tensors: Sequence[Tensor]) -> PerDevice:
     index: Any = value._index
     local = value.local
     if isinstance(local, IndexedSlices):
-        local = IndexedSlices(*tensors)
+        local = IndexedSlices(*tensors[:2], tensors[2] if len(tensors) > 2 else local.dense_shape)
     elif not isinstance(local, Operation):
         (local,) = tensors
     return type(value)(Selections(local, index.order, index.axis))
@@ -123,7 +178,11 @@ def _rebuilt(value: PerDevice, tensors: Sequence[Tensor]) -> PerDevice:
 
 register_composite(PerDevice, _parts, _rebuilt, lambda value: len(_leaves(value)))
 register_argument(
-    PerDevice, lambda value: (_axis(value), isinstance(value.local, IndexedSlices)), _parts, _rebuilt, _axis
+    PerDevice,
+    lambda value: (_axis(value), _dense(value.local) if isinstance(value.local, IndexedSlices) else False),
+    _parts,
+    _rebuilt,
+    _axis,
 )
 
 

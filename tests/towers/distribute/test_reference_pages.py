@@ -155,7 +155,9 @@ class Plain:
 
 
 @pytest.mark.parametrize("replicas", [1, 2])
-@pytest.mark.parametrize("function", [add_one, Plain(), Callable().plain, lambda x: x + 1], ids=repr)
+@pytest.mark.parametrize(
+    "function", [add_one, Plain(), Callable().plain, lambda x: x + 1], ids=["function", "object", "method", "lambda"]
+)
 @pytest.mark.parametrize("method", ["run", "experimental_run_v2"])
 def test_a_plain_function_is_refused_eagerly(replicas, function, method):
     made = strategy(replicas, Experimental)

@@ -8,7 +8,7 @@ from typing import Any
 import jax.numpy as jnp
 
 from towerstrat.graph.convert import convert_to_tensor, register_tensor_conversion_function
-from towerstrat.graph.core import Graph
+from towerstrat.graph.core import Graph, get_default_graph
 from towerstrat.graph.elements import Operation, Tensor
 from towerstrat.graph.registry import Signature, define
 from towerstrat.graph.types import DType
@@ -72,9 +72,8 @@ def _dense(value: Any, dtype: DType | None = None, name: str | None = None, as_r
         raise ValueError(f"Tensor conversion requested dtype {dtype.name} for IndexedSlices with {value.dtype.name}.")
     if value.dense_shape is None:
         raise ValueError("IndexedSlices without dense_shape cannot be made a tensor.")
-    graph = value.graph
     inputs = [value.values, value.indices, convert_to_tensor(value.dense_shape)]
-    return graph.add("DenseOfIndexedSlices", inputs, {}, name or "dense").outputs[0]
+    return get_default_graph().add("DenseOfIndexedSlices", inputs, {}, name or "dense").outputs[0]
 
 
 register_tensor_conversion_function(IndexedSlices, _dense)

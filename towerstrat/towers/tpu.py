@@ -72,7 +72,7 @@ class TPUStrategy(OneDeviceStrategy):
                 f"{devices[0].platform} device(s). Run the program with `towerstrat run --towers {count}` for virtual "
                 "CPU devices, or ask for fewer."
             )
-        self._run_on(Axis("tower", devices[:count]))
+        self._run_on(Axis(self.word, devices[:count]))
 
     def _run_on(self, axis: Axis) -> None:
         """Makes the positions of an axis the towers, each named by the first of its devices."""

@@ -105,9 +105,7 @@ def same(found, wanted):
             isinstance(found, dict) and found.keys() == wanted.keys() and all(same(found[k], wanted[k]) for k in wanted)
         )
     if isinstance(wanted, list):
-        return (
-            isinstance(found, list) and len(found) == len(wanted) and all(map(same, found, wanted))
-        )
+        return isinstance(found, list) and len(found) == len(wanted) and all(map(same, found, wanted))
     if isinstance(wanted, float) and isinstance(found, float | int) and not isinstance(found, bool):
         return math.isclose(found, wanted, rel_tol=1e-5, abs_tol=1e-6)
     return type(found) is type(wanted) and found == wanted
@@ -139,6 +137,8 @@ def alike(here, there):
             eager = inside
         return all(alike(h, t) for h, t in zip(both(here), (eager, inside), strict=True))
     if isinstance(here, dict) and isinstance(there, dict):
+        if set(there) == {"numpy", "value"}:
+            there = {there["numpy"]: there["value"]}
         if "error" in there and "error" in here:
             return here["error"] == there["error"] or (
                 _accident(there) and here["error"] in ("TypeError", "ValueError")

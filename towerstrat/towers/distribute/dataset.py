@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from towerstrat.data.dataset import Dataset
 from towerstrat.data.dataset_v1 import make_initializable_iterator, make_one_shot_iterator
 from towerstrat.data.iterators import Iterator
@@ -14,12 +16,16 @@ from towerstrat.data.pipeline import Node
 from towerstrat.data.specs import over_elements
 from towerstrat.data.structure import Structure
 from towerstrat.errors import UnsupportedError
+from towerstrat.graph import nest
 from towerstrat.graph.autograph.iteration import register_iterable
+from towerstrat.graph.autograph.loops import Variables
+from towerstrat.graph.convert import convert_to_tensor
 from towerstrat.graph.core import get_default_graph
 from towerstrat.graph.eager.positions import PositionTensor
 from towerstrat.graph.elements import Operation, Tensor
 from towerstrat.graph.mesh import Axis
 from towerstrat.graph.specs import TensorSpec, TypeSpec, register_type_spec
+from towerstrat.towers import contexts
 from towerstrat.towers.distribute.values import PerReplica, per_replica
 
 
@@ -122,12 +128,15 @@ class DistributedOptional(Optional):
 
 
 class DistributedIterator(OwnedIterator):
-    """Goes through the elements of a distributed dataset."""
+    """Goes through the elements of a distributed dataset: structures of per-replica values, of tensors for one replica.
 
-    def __init__(self, handle: Tensor, structure: Structure, layout: Layout):
+    All of its methods raise ValueError in the function that ``strategy.run`` calls: it is all replicas' together.
+    """
+
+    def __init__(self, handle: Tensor, structure: Structure, layout: Layout | None):
         super().__init__(handle, structure)
         self._layout = layout
-        self.axis = layout.axis
+        self.axis = None if layout is None else layout.axis
 
     def like(self, handle: Tensor) -> DistributedIterator:
         return DistributedIterator(handle, self.structure, self._layout)
@@ -138,17 +147,46 @@ class DistributedIterator(OwnedIterator):
 
     @property
     def element_spec(self) -> Any:
-        return self._layout.specs(self.structure)
+        return self.structure.specs if self._layout is None else self._layout.specs(self.structure)
+
+    def next(self) -> Any:
+        """The next element, as ``next(iterator)``."""
+        return self.__next__()
+
+    def __next__(self) -> Any:
+        _require_outside()
+        return super().__next__()
+
+    def get_next(self) -> Any:
+        _require_outside()
+        return super().get_next()
+
+    def get_next_as_optional(self) -> Optional:
+        _require_outside()
+        return super().get_next_as_optional()
 
     def _packed(self, components: Sequence[Tensor]) -> Any:
-        return self._layout.pack(self.structure, components)
+        return super()._packed(components) if self._layout is None else self._layout.pack(self.structure, components)
 
     def _components(self, context: Any, arrays: Sequence[Any]) -> list[Tensor]:
+        if self._layout is None:
+            return super()._components(context, arrays)
         parts = zip(arrays, self.structure.dtypes, self.structure.dims, strict=True)
         return [PositionTensor(context, a, t, self._layout.axis, d) for a, t, d in parts]
 
     def _optional(self, has_value: Tensor, components: list[Tensor]) -> Optional:
+        if self._layout is None:
+            return super()._optional(has_value, components)
         return DistributedOptional(self._layout, self.structure, has_value, components)
+
+
+def _require_outside() -> None:
+    """Raises ValueError in a replica's context."""
+    if contexts.has_distribution_strategy() and contexts.get_tower_context() is not None:
+        raise ValueError(
+            "next(iterator) should be called from outside of replica_fn. e.g. strategy.run(replica_fn, "
+            "args=(next(iterator),))"
+        )
 
 
 class DistributedDataset:
@@ -183,15 +221,37 @@ class DistributedDataset:
                 "__iter__() is only supported inside of tf.function or when eager execution is enabled. In a graph use "
                 "make_initializable_iterator() and session.run."
             )
-        if self._layout is None:
-            return OwnedIterator.over(self._node)
         return DistributedIterator(opened(self._node), self._node.structure, self._layout)
 
+    @property
+    def cardinality(self) -> np.int64:
+        """How many elements there are: ``tf.data.INFINITE_CARDINALITY``, or ``UNKNOWN_CARDINALITY``, below 0."""
+        return np.int64(self._node.cardinality())
+
     def reduce(self, initial_state: Any, reduce_func: Callable[..., Any]) -> Any:
-        raise UnsupportedError(
-            "DistributedDataset.reduce is not supported. Use a `for` statement in a tf.function, with strategy.run and "
-            "strategy.reduce in it."
-        )
+        """``reduce_func(state, element)`` along all elements: the last state.
+
+        Args:
+          initial_state: a structure of values.
+          reduce_func: calls ``strategy.run`` or ``strategy.reduce`` for an element, and returns a state of the same
+            structure, types and shapes.
+        """
+        state = nest.map_structure(convert_to_tensor, initial_state)
+        if get_default_graph().executing_eagerly:
+            for element in self:
+                state = reduce_func(state, element)
+            return state
+
+        def step(element: Any) -> None:
+            nonlocal state
+            state = reduce_func(state, element)
+
+        def put(values: Any) -> None:
+            nonlocal state
+            (state,) = values
+
+        _over(self, step, Variables(lambda: (state,), put, ("state",), {}), None)
+        return state
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} element_spec={self.element_spec}>"

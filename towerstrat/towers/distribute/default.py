@@ -9,6 +9,7 @@ from typing import Any
 from towerstrat.towers import contexts
 from towerstrat.towers.distribute.contexts import require_cross_replica
 from towerstrat.towers.distribute.extended import StrategyExtendedV1
+from towerstrat.towers.distribute.input import InputContext, InputOptions
 from towerstrat.towers.distribute.reduce_op import ReduceOp
 from towerstrat.towers.distribute.strategy import Strategy
 
@@ -38,6 +39,24 @@ class DefaultStrategy(Strategy):
     def _entered(self) -> AbstractContextManager[Any]:
         self._require_scope()
         return nullcontext()
+
+    def experimental_distribute_dataset(self, dataset: Any, options: InputOptions | None = None) -> Any:
+        """The dataset itself.
+
+        Args:
+          options: how batches would be divided; there is nothing to divide.
+        """
+        return dataset
+
+    def distribute_datasets_from_function(
+        self, dataset_fn: Callable[[Any], Any], options: InputOptions | None = None
+    ) -> Any:
+        """The dataset that ``dataset_fn(input_context)`` returns.
+
+        Args:
+          options: how it would be replicated; there is one replica.
+        """
+        return dataset_fn(InputContext())
 
 
 DEFAULT = DefaultStrategy()

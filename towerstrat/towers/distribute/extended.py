@@ -180,7 +180,7 @@ class StrategyExtended:
         def merge_fn(strategy: Any, *values: Any) -> Any:
             return [self._combine(op, v, v) for v in values]
 
-        return nest.pack_sequence_as(value, context.merge_call(merge_fn, flat))
+        return nest.pack_sequence_as(value, [_each(v) for v in context.merge_call(merge_fn, flat)])
 
     def _all_gather(self, context: ReplicaContext, value: Any, axis: int, options: Any) -> Any:
         flat = nest.flatten(value)
@@ -195,7 +195,7 @@ class StrategyExtended:
         def merge_fn(strategy: Any, *values: Any) -> Any:
             return [self._gathered(v, axis) for v in values]
 
-        return nest.pack_sequence_as(value, context.merge_call(merge_fn, flat))
+        return nest.pack_sequence_as(value, [_each(v) for v in context.merge_call(merge_fn, flat)])
 
     def reduce_to(self, reduce_op: Any, value: Any, destinations: Any, options: Any = None) -> Any:
         """What the replicas' values are together, on the devices of ``destinations``.
@@ -413,7 +413,7 @@ class StrategyExtendedV1(StrategyExtended):
         return [[device] for device in self.worker_devices]
 
 
-def _own(value: Any) -> Any:
+def _each(value: Any) -> Any:
     """A value that all replicas have got, as each replica's own."""
     if isinstance(value, IndexedSlices):
         return IndexedSlices(identity(value.values), identity(value.indices), value.dense_shape)
@@ -457,7 +457,7 @@ def checked_dimension(axis: Any) -> int:
     """
     if axis is None:
         raise ValueError("None values not supported: expected `axis` to be the number of a dimension.")
-    known = constant_value(axis) if isinstance(axis, Tensor) else axis
+    known: Any = constant_value(axis) if isinstance(axis, Tensor) else axis
     if np.ndim(known) or not np.issubdtype(np.asarray(known).dtype, np.integer):
         raise TypeError(f"Expected `axis` to be an integer, got {axis!r}.")
     return int(known)

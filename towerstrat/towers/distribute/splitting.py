@@ -73,9 +73,9 @@ class _Splits(Pull):
         for part in element:
             if not np.ndim(part):
                 raise ValueError(
-                    f"The component {[np.ndim(p) for p in element].index(0)} of an element is a scalar and has no batch "
-                    f"to divide among {self.replicas} replicas. Call batch(global_batch_size) on the dataset first, or "
-                    "use distribute_datasets_from_function."
+                    f"A component of an element is a scalar, {part!r}, and has no batch to divide among "
+                    f"{self.replicas} replicas. Call batch(global_batch_size) on the dataset first, or use "
+                    "distribute_datasets_from_function."
                 )
         return [divided(part, self.replicas) for part in element]
 

@@ -114,8 +114,8 @@ def _converted(value: PerReplica, dtype: Any = None, name: str | None = None, as
     mode = contexts.current_mode()
     if value.local is None or mode.tower is None or getattr(mode.strategy, "axis", None) is not index.axis:
         raise ValueError(
-            "It looks like you are using a PerReplica object while not inside a replica context, which is not supported. "
-            "Try running your op or function inside a replica context by using `strategy.run`"
+            "It looks like you are using a PerReplica object while not inside a replica context, which is not "
+            "supported. Try running your op or function inside a replica context by using `strategy.run`"
         )
     return convert_to_tensor(value.local, dtype, name)
 
@@ -170,7 +170,7 @@ def _rebuilt(value: PerDevice, tensors: Sequence[Tensor]) -> PerDevice:
     index: Any = value._index
     local = value.local
     if isinstance(local, IndexedSlices):
-        local = IndexedSlices(*tensors[:2], tensors[2] if len(tensors) > 2 else local.dense_shape)
+        local = IndexedSlices(tensors[0], tensors[1], tensors[2] if len(tensors) > 2 else local.dense_shape)
     elif not isinstance(local, Operation):
         (local,) = tensors
     return type(value)(Selections(local, index.order, index.axis))

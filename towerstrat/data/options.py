@@ -78,18 +78,23 @@ class AutotuneOptions(_Settings):
 
 
 class DistributeOptions(_Settings):
-    """How a dataset is divided among workers: ``auto_shard_policy``, AUTO where it was not set."""
+    """How a dataset is divided among workers: ``auto_shard_policy``, AUTO where it was not set.
 
-    _NAMES = ("auto_shard_policy", "num_devices")
+    In 1.14 and 1.15 ``auto_shard`` said whether it is, True where it was not set.
+    """
+
+    _NAMES = ("auto_shard", "auto_shard_policy", "num_devices")
+    _DEFAULTS: ClassVar[dict[str, Any]] = {"auto_shard": True, "auto_shard_policy": AutoShardPolicy.AUTO}
 
     def __init__(self) -> None:
         super().__init__()
-        self.auto_shard_policy = AutoShardPolicy.AUTO
+        self.__dict__.update(self._DEFAULTS)
 
     def _joined(self, other: Any, choose: Any) -> Any:
         joined = super()._joined(other, lambda name, mine, theirs: theirs)
-        if other.auto_shard_policy is AutoShardPolicy.AUTO:
-            joined.auto_shard_policy = self.auto_shard_policy
+        for name, default in self._DEFAULTS.items():
+            if getattr(other, name) is default:
+                joined.__dict__[name] = getattr(self, name)
         return joined
 
 

@@ -534,6 +534,16 @@ def test_batches_are_divided_among_the_workers_devices_even_where_sharding_is_of
     assert capfd.readouterr() == ("", "")
 
 
+def test_sharding_is_turned_off_as_in_1_15():
+    off, other = tf.data.Options(), tf.data.Options()
+    assert off.experimental_distribute.auto_shard
+    off.experimental_distribute.auto_shard = False
+    made = strategy(2, Experimental)
+    data = tf.data.Dataset.range(4).batch(4).with_options(off).with_options(other)
+    assert not data.options().experimental_distribute.auto_shard
+    assert steps(made, made.experimental_distribute_dataset(data)) == [[[0, 1], [2, 3]]]
+
+
 def test_nothing_can_be_added_to_a_distributed_dataset():
     data = strategy(2, Experimental).experimental_distribute_dataset(tf.data.Dataset.range(8).batch(4))
     assert not isinstance(data, tf.data.Dataset)
@@ -718,4 +728,4 @@ def test_properties(replicas):
     assert made.num_replicas_in_sync == replicas
     assert isinstance(made.extended, tf.distribute.StrategyExtended)
     assert len(made.extended.worker_devices) == replicas
-    assert type(made) is tf.compat.v2.distribute.experimental.TPUStrategy
+    assert type(made) is tf1.compat.v2.distribute.experimental.TPUStrategy

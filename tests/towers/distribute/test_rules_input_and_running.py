@@ -284,6 +284,16 @@ def test_rule_07_results_have_the_functions_structure(replicas):
     assert result["a"][1][1] is None
 
 
+@pytest.mark.parametrize("options", [None, tf.distribute.RunOptions()], ids=repr)
+def test_rule_07_per_replica_arguments_arrive_as_the_replicas_part(options):
+    made = strategy(2)
+    (x,) = made.experimental_distribute_dataset(tf.data.Dataset.range(3).batch(4))
+    step = tf.function(lambda a, b: (a["x"][0] * 10, tf.size(b), a["y"]))
+    found = made.run(step, args=({"x": [x], "y": 7},), kwargs={"b": x}, options=options)
+    assert [parts(made, value) for value in found[:2]] == [[[0, 10], [20]], [2, 1]]
+    assert parts(made, found[2]) == [7, 7]
+
+
 def test_rule_07_leaves_are_per_replica_values():
     made = strategy(2)
     for result in (run(made, replica_id), run(made, lambda: tf.constant(1.0))):

@@ -79,9 +79,7 @@ class LoopStage:
         arguments, handles = op.attrs["arguments"], op.attrs["handles"]
         names = [run.values[t] for t in op.inputs[arguments : arguments + handles]]
         source: Source = op.attrs["source"](run.session, op, names)
-        feeder = run.session.resource(
-            ("feeder", op), lambda: Feeder([t.dims for t in self.inputs], [t.dtype.np for t in self.inputs], self.axis)
-        )
+        feeder = run.session.resource(("feeder", op), self._feeder)
         size = chunk_steps(iterations, self.step_bytes)
         if self.known is None:
             self.sort_captures(run.static)
@@ -108,6 +106,12 @@ class LoopStage:
             ahead = min(size, iterations - done) or min(size, iterations)
             feeder.look_ahead(source, ahead, size)
         run.values.update(zip(op.outputs, outputs, strict=True))
+
+    def _feeder(self) -> Feeder:
+        dtypes = [t.dtype.np for t in self.inputs]
+        if self.op.attrs["whole"] and self.axis is not None:
+            return Feeder([(self.axis.size, *(t.dims or ())) for t in self.inputs], dtypes, None)
+        return Feeder([t.dims for t in self.inputs], dtypes, self.axis)
 
     def sort_captures(self, fed: Container[Tensor]) -> None:
         """Decides which captures are part of the program and which are inputs of it."""
@@ -386,5 +390,5 @@ define(
     host=lambda session, op, values: [],
     stateful=True,
     differentiable=False,
-    hidden=("bodies", "elements", "results", "source", "iterator", "axis", "loop", "varying_outputs"),
+    hidden=("bodies", "elements", "results", "source", "iterator", "axis", "loop", "whole", "varying_outputs"),
 )

@@ -96,6 +96,25 @@ class MultiStepContext:
         contexts.get_tower_context().merge_call(merge_fn, output)
 
 
+class Surface:
+    """How a step function sees its loop.
+
+    Attributes:
+      context: makes its context. whole: whether the source's elements have a part for every tower already, rather than
+      being one tower's. per_position: makes a value of what a tensor is on every tower.
+    """
+
+    context: Callable[[], MultiStepContext] = MultiStepContext
+    whole = False
+
+    def per_position(self, tensor: Tensor, devices: Sequence[str], axis: Axis) -> Any:
+        return per_device(tensor, devices, axis)
+
+    def arguments(self, element: Any) -> tuple[Any, ...]:
+        """What an element is to the step function, after its context."""
+        return element if isinstance(element, tuple) and not hasattr(element, "_fields") else (element,)
+
+
 def run_steps(
     axis: Axis | None,
     devices: Sequence[str],
@@ -104,12 +123,18 @@ def run_steps(
     iterations: Any,
     initial_loop_values: Any,
     fixed_shapes: bool = False,
+    surface: Surface | None = None,
 ) -> MultiStepContext:
     """Builds a loop of ``fn`` over the elements of an iterator.
+
+    Args:
+      fixed_shapes: whether shapes of elements must be known.
+      surface: how the step function sees its loop, where it is not written for towers.
 
     Raises:
       ValueError: element shapes are not known (where the strategy needs them), or ``iterations`` is no count.
     """
+    surface = surface or Surface()
     source = iterator.iterator if isinstance(iterator, PerDeviceDataIterator) else iterator
     if not isinstance(source, Iterator):
         raise TypeError(
@@ -134,21 +159,22 @@ def run_steps(
             "loop takes its input from the host. Call it at the top level."
         )
     count = _count(iterations)
-    context = MultiStepContext()
+    context = surface.context()
     with graph.body("the step function of run_steps_on_dataset") as block:
         elements = [
             graph.add("StepInput", (), {"dtype": t, "dims": d}, "step_input", axis=axis).outputs[0]
             for t, d in zip(types, dims, strict=True)
         ]
-        parts = elements if axis is None else [per_device(t, devices, axis) for t in elements]
-        structure = nest.pack_sequence_as(source.output_types, parts)
-        inputs = structure if isinstance(structure, tuple) and not hasattr(structure, "_fields") else (structure,)
-        result = fn(context, *inputs)
+        parts = elements if axis is None else [surface.per_position(t, devices, axis) for t in elements]
+        result = fn(context, *surface.arguments(nest.pack_sequence_as(source.output_types, parts)))
         outputs = nest.flatten(context.last_step_outputs)
         tensors = [_local(o) for o in outputs]
         block.finish([*tensors, *_effects(result, graph)])
-    op = _loop(graph, block, source, count, elements, tensors, context, initial_loop_values, axis)
-    after = [_like(o, t, devices, axis) for o, t in zip(outputs, op.outputs, strict=True)]
+    op = _loop(graph, block, source, count, elements, tensors, context, initial_loop_values, axis, surface.whole)
+    after = [
+        surface.per_position(t, devices, axis) if axis is not None and _has_parts(o, t) else t
+        for o, t in zip(outputs, op.outputs, strict=True)
+    ]
     context._set_last_step_outputs(nest.pack_sequence_as(context.last_step_outputs, after))
     context.run_op = group(op)
     return context
@@ -169,7 +195,7 @@ def _count(iterations: Any) -> Tensor:
 
 def _loop(
     graph: Graph, block: Block, source: Any, count: Tensor, elements: Sequence[Tensor], tensors: Sequence[Tensor],
-    context: MultiStepContext, initial_loop_values: Any, axis: Axis | None,
+    context: MultiStepContext, initial_loop_values: Any, axis: Axis | None, whole: bool,
 ) -> Operation:  # fmt: skip
     initial = _initial(context, initial_loop_values)
     captures = list(block.captures())
@@ -181,6 +207,7 @@ def _loop(
         "handles": len(source.handles()),
         "axis": axis,
         "loop": LoopStage,
+        "whole": whole,
         "iterator": source.position,
         "source": iterator_resource,
         "varying_outputs": tuple(t.varies for t in tensors),
@@ -208,14 +235,10 @@ def _local(value: Any) -> Tensor:
     return convert_to_tensor(value)
 
 
-def _like(before: Any, tensor: Tensor, devices: Sequence[str], axis: Axis | None) -> Any:
-    """The loop's output in the form that the step's output had."""
-    if axis is not None and (
-        tensor.varies or (isinstance(before, DistributedValues) and not isinstance(before, Mirrored))
-    ):
-        tensor.varies = True
-        return per_device(tensor, devices, axis)
-    return tensor
+def _has_parts(before: Any, tensor: Tensor) -> bool:
+    """Whether the loop's output has a part on every tower: the step's output had."""
+    tensor.varies |= isinstance(before, DistributedValues) and not isinstance(before, Mirrored)
+    return tensor.varies
 
 
 def _effects(result: Any, graph: Graph) -> list[Any]:

@@ -27,6 +27,8 @@ from towerstrat.towers.distribute.input import (
     divided,
 )
 from towerstrat.towers.distribute.reduce_op import reduce_op_of
+from towerstrat.towers.distribute.splitting import Dealt
+from towerstrat.towers.distribute.steps import DatasetIterator, run_steps
 from towerstrat.towers.distribute.values import from_parts, require_numbers
 from towerstrat.towers.values import DistributedValues, Mirrored
 
@@ -258,18 +260,20 @@ class _Base:
         """
         return Dataset.from_tensor_slices(nest.map_structure(np.asarray, numpy_input))
 
-    def make_dataset_iterator(self, dataset: Any) -> InputIterator:
-        """Deprecated: an iterator of a graph over global batches, each divided among the replicas.
+    def make_dataset_iterator(self, dataset: Any) -> InputIterator | DatasetIterator:
+        """Deprecated: an iterator over global batches, each divided among the replicas.
 
         Raises:
-          RuntimeError: where operations are executed eagerly.
+          RuntimeError: inside of a function.
         """
         return self._initializable(divided(dataset, self._layout(), DistributedDatasetV1))
 
     def make_input_fn_iterator(
         self, input_fn: Callable[[Any], Any], replication_mode: InputReplicationMode = InputReplicationMode.PER_WORKER
-    ) -> InputIterator:
-        """Deprecated: an iterator of a graph over the dataset of an input function, an element for each replica.
+    ) -> InputIterator | DatasetIterator:
+        """Deprecated: an iterator over the dataset of an input function, an element for each replica.
+
+        Elements that are left at the end, fewer than replicas, are dropped.
 
         Raises:
           ValueError: another replication mode than PER_WORKER.
@@ -278,16 +282,24 @@ class _Base:
             raise ValueError(
                 f"Input replication mode not supported: {replication_mode}: expected InputReplicationMode.PER_WORKER."
             )
-        return self._initializable(dealt(input_fn, self._layout(), DistributedDatasetV1, self.num_replicas_in_sync))
+        found = dealt(input_fn, self._layout(), DistributedDatasetV1, self.num_replicas_in_sync)
+        if isinstance(found._node, Dealt):
+            found._node.whole = True
+        return self._initializable(found)
 
-    def _initializable(self, dataset: Any) -> InputIterator:
-        if get_default_graph().executing_eagerly or get_default_graph().building_function:
+    def _initializable(self, dataset: Any) -> InputIterator | DatasetIterator:
+        if get_default_graph().executing_eagerly:
+            return DatasetIterator(dataset)
+        if get_default_graph().building_function:
             raise RuntimeError(
-                "Iterators of graphs are not supported where operations are executed eagerly: iterate over "
+                "Iterators of this kind cannot be made inside of a tf.function: iterate over "
                 "strategy.experimental_distribute_dataset(dataset)."
             )
         iterator: InputIterator = dataset.make_initializable_iterator()
         return iterator
+
+    def _run_steps(self, fn: Callable[..., Any], iterator: Any, iterations: Any, initial_loop_values: Any) -> Any:
+        return run_steps(self, fn, iterator, iterations, initial_loop_values)
 
     def experimental_run(self, fn: Callable[..., Any], input_iterator: Any = None) -> Any:
         """Deprecated: ``run`` with the next element of an iterator as the argument, where one is given."""

@@ -422,6 +422,31 @@ def test_rule_10_local_results_in_a_function_and_of_a_dataset():
     assert (int(first), int(last)) == (0, 2)
 
 
+def test_rule_10_local_results_of_branches_and_loops_that_take_elements():
+    made = strategy(2)
+    data = made.experimental_distribute_dataset(tf.data.Dataset.range(9).batch(4))
+
+    @tf.function
+    def of_one(iterator, first):
+        if first:
+            result = made.experimental_local_results(next(iterator))[0]
+        else:
+            result = made.experimental_local_results(next(iterator))[1]
+        return result
+
+    @tf.function
+    def weighed(data):
+        total = tf.constant(0, tf.int64)
+        for x in data:
+            first, second = made.experimental_local_results(x)
+            total += tf.reduce_sum(first) + 10 * tf.reduce_sum(second)
+        return total
+
+    assert of_one(iter(data), tf.constant(True)).numpy().tolist() == [0, 1]
+    assert of_one(iter(data), tf.constant(False)).numpy().tolist() == [2, 3]
+    assert int(weighed(data)) == (0 + 1 + 4 + 5 + 8) + 10 * (2 + 3 + 6 + 7)
+
+
 # ---- rule 13: contexts ----------------------------------------------------------------------------------------------
 
 

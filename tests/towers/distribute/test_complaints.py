@@ -84,3 +84,13 @@ def test_the_end_of_the_data_with_uneven_batches_neither_hangs_nor_aborts():
         total(iterator, 5)
     with pytest.raises(tf.errors.OutOfRangeError, match="0 of 5"):
         total(iterator, 5)
+
+
+def test_functions_that_run_as_they_are_written_run_on_every_replica():
+    distribution = strategy(3)
+    step = tf.function(lambda: tf.distribute.get_replica_context().replica_id_in_sync_group + 1)
+    tf.config.run_functions_eagerly(True)
+    try:
+        assert distribution.reduce("SUM", distribution.run(step), axis=None) == 6
+    finally:
+        tf.config.run_functions_eagerly(False)

@@ -54,8 +54,10 @@ class Function:
 
     def __init__(
         self, function: Callable[..., Any], name: str, input_signature: Any = None, autograph: bool = True,
-        relax: bool = False,
+        relax: bool = False, always: bool = False,
     ):  # fmt: skip
+        self._always = always
+        """Whether it is traced even where functions are called as they are written."""
         self._function = function
         self._name = name
         self._input_signature = checked(input_signature)
@@ -123,7 +125,7 @@ class Function:
     # ---- calling ---------------------------------------------------------------------------------------------
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if EAGERLY[0]:
+        if EAGERLY[0] and not self._always:
             return self._function(*args, **kwargs)
         if kwargs or not self._positional or len(args) != self._arity:
             args = self._canonical(args, kwargs)

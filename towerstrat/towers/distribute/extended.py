@@ -81,7 +81,7 @@ class StrategyExtended:
             def traced(*given: Any) -> Any:
                 return keep(function(*given))
 
-            found = self._functions[key] = Function(traced, name, autograph=False)
+            found = self._functions[key] = Function(traced, name, autograph=False, always=True)
         with self._strategy.scope():
             return kept(found(*args))
 
@@ -146,9 +146,9 @@ class StrategyExtended:
         if value is None:
             raise ValueError("None values not supported: expected a value to reduce along an axis.")
         if reduce_op is ReduceOp.SUM:
-            local = self._run(lambda v: reduce_sum(v, axis), (value,), {})
+            local = self._run(lambda v: _summed(v, axis), (value,), {})
             return self._single(self._combine(ReduceOp.SUM, local, "/device:CPU:0"))
-        parts = self._run(lambda v: (reduce_sum(v, axis), _count(v, axis)), (value,), {})
+        parts = self._run(lambda v: (_summed(v, axis), _count(v, axis)), (value,), {})
         total, count = (self._single(self._combine(ReduceOp.SUM, part, "/device:CPU:0")) for part in parts)
         return truediv(total, cast(count, total.dtype))
 
@@ -428,6 +428,19 @@ def _differs(value: Any) -> bool:
     """Whether a value, or a variable, has a part of its own on each replica."""
     value = value_container(value)
     return value.cell.per_position if isinstance(value, Variable) else isinstance(value, PerDevice)
+
+
+def _summed(value: Any, axis: Any) -> Tensor:
+    """A sum along an axis. Raises ValueError where there is no such axis."""
+    value = convert_to_tensor(value)
+    known = None if value.dims is None else len(value.dims)
+    for a in () if known is None else (axis,) if isinstance(axis, int) else axis:
+        if not -known <= a < known:
+            raise ValueError(
+                f"Invalid reduction dimension {a} for input with {known} dimensions: expected `axis` to be one of "
+                f"[{-known}, {known}), got {axis!r}."
+            )
+    return reduce_sum(value, axis)
 
 
 def _count(value: Any, axis: Any) -> Tensor:

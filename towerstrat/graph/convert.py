@@ -250,8 +250,10 @@ def _checked(tensor: Tensor, wanted: DType | None, name: str | None) -> Tensor:
 
 
 def is_tensor(x: Any) -> bool:
-    """Whether ``x`` is a tensor or of a registered type (a variable, IndexedSlices, ...)."""
-    return isinstance(x, Tensor) or any(
+    """Whether ``x`` is a tensor or of a registered type (a variable, IndexedSlices, ...) that says nothing else."""
+    if isinstance(x, Tensor):
+        return True
+    return getattr(x, "is_tensor_like", True) and any(
         isinstance(x, base)
         for _, base, _ in _CONVERSIONS
         if base not in ((list, tuple), list, tuple, np.ndarray, object)

@@ -3,9 +3,25 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any
+
+
+class Entered:
+    """Inside, a value is the current one of a stack. One that is never left changes nothing when it is forgotten."""
+
+    __slots__ = ("stack", "value")
+
+    def __init__(self, stack: Stack, value: Any):
+        self.stack = stack
+        self.value = value
+
+    def __enter__(self) -> Any:
+        self.stack.entries.append(self.value)
+        return self.value
+
+    def __exit__(self, *exc: Any) -> None:
+        self.stack.entries.pop()
 
 
 class Stack(threading.local):
@@ -16,13 +32,9 @@ class Stack(threading.local):
         self.make_default = make_default
         self.default: Any = None
 
-    @contextmanager
-    def entered(self, value: Any) -> Iterator[Any]:
-        self.entries.append(value)
-        try:
-            yield value
-        finally:
-            self.entries.pop()
+    def entered(self, value: Any) -> Entered:
+        """A context manager in which a value is current."""
+        return Entered(self, value)
 
     def current(self) -> Any:
         if self.entries:

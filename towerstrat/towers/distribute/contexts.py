@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager
 from typing import Any
 
 from towerstrat.graph.convert import convert_to_tensor
+from towerstrat.graph.device import canonical
 from towerstrat.graph.elements import Tensor
 from towerstrat.graph.stacks import Stack
 from towerstrat.towers import contexts
@@ -132,12 +133,17 @@ def require_cross_replica(engine: Any, or_default: bool = True, instead: str | N
 def require_replica(tower: Any) -> None:
     """Raises RuntimeError unless ``tower`` is the current replica's context."""
     mode = contexts.current_mode()
-    if mode.tower is tower or (mode.tower is not None and mode.strategy is tower.distribution_strategy):
+    if mode.tower is tower:
         return
     if mode.tower is None:
         raise RuntimeError(
             "Need to be inside `call_for_each_replica()`: code is in cross-replica context, and a replica's context "
             "is of use in the function that strategy.run calls."
+        )
+    if mode.strategy is tower.distribution_strategy:
+        raise RuntimeError(
+            "Mismatching ReplicaContext.: it is one of another run, or made by hand. Ask for the current one with "
+            "tf.distribute.get_replica_context()."
         )
     raise RuntimeError(
         f"Mismatching tf.distribute.Strategy objects: {mode.strategy.surface} is not "
@@ -217,9 +223,11 @@ class ReplicaContext:
 
     @property
     def devices(self) -> tuple[str, ...]:
-        """The device of this replica, in a tuple."""
+        """The device of this replica, in a tuple; outside of any strategy an empty name."""
         require_replica(self._tower)
-        return (self._tower.device,)
+        if self._tower.distribution_strategy is contexts.default_strategy():
+            return ("",)
+        return (canonical(self._tower.device),)
 
     def all_reduce(self, reduce_op: Any, value: Any, options: Any = None) -> Any:
         """The sum or mean of what the replicas pass, on every replica; differentiable.

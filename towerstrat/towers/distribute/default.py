@@ -21,6 +21,18 @@ class DefaultExtended(StrategyExtendedV1):
         require_cross_replica(self._towers)
         return self._towers._call_for_each_tower(fn, *args, **kwargs)
 
+    @property
+    def worker_devices(self) -> tuple[str, ...]:
+        raise RuntimeError("worker_devices() method unsupported by default tf.distribute.Strategy.")
+
+    @property
+    def parameter_devices(self) -> tuple[str, ...]:
+        raise RuntimeError("parameter_devices() method unsupported by default tf.distribute.Strategy.")
+
+    def colocate_vars_with(self, colocate_with_variable: Any) -> AbstractContextManager[Any]:
+        """A context manager that changes nothing: variables are where they are."""
+        return nullcontext()
+
     def _combine(self, reduce_op: ReduceOp, value: Any, destinations: Any) -> Any:
         return value
 

@@ -12,6 +12,7 @@ from towerstrat.errors import UnsupportedError
 from towerstrat.graph import nest
 from towerstrat.graph.convert import convert_to_tensor
 from towerstrat.graph.core import get_default_graph
+from towerstrat.graph.device import canonical
 from towerstrat.graph.elements import Tensor
 from towerstrat.graph.functions.polymorphic import Function
 from towerstrat.graph.indexed_slices import IndexedSlices
@@ -303,7 +304,9 @@ class StrategyExtended:
 
     def variable_created_in_scope(self, v: Any) -> bool:
         """Whether a variable was made inside the strategy's ``scope()``."""
-        return getattr(value_container(v), "_strategy", None) is self._towers
+        variable = value_container(v)
+        made_by = getattr(variable, "_strategy", contexts.default_strategy())
+        return isinstance(variable, Variable) and made_by is self._towers
 
     def value_container(self, value: Any) -> Any:
         """The variable that a component belongs to, otherwise the value itself."""
@@ -319,12 +322,12 @@ class StrategyExtended:
     @property
     def worker_devices(self) -> tuple[str, ...]:
         """Where the replicas run, in their order."""
-        return tuple(self._towers.worker_devices)
+        return tuple([canonical(device) for device in self._towers.worker_devices])
 
     @property
     def parameter_devices(self) -> tuple[str, ...]:
         """Where variables live."""
-        return tuple(self._towers.parameter_devices)
+        return tuple([canonical(device) for device in self._towers.parameter_devices])
 
     @property
     def _num_replicas_in_sync(self) -> int:
@@ -365,7 +368,7 @@ class StrategyExtendedV1(StrategyExtended):
     def non_slot_devices(self, var_list: Any) -> Any:
         """Where an optimizer's variables that belong to no single variable live."""
         found = self._towers.non_slot_devices(var_list)
-        return tuple(found) if isinstance(found, list) else found
+        return tuple([canonical(device) for device in found]) if isinstance(found, list) else found
 
     def update_non_slot(
         self, colocate_with: Any, fn: Callable[..., Any], args: Sequence[Any] = (), kwargs: Any = None,

@@ -2,9 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
+from towerstrat.towers import one_device
 from towerstrat.towers.distribute.extended import StrategyExtendedV1
 from towerstrat.towers.distribute.strategy import Strategy, StrategyV1
-from towerstrat.towers.one_device import OneDeviceStrategy as OneTower
+
+
+class _OneTower(one_device.OneDeviceStrategy):
+    """The tower under a strategy; its variables know who made them."""
+
+    def _create_variable(self, next_creator: Callable[..., Any], **kwargs: Any) -> Any:
+        variable = super()._create_variable(next_creator, **kwargs)
+        variable._strategy = self
+        return variable
 
 
 class OneDeviceStrategy(Strategy):
@@ -15,7 +27,7 @@ class OneDeviceStrategy(Strategy):
     """
 
     def __init__(self, device: str):
-        self._towers = OneTower(device)
+        self._towers = _OneTower(device)
         super().__init__(StrategyExtendedV1(self))
 
 
@@ -27,5 +39,5 @@ class OneDeviceStrategyV1(StrategyV1):
     """
 
     def __init__(self, device: str):
-        self._towers = OneTower(device)
+        self._towers = _OneTower(device)
         super().__init__(StrategyExtendedV1(self))

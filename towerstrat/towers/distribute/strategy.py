@@ -14,6 +14,7 @@ from towerstrat.graph import nest
 from towerstrat.graph.core import get_default_graph
 from towerstrat.graph.indexed_slices import IndexedSlices
 from towerstrat.graph.ops.control_flow import group
+from towerstrat.graph.variables import Variable
 from towerstrat.towers import contexts
 from towerstrat.towers.distribute.contexts import Scope, require_cross_replica
 from towerstrat.towers.distribute.dataset import DistributedDataset, DistributedDatasetV1, InputIterator, Layout
@@ -190,7 +191,7 @@ class _Base:
             count = self.num_replicas_in_sync
             rows = zip(*(c * count if len(c) == 1 else c for c in columns), strict=True) if columns else [()] * count
             return tuple([nest.pack_sequence_as(value, row) for row in rows])
-        if isinstance(value, DistributedValues):
+        if isinstance(value, DistributedValues) and (self._extended._mapped or isinstance(value, Variable)):
             if isinstance(value, Mirrored) and not hasattr(value, "distribute_strategy"):
                 return tuple([value.primary for _ in value.devices])
             return tuple([value._index[device] for device in value.devices])

@@ -25,8 +25,9 @@ from towerstrat.graph.static import constant_value
 from towerstrat.graph.types import string
 from towerstrat.graph.uneven import Uneven
 from towerstrat.towers import contexts
+from towerstrat.towers import values as tower_values
 from towerstrat.towers.tower_id import TowerId
-from towerstrat.towers.values import Mirrored, PerDevice, Selections, mirrored
+from towerstrat.towers.values import PerDevice, Selections
 
 
 class PerReplica(PerDevice):
@@ -39,6 +40,11 @@ class PerReplica(PerDevice):
     def values(self) -> tuple[Any, ...]:
         """The parts. In a function each one used there is taken from its replica by a collective."""
         return tuple([self._index[device] for device in self._index])
+
+    @property
+    def is_tensor_like(self) -> bool:
+        """Whether it can be used as a tensor: its parts can, in a replica's context."""
+        return False
 
     def __repr__(self) -> str:
         return self._described(repr)
@@ -62,7 +68,7 @@ def per_replica(local: Any, devices: Sequence[str], axis: Axis) -> PerReplica:
     return PerReplica(Selections(local, devices, axis))
 
 
-class MirroredValue(Mirrored):
+class Mirrored(tower_values.Mirrored):
     """One value on the devices of all replicas. ``values`` are its copies."""
 
     @property
@@ -74,9 +80,9 @@ class MirroredValue(Mirrored):
         return f"Mirrored({self.primary!r} on {len(self._index)} devices)"
 
 
-def mirrored_values(value: Any, devices: Sequence[str], axis: Axis) -> MirroredValue:
+def mirrored_values(value: Any, devices: Sequence[str], axis: Axis) -> Mirrored:
     """One value on the devices of all replicas."""
-    return MirroredValue(mirrored(value, devices, axis)._index)
+    return Mirrored(tower_values.mirrored(value, devices, axis)._index)
 
 
 def from_parts(parts: Sequence[Any], devices: Sequence[str], axis: Axis, dims: Any = None) -> PerReplica:

@@ -106,7 +106,13 @@ class UpdateContext:
 
 
 def get_loss_reduction() -> VariableAggregation:
-    """How the last loss of ``tf.losses`` was reduced over its batch: SUM, or MEAN for every other reduction."""
+    """How the last loss of ``tf.losses`` was reduced over its batch: SUM, or MEAN for every other reduction.
+
+    It says whether optimizers divide the loss by the number of towers. Strategies of ``tf.distribute`` leave that to
+    the program: there it is SUM.
+    """
+    if has_distribution_strategy() and get_distribution_strategy().surface is not None:
+        return VariableAggregation.SUM
     reduction = get_default_graph().last_loss_reduction
     return VariableAggregation.SUM if reduction == "weighted_sum" else VariableAggregation.MEAN
 

@@ -436,8 +436,8 @@ def _differs(value: Any) -> bool:
 def _summed(value: Any, axis: Any) -> Tensor:
     """A sum along an axis. Raises ValueError where there is no such axis."""
     value = convert_to_tensor(value)
-    known = None if value.dims is None else len(value.dims)
-    for a in () if known is None else (axis,) if isinstance(axis, int) else axis:
+    known = len(value.dims or ())
+    for a in () if value.dims is None else (axis,) if isinstance(axis, int) else axis:
         if not -known <= a < known:
             raise ValueError(
                 f"Invalid reduction dimension {a} for input with {known} dimensions: expected `axis` to be one of "

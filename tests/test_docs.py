@@ -1,11 +1,14 @@
 """The documentation agrees with the code."""
 
+import operator
 import pathlib
 import re
 import subprocess
 import sys
 
 import pytest
+
+import towerstrat.compat.v2 as tf
 
 ROOT = pathlib.Path(__file__).parent.parent
 
@@ -52,3 +55,26 @@ def test_links_in_the_documentation_lead_somewhere():
         for target in re.findall(r"\]\(([^)#]+)\)", page.read_text()):
             if not target.startswith("http"):
                 assert (page.parent / target).exists(), f"{page.name}: {target}"
+
+
+def listed_members():
+    """Class or namespace -> the members that the page of distribute lists."""
+    found = {}
+    for section in (ROOT / "docs" / "distribute.md").read_text().split("\n## ")[1:]:
+        text, _, table = section.partition("| member |")
+        rows = [row.split("|")[1] for row in table.splitlines()[2:] if row.startswith("|")]
+        members = {name for row in rows for name in re.findall(r"`(\w+)`", row)}
+        for owner in re.findall(r"`(tf\.[\w.]+)`", text):
+            found.setdefault(owner, set()).update(members)
+    return found
+
+
+def test_the_page_of_distribute_lists_the_members():
+    listed = listed_members()
+    assert len(listed) == 14
+    for name, members in listed.items():
+        owner = operator.attrgetter(name.removeprefix("tf."))(tf)
+        has = {member for member in dir(owner) if not member.startswith("_")}
+        assert members == has if isinstance(owner, type) else members <= has, name
+    default = {member for member in dir(tf.distribute.get_strategy()) if not member.startswith("_")}
+    assert default == listed["tf.distribute.Strategy"]

@@ -120,11 +120,7 @@ class StrategyExtended:
         local = value._own_read() if isinstance(value, ReplicaVariable) else self._towers.local_of(value)
         if not isinstance(local, IndexedSlices):
             local = convert_to_tensor(local.tensor() if isinstance(local, TowerId) else local)
-            if local.dtype in (bool_, string):
-                raise TypeError(
-                    f"Expected numbers to reduce over replicas, got {local.dtype.name} values. Cast truths with "
-                    "tf.cast(value, tf.int32); the parts of a value are strategy.experimental_local_results(value)."
-                )
+            _check_numbers(local)
         return local
 
     def _combine_plain(self, reduce_op: ReduceOp, value: Any) -> Any:
@@ -433,9 +429,19 @@ def _differs(value: Any) -> bool:
     return value.cell.per_position if isinstance(value, Variable) else isinstance(value, PerDevice)
 
 
+def _check_numbers(value: Tensor) -> None:
+    """Raises TypeError for truths and strings, which have no sum."""
+    if value.dtype in (bool_, string):
+        raise TypeError(
+            f"Expected numbers to reduce over replicas, got {value.dtype.name} values. Cast truths with tf.cast(value, "
+            "tf.int32); the parts of a value are strategy.experimental_local_results(value)."
+        )
+
+
 def _summed(value: Any, axis: Any) -> Tensor:
-    """A sum along an axis. Raises ValueError where there is no such axis."""
+    """A sum along an axis. Raises ValueError where there is no such axis, TypeError for what is no number."""
     value = convert_to_tensor(value)
+    _check_numbers(value)
     known = len(value.dims or ())
     for a in () if value.dims is None else (axis,) if isinstance(axis, int) else axis:
         if not -known <= a < known:

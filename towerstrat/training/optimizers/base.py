@@ -320,7 +320,8 @@ class Optimizer:
           RuntimeError: called in cross-tower context.
         """
         if get_cross_tower_context():
-            raise RuntimeError("Use `_distributed_apply()` instead of `apply_gradients()` in a cross-tower context.")
+            word = get_distribution_strategy().word
+            raise RuntimeError(f"Use `_distributed_apply()` instead of `apply_gradients()` in a cross-{word} context.")
         pairs = tuple(grads_and_vars)
         if not pairs:
             raise ValueError("No variables provided.")

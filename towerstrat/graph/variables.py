@@ -90,7 +90,9 @@ class _ThroughCreators(type):
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
         if cls is not Variable:
             return super().__call__(*args, **kwargs)
-        return create_variable(**_by_name(args, kwargs))
+        named = _by_name(args, kwargs)
+        trainable_value(named.get("synchronization", VariableSynchronization.AUTO), named.get("trainable"))
+        return create_variable(**named)
 
 
 _PARAMETERS = ("initial_value", "trainable", "collections", "validate_shape", "caching_device", "name", "variable_def",
@@ -133,10 +135,18 @@ def trainable_value(synchronization: VariableSynchronization, trainable: bool | 
     return trainable is None or bool(trainable)
 
 
+_MODES: dict[str, type[enum.Enum]] = {"synchronization": VariableSynchronization, "aggregation": VariableAggregation}
+
+
 def _default_creator(**kwargs: Any) -> Variable:
     synchronization = kwargs.get("synchronization", VariableSynchronization.AUTO)
-    kwargs["trainable"] = trainable_value(synchronization, kwargs.get("trainable"))
+    for what, value in (("synchronization", synchronization), ("aggregation", kwargs.get("aggregation"))):
+        if value is not None and value not in tuple(_MODES[what]):
+            raise ValueError(f"Invalid variable {what} mode: {value} for variable: {kwargs.get('name')}")
+    if kwargs.get("trainable") is None:
+        kwargs["trainable"] = synchronization is not VariableSynchronization.ON_READ
     kwargs.pop("use_resource", None)
+    kwargs.pop(_LIFTING, None)
     graph = get_default_graph()
     maker, graph.variable_maker = graph.variable_maker, None
     try:
@@ -529,8 +539,9 @@ class _OfLater(_ThroughCreators):
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
         if cls is not VariableV2:
             raise TypeError(f"{cls.__name__}: classes derived from tf.Variable are not supported; hold a tf.Variable.")
-        given = inspect.signature(cls.__init__).bind(None, *args, **kwargs).arguments
-        return create_variable(**{k: v for k, v in given.items() if k not in ("self", _LIFTING)})
+        given = inspect.signature(cls.__init__).bind(None, *args, **kwargs)
+        given.apply_defaults()
+        return create_variable(**{k: v for k, v in given.arguments.items() if k != "self"})
 
     def __instancecheck__(cls, instance: Any) -> bool:
         return isinstance(instance, Variable)

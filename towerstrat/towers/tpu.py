@@ -99,11 +99,6 @@ class TPUStrategy(OneDeviceStrategy):
                 "`NONE` variable synchronization mode is not supported with a distribution strategy. Please change the "
                 f"`synchronization` for variable: {name}"
             )
-        if synchronization not in tuple(VariableSynchronization):
-            raise ValueError(f"Invalid variable synchronization mode: {synchronization} for variable: {name}")
-        aggregation = kwargs.get("aggregation", VariableAggregation.NONE)
-        if aggregation not in tuple(VariableAggregation):
-            raise ValueError(f"Invalid variable aggregation mode: {aggregation} for variable: {name}")
         local = synchronization == VariableSynchronization.ON_READ
         graph = get_default_graph()
         outer = graph.variable_maker

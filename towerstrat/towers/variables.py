@@ -9,6 +9,7 @@ import numpy as np
 
 from towerstrat.graph.convert import convert_to_tensor, register_tensor_conversion_function
 from towerstrat.graph.core import Graph, get_default_graph
+from towerstrat.graph.eager.tensor import shown
 from towerstrat.graph.elements import Operation, Tensor
 from towerstrat.graph.mesh import Axis
 from towerstrat.graph.ops import collectives
@@ -137,7 +138,8 @@ class Component:
         return hash((id(self._container), self._position))
 
     def __repr__(self) -> str:
-        return f"<tf.Variable '{self.name}' shape={self.shape} dtype={self.dtype.name}>"
+        value = f", numpy={shown(self.value(), repr)}" if get_default_graph().executing_eagerly else ""
+        return f"<tf.Variable '{self.name}' shape={self.shape} dtype={self.dtype.name}{value}>"
 
 
 for _name in Tensor.OVERLOADABLE_OPERATORS:

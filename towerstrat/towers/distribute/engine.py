@@ -12,7 +12,7 @@ from towerstrat.graph.eager.positions import PositionTensor
 from towerstrat.graph.mesh import Axis
 from towerstrat.graph.ops import collectives
 from towerstrat.graph.ops.array import identity
-from towerstrat.graph.variables import VariableAggregation, VariableSynchronization
+from towerstrat.graph.variables import VariableSynchronization
 from towerstrat.towers.distribute.values import PerReplica, from_parts, per_replica
 from towerstrat.towers.distribute.variables import make_variable
 from towerstrat.towers.tpu import TPUStrategy
@@ -60,21 +60,15 @@ class Replicas(TPUStrategy):
         kwargs.pop("caching_device", None)
         name = kwargs.get("name")
         synchronization = kwargs.get("synchronization", VariableSynchronization.AUTO)
-        aggregation = kwargs.get("aggregation", VariableAggregation.NONE)
         if synchronization == VariableSynchronization.NONE:
             raise ValueError(
                 "`NONE` variable synchronization mode is not supported with tf.distribute strategy. Please change the "
                 f"`synchronization` for variable: {name}"
             )
-        if synchronization not in tuple(VariableSynchronization):
-            raise ValueError(f"Invalid variable synchronization mode: {synchronization} for variable: {name}")
-        if aggregation not in tuple(VariableAggregation):
-            raise ValueError(f"Invalid variable aggregation mode: {aggregation} for variable: {name}")
         graph = get_default_graph()
         outer = graph.variable_maker
         on_read = synchronization == VariableSynchronization.ON_READ
-        trainable = kwargs.pop("trainable", None) if on_read else None
-        graph.variable_maker = make_variable(self, self._axis, self._devices, on_read, trainable)
+        graph.variable_maker = make_variable(self, self._axis, self._devices, on_read)
         try:
             return next_creator(**kwargs)
         finally:

@@ -17,6 +17,7 @@ from towerstrat.graph.indexed_slices import IndexedSlices
 from towerstrat.graph.mesh import Axis
 from towerstrat.graph.ops import collectives
 from towerstrat.graph.ops.array import identity
+from towerstrat.graph.ops.indexing import gather
 from towerstrat.graph.ops.math import cast, truediv
 from towerstrat.graph.ops.regions import region_is_uniform, remark
 from towerstrat.graph.state import layouts
@@ -114,6 +115,11 @@ class ReplicaVariable(Shared):
         with get_default_graph().under(self._towers):
             return Variable._read(self)
 
+    def sparse_read(self, indices: Any, name: str | None = None) -> Tensor:
+        if self._within() or not self._cell.per_position:
+            return super().sparse_read(indices, name)
+        return gather(self.value(), indices, name=name)
+
     def _component_value(self, position: int) -> Tensor:
         if not self._cell.per_position:
             return Variable._read(self)
@@ -138,6 +144,11 @@ class ReplicaVariable(Shared):
                 return value
             value = self._strategy.local_of(value)
         return super()._operand(value)
+
+    def _copies(self) -> Any:
+        """Its copies' values, as a per-replica value."""
+        local = self._whole() if get_default_graph().executing_eagerly else self._own_read()
+        return per_replica(local, list(self._index), self._towers)
 
     def _on_copies(self, key: Hashable, change: Callable[..., Any], values: Sequence[Any]) -> Any:
         """``change(*values)`` on each replica's copy, with its part of the values: from cross-replica context.
@@ -223,6 +234,8 @@ class OnWrite(ReplicaVariable):
             return value
         if self._aggregates() and isinstance(value, OnWrite) and value._strategy is self._strategy:
             return value
+        if isinstance(value, OnRead) and value._strategy.mapped and not self._within():
+            return value._copies()
         return super()._operand(value)
 
     def _aggregates(self) -> bool:
@@ -325,7 +338,8 @@ class OnRead(ReplicaVariable):
 
     def numpy(self) -> Any:
         """What the copies are together."""
-        self._check_combines()
+        if get_default_graph().executing_eagerly:
+            self._check_combines()
         return super().numpy()  # type: ignore[misc]
 
     def _check_combines(self) -> None:
@@ -333,8 +347,8 @@ class OnRead(ReplicaVariable):
         if self._aggregation == VariableAggregation.NONE and self._strategy.mapped:
             raise ValueError(
                 f"Could not convert from `tf.VariableAggregation` {self._aggregation} to `tf.distribute.ReduceOp` "
-                f"type: variable {self.name} (made at {self.created_at}) has a value on every replica, and no aggregation "
-                "that makes one of them. Read it in a replica's context, or give it one."
+                f"type: variable {self.name} (made at {self.created_at}) has a value on every replica, and no "
+                "aggregation that makes one of them. Read it in a replica's context, or give it one."
             )
 
     def _change(self, type: str, inputs: Any, name: str | None, read_value: bool = True) -> Any:
@@ -360,9 +374,12 @@ class OnRead(ReplicaVariable):
             )
         if method == "assign":
             inputs = [self._share(value) for value in inputs]
-            if get_default_graph().executing_eagerly:
-                return change(*inputs)
-        return self._on_copies((type, read_value), change, inputs)
+        if method == "assign" and get_default_graph().executing_eagerly:
+            result = change(*inputs)
+        else:
+            result = self._on_copies((type, read_value), change, inputs)
+        readable = read_value and self._aggregation != VariableAggregation.NONE
+        return self._read() if readable else result
 
     def _check_scatter(self, kind: str, method: str) -> None:
         raise NotImplementedError(
@@ -413,20 +430,13 @@ class SyncOnReadVariable(OnRead, EagerVariable, PerDevice):
     """A variable of the eager context that is combined when read."""
 
 
-def make_variable(
-    strategy: Any, towers: Axis, devices: list[str], on_read: bool, trainable: bool | None
-) -> Callable[..., Any]:
-    """How the end of the creators' chain makes a strategy's variable.
-
-    Args:
-      trainable: what was asked for a variable that is combined when read: by default it is not.
-    """
+def make_variable(strategy: Any, towers: Axis, devices: list[str], on_read: bool) -> Callable[..., Any]:
+    """How the end of the creators' chain makes a strategy's variable."""
 
     def make(**kwargs: Any) -> Any:
         aggregation = kwargs.pop("aggregation", VariableAggregation.NONE)
         eager = get_default_graph().variable_class is EagerVariable
         if on_read:
-            kwargs["trainable"] = bool(trainable)
             kind: Any = SyncOnReadVariable if eager else GraphSyncOnReadVariable
             return kind(strategy, devices, aggregation, towers, towers, **kwargs)
         kwargs["synchronization"] = VariableSynchronization.ON_WRITE

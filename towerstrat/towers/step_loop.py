@@ -14,6 +14,7 @@ from towerstrat.graph.elements import Block, Operation, Tensor
 from towerstrat.graph.indexed_slices import IndexedSlices
 from towerstrat.graph.loop import LoopStage
 from towerstrat.graph.mesh import Axis
+from towerstrat.graph.ops.array import stack
 from towerstrat.graph.ops.control_flow import group
 from towerstrat.graph.types import int32, string
 from towerstrat.graph.variables import Variable, VariableAggregation
@@ -197,7 +198,7 @@ def _loop(
     graph: Graph, block: Block, source: Any, count: Tensor, elements: Sequence[Tensor], tensors: Sequence[Tensor],
     context: MultiStepContext, initial_loop_values: Any, axis: Axis | None, whole: bool,
 ) -> Operation:  # fmt: skip
-    initial = _initial(context, initial_loop_values)
+    initial = _initial(initial_loop_values, tensors, 1 if axis is None else axis.size)
     captures = list(block.captures())
     attrs = {
         "bodies": (block,),
@@ -215,14 +216,20 @@ def _loop(
     return graph.add("StepLoop", [count, *initial, *source.handles(), *captures], attrs, "step_loop")
 
 
-def _initial(context: MultiStepContext, values: Any) -> list[Tensor]:
+def _initial(values: Any, outputs: Sequence[Tensor], towers: int) -> list[Tensor]:
+    """Values of the outputs before the first step: one for each, or one for each tower where towers differ."""
     if values is None:
         return []
-    flat = nest.flatten(values)
-    wanted = len(nest.flatten(context.last_step_outputs))
-    if len(flat) != wanted:
-        raise ValueError(f"initial_loop_values has {len(flat)} values, the step sets {wanted} outputs.")
-    return [convert_to_tensor(v) for v in flat]
+    flat = [convert_to_tensor(v) for v in nest.flatten(values)]
+    if len(flat) == len(outputs):
+        return flat
+    counts = [towers if t.varies else 1 for t in outputs]
+    if len(flat) != sum(counts):
+        raise ValueError(f"initial_loop_values has {len(flat)} values, the step sets {len(outputs)} outputs.")
+    rest = iter(flat)
+    return [
+        stack([next(rest) for _ in range(n)]) if t.varies else next(rest) for n, t in zip(counts, outputs, strict=True)
+    ]
 
 
 def _local(value: Any) -> Tensor:

@@ -139,6 +139,19 @@ def test_a_step_loop_runs_its_steps(replicas, steps):
         assert session.run(variable) == np.arange(4 * 9).sum()
 
 
+@pytest.mark.parametrize("own", [8.0, [8.0, 9.0]])
+def test_before_the_first_step_outputs_have_their_initial_values(own):
+    strategy = made(2)
+    with strategy.scope():
+        iterator = strategy.make_dataset_iterator(numbers(8, 4))
+    context, variable = looped(strategy, iterator, 0, initial={"largest": 6.0, "sum": 7.0, "own": own})
+    outputs = context.last_step_outputs
+    with tf.Session() as session:
+        session.run([variable.initializer, *iterator.initialize()])
+        parts = strategy.experimental_local_results(outputs["own"])
+        assert session.run([outputs["largest"], outputs["sum"], *parts]) == [6.0, 7.0, 8.0, np.max(own)]
+
+
 def test_a_distributed_datasets_iterator_feeds_a_loop():
     strategy = made(2)
     with strategy.scope():

@@ -1,5 +1,6 @@
 """Fixtures of the tests of the later surface."""
 
+import jax
 import pytest
 
 from towerstrat.graph import shapes
@@ -11,3 +12,17 @@ def sizes_of_2x(later_behavior):
     shapes.enable_v2_tensorshape()
     yield
     shapes.disable_v2_tensorshape()
+
+
+@pytest.fixture
+def compiled(monkeypatch):
+    """The names of what is compiled from here on."""
+    names = []
+    compile = jax.stages.Lowered.compile
+
+    def noted(lowered, *args, **kwargs):
+        names.append(lowered.as_text().partition("@")[2].partition(" ")[0].removeprefix("jit_").lstrip("_"))
+        return compile(lowered, *args, **kwargs)
+
+    monkeypatch.setattr(jax.stages.Lowered, "compile", noted)
+    return names

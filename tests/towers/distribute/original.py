@@ -11,6 +11,7 @@ import towerstrat.compat.v1 as tf1
 import towerstrat.compat.v2 as tf2
 from tests.golden import distribute_cases
 from towerstrat.graph import mode
+from towerstrat.graph.core import get_default_graph
 from towerstrat.towers.distribute.values import from_parts
 
 
@@ -31,6 +32,15 @@ class MirroredStrategy(tf2.distribute.TPUStrategy):
 
     def __init__(self, devices, cross_device_ops=None):
         super().__init__(_Devices(devices))
+
+
+class TracedStrategy(MirroredStrategy):
+    """A TPUStrategy as it is; plain functions are made functions that are traced."""
+
+    def run(self, fn, args=(), kwargs=None, options=None):
+        if callable(fn) and get_default_graph().executing_eagerly:
+            fn = tf2.function(fn, autograph=False)
+        return tf2.distribute.TPUStrategy.run(self, fn, args, kwargs, options)
 
 
 class MirroredStrategyV1(tf1.distribute.experimental.TPUStrategy):
@@ -61,6 +71,9 @@ TF = _With(
 )
 
 
+TRACED = _With(TF, distribute=_With(TF.distribute, MirroredStrategy=TracedStrategy))
+
+
 def names(tf, kind):
     """What a case sees."""
     seen = distribute_cases.names(tf, kind)
@@ -70,12 +83,12 @@ def names(tf, kind):
     return {**seen, "names": names}
 
 
-def found(kind, case):
+def found(kind, case, tf=TF):
     """What ours does with a case, in a thread of its own: scopes that it enters stay there."""
     outcomes = []
 
     def run():
-        seen = names(TF, kind)
+        seen = names(tf, kind)
         return case(seen) if callable(case) else eval(case, seen)
 
     def note():

@@ -6,7 +6,7 @@ import re
 import pytest
 
 from tests.golden.distribute_run_cases import RUNNING
-from tests.towers.distribute.original import found, same, wanted
+from tests.towers.distribute.original import TRACED, found, same, wanted
 
 
 @pytest.fixture(autouse=True)
@@ -20,6 +20,7 @@ NAMES = [
     (r'"_DefaultDistributionExtended"', '"DefaultExtended"'),
     (r'"OneDeviceExtended"', '"StrategyExtendedV1"'),
     (r'"MirroredExtended"', '"TPUExtended"'),
+    (r'"TracedStrategy"', '"MirroredStrategy"'),
     (r'"_CurrentDistributionContext"', '"Scope"'),
     (r'"_EagerDeviceContext"', '"nullcontext"'),
     (r'"DefaultInputIterator"', '"DatasetIterator"'),
@@ -102,6 +103,44 @@ MEANT = {
 def meant(area, case):
     """Why a case has another outcome on purpose, or None."""
     return next((why for pattern, why in MEANT.items() if re.fullmatch(pattern, f"{area}: {case}")), None)
+
+
+TURNED = {
+    r"returns: (mirrored|on-read) variable": "functions return the values of variables",
+    r"returns: (object|strategy|function)": "functions return no objects",
+    r"returns: not callable": "what is no function is refused before it is called",
+    r"context: python if id in a function": "only functions that are converted take conditions of tensors",
+    r"extended: update in replica context": "functions return the values of variables",
+}
+"""Likewise where a function that is traced is run, for "topic: case"."""
+
+
+def value(told):
+    """An outcome as a function gives it: Python values and tensors are the same, and of each replica."""
+    if isinstance(told, list):
+        return [value(v) for v in told]
+    if not isinstance(told, dict) or "error" in told:
+        return told
+    if "PerReplica" in told:
+        parts = [value(part) for part in told["PerReplica"]]
+        return parts[0] if all(part == parts[0] for part in parts) else {"PerReplica": parts}
+    if len(told) == 1 and re.fullmatch(r"bool|string|u?int\d+|float\d+", *told):
+        return next(iter(told.values()))
+    return {k: value(v) for k, v in told.items()}
+
+
+@pytest.mark.parametrize("topic", ["returns", "arguments", "values", "context", "extended"])
+def test_functions_that_are_traced_do_the_same(topic):
+    """As the original's strategies for TPUs want them."""
+    _, cases = RUNNING[f"{topic}, m3"]
+    differ = []
+    for case, text in cases.items():
+        if meant(f"{topic}, m3", case) or any(re.fullmatch(pattern, f"{topic}: {case}") for pattern in TURNED):
+            continue
+        outcome, original = (value(plain(o)) for o in (found("m3", text, TRACED), wanted(f"{topic}, m3", case)))
+        if not same(outcome, original):
+            differ.append(f"{case}\n  original: {original}\n  here:     {outcome}")
+    assert not differ, "\n".join(differ)
 
 
 WORDS = [

@@ -77,7 +77,7 @@ class _OnTPUs:
         """
         _check_function(fn)
         if isinstance(args, list | tuple):
-            _check_variables(fn, args, kwargs or {})
+            _check_variables(fn, args, dict(kwargs or {}))
         return super().run(fn, args, kwargs, options)  # type: ignore[misc]
 
 

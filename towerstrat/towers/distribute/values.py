@@ -24,6 +24,7 @@ from towerstrat.graph.ops.regions import register_composite
 from towerstrat.graph.static import constant_value
 from towerstrat.graph.types import string
 from towerstrat.graph.uneven import Uneven
+from towerstrat.graph.variables import Variable
 from towerstrat.towers import contexts
 from towerstrat.towers import values as tower_values
 from towerstrat.towers.tower_id import TowerId
@@ -133,6 +134,8 @@ register_tensor_conversion_function(PerReplica, _converted, priority=10)
 
 
 def _leaves(value: PerDevice) -> list[Any]:
+    if isinstance(value, Variable):
+        return [convert_to_tensor(value)]
     local = value.local
     if local is None:
         parts = [value.get(device) for device in value.devices]
@@ -157,7 +160,9 @@ def _axis(value: PerDevice) -> Axis:
 
 
 def _parts(value: PerDevice) -> list[Tensor]:
-    """Its tensors, each known to differ by replica."""
+    """Its tensors, each known to differ by replica; of a variable its value."""
+    if isinstance(value, Variable):
+        return _leaves(value)
     return [_varying(t, _axis(value)) for t in _leaves(value)]
 
 
@@ -172,7 +177,9 @@ def _varying(tensor: Any, axis: Axis) -> Tensor:
     return own
 
 
-def _rebuilt(value: PerDevice, tensors: Sequence[Tensor]) -> PerDevice:
+def _rebuilt(value: PerDevice, tensors: Sequence[Tensor]) -> Any:
+    if isinstance(value, Variable):
+        return tensors[0]
     index: Any = value._index
     local = value.local
     if isinstance(local, IndexedSlices):

@@ -32,6 +32,10 @@ from towerstrat.towers.tower_id import TowerId
 from towerstrat.towers.values import DistributedValues, Mirrored, PerDevice, mirrored, value_container
 
 
+_FUNCTIONS = 100
+"""So many functions a strategy keeps the traces of: the last ones."""
+
+
 class StrategyExtended:
     """What libraries ask of a strategy; programs use the strategy's own methods.
 
@@ -83,6 +87,8 @@ class StrategyExtended:
                 return keep(function(*given))
 
             found = self._functions[key] = Function(traced, name, autograph=False, always=True)
+            if len(self._functions) > _FUNCTIONS:
+                del self._functions[next(iter(self._functions))]
         with self._strategy.scope():
             return kept(found(*args))
 

@@ -31,7 +31,6 @@ from towerstrat.towers.distribute.variables import ReplicaVariable
 from towerstrat.towers.tower_id import TowerId
 from towerstrat.towers.values import DistributedValues, Mirrored, PerDevice, mirrored, value_container
 
-
 _FUNCTIONS = 100
 """So many functions a strategy keeps the traces of: the last ones."""
 

@@ -11,7 +11,7 @@ from towerstrat.graph.mesh import Axis
 from towerstrat.graph.registry import OpDef
 from towerstrat.graph.shapes import Dims, TensorShape, as_shape
 from towerstrat.graph.stacks import get_default_session
-from towerstrat.graph.state import Cell
+from towerstrat.graph.state import Cell, layouts
 from towerstrat.graph.trace import UserLine, unconverted, user_line
 from towerstrat.graph.types import DType, resource
 
@@ -484,6 +484,8 @@ def mark_varying(op: Operation) -> None:
         for tensor, varying in zip(op.outputs, marked, strict=True):
             tensor.varies = varying
         return
+    if definition.writes and any(t.varies for t in op._inputs):
+        come_apart(op._inputs[0].op.attrs["cell"], op.graph)
     mapped = op.axis is not None and op.axis.size > 1
     varying = mapped and (definition.per_position or definition.random)
     if definition.reads or definition.writes:
@@ -496,6 +498,19 @@ def mark_varying(op: Operation) -> None:
     if varying:
         for tensor in op.outputs:
             tensor.varies = tensor.dtype is not resource
+
+
+def come_apart(cell: Cell, graph: Graph) -> None:
+    """From now on each position has a value of its own of a cell that allows it: what was read of it may vary."""
+    if cell.per_position or cell.own is None:
+        return
+    cell.axis, cell.combine = cell.own, "first"
+    layouts.changed()
+    around: Any = graph
+    while around is not None and not around.executing_eagerly:
+        for op in around.get_operations():
+            mark_varying(op)
+        around = getattr(around, "outer", None)
 
 
 def _session_for(session: Any, graph: Graph, what: str) -> Any:

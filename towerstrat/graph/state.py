@@ -25,10 +25,11 @@ class Cell:
       combine: how the values along the axis are seen from outside as one: "sum", "mean" or "first".
 
     Attributes:
+      own: the axis whose positions may come to write values of their own, each to its copy; None: they may not.
       parts: into how many parts each dimension is split over the logical devices of a position; None: not at all.
     """
 
-    __slots__ = ("__weakref__", "axis", "combine", "default", "dims", "dtype", "name", "parts")
+    __slots__ = ("__weakref__", "axis", "combine", "default", "dims", "dtype", "name", "own", "parts")
 
     def __init__(
         self, name: str, dtype: DType, dims: Dims, axis: Axis | None = None, default: Any = None, combine: str = "first"
@@ -39,12 +40,18 @@ class Cell:
         self.axis = axis
         self.default = default
         self.combine = combine
+        self.own: Axis | None = None
         self.parts: Parts = None
 
     @property
     def per_position(self) -> bool:
         """Whether the store holds one value per position of an axis of more than one."""
         return self.axis is not None and self.axis.size > 1
+
+    @property
+    def may_differ(self) -> bool:
+        """Whether positions may write values of their own, now or from the first such write on."""
+        return self.per_position or self.own is not None
 
     def stacked(self, value: Any) -> Any:
         """A stored value with one value per position; what was stored as one is every position's."""

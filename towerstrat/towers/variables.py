@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
+from weakref import WeakValueDictionary, ref
 
 import numpy as np
 
@@ -157,17 +158,27 @@ else:
 
 
 class _Components(Mapping[str, Component]):
-    def __init__(self, variable: Any, devices: list[str]):
-        self._of = {device: Component(variable, i) for i, device in enumerate(devices)}
+    """Device -> the copy there; a copy is made when asked for, and its variable does not keep it alive."""
+
+    def __init__(self, variable: Any, devices: Sequence[str]):
+        self._variable = ref(variable)
+        self._devices = tuple(devices)
+        self._made: WeakValueDictionary[int, Component] = WeakValueDictionary()
 
     def __getitem__(self, device: str) -> Component:
-        return self._of[device]
+        if device not in self._devices:
+            raise KeyError(device)
+        position = self._devices.index(device)
+        found = self._made.get(position)
+        if found is None:
+            found = self._made[position] = Component(self._variable(), position)
+        return found
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._of)
+        return iter(self._devices)
 
     def __len__(self) -> int:
-        return len(self._of)
+        return len(self._devices)
 
 
 class Shared(_InFrontOfVariable):

@@ -193,7 +193,6 @@ def test_operations(kind, synchronization, aggregation, where):
 _DIFFER = {
     "creators": "creators see one call, with other arguments",
     "creators in run": "one trace for all replicas; contexts have other classes",
-    "each call of a function": "a trace is kept, and its variable with it",
     "in run, unequal": "replicas' numbers are tensors",
     "in run, unequal shapes": "replicas' numbers are tensors",
     "devices of copies": "they are TPU devices",

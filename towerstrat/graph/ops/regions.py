@@ -11,7 +11,7 @@ import numpy as np
 
 from towerstrat.errors import UnsupportedError
 from towerstrat.graph.convert import convert_to_tensor
-from towerstrat.graph.elements import Block, Operation, Tensor, mark_varying
+from towerstrat.graph.elements import Block, Operation, Tensor, come_apart, mark_varying
 from towerstrat.graph.indexed_slices import IndexedSlices
 from towerstrat.graph.lowering import Lowering
 from towerstrat.graph.mesh import has_logical, undivided, vary, whole
@@ -122,6 +122,9 @@ def check_under_varying(op: Operation, predicate: Tensor) -> None:
             )
         for cell in inner.writes:
             if cell.per_position or inner.bodies:
+                continue
+            if cell.own is not None:
+                come_apart(cell, op.graph)
                 continue
             axis = inner.axis or op.axis
             if (cell is inner.counter or isinstance(cell, Flag)) and axis is not None:

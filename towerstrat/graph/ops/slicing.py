@@ -318,7 +318,7 @@ def _assign_rule(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> list[Signat
     cell, value = inputs[0].op.attrs["cell"], inputs[4]
     if value.dtype is not cell.dtype:
         raise TypeError(f"Expected a {cell.dtype.name} value for variable {cell.name}, got {value.dtype.name}.")
-    if value.varies and not cell.per_position:
+    if value.varies and not cell.may_differ:
         raise ValueError(
             f"The value assigned to a part of variable {cell.name} differs by tower, and the variable has one value "
             "for all. Combine the value first (distribution.reduce in a merge_call)."

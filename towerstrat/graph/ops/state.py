@@ -38,7 +38,7 @@ def _assign_rule(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Sig
     cell, value = _cell(inputs[0]), inputs[1]
     if value.dtype is not cell.dtype:
         raise TypeError(f"Expected a {cell.dtype.name} value for variable {cell.name}, got {value.dtype.name}.")
-    if value.varies and not cell.per_position:
+    if value.varies and not cell.may_differ:
         raise ValueError(
             f"The value assigned to variable {cell.name} differs by tower, and the variable has one value for all. "
             "Combine the value first (distribution.reduce in a merge_call), create the variable inside "

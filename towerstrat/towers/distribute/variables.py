@@ -19,8 +19,6 @@ from towerstrat.graph.ops import collectives
 from towerstrat.graph.ops.array import identity
 from towerstrat.graph.ops.indexing import gather
 from towerstrat.graph.ops.math import cast, truediv
-from towerstrat.graph.ops.regions import region_is_uniform, remark
-from towerstrat.graph.state import layouts
 from towerstrat.graph.variables import WRITTEN, Variable, VariableAggregation, VariableSynchronization
 from towerstrat.towers import contexts
 from towerstrat.towers.distribute.reduce_op import ReduceOp
@@ -160,7 +158,6 @@ class ReplicaVariable(Shared):
         def changed(*given: Any) -> Any:
             with get_default_graph().under(self._towers):
                 local = [self._strategy.local_of(value) for value in given]
-                self._before(local)
                 return change(*local)
 
         if not get_default_graph().executing_eagerly:
@@ -171,9 +168,6 @@ class ReplicaVariable(Shared):
             found = self._changes[key] = Function(changed, "change", autograph=False)
         found(*values)
         return self
-
-    def _before(self, values: Sequence[Any]) -> None:
-        """Before replicas write values of their own."""
 
     def _scatter_slices(self, kind: str, slices: Any, name: str | None) -> Any:
         if isinstance(slices, PerDevice) and isinstance(slices.local, IndexedSlices):
@@ -205,7 +199,6 @@ class ReplicaVariable(Shared):
             return plain(given[:-1], masks, given[-1], name)
 
         if self._locally() or not self._strategy.mapped:
-            self._before([*bounds, value])
             return change(*bounds, value)
         if self._cell.per_position:
             return self._on_copies(("slice", tuple(masks.items())), change, [*bounds, value])
@@ -221,6 +214,10 @@ class OnWrite(ReplicaVariable):
     """
 
     shown_as = "MirroredVariable"
+
+    def _build(self, *args: Any, **kwargs: Any) -> None:
+        super()._build(*args, **kwargs)
+        self._cell.own = self._towers if self._towers.size > 1 else None
 
     def _read(self) -> Tensor:
         graph = get_default_graph()
@@ -253,7 +250,6 @@ class OnWrite(ReplicaVariable):
         if not self._strategy.mapped:
             return change(*(self._strategy.local_of(value) for value in inputs))
         if self._locally():
-            self._before(inputs)
             return change(*inputs)
         whole = type == "AssignVariableOp" and get_default_graph().executing_eagerly
         if any(isinstance(value, PerDevice) for value in inputs) or (self._cell.per_position and not whole):
@@ -301,22 +297,6 @@ class OnWrite(ReplicaVariable):
                 "`tf.distribute.Strategy` scope) with NONE or `ONLY_FIRST_REPLICA` aggregation, got: "
                 f"{self._aggregation}. Variable {self.name} was made at {self.created_at}."
             )
-
-    def _before(self, values: Sequence[Any]) -> None:
-        graph = get_default_graph()
-        if any(t.varies for t in values) or not region_is_uniform(graph.root, graph.block):
-            self._spread()
-
-    def _spread(self) -> None:
-        """From now on every replica has a value of its own."""
-        if self._cell.per_position:
-            return
-        self._cell.axis, self._cell.combine = self._towers, "first"
-        layouts.changed()
-        graph: Any = get_default_graph()
-        while graph is not None and not graph.executing_eagerly:
-            remark(graph.root)
-            graph = getattr(graph, "outer", None)
 
 
 class OnRead(ReplicaVariable):

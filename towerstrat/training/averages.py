@@ -1,4 +1,4 @@
-"""Losses as parts of a global batch: each tower's share, so that the sum over towers is the mean."""
+"""Losses as parts of a global batch: each replica's share, so that the sum over replicas is the mean."""
 
 from __future__ import annotations
 
@@ -8,53 +8,91 @@ from towerstrat.graph.convert import convert_to_tensor
 from towerstrat.graph.core import get_default_graph
 from towerstrat.graph.elements import Tensor
 from towerstrat.graph.ops import array, math, reductions
+from towerstrat.graph.ops.assertions import assert_non_negative
+from towerstrat.graph.types import float32, float64
 from towerstrat.towers import contexts
 
 
-def _towers(what: str) -> int:
+def _replicas(what: str, instead: str) -> int:
+    """How many there are. Raises RuntimeError in the context of all of them."""
     if contexts.get_tower_context() is None:
-        raise RuntimeError(f"{what} is for one tower's values: call it in the function that runs on every tower.")
-    return contexts.get_distribution_strategy().num_towers
+        raise RuntimeError(
+            f"You are calling `{what}` in cross replica context, while it was expected to be called in replica "
+            f"context. {instead}"
+        )
+    return int(contexts.get_distribution_strategy().num_towers)
 
 
 def compute_average_loss(per_example_loss: Any, sample_weight: Any = None, global_batch_size: Any = None) -> Tensor:
-    """The sum of the losses of a tower's examples, divided by the number of examples on all towers.
+    """The sum of the losses of a replica's examples, divided by the number of examples on all replicas.
 
     Args:
-      per_example_loss: ``[batch, ...]``, floating.
-      sample_weight: weights that broadcast with it, each example's in front.
-      global_batch_size: the number of examples on all towers; by default this tower's times the number of towers. Of
-        no example the result is 0.
+      per_example_loss: ``[batch, ...]``, of whole numbers as float64.
+      sample_weight: weights that multiply it; with one dimension more than the losses the last one is taken away, with
+        one less it is added.
+      global_batch_size: the number of examples on all replicas, a scalar integer; by default this replica's times the
+        number of replicas. Of no example the result is 0.
 
     Raises:
-      RuntimeError: outside of a tower's function, where a strategy was entered.
-      ValueError: a Python number below 0 as size.
+      RuntimeError: without a size in cross-replica context. ValueError: losses without a batch; the size is no scalar.
+      TypeError: the size is no integer. InvalidArgumentError: it is below 0.
     """
-    towers = _towers("tf.nn.compute_average_loss")
-    with get_default_graph().name_scope("compute_average_loss"):
+    graph = get_default_graph()
+    with graph.name_scope("compute_average_loss"):
         losses = convert_to_tensor(per_example_loss)
-        if not losses.dtype.is_floating:
-            raise TypeError(f"Expected floating losses, got {losses.dtype.name}. Use tf.cast.")
+        dtype = losses.dtype
+        if losses.dims == ():
+            raise ValueError(
+                "Invalid value passed for `per_example_loss`. Expected a tensor with at least rank 1. Received "
+                f"per_example_loss={per_example_loss} with rank 0"
+            )
         if sample_weight is not None:
-            weights = math.cast(convert_to_tensor(sample_weight), losses.dtype)
-            for _ in range(len(losses.shape) - len(weights.shape)):
-                weights = array.expand_dims(weights, -1)
-            losses = math.multiply(losses, weights)
+            losses = math.cast(_weighted(math.cast(losses, float32), convert_to_tensor(sample_weight)), dtype)
         if global_batch_size is None:
-            first = array.shape(losses)[0] if losses.shape.ndims else 1
-            global_batch_size = math.multiply(first, towers)
-        elif isinstance(global_batch_size, int) and global_batch_size < 0:
-            raise ValueError(f"Expected a global_batch_size of at least 0, got {global_batch_size}.")
-        size = math.cast(convert_to_tensor(global_batch_size), losses.dtype)
-        return math.div_no_nan(reductions.reduce_sum(losses), size)
+            replicas = _replicas(
+                "compute_average_loss", "Call it in the function that strategy.run calls, or give global_batch_size."
+            )
+            size = math.multiply(array.shape(losses)[0], replicas)
+        else:
+            size = _checked_size(global_batch_size)
+        return _quotient(reductions.reduce_sum(losses), size)
+
+
+def _weighted(losses: Tensor, weights: Tensor) -> Tensor:
+    weights = math.cast(weights, losses.dtype)
+    if losses.dims is not None and weights.dims:
+        more = len(weights.dims) - len(losses.dims)
+        if more == 1:
+            weights = array.squeeze(weights, [-1])
+        elif more == -1:
+            weights = array.expand_dims(weights, -1)
+    return math.multiply(losses, weights)
+
+
+def _checked_size(global_batch_size: Any) -> Tensor:
+    size = convert_to_tensor(global_batch_size)
+    if size.dims != ():
+        raise ValueError(f"global_batch_size must be scalar. Expected scalar shape, saw shape: {size.shape}.")
+    if not size.dtype.is_integer:
+        raise TypeError(
+            f'global_batch_size must be an integer. Expected "x" to be integer type. Found: {global_batch_size!r}'
+        )
+    check = assert_non_negative(size, message="global_batch_size must be non-negative.")
+    with get_default_graph().control_dependencies([] if check is None else [check]):
+        return array.identity(size)
+
+
+def _quotient(total: Tensor, count: Any) -> Tensor:
+    """Nothing divided by nothing is 0. Whole numbers become float64."""
+    wide = float64 if total.dtype.is_integer else total.dtype
+    return math.div_no_nan(math.cast(total, wide), math.cast(convert_to_tensor(count), wide))
 
 
 def scale_regularization_loss(regularization_loss: Any) -> Tensor:
-    """The sum of a loss that every tower computes alike, divided by the number of towers.
+    """The sum of a loss that every replica computes alike, divided by the number of replicas; float64 of whole numbers.
 
     Raises:
-      RuntimeError: outside of a tower's function, where a strategy was entered.
+      RuntimeError: in cross-replica context.
     """
-    towers = _towers("tf.nn.scale_regularization_loss")
-    total = reductions.reduce_sum(convert_to_tensor(regularization_loss))
-    return math.div(total, math.cast(convert_to_tensor(towers), total.dtype))
+    replicas = _replicas("scale_regularization_loss", "Call it in the function that strategy.run calls.")
+    return _quotient(reductions.reduce_sum(convert_to_tensor(regularization_loss)), replicas)

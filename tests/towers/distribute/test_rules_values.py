@@ -199,25 +199,21 @@ def test_rule_02_copies_stay_equal():
 
 
 def test_rule_02_statistics_of_batch_normalization_are_left_alone():
-    """Nothing says nothing of a mean: an empty batch changes no replica's statistics."""
-    made, data, _ = two_two_none()
-    *_, last = data
+    made, data, rows = two_two_none()
     with made.scope():
-        moving = tf.Variable(
-            [3.0, 5.0], synchronization=tf.VariableSynchronization.ON_READ, aggregation=tf.VariableAggregation.MEAN,
-            trainable=False,
-        )  # fmt: skip
-
-    def local(x):
-        _, mean, _ = tf1.nn.fused_batch_norm(
-            x[:, tf.newaxis, tf.newaxis, :], tf.ones([2]), tf.zeros([2]), mean=tf.zeros([2]), variance=tf.ones([2]),
-            is_training=False,
-        )  # fmt: skip
-        empty = tf.equal(tf.shape(x)[0], 0)
-        moving.assign(tf.where(empty, moving.read_value(), mean))
-
-    run(made, local, last)
-    assert made.experimental_local_results(moving)[2].numpy().tolist() == [3, 5]
+        layer = tf1.layers.BatchNormalization(momentum=0.5)
+    normalize = tf.function(lambda x: layer(x, training=True))
+    seen = []
+    for x in data:
+        normalized = made.run(normalize, args=(x,))
+        seen.append([part.numpy() for part in made.experimental_local_results(layer.moving_mean)])
+    first, last = seen
+    np.testing.assert_allclose(first, [rows[i : i + 2].mean(0) / 2 for i in (0, 2, 4)])
+    np.testing.assert_allclose(
+        last[:2], [(f + rows[i : i + 2].mean(0)) / 2 for f, i in zip(first, (6, 8), strict=False)]
+    )
+    np.testing.assert_array_equal(last[2], first[2])
+    assert made.experimental_local_results(normalized)[2].shape == (0, 2)
 
 
 @pytest.mark.parametrize("replicas", [2, 3, 8])
@@ -507,6 +503,51 @@ def test_rule_12_of_variables():
     run(made, lambda: own.assign(rid() + 1.0))
     found = run(made, lambda: (here().all_reduce(SUM, own), here().all_reduce(SUM, shared)))
     assert [parts(made, v) for v in found] == [[3, 3], [6, 6]]
+
+
+# ---- rule 22: losses ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("replicas", [1, 2, 4])
+def test_rule_22_average_losses_divide_by_the_global_batch(replicas):
+    made = strategy(replicas)
+
+    def local():
+        losses = tf.stack([rid(), rid() + 1.0])
+        return tf.nn.compute_average_loss(losses), tf.nn.compute_average_loss(losses, global_batch_size=8 * replicas)
+
+    for found, scale in zip(run(made, local), (1, 4), strict=True):
+        expected = [(2 * i + 1) / (2 * replicas * scale) for i in range(replicas)]
+        np.testing.assert_allclose(parts(made, found), expected)
+    assert parts(made, run(made, lambda: tf.nn.scale_regularization_loss([6.0, 2.0]))) == [8 / replicas] * replicas
+
+
+@pytest.mark.parametrize("size", [None, 4])
+def test_rule_22_an_empty_batch_gives_no_nan(size):
+    made, data, rows = two_two_none()
+    *_, last = data
+    found = run(made, lambda x: tf.nn.compute_average_loss(x[:, 0], global_batch_size=size), last)
+    divisor = 4 if size else 6
+    np.testing.assert_allclose(parts(made, found), [rows[6:8, 0].sum() / divisor, rows[8:, 0].sum() / divisor, 0])
+
+
+def test_rule_22_optimizers_sum_gradients():
+    made = strategy(2)
+    with made.scope():
+        weight = tf.Variable(1.0)
+        optimizer = tf1.train.GradientDescentOptimizer(0.1)
+    run(made, lambda: (optimizer.minimize(lambda: weight * (rid() + 1.0)), None)[1])
+    assert parts(made, weight) == [pytest.approx(0.7)] * 2
+
+
+def test_rule_22_in_cross_replica_context():
+    made = strategy(2)
+    with made.scope():
+        assert tf.nn.compute_average_loss([2.0, 4.0], global_batch_size=4).numpy() == 1.5
+        with pytest.raises(RuntimeError, match="You are calling `compute_average_loss` in cross replica context"):
+            tf.nn.compute_average_loss([2.0, 4.0])
+        with pytest.raises(RuntimeError, match="You are calling `scale_regularization_loss` in cross replica context"):
+            tf.nn.scale_regularization_loss(2.0)
 
 
 # ---- values with a part on every replica ----------------------------------------------------------------------------

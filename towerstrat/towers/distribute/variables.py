@@ -83,21 +83,19 @@ class ReplicaVariable(Shared):
     # ---- where code stands -----------------------------------------------------------------------------------
 
     def _in_replica(self) -> bool:
-        """Whether a replica's code runs: a context of its own strategy is current.
-
-        Raises:
-          RuntimeError: in the scope of another strategy.
-        """
+        """Whether a replica's code runs: a context of its own strategy is current."""
         mode = contexts.current_mode()
-        if mode.strategy is self._strategy:
-            return mode.tower is not None
-        if contexts.has_distribution_strategy():
+        return mode.strategy is self._strategy and mode.tower is not None
+
+    def _check_strategy(self) -> None:
+        """Raises RuntimeError in the scope of another strategy."""
+        mode = contexts.current_mode()
+        if mode.strategy is not self._strategy and contexts.has_distribution_strategy():
             raise RuntimeError(
                 f"Mixing different tf.distribute.Strategy objects: {mode.strategy.surface} is not "
                 f"{self.distribute_strategy}. Variable {self.name} (made at {self.created_at}) belongs to the latter, "
                 "and only there it can be changed."
             )
-        return False
 
     def _locally(self) -> bool:
         """Whether code changes each replica's copy: a replica's code, or an update of the copies one by one."""
@@ -184,8 +182,9 @@ class ReplicaVariable(Shared):
         Raises:
           NotImplementedError: they cannot.
         """
+        self._check_strategy()
         if contexts.get_update_device() is None:
-            self._check_scatter(kind, f"scatter_{kind.lower()}")
+            self._check_scatter(kind, f"scatter_{kind.replace('Nd', 'nd_').lower()}")
         inputs = [indices if isinstance(indices, PerDevice) else convert_to_tensor(indices), self._operand(updates)]
         return self._change(f"ResourceScatter{kind}", inputs, name or f"Scatter{kind}")
 
@@ -193,6 +192,7 @@ class ReplicaVariable(Shared):
         raise NotImplementedError
 
     def assign_slice(self, bounds: Sequence[Tensor], masks: Mapping[str, int], value: Tensor, name: str | None) -> Any:
+        self._check_strategy()
         plain = super().assign_slice
 
         def change(*given: Any) -> Any:
@@ -240,6 +240,7 @@ class OnWrite(ReplicaVariable):
         return self._aggregation != VariableAggregation.NONE and self._strategy.mapped and self._in_replica()
 
     def _change(self, type: str, inputs: Any, name: str | None, read_value: bool = True) -> Any:
+        self._check_strategy()
         plain = super()._change
 
         def change(*given: Any) -> Any:
@@ -252,9 +253,14 @@ class OnWrite(ReplicaVariable):
         if self._locally():
             return change(*inputs)
         whole = type == "AssignVariableOp" and get_default_graph().executing_eagerly
-        if any(isinstance(value, PerDevice) for value in inputs) or (self._cell.per_position and not whole):
+        if any(isinstance(value, PerDevice) for value in inputs):
             return self._on_copies((type, read_value), change, inputs)
-        return change(*inputs)
+        if not self._cell.per_position or whole:
+            return change(*inputs)
+        result = self._on_copies((type, read_value), change, inputs)
+        if type == "AssignVariableOp" and isinstance(result, PerDevice):
+            return collectives.select(result.local, self._towers, 0)
+        return result
 
     def _aggregated(self, type: str, inputs: Sequence[Any], change: Callable[..., Any]) -> Any:
         rows = type.startswith("ResourceScatter")
@@ -332,6 +338,7 @@ class OnRead(ReplicaVariable):
             )
 
     def _change(self, type: str, inputs: Any, name: str | None, read_value: bool = True) -> Any:
+        self._check_strategy()
         plain = super()._change
 
         def change(*given: Any) -> Any:
@@ -354,12 +361,12 @@ class OnRead(ReplicaVariable):
             )
         if method == "assign":
             inputs = [self._share(value) for value in inputs]
-        if method == "assign" and get_default_graph().executing_eagerly:
-            result = change(*inputs)
-        else:
-            result = self._on_copies((type, read_value), change, inputs)
-        readable = read_value and self._aggregation != VariableAggregation.NONE
-        return self._read() if readable else result
+        eager = get_default_graph().executing_eagerly
+        whole = method == "assign" and eager
+        result = change(*inputs) if whole else self._on_copies((type, read_value), change, inputs)
+        if not read_value or self._aggregation == VariableAggregation.NONE:
+            return result
+        return self._read() if eager else collectives.all_reduce(result.local, self._towers, self._cell.combine)
 
     def _check_scatter(self, kind: str, method: str) -> None:
         raise NotImplementedError(

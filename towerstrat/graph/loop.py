@@ -313,7 +313,7 @@ class _LoopProgram(Program):
                 raise InvalidArgumentError(
                     None, self.stage.op,
                     f"Variable {cell.name} has shape {np.shape(old)} before a step and {np.shape(new)} after it. In "
-                    "run_steps_on_dataset a variable keeps its shape.",
+                    "a step loop a variable keeps its shape.",
                 )  # fmt: skip
         new_outputs = [
             vary(jnp.asarray(child.value(t)), self.axis) if t.varies else jnp.asarray(child.invariant(t))
@@ -374,7 +374,7 @@ def _rule(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Signature]
 
 
 def _missing(lowering: Lowering, op: Operation) -> list[Any]:
-    raise InvalidArgumentError(None, op, "The input of a step has a value only inside run_steps_on_dataset.")
+    raise InvalidArgumentError(None, op, "The input of a step has a value only inside its step loop.")
 
 
 define(

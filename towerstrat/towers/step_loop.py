@@ -101,10 +101,11 @@ class Surface:
     """How a step function sees its loop.
 
     Attributes:
-      context: makes its context. whole: whether the source's elements have a part for every tower already, rather than
+      method: what the program calls. context: makes its context. whole: whether the source's elements have a part for every tower already, rather than
       being one tower's. per_position: makes a value of what a tensor is on every tower.
     """
 
+    method = "run_steps_on_dataset"
     context: Callable[[], MultiStepContext] = MultiStepContext
     whole = False
 
@@ -150,18 +151,18 @@ def run_steps(
         )
     if string in types:
         raise UnsupportedError(
-            f"run_steps_on_dataset got elements of types {source.output_types}: strings cannot enter a compiled step. "
+            f"{surface.method} got elements of types {source.output_types}: strings cannot enter a compiled step. "
             "Leave them out, or turn them into numbers, with dataset.map(...)."
         )
     graph = get_default_graph()
     if graph.block is not graph.root:
         raise ValueError(
-            f"run_steps_on_dataset inside {graph.block.what} (created at {graph.block.line}) is not supported: a step "
+            f"{surface.method} inside {graph.block.what} (created at {graph.block.line}) is not supported: a step "
             "loop takes its input from the host. Call it at the top level."
         )
     count = _count(iterations)
     context = surface.context()
-    with graph.body("the step function of run_steps_on_dataset") as block:
+    with graph.body(f"the step function of {surface.method}") as block:
         elements = [
             graph.add("StepInput", (), {"dtype": t, "dims": d}, "step_input", axis=axis).outputs[0]
             for t, d in zip(types, dims, strict=True)

@@ -6,6 +6,7 @@ import pytest
 
 import towerstrat.compat.v1 as tf
 from benchmarks.harness import Devices
+from towerstrat.errors import UnsupportedError
 from towerstrat.graph.loop import lower_loop
 
 SUM, MEAN = tf.distribute.ReduceOp.SUM, tf.distribute.ReduceOp.MEAN
@@ -220,6 +221,9 @@ def test_what_a_loop_cannot_have_is_refused():
         uneven = strategy.make_dataset_iterator(numbers(5, 4, drop_remainder=False))
         with pytest.raises(ValueError, match="TPU currently requires fully defined shapes"):
             looped(strategy, uneven, 1)
+        texts = strategy.make_dataset_iterator(tf.data.Dataset.from_tensor_slices(["a", "b"]).batch(2, True))
+        with pytest.raises(UnsupportedError, match="experimental_run_steps_on_iterator got elements of types"):
+            looped(strategy, texts, 1)
         with pytest.raises(TypeError, match="Expected an iterator of strategy.make_dataset_iterator"):
             looped(strategy, iter([1]), 1)
         iterator = strategy.make_dataset_iterator(numbers(8, 4))

@@ -59,6 +59,7 @@ class MultiStepContext(step_loop.MultiStepContext):
 
 
 class _Surface(step_loop.Surface):
+    method = "experimental_run_steps_on_iterator"
     context = MultiStepContext
     whole = True
 

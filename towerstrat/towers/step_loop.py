@@ -101,8 +101,9 @@ class Surface:
     """How a step function sees its loop.
 
     Attributes:
-      method: what the program calls. context: makes its context. whole: whether the source's elements have a part for every tower already, rather than
-      being one tower's. per_position: makes a value of what a tensor is on every tower.
+      method: what the program calls.
+      context: makes the context that the step function gets.
+      whole: whether the source's elements have a part for every tower already, rather than being one tower's.
     """
 
     method = "run_steps_on_dataset"
@@ -110,6 +111,7 @@ class Surface:
     whole = False
 
     def per_position(self, tensor: Tensor, devices: Sequence[str], axis: Axis) -> Any:
+        """What a tensor is on every tower, as one value."""
         return per_device(tensor, devices, axis)
 
     def arguments(self, element: Any) -> tuple[Any, ...]:

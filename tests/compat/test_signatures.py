@@ -110,8 +110,7 @@ MISSING_V2 = {
     ), "1.12 has none of them"),
     **dict.fromkeys((
         "tf.Variable.SaveSliceInfo", "tf.Variable.batch_scatter_update", "tf.Variable.count_up_to",
-        "tf.Variable.gather_nd", "tf.Variable.scatter_div", "tf.Variable.scatter_max", "tf.Variable.scatter_min",
-        "tf.Variable.scatter_mul",
+        "tf.Variable.gather_nd",
     ), "assign what tf.tensor_scatter_nd_update and its kin compute"),
     **{f"{name}.experimental_payloads": ERRORS for name in DEVIATIONS_V2 if name.startswith("tf.errors.")},
     **{f"tf.test.TestCase.{member}": MISSING.get(f"tf.test.TestCase.{member}", "pytest and unittest have it")

@@ -374,6 +374,15 @@ def test_rule_18_rows_that_replicas_add_are_combined_first(aggregation, copies):
     assert parts(made, v) == [[10.0, c - 20.0] for c in copies]
 
 
+def test_rule_18_rows_are_multiplied_and_divided_by_each_replicas_value():
+    made = strategy(2)
+    v = variable(made, [10.0, 24.0], SUM)
+    run(made, lambda: v.scatter_mul(slices(own())))
+    assert parts(made, v) == [[10.0, 48.0]] * 2
+    run(made, lambda: v.scatter_div(slices(own(2.0))))
+    assert parts(made, v) == [[10.0, 8.0]] * 2
+
+
 @pytest.mark.parametrize("method", ["scatter_update", "scatter_max", "scatter_min"])
 @pytest.mark.parametrize("aggregation", [NONE, SUM, MEAN, FIRST])
 def test_rule_18_rows_that_do_not_add_up_need_no_sum(method, aggregation):

@@ -201,7 +201,8 @@ class Program:
 
     def _raised(self, lowering: Lowering) -> Any:
         if not self.flags:
-            return jnp.zeros((0,), jnp.bool_)
+            # Along an axis, what has no output but empty ones is compiled to nothing, and its callbacks with it.
+            return jnp.zeros((1 if self.calls_back else 0,), jnp.bool_)
         flags = jnp.stack([jnp.asarray(vary(lowering.joined(lowering.state[f]), self.axis)) for f in self.flags])
         if self.axis is None:
             return flags

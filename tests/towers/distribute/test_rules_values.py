@@ -290,6 +290,7 @@ def test_rule_09_the_axis_is_required_in_2x_and_none_in_1x():
         (MEAN, (0, 1), 4.5),
         (SUM, [1, 0], 36.0),
         (SUM, True, [14.0, 22.0]),
+        (SUM, np.int64(1), [14.0, 22.0]),
     ],
 )
 def test_rule_09_elementwise_or_along_axes_too(carried, op, axis, expected):
@@ -577,3 +578,12 @@ def test_rule_09_how_parts_are_shown():
     first, second = value.values
     assert repr(value) == f"PerReplica:{{\n  0: {first!r},\n  1: {second!r}\n}}"
     assert str(value) == f"PerReplica:{{\n  0: {first!s},\n  1: {second!s}\n}}"
+
+
+@pytest.mark.parametrize("sizes", [(2, 2), (2, 1)])
+def test_rule_23_what_only_prints_prints_on_every_replica(sizes, capfd):
+    made = strategy(2)
+    value = values(made, *(np.full([n], i, np.int32) for i, n in enumerate(sizes)))
+    assert run(made, lambda x: tf.print("has", tf.size(x)), value) is None
+    printed = capfd.readouterr().err
+    assert sorted(line for line in printed.splitlines() if "has" in line) == sorted(f"has {n}" for n in sizes)

@@ -469,10 +469,12 @@ def _count(value: Any, axis: Any) -> Tensor:
 
 def checked_axis(axis: Any) -> Any:
     """The axis of a reduction. Raises TypeError unless it is None, an integer, or a tuple or list of such."""
-    if axis is None or isinstance(axis, int):
-        return axis if axis is None else int(axis)
-    if isinstance(axis, tuple | list) and all(isinstance(a, int) for a in axis):
-        return tuple(axis)
+    if axis is None:
+        return None
+    if isinstance(axis, int | np.integer):
+        return int(axis)
+    if isinstance(axis, tuple | list) and all(isinstance(a, int | np.integer) for a in axis):
+        return tuple([int(a) for a in axis])
     raise TypeError(f"Expected `axis` to be None, an integer, a tuple or a list of integers, got {axis!r}.")
 
 

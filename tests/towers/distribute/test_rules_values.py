@@ -236,23 +236,24 @@ def test_rule_02_never_traced_again_and_compiled_once_per_set_of_shapes(replicas
     assert compiled.count("function") == 2
 
 
-@pytest.mark.parametrize("replicas", [2, 3])
-def test_rule_02_a_loop_is_traced_once_for_whole_and_uneven_batches(replicas, compiled):
+@pytest.mark.parametrize("replicas", [1, 2, 3])
+@pytest.mark.parametrize("given", [iter, lambda data: data], ids=["iterator", "dataset"])
+def test_rule_02_a_loop_is_traced_once_for_whole_and_uneven_batches(replicas, given, compiled):
     made = strategy(replicas)
     traced = []
 
     @tf.function
-    def total(iterator):
+    def total(elements):
         sum = tf.constant(0, tf.int64)
-        for x in iterator:
-            traced.append(x)
+        for x in elements:
+            traced.append(1)
             sum += made.reduce(SUM, x, axis=0)
         return sum
 
     found = []
     for count in (4 * replicas, 4 * replicas + 1, 6 * replicas + 1, 4 * replicas + 1):
         data = made.experimental_distribute_dataset(tf.data.Dataset.range(count).batch(2 * replicas))
-        assert total(iter(data)) == count * (count - 1) // 2
+        assert total(given(data)) == count * (count - 1) // 2
         found.append((len(traced), len(compiled)))
     assert len({traces for traces, _ in found}) == 1
     assert found[2] == found[3]

@@ -23,6 +23,7 @@ from towerstrat.graph.convert import convert_to_tensor
 from towerstrat.graph.core import get_default_graph
 from towerstrat.graph.eager.positions import PositionTensor
 from towerstrat.graph.elements import Operation, Tensor
+from towerstrat.graph.functions.arguments import register_argument
 from towerstrat.graph.mesh import Axis
 from towerstrat.graph.specs import TensorSpec, TypeSpec, register_type_spec
 from towerstrat.towers import contexts
@@ -321,3 +322,19 @@ def _over(dataset: DistributedDataset, *loop: Any) -> None:
 
 
 register_iterable(DistributedDataset, _over)
+
+
+def _handles(dataset: DistributedDataset) -> list[Tensor]:
+    return [Dataset._made(dataset._node).handle()]
+
+
+def _over_handle(dataset: DistributedDataset, tensors: Sequence[Tensor]) -> DistributedDataset:
+    return type(dataset)(Dataset.from_handle(tensors[0], dataset._node.structure).node, dataset._layout)
+
+
+register_argument(
+    DistributedDataset,
+    lambda dataset: (dataset._node.structure.key, None if dataset._layout is None else dataset._layout.axis),
+    _handles,
+    _over_handle,
+)

@@ -6,8 +6,6 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
-import numpy as np
-
 from towerstrat.errors import UnsupportedError
 from towerstrat.graph import nest
 from towerstrat.graph.convert import convert_to_tensor
@@ -16,13 +14,11 @@ from towerstrat.graph.device import canonical
 from towerstrat.graph.elements import Tensor
 from towerstrat.graph.functions.polymorphic import Function
 from towerstrat.graph.indexed_slices import IndexedSlices
-from towerstrat.graph.ops.array import identity, rank, shape
+from towerstrat.graph.ops.array import identity
 from towerstrat.graph.ops.math import cast, truediv
-from towerstrat.graph.ops.reductions import reduce_prod, reduce_sum
-from towerstrat.graph.static import constant_value
-from towerstrat.graph.types import bool_, int64, string
 from towerstrat.graph.variables import Variable
 from towerstrat.towers import contexts
+from towerstrat.towers.distribute.combining import check_numbers, checked_dimension, entries, summed
 from towerstrat.towers.distribute.contexts import ReplicaContext, require_cross_replica
 from towerstrat.towers.distribute.kept import keep, kept
 from towerstrat.towers.distribute.reduce_op import AGGREGATIONS, ReduceOp, reduce_op_of
@@ -125,7 +121,7 @@ class StrategyExtended:
         local = value._own_read() if isinstance(value, ReplicaVariable) else self._towers.local_of(value)
         if not isinstance(local, IndexedSlices):
             local = convert_to_tensor(local.tensor() if isinstance(local, TowerId) else local)
-            _check_numbers(local)
+            check_numbers(local)
         return local
 
     def _combine_plain(self, reduce_op: ReduceOp, value: Any) -> Any:
@@ -148,9 +144,9 @@ class StrategyExtended:
         if value is None:
             raise ValueError("None values not supported: expected a value to reduce along an axis.")
         if reduce_op is ReduceOp.SUM:
-            local = self._run(lambda v: _summed(v, axis), (value,), {})
+            local = self._run(lambda v: summed(v, axis), (value,), {})
             return self._single(self._combine(ReduceOp.SUM, local, "/device:CPU:0"))
-        parts = self._run(lambda v: (_summed(v, axis), _count(v, axis)), (value,), {})
+        parts = self._run(lambda v: (summed(v, axis), entries(v, axis)), (value,), {})
         total, count = (self._single(self._combine(ReduceOp.SUM, part, "/device:CPU:0")) for part in parts)
         return truediv(total, cast(count, total.dtype))
 
@@ -432,61 +428,3 @@ def _differs(value: Any) -> bool:
     """Whether a value, or a variable, has a part of its own on each replica."""
     value = value_container(value)
     return value.cell.per_position if isinstance(value, Variable) else isinstance(value, PerDevice)
-
-
-def _check_numbers(value: Tensor) -> None:
-    """Raises TypeError for truths and strings, which have no sum."""
-    if value.dtype in (bool_, string):
-        raise TypeError(
-            f"Expected numbers to reduce over replicas, got {value.dtype.name} values. Cast truths with tf.cast(value, "
-            "tf.int32); the parts of a value are strategy.experimental_local_results(value)."
-        )
-
-
-def _summed(value: Any, axis: Any) -> Tensor:
-    """A sum along an axis. Raises ValueError where there is no such axis, TypeError for what is no number."""
-    value = convert_to_tensor(value)
-    _check_numbers(value)
-    known = len(value.dims or ())
-    for a in () if value.dims is None else (axis,) if isinstance(axis, int) else axis:
-        if not -known <= a < known:
-            raise ValueError(
-                f"Invalid reduction dimension {a} for input with {known} dimensions: expected `axis` to be one of "
-                f"[{-known}, {known}), got {axis!r}."
-            )
-    return reduce_sum(value, axis)
-
-
-def _count(value: Any, axis: Any) -> Tensor:
-    """How many entries a reduction along ``axis`` combines, int64."""
-    value = convert_to_tensor(value)
-    axes = [axis] if isinstance(axis, int) else list(axis)
-    sizes = shape(value, out_type=int64)
-    known = None if value.dims is None else len(value.dims)
-    places = [a if a >= 0 or known is None else a + known for a in axes]
-    return reduce_prod([sizes[a] if a >= 0 else sizes[a + rank(value)] for a in places])
-
-
-def checked_axis(axis: Any) -> Any:
-    """The axis of a reduction. Raises TypeError unless it is None, an integer, or a tuple or list of such."""
-    if axis is None:
-        return None
-    if isinstance(axis, int | np.integer):
-        return int(axis)
-    if isinstance(axis, tuple | list) and all(isinstance(a, int | np.integer) for a in axis):
-        return tuple([int(a) for a in axis])
-    raise TypeError(f"Expected `axis` to be None, an integer, a tuple or a list of integers, got {axis!r}.")
-
-
-def checked_dimension(axis: Any) -> int:
-    """The axis that values are joined along: an integer, or a scalar tensor that is known.
-
-    Raises:
-      ValueError: None. TypeError: something else.
-    """
-    if axis is None:
-        raise ValueError("None values not supported: expected `axis` to be the number of a dimension.")
-    known: Any = constant_value(axis) if isinstance(axis, Tensor) else axis
-    if np.ndim(known) or not np.issubdtype(np.asarray(known).dtype, np.integer):
-        raise TypeError(f"Expected `axis` to be an integer, got {axis!r}.")
-    return int(known)

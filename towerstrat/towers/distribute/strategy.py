@@ -16,9 +16,10 @@ from towerstrat.graph.indexed_slices import IndexedSlices
 from towerstrat.graph.ops.control_flow import group
 from towerstrat.graph.variables import Variable
 from towerstrat.towers import contexts
+from towerstrat.towers.distribute.combining import checked_axis, checked_dimension
 from towerstrat.towers.distribute.contexts import Scope, require_cross_replica
 from towerstrat.towers.distribute.dataset import DistributedDataset, DistributedDatasetV1, InputIterator, Layout
-from towerstrat.towers.distribute.extended import StrategyExtended, StrategyExtendedV1, checked_axis, checked_dimension
+from towerstrat.towers.distribute.extended import StrategyExtended, StrategyExtendedV1
 from towerstrat.towers.distribute.input import (
     InputOptions,
     InputReplicationMode,

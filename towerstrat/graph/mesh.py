@@ -185,6 +185,15 @@ def vary(value: Any, axis: Axis | None) -> Any:
     return lax.pcast(value, (axis.name,), to="varying")
 
 
+def at_first(value: Any, axis: Axis) -> Any:
+    """What the first position has, the same everywhere."""
+    value = vary(jnp.asarray(value), axis)
+    value = jnp.where(lax.axis_index(axis.name) == 0, value, jnp.zeros_like(value))
+    if value.dtype == jnp.bool_:
+        return lax.psum(value.astype(jnp.int32), axis.name).astype(jnp.bool_)
+    return lax.psum(value, axis.name)
+
+
 def alike(*values: Any) -> tuple[Any, ...]:
     """The same values, all seen as ones that may differ along every axis along which one of them may."""
     axes: frozenset[str] = frozenset()

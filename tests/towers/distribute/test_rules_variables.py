@@ -1,5 +1,6 @@
 """Rules of variables, of losses and of logical devices of the later surface, each test named after its rule."""
 
+import copy
 import gc
 import logging
 import weakref
@@ -199,6 +200,71 @@ def test_rule_16_copies_come_apart_in_loops_branches_and_functions():
     assert [parts(made, x) for x in (v, w, u, found)] == [[2.0, 4.0], [0.0, 5.0], [2.0, 3.0], [2.0, 3.0]]
     found = run(made, lambda: v + w + u)
     assert parts(made, found) == [4.0, 12.0]
+
+
+@pytest.mark.parametrize("in_loop", [False, True])
+def test_rule_16_what_was_read_before_the_copies_came_apart(in_loop):
+    """Across replicas the first copy is seen, in whichever order a function reads and writes."""
+    made = strategy(2)
+    v = variable(made)
+
+    @tf.function
+    def step():
+        before, seen = v + 0.0, tf.constant(0.0)
+        for _ in tf.range(2) if in_loop else range(2):
+            seen += v
+            made.run(lambda: v.assign_add(own()))
+        return before, seen, v + 0.0
+
+    assert [x.numpy() for x in step()] == [0.0, 1.0, 2.0]
+    assert [x.numpy() for x in step()] == [2.0, 5.0, 4.0]
+    assert parts(made, v) == [4.0, 8.0]
+
+
+def test_rule_16_a_branch_or_loop_that_read_before_the_copies_came_apart():
+    made = strategy(2)
+    v, chosen = variable(made), tf.Variable(True)
+
+    def step():
+        read = tf.cond(chosen, lambda: v + 1.0, lambda: v + 0.0)
+        total = tf.constant(0.0)
+        for _ in tf.range(2):
+            total += v
+        v.assign_add(own())
+        return read, total
+
+    step = tf.function(step)
+    for expected in ([[1.0, 1.0], [0.0, 0.0]], [[2.0, 3.0], [2.0, 4.0]]):
+        found = made.run(step)
+        assert [parts(made, x) for x in found] == expected
+        assert made.reduce("SUM", found[0], axis=None).numpy() == sum(expected[0])
+
+
+def test_rule_16_gradients_of_copies_that_differ_are_their_own():
+    made = strategy(2)
+    v = variable(made, 2.0)
+
+    def step():
+        with tf.GradientTape() as tape:
+            loss = v * v * own()
+        gradient = tape.gradient(loss, v)
+        v.assign_sub(0.25 * gradient)
+        return gradient
+
+    assert parts(made, run(made, step)) == [4.0, 8.0]
+    assert parts(made, v) == [1.0, 0.0]
+    assert parts(made, run(made, step)) == [2.0, 0.0]
+
+
+@pytest.mark.parametrize("synchronization", [AUTO, ON_READ])
+def test_rule_16_a_copied_variable_is_of_the_same_strategy(synchronization):
+    made = strategy(2)
+    v = variable(made, 1.0, FIRST if synchronization is ON_READ else NONE, synchronization, name="v")
+    run(made, lambda: v.assign(own()))
+    copied = copy.deepcopy(v)
+    assert (type(copied), copied.name, copied.distribute_strategy) == (type(v), "v:0", made)
+    run(made, lambda: copied.assign_add(own()))
+    assert (parts(made, v), parts(made, copied)) == ([1.0, 2.0], [2.0, 4.0])
 
 
 def test_rule_16_a_functions_argument_may_differ_by_replica():

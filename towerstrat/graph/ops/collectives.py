@@ -15,7 +15,7 @@ from towerstrat.graph.core import get_default_graph
 from towerstrat.graph.elements import Operation, Tensor
 from towerstrat.graph.kinds import ByKind
 from towerstrat.graph.lowering import Lowering
-from towerstrat.graph.mesh import Axis, vary
+from towerstrat.graph.mesh import Axis, at_first, vary
 from towerstrat.graph.ops.build import one
 from towerstrat.graph.registry import Signature, define, same
 from towerstrat.graph.types import DType, int32
@@ -72,8 +72,7 @@ def position_input(axis: Axis, dtype: DType, dims: Sequence[int | None] | None, 
 def _reduced(value: Any, axis: Axis, how: str) -> Any:
     value = vary(jnp.asarray(value), axis)
     if how == "first":
-        first = lax.axis_index(axis.name) == 0
-        value = jnp.where(first, value, jnp.zeros_like(value))
+        return at_first(value, axis)
     if value.dtype == jnp.bool_:
         return lax.psum(value.astype(jnp.int32), axis.name).astype(jnp.bool_)
     total = lax.psum(value, axis.name)

@@ -14,7 +14,7 @@ from towerstrat.graph.core import get_default_graph
 from towerstrat.graph.elements import Operation, Tensor
 from towerstrat.graph.gradients import gather_backward, read_backward
 from towerstrat.graph.lowering import Lowering
-from towerstrat.graph.mesh import vary
+from towerstrat.graph.mesh import at_first, vary
 from towerstrat.graph.registry import Signature, define, scalar
 from towerstrat.graph.state import Cell
 from towerstrat.graph.types import bool_, resource
@@ -60,6 +60,19 @@ def _storable(lowering: Lowering, op: Operation, position: int) -> Any:
     if cell.per_position:
         return vary(jnp.asarray(lowering.value(tensor)), lowering.axis)
     return jnp.asarray(lowering.invariant(tensor))
+
+
+def _seen(lower: Callable[[Lowering, Operation], list[Any]]) -> Callable[[Lowering, Operation], list[Any]]:
+    """The lowering of a read or write: for all positions together, what the first one has is seen."""
+
+    def lowered(lowering: Lowering, op: Operation) -> list[Any]:
+        values = lower(lowering, op)
+        cell = _cell(op.inputs[0])
+        if op.axis is None and lowering.axis is not None and cell.own is not None and cell.per_position:
+            return [at_first(value, lowering.axis) for value in values]
+        return values
+
+    return lowered
 
 
 def _read(lowering: Lowering, op: Operation) -> list[Any]:
@@ -159,7 +172,7 @@ define(
     lower=lambda lowering, op: [op.attrs["cell"]],
     hidden=("cell",),
 )
-define("ReadVariableOp", _cell_rule, lower=_read, reads=True, backward=read_backward)
+define("ReadVariableOp", _cell_rule, lower=_seen(_read), reads=True, backward=read_backward)
 define("VarIsInitializedOp", scalar(bool_), lower=_is_initialized, reads=True, differentiable=False)
 define(
     "InitializedValue",
@@ -168,14 +181,14 @@ define(
     reads=True,
     differentiable=False,
 )
-define("ResourceGather", _gather_rule, lower=_gather, reads=True, backward=gather_backward)
-define("AssignVariableOp", _assign_rule, lower=_assign, writes=True, stateful=True, differentiable=False)
+define("ResourceGather", _gather_rule, lower=_seen(_gather), reads=True, backward=gather_backward)
+define("AssignVariableOp", _assign_rule, lower=_seen(_assign), writes=True, stateful=True, differentiable=False)
 define(
-    "AssignAddVariableOp", _assign_rule, lower=_updating(lambda a, b: a + b), reads=True, writes=True,
+    "AssignAddVariableOp", _assign_rule, lower=_seen(_updating(lambda a, b: a + b)), reads=True, writes=True,
     stateful=True, differentiable=False,
 )  # fmt: skip
 define(
-    "AssignSubVariableOp", _assign_rule, lower=_updating(lambda a, b: a - b), reads=True, writes=True,
+    "AssignSubVariableOp", _assign_rule, lower=_seen(_updating(lambda a, b: a - b)), reads=True, writes=True,
     stateful=True, differentiable=False,
 )  # fmt: skip
 for _type, _method in (
@@ -188,14 +201,16 @@ for _type, _method in (
     ("ResourceScatterMax", "max"),
 ):
     define(
-        _type, _scatter_rule, lower=_scattering(_method), reads=True, writes=True, stateful=True, differentiable=False
-    )
+        _type, _scatter_rule, lower=_seen(_scattering(_method)), reads=True, writes=True, stateful=True,
+        differentiable=False,
+    )  # fmt: skip
 for _type, _method in (
     ("ResourceScatterNdUpdate", "set"),
     ("ResourceScatterNdAdd", "add"),
     ("ResourceScatterNdSub", "subtract"),
 ):
     define(
-        _type, _cell_rule, lower=_scattering_nd(_method), reads=True, writes=True, stateful=True, differentiable=False
-    )
+        _type, _cell_rule, lower=_seen(_scattering_nd(_method)), reads=True, writes=True, stateful=True,
+        differentiable=False,
+    )  # fmt: skip
 define("NoOp", lambda inputs, attrs: [], lower=lambda lowering, op: [])

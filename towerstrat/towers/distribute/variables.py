@@ -9,6 +9,7 @@ import numpy as np
 
 from towerstrat.graph.convert import convert_to_tensor
 from towerstrat.graph.core import get_default_graph
+from towerstrat.graph.eager.context import context
 from towerstrat.graph.eager.positions import PositionTensor
 from towerstrat.graph.eager.variable import EagerVariable
 from towerstrat.graph.elements import Tensor
@@ -19,7 +20,8 @@ from towerstrat.graph.ops import collectives
 from towerstrat.graph.ops.array import identity
 from towerstrat.graph.ops.indexing import gather
 from towerstrat.graph.ops.math import cast, truediv
-from towerstrat.graph.variables import WRITTEN, Variable, VariableAggregation, VariableSynchronization
+from towerstrat.graph.scopes import init_scope
+from towerstrat.graph.variables import WRITTEN, Variable, VariableAggregation, VariableSynchronization, create_variable
 from towerstrat.towers import contexts
 from towerstrat.towers.distribute.reduce_op import ReduceOp
 from towerstrat.towers.distribute.values import per_replica
@@ -79,6 +81,26 @@ class ReplicaVariable(Shared):
     def __repr__(self) -> str:
         copies = ",\n".join(f"  {i}: {copy!r}" for i, copy in enumerate(self.values))
         return f"{self.shown_as}:{{\n{copies}\n}}"
+
+    def __deepcopy__(self, memo: Any) -> Any:
+        """A variable of the same strategy whose copies have the values of these.
+
+        Raises:
+          NotImplementedError: in a graph.
+        """
+        if not isinstance(self, EagerVariable):
+            raise NotImplementedError("__deepcopy__() is only available when eager execution is enabled.")
+        with init_scope(), self.distribute_strategy.scope():
+            made = create_variable(
+                initial_value=self._component_value(0), trainable=self.trainable, name=self._cell.name,
+                constraint=self.constraint, synchronization=self.synchronization, aggregation=self.aggregation,
+                shape=self.shape,
+            )  # fmt: skip
+            state = context().session.state
+            made.cell.axis, made.cell.combine = self._cell.axis, self._cell.combine
+            state.update({made.cell: state.lend(self._cell)})
+            state.lent.add(made.cell)
+        return made
 
     # ---- where code stands -----------------------------------------------------------------------------------
 

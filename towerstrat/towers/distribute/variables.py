@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from towerstrat.errors import UnsupportedError
 from towerstrat.graph.convert import convert_to_tensor
 from towerstrat.graph.core import get_default_graph
 from towerstrat.graph.eager.context import context
@@ -21,6 +22,7 @@ from towerstrat.graph.ops.array import identity
 from towerstrat.graph.ops.indexing import gather
 from towerstrat.graph.ops.math import cast, truediv
 from towerstrat.graph.scopes import init_scope
+from towerstrat.graph.types import string
 from towerstrat.graph.variables import WRITTEN, Variable, VariableAggregation, VariableSynchronization, create_variable
 from towerstrat.towers import contexts
 from towerstrat.towers.distribute.reduce_op import ReduceOp
@@ -168,11 +170,14 @@ class ReplicaVariable(Shared):
         local = self._whole() if get_default_graph().executing_eagerly else self._own_read()
         return per_replica(local, list(self._index), self._towers)
 
-    def _on_copies(self, key: Hashable, change: Callable[..., Any], values: Sequence[Any]) -> Any:
+    def _on_copies(
+        self, key: Hashable, change: Callable[..., Any], values: Sequence[Any], read_value: bool = True
+    ) -> Any:
         """``change(*values)`` on each replica's copy, with its part of the values: from cross-replica context.
 
         Args:
           key: what the change does, besides its values.
+          read_value: whether the changed variable is returned, where operations are executed eagerly.
         """
 
         def changed(*given: Any) -> Any:
@@ -187,7 +192,7 @@ class ReplicaVariable(Shared):
         if found is None:
             found = self._changes[key] = Function(changed, "change", autograph=False)
         found(*values)
-        return self
+        return self if read_value else None
 
     def _scatter_slices(self, kind: str, slices: Any, name: str | None) -> Any:
         if isinstance(slices, PerDevice) and isinstance(slices.local, IndexedSlices):
@@ -276,10 +281,10 @@ class OnWrite(ReplicaVariable):
             return change(*inputs)
         whole = type == "AssignVariableOp" and get_default_graph().executing_eagerly
         if any(isinstance(value, PerDevice) for value in inputs):
-            return self._on_copies((type, read_value), change, inputs)
+            return self._on_copies((type, read_value), change, inputs, read_value)
         if not self._cell.per_position or whole:
             return change(*inputs)
-        result = self._on_copies((type, read_value), change, inputs)
+        result = self._on_copies((type, read_value), change, inputs, read_value)
         if type == "AssignVariableOp" and isinstance(result, PerDevice):
             return collectives.select(result.local, self._towers, 0)
         return result
@@ -331,9 +336,20 @@ class OnRead(ReplicaVariable):
     """A variable of which every replica has its own value; from outside it is their sum, mean or the first.
 
     Not trainable by default. In a replica's context it is read and written locally.
+
+    Raises:
+      UnsupportedError: strings; replicas' devices have none.
     """
 
     shown_as = "SyncOnReadVariable"
+
+    def _build(self, *args: Any, **kwargs: Any) -> None:
+        super()._build(*args, **kwargs)
+        if self.dtype is string and self._towers.size > 1:
+            raise UnsupportedError(
+                f"Variable {self._cell.name} holds strings, and with synchronization ON_READ every replica would have "
+                "its own; replicas' devices have no strings. Leave the synchronization out."
+            )
 
     def _read(self) -> Tensor:
         graph = get_default_graph()
@@ -385,7 +401,7 @@ class OnRead(ReplicaVariable):
             inputs = [self._share(value) for value in inputs]
         eager = get_default_graph().executing_eagerly
         whole = method == "assign" and eager
-        result = change(*inputs) if whole else self._on_copies((type, read_value), change, inputs)
+        result = change(*inputs) if whole else self._on_copies((type, read_value), change, inputs, read_value)
         if not read_value or self._aggregation == VariableAggregation.NONE:
             return result
         return self._read() if eager else collectives.all_reduce(result.local, self._towers, self._cell.combine)

@@ -484,8 +484,9 @@ def mark_varying(op: Operation) -> None:
         for tensor, varying in zip(op.outputs, marked, strict=True):
             tensor.varies = varying
         return
-    if definition.writes and any(t.varies for t in op._inputs):
-        come_apart(op._inputs[0].op.attrs["cell"], op.graph)
+    if definition.writes and (any(t.varies for t in op._inputs) or any(cell.per_position for cell in op.writes)):
+        for cell in op.writes:
+            come_apart(cell, op.graph)
     mapped = op.axis is not None and op.axis.size > 1
     varying = mapped and (definition.per_position or definition.random)
     if definition.reads or definition.writes:

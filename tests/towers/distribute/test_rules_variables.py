@@ -12,6 +12,7 @@ import pytest
 import towerstrat.compat.v1 as tf1
 import towerstrat.compat.v2 as tf
 from tests.towers.distribute.common import parts, replica_id, strategy
+from towerstrat.errors import UnsupportedError
 from towerstrat.graph import mode
 from towerstrat.graph.eager.context import context
 from towerstrat.graph.variables import VariableAggregation, VariableSynchronization
@@ -159,6 +160,22 @@ def test_rule_16_a_mean_of_whole_numbers_is_refused():
     for synchronization in (AUTO, ON_READ):
         with pytest.raises(ValueError, match=r"aggregation=MEAN and a non-floating dtype is not supported.*v is int32"):
             variable(made, 1, MEAN, synchronization, name="v")
+
+
+@pytest.mark.parametrize("kind", [tf1.train.GradientDescentOptimizer, tf1.train.AdamOptimizer])
+def test_rule_16_optimizers_change_copies_that_differ(kind):
+    made, optimizer = strategy(2), kind(0.5)
+    v = variable(made)
+    v.assign(per_replica(made))
+
+    def step():
+        with tf.GradientTape() as tape:
+            loss = v * 0.5
+        optimizer.apply_gradients([(tape.gradient(loss, v), v)])
+
+    run(made, step)
+    np.testing.assert_allclose(parts(made, v), [0.5, 1.5], rtol=1e-5)
+    assert v.assign(per_replica(made), read_value=False) is None
 
 
 @pytest.mark.parametrize("in_function", [False, True])
@@ -409,6 +426,14 @@ def test_rule_17_without_an_aggregation_there_is_no_value_across_replicas():
         with pytest.raises(ValueError, match=r"Could not convert from `tf.VariableAggregation`.* v:0 \(made at"):
             read()
     assert parts(made, run(made, lambda: v + own())) == [5.0, 6.0]
+
+
+def test_rule_17_no_strings_that_differ():
+    with pytest.raises(UnsupportedError, match="Variable v holds strings"):
+        variable(strategy(2), "a", FIRST, ON_READ, name="v")
+    v = variable(strategy(2), "a")
+    v.assign("b")
+    assert v.numpy() == b"b"
 
 
 @pytest.mark.parametrize("synchronization", [AUTO, ON_READ])

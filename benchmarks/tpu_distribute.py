@@ -1,4 +1,4 @@
-"""What the TPU compiler makes of one training loop through the towers, ``experimental_run_v2`` and ``run``: exact figures.
+"""What the TPU compiler makes of one training loop through towers, ``experimental_run_v2`` and ``run``: exact figures.
 
 python -m benchmarks.tpu_distribute
 """

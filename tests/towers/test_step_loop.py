@@ -281,6 +281,15 @@ def test_any_python_iterable_is_a_dataset():
         assert [p.tolist() for p in sess.run(parts)] == [[0, 0, 0], [1, 1, 1]]
 
 
+@pytest.fixture
+def interruptible():
+    """Ctrl-C raises KeyboardInterrupt, also where the tests run in the background."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("interruptible")
 def test_ctrl_c_in_the_middle_of_a_run_loses_nothing():
     strategy = tpu(2)
     started = threading.Event()

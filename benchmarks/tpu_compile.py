@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
 import re
 import time
@@ -89,14 +90,15 @@ def compare(model: str, topology: str = "v5e:2x2") -> dict[str, dict[str, Any]]:
 
 
 def scaling(model: str) -> dict[str, float]:
-    """Seconds to build, trace, lower and compile our loop for 8 and for 1,024 chips, after a first time for 8."""
+    """Seconds to build, trace, lower and compile our loop for 8 and for 1,024 chips: the best of two, after a first."""
     workload = MODELS[model]()
     seconds: dict[str, float] = {}
-    for topology in (FEW, FEW, MANY):
+    for number, topology in enumerate((FEW, FEW, MANY, FEW, MANY)):
         chips = devices(topology)
         start = time.perf_counter()
         lower_loop(Ours(workload, chips, STEPS).loop, STEPS).compile()
-        seconds[topology] = time.perf_counter() - start
+        if number:
+            seconds[topology] = min(seconds.get(topology, math.inf), time.perf_counter() - start)
     return seconds
 
 

@@ -19,7 +19,7 @@ from towerstrat.graph.elements import Operation, Tensor, execution_order, has_ef
 from towerstrat.graph.feeding import Chunk, Feeder, Source
 from towerstrat.graph.hosted import EndOfLoop, HostedLoop
 from towerstrat.graph.lowering import Lowering, NeedsStatic, NeedsTrips, uninitialized
-from towerstrat.graph.mesh import Axis
+from towerstrat.graph.mesh import Axis, vary
 from towerstrat.graph.ops.loop_lowering import Changes, Loop
 from towerstrat.graph.ops.tensor_array_lowering import Grows, Unwritten
 from towerstrat.graph.plan import Run, foldable, integers_behind, needs_host, to_host
@@ -373,10 +373,10 @@ class _Chunked(Program):
         def turn(state: Any) -> Any:
             number, carry, bad = state
             turns.elements = self._elements(buffers, number)
-            lowered = tuple(jnp.zeros((), jnp.bool_) if f else v for f, v in zip(flags, carry[2], strict=True))
+            lowered = tuple(jnp.zeros_like(v) if f else v for f, v in zip(flags, carry[2], strict=True))
             after = turns.step((*carry[:2], lowered))
             if any(flags):
-                raised = jnp.any(jnp.stack([v for f, v in zip(flags, after[2], strict=True) if f]))
+                raised = self._anywhere([v for f, v in zip(flags, after[2], strict=True) if f])
                 bad = jnp.where(raised, number, bad)
                 kept = jax.tree.map(lambda new, old: jnp.where(raised, old, new), after, carry)
                 found = tuple(a if f else k for f, a, k in zip(flags, after[2], kept[2], strict=True))
@@ -388,6 +388,11 @@ class _Chunked(Program):
         for cell, value in zip(turns.cells, state, strict=True):
             lowering.write(cell, value)
         return [*changed, number, bad]
+
+    def _anywhere(self, flags: Sequence[Any]) -> Any:
+        """Whether a check found an error, at some position."""
+        found = jnp.any(jnp.stack([vary(f, self.axis) for f in flags]))
+        return found if self.axis is None else lax.psum(found.astype(jnp.int32), self.axis.name) > 0
 
     def _elements(self, buffers: Sequence[Any], number: Any) -> dict[Tensor, Any]:
         """The elements that the operations of one turn take."""

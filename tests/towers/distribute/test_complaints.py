@@ -94,3 +94,24 @@ def test_functions_that_run_as_they_are_written_run_on_every_replica():
         assert distribution.reduce("SUM", distribution.run(step), axis=None) == 6
     finally:
         tf.config.run_functions_eagerly(False)
+
+
+@pytest.mark.parametrize("replicas", [1, 4])
+def test_a_check_that_fails_on_one_replica_ends_the_loop_and_the_steps_before_count(replicas):
+    distribution = strategy(replicas)
+    with distribution.scope():
+        total = tf.Variable(0.0)
+
+    def step(x):
+        tf.debugging.assert_less(x, 21.0, message="too large")
+        total.assign_add(tf.distribute.get_replica_context().all_reduce("SUM", tf.reduce_sum(x)))
+
+    @tf.function
+    def train(data):
+        for x in data:
+            distribution.run(step, args=(x,))
+
+    numbers = tf.data.Dataset.from_tensor_slices(np.arange(32.0, dtype=np.float32)).batch(4, drop_remainder=True)
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"too large(.|\n)*test_complaints\.py"):
+        train(distribution.experimental_distribute_dataset(numbers))
+    assert total.numpy() == sum(range(20))

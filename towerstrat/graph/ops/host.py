@@ -342,14 +342,20 @@ def _text(value: Any, values: Iterator[Any], summarize: int, quoted: bool) -> st
     return pprint.pformat(nest.pack_sequence_as(value, leaves))
 
 
+def _written(text: str, end: str, stream: Any) -> None:
+    """Writes all at once: replicas print from threads of their own."""
+    stream.write(text + end)
+    stream.flush()
+
+
 def _writer(stream: Any) -> Callable[[str, str], None]:
     """What writes a text and its end."""
     if isinstance(stream, str) and stream.startswith("file://"):
         return partial(_append, stream.removeprefix("file://"))
     if stream in (sys.stdout, sys.__stdout__):
-        return lambda text, end: print(text, end=end, file=sys.stdout, flush=True)
+        return lambda text, end: _written(text, end, sys.stdout)
     if stream in (sys.stderr, sys.__stderr__):
-        return lambda text, end: print(text, end=end, file=sys.stderr, flush=True)
+        return lambda text, end: _written(text, end, sys.stderr)
     levels = {"info": logging.info, "warning": logging.warning, "warn": logging.warning, "error": logging.error}
     log = levels.get(getattr(stream, "__name__", ""))
     if log is None:

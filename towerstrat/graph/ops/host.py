@@ -192,7 +192,7 @@ def _lower_print(lowering: Lowering, op: Operation) -> list[Any]:
         if 0 <= first_n < count[0]:
             return
         parts = "".join(shown(v, op.attrs["summarize"]) for v in values)
-        print(f"{op.attrs['message']}{parts}", file=sys.stderr, flush=True)
+        _written(f"{op.attrs['message']}{parts}", "\n", sys.stderr)
 
     _emit(lowering, op, write)
     return [lowering.value(op.inputs[0])]

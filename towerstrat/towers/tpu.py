@@ -55,6 +55,9 @@ class TPUStrategy(OneDeviceStrategy):
       ValueError: more towers than devices, or fewer than one.
     """
 
+    kind = "a distribution"
+    """What messages call such a strategy."""
+
     def __init__(self, tpu_cluster_resolver: Any, steps_per_run: int | None = None, num_cores: int | None = None):
         super().__init__("/device:CPU:0")
         self._default_device = None
@@ -96,17 +99,20 @@ class TPUStrategy(OneDeviceStrategy):
         synchronization = kwargs.get("synchronization", VariableSynchronization.AUTO)
         if synchronization == VariableSynchronization.NONE:
             raise ValueError(
-                "`NONE` variable synchronization mode is not supported with a distribution strategy. Please change the "
+                f"`NONE` variable synchronization mode is not supported with {self.kind} strategy. Please change the "
                 f"`synchronization` for variable: {name}"
             )
-        local = synchronization == VariableSynchronization.ON_READ
         graph = get_default_graph()
         outer = graph.variable_maker
-        graph.variable_maker = make_variable(self, self._axis, self._devices, local)
+        graph.variable_maker = self._variable_maker(synchronization == VariableSynchronization.ON_READ)
         try:
             return next_creator(**kwargs)
         finally:
             graph.variable_maker = outer
+
+    def _variable_maker(self, local: bool) -> Callable[..., Any]:
+        """What makes a variable; ``local``: one of which every tower has its own."""
+        return make_variable(self, self._axis, self._devices, local)
 
     def read_var(self, var: Any) -> Any:
         return identity(var)

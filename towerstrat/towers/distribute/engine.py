@@ -12,7 +12,6 @@ from towerstrat.graph.eager.positions import PositionTensor
 from towerstrat.graph.mesh import Axis
 from towerstrat.graph.ops import collectives
 from towerstrat.graph.ops.array import identity
-from towerstrat.graph.variables import VariableSynchronization
 from towerstrat.towers.distribute.values import PerReplica, from_parts, per_replica
 from towerstrat.towers.distribute.variables import make_variable
 from towerstrat.towers.tpu import TPUStrategy
@@ -42,11 +41,11 @@ class Replicas(TPUStrategy):
     """
 
     word = "replica"
+    kind = "tf.distribute"
 
     def __init__(self, devices: Sequence[Any]):
         several = bool(devices) and isinstance(devices[0], list | tuple)
         super().__init__(_Given([d[0] for d in devices] if several else devices))
-        self.surface: Any = None
         if several:
             self._run_on(Axis(self.word, [d for own in devices for d in own], len(devices[0])))
 
@@ -55,24 +54,8 @@ class Replicas(TPUStrategy):
         """Whether a function of replicas has to be traced, and runs along a mesh axis."""
         return self._mapped()
 
-    def _create_variable(self, next_creator: Callable[..., Any], **kwargs: Any) -> Any:
-        kwargs.pop("colocate_with", None)
-        kwargs.pop("caching_device", None)
-        name = kwargs.get("name")
-        synchronization = kwargs.get("synchronization", VariableSynchronization.AUTO)
-        if synchronization == VariableSynchronization.NONE:
-            raise ValueError(
-                "`NONE` variable synchronization mode is not supported with tf.distribute strategy. Please change the "
-                f"`synchronization` for variable: {name}"
-            )
-        graph = get_default_graph()
-        outer = graph.variable_maker
-        on_read = synchronization == VariableSynchronization.ON_READ
-        graph.variable_maker = make_variable(self, self._axis, self._devices, on_read)
-        try:
-            return next_creator(**kwargs)
-        finally:
-            graph.variable_maker = outer
+    def _variable_maker(self, local: bool) -> Callable[..., Any]:
+        return make_variable(self, self._axis, self._devices, local)
 
     def _leaving(self, structure: Any) -> Any:
         """A structure made in a replica's context as cross-replica context sees it; captured values may be in it."""

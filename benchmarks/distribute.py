@@ -25,7 +25,7 @@ import numpy as np
 import towerstrat.compat.v1 as tf1
 import towerstrat.compat.v2 as tf
 from benchmarks.harness import Devices
-from towerstrat.graph import mode
+from towerstrat.graph.eager import mode
 
 STEPS = 100
 SITTINGS = 9

@@ -18,7 +18,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import towerstrat.compat.v2 as tf
-from towerstrat.graph import mode
+from towerstrat.graph.eager import mode
 from towerstrat.graph.functions.polymorphic import Function
 
 OPERATIONS = 200
@@ -121,7 +121,7 @@ FIRST_USE = """
 import time
 import numpy as np
 import towerstrat.compat.v2 as tf
-from towerstrat.graph import mode
+from towerstrat.graph.eager import mode
 mode.enable_eager_execution()
 from benchmarks.eager import different
 calls = different()

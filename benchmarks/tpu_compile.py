@@ -31,7 +31,7 @@ from jax.experimental import topologies  # noqa: E402
 
 from benchmarks import convnet, models  # noqa: E402
 from benchmarks.harness import Ours, Twin  # noqa: E402
-from towerstrat.graph.loop import lower_loop  # noqa: E402
+from towerstrat.graph.runtime.step_loop import lower_loop  # noqa: E402
 
 MODELS = models.MODELS | {"convnet": partial(convnet.workload, windows=True)}
 STEPS = 10

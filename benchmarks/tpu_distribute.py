@@ -11,9 +11,9 @@ from typing import Any
 
 from benchmarks.distribute import MODELS, STEPS, function_loop, tower_loop
 from benchmarks.tpu_compile import described, devices, figures
-from towerstrat.graph import mode
-from towerstrat.graph.fed_loop import lower_turns
-from towerstrat.graph.loop import lower_loop
+from towerstrat.graph.eager import mode
+from towerstrat.graph.runtime.data_loop import lower_turns
+from towerstrat.graph.runtime.step_loop import lower_loop
 
 
 def compare(name: str, topology: str = "v5e:2x2") -> dict[str, dict[str, Any]]:

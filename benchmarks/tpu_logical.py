@@ -23,9 +23,9 @@ from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec
 
 import towerstrat.compat.v1 as tf
 from benchmarks.harness import Devices
-from towerstrat.graph.loop import lower_loop
-from towerstrat.graph.mesh import Axis
+from towerstrat.graph.ir.mesh import Axis
 from towerstrat.graph.ops import logical
+from towerstrat.graph.runtime.step_loop import lower_loop
 
 LAYOUTS = ((2, 1), (2, 2), (1, 2), (1, 4))
 """Towers, and logical devices of each."""

@@ -17,9 +17,9 @@ import numpy as np
 from benchmarks.harness import Devices
 from benchmarks.tpu_compile import described, devices, figures
 from towerstrat.compat import v1 as tf
+from towerstrat.graph.ir.uneven import Uneven
 from towerstrat.graph.ops import collectives
-from towerstrat.graph.plan import DeviceStage, Plan
-from towerstrat.graph.uneven import Uneven
+from towerstrat.graph.runtime.plan import DeviceStage, Plan
 
 WIDTH = 1024
 LAYERS = 4

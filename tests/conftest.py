@@ -8,8 +8,8 @@ os.environ.setdefault("JAX_PLATFORMS", "cpu")
 import pytest
 
 import towerstrat.compat.v1  # noqa: F401  (imported first, so that graphs are the default)
-from towerstrat.graph import mode
-from towerstrat.graph.core import reset_default_graph
+from towerstrat.graph.eager import mode
+from towerstrat.graph.ir.core import reset_default_graph
 from towerstrat.graph.ops.equality import disable_tensor_equality, enable_tensor_equality
 
 

@@ -8,7 +8,7 @@ import pytest
 
 import towerstrat.compat.v1 as tf
 from tests.golden import contrib_eager_cases as cases
-from towerstrat.graph.mode import eager_mode
+from towerstrat.graph.eager.mode import eager_mode
 
 GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "contrib_eager.json").read_text())
 
@@ -75,7 +75,7 @@ def test_metrics_of_ones_own():
 
 def test_run(monkeypatch):
     seen = []
-    monkeypatch.setattr("towerstrat.graph.mode.enable_eager_execution", lambda: seen.append("eager"))
+    monkeypatch.setattr("towerstrat.graph.eager.mode.enable_eager_execution", lambda: seen.append("eager"))
     with pytest.raises(SystemExit):
         tf.contrib.eager.run(lambda argv: seen.append(argv[1:]), ["program", "x"])
     assert seen == ["eager", ["x"]]

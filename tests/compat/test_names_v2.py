@@ -11,7 +11,7 @@ import pytest
 import towerstrat.compat.v2 as tf
 from tests.golden.names_v2_cases import CASES, DYNAMIC, INPUTS
 from towerstrat.errors import InvalidArgumentError, UnsupportedError
-from towerstrat.graph import mode
+from towerstrat.graph.eager import mode
 
 GOLDEN = np.load(Path(__file__).parents[1] / "golden" / "names_v2.npz")
 PARTS = {case: {name.removeprefix(f"{case}/"): name for name in GOLDEN.files if name.startswith(f"{case}/")}

@@ -107,7 +107,7 @@ def test_a_traceback_shows_the_program_only(program):
     assert error.count("File ") == 2
     assert "created at: old.py:4 in build" in error
     _, _, error = program(FAILING, full=True)
-    assert os.path.join("towerstrat", "graph", "core.py") in error
+    assert os.path.join("towerstrat", "graph", "ir", "core.py") in error
 
 
 def test_a_traceback_keeps_the_causes_that_are_the_programs(program):

@@ -12,7 +12,7 @@ import pytest
 
 from towerstrat.compat import names
 from towerstrat.data.options import _Settings
-from towerstrat.graph.variables import Variable, _by_name
+from towerstrat.graph.variables.variables import Variable, _by_name
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 

@@ -7,10 +7,10 @@ import unittest
 import numpy as np
 
 from towerstrat.compat import testing
-from towerstrat.graph.convert import constant, placeholder
-from towerstrat.graph.core import get_default_graph
+from towerstrat.graph.ir.convert import constant, placeholder
+from towerstrat.graph.ir.core import get_default_graph
+from towerstrat.graph.ir.types import float32
 from towerstrat.graph.ops.math import add, cast
-from towerstrat.graph.types import float32
 
 
 def outcome(*functions):

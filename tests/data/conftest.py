@@ -2,8 +2,10 @@
 
 import pytest
 
-from towerstrat.graph import fed_loop, hosted, loop
-from towerstrat.graph.program import Program
+from towerstrat.graph.runtime import data_loop as fed_loop
+from towerstrat.graph.runtime import host_control_flow as hosted
+from towerstrat.graph.runtime import step_loop as loop
+from towerstrat.graph.runtime.program import Program
 
 
 @pytest.fixture

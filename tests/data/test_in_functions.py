@@ -10,7 +10,7 @@ import pytest
 import towerstrat.compat.v2 as tf
 from tests.data.common import chunks
 from towerstrat.data.iterators import IteratorResource
-from towerstrat.graph import mode
+from towerstrat.graph.eager import mode
 
 pytestmark = pytest.mark.usefixtures("later_behavior")
 Dataset = tf.data.Dataset

@@ -5,7 +5,7 @@ import pytest
 import towerstrat.compat.v2 as tf
 from tests.data.common import chunks
 from towerstrat.errors import UnsupportedError
-from towerstrat.graph.ops.py_function import py_function
+from towerstrat.graph.tapes.py_function import py_function
 
 pytestmark = pytest.mark.usefixtures("later_behavior")
 Dataset = tf.data.Dataset

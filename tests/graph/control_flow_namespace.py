@@ -2,13 +2,14 @@
 
 from types import ModuleType, SimpleNamespace
 
-from towerstrat.graph import convert, core, custom_gradients, gradients, shapes, types, variables
+from towerstrat.graph.functions import map_fn as functional
+from towerstrat.graph.ir import convert, core, shapes, types
+from towerstrat.graph.lowering import gradients
 from towerstrat.graph.ops import (
     array,
     assertions,
     checks,
     control_flow,
-    functional,
     host,
     indexing,
     linalg,
@@ -18,7 +19,9 @@ from towerstrat.graph.ops import (
     slicing,
     tensor_array,
 )
-from towerstrat.graph.session import Session
+from towerstrat.graph.runtime.session import Session
+from towerstrat.graph.tapes import custom_gradients
+from towerstrat.graph.variables import variables
 
 _MODULES = (
     convert, core, array, math, reductions, linalg, indexing, slicing, control_flow, loops, functional, tensor_array,

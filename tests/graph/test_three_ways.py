@@ -27,15 +27,15 @@ from tests.graph.three_ways_cases import (
     of_kernels,
     of_networks,
 )
-from towerstrat.graph import nest, registry
-from towerstrat.graph.convert import constant, convert_to_tensor
-from towerstrat.graph.core import Graph
-from towerstrat.graph.eager.gradient_tape import GradientTape
+from towerstrat.graph.eager.mode import eager_mode
 from towerstrat.graph.functions.polymorphic import function
-from towerstrat.graph.gradients import gradients
-from towerstrat.graph.mode import eager_mode
-from towerstrat.graph.session import Session
-from towerstrat.graph.variables import Variable
+from towerstrat.graph.ir import nest, registry
+from towerstrat.graph.ir.convert import constant, convert_to_tensor
+from towerstrat.graph.ir.core import Graph
+from towerstrat.graph.lowering.gradients import gradients
+from towerstrat.graph.runtime.session import Session
+from towerstrat.graph.tapes.gradient_tape import GradientTape
+from towerstrat.graph.variables.variables import Variable
 
 CHUNK = 40
 INSIDE = {way: compute for way, compute in WAYS.items() if way != "around a function"}

@@ -8,17 +8,17 @@ from typing import Any
 
 import numpy as np
 
-from towerstrat.graph import nest
-from towerstrat.graph.convert import constant, convert_to_tensor, placeholder
-from towerstrat.graph.core import Graph
-from towerstrat.graph.eager.gradient_tape import GradientTape
-from towerstrat.graph.elements import Block, Operation
+from towerstrat.graph.eager.mode import eager_mode
 from towerstrat.graph.functions.polymorphic import function
-from towerstrat.graph.gradients import gradients
-from towerstrat.graph.indexed_slices import IndexedSlices
-from towerstrat.graph.mode import eager_mode
+from towerstrat.graph.ir import nest
+from towerstrat.graph.ir.convert import constant, convert_to_tensor, placeholder
+from towerstrat.graph.ir.core import Graph
+from towerstrat.graph.ir.elements import Block, Operation
+from towerstrat.graph.ir.indexed_slices import IndexedSlices
+from towerstrat.graph.lowering.gradients import gradients
 from towerstrat.graph.ops import math
-from towerstrat.graph.session import Session
+from towerstrat.graph.runtime.session import Session
+from towerstrat.graph.tapes.gradient_tape import GradientTape
 
 EPSILON = {"float16": 2e-3, "bfloat16": 1e-2, "float32": 2e-6, "complex64": 2e-6, "float64": 1e-12, "complex128": 1e-12}
 

@@ -15,10 +15,11 @@ from tests.golden.nn_cases import cases as nn_cases
 from tests.graph.ops.array_namespace import namespace
 from tests.graph.ops.test_kernels import EMPTY
 from tests.graph.three_ways import Case
-from towerstrat.graph.convert import constant, placeholder_with_default
-from towerstrat.graph.core import get_default_graph
-from towerstrat.graph.custom_gradients import custom_gradient, recompute_grad
-from towerstrat.graph.indexed_slices import IndexedSlices
+from towerstrat.graph.functions import map_fn as functional
+from towerstrat.graph.ir.convert import constant, placeholder_with_default
+from towerstrat.graph.ir.core import get_default_graph
+from towerstrat.graph.ir.indexed_slices import IndexedSlices
+from towerstrat.graph.ir.types import float32, int32
 from towerstrat.graph.ops import (
     activations,
     array,
@@ -27,7 +28,6 @@ from towerstrat.graph.ops import (
     checks,
     control_flow,
     embedding,
-    functional,
     host,
     indexing,
     linalg,
@@ -42,8 +42,8 @@ from towerstrat.graph.ops import (
     stateless_random,
     tensor_array,
 )
-from towerstrat.graph.types import float32, int32
-from towerstrat.graph.vectorized import vectorized_map
+from towerstrat.graph.tapes.custom_gradients import custom_gradient, recompute_grad
+from towerstrat.graph.tapes.vectorized import vectorized_map
 
 TF = namespace()
 f4, i4 = np.float32, np.int32

@@ -12,7 +12,7 @@ import pytest
 import towerstrat.compat.v1 as tf1
 import towerstrat.compat.v2 as tf
 from benchmarks.harness import Devices
-from towerstrat.graph import mode
+from towerstrat.graph.eager import mode
 
 STEPS, BATCH, FEATURES, CLASSES = 4, 3, 5, 3
 """``BATCH`` is one replica's."""

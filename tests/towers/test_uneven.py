@@ -8,10 +8,10 @@ import pytest
 import towerstrat.compat.v1 as tf
 from tests.towers.common import tpu
 from towerstrat.errors import UnsupportedError
-from towerstrat.graph.custom_gradients import recompute_grad
+from towerstrat.graph.ir.uneven import Uneven
 from towerstrat.graph.ops import collectives
-from towerstrat.graph.plan import Plan
-from towerstrat.graph.uneven import Uneven
+from towerstrat.graph.runtime.plan import Plan
+from towerstrat.graph.tapes.custom_gradients import recompute_grad
 
 SUM = tf.VariableAggregation.SUM
 

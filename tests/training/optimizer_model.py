@@ -9,7 +9,7 @@ from tests.golden.optimizer_cases import CASES, DENSE_ONLY, FLOAT32_ONLY, KEPT, 
 from towerstrat.graph.ops.linalg import matmul
 from towerstrat.graph.ops.math import square, tanh
 from towerstrat.graph.ops.reductions import reduce_mean
-from towerstrat.graph.variables import Variable
+from towerstrat.graph.variables.variables import Variable
 from towerstrat.training import optimizers
 
 ARCHIVE = np.load(pathlib.Path(__file__).parents[1] / "golden" / "optimizers.npz")

@@ -8,7 +8,7 @@ import pytest
 
 import towerstrat.compat.v1 as tf
 from tests.golden import eager_training_cases
-from towerstrat.graph import mode
+from towerstrat.graph.eager import mode
 from towerstrat.training.layers import base
 
 GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "eager_training.json").read_text())

@@ -6,7 +6,7 @@ import pytest
 import towerstrat.compat.v1 as tf
 from tests.golden.layer_cases import numbers
 from towerstrat.errors import InvalidArgumentError, UnsupportedError
-from towerstrat.graph.core import Graph
+from towerstrat.graph.ir.core import Graph
 
 
 class Scale(tf.layers.Layer):

@@ -6,18 +6,18 @@ import weakref
 import numpy as np
 import pytest
 
-from towerstrat.graph import mode
-from towerstrat.graph.convert import constant, placeholder
-from towerstrat.graph.core import Graph
-from towerstrat.graph.eager.gradient_tape import GradientTape
+from towerstrat.graph.eager import mode
 from towerstrat.graph.functions.polymorphic import function
+from towerstrat.graph.ir.convert import constant, placeholder
+from towerstrat.graph.ir.core import Graph
+from towerstrat.graph.ir.default_graph import get_collection
 from towerstrat.graph.ops.array import ones
 from towerstrat.graph.ops.math import square
 from towerstrat.graph.ops.reductions import reduce_sum
-from towerstrat.graph.scopes import get_collection
-from towerstrat.graph.variable_scope import variable_scope
-from towerstrat.graph.variable_store import EagerVariableStore
-from towerstrat.graph.variables import GraphKeys
+from towerstrat.graph.scopes.variable_scope import variable_scope
+from towerstrat.graph.scopes.variable_store import EagerVariableStore
+from towerstrat.graph.tapes.gradient_tape import GradientTape
+from towerstrat.graph.variables.variables import GraphKeys
 from towerstrat.training import layers, losses
 
 ROWS = [[1.0, 2.0], [3.0, 6.0]]

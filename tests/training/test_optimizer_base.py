@@ -3,15 +3,15 @@
 import numpy as np
 import pytest
 
-from towerstrat.graph.convert import constant, placeholder
-from towerstrat.graph.core import get_default_graph
-from towerstrat.graph.indexed_slices import IndexedSlices
+from towerstrat.graph.ir.convert import constant, placeholder
+from towerstrat.graph.ir.core import get_default_graph
+from towerstrat.graph.ir.indexed_slices import IndexedSlices
 from towerstrat.graph.ops.array import identity
 from towerstrat.graph.ops.math import cast, floor, sign, square
 from towerstrat.graph.ops.reductions import reduce_sum
-from towerstrat.graph.session import Session
-from towerstrat.graph.variable_ops import global_variables_initializer
-from towerstrat.graph.variables import Variable
+from towerstrat.graph.runtime.session import Session
+from towerstrat.graph.variables.variable_ops import global_variables_initializer
+from towerstrat.graph.variables.variables import Variable
 from towerstrat.training.optimizers import (
     AdagradOptimizer,
     AdamOptimizer,

@@ -16,14 +16,14 @@ from tests.training.optimizer_model import (
     make_optimizer,
     make_variables,
 )
-from towerstrat.graph.convert import constant, placeholder
-from towerstrat.graph.core import get_default_graph
-from towerstrat.graph.indexed_slices import IndexedSlices
+from towerstrat.graph.ir.convert import constant, placeholder
+from towerstrat.graph.ir.core import get_default_graph
+from towerstrat.graph.ir.indexed_slices import IndexedSlices
 from towerstrat.graph.ops.math import cast, square
 from towerstrat.graph.ops.reductions import reduce_sum
-from towerstrat.graph.session import Session
-from towerstrat.graph.variable_ops import global_variables, global_variables_initializer
-from towerstrat.graph.variables import GraphKeys, Variable
+from towerstrat.graph.runtime.session import Session
+from towerstrat.graph.variables.variable_ops import global_variables, global_variables_initializer
+from towerstrat.graph.variables.variables import GraphKeys, Variable
 from towerstrat.training import optimizers
 
 SLOTS = {

@@ -16,17 +16,17 @@ from tests.training.optimizer_model import (
     make_optimizer,
     make_variables,
 )
-from towerstrat.graph import mode
-from towerstrat.graph.convert import constant
-from towerstrat.graph.core import Graph
-from towerstrat.graph.eager.gradient_tape import GradientTape
+from towerstrat.graph.eager import mode
 from towerstrat.graph.eager.variable import EagerVariable
 from towerstrat.graph.functions.polymorphic import function
-from towerstrat.graph.indexed_slices import IndexedSlices
+from towerstrat.graph.ir.convert import constant
+from towerstrat.graph.ir.core import Graph
+from towerstrat.graph.ir.default_graph import get_collection
+from towerstrat.graph.ir.indexed_slices import IndexedSlices
 from towerstrat.graph.ops.math import maximum, square
 from towerstrat.graph.ops.reductions import reduce_sum
-from towerstrat.graph.scopes import get_collection
-from towerstrat.graph.variables import GraphKeys, Variable
+from towerstrat.graph.tapes.gradient_tape import GradientTape
+from towerstrat.graph.variables.variables import GraphKeys, Variable
 from towerstrat.training import global_step, optimizers, schedules
 
 

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from tests.golden.schedule_cases import CASES, STEPS
-from towerstrat.graph.convert import constant, placeholder
-from towerstrat.graph.session import Session
-from towerstrat.graph.variable_ops import global_variables_initializer
-from towerstrat.graph.variables import Variable
+from towerstrat.graph.ir.convert import constant, placeholder
+from towerstrat.graph.runtime.session import Session
+from towerstrat.graph.variables.variable_ops import global_variables_initializer
+from towerstrat.graph.variables.variables import Variable
 from towerstrat.training import schedules
 
 GOLDEN = json.loads((pathlib.Path(__file__).parents[1] / "golden" / "averages.json").read_text())["schedules"]

@@ -5,12 +5,11 @@ from functools import partial
 import numpy as np
 import pytest
 
-from towerstrat.graph import mode
-from towerstrat.graph.convert import constant, placeholder
-from towerstrat.graph.core import Graph
-from towerstrat.graph.eager.gradient_tape import GradientTape
+from towerstrat.graph.eager import mode
 from towerstrat.graph.functions.polymorphic import function
-from towerstrat.graph.gradients import gradients
+from towerstrat.graph.ir.convert import constant, placeholder
+from towerstrat.graph.ir.core import Graph
+from towerstrat.graph.lowering.gradients import gradients
 from towerstrat.graph.ops.activations import relu
 from towerstrat.graph.ops.array import reshape
 from towerstrat.graph.ops.control_flow import group
@@ -19,10 +18,11 @@ from towerstrat.graph.ops.cross_entropy import sparse_softmax_cross_entropy_with
 from towerstrat.graph.ops.linalg import matmul
 from towerstrat.graph.ops.math import tanh
 from towerstrat.graph.ops.reductions import reduce_mean
-from towerstrat.graph.plan import DeviceStage
-from towerstrat.graph.session import Session
-from towerstrat.graph.variable_ops import global_variables_initializer
-from towerstrat.graph.variables import Variable
+from towerstrat.graph.runtime.plan import DeviceStage
+from towerstrat.graph.runtime.session import Session
+from towerstrat.graph.tapes.gradient_tape import GradientTape
+from towerstrat.graph.variables.variable_ops import global_variables_initializer
+from towerstrat.graph.variables.variables import Variable
 from towerstrat.training.optimizers import AdamOptimizer, MomentumOptimizer
 
 STEPS = 50

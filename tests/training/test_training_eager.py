@@ -5,15 +5,15 @@ import inspect
 import numpy as np
 import pytest
 
-from towerstrat.graph import mode
-from towerstrat.graph.convert import constant
-from towerstrat.graph.core import Graph, reset_default_graph
+from towerstrat.graph.eager import mode
 from towerstrat.graph.functions.polymorphic import function
+from towerstrat.graph.ir.convert import constant
+from towerstrat.graph.ir.core import Graph, reset_default_graph
+from towerstrat.graph.ir.default_graph import get_collection
 from towerstrat.graph.ops.reductions import reduce_sum
-from towerstrat.graph.scopes import get_collection
-from towerstrat.graph.session import Session
-from towerstrat.graph.variable_scope import get_variable
-from towerstrat.graph.variables import GraphKeys, Variable
+from towerstrat.graph.runtime.session import Session
+from towerstrat.graph.scopes.variable_scope import get_variable
+from towerstrat.graph.variables.variables import GraphKeys, Variable
 from towerstrat.training import global_step, losses, metrics, moving_averages, schedules
 from towerstrat.training.regularizers import apply_regularization, l2_regularizer
 

@@ -5,11 +5,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from towerstrat.graph.convert import constant, placeholder
-from towerstrat.graph.core import Graph
-from towerstrat.graph.session import Session
-from towerstrat.graph.variable_ops import global_variables_initializer
-from towerstrat.graph.variables import Variable
+from towerstrat.graph.ir.convert import constant, placeholder
+from towerstrat.graph.ir.core import Graph
+from towerstrat.graph.runtime.session import Session
+from towerstrat.graph.variables.variable_ops import global_variables_initializer
+from towerstrat.graph.variables.variables import Variable
 from towerstrat.training.optimizers.momentum import MOMENTUM
 from towerstrat.training.optimizers.updates import PADDING, deduplicate
 

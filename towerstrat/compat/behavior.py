@@ -5,9 +5,9 @@ Some choose between two implementations of the original that give the same value
 
 from __future__ import annotations
 
-from towerstrat.graph import mode
+from towerstrat.graph.eager import mode
+from towerstrat.graph.ir.shapes import disable_v2_tensorshape, enable_v2_tensorshape
 from towerstrat.graph.ops.equality import disable_tensor_equality, enable_tensor_equality
-from towerstrat.graph.shapes import disable_v2_tensorshape, enable_v2_tensorshape
 
 __all__ = [
     "control_flow_v2_enabled", "disable_control_flow_v2", "disable_resource_variables", "disable_tensor_equality",

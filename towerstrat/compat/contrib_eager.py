@@ -7,7 +7,7 @@ from typing import Any
 
 import jax
 
-from towerstrat.graph import mode
+from towerstrat.graph.eager import mode
 from towerstrat.graph.functions.polymorphic import function
 from towerstrat.platform import app
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from towerstrat.graph import mode, nest, partitioned, shapes, static, variables
+from towerstrat.graph.eager import mode
+from towerstrat.graph.ir import nest, shapes, static
+from towerstrat.graph.variables import partitioned, variables
 from towerstrat.platform.local import list_local_devices, num_gpus
-from towerstrat.towers import inputs, step_loop, values
-from towerstrat.towers import variables as tower_variables
 from towerstrat.towers.cluster.device_assignment import DeviceAssignment
+from towerstrat.towers.engine import inputs, step_loop, values
+from towerstrat.towers.engine import variables as tower_variables
 from towerstrat.training import moving_averages, ranks, slots
 from towerstrat.training.optimizers.base import get_filtered_grad_fn
 

@@ -11,31 +11,23 @@ from towerstrat.data import experimental as data_experimental
 from towerstrat.data import iterators as data_iterators
 from towerstrat.data import options as data_options
 from towerstrat.data import readers as data_readers
-from towerstrat.graph import (
-    config,
+from towerstrat.graph.eager import mode
+from towerstrat.graph.functions import map_fn as functional
+from towerstrat.graph.ir import (
     convert,
     core,
-    custom_gradients,
     elements,
-    gradients,
     indexed_slices,
-    initializers,
-    mode,
     nest,
-    partitioned,
-    scopes,
-    session,
     shapes,
     specs,
     stacks,
     types,
-    variable_ops,
-    variable_scope,
-    variable_store,
-    variables,
 )
-from towerstrat.graph.eager import gradient_functions as eager_gradient_functions
-from towerstrat.graph.eager import gradient_tape as eager_gradient_tape
+from towerstrat.graph.ir import (
+    default_graph as scopes,
+)
+from towerstrat.graph.lowering import gradients
 from towerstrat.graph.ops import (
     activations,
     array,
@@ -46,7 +38,6 @@ from towerstrat.graph.ops import (
     convolution,
     cross_entropy,
     embedding,
-    functional,
     host,
     indexing,
     linalg,
@@ -56,7 +47,6 @@ from towerstrat.graph.ops import (
     nn,
     normalization,
     pooling,
-    py_function,
     random,
     reductions,
     segments,
@@ -65,22 +55,28 @@ from towerstrat.graph.ops import (
     spectral,
     tensor_array,
 )
+from towerstrat.graph.runtime import config, session
+from towerstrat.graph.scopes import initializers, variable_scope, variable_store
+from towerstrat.graph.tapes import custom_gradients, py_function
+from towerstrat.graph.tapes import gradient_functions as eager_gradient_functions
+from towerstrat.graph.tapes import gradient_tape as eager_gradient_tape
+from towerstrat.graph.variables import partitioned, variable_ops, variables
 from towerstrat.platform import app, files, flags, local, logs, text
-from towerstrat.towers import contexts as towers_contexts
-from towerstrat.towers import one_device as towers_one_device
-from towerstrat.towers import steps as towers_steps
-from towerstrat.towers import strategy as towers_strategy
-from towerstrat.towers import tpu as towers_tpu
 from towerstrat.towers.cluster import connection as cluster_connection
 from towerstrat.towers.cluster import device_assignment as cluster_device_assignment
 from towerstrat.towers.cluster import resolvers as cluster_resolvers
 from towerstrat.towers.cluster import spec as cluster_spec
 from towerstrat.towers.cluster import topology as cluster_topology
 from towerstrat.towers.cluster import tpu as cluster_tpu
+from towerstrat.towers.contrib import one_device as towers_one_device
+from towerstrat.towers.contrib import steps as towers_steps
+from towerstrat.towers.contrib import strategy as towers_strategy
+from towerstrat.towers.contrib import tpu as towers_tpu
 from towerstrat.towers.distribute import extended as distribute_extended
 from towerstrat.towers.distribute import one_device as distribute_one_device
 from towerstrat.towers.distribute import strategy as distribute_strategy
 from towerstrat.towers.distribute import tpu as distribute_tpu
+from towerstrat.towers.engine import contexts as towers_contexts
 from towerstrat.training import global_step as training_global_step
 from towerstrat.training import losses as training_losses
 from towerstrat.training import moving_averages as training_moving_averages

@@ -22,14 +22,13 @@ from towerstrat.data import dataset as data_dataset
 from towerstrat.data import experimental_v2 as data_experimental
 from towerstrat.data import optional as data_optional
 from towerstrat.data import options as data_options
-from towerstrat.data import owned as data_owned
+from towerstrat.data import owned_iterator as data_owned
 from towerstrat.data import readers as data_readers
 from towerstrat.data import specs as data_specs
-from towerstrat.graph import convert, custom_gradients, generator, module, specs, structures, variables, vectorized
 from towerstrat.graph.autograph import api as autograph
-from towerstrat.graph.eager import gradient_tape
 from towerstrat.graph.functions import eagerly
 from towerstrat.graph.functions import polymorphic as functions
+from towerstrat.graph.ir import convert, specs, structures
 from towerstrat.graph.ops import (
     activations,
     array,
@@ -40,16 +39,17 @@ from towerstrat.graph.ops import (
     math,
     matrices,
     pooling,
-    py_function,
     random,
     reductions,
     sorting,
     stateless_random,
 )
+from towerstrat.graph.scopes import generator, module
+from towerstrat.graph.tapes import custom_gradients, gradient_tape, py_function, vectorized
+from towerstrat.graph.variables import variables
 from towerstrat.platform import config as platform_config
 from towerstrat.platform import files as platform_files
 from towerstrat.platform import logs
-from towerstrat.towers import values as towers_values
 from towerstrat.towers.cluster import connection as cluster_connection
 from towerstrat.towers.cluster import device_assignment as cluster_device_assignment
 from towerstrat.towers.cluster import resolvers as cluster_resolvers
@@ -64,6 +64,7 @@ from towerstrat.towers.distribute import options as distribute_options
 from towerstrat.towers.distribute import reduce_op as distribute_reduce_op
 from towerstrat.towers.distribute import strategy as distribute_strategy
 from towerstrat.towers.distribute import tpu as distribute_tpu
+from towerstrat.towers.engine import values as towers_values
 from towerstrat.training import averages
 
 VERSION = "2.15.1"

@@ -16,11 +16,11 @@ from typing import Any
 import numpy as np
 
 from towerstrat.errors import OpError
-from towerstrat.graph import nest
-from towerstrat.graph.core import get_default_graph, reset_default_graph
-from towerstrat.graph.elements import Tensor
-from towerstrat.graph.session import Session
-from towerstrat.graph.types import as_dtype
+from towerstrat.graph.ir import nest
+from towerstrat.graph.ir.core import get_default_graph, reset_default_graph
+from towerstrat.graph.ir.elements import Tensor
+from towerstrat.graph.ir.types import as_dtype
+from towerstrat.graph.runtime.session import Session
 
 _SEED = 87654321
 

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from towerstrat.errors import UnsupportedError
-from towerstrat.graph.convert import constant
-from towerstrat.graph.core import Operation
-from towerstrat.graph.elements import Tensor
+from towerstrat.graph.ir.convert import constant
+from towerstrat.graph.ir.core import Operation
+from towerstrat.graph.ir.elements import Tensor
 from towerstrat.graph.ops.control_flow import no_op
 from towerstrat.platform import devices
 from towerstrat.towers.cluster.topology import Topology, topology_of

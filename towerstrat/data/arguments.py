@@ -13,12 +13,12 @@ from towerstrat.data.function import Function
 from towerstrat.data.pipeline import Node
 from towerstrat.data.structure import Structure, flatten, flatten_like, is_nest, map_leaves
 from towerstrat.errors import UnsupportedError
-from towerstrat.graph.convert import convert_to_tensor, numpy_value
-from towerstrat.graph.core import get_default_graph
-from towerstrat.graph.elements import Tensor
-from towerstrat.graph.shapes import Dimension, TensorShape, as_shape
-from towerstrat.graph.specs import TensorSpec
-from towerstrat.graph.types import bool_, int64
+from towerstrat.graph.ir.convert import convert_to_tensor, numpy_value
+from towerstrat.graph.ir.core import get_default_graph
+from towerstrat.graph.ir.elements import Tensor
+from towerstrat.graph.ir.shapes import Dimension, TensorShape, as_shape
+from towerstrat.graph.ir.specs import TensorSpec
+from towerstrat.graph.ir.types import bool_, int64
 
 
 def scalar(value: Any, what: str, none: int | None = None) -> Any:

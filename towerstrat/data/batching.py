@@ -11,9 +11,9 @@ from towerstrat.data.pipeline import UNKNOWN, Array, Element, Node, Opening, Pul
 from towerstrat.data.rows import Rows
 from towerstrat.data.structure import Structure
 from towerstrat.errors import DataLossError, InvalidArgumentError
-from towerstrat.graph.elements import Tensor
-from towerstrat.graph.shapes import Dims, TensorShape
-from towerstrat.graph.types import string
+from towerstrat.graph.ir.elements import Tensor
+from towerstrat.graph.ir.shapes import Dims, TensorShape
+from towerstrat.graph.ir.types import string
 
 
 def _positive(opening: Opening, size: Any) -> int:

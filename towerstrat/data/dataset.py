@@ -10,19 +10,19 @@ from towerstrat.data.arguments import components, padding, predicate_of, scalar,
 from towerstrat.data.background import Prefetch
 from towerstrat.data.batching import Batch, PaddedBatch, Unbatch
 from towerstrat.data.function import Function
-from towerstrat.data.handed import Handed, handle_of
 from towerstrat.data.mapping import Filter, Interleave, Map
 from towerstrat.data.options import Options
-from towerstrat.data.owned import NumpyIterator, OwnedIterator
+from towerstrat.data.owned_iterator import NumpyIterator, OwnedIterator
 from towerstrat.data.pipeline import INFINITE, UNKNOWN, Node, Seeds
 from towerstrat.data.records import Matching
 from towerstrat.data.reduction import only_element, reduced
 from towerstrat.data.structure import Structure, flatten, map_leaves
+from towerstrat.data.variants import Handed, handle_of
 from towerstrat.errors import UnsupportedError
-from towerstrat.graph.convert import constant
-from towerstrat.graph.core import get_default_graph
-from towerstrat.graph.elements import Tensor
-from towerstrat.graph.types import as_dtype, int64
+from towerstrat.graph.ir.convert import constant
+from towerstrat.graph.ir.core import get_default_graph
+from towerstrat.graph.ir.elements import Tensor
+from towerstrat.graph.ir.types import as_dtype, int64
 
 AUTOTUNE = -1
 INFINITE_CARDINALITY = INFINITE

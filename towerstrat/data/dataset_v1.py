@@ -11,8 +11,8 @@ from towerstrat.data.iterators import Iterator, Position, make_iterator
 from towerstrat.data.options import Options
 from towerstrat.data.pipeline import Node
 from towerstrat.errors import UnsupportedError
-from towerstrat.graph.core import get_default_graph
-from towerstrat.graph.elements import Operation
+from towerstrat.graph.ir.core import get_default_graph
+from towerstrat.graph.ir.elements import Operation
 
 
 class DatasetV1(Dataset):

@@ -12,11 +12,11 @@ from towerstrat.data.function import Function
 from towerstrat.data.pipeline import Node, Seeds
 from towerstrat.data.structure import Structure, flatten, flatten_like, map_leaves
 from towerstrat.errors import UnsupportedError
-from towerstrat.graph.convert import convert_to_tensor
-from towerstrat.graph.core import get_default_graph
-from towerstrat.graph.elements import Tensor
-from towerstrat.graph.shapes import as_shape
-from towerstrat.graph.types import as_dtype, int64
+from towerstrat.graph.ir.convert import convert_to_tensor
+from towerstrat.graph.ir.core import get_default_graph
+from towerstrat.graph.ir.elements import Tensor
+from towerstrat.graph.ir.shapes import as_shape
+from towerstrat.graph.ir.types import as_dtype, int64
 
 
 def counted(start: Any, step: Any, dtype: Any, name: str) -> Node:

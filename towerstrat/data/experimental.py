@@ -9,7 +9,7 @@ from towerstrat.data import derived, transforms
 from towerstrat.data.dataset import AUTOTUNE, Dataset, checked_dataset
 from towerstrat.data.dataset_v1 import DatasetV1
 from towerstrat.data.structure import Structure
-from towerstrat.graph.types import int64
+from towerstrat.graph.ir.types import int64
 
 Transformation = Callable[[Dataset], Dataset]
 

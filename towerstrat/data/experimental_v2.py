@@ -9,8 +9,8 @@ from towerstrat.data import derived, sources, transforms
 from towerstrat.data.dataset import Dataset, checked_dataset
 from towerstrat.data.experimental import Transformation
 from towerstrat.data.optional import Optional
-from towerstrat.graph.elements import Tensor
-from towerstrat.graph.types import int64
+from towerstrat.graph.ir.elements import Tensor
+from towerstrat.graph.ir.types import int64
 
 
 class RandomDataset(Dataset):

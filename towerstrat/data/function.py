@@ -18,14 +18,14 @@ from towerstrat.data.pipeline import Array, Opening, ordinal
 from towerstrat.data.structure import Structure, flatten, map_leaves
 from towerstrat.errors import FailedPreconditionError, InvalidArgumentError, OutOfRangeError, UnsupportedError
 from towerstrat.graph.autograph.api import converted
-from towerstrat.graph.convert import convert_to_tensor
-from towerstrat.graph.core import Graph
-from towerstrat.graph.elements import Operation, Tensor, execution_order
 from towerstrat.graph.functions.graph import FunctionGraph
-from towerstrat.graph.lowering import Lowering, NeedsStatic
-from towerstrat.graph.program import Flag, effects
-from towerstrat.graph.state import Cell, StateStore
-from towerstrat.graph.types import resource, string
+from towerstrat.graph.ir.convert import convert_to_tensor
+from towerstrat.graph.ir.core import Graph
+from towerstrat.graph.ir.elements import Operation, Tensor, execution_order
+from towerstrat.graph.ir.state import Cell, StateStore
+from towerstrat.graph.ir.types import resource, string
+from towerstrat.graph.lowering.lowering import Lowering, NeedsStatic
+from towerstrat.graph.runtime.program import Flag, effects
 
 Values = dict[Tensor, Any]
 

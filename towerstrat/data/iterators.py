@@ -14,13 +14,13 @@ from towerstrat.data.pipeline import Array, Element, Node, Opening, Pull, ordina
 from towerstrat.data.sources import host_array
 from towerstrat.data.structure import Structure, flatten
 from towerstrat.errors import FailedPreconditionError, InvalidArgumentError, OpError, OutOfRangeError, UnsupportedError
-from towerstrat.graph.convert import convert_to_tensor
-from towerstrat.graph.core import Graph, get_default_graph
-from towerstrat.graph.elements import Operation, Tensor
-from towerstrat.graph.mesh import Axis
-from towerstrat.graph.program import Uninterrupted
-from towerstrat.graph.registry import Signature, define, nothing
-from towerstrat.graph.types import string
+from towerstrat.graph.ir.convert import convert_to_tensor
+from towerstrat.graph.ir.core import Graph, get_default_graph
+from towerstrat.graph.ir.elements import Operation, Tensor
+from towerstrat.graph.ir.mesh import Axis
+from towerstrat.graph.ir.registry import Signature, define, nothing
+from towerstrat.graph.ir.types import string
+from towerstrat.graph.runtime.program import Uninterrupted
 
 
 class IteratorResource:

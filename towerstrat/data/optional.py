@@ -7,14 +7,14 @@ from typing import Any
 
 from towerstrat.data.structure import Structure, flatten, map_leaves
 from towerstrat.errors import InvalidArgumentError
-from towerstrat.graph.convert import constant, convert_to_tensor
-from towerstrat.graph.core import get_default_graph
-from towerstrat.graph.elements import Tensor
+from towerstrat.graph.ir.convert import constant, convert_to_tensor
+from towerstrat.graph.ir.core import get_default_graph
+from towerstrat.graph.ir.elements import Tensor
+from towerstrat.graph.ir.specs import TensorSpec, TypeSpec, register_type_spec
+from towerstrat.graph.ir.types import bool_
 from towerstrat.graph.ops.array import identity
 from towerstrat.graph.ops.checks import Assert
 from towerstrat.graph.ops.regions import register_composite
-from towerstrat.graph.specs import TensorSpec, TypeSpec, register_type_spec
-from towerstrat.graph.types import bool_
 
 _EMPTY = "The given optional does not have a value."
 

@@ -11,9 +11,9 @@ import numpy as np
 
 from towerstrat.data.rows import Rows
 from towerstrat.data.structure import Structure
-from towerstrat.graph.core import Graph
-from towerstrat.graph.elements import Tensor
-from towerstrat.graph.state import Cell
+from towerstrat.graph.ir.core import Graph
+from towerstrat.graph.ir.elements import Tensor
+from towerstrat.graph.ir.state import Cell
 
 Array: TypeAlias = "np.ndarray[Any, Any]"
 Element: TypeAlias = "Sequence[Array]"

@@ -17,8 +17,8 @@ from towerstrat.data.rows import InOrder, Rows
 from towerstrat.data.sources import RowPull
 from towerstrat.data.structure import Structure
 from towerstrat.errors import DataLossError, InvalidArgumentError
-from towerstrat.graph.elements import Tensor
-from towerstrat.graph.types import string
+from towerstrat.graph.ir.elements import Tensor
+from towerstrat.graph.ir.types import string
 from towerstrat.platform.files import Glob, local, translated
 
 _CHUNK = 1 << 18

@@ -6,15 +6,15 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from towerstrat.data.function import Function
-from towerstrat.data.handed import opening_of
 from towerstrat.data.iterators import named
 from towerstrat.data.pipeline import Array, Node
 from towerstrat.data.structure import Structure, flatten, map_leaves
+from towerstrat.data.variants import opening_of
 from towerstrat.errors import InvalidArgumentError
-from towerstrat.graph.convert import convert_to_tensor
-from towerstrat.graph.core import get_default_graph
-from towerstrat.graph.elements import Operation
-from towerstrat.graph.registry import Signature, define
+from towerstrat.graph.ir.convert import convert_to_tensor
+from towerstrat.graph.ir.core import get_default_graph
+from towerstrat.graph.ir.elements import Operation
+from towerstrat.graph.ir.registry import Signature, define
 
 
 def _components(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> list[Signature]:

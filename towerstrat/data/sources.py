@@ -24,12 +24,12 @@ from towerstrat.data.pipeline import (
 from towerstrat.data.rows import InOrder, Rows
 from towerstrat.data.structure import Structure, flatten, flatten_like, is_nest, map_leaves
 from towerstrat.errors import InvalidArgumentError
-from towerstrat.graph import nest as core_nest
-from towerstrat.graph.convert import convert_to_tensor, is_tensor, numpy_value
 from towerstrat.graph.eager.tensor import EagerTensor
-from towerstrat.graph.elements import Tensor
-from towerstrat.graph.shapes import Dims, TensorShape
-from towerstrat.graph.types import DType, as_dtype, int64, string
+from towerstrat.graph.ir import nest as core_nest
+from towerstrat.graph.ir.convert import convert_to_tensor, is_tensor, numpy_value
+from towerstrat.graph.ir.elements import Tensor
+from towerstrat.graph.ir.shapes import Dims, TensorShape
+from towerstrat.graph.ir.types import DType, as_dtype, int64, string
 
 _BLOCK = 64
 _LARGEST_TABLE = 1 << 22

@@ -9,19 +9,19 @@ from typing import Any
 from towerstrat.data.arguments import structure_of_specs
 from towerstrat.data.dataset import Dataset
 from towerstrat.data.optional import Optional
-from towerstrat.data.owned import OwnedIterator
+from towerstrat.data.owned_iterator import OwnedIterator
 from towerstrat.data.structure import flatten, map_leaves
 from towerstrat.graph.autograph.builtins import register_builtin
 from towerstrat.graph.autograph.iteration import register_iterable
 from towerstrat.graph.autograph.loops import Variables, staged_while
-from towerstrat.graph.convert import convert_to_tensor
-from towerstrat.graph.core import get_default_graph
-from towerstrat.graph.elements import Tensor
 from towerstrat.graph.functions.arguments import register_argument
+from towerstrat.graph.ir.convert import convert_to_tensor
+from towerstrat.graph.ir.core import get_default_graph
+from towerstrat.graph.ir.elements import Tensor
+from towerstrat.graph.ir.specs import TensorSpec, TypeSpec, register_type_spec
+from towerstrat.graph.ir.types import variant
 from towerstrat.graph.ops.control_flow import cond
 from towerstrat.graph.ops.regions import register_composite
-from towerstrat.graph.specs import TensorSpec, TypeSpec, register_type_spec
-from towerstrat.graph.types import variant
 
 
 class DatasetSpec(TypeSpec):

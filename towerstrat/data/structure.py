@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from towerstrat.graph import nest as core_nest
-from towerstrat.graph import shapes
-from towerstrat.graph.elements import Tensor
-from towerstrat.graph.shapes import Dims, TensorShape, as_shape
-from towerstrat.graph.specs import TensorSpec
-from towerstrat.graph.types import DType, as_dtype, string
+from towerstrat.graph.ir import nest as core_nest
+from towerstrat.graph.ir import shapes
+from towerstrat.graph.ir.elements import Tensor
+from towerstrat.graph.ir.shapes import Dims, TensorShape, as_shape
+from towerstrat.graph.ir.specs import TensorSpec
+from towerstrat.graph.ir.types import DType, as_dtype, string
 
 
 def is_nest(value: Any) -> bool:

@@ -27,7 +27,7 @@ from towerstrat.data.rows import Draws, InOrder, Limited, Order, Repeated, RowFu
 from towerstrat.data.sources import RowPull
 from towerstrat.data.structure import Structure
 from towerstrat.errors import FailedPreconditionError, InvalidArgumentError
-from towerstrat.graph.shapes import Dims, TensorShape
+from towerstrat.graph.ir.shapes import Dims, TensorShape
 
 
 class Reordering(Node):

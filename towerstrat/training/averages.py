@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from towerstrat.graph.convert import convert_to_tensor
-from towerstrat.graph.core import get_default_graph
-from towerstrat.graph.elements import Tensor
+from towerstrat.graph.ir.convert import convert_to_tensor
+from towerstrat.graph.ir.core import get_default_graph
+from towerstrat.graph.ir.elements import Tensor
+from towerstrat.graph.ir.types import float32, float64
 from towerstrat.graph.ops import array, math, reductions
 from towerstrat.graph.ops.assertions import assert_non_negative
-from towerstrat.graph.types import float32, float64
-from towerstrat.towers import contexts
+from towerstrat.towers.engine import contexts
 
 
 def _replicas(what: str, instead: str) -> int:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import logging
 from typing import Any
 
-from towerstrat.graph.core import Graph, default_graph_of, enter, get_default_graph
-from towerstrat.graph.elements import Tensor
-from towerstrat.graph.initializers import zeros_initializer
-from towerstrat.graph.types import int64
-from towerstrat.graph.variable_scope import get_variable
-from towerstrat.graph.variables import GraphKeys, VariableAggregation
+from towerstrat.graph.ir.core import Graph, default_graph_of, enter, get_default_graph
+from towerstrat.graph.ir.elements import Tensor
+from towerstrat.graph.ir.types import int64
+from towerstrat.graph.scopes.initializers import zeros_initializer
+from towerstrat.graph.scopes.variable_scope import get_variable
+from towerstrat.graph.variables.variables import GraphKeys, VariableAggregation
 
 
 def global_step(sess: Any, global_step_tensor: Any) -> int:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from towerstrat.graph.convert import constant, convert_to_tensor
-from towerstrat.graph.core import get_default_graph
-from towerstrat.graph.elements import Tensor
+from towerstrat.graph.ir.convert import constant, convert_to_tensor
+from towerstrat.graph.ir.core import get_default_graph
+from towerstrat.graph.ir.default_graph import get_collection, name_scope
+from towerstrat.graph.ir.elements import Tensor
+from towerstrat.graph.ir.types import float32
 from towerstrat.graph.ops import array, cross_entropy, math, nn, reductions, segments
-from towerstrat.graph.scopes import get_collection, name_scope
-from towerstrat.graph.types import float32
-from towerstrat.graph.variables import GraphKeys
+from towerstrat.graph.variables.variables import GraphKeys
 from towerstrat.training.ranks import broadcast_weights, broadcastable, squeezed
 
 

@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from towerstrat.graph.convert import convert_to_tensor
-from towerstrat.graph.core import get_default_graph
-from towerstrat.graph.elements import Tensor
-from towerstrat.graph.initializers import zeros_initializer
+from towerstrat.graph.ir.convert import convert_to_tensor
+from towerstrat.graph.ir.core import get_default_graph
+from towerstrat.graph.ir.default_graph import colocate_with, control_dependencies, init_scope, name_scope
+from towerstrat.graph.ir.elements import Tensor
+from towerstrat.graph.ir.types import bfloat16, float16, float32, float64
 from towerstrat.graph.ops.control_flow import group
 from towerstrat.graph.ops.math import cast, div, minimum, pow, truediv
-from towerstrat.graph.scopes import colocate_with, control_dependencies, init_scope, name_scope
-from towerstrat.graph.types import bfloat16, float16, float32, float64
-from towerstrat.graph.variable_scope import get_variable, get_variable_scope, variable_scope
-from towerstrat.graph.variables import GraphKeys, Variable, VariableAggregation
-from towerstrat.towers.contexts import get_tower_context, has_distribution_strategy
-from towerstrat.towers.values import Mirrored
+from towerstrat.graph.scopes.initializers import zeros_initializer
+from towerstrat.graph.scopes.variable_scope import get_variable, get_variable_scope, variable_scope
+from towerstrat.graph.variables.variables import GraphKeys, Variable, VariableAggregation
+from towerstrat.towers.engine.contexts import get_tower_context, has_distribution_strategy
+from towerstrat.towers.engine.values import Mirrored
 from towerstrat.training.slots import create_slot, create_zeros_slot
 
 _AVERAGED = (bfloat16, float16, float32, float64)
@@ -136,7 +136,7 @@ class ExponentialMovingAverage:
       zero_debias: averages of tensors start from zero; True divides that start out.
       name: end of the averages' names, ``w/ExponentialMovingAverage``.
 
-    >>> from towerstrat.graph.variables import Variable
+    >>> from towerstrat.graph.variables.variables import Variable
     >>> weight = Variable(1.0, name="weight")
     >>> average = ExponentialMovingAverage(decay=0.999)
     >>> update = average.apply([weight])

@@ -6,11 +6,11 @@ from collections.abc import Callable, Sequence
 from numbers import Integral, Real
 from typing import Any
 
-from towerstrat.graph.convert import constant, convert_to_tensor
-from towerstrat.graph.elements import Tensor
+from towerstrat.graph.ir.convert import constant, convert_to_tensor
+from towerstrat.graph.ir.default_graph import add_to_collection, get_collection, name_scope
+from towerstrat.graph.ir.elements import Tensor
 from towerstrat.graph.ops import math, nn, reductions, segments
-from towerstrat.graph.scopes import add_to_collection, get_collection, name_scope
-from towerstrat.graph.variables import GraphKeys
+from towerstrat.graph.variables.variables import GraphKeys
 
 Regularizer = Callable[[Any], Any]
 

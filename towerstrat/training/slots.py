@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from towerstrat.graph.convert import convert_to_tensor
-from towerstrat.graph.core import get_default_graph
-from towerstrat.graph.initializers import zeros_initializer
+from towerstrat.graph.ir.convert import convert_to_tensor
+from towerstrat.graph.ir.core import get_default_graph
+from towerstrat.graph.ir.shapes import as_shape
+from towerstrat.graph.ir.types import as_dtype
 from towerstrat.graph.ops import array
-from towerstrat.graph.shapes import as_shape
-from towerstrat.graph.types import as_dtype
-from towerstrat.graph.variable_scope import get_variable, get_variable_scope, variable_scope
-from towerstrat.graph.variables import Variable
-from towerstrat.towers.contexts import get_distribution_strategy
-from towerstrat.towers.strategy import DistributionStrategy
+from towerstrat.graph.scopes.initializers import zeros_initializer
+from towerstrat.graph.scopes.variable_scope import get_variable, get_variable_scope, variable_scope
+from towerstrat.graph.variables.variables import Variable
+from towerstrat.towers.contrib.strategy import DistributionStrategy
+from towerstrat.towers.engine.contexts import get_distribution_strategy
 
 
 def _create(

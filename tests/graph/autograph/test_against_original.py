@@ -9,7 +9,7 @@ import pytest
 from tests.golden.autograph_cases import CASES
 from tests.graph.autograph.common import array, run, tf
 from towerstrat import errors
-from towerstrat.graph import nest
+from towerstrat.graph.ir import nest
 
 GOLDEN = json.loads((Path(__file__).parents[2] / "golden" / "autograph.json").read_text())
 RAISED = {"InaccessibleTensorError": ValueError, "TypeError": TypeError, "ValueError": ValueError,

@@ -9,8 +9,8 @@ import pytest
 import towerstrat.compat.v2 as tf2
 from tests.graph.autograph.common import run, tf
 from towerstrat.graph.autograph import api
-from towerstrat.graph.core import Graph
-from towerstrat.graph.elements import Tensor
+from towerstrat.graph.ir.core import Graph
+from towerstrat.graph.ir.elements import Tensor
 
 GLOBAL = 7
 

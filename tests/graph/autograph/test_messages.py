@@ -8,9 +8,9 @@ import pytest
 
 from tests.graph.autograph.common import run, tf
 from towerstrat import errors
-from towerstrat.graph import trace
 from towerstrat.graph.autograph import api
-from towerstrat.graph.core import Graph
+from towerstrat.graph.ir import trace
+from towerstrat.graph.ir.core import Graph
 
 HERE = __file__
 

@@ -5,12 +5,12 @@ import pytest
 
 from tests.graph.autograph.common import run, tf
 from towerstrat import errors
-from towerstrat.graph import mode
 from towerstrat.graph.autograph import api
 from towerstrat.graph.autograph.builtins import register_builtin
 from towerstrat.graph.autograph.iteration import register_iterable, until_end
-from towerstrat.graph.core import Graph, enter
+from towerstrat.graph.eager import mode
 from towerstrat.graph.eager.context import context
+from towerstrat.graph.ir.core import Graph, enter
 
 
 def test_effects_run_with_their_branch_only():

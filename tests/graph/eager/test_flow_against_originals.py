@@ -10,10 +10,9 @@ import pytest
 from tests.golden.eager_flow_cases import BOTH, LATER
 from tests.graph.control_flow_namespace import namespace
 from towerstrat.compat.v2names import assertions, flow
-from towerstrat.graph import custom_gradients, vectorized
-from towerstrat.graph.eager import gradient_tape
+from towerstrat.graph.eager.mode import eager_mode
 from towerstrat.graph.functions import polymorphic
-from towerstrat.graph.mode import eager_mode
+from towerstrat.graph.tapes import custom_gradients, gradient_tape, vectorized
 
 GOLDEN = json.loads((Path(__file__).parents[2] / "golden" / "eager_flow.json").read_text())
 TF1, TF2 = namespace(), namespace()

@@ -1,6 +1,6 @@
 """``tf.config.run_functions_eagerly``."""
 
-from towerstrat.graph import mode
+from towerstrat.graph.eager import mode
 from towerstrat.graph.functions.eagerly import functions_run_eagerly, run_functions_eagerly
 from towerstrat.graph.functions.polymorphic import function
 

@@ -2,7 +2,7 @@
 
 from types import ModuleType, SimpleNamespace
 
-from towerstrat.graph import convert, types
+from towerstrat.graph.ir import convert, types
 from towerstrat.graph.ops import (
     array,
     clip,

@@ -5,12 +5,12 @@ import pytest
 
 from tests.graph.ops.array_namespace import namespace
 from towerstrat.errors import InvalidArgumentError
-from towerstrat.graph.convert import constant, placeholder
-from towerstrat.graph.core import get_default_graph
-from towerstrat.graph.gradients import gradients
-from towerstrat.graph.session import Session
-from towerstrat.graph.static import constant_value, constant_value_as_dims
-from towerstrat.graph.variables import Variable
+from towerstrat.graph.ir.convert import constant, placeholder
+from towerstrat.graph.ir.core import get_default_graph
+from towerstrat.graph.ir.static import constant_value, constant_value_as_dims
+from towerstrat.graph.lowering.gradients import gradients
+from towerstrat.graph.runtime.session import Session
+from towerstrat.graph.variables.variables import Variable
 
 TF = namespace()
 

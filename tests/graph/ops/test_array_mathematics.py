@@ -9,10 +9,10 @@ import pytest
 
 from tests.golden.array_mathematics_cases import CASES, DYNAMIC, INPUTS, SHAPES, static_shape, used
 from tests.graph.ops.array_namespace import namespace
-from towerstrat.graph.convert import convert_to_tensor, placeholder
-from towerstrat.graph.core import get_default_graph, reset_default_graph
-from towerstrat.graph.gradients import gradients
-from towerstrat.graph.session import Session
+from towerstrat.graph.ir.convert import convert_to_tensor, placeholder
+from towerstrat.graph.ir.core import get_default_graph, reset_default_graph
+from towerstrat.graph.lowering.gradients import gradients
+from towerstrat.graph.runtime.session import Session
 
 GOLDEN = json.loads((Path(__file__).parents[2] / "golden" / "array_mathematics.json").read_text())
 TF = namespace()

@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 from jax import lax
 from jax.sharding import PartitionSpec as P
 
-from towerstrat.graph.convert import placeholder
-from towerstrat.graph.gradients import gradients
-from towerstrat.graph.mesh import Axis
+from towerstrat.graph.ir.convert import placeholder
+from towerstrat.graph.ir.mesh import Axis
+from towerstrat.graph.lowering.gradients import gradients
 from towerstrat.graph.ops import convolution as c
 from towerstrat.graph.ops.conv_kernels import _plain, convolve, padding_of, window
 from towerstrat.graph.ops.math import multiply
-from towerstrat.graph.session import Session
+from towerstrat.graph.runtime.session import Session
 
 RNG = np.random.RandomState(0)
 

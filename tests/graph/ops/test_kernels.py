@@ -6,10 +6,10 @@ import numpy as np
 
 from tests.golden.array_mathematics_cases import CASES, INPUTS, used
 from tests.graph.ops.array_namespace import namespace
-from towerstrat.graph.convert import convert_to_tensor, placeholder
-from towerstrat.graph.core import get_default_graph
-from towerstrat.graph.lowering import Lowering
-from towerstrat.graph.session import Session
+from towerstrat.graph.ir.convert import convert_to_tensor, placeholder
+from towerstrat.graph.ir.core import get_default_graph
+from towerstrat.graph.lowering.lowering import Lowering
+from towerstrat.graph.runtime.session import Session
 
 TF = namespace()
 WIDE = {"int64", "uint64", "float64", "complex128"}

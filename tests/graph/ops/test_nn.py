@@ -9,15 +9,15 @@ import pytest
 
 from tests.golden.nn_cases import cases, weights
 from tests.graph.ops.test_kernels import WIDE, widths
-from towerstrat.graph.convert import constant, convert_to_tensor, placeholder
-from towerstrat.graph.core import get_default_graph
-from towerstrat.graph.gradients import gradients
-from towerstrat.graph.indexed_slices import IndexedSlices
-from towerstrat.graph.lowering import Lowering
+from towerstrat.graph.ir.convert import constant, convert_to_tensor, placeholder
+from towerstrat.graph.ir.core import get_default_graph
+from towerstrat.graph.ir.indexed_slices import IndexedSlices
+from towerstrat.graph.ir.static import constant_value
+from towerstrat.graph.lowering.gradients import gradients
+from towerstrat.graph.lowering.lowering import Lowering
 from towerstrat.graph.ops import nn, random
-from towerstrat.graph.session import Session
-from towerstrat.graph.static import constant_value
-from towerstrat.graph.variables import Variable
+from towerstrat.graph.runtime.session import Session
+from towerstrat.graph.variables.variables import Variable
 
 GOLDEN = np.load(Path(__file__).parents[2] / "golden" / "nn.npz")
 CASES = cases()

@@ -7,13 +7,13 @@ import pytest
 from jax.sharding import PartitionSpec as P
 
 from towerstrat.errors import UnsupportedError
-from towerstrat.graph.convert import placeholder
-from towerstrat.graph.gradients import gradients
-from towerstrat.graph.mesh import Axis
+from towerstrat.graph.ir.convert import placeholder
+from towerstrat.graph.ir.mesh import Axis
+from towerstrat.graph.lowering.gradients import gradients
 from towerstrat.graph.ops import pool_kernels
 from towerstrat.graph.ops import pooling as p
 from towerstrat.graph.ops.math import multiply
-from towerstrat.graph.session import Session
+from towerstrat.graph.runtime.session import Session
 
 RNG = np.random.RandomState(0)
 

@@ -5,17 +5,18 @@ import sys
 import pytest
 
 from tests.graph.later import cases, module, printed
-from towerstrat.graph import mode, types
-from towerstrat.graph.convert import constant
-from towerstrat.graph.core import get_default_graph
+from towerstrat.graph.eager import mode
 from towerstrat.graph.functions.polymorphic import function
+from towerstrat.graph.ir import types
+from towerstrat.graph.ir.convert import constant
+from towerstrat.graph.ir.core import get_default_graph
 from towerstrat.graph.ops.array import range as tf_range
 from towerstrat.graph.ops.array import reshape, shape, zeros
 from towerstrat.graph.ops.host import print_v2
 from towerstrat.graph.ops.loops import while_loop
-from towerstrat.graph.session import Session
-from towerstrat.graph.variable_ops import global_variables_initializer
-from towerstrat.graph.variables import Variable
+from towerstrat.graph.runtime.session import Session
+from towerstrat.graph.variables.variable_ops import global_variables_initializer
+from towerstrat.graph.variables.variables import Variable
 
 TF = module(
     print=print_v2, constant=constant, zeros=zeros, range=tf_range, reshape=reshape, Variable=Variable,

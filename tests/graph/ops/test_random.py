@@ -4,14 +4,14 @@ import jax
 import numpy as np
 import pytest
 
-from towerstrat.graph.convert import constant, placeholder
-from towerstrat.graph.core import Graph, get_default_graph
-from towerstrat.graph.gradients import gradients
-from towerstrat.graph.mesh import Axis
+from towerstrat.graph.ir.convert import constant, placeholder
+from towerstrat.graph.ir.core import Graph, get_default_graph
+from towerstrat.graph.ir.mesh import Axis
+from towerstrat.graph.lowering.gradients import gradients
 from towerstrat.graph.ops import collectives, nn
 from towerstrat.graph.ops import random as r
 from towerstrat.graph.ops.array import shape, stack
-from towerstrat.graph.session import Session
+from towerstrat.graph.runtime.session import Session
 
 N = 40000
 

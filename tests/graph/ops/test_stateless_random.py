@@ -4,20 +4,20 @@ import jax
 import numpy as np
 import pytest
 
-from towerstrat.graph import mode
-from towerstrat.graph.convert import constant, placeholder
-from towerstrat.graph.core import get_default_graph
+from towerstrat.graph.eager import mode
+from towerstrat.graph.functions.map_fn import map_fn
 from towerstrat.graph.functions.polymorphic import function
-from towerstrat.graph.gradients import gradients
-from towerstrat.graph.mesh import Axis
+from towerstrat.graph.ir.convert import constant, placeholder
+from towerstrat.graph.ir.core import get_default_graph
+from towerstrat.graph.ir.mesh import Axis
+from towerstrat.graph.lowering.gradients import gradients
 from towerstrat.graph.ops import collectives
 from towerstrat.graph.ops import stateless_random as r
 from towerstrat.graph.ops.array import stack
-from towerstrat.graph.ops.functional import map_fn
 from towerstrat.graph.ops.math import cast
 from towerstrat.graph.ops.random import stateless_random_uniform
 from towerstrat.graph.ops.reductions import reduce_sum
-from towerstrat.graph.session import Session
+from towerstrat.graph.runtime.session import Session
 
 N = 40000
 SEED = [7, -3]

@@ -3,7 +3,7 @@
 import jax
 import pytest
 
-from towerstrat.graph import shapes
+from towerstrat.graph.ir import shapes
 
 
 @pytest.fixture

@@ -10,8 +10,8 @@ import jax
 import towerstrat.compat.v1 as tf1
 import towerstrat.compat.v2 as tf2
 from tests.golden import distribute_cases
-from towerstrat.graph import mode
-from towerstrat.graph.core import get_default_graph
+from towerstrat.graph.eager import mode
+from towerstrat.graph.ir.core import get_default_graph
 from towerstrat.towers.distribute.values import from_parts
 
 

@@ -7,7 +7,7 @@ import pytest
 import towerstrat.compat.v1 as tf
 from benchmarks.harness import Devices
 from towerstrat.errors import UnsupportedError
-from towerstrat.graph.loop import lower_loop
+from towerstrat.graph.runtime.step_loop import lower_loop
 
 SUM, MEAN = tf.distribute.ReduceOp.SUM, tf.distribute.ReduceOp.MEAN
 

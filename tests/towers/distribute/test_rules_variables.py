@@ -13,9 +13,9 @@ import towerstrat.compat.v1 as tf1
 import towerstrat.compat.v2 as tf
 from tests.towers.distribute.common import parts, replica_id, strategy
 from towerstrat.errors import UnsupportedError
-from towerstrat.graph import mode
+from towerstrat.graph.eager import mode
 from towerstrat.graph.eager.context import context
-from towerstrat.graph.variables import VariableAggregation, VariableSynchronization
+from towerstrat.graph.variables.variables import VariableAggregation, VariableSynchronization
 
 NONE, SUM, MEAN, FIRST = (getattr(VariableAggregation, a) for a in ("NONE", "SUM", "MEAN", "ONLY_FIRST_REPLICA"))
 AUTO, ON_WRITE, ON_READ = (getattr(VariableSynchronization, s) for s in ("AUTO", "ON_WRITE", "ON_READ"))

@@ -9,9 +9,9 @@ import pytest
 import towerstrat.compat.v1 as tf1
 import towerstrat.compat.v2 as tf
 from benchmarks.harness import Devices
-from towerstrat.graph import mode
-from towerstrat.graph.fed_loop import lower_turns
-from towerstrat.graph.loop import lower_loop
+from towerstrat.graph.eager import mode
+from towerstrat.graph.runtime.data_loop import lower_turns
+from towerstrat.graph.runtime.step_loop import lower_loop
 
 STEPS, BATCH, FEATURES = 10, 8, 32
 RANDOM = np.random.RandomState(0)

@@ -18,7 +18,7 @@ from tests.golden.distribute_variable_cases import (
     _make,
 )
 from tests.towers.distribute.original import TF, _With, names, same, wanted
-from towerstrat.towers.distribute.kept import keep, kept
+from towerstrat.towers.distribute.python_values import keep, kept
 
 
 @pytest.fixture(autouse=True)

@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 
 from towerstrat.compat.v2names.refusal import refuse
-from towerstrat.graph import convert, scopes
-from towerstrat.graph.elements import Tensor
+from towerstrat.graph.ir import convert
+from towerstrat.graph.ir import default_graph as scopes
+from towerstrat.graph.ir.elements import Tensor
+from towerstrat.graph.ir.shapes import as_shape
+from towerstrat.graph.ir.types import float32, int32
 from towerstrat.graph.ops import array, control_flow, indexing, matrices, spatial
-from towerstrat.graph.shapes import as_shape
-from towerstrat.graph.types import float32, int32
 
 _LAYOUT = "There is no DTensor; use jax.sharding on the values."
 

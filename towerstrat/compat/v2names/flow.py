@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from towerstrat.graph import custom_gradients, gradients, nest
-from towerstrat.graph.eager.gradient_tape import UnconnectedGradients
-from towerstrat.graph.elements import Tensor
-from towerstrat.graph.ops import array, control_flow, functional, loops
+from towerstrat.graph.functions import map_fn as functional
+from towerstrat.graph.ir import nest
+from towerstrat.graph.ir.elements import Tensor
+from towerstrat.graph.lowering import gradients
+from towerstrat.graph.ops import array, control_flow, loops
+from towerstrat.graph.tapes import custom_gradients
+from towerstrat.graph.tapes.gradient_tape import UnconnectedGradients
 
 
 def cond(pred: Any, true_fn: Any = None, false_fn: Any = None, name: str | None = None) -> Any:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from towerstrat.errors import UnsupportedError
-from towerstrat.graph import initializers
-from towerstrat.graph.elements import Tensor
-from towerstrat.graph.types import float32
+from towerstrat.graph.ir.elements import Tensor
+from towerstrat.graph.ir.types import float32
+from towerstrat.graph.scopes import initializers
 
 _PARTS = ("partition_shape", "partition_offset", "partition_info")
 

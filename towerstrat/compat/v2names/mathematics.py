@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from towerstrat.compat.v2names.refusal import refuse
-from towerstrat.graph.convert import convert_to_tensor
-from towerstrat.graph.core import get_default_graph
-from towerstrat.graph.elements import Tensor
+from towerstrat.graph.ir.convert import convert_to_tensor
+from towerstrat.graph.ir.core import get_default_graph
+from towerstrat.graph.ir.elements import Tensor
+from towerstrat.graph.ir.types import as_dtype, float32, int32, int64
 from towerstrat.graph.ops import array, indexing, linalg, math, matrices, nn, random, reductions, segments
-from towerstrat.graph.types import as_dtype, float32, int32, int64
 
 
 def _reduction(original: Callable[..., Tensor]) -> Callable[..., Tensor]:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from towerstrat.compat.v2names.refusal import refuse
-from towerstrat.graph.convert import convert_to_tensor
-from towerstrat.graph.core import get_default_graph
-from towerstrat.graph.elements import Tensor
+from towerstrat.graph.ir.convert import convert_to_tensor
+from towerstrat.graph.ir.core import get_default_graph
+from towerstrat.graph.ir.elements import Tensor
+from towerstrat.graph.ir.types import int64
 from towerstrat.graph.ops import (
     activations,
     array,
@@ -20,7 +21,6 @@ from towerstrat.graph.ops import (
     spatial,
 )
 from towerstrat.graph.ops.convolution import check_format, setting
-from towerstrat.graph.types import int64
 
 # ---- activations and losses --------------------------------------------------------------------------------------
 

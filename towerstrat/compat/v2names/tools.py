@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from towerstrat.graph import convert, shapes, static
-from towerstrat.graph.core import get_default_graph
-from towerstrat.graph.elements import Tensor
+from towerstrat.graph.ir import convert, shapes, static
+from towerstrat.graph.ir.core import get_default_graph
+from towerstrat.graph.ir.elements import Tensor
 from towerstrat.platform import text
 
 

@@ -9,10 +9,11 @@ from collections.abc import Callable
 from typing import Any
 
 from towerstrat.errors import UnsupportedError
-from towerstrat.graph import nest
 from towerstrat.graph.autograph.values import is_staged
-from towerstrat.graph.convert import convert_to_tensor
-from towerstrat.graph.elements import Tensor
+from towerstrat.graph.ir import nest
+from towerstrat.graph.ir.convert import convert_to_tensor
+from towerstrat.graph.ir.elements import Tensor
+from towerstrat.graph.ir.types import bool_, float32, int32
 from towerstrat.graph.ops import array
 from towerstrat.graph.ops.host import print_v2
 from towerstrat.graph.ops.math import abs as tensor_abs
@@ -20,7 +21,6 @@ from towerstrat.graph.ops.math import cast, maximum, minimum, not_equal
 from towerstrat.graph.ops.reductions import reduce_max, reduce_min, reduce_sum
 from towerstrat.graph.ops.sorting import sort
 from towerstrat.graph.ops.tensor_array import TensorArray
-from towerstrat.graph.types import bool_, float32, int32
 
 _KINDS: dict[Any, list[tuple[Any, Callable[..., Any]]]] = {}
 

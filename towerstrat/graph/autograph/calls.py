@@ -10,9 +10,9 @@ from typing import Any
 from towerstrat.graph.autograph.builtins import IN_CALLER, OVERLOADS, in_caller, print_
 from towerstrat.graph.autograph.conversion import Converted, conversion_of, is_ours
 from towerstrat.graph.autograph.front import Feature, Options
+from towerstrat.graph.autograph.methods import WeakMethod
 from towerstrat.graph.autograph.scopes import FunctionScope
 from towerstrat.graph.autograph.status import Status, current, entered, note_left
-from towerstrat.graph.functions.methods import WeakMethod
 
 
 def converted_call(f: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any] | None, scope: FunctionScope) -> Any:

@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from typing import Any
 
-from towerstrat.graph import nest
 from towerstrat.graph.autograph.values import (
     ListWatch,
     back_in,
@@ -23,11 +22,12 @@ from towerstrat.graph.autograph.values import (
     shown,
 )
 from towerstrat.graph.autograph.variables import Undefined, is_missing
-from towerstrat.graph.core import Graph, get_default_graph
-from towerstrat.graph.elements import Block, Tensor, has_effect
+from towerstrat.graph.ir import nest
+from towerstrat.graph.ir.core import Graph, get_default_graph
+from towerstrat.graph.ir.elements import Block, Tensor, has_effect
+from towerstrat.graph.ir.trace import user_line
 from towerstrat.graph.ops.control_flow import add_if
 from towerstrat.graph.ops.regions import parts_of, rebuilt
-from towerstrat.graph.trace import user_line
 
 _BRANCHES = ("main", "else")
 

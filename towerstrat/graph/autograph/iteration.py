@@ -10,15 +10,15 @@ from towerstrat.graph.autograph.logical import and_
 from towerstrat.graph.autograph.loops import State, Variables, decided, staged_while
 from towerstrat.graph.autograph.values import is_staged
 from towerstrat.graph.autograph.variables import Undefined
-from towerstrat.graph.convert import convert_to_tensor
-from towerstrat.graph.core import get_default_graph
-from towerstrat.graph.elements import Tensor
+from towerstrat.graph.ir.convert import convert_to_tensor
+from towerstrat.graph.ir.core import get_default_graph
+from towerstrat.graph.ir.elements import Tensor
+from towerstrat.graph.ir.static import constant_value
+from towerstrat.graph.ir.trace import user_line
+from towerstrat.graph.ir.types import string
 from towerstrat.graph.ops import array
 from towerstrat.graph.ops.math import add, greater, greater_equal, less, logical_and, logical_or
 from towerstrat.graph.ops.tensor_array import TensorArray
-from towerstrat.graph.static import constant_value
-from towerstrat.graph.trace import user_line
-from towerstrat.graph.types import string
 
 Body = Callable[[Any], Any]
 Test = Callable[[], Any] | None

@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from towerstrat.errors import UnsupportedError
-from towerstrat.graph import nest
 from towerstrat.graph.autograph.values import (
     ListWatch,
     effects_kept,
@@ -20,15 +19,16 @@ from towerstrat.graph.autograph.values import (
     trial,
 )
 from towerstrat.graph.autograph.variables import UndefinedReturnValue, is_missing
-from towerstrat.graph.convert import convert_to_tensor
-from towerstrat.graph.core import Graph, get_default_graph
-from towerstrat.graph.elements import Tensor
+from towerstrat.graph.ir import nest
+from towerstrat.graph.ir.convert import convert_to_tensor
+from towerstrat.graph.ir.core import Graph, get_default_graph
+from towerstrat.graph.ir.elements import Tensor
+from towerstrat.graph.ir.shapes import TensorShape, as_shape
+from towerstrat.graph.ir.trace import user_line
 from towerstrat.graph.ops.array import identity
 from towerstrat.graph.ops.checks import Assert
 from towerstrat.graph.ops.loops import while_loop
 from towerstrat.graph.ops.regions import is_composite
-from towerstrat.graph.shapes import TensorShape, as_shape
-from towerstrat.graph.trace import user_line
 
 State = tuple[Any, ...]
 

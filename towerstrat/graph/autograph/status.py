@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import CodeType
 
-from towerstrat.graph import trace
 from towerstrat.graph.autograph.conversion import reason_of
 from towerstrat.graph.autograph.front import Options, options_for
+from towerstrat.graph.ir import trace
 
 
 class Status(enum.Enum):

@@ -10,16 +10,16 @@ from typing import Any
 
 import numpy as np
 
-from towerstrat.graph import nest
 from towerstrat.graph.autograph.variables import is_missing
-from towerstrat.graph.convert import constant, convert_to_tensor, is_tensor
-from towerstrat.graph.core import Graph, get_default_graph
-from towerstrat.graph.elements import Block, Tensor
+from towerstrat.graph.ir import nest
+from towerstrat.graph.ir.convert import constant, convert_to_tensor, is_tensor
+from towerstrat.graph.ir.core import Graph, get_default_graph
+from towerstrat.graph.ir.elements import Block, Tensor
+from towerstrat.graph.ir.shapes import Dimension, TensorShape
+from towerstrat.graph.ir.trace import user_line
+from towerstrat.graph.ir.types import bool_, string
 from towerstrat.graph.ops.array import reshape
 from towerstrat.graph.ops.regions import is_composite
-from towerstrat.graph.shapes import Dimension, TensorShape
-from towerstrat.graph.trace import user_line
-from towerstrat.graph.types import bool_, string
 
 _NUMBERS = (bool, int, float, complex, np.ndarray, np.generic)
 _CONSTANTS = (str, bytes, TensorShape, Dimension)

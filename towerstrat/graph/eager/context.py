@@ -13,19 +13,19 @@ import jax.numpy as jnp
 import numpy as np
 
 from towerstrat.errors import InvalidArgumentError, OpError, UnsupportedError
-from towerstrat.graph import registry
-from towerstrat.graph.convert import constant, register_tensor_conversion_function
-from towerstrat.graph.core import Graph, get_default_graph
 from towerstrat.graph.eager.routines import SMALL, Execution
 from towerstrat.graph.eager.tensor import EagerTensor, Handle
-from towerstrat.graph.elements import Block, Operation, Tensor, place_of
-from towerstrat.graph.indexed_slices import IndexedSlices
-from towerstrat.graph.lowering import ALONE, NeedsStatic, uninitialized
-from towerstrat.graph.mesh import Axis, on_one_device
-from towerstrat.graph.runs import Runner
-from towerstrat.graph.state import Cell, Flag
-from towerstrat.graph.trace import UserLine, user_line
-from towerstrat.graph.types import DType, as_dtype, resource
+from towerstrat.graph.ir import registry
+from towerstrat.graph.ir.convert import constant, register_tensor_conversion_function
+from towerstrat.graph.ir.core import Graph, get_default_graph
+from towerstrat.graph.ir.elements import Block, Operation, Tensor, place_of
+from towerstrat.graph.ir.indexed_slices import IndexedSlices
+from towerstrat.graph.ir.mesh import Axis, on_one_device
+from towerstrat.graph.ir.state import Cell, Flag
+from towerstrat.graph.ir.trace import UserLine, user_line
+from towerstrat.graph.ir.types import DType, as_dtype, resource
+from towerstrat.graph.lowering.lowering import ALONE, NeedsStatic, uninitialized
+from towerstrat.graph.runtime.runs import Runner
 
 _VIEWS = frozenset({"StridedSlice", "Reshape", "ExpandDims", "Squeeze", "Unpack", "Split", "Shape", "Size", "Rank"})
 """Types that numpy computes without touching the values: so it does, however many there are."""

@@ -10,11 +10,11 @@ import numpy as np
 
 from towerstrat.graph.eager.context import EagerContext, execute_by
 from towerstrat.graph.eager.tensor import EagerTensor, _maker
-from towerstrat.graph.elements import Operation
-from towerstrat.graph.mesh import Axis
-from towerstrat.graph.shapes import Dims
-from towerstrat.graph.types import DType
-from towerstrat.graph.uneven import Uneven
+from towerstrat.graph.ir.elements import Operation
+from towerstrat.graph.ir.mesh import Axis
+from towerstrat.graph.ir.shapes import Dims
+from towerstrat.graph.ir.types import DType
+from towerstrat.graph.ir.uneven import Uneven
 
 
 class PositionTensor(EagerTensor):

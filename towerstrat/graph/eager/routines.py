@@ -8,15 +8,15 @@ from typing import Any
 import jax
 import numpy as np
 
-from towerstrat.graph.convert import placeholder
-from towerstrat.graph.core import Graph
-from towerstrat.graph.elements import Operation, Tensor, execution_order
-from towerstrat.graph.gradients import gradients
-from towerstrat.graph.indexed_slices import IndexedSlices
-from towerstrat.graph.lowering import Lowering
-from towerstrat.graph.registry import OpDef
-from towerstrat.graph.state import Cell, Flag
-from towerstrat.graph.types import resource
+from towerstrat.graph.ir.convert import placeholder
+from towerstrat.graph.ir.core import Graph
+from towerstrat.graph.ir.elements import Operation, Tensor, execution_order
+from towerstrat.graph.ir.indexed_slices import IndexedSlices
+from towerstrat.graph.ir.registry import OpDef
+from towerstrat.graph.ir.state import Cell, Flag
+from towerstrat.graph.ir.types import resource
+from towerstrat.graph.lowering.gradients import gradients
+from towerstrat.graph.lowering.lowering import Lowering
 
 SMALL = 4096
 """Elements up to which numpy computes what it can."""

@@ -9,13 +9,13 @@ from typing import Any
 import jax
 import numpy as np
 
-from towerstrat.graph import registry
-from towerstrat.graph.convert import constant
-from towerstrat.graph.core import Graph
-from towerstrat.graph.elements import Operation, Tensor
-from towerstrat.graph.state import Cell
-from towerstrat.graph.trace import user_line
-from towerstrat.graph.types import DType, resource, string
+from towerstrat.graph.ir import registry
+from towerstrat.graph.ir.convert import constant
+from towerstrat.graph.ir.core import Graph
+from towerstrat.graph.ir.elements import Operation, Tensor
+from towerstrat.graph.ir.state import Cell
+from towerstrat.graph.ir.trace import user_line
+from towerstrat.graph.ir.types import DType, resource, string
 
 _SHOWN_ROWS = 64
 """Rows up to which a watched tensor is taken apart by one operation when it is iterated over."""
@@ -25,7 +25,7 @@ class EagerTensor(Tensor):
     """A tensor with a value: a numpy array on the host, or a ``jax.Array`` on a device. Neither is ever written to.
 
     >>> import numpy as np
-    >>> from towerstrat.graph.types import float32
+    >>> from towerstrat.graph.ir.types import float32
     >>> EagerTensor(None, np.ones(2, np.float32), float32).numpy()
     array([1., 1.], dtype=float32)
     """

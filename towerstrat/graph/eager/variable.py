@@ -9,17 +9,17 @@ from typing import Any
 import numpy as np
 
 from towerstrat.errors import FailedPreconditionError
-from towerstrat.graph.convert import convert_to_tensor
-from towerstrat.graph.core import Graph, get_default_graph
 from towerstrat.graph.eager.context import EagerContext, context
 from towerstrat.graph.eager.tensor import EagerTensor, Handle, shown
-from towerstrat.graph.elements import Operation, Tensor
-from towerstrat.graph.mesh import Axis
-from towerstrat.graph.scopes import init_scope
-from towerstrat.graph.shapes import as_shape
-from towerstrat.graph.state import Cell
-from towerstrat.graph.trace import UserLine, user_line
-from towerstrat.graph.variables import Variable, VariableAggregation, VariableSynchronization, wider
+from towerstrat.graph.ir.convert import convert_to_tensor
+from towerstrat.graph.ir.core import Graph, get_default_graph
+from towerstrat.graph.ir.default_graph import init_scope
+from towerstrat.graph.ir.elements import Operation, Tensor
+from towerstrat.graph.ir.mesh import Axis
+from towerstrat.graph.ir.shapes import as_shape
+from towerstrat.graph.ir.state import Cell
+from towerstrat.graph.ir.trace import UserLine, user_line
+from towerstrat.graph.variables.variables import Variable, VariableAggregation, VariableSynchronization, wider
 
 
 class EagerVariable(Variable):

@@ -10,16 +10,16 @@ from typing import Any
 import jax
 import numpy as np
 
-from towerstrat.graph import nest
-from towerstrat.graph.convert import convert_to_tensor
-from towerstrat.graph.core import Graph
-from towerstrat.graph.elements import Tensor
-from towerstrat.graph.indexed_slices import IndexedSlices
-from towerstrat.graph.mesh import Axis
+from towerstrat.graph.ir import nest
+from towerstrat.graph.ir.convert import convert_to_tensor
+from towerstrat.graph.ir.core import Graph
+from towerstrat.graph.ir.elements import Tensor
+from towerstrat.graph.ir.indexed_slices import IndexedSlices
+from towerstrat.graph.ir.mesh import Axis
+from towerstrat.graph.ir.shapes import Dims, TensorShape
+from towerstrat.graph.ir.specs import TensorSpec, TypeSpec
 from towerstrat.graph.ops.collectives import position_input
-from towerstrat.graph.shapes import Dims, TensorShape
-from towerstrat.graph.specs import TensorSpec, TypeSpec
-from towerstrat.graph.variables import Variable
+from towerstrat.graph.variables.variables import Variable
 
 Kind = tuple[Callable[[Any], Any], Callable[[Any], Sequence[Tensor]], Callable[[Any, Any], Any], Callable[[Any], Any]]
 _KINDS: list[tuple[type, Kind]] = []

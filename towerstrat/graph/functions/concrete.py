@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from towerstrat.graph import nest
-from towerstrat.graph.convert import convert_to_tensor
-from towerstrat.graph.elements import Operation, Tensor
 from towerstrat.graph.functions import arguments
 from towerstrat.graph.functions.graph import FunctionGraph
 from towerstrat.graph.functions.inline import effects_of
 from towerstrat.graph.functions.traced import Traced
-from towerstrat.graph.indexed_slices import IndexedSlices
+from towerstrat.graph.ir import nest
+from towerstrat.graph.ir.convert import convert_to_tensor
+from towerstrat.graph.ir.elements import Operation, Tensor
+from towerstrat.graph.ir.indexed_slices import IndexedSlices
+from towerstrat.graph.ir.specs import TensorSpec
 from towerstrat.graph.ops.regions import is_composite, parts_of, rebuilt
-from towerstrat.graph.specs import TensorSpec
-from towerstrat.graph.variables import Variable
+from towerstrat.graph.variables.variables import Variable
 
 
 class ConcreteFunction:

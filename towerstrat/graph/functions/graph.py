@@ -9,12 +9,12 @@ from typing import Any
 import jax
 
 from towerstrat.errors import UnsupportedError
-from towerstrat.graph.core import Graph
 from towerstrat.graph.eager.positions import PositionTensor
 from towerstrat.graph.eager.tensor import EagerTensor, Handle
-from towerstrat.graph.elements import Operation, Tensor
-from towerstrat.graph.trace import user_line
-from towerstrat.graph.types import resource, variant
+from towerstrat.graph.ir.core import Graph
+from towerstrat.graph.ir.elements import Operation, Tensor
+from towerstrat.graph.ir.trace import user_line
+from towerstrat.graph.ir.types import resource, variant
 
 _EMBEDDED = 4096
 """Elements up to which an outside value that no gradient goes through becomes part of the graph."""

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 
 from towerstrat.errors import UnsupportedError
-from towerstrat.graph.convert import constant
-from towerstrat.graph.core import Graph
 from towerstrat.graph.eager.context import Record, context
-from towerstrat.graph.elements import Block, Operation, Tensor, execution_order, has_effect
 from towerstrat.graph.functions.graph import LIFTS, FunctionGraph
-from towerstrat.graph.hosted import EndOfLoop
-from towerstrat.graph.indexed_slices import IndexedSlices
+from towerstrat.graph.ir.convert import constant
+from towerstrat.graph.ir.core import Graph
+from towerstrat.graph.ir.elements import Block, Operation, Tensor, execution_order, has_effect
+from towerstrat.graph.ir.indexed_slices import IndexedSlices
+from towerstrat.graph.runtime.host_control_flow import EndOfLoop
 
 _STRUCTURAL = ("bodies", "path", "active", "rules", "ys", "seeds_given", "xs", "stops", "variables", "flows", "_of",
                "_traced_gradient", "elements", "results")  # fmt: skip

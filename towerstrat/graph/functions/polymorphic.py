@@ -12,19 +12,19 @@ from typing import Any
 
 from absl import logging
 
-from towerstrat.graph import nest
 from towerstrat.graph.autograph.api import converted
-from towerstrat.graph.core import get_default_graph
-from towerstrat.graph.elements import Tensor
+from towerstrat.graph.autograph.methods import Bound, WeakMethod
 from towerstrat.graph.functions import arguments
 from towerstrat.graph.functions.concrete import ConcreteFunction, as_result
 from towerstrat.graph.functions.graph import FunctionGraph
-from towerstrat.graph.functions.methods import Bound, WeakMethod
 from towerstrat.graph.functions.signature import checked, described, fitted, shapes_of
-from towerstrat.graph.shapes import Dims
-from towerstrat.graph.specs import TensorSpec
-from towerstrat.graph.state import layouts
-from towerstrat.graph.trace import user_line
+from towerstrat.graph.ir import nest
+from towerstrat.graph.ir.core import get_default_graph
+from towerstrat.graph.ir.elements import Tensor
+from towerstrat.graph.ir.shapes import Dims
+from towerstrat.graph.ir.specs import TensorSpec
+from towerstrat.graph.ir.state import layouts
+from towerstrat.graph.ir.trace import user_line
 
 _RECENT_CALLS = 10
 _MANY_TRACES = 5
@@ -305,8 +305,8 @@ def function(
       ValueError: variables are made in a later call than the first.
       TypeError: arguments that do not fit the input signature, or results that are no tensors.
 
-    >>> from towerstrat.graph import mode
-    >>> from towerstrat.graph.convert import constant
+    >>> from towerstrat.graph.eager import mode
+    >>> from towerstrat.graph.ir.convert import constant
     >>> with mode.eager_mode():
     ...     int(function(lambda x: x * x)(constant(3)))
     9

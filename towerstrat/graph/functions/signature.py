@@ -6,14 +6,14 @@ import inspect
 from collections.abc import Sequence
 from typing import Any
 
-from towerstrat.graph import nest
-from towerstrat.graph.convert import convert_to_tensor
-from towerstrat.graph.elements import Tensor
 from towerstrat.graph.functions import arguments
-from towerstrat.graph.shapes import Dims
-from towerstrat.graph.specs import TensorSpec
-from towerstrat.graph.types import as_dtype
-from towerstrat.graph.variables import Variable
+from towerstrat.graph.ir import nest
+from towerstrat.graph.ir.convert import convert_to_tensor
+from towerstrat.graph.ir.elements import Tensor
+from towerstrat.graph.ir.shapes import Dims
+from towerstrat.graph.ir.specs import TensorSpec
+from towerstrat.graph.ir.types import as_dtype
+from towerstrat.graph.variables.variables import Variable
 
 
 def checked(signature: Any) -> tuple[Any, ...] | None:

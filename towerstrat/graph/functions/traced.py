@@ -12,23 +12,23 @@ import numpy as np
 from jax.extend.core import ClosedJaxpr, jaxpr_as_fun
 
 from towerstrat.errors import UnsupportedError
-from towerstrat.graph.convert import placeholder
-from towerstrat.graph.core import get_default_graph
 from towerstrat.graph.eager.context import EagerContext, Record
 from towerstrat.graph.eager.positions import PositionTensor
 from towerstrat.graph.eager.tensor import EagerTensor
-from towerstrat.graph.elements import Operation, Tensor
 from towerstrat.graph.functions.graph import FunctionGraph
 from towerstrat.graph.functions.inline import inline
-from towerstrat.graph.gradients import gradients
-from towerstrat.graph.indexed_slices import IndexedSlices
-from towerstrat.graph.lowering import Lowering
-from towerstrat.graph.mesh import Axis, on_one_device
-from towerstrat.graph.plan import DeviceStage, FoldStage, Plan, Run, Stage
-from towerstrat.graph.program import Program, mapped_axis
-from towerstrat.graph.state import Cell, StateStore
-from towerstrat.graph.types import DType, string
-from towerstrat.graph.uneven import Uneven
+from towerstrat.graph.ir.convert import placeholder
+from towerstrat.graph.ir.core import get_default_graph
+from towerstrat.graph.ir.elements import Operation, Tensor
+from towerstrat.graph.ir.indexed_slices import IndexedSlices
+from towerstrat.graph.ir.mesh import Axis, on_one_device
+from towerstrat.graph.ir.state import Cell, StateStore
+from towerstrat.graph.ir.types import DType, string
+from towerstrat.graph.ir.uneven import Uneven
+from towerstrat.graph.lowering.gradients import gradients
+from towerstrat.graph.lowering.lowering import Lowering
+from towerstrat.graph.runtime.plan import DeviceStage, FoldStage, Plan, Run, Stage
+from towerstrat.graph.runtime.program import Program, mapped_axis
 
 
 class Traced:

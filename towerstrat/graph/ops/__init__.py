@@ -1,0 +1,1 @@
+"""Operation types and the public functions that add them, by domain."""

@@ -11,15 +11,15 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from towerstrat.graph.convert import convert_to_tensor
-from towerstrat.graph.core import get_default_graph
-from towerstrat.graph.elements import Tensor
+from towerstrat.graph.ir.convert import convert_to_tensor
+from towerstrat.graph.ir.core import get_default_graph
+from towerstrat.graph.ir.elements import Tensor
+from towerstrat.graph.ir.registry import Signature, define
+from towerstrat.graph.ir.types import float32
 from towerstrat.graph.ops import host_forms
 from towerstrat.graph.ops.build import one, unary
 from towerstrat.graph.ops.host_forms import form
 from towerstrat.graph.ops.math import cast, maximum, multiply, sigmoid
-from towerstrat.graph.registry import Signature, define
-from towerstrat.graph.types import float32
 
 _SELU_SCALE = 1.0507009873554805
 _SELU_ALPHA = 1.6732632423543772

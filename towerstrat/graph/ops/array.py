@@ -8,15 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from towerstrat.graph import shapes
-from towerstrat.graph.convert import constant, convert_to_tensor, vector
-from towerstrat.graph.core import get_default_graph
-from towerstrat.graph.elements import Tensor
+from towerstrat.graph.ir import shapes
+from towerstrat.graph.ir.convert import constant, convert_to_tensor, vector
+from towerstrat.graph.ir.core import get_default_graph
+from towerstrat.graph.ir.elements import Tensor
+from towerstrat.graph.ir.shapes import TensorShape, as_shape
+from towerstrat.graph.ir.static import constant_value
+from towerstrat.graph.ir.types import DType, as_dtype, bool_, float32, int32, string
 from towerstrat.graph.ops import shaping
 from towerstrat.graph.ops.build import add, one, pair, reserve, unary
-from towerstrat.graph.shapes import TensorShape, as_shape
-from towerstrat.graph.static import constant_value
-from towerstrat.graph.types import DType, as_dtype, bool_, float32, int32, string
 
 
 def operand(x: Any, name: str, part: str, dtype: DType | None = None) -> Tensor:

@@ -12,9 +12,13 @@ import jax.numpy as jnp
 import numpy as np
 
 from towerstrat.errors import InvalidArgumentError
-from towerstrat.graph.convert import convert_to_tensor
-from towerstrat.graph.core import get_default_graph
-from towerstrat.graph.elements import Tensor
+from towerstrat.graph.ir.convert import convert_to_tensor
+from towerstrat.graph.ir.core import get_default_graph
+from towerstrat.graph.ir.elements import Tensor
+from towerstrat.graph.ir.registry import define, scalar
+from towerstrat.graph.ir.shapes import TensorShape
+from towerstrat.graph.ir.static import constant_value
+from towerstrat.graph.ir.types import DType, as_dtype, bool_, float32, int32
 from towerstrat.graph.ops import (
     array,
     elementwise,  # noqa: F401  (registers the types)
@@ -22,10 +26,6 @@ from towerstrat.graph.ops import (
 from towerstrat.graph.ops.build import one
 from towerstrat.graph.ops.checks import assert_all
 from towerstrat.graph.ops.control_flow import group, no_op
-from towerstrat.graph.registry import define, scalar
-from towerstrat.graph.shapes import TensorShape
-from towerstrat.graph.static import constant_value
-from towerstrat.graph.types import DType, as_dtype, bool_, float32, int32
 
 _TYPES = {"<": "Less", "<=": "LessEqual", ">": "Greater", ">=": "GreaterEqual", "==": "Equal", "!=": "NotEqual"}
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from towerstrat.graph.convert import convert_to_tensor
-from towerstrat.graph.core import Graph, get_default_graph
-from towerstrat.graph.elements import Tensor
-from towerstrat.graph.types import DType
+from towerstrat.graph.ir.convert import convert_to_tensor
+from towerstrat.graph.ir.core import Graph, get_default_graph
+from towerstrat.graph.ir.elements import Tensor
+from towerstrat.graph.ir.types import DType
 
 
 def add(type: str, inputs: Any, attrs: Mapping[str, Any] | None = None, name: str | None = None) -> list[Tensor]:

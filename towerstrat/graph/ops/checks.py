@@ -10,16 +10,16 @@ import jax.numpy as jnp
 import numpy as np
 
 from towerstrat.errors import InvalidArgumentError
-from towerstrat.graph.convert import convert_to_tensor
-from towerstrat.graph.core import Graph, get_default_graph
-from towerstrat.graph.elements import Operation, Tensor
-from towerstrat.graph.lowering import Lowering
-from towerstrat.graph.mesh import vary
+from towerstrat.graph.ir.convert import convert_to_tensor
+from towerstrat.graph.ir.core import Graph, get_default_graph
+from towerstrat.graph.ir.elements import Operation, Tensor
+from towerstrat.graph.ir.mesh import vary
+from towerstrat.graph.ir.registry import Signature, define, nothing
+from towerstrat.graph.ir.state import Flag
+from towerstrat.graph.ir.static import constant_value
+from towerstrat.graph.ir.types import bfloat16, bool_, float16, float32, float64
+from towerstrat.graph.lowering.lowering import Lowering
 from towerstrat.graph.ops.array import identity
-from towerstrat.graph.registry import Signature, define, nothing
-from towerstrat.graph.state import Flag
-from towerstrat.graph.static import constant_value
-from towerstrat.graph.types import bfloat16, bool_, float16, float32, float64
 
 _SHOWN = 3
 """Entries of a value that a message shows, unless ``summarize`` says another number."""

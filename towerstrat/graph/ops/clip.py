@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from towerstrat.graph.convert import constant, convert_to_tensor
-from towerstrat.graph.core import get_default_graph
-from towerstrat.graph.elements import Tensor
-from towerstrat.graph.indexed_slices import IndexedSlices
+from towerstrat.graph.ir.convert import constant, convert_to_tensor
+from towerstrat.graph.ir.core import get_default_graph
+from towerstrat.graph.ir.elements import Tensor
+from towerstrat.graph.ir.indexed_slices import IndexedSlices
+from towerstrat.graph.ir.types import float32
 from towerstrat.graph.ops.array import identity, ones_like, size, stack, where
 from towerstrat.graph.ops.checks import verify_tensor_all_finite
 from towerstrat.graph.ops.math import cast, maximum, minimum, rsqrt, sqrt
 from towerstrat.graph.ops.reductions import reduce_sum
-from towerstrat.graph.types import float32
 
 
 def clip_by_value(t: Any, clip_value_min: Any, clip_value_max: Any, name: str | None = None) -> Tensor:

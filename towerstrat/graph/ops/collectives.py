@@ -11,15 +11,15 @@ import numpy as np
 from jax import lax
 
 from towerstrat.errors import InvalidArgumentError
-from towerstrat.graph.core import get_default_graph
-from towerstrat.graph.elements import Operation, Tensor
-from towerstrat.graph.kinds import ByKind
-from towerstrat.graph.lowering import Lowering
-from towerstrat.graph.mesh import Axis, at_first, vary
+from towerstrat.graph.ir.core import get_default_graph
+from towerstrat.graph.ir.elements import Operation, Tensor
+from towerstrat.graph.ir.mesh import Axis, at_first, vary
+from towerstrat.graph.ir.registry import Signature, define, same
+from towerstrat.graph.ir.types import DType, int32
+from towerstrat.graph.ir.uneven import exactly
+from towerstrat.graph.lowering.kinds import ByKind
+from towerstrat.graph.lowering.lowering import Lowering
 from towerstrat.graph.ops.build import one
-from towerstrat.graph.registry import Signature, define, same
-from towerstrat.graph.types import DType, int32
-from towerstrat.graph.uneven import exactly
 
 
 def all_reduce(value: Tensor, axis: Axis, how: str, name: str | None = None) -> Tensor:

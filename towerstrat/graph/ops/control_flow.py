@@ -12,14 +12,15 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from towerstrat.graph import nest
-from towerstrat.graph.convert import convert_to_tensor
-from towerstrat.graph.core import get_default_graph
-from towerstrat.graph.elements import Block, Operation, Tensor
-from towerstrat.graph.gradient_rules import reached_from
-from towerstrat.graph.hosted import HostedBranch
-from towerstrat.graph.indexed_slices import IndexedSlices
-from towerstrat.graph.lowering import Lowering, NeedsStatic
+from towerstrat.graph.ir import nest
+from towerstrat.graph.ir.convert import convert_to_tensor
+from towerstrat.graph.ir.core import get_default_graph
+from towerstrat.graph.ir.elements import Block, Operation, Tensor
+from towerstrat.graph.ir.indexed_slices import IndexedSlices
+from towerstrat.graph.ir.registry import Signature, define
+from towerstrat.graph.ir.types import bool_, resource, string
+from towerstrat.graph.lowering.gradient_rules import reached_from
+from towerstrat.graph.lowering.lowering import Lowering, NeedsStatic
 from towerstrat.graph.ops.array import identity
 from towerstrat.graph.ops.build import one
 from towerstrat.graph.ops.checks import Assert
@@ -39,8 +40,7 @@ from towerstrat.graph.ops.regions import (
     state_type,
 )
 from towerstrat.graph.ops.tensor_array_lowering import Unwritten
-from towerstrat.graph.registry import Signature, define
-from towerstrat.graph.types import bool_, resource, string
+from towerstrat.graph.runtime.host_control_flow import HostedBranch
 
 __all__ = ["case", "cond", "group", "no_op", "region_is_uniform", "switch_case", "tuple", "with_dependencies"]
 

@@ -16,7 +16,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from towerstrat.graph.mesh import alike
+from towerstrat.graph.ir.mesh import alike
 
 Pads = tuple[tuple[int, int], ...]
 _SPACE = "DHW"

@@ -9,10 +9,14 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from towerstrat.graph.convert import convert_to_tensor
-from towerstrat.graph.core import get_default_graph
-from towerstrat.graph.elements import Tensor
-from towerstrat.graph.mesh import alike
+from towerstrat.graph.ir.convert import convert_to_tensor
+from towerstrat.graph.ir.core import get_default_graph
+from towerstrat.graph.ir.elements import Tensor
+from towerstrat.graph.ir.mesh import alike
+from towerstrat.graph.ir.registry import Signature, define
+from towerstrat.graph.ir.shapes import Dims, TensorShape
+from towerstrat.graph.ir.static import constant_value_as_dims
+from towerstrat.graph.ir.types import int32
 from towerstrat.graph.ops.build import one
 from towerstrat.graph.ops.conv_kernels import (
     Window,
@@ -23,10 +27,6 @@ from towerstrat.graph.ops.conv_kernels import (
     padding_of,
     window,
 )
-from towerstrat.graph.registry import Signature, define
-from towerstrat.graph.shapes import Dims, TensorShape
-from towerstrat.graph.static import constant_value_as_dims
-from towerstrat.graph.types import int32
 
 _LAST = {1: "NWC", 2: "NHWC", 3: "NDHWC"}
 _ONES = {4: [1, 1, 1, 1], 5: [1, 1, 1, 1, 1]}

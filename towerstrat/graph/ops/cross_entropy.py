@@ -11,16 +11,16 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from towerstrat.graph import shapes
-from towerstrat.graph.convert import convert_to_tensor
-from towerstrat.graph.core import get_default_graph
-from towerstrat.graph.elements import Tensor
-from towerstrat.graph.mesh import alike
+from towerstrat.graph.ir import shapes
+from towerstrat.graph.ir.convert import convert_to_tensor
+from towerstrat.graph.ir.core import get_default_graph
+from towerstrat.graph.ir.elements import Tensor
+from towerstrat.graph.ir.mesh import alike
+from towerstrat.graph.ir.registry import Signature, define
+from towerstrat.graph.ir.shapes import TensorShape
 from towerstrat.graph.ops import host_forms
 from towerstrat.graph.ops.activations import check_axis
 from towerstrat.graph.ops.build import one, pair
-from towerstrat.graph.registry import Signature, define
-from towerstrat.graph.shapes import TensorShape
 
 
 def _needed(labels: Any, logits: Any, sentinel: Any, function: str) -> None:

@@ -13,10 +13,10 @@ import numpy as np
 from jax import lax
 from jax.scipy import special
 
-from towerstrat.graph import shapes
+from towerstrat.graph.ir import shapes
+from towerstrat.graph.ir.registry import Rule, Signature, define
+from towerstrat.graph.ir.types import DType, as_dtype, bool_, complex64, complex128, float32, float64
 from towerstrat.graph.ops.host_forms import form, on_host, one_by_one
-from towerstrat.graph.registry import Rule, Signature, define
-from towerstrat.graph.types import DType, as_dtype, bool_, complex64, complex128, float32, float64
 
 Kernel = Callable[..., Any]
 

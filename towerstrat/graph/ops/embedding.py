@@ -8,17 +8,17 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from towerstrat.graph.convert import convert_to_tensor
-from towerstrat.graph.core import get_default_graph
-from towerstrat.graph.elements import Tensor
+from towerstrat.graph.ir.convert import convert_to_tensor
+from towerstrat.graph.ir.core import get_default_graph
+from towerstrat.graph.ir.elements import Tensor
+from towerstrat.graph.ir.registry import Signature, define
+from towerstrat.graph.ir.shapes import TensorShape, size_at
+from towerstrat.graph.ir.types import int32
 from towerstrat.graph.ops.array import identity
 from towerstrat.graph.ops.build import add, one
 from towerstrat.graph.ops.indexing import gather
-from towerstrat.graph.partitioned import PartitionedVariable
-from towerstrat.graph.registry import Signature, define
-from towerstrat.graph.shapes import TensorShape, size_at
-from towerstrat.graph.types import int32
-from towerstrat.graph.variables import Variable
+from towerstrat.graph.variables.partitioned import PartitionedVariable
+from towerstrat.graph.variables.variables import Variable
 
 
 def _places_rule(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> list[Signature]:

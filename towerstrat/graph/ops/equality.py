@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from towerstrat.graph.convert import constant
-from towerstrat.graph.core import get_default_graph
-from towerstrat.graph.elements import Tensor
+from towerstrat.graph.ir.convert import constant
+from towerstrat.graph.ir.core import get_default_graph
+from towerstrat.graph.ir.elements import Tensor
 from towerstrat.graph.ops import math
-from towerstrat.graph.variables import Variable
+from towerstrat.graph.variables.variables import Variable
 
 _VALUES = [False]
 

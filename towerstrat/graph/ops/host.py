@@ -22,15 +22,15 @@ from towerstrat.errors import (
     UnknownError,
     UnsupportedError,
 )
-from towerstrat.graph import nest
-from towerstrat.graph.convert import convert_to_tensor, numpy_value
-from towerstrat.graph.core import get_default_graph
-from towerstrat.graph.elements import Operation, Tensor
-from towerstrat.graph.lowering import Lowering
-from towerstrat.graph.mesh import several_devices
+from towerstrat.graph.ir import nest
+from towerstrat.graph.ir.convert import convert_to_tensor, numpy_value
+from towerstrat.graph.ir.core import get_default_graph
+from towerstrat.graph.ir.elements import Operation, Tensor
+from towerstrat.graph.ir.mesh import several_devices
+from towerstrat.graph.ir.registry import Signature, define, nothing
+from towerstrat.graph.ir.types import as_dtype, resource, string
+from towerstrat.graph.lowering.lowering import Lowering
 from towerstrat.graph.ops.checks import entry, shown
-from towerstrat.graph.registry import Signature, define, nothing
-from towerstrat.graph.types import as_dtype, resource, string
 
 _LIKE: tuple[tuple[type[Exception], type[OpError]], ...] = (
     (StopIteration, OutOfRangeError),

@@ -10,10 +10,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from towerstrat.graph.convert import constant, convert_to_tensor
-from towerstrat.graph.core import get_default_graph
-from towerstrat.graph.elements import Operation, Tensor
-from towerstrat.graph.lowering import Lowering
+from towerstrat.graph.ir.convert import constant, convert_to_tensor
+from towerstrat.graph.ir.core import get_default_graph
+from towerstrat.graph.ir.elements import Operation, Tensor
+from towerstrat.graph.ir.registry import Signature, define
+from towerstrat.graph.ir.shapes import Dims, TensorShape, merge
+from towerstrat.graph.ir.static import constant_value
+from towerstrat.graph.ir.types import as_dtype, bool_, float32, int32, int64
+from towerstrat.graph.lowering.lowering import Lowering
 from towerstrat.graph.ops import host_forms
 from towerstrat.graph.ops.array import (
     concat,
@@ -36,10 +40,6 @@ from towerstrat.graph.ops.build import add, one, reserve
 from towerstrat.graph.ops.math import cast
 from towerstrat.graph.ops.reductions import reduce
 from towerstrat.graph.ops.shaping import check_integers, dims_from, normal_axis, sizes_of
-from towerstrat.graph.registry import Signature, define
-from towerstrat.graph.shapes import Dims, TensorShape, merge
-from towerstrat.graph.static import constant_value
-from towerstrat.graph.types import as_dtype, bool_, float32, int32, int64
 
 Inputs = Sequence[Any]
 Attrs = Mapping[str, Any]

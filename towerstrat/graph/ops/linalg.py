@@ -10,20 +10,20 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from towerstrat.graph import shapes
-from towerstrat.graph.convert import convert_to_tensor
-from towerstrat.graph.core import get_default_graph
-from towerstrat.graph.elements import Tensor
+from towerstrat.graph.ir import shapes
+from towerstrat.graph.ir.convert import convert_to_tensor
+from towerstrat.graph.ir.core import get_default_graph
+from towerstrat.graph.ir.elements import Tensor
+from towerstrat.graph.ir.registry import Signature, define
+from towerstrat.graph.ir.shapes import Dims
+from towerstrat.graph.ir.static import constant_value
 from towerstrat.graph.ops import host_forms, slicing  # noqa: F401  (indexing is an operator of tensors too)
 from towerstrat.graph.ops.array import expand_dims, squeeze, together
 from towerstrat.graph.ops.build import one, pair, reserve
 from towerstrat.graph.ops.elementwise import check_kind
 from towerstrat.graph.ops.math import add_operator
 from towerstrat.graph.ops.shaping import normal_axis
-from towerstrat.graph.registry import Signature, define
-from towerstrat.graph.shapes import Dims
-from towerstrat.graph.static import constant_value
-from towerstrat.graph.variables import Variable
+from towerstrat.graph.variables.variables import Variable
 
 Inputs = Sequence[Any]
 Attrs = Mapping[str, Any]

@@ -7,13 +7,13 @@ import operator
 from collections.abc import Sequence
 from typing import Any
 
-from towerstrat.graph.convert import convert_to_tensor
-from towerstrat.graph.elements import Block, Operation, Tensor
-from towerstrat.graph.lowering import Lowering
-from towerstrat.graph.mesh import Axis, Parts, constrained
+from towerstrat.graph.ir.convert import convert_to_tensor
+from towerstrat.graph.ir.elements import Block, Operation, Tensor
+from towerstrat.graph.ir.mesh import Axis, Parts, constrained
+from towerstrat.graph.ir.registry import define, same
+from towerstrat.graph.ir.shapes import Dims
+from towerstrat.graph.lowering.lowering import Lowering
 from towerstrat.graph.ops.build import one
-from towerstrat.graph.registry import define, same
-from towerstrat.graph.shapes import Dims
 
 _PASSING = ("Identity", "ReadVariableOp")
 

@@ -10,14 +10,14 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from towerstrat.graph.elements import Operation, Tensor, place_of
-from towerstrat.graph.lowering import Lowering, NeedsStatic, NeedsTrips
-from towerstrat.graph.mesh import vary
+from towerstrat.graph.ir.elements import Operation, Tensor, place_of
+from towerstrat.graph.ir.mesh import vary
+from towerstrat.graph.ir.types import string
+from towerstrat.graph.lowering.lowering import Lowering, NeedsStatic, NeedsTrips
 from towerstrat.graph.ops.loop_rows import Walk, reads_of, writes_of
 from towerstrat.graph.ops.regions import bind, described, entering, leaving, state_type
 from towerstrat.graph.ops.tensor_array_lowering import Grows, Unwritten
 from towerstrat.graph.ops.trips import Course, control_of, course, unknown
-from towerstrat.graph.types import string
 
 _UNROLLED = 1024
 """Iterations up to which a loop whose shapes change is written out."""

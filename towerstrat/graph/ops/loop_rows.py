@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from towerstrat.graph.elements import Operation, Tensor, place_of
+from towerstrat.graph.ir.elements import Operation, Tensor, place_of
 from towerstrat.graph.ops.tensor_array_lowering import Unwritten
 from towerstrat.graph.ops.trips import Course
 

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from towerstrat.graph import nest
-from towerstrat.graph.convert import convert_to_tensor
-from towerstrat.graph.core import Graph, get_default_graph
-from towerstrat.graph.elements import Block, Operation, Tensor
-from towerstrat.graph.fed_loop import loop_stage
-from towerstrat.graph.gradient_rules import reached_from
-from towerstrat.graph.indexed_slices import IndexedSlices
+from towerstrat.graph.ir import nest
+from towerstrat.graph.ir.convert import convert_to_tensor
+from towerstrat.graph.ir.core import Graph, get_default_graph
+from towerstrat.graph.ir.elements import Block, Operation, Tensor
+from towerstrat.graph.ir.indexed_slices import IndexedSlices
+from towerstrat.graph.ir.registry import Signature, define
+from towerstrat.graph.ir.shapes import Dims, TensorShape, as_shape
+from towerstrat.graph.ir.types import bool_, int32
+from towerstrat.graph.lowering.gradient_rules import reached_from
 from towerstrat.graph.ops.loop_lowering import lower_while
 from towerstrat.graph.ops.regions import (
     by_position,
@@ -23,9 +25,7 @@ from towerstrat.graph.ops.regions import (
     remark,
 )
 from towerstrat.graph.ops.tensor_array import TensorArray
-from towerstrat.graph.registry import Signature, define
-from towerstrat.graph.shapes import Dims, TensorShape, as_shape
-from towerstrat.graph.types import bool_, int32
+from towerstrat.graph.runtime.data_loop import loop_stage
 
 
 def while_loop(

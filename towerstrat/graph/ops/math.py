@@ -8,13 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from towerstrat.graph.convert import constant, convert_to_tensor
-from towerstrat.graph.core import get_default_graph
-from towerstrat.graph.elements import Tensor
-from towerstrat.graph.indexed_slices import IndexedSlices
-from towerstrat.graph.ops import elementwise  # noqa: F401  (registers the types)
-from towerstrat.graph.ops.build import binary, one, pair, reserve, unary
-from towerstrat.graph.types import (
+from towerstrat.graph.ir.convert import constant, convert_to_tensor
+from towerstrat.graph.ir.core import get_default_graph
+from towerstrat.graph.ir.elements import Tensor
+from towerstrat.graph.ir.indexed_slices import IndexedSlices
+from towerstrat.graph.ir.types import (
     DType,
     as_dtype,
     bfloat16,
@@ -30,7 +28,9 @@ from towerstrat.graph.types import (
     uint8,
     uint16,
 )
-from towerstrat.graph.variables import Variable
+from towerstrat.graph.ops import elementwise  # noqa: F401  (registers the types)
+from towerstrat.graph.ops.build import binary, one, pair, reserve, unary
+from towerstrat.graph.variables.variables import Variable
 
 
 def _one_operand(type: str, name: str, words: str) -> Callable[..., Tensor]:

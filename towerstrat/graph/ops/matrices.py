@@ -12,9 +12,12 @@ import numpy as np
 from jax import lax
 
 from towerstrat.errors import UnsupportedError
-from towerstrat.graph.convert import constant, convert_to_tensor
-from towerstrat.graph.core import get_default_graph
-from towerstrat.graph.elements import Tensor
+from towerstrat.graph.ir.convert import constant, convert_to_tensor
+from towerstrat.graph.ir.core import get_default_graph
+from towerstrat.graph.ir.elements import Tensor
+from towerstrat.graph.ir.registry import Signature, define, same
+from towerstrat.graph.ir.shapes import Dims, TensorShape, merge
+from towerstrat.graph.ir.types import as_dtype, float32
 from towerstrat.graph.ops.array import expand_dims, matrix_transpose, one_of, ones, squeeze, tile, zeros
 from towerstrat.graph.ops.build import one, pair, unary
 from towerstrat.graph.ops.elementwise import check_kind
@@ -22,9 +25,6 @@ from towerstrat.graph.ops.math import abs as abs_
 from towerstrat.graph.ops.math import conj, lgamma, log, pow, sqrt
 from towerstrat.graph.ops.math import real as real_
 from towerstrat.graph.ops.reductions import reduce_max, reduce_sum
-from towerstrat.graph.registry import Signature, define, same
-from towerstrat.graph.shapes import Dims, TensorShape, merge
-from towerstrat.graph.types import as_dtype, float32
 
 Inputs = Sequence[Any]
 Attrs = Mapping[str, Any]

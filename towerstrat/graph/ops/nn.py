@@ -10,10 +10,14 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from towerstrat.graph import shapes
-from towerstrat.graph.convert import convert_to_tensor
-from towerstrat.graph.core import get_default_graph
-from towerstrat.graph.elements import Tensor
+from towerstrat.graph.ir import shapes
+from towerstrat.graph.ir.convert import convert_to_tensor
+from towerstrat.graph.ir.core import get_default_graph
+from towerstrat.graph.ir.elements import Tensor
+from towerstrat.graph.ir.registry import Signature, define
+from towerstrat.graph.ir.shapes import TensorShape, as_shape
+from towerstrat.graph.ir.static import constant_value
+from towerstrat.graph.ir.types import bool_, int32, int64
 from towerstrat.graph.ops import host_forms
 from towerstrat.graph.ops.activations import (
     crelu,
@@ -83,10 +87,6 @@ from towerstrat.graph.ops.pooling import (
     pool,
 )
 from towerstrat.graph.ops.random import random_uniform
-from towerstrat.graph.registry import Signature, define
-from towerstrat.graph.shapes import TensorShape, as_shape
-from towerstrat.graph.static import constant_value
-from towerstrat.graph.types import bool_, int32, int64
 
 __all__ = [
     "atrous_conv2d", "atrous_conv2d_transpose", "avg_pool", "avg_pool3d", "batch_norm_with_global_normalization",

@@ -10,10 +10,14 @@ import numpy as np
 from jax import lax
 
 from towerstrat.errors import UnsupportedError
-from towerstrat.graph import shapes
-from towerstrat.graph.convert import constant, convert_to_tensor
-from towerstrat.graph.core import get_default_graph
-from towerstrat.graph.elements import Tensor
+from towerstrat.graph.ir import shapes
+from towerstrat.graph.ir.convert import constant, convert_to_tensor
+from towerstrat.graph.ir.core import get_default_graph
+from towerstrat.graph.ir.elements import Tensor
+from towerstrat.graph.ir.registry import Signature, define
+from towerstrat.graph.ir.shapes import Dims
+from towerstrat.graph.ir.static import constant_value
+from towerstrat.graph.ir.types import float32
 from towerstrat.graph.ops import host_forms
 from towerstrat.graph.ops.activations import check_axis
 from towerstrat.graph.ops.build import add, one
@@ -21,10 +25,6 @@ from towerstrat.graph.ops.convolution import channels_back, channels_last, check
 from towerstrat.graph.ops.math import add as plus
 from towerstrat.graph.ops.math import multiply, reciprocal, square, squared_difference, subtract
 from towerstrat.graph.ops.reductions import reduce_sum
-from towerstrat.graph.registry import Signature, define
-from towerstrat.graph.shapes import Dims
-from towerstrat.graph.static import constant_value
-from towerstrat.graph.types import float32
 
 _LEAST_EPSILON = 1.001e-5
 """Below it the original's fused batch normalization raises epsilon to this."""

@@ -10,7 +10,9 @@ import numpy as np
 from jax import lax
 
 from towerstrat.errors import UnsupportedError
-from towerstrat.graph.convert import convert_to_tensor
+from towerstrat.graph.ir.convert import convert_to_tensor
+from towerstrat.graph.ir.registry import Signature, define
+from towerstrat.graph.ir.types import as_dtype, int32, int64
 from towerstrat.graph.ops.build import add, one
 from towerstrat.graph.ops.conv_kernels import output_size, padding_of
 from towerstrat.graph.ops.convolution import (
@@ -26,8 +28,6 @@ from towerstrat.graph.ops.pool_kernels import avg_pool as average_windows
 from towerstrat.graph.ops.pool_kernels import lowest_value, slices
 from towerstrat.graph.ops.pool_kernels import max_pool as largest_of_windows
 from towerstrat.graph.ops.spatial import pad
-from towerstrat.graph.registry import Signature, define
-from towerstrat.graph.types import as_dtype, int32, int64
 
 
 def _pool_rule(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> list[Signature]:

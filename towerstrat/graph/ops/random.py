@@ -11,17 +11,17 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from towerstrat.graph import shapes
-from towerstrat.graph.convert import convert_to_tensor
-from towerstrat.graph.core import get_default_graph
-from towerstrat.graph.elements import Tensor
-from towerstrat.graph.mesh import alike
+from towerstrat.graph.ir import shapes
+from towerstrat.graph.ir.convert import convert_to_tensor
+from towerstrat.graph.ir.core import get_default_graph
+from towerstrat.graph.ir.elements import Tensor
+from towerstrat.graph.ir.mesh import alike
+from towerstrat.graph.ir.registry import Signature, define
+from towerstrat.graph.ir.shapes import Dims, TensorShape, size_at
+from towerstrat.graph.ir.static import constant_value, constant_value_as_dims
+from towerstrat.graph.ir.types import DType, as_dtype, float32, int32, int64
 from towerstrat.graph.ops import math
 from towerstrat.graph.ops.build import one
-from towerstrat.graph.registry import Signature, define
-from towerstrat.graph.shapes import Dims, TensorShape, size_at
-from towerstrat.graph.static import constant_value, constant_value_as_dims
-from towerstrat.graph.types import DType, as_dtype, float32, int32, int64
 
 _DEFAULT_GRAPH_SEED = 87654321
 _SEED_LIMIT = 2**31 - 1

@@ -9,20 +9,20 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from towerstrat.graph import registry
-from towerstrat.graph.convert import convert_to_tensor
-from towerstrat.graph.core import get_default_graph
-from towerstrat.graph.elements import Tensor
+from towerstrat.graph.ir import registry
+from towerstrat.graph.ir.convert import convert_to_tensor
+from towerstrat.graph.ir.core import get_default_graph
+from towerstrat.graph.ir.elements import Tensor
+from towerstrat.graph.ir.registry import Signature, define
+from towerstrat.graph.ir.shapes import Dims
+from towerstrat.graph.ir.static import constant_value
+from towerstrat.graph.ir.types import as_dtype, int32, int64
 from towerstrat.graph.ops.array import one_of, stop_gradient, where
 from towerstrat.graph.ops.build import one, reserve, unary
 from towerstrat.graph.ops.elementwise import KINDS
 from towerstrat.graph.ops.host_forms import cumulative, form
 from towerstrat.graph.ops.math import add, cast, conj, exp, is_finite, log, not_equal, real, sqrt, square
 from towerstrat.graph.ops.shaping import normal_axis
-from towerstrat.graph.registry import Signature, define
-from towerstrat.graph.shapes import Dims
-from towerstrat.graph.static import constant_value
-from towerstrat.graph.types import as_dtype, int32, int64
 
 Inputs = Sequence[Any]
 Attrs = Mapping[str, Any]

@@ -10,15 +10,15 @@ import jax.numpy as jnp
 import numpy as np
 
 from towerstrat.errors import UnsupportedError
-from towerstrat.graph.convert import convert_to_tensor
-from towerstrat.graph.elements import Block, Operation, Tensor, come_apart, mark_varying
-from towerstrat.graph.indexed_slices import IndexedSlices
-from towerstrat.graph.lowering import Lowering
-from towerstrat.graph.mesh import has_logical, undivided, vary, whole
-from towerstrat.graph.registry import Signature, define
-from towerstrat.graph.shapes import Dims
-from towerstrat.graph.state import Cell, Flag
-from towerstrat.graph.types import resource, string, variant
+from towerstrat.graph.ir.convert import convert_to_tensor
+from towerstrat.graph.ir.elements import Block, Operation, Tensor, come_apart, mark_varying
+from towerstrat.graph.ir.indexed_slices import IndexedSlices
+from towerstrat.graph.ir.mesh import has_logical, undivided, vary, whole
+from towerstrat.graph.ir.registry import Signature, define
+from towerstrat.graph.ir.shapes import Dims
+from towerstrat.graph.ir.state import Cell, Flag
+from towerstrat.graph.ir.types import resource, string, variant
+from towerstrat.graph.lowering.lowering import Lowering
 
 Parts = Callable[[Any], Sequence[Tensor]]
 Rebuild = Callable[[Any, Sequence[Tensor]], Any]

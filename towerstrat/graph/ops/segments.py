@@ -9,18 +9,18 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from towerstrat.graph.convert import convert_to_tensor
-from towerstrat.graph.core import get_default_graph
-from towerstrat.graph.elements import Tensor
-from towerstrat.graph.indexed_slices import IndexedSlices
+from towerstrat.graph.ir.convert import convert_to_tensor
+from towerstrat.graph.ir.core import get_default_graph
+from towerstrat.graph.ir.elements import Tensor
+from towerstrat.graph.ir.indexed_slices import IndexedSlices
+from towerstrat.graph.ir.registry import Signature, define
+from towerstrat.graph.ir.shapes import Dims, TensorShape, as_shape, merge
+from towerstrat.graph.ir.static import constant_value
 from towerstrat.graph.ops.array import operand
 from towerstrat.graph.ops.build import one, reserve
 from towerstrat.graph.ops.host_forms import form, sorted_segments, unsorted_segments
 from towerstrat.graph.ops.indexing import gather
 from towerstrat.graph.ops.shaping import check_integers
-from towerstrat.graph.registry import Signature, define
-from towerstrat.graph.shapes import Dims, TensorShape, as_shape, merge
-from towerstrat.graph.static import constant_value
 
 Inputs = Sequence[Any]
 Attrs = Mapping[str, Any]

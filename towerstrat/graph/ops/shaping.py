@@ -10,14 +10,14 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from towerstrat.graph import shapes
-from towerstrat.graph.elements import Operation
-from towerstrat.graph.lowering import Lowering
+from towerstrat.graph.ir import shapes
+from towerstrat.graph.ir.elements import Operation
+from towerstrat.graph.ir.registry import Signature, define, same
+from towerstrat.graph.ir.shapes import Dims, TensorShape
+from towerstrat.graph.ir.static import constant_value, constant_value_as_dims, partial_value
+from towerstrat.graph.ir.types import int32, int64
+from towerstrat.graph.lowering.lowering import Lowering
 from towerstrat.graph.ops import host_forms
-from towerstrat.graph.registry import Signature, define, same
-from towerstrat.graph.shapes import Dims, TensorShape
-from towerstrat.graph.static import constant_value, constant_value_as_dims, partial_value
-from towerstrat.graph.types import int32, int64
 
 Inputs = Sequence[Any]
 Attrs = Mapping[str, Any]

@@ -11,16 +11,16 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from towerstrat.graph.convert import convert_to_tensor, vector
-from towerstrat.graph.core import get_default_graph
-from towerstrat.graph.elements import Operation, Tensor
-from towerstrat.graph.lowering import Lowering
+from towerstrat.graph.ir.convert import convert_to_tensor, vector
+from towerstrat.graph.ir.core import get_default_graph
+from towerstrat.graph.ir.elements import Operation, Tensor
+from towerstrat.graph.ir.registry import Signature, define
+from towerstrat.graph.ir.shapes import Dimension
+from towerstrat.graph.ir.static import partial_value
+from towerstrat.graph.ir.types import as_dtype, int32, int64
+from towerstrat.graph.lowering.lowering import Lowering
 from towerstrat.graph.ops.build import one, reserve
-from towerstrat.graph.registry import Signature, define
-from towerstrat.graph.shapes import Dimension
-from towerstrat.graph.static import partial_value
-from towerstrat.graph.types import as_dtype, int32, int64
-from towerstrat.graph.variables import Variable
+from towerstrat.graph.variables.variables import Variable
 
 newaxis = None
 Entries = tuple[int | None, ...]

@@ -7,14 +7,14 @@ from typing import Any
 
 import jax.numpy as jnp
 
-from towerstrat.graph.elements import Tensor
+from towerstrat.graph.ir.elements import Tensor
+from towerstrat.graph.ir.registry import Rule, Signature, define
+from towerstrat.graph.ir.types import DType, int32
 from towerstrat.graph.ops import host_forms
 from towerstrat.graph.ops.array import static_int
 from towerstrat.graph.ops.build import unary
 from towerstrat.graph.ops.elementwise import check_kind
 from towerstrat.graph.ops.shaping import normal_axis
-from towerstrat.graph.registry import Rule, Signature, define
-from towerstrat.graph.types import DType, int32
 
 
 def _rule(dtype: DType | None) -> Rule:

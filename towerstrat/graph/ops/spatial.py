@@ -11,17 +11,17 @@ import numpy as np
 from jax import lax
 
 from towerstrat.errors import UnsupportedError
-from towerstrat.graph.convert import convert_to_tensor
-from towerstrat.graph.core import get_default_graph
-from towerstrat.graph.elements import Tensor
+from towerstrat.graph.ir.convert import convert_to_tensor
+from towerstrat.graph.ir.core import get_default_graph
+from towerstrat.graph.ir.elements import Tensor
+from towerstrat.graph.ir.registry import Signature, define
+from towerstrat.graph.ir.shapes import merge
+from towerstrat.graph.ir.static import constant_value
+from towerstrat.graph.ir.types import as_dtype
 from towerstrat.graph.ops import host_forms
 from towerstrat.graph.ops.array import one_of, operand, static_int
 from towerstrat.graph.ops.build import one, reserve, unary
 from towerstrat.graph.ops.shaping import check_integers, normal_axis
-from towerstrat.graph.registry import Signature, define
-from towerstrat.graph.shapes import merge
-from towerstrat.graph.static import constant_value
-from towerstrat.graph.types import as_dtype
 
 Inputs = Sequence[Any]
 Attrs = Mapping[str, Any]

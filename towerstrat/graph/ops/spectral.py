@@ -9,13 +9,13 @@ import jax.numpy as jnp
 import numpy as np
 
 from towerstrat.errors import UnsupportedError
-from towerstrat.graph.convert import convert_to_tensor
-from towerstrat.graph.elements import Tensor
+from towerstrat.graph.ir.convert import convert_to_tensor
+from towerstrat.graph.ir.elements import Tensor
+from towerstrat.graph.ir.registry import Signature, define
+from towerstrat.graph.ir.shapes import Dims
+from towerstrat.graph.ir.types import complex64, float32
 from towerstrat.graph.ops.build import one, unary
 from towerstrat.graph.ops.elementwise import check_kind
-from towerstrat.graph.registry import Signature, define
-from towerstrat.graph.shapes import Dims
-from towerstrat.graph.types import complex64, float32
 
 Inputs = Sequence[Any]
 Attrs = Mapping[str, Any]

@@ -15,18 +15,18 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from towerstrat.graph import shapes
-from towerstrat.graph.convert import convert_to_tensor
-from towerstrat.graph.core import get_default_graph
-from towerstrat.graph.elements import Tensor
-from towerstrat.graph.mesh import alike
+from towerstrat.graph.ir import shapes
+from towerstrat.graph.ir.convert import convert_to_tensor
+from towerstrat.graph.ir.core import get_default_graph
+from towerstrat.graph.ir.elements import Tensor
+from towerstrat.graph.ir.mesh import alike
+from towerstrat.graph.ir.registry import Signature, define
+from towerstrat.graph.ir.shapes import Dims, TensorShape
+from towerstrat.graph.ir.static import constant_value
+from towerstrat.graph.ir.types import DType, as_dtype, float32, int32, int64, uint32, uint64
 from towerstrat.graph.ops import array, math, random
 from towerstrat.graph.ops.build import one, pair
 from towerstrat.graph.ops.random import check_seed, key_of, result_dims, shape_argument, sizes
-from towerstrat.graph.registry import Signature, define
-from towerstrat.graph.shapes import Dims, TensorShape
-from towerstrat.graph.static import constant_value
-from towerstrat.graph.types import DType, as_dtype, float32, int32, int64, uint32, uint64
 
 _FULL_RANGE = (int32, int64, uint32, uint64)
 

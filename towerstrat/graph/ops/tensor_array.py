@@ -8,16 +8,16 @@ from typing import Any
 import numpy as np
 
 from towerstrat.errors import InvalidArgumentError, OutOfRangeError, UnsupportedError
-from towerstrat.graph.convert import constant, convert_to_tensor
-from towerstrat.graph.core import get_default_graph
 from towerstrat.graph.eager.context import EagerArgumentError
-from towerstrat.graph.elements import Operation, Tensor
+from towerstrat.graph.ir.convert import constant, convert_to_tensor
+from towerstrat.graph.ir.core import get_default_graph
+from towerstrat.graph.ir.elements import Operation, Tensor
+from towerstrat.graph.ir.shapes import TensorShape, as_shape
+from towerstrat.graph.ir.static import constant_value
+from towerstrat.graph.ir.types import DType, as_dtype, int32, string
 from towerstrat.graph.ops import array
 from towerstrat.graph.ops.regions import register_composite
 from towerstrat.graph.ops.tensor_array_lowering import Element, equal_length
-from towerstrat.graph.shapes import TensorShape, as_shape
-from towerstrat.graph.static import constant_value
-from towerstrat.graph.types import DType, as_dtype, int32, string
 
 
 class TensorArray:

@@ -11,13 +11,13 @@ import numpy as np
 from jax import lax
 
 from towerstrat.errors import UnsupportedError
-from towerstrat.graph import shapes
-from towerstrat.graph.elements import Operation, Tensor
-from towerstrat.graph.lowering import Lowering
-from towerstrat.graph.registry import Signature, define
-from towerstrat.graph.shapes import Dims, TensorShape
-from towerstrat.graph.static import constant_value
-from towerstrat.graph.types import int32
+from towerstrat.graph.ir import shapes
+from towerstrat.graph.ir.elements import Operation, Tensor
+from towerstrat.graph.ir.registry import Signature, define
+from towerstrat.graph.ir.shapes import Dims, TensorShape
+from towerstrat.graph.ir.static import constant_value
+from towerstrat.graph.ir.types import int32
+from towerstrat.graph.lowering.lowering import Lowering
 
 
 class Element:

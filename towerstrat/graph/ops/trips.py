@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from towerstrat.graph.elements import Block, Operation, Tensor
-from towerstrat.graph.lowering import Lowering
+from towerstrat.graph.ir.elements import Block, Operation, Tensor
+from towerstrat.graph.lowering.lowering import Lowering
 
 _LIMIT = 100_000
 """Iterations up to which a control part is evaluated."""

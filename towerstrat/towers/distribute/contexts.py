@@ -6,13 +6,13 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
-from towerstrat.graph.convert import convert_to_tensor
-from towerstrat.graph.device import canonical
-from towerstrat.graph.elements import Tensor
-from towerstrat.graph.stacks import Stack
-from towerstrat.towers import contexts
-from towerstrat.towers.contexts import Mode
-from towerstrat.towers.tower_id import TowerId
+from towerstrat.graph.ir.convert import convert_to_tensor
+from towerstrat.graph.ir.device import canonical
+from towerstrat.graph.ir.elements import Tensor
+from towerstrat.graph.ir.stacks import Stack
+from towerstrat.towers.engine import contexts
+from towerstrat.towers.engine.contexts import Mode
+from towerstrat.towers.engine.tower_id import TowerId
 
 
 def surface_of(engine: Any) -> Any:

@@ -11,23 +11,23 @@ from towerstrat.data.dataset import Dataset
 from towerstrat.data.dataset_v1 import make_initializable_iterator, make_one_shot_iterator
 from towerstrat.data.iterators import Iterator
 from towerstrat.data.optional import Optional
-from towerstrat.data.owned import IteratorBase, OwnedIterator, opened
+from towerstrat.data.owned_iterator import IteratorBase, OwnedIterator, opened
 from towerstrat.data.pipeline import Node
 from towerstrat.data.specs import over_elements
 from towerstrat.data.structure import Structure
 from towerstrat.errors import UnsupportedError
-from towerstrat.graph import nest
 from towerstrat.graph.autograph.iteration import register_iterable
 from towerstrat.graph.autograph.loops import Variables
-from towerstrat.graph.convert import convert_to_tensor
-from towerstrat.graph.core import get_default_graph
 from towerstrat.graph.eager.positions import PositionTensor
-from towerstrat.graph.elements import Operation, Tensor
 from towerstrat.graph.functions.arguments import register_argument
-from towerstrat.graph.mesh import Axis
-from towerstrat.graph.specs import TensorSpec, TypeSpec, register_type_spec
-from towerstrat.towers import contexts
+from towerstrat.graph.ir import nest
+from towerstrat.graph.ir.convert import convert_to_tensor
+from towerstrat.graph.ir.core import get_default_graph
+from towerstrat.graph.ir.elements import Operation, Tensor
+from towerstrat.graph.ir.mesh import Axis
+from towerstrat.graph.ir.specs import TensorSpec, TypeSpec, register_type_spec
 from towerstrat.towers.distribute.values import PerReplica, per_replica
+from towerstrat.towers.engine import contexts
 
 
 class Layout:

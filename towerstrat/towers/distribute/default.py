@@ -6,12 +6,12 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
-from towerstrat.towers import contexts
 from towerstrat.towers.distribute.contexts import require_cross_replica
 from towerstrat.towers.distribute.extended import StrategyExtendedV1
 from towerstrat.towers.distribute.input import InputContext, InputOptions
 from towerstrat.towers.distribute.reduce_op import ReduceOp
 from towerstrat.towers.distribute.strategy import Strategy
+from towerstrat.towers.engine import contexts
 
 
 class DefaultExtended(StrategyExtendedV1):

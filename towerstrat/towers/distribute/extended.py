@@ -7,25 +7,25 @@ from contextlib import AbstractContextManager
 from typing import Any
 
 from towerstrat.errors import UnsupportedError
-from towerstrat.graph import nest
-from towerstrat.graph.convert import convert_to_tensor
-from towerstrat.graph.core import get_default_graph
-from towerstrat.graph.device import canonical
-from towerstrat.graph.elements import Tensor
 from towerstrat.graph.functions.polymorphic import Function
-from towerstrat.graph.indexed_slices import IndexedSlices
+from towerstrat.graph.ir import nest
+from towerstrat.graph.ir.convert import convert_to_tensor
+from towerstrat.graph.ir.core import get_default_graph
+from towerstrat.graph.ir.device import canonical
+from towerstrat.graph.ir.elements import Tensor
+from towerstrat.graph.ir.indexed_slices import IndexedSlices
 from towerstrat.graph.ops.array import identity
 from towerstrat.graph.ops.math import cast, truediv
-from towerstrat.graph.variables import Variable
-from towerstrat.towers import contexts
+from towerstrat.graph.variables.variables import Variable
 from towerstrat.towers.distribute.combining import check_numbers, checked_dimension, entries, summed
 from towerstrat.towers.distribute.contexts import ReplicaContext, require_cross_replica
-from towerstrat.towers.distribute.kept import keep, kept
+from towerstrat.towers.distribute.python_values import keep, kept
 from towerstrat.towers.distribute.reduce_op import AGGREGATIONS, ReduceOp, reduce_op_of
 from towerstrat.towers.distribute.values import mirrored_values
 from towerstrat.towers.distribute.variables import ReplicaVariable
-from towerstrat.towers.tower_id import TowerId
-from towerstrat.towers.values import DistributedValues, Mirrored, PerDevice, mirrored, value_container
+from towerstrat.towers.engine import contexts
+from towerstrat.towers.engine.tower_id import TowerId
+from towerstrat.towers.engine.values import DistributedValues, Mirrored, PerDevice, mirrored, value_container
 
 _FUNCTIONS = 100
 """So many functions a strategy keeps the traces of: the last ones."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from towerstrat.towers import one_device
+from towerstrat.towers.contrib import one_device
 from towerstrat.towers.distribute.extended import StrategyExtendedV1
 from towerstrat.towers.distribute.strategy import Strategy, StrategyV1
 

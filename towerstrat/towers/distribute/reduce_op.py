@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 from typing import Any
 
-from towerstrat.graph.variables import VariableAggregation
+from towerstrat.graph.variables.variables import VariableAggregation
 
 
 class ReduceOp(enum.Enum):

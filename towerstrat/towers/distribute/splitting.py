@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from towerstrat.data.pipeline import INFINITE, UNKNOWN, Array, Element, Node, Opening, Pull
-from towerstrat.graph.uneven import Uneven
+from towerstrat.graph.ir.uneven import Uneven
 
 
 class Split(Node):

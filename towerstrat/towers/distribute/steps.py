@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from towerstrat.graph.core import get_default_graph
-from towerstrat.graph.elements import Tensor
-from towerstrat.graph.mesh import Axis
-from towerstrat.towers import contexts, step_loop
+from towerstrat.graph.ir.core import get_default_graph
+from towerstrat.graph.ir.elements import Tensor
+from towerstrat.graph.ir.mesh import Axis
 from towerstrat.towers.distribute.contexts import get_replica_context, get_strategy
 from towerstrat.towers.distribute.dataset import DistributedDataset, InputIterator
 from towerstrat.towers.distribute.values import per_replica
+from towerstrat.towers.engine import contexts, step_loop
 
 
 class MultiStepContext(step_loop.MultiStepContext):

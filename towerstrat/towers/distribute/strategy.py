@@ -10,12 +10,11 @@ from typing import Any
 import numpy as np
 
 from towerstrat.data.dataset import Dataset
-from towerstrat.graph import nest
-from towerstrat.graph.core import get_default_graph
-from towerstrat.graph.indexed_slices import IndexedSlices
+from towerstrat.graph.ir import nest
+from towerstrat.graph.ir.core import get_default_graph
+from towerstrat.graph.ir.indexed_slices import IndexedSlices
 from towerstrat.graph.ops.control_flow import group
-from towerstrat.graph.variables import Variable
-from towerstrat.towers import contexts
+from towerstrat.graph.variables.variables import Variable
 from towerstrat.towers.distribute.combining import checked_axis, checked_dimension
 from towerstrat.towers.distribute.contexts import Scope, require_cross_replica
 from towerstrat.towers.distribute.dataset import DistributedDataset, DistributedDatasetV1, InputIterator, Layout
@@ -32,7 +31,8 @@ from towerstrat.towers.distribute.reduce_op import reduce_op_of
 from towerstrat.towers.distribute.splitting import Dealt
 from towerstrat.towers.distribute.steps import DatasetIterator, run_steps
 from towerstrat.towers.distribute.values import from_parts, require_numbers
-from towerstrat.towers.values import DistributedValues, Mirrored
+from towerstrat.towers.engine import contexts
+from towerstrat.towers.engine.values import DistributedValues, Mirrored
 
 
 class _Base:

@@ -7,18 +7,18 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from towerstrat.errors import UnsupportedError
-from towerstrat.graph import nest
-from towerstrat.graph.convert import convert_to_tensor
-from towerstrat.graph.core import get_default_graph
+from towerstrat.graph.autograph.methods import Bound
 from towerstrat.graph.functions.concrete import ConcreteFunction
-from towerstrat.graph.functions.methods import Bound
 from towerstrat.graph.functions.polymorphic import Function
+from towerstrat.graph.ir import nest
+from towerstrat.graph.ir.convert import convert_to_tensor
+from towerstrat.graph.ir.core import get_default_graph
 from towerstrat.graph.ops import logical
 from towerstrat.towers.cluster.tpu import TPUClusterResolver
-from towerstrat.towers.distribute.engine import Replicas
 from towerstrat.towers.distribute.extended import StrategyExtendedV1
 from towerstrat.towers.distribute.strategy import Strategy, StrategyV1
 from towerstrat.towers.distribute.variables import ReplicaVariable
+from towerstrat.towers.engine.replicas import Replicas
 
 
 class TPUExtended(StrategyExtendedV1):

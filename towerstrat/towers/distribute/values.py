@@ -8,27 +8,27 @@ from typing import Any
 import numpy as np
 
 from towerstrat.errors import UnsupportedError
-from towerstrat.graph import nest
-from towerstrat.graph.convert import convert_to_tensor, register_tensor_conversion_function
-from towerstrat.graph.core import get_default_graph
 from towerstrat.graph.eager.context import context
 from towerstrat.graph.eager.positions import PositionTensor
 from towerstrat.graph.eager.tensor import EagerTensor
-from towerstrat.graph.elements import Operation, Tensor
 from towerstrat.graph.functions.arguments import register_argument
-from towerstrat.graph.indexed_slices import IndexedSlices
-from towerstrat.graph.mesh import Axis
+from towerstrat.graph.ir import nest
+from towerstrat.graph.ir.convert import convert_to_tensor, register_tensor_conversion_function
+from towerstrat.graph.ir.core import get_default_graph
+from towerstrat.graph.ir.elements import Operation, Tensor
+from towerstrat.graph.ir.indexed_slices import IndexedSlices
+from towerstrat.graph.ir.mesh import Axis
+from towerstrat.graph.ir.static import constant_value
+from towerstrat.graph.ir.types import string
+from towerstrat.graph.ir.uneven import Uneven
 from towerstrat.graph.ops import collectives
 from towerstrat.graph.ops.array import identity
 from towerstrat.graph.ops.regions import register_composite
-from towerstrat.graph.static import constant_value
-from towerstrat.graph.types import string
-from towerstrat.graph.uneven import Uneven
-from towerstrat.graph.variables import Variable
-from towerstrat.towers import contexts
-from towerstrat.towers import values as tower_values
-from towerstrat.towers.tower_id import TowerId
-from towerstrat.towers.values import PerDevice, Selections
+from towerstrat.graph.variables.variables import Variable
+from towerstrat.towers.engine import contexts
+from towerstrat.towers.engine import values as tower_values
+from towerstrat.towers.engine.tower_id import TowerId
+from towerstrat.towers.engine.values import PerDevice, Selections
 
 
 class PerReplica(PerDevice):

@@ -8,27 +8,33 @@ from typing import Any
 import numpy as np
 
 from towerstrat.errors import UnsupportedError
-from towerstrat.graph.convert import convert_to_tensor
-from towerstrat.graph.core import get_default_graph
 from towerstrat.graph.eager.context import context
 from towerstrat.graph.eager.positions import PositionTensor
 from towerstrat.graph.eager.variable import EagerVariable
-from towerstrat.graph.elements import Tensor
 from towerstrat.graph.functions.polymorphic import Function
-from towerstrat.graph.indexed_slices import IndexedSlices
-from towerstrat.graph.mesh import Axis
+from towerstrat.graph.ir.convert import convert_to_tensor
+from towerstrat.graph.ir.core import get_default_graph
+from towerstrat.graph.ir.default_graph import init_scope
+from towerstrat.graph.ir.elements import Tensor
+from towerstrat.graph.ir.indexed_slices import IndexedSlices
+from towerstrat.graph.ir.mesh import Axis
+from towerstrat.graph.ir.types import string
 from towerstrat.graph.ops import collectives
 from towerstrat.graph.ops.array import identity
 from towerstrat.graph.ops.indexing import gather
 from towerstrat.graph.ops.math import cast, truediv
-from towerstrat.graph.scopes import init_scope
-from towerstrat.graph.types import string
-from towerstrat.graph.variables import WRITTEN, Variable, VariableAggregation, VariableSynchronization, create_variable
-from towerstrat.towers import contexts
+from towerstrat.graph.variables.variables import (
+    WRITTEN,
+    Variable,
+    VariableAggregation,
+    VariableSynchronization,
+    create_variable,
+)
 from towerstrat.towers.distribute.reduce_op import ReduceOp
 from towerstrat.towers.distribute.values import per_replica
-from towerstrat.towers.values import Mirrored, PerDevice
-from towerstrat.towers.variables import Shared
+from towerstrat.towers.engine import contexts
+from towerstrat.towers.engine.values import Mirrored, PerDevice
+from towerstrat.towers.engine.variables import Shared
 
 _SUMMED = (VariableAggregation.SUM, VariableAggregation.MEAN)
 

@@ -12,20 +12,20 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from towerstrat.graph import nest
 from towerstrat.graph.autograph.calls import like_caller
-from towerstrat.graph.convert import convert_to_tensor, is_tensor
-from towerstrat.graph.core import Graph, get_default_graph
+from towerstrat.graph.eager.mode import refuse_eager
 from towerstrat.graph.eager.variable import EagerVariable
-from towerstrat.graph.elements import Operation, Tensor
-from towerstrat.graph.mode import refuse_eager
-from towerstrat.graph.partitioned import PartitionedVariable
-from towerstrat.graph.scopes import graph_of
-from towerstrat.graph.shapes import TensorShape
-from towerstrat.graph.stacks import get_default_session
-from towerstrat.graph.types import as_dtype
-from towerstrat.graph.variable_scope import VariableScope, get_variable, variable_scope
-from towerstrat.graph.variables import (
+from towerstrat.graph.ir import nest
+from towerstrat.graph.ir.convert import convert_to_tensor, is_tensor
+from towerstrat.graph.ir.core import Graph, get_default_graph
+from towerstrat.graph.ir.default_graph import graph_of
+from towerstrat.graph.ir.elements import Operation, Tensor
+from towerstrat.graph.ir.shapes import TensorShape
+from towerstrat.graph.ir.stacks import get_default_session
+from towerstrat.graph.ir.types import as_dtype
+from towerstrat.graph.scopes.variable_scope import VariableScope, get_variable, variable_scope
+from towerstrat.graph.variables.partitioned import PartitionedVariable
+from towerstrat.graph.variables.variables import (
     GraphKeys,
     VariableAggregation,
     VariableSynchronization,

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from towerstrat.graph.core import get_default_graph
-from towerstrat.graph.initializers import zeros_initializer
+from towerstrat.graph.ir.core import get_default_graph
+from towerstrat.graph.ir.shapes import TensorShape, as_shape, size_at
 from towerstrat.graph.ops import array, convolution, nn, spatial
-from towerstrat.graph.shapes import TensorShape, as_shape, size_at
+from towerstrat.graph.scopes.initializers import zeros_initializer
 from towerstrat.training.layers import identifiers
 from towerstrat.training.layers.base import InputSpec, Layer
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from towerstrat.graph.convert import convert_to_tensor
-from towerstrat.graph.initializers import zeros_initializer
+from towerstrat.graph.ir.convert import convert_to_tensor
+from towerstrat.graph.ir.shapes import TensorShape, as_shape, size_at
 from towerstrat.graph.ops import array, linalg, nn
-from towerstrat.graph.shapes import TensorShape, as_shape, size_at
+from towerstrat.graph.scopes.initializers import zeros_initializer
 from towerstrat.training.layers import identifiers
 from towerstrat.training.layers.base import InputSpec, Layer
 from towerstrat.training.layers.training import choose

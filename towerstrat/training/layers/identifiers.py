@@ -7,9 +7,9 @@ from functools import partial
 from typing import Any
 
 from towerstrat.errors import UnsupportedError
-from towerstrat.graph import initializers
-from towerstrat.graph.elements import Tensor
+from towerstrat.graph.ir.elements import Tensor
 from towerstrat.graph.ops import math, nn, reductions, segments
+from towerstrat.graph.scopes import initializers
 
 Function = Callable[..., Any]
 

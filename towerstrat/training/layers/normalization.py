@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from towerstrat.errors import UnsupportedError
-from towerstrat.graph.convert import constant, convert_to_tensor
-from towerstrat.graph.core import get_default_graph
-from towerstrat.graph.initializers import ones_initializer, zeros_initializer
+from towerstrat.graph.ir.convert import constant, convert_to_tensor
+from towerstrat.graph.ir.core import get_default_graph
+from towerstrat.graph.ir.shapes import TensorShape, as_shape, size_at
+from towerstrat.graph.ir.types import as_dtype
 from towerstrat.graph.ops import array, math, nn
-from towerstrat.graph.shapes import TensorShape, as_shape, size_at
-from towerstrat.graph.types import as_dtype
-from towerstrat.graph.variables import VariableAggregation, VariableSynchronization
+from towerstrat.graph.scopes.initializers import ones_initializer, zeros_initializer
+from towerstrat.graph.variables.variables import VariableAggregation, VariableSynchronization
 from towerstrat.training.layers import identifiers
 from towerstrat.training.layers.base import InputSpec, Layer
 from towerstrat.training.layers.training import choose, known

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from towerstrat.graph.ir.shapes import TensorShape, as_shape
 from towerstrat.graph.ops import array, convolution, pooling
-from towerstrat.graph.shapes import TensorShape, as_shape
 from towerstrat.training.layers import identifiers
 from towerstrat.training.layers.base import InputSpec, Layer
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from towerstrat.graph.convert import convert_to_tensor
-from towerstrat.graph.elements import Tensor
+from towerstrat.graph.ir.convert import convert_to_tensor
+from towerstrat.graph.ir.elements import Tensor
+from towerstrat.graph.ir.static import constant_value
 from towerstrat.graph.ops.control_flow import cond
-from towerstrat.graph.static import constant_value
-from towerstrat.graph.variables import Variable
+from towerstrat.graph.variables.variables import Variable
 
 
 def known(training: Any) -> bool | None:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from towerstrat.graph.convert import convert_to_tensor
-from towerstrat.graph.initializers import zeros_initializer
+from towerstrat.graph.ir.convert import convert_to_tensor
+from towerstrat.graph.ir.shapes import TensorShape, as_shape
 from towerstrat.graph.ops import array, convolution
-from towerstrat.graph.shapes import TensorShape, as_shape
+from towerstrat.graph.scopes.initializers import zeros_initializer
 from towerstrat.training.layers import identifiers
 from towerstrat.training.layers.convolutional import Convolution, applied, arguments
 

@@ -6,19 +6,19 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from towerstrat.graph.convert import convert_to_tensor
-from towerstrat.graph.core import get_default_graph
-from towerstrat.graph.elements import Tensor
-from towerstrat.graph.mode import refuse_eager
+from towerstrat.graph.eager.mode import refuse_eager
+from towerstrat.graph.ir.convert import convert_to_tensor
+from towerstrat.graph.ir.core import get_default_graph
+from towerstrat.graph.ir.elements import Tensor
 from towerstrat.graph.ops import array, math
-from towerstrat.graph.variables import (
+from towerstrat.graph.variables.variables import (
     GraphKeys,
     VariableAggregation,
     VariableSynchronization,
     create_variable,
 )
-from towerstrat.towers.contexts import get_tower_context
-from towerstrat.towers.strategy import DistributionStrategy
+from towerstrat.towers.contrib.strategy import DistributionStrategy
+from towerstrat.towers.engine.contexts import get_tower_context
 from towerstrat.training.ranks import squeezed
 
 

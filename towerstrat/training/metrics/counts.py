@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from towerstrat.graph.convert import constant, convert_to_tensor
-from towerstrat.graph.core import get_default_graph
-from towerstrat.graph.elements import Tensor
+from towerstrat.graph.ir.convert import constant, convert_to_tensor
+from towerstrat.graph.ir.core import get_default_graph
+from towerstrat.graph.ir.elements import Tensor
+from towerstrat.graph.ir.types import bool_, float32
 from towerstrat.graph.ops import array, assertions, math, reductions
-from towerstrat.graph.types import bool_, float32
-from towerstrat.graph.variable_scope import variable_scope
+from towerstrat.graph.scopes.variable_scope import variable_scope
 from towerstrat.training.metrics.base import (
     across_towers,
     aligned,

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from towerstrat.graph.convert import convert_to_tensor
-from towerstrat.graph.elements import Tensor
+from towerstrat.graph.ir.convert import convert_to_tensor
+from towerstrat.graph.ir.elements import Tensor
+from towerstrat.graph.ir.shapes import size_at
+from towerstrat.graph.ir.types import float32, float64
 from towerstrat.graph.ops import array, indexing, linalg, math, reductions
-from towerstrat.graph.shapes import size_at
-from towerstrat.graph.types import float32, float64
-from towerstrat.graph.variable_scope import variable_scope
+from towerstrat.graph.scopes.variable_scope import variable_scope
 from towerstrat.training.metrics.base import across_towers, aligned, collect, flat, metric_variable, of_graphs, quotient
 from towerstrat.training.ranks import broadcast_weights, squeezed
 

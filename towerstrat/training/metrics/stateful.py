@@ -6,15 +6,15 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from towerstrat.graph.convert import convert_to_tensor
-from towerstrat.graph.core import get_default_graph
-from towerstrat.graph.elements import Operation, Tensor
 from towerstrat.graph.functions.polymorphic import function
-from towerstrat.graph.initializers import zeros_initializer
+from towerstrat.graph.ir.convert import convert_to_tensor
+from towerstrat.graph.ir.core import get_default_graph
+from towerstrat.graph.ir.default_graph import name_scope
+from towerstrat.graph.ir.elements import Operation, Tensor
+from towerstrat.graph.ir.types import float64, int64
 from towerstrat.graph.ops import array, assertions, control_flow, math, reductions, segments
-from towerstrat.graph.scopes import name_scope
-from towerstrat.graph.types import float64, int64
-from towerstrat.graph.variables import GraphKeys, create_variable
+from towerstrat.graph.scopes.initializers import zeros_initializer
+from towerstrat.graph.variables.variables import GraphKeys, create_variable
 
 
 class Metric:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from towerstrat.graph.convert import convert_to_tensor
-from towerstrat.graph.elements import Tensor
+from towerstrat.graph.ir.convert import convert_to_tensor
+from towerstrat.graph.ir.default_graph import name_scope
+from towerstrat.graph.ir.elements import Tensor
+from towerstrat.graph.ir.types import float64
 from towerstrat.graph.ops import array, math, nn, reductions
-from towerstrat.graph.scopes import name_scope
-from towerstrat.graph.types import float64
 from towerstrat.training.metrics.base import across_towers, collect, metric_variable, of_graphs
 from towerstrat.training.metrics.means import Metric
 from towerstrat.training.ranks import broadcast_weights, broadcastable

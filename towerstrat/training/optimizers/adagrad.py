@@ -7,11 +7,11 @@ from typing import Any
 
 import jax.numpy as jnp
 
-from towerstrat.graph.elements import Operation, Tensor
-from towerstrat.graph.initializers import constant_initializer
+from towerstrat.graph.ir.elements import Operation, Tensor
+from towerstrat.graph.ir.types import DType
 from towerstrat.graph.ops.array import fill, shape
 from towerstrat.graph.ops.math import cast
-from towerstrat.graph.types import DType
+from towerstrat.graph.scopes.initializers import constant_initializer
 from towerstrat.training.optimizers.gradient_descent import shrink
 from towerstrat.training.optimizers.single_update import SingleUpdateOptimizer
 from towerstrat.training.optimizers.updates import define_update

@@ -6,28 +6,28 @@ import weakref
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from towerstrat.graph import nest
-from towerstrat.graph.convert import convert_to_tensor
-from towerstrat.graph.core import get_default_graph
-from towerstrat.graph.eager.gradient_tape import GradientTape
 from towerstrat.graph.eager.variable import EagerVariable
-from towerstrat.graph.elements import Tensor
-from towerstrat.graph.gradients import gradients
-from towerstrat.graph.indexed_slices import IndexedSlices
+from towerstrat.graph.ir import nest
+from towerstrat.graph.ir.convert import convert_to_tensor
+from towerstrat.graph.ir.core import get_default_graph
+from towerstrat.graph.ir.default_graph import colocate_with, control_dependencies, init_scope, name_scope
+from towerstrat.graph.ir.elements import Tensor
+from towerstrat.graph.ir.indexed_slices import IndexedSlices
+from towerstrat.graph.ir.types import DType, bfloat16, float16, float32, float64, resource
+from towerstrat.graph.lowering.gradients import gradients
 from towerstrat.graph.ops.control_flow import group
 from towerstrat.graph.ops.control_flow import tuple as gated
-from towerstrat.graph.scopes import colocate_with, control_dependencies, init_scope, name_scope
-from towerstrat.graph.types import DType, bfloat16, float16, float32, float64, resource
-from towerstrat.graph.variables import GraphKeys, Variable, VariableAggregation, create_variable
-from towerstrat.towers.contexts import (
+from towerstrat.graph.tapes.gradient_tape import GradientTape
+from towerstrat.graph.variables.variables import GraphKeys, Variable, VariableAggregation, create_variable
+from towerstrat.towers.contrib.strategy import DistributionStrategy
+from towerstrat.towers.engine.contexts import (
     get_cross_tower_context,
     get_distribution_strategy,
     get_loss_reduction,
     get_tower_context,
     has_distribution_strategy,
 )
-from towerstrat.towers.strategy import DistributionStrategy
-from towerstrat.towers.values import container_of
+from towerstrat.towers.engine.values import container_of
 from towerstrat.training import slots
 from towerstrat.training.optimizers.updates import deduplicate
 

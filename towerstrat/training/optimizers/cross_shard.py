@@ -8,11 +8,11 @@ from typing import Any
 from absl import logging
 
 from towerstrat.errors import UnsupportedError
-from towerstrat.graph.convert import convert_to_tensor
-from towerstrat.graph.core import get_default_graph
-from towerstrat.graph.elements import Tensor
+from towerstrat.graph.ir.convert import convert_to_tensor
+from towerstrat.graph.ir.core import get_default_graph
+from towerstrat.graph.ir.elements import Tensor
 from towerstrat.graph.ops import collectives
-from towerstrat.towers.contexts import get_distribution_strategy, get_tower_context, has_distribution_strategy
+from towerstrat.towers.engine.contexts import get_distribution_strategy, get_tower_context, has_distribution_strategy
 from towerstrat.training.optimizers.base import Optimizer
 
 SUM = "weighted_sum"

@@ -7,9 +7,9 @@ from typing import Any
 
 import jax.numpy as jnp
 
-from towerstrat.graph.convert import convert_to_tensor
-from towerstrat.graph.elements import Operation, Tensor
-from towerstrat.graph.indexed_slices import IndexedSlices
+from towerstrat.graph.ir.convert import convert_to_tensor
+from towerstrat.graph.ir.elements import Operation, Tensor
+from towerstrat.graph.ir.indexed_slices import IndexedSlices
 from towerstrat.graph.ops.math import cast
 from towerstrat.training.optimizers.single_update import SingleUpdateOptimizer
 from towerstrat.training.optimizers.updates import define_update, scatter

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from towerstrat.errors import UnsupportedError
+from towerstrat.graph.ir.default_graph import control_dependencies
 from towerstrat.graph.ops.control_flow import group
-from towerstrat.graph.scopes import control_dependencies
 from towerstrat.training.moving_averages import ExponentialMovingAverage
 from towerstrat.training.optimizers.base import Optimizer
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import jax.numpy as jnp
 
-from towerstrat.graph.elements import Operation, Tensor
-from towerstrat.graph.initializers import ones_initializer
+from towerstrat.graph.ir.elements import Operation, Tensor
 from towerstrat.graph.ops.array import ones_like
+from towerstrat.graph.scopes.initializers import ones_initializer
 from towerstrat.training.optimizers.single_update import SingleUpdateOptimizer
 from towerstrat.training.optimizers.updates import define_update
 

@@ -14,13 +14,13 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from towerstrat.graph import shapes
-from towerstrat.graph.core import get_default_graph
-from towerstrat.graph.elements import Operation, Tensor
-from towerstrat.graph.lowering import Lowering
-from towerstrat.graph.mesh import vary
-from towerstrat.graph.registry import Signature, define
-from towerstrat.graph.state import Cell
+from towerstrat.graph.ir import shapes
+from towerstrat.graph.ir.core import get_default_graph
+from towerstrat.graph.ir.elements import Operation, Tensor
+from towerstrat.graph.ir.mesh import vary
+from towerstrat.graph.ir.registry import Signature, define
+from towerstrat.graph.ir.state import Cell
+from towerstrat.graph.lowering.lowering import Lowering
 
 PADDING = np.iinfo(np.int32).max
 """An index past the end of every table: reads of it are clipped, writes to it are dropped."""

@@ -1,0 +1,19 @@
+"""Variable scopes, name scopes, collections and assignments: names, sharing and refusals as the original has them."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+import towerstrat.compat.v1 as tf
+from tests.golden import scope_cases
+
+GOLDEN = json.loads((Path(__file__).parents[2] / "golden" / "scopes.json").read_text())
+
+
+@pytest.mark.parametrize("case", scope_cases.CASES, ids=lambda case: case.__name__)
+def test_case(case):
+    found = case(tf)
+    wanted = GOLDEN[case.__name__]
+    for i, (ours, theirs) in enumerate(zip(found, wanted, strict=True)):
+        assert ours == theirs, f"entry {i}"

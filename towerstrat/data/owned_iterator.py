@@ -1,0 +1,284 @@
+"""Iterators of Python loops and functions: each is a value of its own, which lives as long as somebody holds it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from towerstrat.data.iterators import IteratorResource, named
+from towerstrat.data.optional import Optional
+from towerstrat.data.pipeline import Array, Node
+from towerstrat.data.structure import Structure, map_leaves
+from towerstrat.data.variants import behind, boxed, opening_of
+from towerstrat.errors import OutOfRangeError, UnsupportedError
+from towerstrat.graph.eager.tensor import EagerTensor
+from towerstrat.graph.ir.convert import constant
+from towerstrat.graph.ir.core import get_default_graph
+from towerstrat.graph.ir.elements import Operation, Tensor
+from towerstrat.graph.ir.mesh import Axis
+from towerstrat.graph.ir.registry import Signature, define
+from towerstrat.graph.ir.trace import unconverted, user_line
+from towerstrat.graph.ir.types import bool_, variant
+from towerstrat.graph.ir.uneven import Uneven
+from towerstrat.graph.runtime.host_control_flow import EndOfLoop
+
+_UNROLLED = 10_000
+"""Elements that one trace may ask for one by one."""
+
+
+class IteratorBase(Iterator[Any]):
+    """Goes through the elements of a dataset; ``isinstance`` of what ``iter(dataset)`` gives.
+
+    Elements are structures of tensors: with values where operations are executed eagerly, symbolic in a function.
+    """
+
+    @property
+    def element_spec(self) -> Any:
+        """A ``TensorSpec`` for each component, in the structure of an element."""
+        raise NotImplementedError
+
+    def get_next(self) -> Any:
+        """The next element.
+
+        Raises (in a function: when it runs):
+          OutOfRangeError: there is none.
+        """
+        raise NotImplementedError
+
+    def get_next_as_optional(self) -> Optional:
+        """The next element, or that there is none."""
+        raise NotImplementedError
+
+
+class OwnedIterator(IteratorBase):
+    """What ``iter(dataset)`` gives.
+
+    Args:
+      handle: a scalar whose value is the position in the data.
+      structure: of the elements.
+    """
+
+    axis: Axis | None = None
+    """The axis whose every position gets a part of each element, or None."""
+
+    def __init__(self, handle: Tensor, structure: Structure):
+        self.handle = handle
+        self.structure = structure
+        self._asked = 0
+
+    @classmethod
+    def over(cls, node: Node) -> OwnedIterator:
+        """An iterator at the beginning of a pipeline."""
+        return cls(opened(node), node.structure)
+
+    def like(self, handle: Tensor) -> OwnedIterator:
+        """An iterator over elements like these."""
+        return type(self)(handle, self.structure)
+
+    @property
+    def key(self) -> Any:
+        """What equals that of iterators over elements like these."""
+        return self.structure.key
+
+    def _packed(self, components: Sequence[Tensor]) -> Any:
+        """An element."""
+        return self.structure.pack(components)
+
+    def _components(self, context: Any, arrays: Sequence[Any]) -> list[Tensor]:
+        """An element's components, of the eager context."""
+        pairs = zip(arrays, self.structure.dtypes, strict=True)
+        return [EagerTensor(context, array, dtype) for array, dtype in pairs]
+
+    def _optional(self, has_value: Tensor, components: list[Tensor]) -> Optional:
+        return Optional(self.structure, has_value, components)
+
+    def _add(self, type: str, attrs: dict[str, Any], name: str | None = None, before: int = 0) -> list[Tensor]:
+        """The outputs of an operation that takes an element. ``before``: how many stand before its components."""
+        attrs = {"structure": self.structure, **attrs}
+        if self.axis is not None:
+            attrs["varying_outputs"] = (False,) * before + (True,) * len(self.structure)
+        return get_default_graph().add(type, [self.handle], attrs, name, axis=self.axis).outputs
+
+    def __iter__(self) -> OwnedIterator:
+        return self
+
+    @property
+    def element_spec(self) -> Any:
+        return self.structure.specs
+
+    def __next__(self) -> Any:
+        """The next element; StopIteration at the end, in a function OutOfRangeError when it runs."""
+        if isinstance(self.handle, EagerTensor) and get_default_graph().executing_eagerly:
+            resource: IteratorResource = self.handle.array.item()
+            return self._packed(self._components(self.handle.graph, resource.next()))
+        self._asked += 1
+        if self._asked > _UNROLLED:
+            raise UnsupportedError(
+                f"A Python loop at {user_line()} takes elements of a dataset while a function is traced, where no "
+                "element is the last one. Write it as a `for` statement in code that autograph converts, or take a "
+                f"fixed number of elements.{unconverted()}"
+            )
+        return self._taken()
+
+    def get_next(self) -> Any:
+        if not get_default_graph().executing_eagerly:
+            return self._taken()
+        try:
+            return self.__next__()
+        except StopIteration:
+            raise OutOfRangeError(None, None, "End of sequence") from None
+
+    def get_next_or_end(self) -> Any:
+        """The next element, in a loop that ends where there is none."""
+        return self._taken(ends=True)
+
+    def get_next_as_optional(self) -> Optional:
+        if isinstance(self.handle, EagerTensor) and get_default_graph().executing_eagerly:
+            there, *arrays = _optional_parts(self.handle.array.item(), self.axis)
+            return self._optional(constant(there, bool_), self._components(self.handle.graph, arrays))
+        attrs = {"takes": "optional", "source": _optionals}
+        has_value, *components = self._add("OwnedIteratorGetOptional", attrs, before=1)
+        return self._optional(has_value, components)
+
+    def _taken(self, ends: bool = False) -> Any:
+        attrs = {"ends": ends, "takes": "element", "source": _resource}
+        return self._packed(self._add("OwnedIteratorGetNext", attrs, "IteratorGetNext"))
+
+
+def opened(node: Node) -> Tensor:
+    """What stands for a position at the beginning of a pipeline."""
+    return get_default_graph().add("OpenIterator", node.inputs(), {"node": node}).outputs[0]
+
+
+class NumpyIterator(Iterator[Any]):
+    """The elements of a dataset as numpy values.
+
+    Raises:
+      RuntimeError: inside of a graph or function.
+    """
+
+    def __init__(self, dataset: Any):
+        if not get_default_graph().executing_eagerly:
+            raise RuntimeError("as_numpy_iterator() is not supported while tracing functions or building graphs.")
+        self._iterator = iter(dataset)
+
+    def __iter__(self) -> NumpyIterator:
+        return self
+
+    def __next__(self) -> Any:
+        return map_leaves(lambda t: t.numpy(), next(self._iterator))
+
+    def next(self) -> Any:
+        return self.__next__()
+
+
+# ---- operations --------------------------------------------------------------------------------------------------
+
+
+def _open(session: Any, op: Operation, values: Sequence[Array]) -> list[Array]:
+    node = op.attrs["node"]
+    resource = IteratorResource(node.structure)
+    try:
+        opening = opening_of(session, op, node, values)
+        resource.live = opening.live and any(n.cells for n in behind(node, opening.values))
+        resource.initialize(node.open(opening))
+    except Exception as error:
+        raise named(error, op) from error.__cause__
+    return [boxed(resource)]
+
+
+def _resource(session: Any, op: Operation, values: Sequence[Array]) -> IteratorResource:
+    """Where a loop takes the elements of an operation from."""
+    return values[0].item()
+
+
+class _Optionals:
+    """A position as a source without end: each element begins with whether it is there."""
+
+    def __init__(self, resource: IteratorResource, axis: Axis | None):
+        self.resource = resource
+        self.lender = None
+        self.live = resource.live
+        self._last = _nothing(resource.structure, axis)
+
+    def next(self) -> list[Array]:
+        try:
+            element = self.resource.next()
+        except StopIteration:
+            arrays = (part.padded if isinstance(part, Uneven) else part for part in self._last)
+            return [np.asarray(False), *(np.zeros_like(array) for array in arrays)]
+        self._last = element
+        return [np.asarray(True), *element]
+
+    def fill(self, buffers: Sequence[Array], start: int, count: int) -> int:
+        for done in range(count):
+            element = self.next()
+            if any(part.shape != buffer.shape[1:] for part, buffer in zip(element, buffers, strict=True)):
+                self.push_back([element])
+                return done
+            for part, buffer in zip(element, buffers, strict=True):
+                buffer[start + done, ...] = part
+        return count
+
+    def push_back(self, elements: list[list[Array]]) -> None:
+        self.resource.push_back([element[1:] for element in elements if element[0]])
+
+    def push_error(self, error: BaseException) -> None:
+        self.resource.push_error(error)
+
+
+def _optionals(session: Any, op: Operation, values: Sequence[Array]) -> _Optionals:
+    return _Optionals(values[0].item(), op.axis)
+
+
+def _nothing(structure: Structure, axis: Axis | None) -> list[Array]:
+    """The components of an element that is not there."""
+    blank = structure.blank()
+    return blank if axis is None else [np.stack([part] * axis.size) for part in blank]
+
+
+def _optional_parts(resource: IteratorResource, axis: Axis | None) -> list[Any]:
+    """Whether there is another element, and its components."""
+    try:
+        return [np.asarray(True), *resource.next()]
+    except StopIteration:
+        return [np.asarray(False), *_nothing(resource.structure, axis)]
+
+
+def _get_next(session: Any, op: Operation, values: Sequence[Array]) -> list[Array]:
+    try:
+        return values[0].item().next()
+    except StopIteration:
+        if op.attrs["ends"]:
+            raise EndOfLoop from None
+        raise OutOfRangeError(None, op, "End of sequence") from None
+    except Exception as error:
+        raise named(error, op) from error.__cause__
+
+
+def _get_optional(session: Any, op: Operation, values: Sequence[Array]) -> list[Array]:
+    try:
+        return _optional_parts(values[0].item(), op.axis)
+    except Exception as error:
+        raise named(error, op) from error.__cause__
+
+
+def _components(inputs: Sequence[Any], attrs: Any) -> list[Signature]:
+    structure = attrs["structure"]
+    return [Signature(t, d) for t, d in zip(structure.dtypes, structure.dims, strict=True)]
+
+
+define(
+    "OpenIterator", lambda inputs, attrs: [Signature(variant, ())], host=_open, stateful=True, differentiable=False,
+    hidden=("node",),
+)  # fmt: skip
+define(
+    "OwnedIteratorGetNext", _components, host=_get_next, stateful=True, differentiable=False,
+    hidden=("structure", "ends", "takes", "source", "varying_outputs"),
+)  # fmt: skip
+define(
+    "OwnedIteratorGetOptional", lambda inputs, attrs: [Signature(bool_, ()), *_components(inputs, attrs)],
+    host=_get_optional, stateful=True, differentiable=False, hidden=("structure", "takes", "source", "varying_outputs"),
+)  # fmt: skip

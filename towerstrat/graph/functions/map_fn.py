@@ -1,0 +1,201 @@
+"""Loops over the first dimension: ``tf.map_fn``, ``tf.scan``, ``tf.foldl``, ``tf.foldr``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from towerstrat.graph.functions.polymorphic import function
+from towerstrat.graph.ir import nest
+from towerstrat.graph.ir.convert import constant, convert_to_tensor
+from towerstrat.graph.ir.core import get_default_graph
+from towerstrat.graph.ir.elements import Tensor
+from towerstrat.graph.ir.shapes import TensorShape
+from towerstrat.graph.ops import array, math, slicing  # noqa: F401  (registers the subscript operator)
+from towerstrat.graph.ops.loops import while_loop
+from towerstrat.graph.ops.tensor_array import TensorArray
+
+
+def _as_elems(fn: Callable[..., Any], elems: Any) -> tuple[list[Tensor], Any, list[TensorArray]]:
+    """The tensors that are walked over, how many steps that is, and the tensors by step."""
+    if not callable(fn):
+        raise TypeError("fn must be callable.")
+    flat = [convert_to_tensor(e, name="elem") for e in nest.flatten(elems)]
+    for tensor in flat:
+        if tensor.dims == ():
+            raise ValueError(f"elems must be a 1+ dimensional Tensor, not a scalar: {tensor!r}.")
+    first = TensorShape(None)
+    for tensor in flat:
+        if tensor.dims is not None:
+            first = first.merge_with(tensor.dims[:1])
+    known = first.raw
+    count = known[0] if known and known[0] is not None else array.shape(flat[0])[0]
+    return flat, count, [TensorArray(e.dtype, size=count).unstack(e) for e in flat]
+
+
+def _less(i: Tensor, count: Any) -> Tensor:
+    return math.less(i, count)
+
+
+def _with_length(results: Sequence[Tensor], elems: Sequence[Tensor]) -> list[Tensor]:
+    length = TensorShape(None)
+    for elem in elems:
+        if elem.dims is not None:
+            length = length.merge_with(elem.dims[:1])
+    for result in results:
+        if length.raw is not None:
+            rest = TensorShape(None) if result.dims is None else TensorShape(result.dims[1:])
+            result.set_shape(length.concatenate(rest))
+    return list(results)
+
+
+def map_fn(
+    fn: Callable[..., Any],
+    elems: Any,
+    dtype: Any = None,
+    parallel_iterations: int | None = None,
+    back_prop: bool = True,
+    swap_memory: bool = False,
+    infer_shape: bool = True,
+    name: str | None = None,
+) -> Any:
+    """``fn`` of each row of ``elems``, stacked.
+
+    Args:
+      elems: a tensor or a structure of tensors with one first dimension; ``fn`` gets the structure of their rows.
+      dtype: the element types of what ``fn`` returns, in its structure; needed where it differs from that of ``elems``.
+      back_prop: whether gradients go through it.
+      infer_shape: check that the results have one shape.
+      parallel_iterations, swap_memory: scheduling of the original; they change no value.
+    """
+    graph = get_default_graph()
+    with graph.name_scope(name or "map"):
+        flat, count, arrays = _as_elems(fn, elems)
+        if graph.executing_eagerly and count == 0:
+            # What a row becomes is known from a trace alone.
+            return function(lambda e: map_fn(fn, e, dtype, infer_shape=infer_shape), autograph=False)(
+                nest.pack_sequence_as(elems, flat)
+            )
+        wanted = nest.map_structure(lambda e: convert_to_tensor(e).dtype, elems) if dtype is None else dtype
+        results = [TensorArray(d, size=count, infer_shape=infer_shape) for d in nest.flatten(wanted)]
+
+        def compute(i: Tensor, made: Sequence[TensorArray]) -> Any:
+            value = fn(nest.pack_sequence_as(elems, [a.read(i) for a in arrays]))
+            nest.assert_same_structure(wanted, value)
+            return math.add(i, 1), [a.write(i, v) for a, v in zip(made, nest.flatten(value), strict=True)]
+
+        _, final = while_loop(lambda i, _: _less(i, count), compute, (constant(0), results), back_prop=back_prop)
+        return nest.pack_sequence_as(wanted, _with_length([a.stack() for a in final], flat))
+
+
+def scan(
+    fn: Callable[..., Any],
+    elems: Any,
+    initializer: Any = None,
+    parallel_iterations: int = 10,
+    back_prop: bool = True,
+    swap_memory: bool = False,
+    infer_shape: bool = True,
+    reverse: bool = False,
+    name: str | None = None,
+) -> Any:
+    """``a = fn(a, row)`` over the rows of ``elems``; all values of ``a``, stacked.
+
+    Args:
+      elems: a tensor or a structure of tensors with one first dimension.
+      initializer: the first ``a``; by default the first row, with which ``fn`` is then not called.
+      reverse: from the last row to the first.
+      back_prop: whether gradients go through it.
+      infer_shape: check that the values have one shape.
+      parallel_iterations, swap_memory: scheduling of the original; they change no value.
+    """
+    graph = get_default_graph()
+    with graph.name_scope(name or "scan"):
+        flat, count, arrays = _as_elems(fn, elems)
+        like = elems if initializer is None else initializer
+        last = math.subtract(count, 1)
+        if initializer is None:
+            begin = last if reverse else constant(0)
+            values = [a.read(begin) for a in arrays]
+            i = math.subtract(count, 2) if reverse else constant(1)
+        else:
+            values = [convert_to_tensor(v) for v in nest.flatten(initializer)]
+            i = last if reverse else constant(0)
+        made = [
+            TensorArray(v.dtype, size=count, element_shape=v.shape if infer_shape else None, infer_shape=infer_shape)
+            for v in values
+        ]
+        if initializer is None:
+            made = [a.write(begin, v) for a, v in zip(made, values, strict=True)]
+
+        def compute(i: Tensor, values: Sequence[Tensor], made: Sequence[TensorArray]) -> Any:
+            rows = nest.pack_sequence_as(elems, [a.read(i) for a in arrays])
+            value = fn(nest.pack_sequence_as(like, values), rows)
+            nest.assert_same_structure(like, value)
+            found = nest.flatten(value)
+            written = [a.write(i, v) for a, v in zip(made, found, strict=True)]
+            return math.subtract(i, 1) if reverse else math.add(i, 1), found, written
+
+        def goes_on(i: Tensor, values: Any, made: Any) -> Tensor:
+            return math.greater_equal(i, 0) if reverse else _less(i, count)
+
+        _, _, final = while_loop(goes_on, compute, (i, values, made), back_prop=back_prop)
+        return nest.pack_sequence_as(like, _with_length([a.stack() for a in final], flat))
+
+
+def foldl(
+    fn: Callable[..., Any],
+    elems: Any,
+    initializer: Any = None,
+    parallel_iterations: int = 10,
+    back_prop: bool = True,
+    swap_memory: bool = False,
+    name: str | None = None,
+) -> Any:
+    """``a = fn(a, row)`` over the rows of ``elems``, from the first on; the last ``a``.
+
+    Args:
+      initializer: the first ``a``; by default the first row.
+      parallel_iterations, swap_memory: scheduling of the original; they change no value.
+    """
+    graph = get_default_graph()
+    with graph.name_scope(name or "foldl"):
+        _, count, arrays = _as_elems(fn, elems)
+        start = nest.pack_sequence_as(elems, [a.read(0) for a in arrays]) if initializer is None else initializer
+
+        def compute(i: Tensor, value: Any) -> Any:
+            return [math.add(i, 1), fn(value, nest.pack_sequence_as(elems, [a.read(i) for a in arrays]))]
+
+        first = constant(1 if initializer is None else 0)
+        return while_loop(lambda i, _: _less(i, count), compute, [first, start], back_prop=back_prop)[1]
+
+
+def foldr(
+    fn: Callable[..., Any],
+    elems: Any,
+    initializer: Any = None,
+    parallel_iterations: int = 10,
+    back_prop: bool = True,
+    swap_memory: bool = False,
+    name: str | None = None,
+) -> Any:
+    """``a = fn(a, row)`` over the rows of ``elems``, from the last to the first; the last ``a``.
+
+    Args:
+      initializer: the first ``a``; by default the last row.
+      parallel_iterations, swap_memory: scheduling of the original; they change no value.
+    """
+    graph = get_default_graph()
+    with graph.name_scope(name or "foldr"):
+        _, count, arrays = _as_elems(fn, elems)
+        i = convert_to_tensor(count)
+        start = initializer
+        if initializer is None:
+            i = math.subtract(i, 1)
+            start = nest.pack_sequence_as(elems, [a.read(i) for a in arrays])
+
+        def compute(i: Tensor, value: Any) -> Any:
+            i = math.subtract(i, 1)
+            return [i, fn(value, nest.pack_sequence_as(elems, [a.read(i) for a in arrays]))]
+
+        return while_loop(lambda i, _: math.greater(i, 0), compute, [i, start], back_prop=back_prop)[1]

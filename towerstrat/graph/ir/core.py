@@ -1,0 +1,546 @@
+"""Graph: a program as it is written down, before anything runs."""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any
+
+import numpy as np
+
+from towerstrat.graph.ir import registry
+from towerstrat.graph.ir.device import merge_device
+from towerstrat.graph.ir.elements import Block, Operation, Tensor, mark_varying
+from towerstrat.graph.ir.mesh import Axis
+from towerstrat.graph.ir.stacks import Stack
+from towerstrat.graph.ir.state import Cell
+from towerstrat.graph.ir.trace import user_line
+from towerstrat.graph.ir.types import resource, uint32
+
+_OP_NAME = re.compile(r"^[A-Za-z0-9.][A-Za-z0-9_.\-/]*$")
+_SCOPE_NAME = re.compile(r"^[A-Za-z0-9_.\-/]*$")
+
+
+class Graph:
+    """A program: operations in order of creation.
+
+    >>> graph = Graph()
+    >>> with graph.as_default(): pass
+    """
+
+    def __init__(self) -> None:
+        self._ops: list[Operation] = []
+        self._by_name: dict[str, Operation] = {}
+        self._names: dict[str, int] = {}
+        self._collections: dict[Any, list[Any]] = {}
+        self._finalized = False
+        self._seed: int | None = None
+        self._unfeedable: set[Tensor] = set()
+        self._unfetchable: set[Any] = set()
+        self._lock = threading.RLock()
+        self.root = Block(self, None, "graph")
+        self.block = self.root
+        self.axis: Axis | None = None
+        self.version = 0
+        self.rewired = 0
+        """How often dependencies were added to operations that were there already."""
+        self.scope_name = ""
+        self.control_stack: list[tuple[Block, tuple[Operation, ...]] | None] = []
+        self.device_stack: list[Any] = []
+        self.colocation_stack: list[Operation] = []
+        self.gradient_overrides: dict[str, str] = {}
+        self.creators: list[Callable[..., Any]] = []
+        self.variable_maker: Callable[..., Any] | None = None
+        """Makes the variable at the end of the creators' chain, where a strategy wants a class of its own."""
+        self.last_loss_reduction: str | None = None
+        """How the last loss was reduced over its batch; strategies scale by it."""
+        self.variable_state: Any = None
+        """Where the variable scopes of this graph live (owned by the variable scope module)."""
+
+    # ---- names -----------------------------------------------------------------------------------------------
+
+    def unique_name(self, name: str, mark_as_used: bool = True) -> str:
+        """``name`` below the current scope, with ``_1``, ``_2``, ... where it is taken (case does not count)."""
+        if self.scope_name:
+            name = f"{self.scope_name}/{name}"
+        key = name.lower()
+        used = self._names.get(key, 0)
+        if mark_as_used:
+            self._names[key] = used + 1
+        if used:
+            base = key
+            while key in self._names:
+                key = f"{base}_{used}"
+                used += 1
+            if mark_as_used:
+                self._names[key] = 1
+            name = f"{name}_{used - 1}"
+        return name
+
+    @contextmanager
+    def name_scope(self, name: str | None) -> Iterator[str]:
+        """Prefixes the names of operations made inside; yields the scope's name with a slash at its end.
+
+        A name that ends in a slash re-enters that scope; None or "" is the top level.
+        """
+        if name:
+            if self.scope_name:
+                if not _SCOPE_NAME.match(name):
+                    raise ValueError(f"'{name}' is not a valid scope name")
+            elif not _OP_NAME.match(name):
+                raise ValueError(f"'{name}' is not a valid scope name")
+        old = self.scope_name
+        if not name:
+            new = ""
+        elif name[-1] == "/":
+            new = name[:-1]
+        else:
+            new = self.unique_name(name)
+        self.scope_name = new
+        try:
+            yield f"{new}/" if new else ""
+        finally:
+            self.scope_name = old
+
+    def get_name_scope(self) -> str:
+        return self.scope_name
+
+    # ---- building --------------------------------------------------------------------------------------------
+
+    def add(
+        self,
+        type: str,
+        inputs: Sequence[Tensor] = (),
+        attrs: Mapping[str, Any] | None = None,
+        name: str | None = None,
+        *,
+        block: Block | None = None,
+        axis: Axis | None = None,
+        control_inputs: Iterable[Operation] = (),
+    ) -> Operation:
+        """Adds an operation and infers its outputs.
+
+        Raises:
+          RuntimeError: the graph is finalized.
+          TypeError, ValueError: the inputs do not fit the type; the message names the user's line.
+        """
+        if self._finalized:
+            raise RuntimeError("Graph is finalized and cannot be modified.")
+        definition = registry.lookup(type)
+        op = Operation.__new__(Operation)
+        op.definition = definition
+        op.type = type
+        op.graph = self
+        op._inputs = tuple(inputs)
+        op.attrs = dict(attrs) if attrs else {}
+        if type in self.gradient_overrides:
+            op.attrs["_gradient_op_type"] = self.gradient_overrides[type]
+        op.line = user_line()
+        op.block = self.block if block is None else block
+        op.axis = axis or self.axis
+        self._check_inputs(op)
+        try:
+            signatures = definition.rule(op._inputs, op.attrs)
+        except (TypeError, ValueError) as error:
+            described = ", ".join(f"{t.dtype.name}{t.shape}" for t in op._inputs)
+            what = f"{(name or type).rstrip('/')} (type {type}) on ({described})"
+            message = f"{error}\n  operation: {what}\n  created at: {op.line}"
+            raise (TypeError if isinstance(error, TypeError) else ValueError)(message) from error
+        if name and name[-1] == "/":
+            op.name = name[:-1]
+            self._names.setdefault(op.name.lower(), 1)
+        else:
+            if name and not _OP_NAME.match(name) and not (self.scope_name and _SCOPE_NAME.match(name)):
+                raise ValueError(f"'{name}' is not a valid node name")
+            op.name = self.unique_name(name or type)
+        op.outputs = [Tensor(op, i, s.dtype, s.dims) for i, s in enumerate(signatures)]
+        op.device = ""
+        op._colocation = ()
+        op.counter = Cell(f"{op.name}/counter", uint32, (), default=_ZERO) if definition.random else None
+        self._place(op)
+        self._bind_effects(op)
+        op._control_inputs = self._current_controls(op)
+        for other in control_inputs:
+            if other not in op._control_inputs:
+                op._control_inputs.append(other)
+        for tensor in op._inputs:
+            tensor._consumers.append(op)
+        mark_varying(op)
+        op.index = len(self._ops)
+        self._ops.append(op)
+        op.block.ops.append(op)
+        self._by_name[op.name] = op
+        self.version += 1
+        return op
+
+    def _check_inputs(self, op: Operation) -> None:
+        for tensor in op._inputs:
+            maker = tensor.op
+            if maker.graph is not self and maker.graph.executing_eagerly:
+                raise RuntimeError(
+                    "Attempting to capture an EagerTensor without building a function: the graph that the operation "
+                    f"{op.type} (created at {op.line}) is added to was entered with as_default(), where values are fed "
+                    f"or made by tf.constant. The tensor: {tensor!r}."
+                )
+            if maker.graph is not self:
+                raise ValueError(
+                    f"{tensor} (created at {maker.line}) belongs to another graph than the operation {op.type} "
+                    f"(created at {op.line}). Build both inside one `with graph.as_default():`."
+                )
+            if maker.block is not op.block and not maker.block.encloses(op.block):
+                raise ValueError(
+                    f"{tensor} was made inside {maker.block.what} (at {maker.line}) and does not exist outside of it "
+                    f"(used at {op.line}). Return it from there instead."
+                )
+
+    def _place(self, op: Operation) -> None:
+        if self.device_stack:
+            for function in self.device_stack:
+                op.device = merge_device(op.device, function(op) if callable(function) else function)
+        if self.colocation_stack:
+            first = self.colocation_stack[-1]
+            op.device = first.device or op.device
+            op._colocation = tuple(b"loc:@" + o.name.encode() for o in self.colocation_stack)
+
+    def _bind_effects(self, op: Operation) -> None:
+        definition = op.definition
+        op.reads = op.writes = ()
+        if definition.reads or definition.writes:
+            cells = tuple(t.op.attrs["cell"] for t in op._inputs if t.dtype is resource)
+            op.reads = cells if definition.reads else ()
+            op.writes = cells if definition.writes else ()
+        if op.counter is not None:
+            op.reads += (op.counter,)
+            op.writes += (op.counter,)
+        flag = op.attrs.get("flag")
+        if flag is not None:
+            op.reads += (flag,)
+            op.writes += (flag,)
+        for body in op.bodies:
+            for inner in body.needed:
+                op.reads += tuple(c for c in inner.reads if c not in op.reads)
+                op.writes += tuple(c for c in inner.writes if c not in op.writes)
+
+    def _current_controls(self, op: Operation) -> list[Operation]:
+        controls: list[Operation] = []
+        for entry in reversed(self.control_stack):
+            if entry is None:
+                break
+            block, ops = entry
+            if block.encloses(op.block):
+                controls += [o for o in ops if o not in controls and o is not op]
+        return controls
+
+    @contextmanager
+    def body(self, what: str) -> Iterator[Block]:
+        """Operations made inside belong to a new region below the current one."""
+        outer = self.block
+        self.block = Block(self, outer, what)
+        self.block.axis = self.axis
+        try:
+            yield self.block
+        finally:
+            self.block = outer
+
+    @contextmanager
+    def outside(self) -> Iterator[None]:
+        """Operations made inside belong to no loop, branch or tower and follow nothing."""
+        saved = (self.block, self.axis, self.control_stack)
+        self.block, self.axis, self.control_stack = self.root, None, []
+        try:
+            yield
+        finally:
+            self.block, self.axis, self.control_stack = saved
+
+    @contextmanager
+    def under(self, axis: Axis | None) -> Iterator[None]:
+        """Operations made inside run at every position of ``axis``."""
+        saved = self.axis
+        self.axis = axis
+        try:
+            yield
+        finally:
+            self.axis = saved
+
+    @contextmanager
+    def control_dependencies(self, control_inputs: Iterable[Any] | None) -> Iterator[None]:
+        """Operations made inside run after ``control_inputs``; None forgets those of the scopes around."""
+        if control_inputs is None:
+            self.control_stack.append(None)
+        else:
+            ops = []
+            for item in control_inputs:
+                element = self.as_graph_element(item)
+                op = element.op if isinstance(element, Tensor) else element
+                if op not in ops:
+                    ops.append(op)
+            self.control_stack.append((self.block, tuple(ops)))
+        stack = self.control_stack
+        try:
+            yield
+        finally:
+            stack.pop()
+
+    @contextmanager
+    def device(self, device_name_or_function: Any) -> Iterator[None]:
+        """Records where operations made inside were meant to run."""
+        self.device_stack.append(device_name_or_function)
+        try:
+            yield
+        finally:
+            self.device_stack.pop()
+
+    @contextmanager
+    def colocate_with(self, op: Any, ignore_existing: bool = False) -> Iterator[None]:
+        saved = self.colocation_stack
+        element = None if op is None else self.as_graph_element(op)
+        base = [] if ignore_existing or element is None else list(saved)
+        if element is not None:
+            base.append(element.op if isinstance(element, Tensor) else element)
+        self.colocation_stack = base
+        try:
+            yield
+        finally:
+            self.colocation_stack = saved
+
+    @contextmanager
+    def gradient_override_map(self, op_type_map: Mapping[str, str]) -> Iterator[None]:
+        saved = self.gradient_overrides
+        self.gradient_overrides = {**saved, **op_type_map}
+        try:
+            yield
+        finally:
+            self.gradient_overrides = saved
+
+    @contextmanager
+    def container(self, container_name: str) -> Iterator[str]:
+        yield container_name
+
+    # ---- finding ---------------------------------------------------------------------------------------------
+
+    @property
+    def operation_count(self) -> int:
+        return len(self._ops)
+
+    def inside(self, tensor: Tensor) -> Tensor:
+        """The tensor as this graph sees it."""
+        return tensor
+
+    def variable_of(self, handle: Tensor) -> Any:
+        """The variable that a handle stands for, or None."""
+        found = (v for key in ("variables", "local_variables") for v in self.get_collection(key))
+        return next((v for v in found if v.handle is handle), None)
+
+    def check_new_variable(self, name: str) -> None:
+        """Raises where no variable may be made now."""
+
+    def note_variable(self, variable: Any) -> None:
+        """Is told of every variable with a value that is made while this is the graph."""
+
+    def lifted(self, tensor: Tensor, name: str) -> Any:
+        """The value of a tensor that a variable's initial value is, where it can be known."""
+        return tensor
+
+    def variables_read(self, where: Callable[[Operation], bool]) -> list[tuple[Tensor, Any]]:
+        """The variables that operations at the given places read: their handles here, and they themselves."""
+        known = {v.handle: v for key in ("variables", "local_variables") for v in self.get_collection(key)}
+        reads = (op._inputs[0] for op in self._ops if op.definition.reads and op._inputs and where(op))
+        return [(h, known[h]) for h in dict.fromkeys(reads) if h in known]
+
+    def get_operations(self) -> list[Operation]:
+        return list(self._ops)
+
+    def get_operation_by_name(self, name: str) -> Operation:
+        if not isinstance(name, str):
+            raise TypeError(f"Operation names are strings, got {name!r}.")
+        return self.as_graph_element(name, allow_tensor=False)
+
+    def get_tensor_by_name(self, name: str) -> Tensor:
+        if not isinstance(name, str):
+            raise TypeError(f"Tensor names are strings, got {name!r}.")
+        return self.as_graph_element(name, allow_operation=False)
+
+    def as_graph_element(self, obj: Any, allow_tensor: bool = True, allow_operation: bool = True) -> Any:
+        """The tensor or operation of this graph that ``obj`` is or names.
+
+        Raises:
+          KeyError: no such name. ValueError: it belongs to another graph. TypeError: it is no graph element.
+        """
+        convert = getattr(obj, "_as_graph_element", None)
+        if convert is not None:
+            obj = convert()
+        if isinstance(obj, str):
+            return self._named(obj, allow_tensor, allow_operation)
+        if (isinstance(obj, Tensor) and allow_tensor) or (isinstance(obj, Operation) and allow_operation):
+            if obj.graph is not self:
+                raise ValueError(f"{obj} is not an element of this graph.")
+            return obj
+        wanted = " or ".join(["Tensor"] * allow_tensor + ["Operation"] * allow_operation)
+        raise TypeError(f"Expected a {wanted} or its name, got {type(obj).__name__}: {obj!r}.")
+
+    def _named(self, name: str, allow_tensor: bool, allow_operation: bool) -> Any:
+        if ":" in name and allow_tensor:
+            op_name, _, index = name.rpartition(":")
+            if not index.isdigit():
+                raise ValueError(f"{name!r} is not a tensor's name: expected '<operation>:<output index>'.")
+            op = self._by_name.get(op_name)
+            if op is None or int(index) >= len(op.outputs):
+                there = f"the operation has {len(op.outputs)} outputs" if op else "there is no such operation"
+                raise KeyError(f"The name '{name}' refers to a tensor that is not in the graph: {there}.")
+            return op.outputs[int(index)]
+        if ":" in name:
+            raise ValueError(f"'{name}' looks like a tensor's name, an operation was expected.")
+        if not allow_operation:
+            raise ValueError(f"'{name}' names an operation, a tensor was expected: append ':0' for its first output.")
+        if name not in self._by_name:
+            raise KeyError(f"The name '{name}' refers to an operation that is not in the graph.")
+        return self._by_name[name]
+
+    # ---- collections -----------------------------------------------------------------------------------------
+
+    def add_to_collection(self, name: Any, value: Any) -> None:
+        if self._finalized:
+            raise RuntimeError("Graph is finalized and cannot be modified.")
+        self._collections.setdefault(name, []).append(value)
+
+    def add_to_collections(self, names: Any, value: Any) -> None:
+        for name in (names,) if isinstance(names, str) else set(names):
+            self.add_to_collection(name, value)
+
+    def get_collection_ref(self, name: Any) -> list[Any]:
+        return self._collections.setdefault(name, [])
+
+    def get_collection(self, name: Any, scope: str | None = None) -> list[Any]:
+        items = self._collections.get(name, [])
+        if scope is None:
+            return list(items)
+        pattern = re.compile(scope)
+        return [item for item in items if hasattr(item, "name") and pattern.match(item.name)]
+
+    def get_all_collection_keys(self) -> list[Any]:
+        return [k for k, v in self._collections.items() if v]
+
+    def clear_collection(self, name: Any) -> None:
+        self._collections.pop(name, None)
+
+    @property
+    def collections(self) -> list[Any]:
+        return list(self._collections)
+
+    # ---- the whole -------------------------------------------------------------------------------------------
+
+    def as_default(self) -> Any:
+        """A context manager inside which this is the graph that is built."""
+        return _GRAPHS.entered(self)
+
+    def finalize(self) -> None:
+        self._finalized = True
+
+    @property
+    def finalized(self) -> bool:
+        return self._finalized
+
+    @property
+    def seed(self) -> int | None:
+        return self._seed
+
+    @seed.setter
+    def seed(self, value: int | None) -> None:
+        self._seed = value
+
+    @property
+    def building_function(self) -> bool:
+        """Whether this is the graph of a Python function that is being traced."""
+        return False
+
+    @property
+    def home(self) -> Graph:
+        """The graph that variables made here belong to: this one, or the one around a function."""
+        return self
+
+    variable_class: type | None = None
+    """What ``tf.Variable`` makes here, where it is not the variable of graphs."""
+    what = "the graph"
+    keeps_effects = False
+    """Whether operations with effects run although nothing that is fetched needs them, as in functions."""
+    executing_eagerly = False
+    """Whether operations are executed when they are added, and nothing is kept of them."""
+
+    def prevent_feeding(self, tensor: Tensor) -> None:
+        self._unfeedable.add(tensor)
+
+    def is_feedable(self, tensor: Tensor) -> bool:
+        return tensor not in self._unfeedable
+
+    def prevent_fetching(self, op: Any) -> None:
+        self._unfetchable.add(op)
+
+    def is_fetchable(self, tensor_or_op: Any) -> bool:
+        op = tensor_or_op.op if isinstance(tensor_or_op, Tensor) else tensor_or_op
+        return op not in self._unfetchable
+
+
+_ZERO = np.zeros((), np.uint32)
+_GRAPHS = Stack(Graph)
+_GROUND: list[Graph] = []
+"""The eager context, while programs run eagerly where they have entered no graph."""
+
+
+def get_default_graph() -> Graph:
+    """The graph that operations are added to: the one entered last, else the eager context, else the global graph."""
+    if _GRAPHS.entries:
+        return _GRAPHS.entries[-1]
+    return _GROUND[0] if _GROUND else _GRAPHS.current()
+
+
+def global_graph() -> Graph:
+    """The graph entered last, else the global one, in whatever mode: what programs call the default graph."""
+    for graph in reversed(_GRAPHS.entries):
+        if not graph.executing_eagerly:
+            return graph
+    return _bottom()
+
+
+def _bottom() -> Graph:
+    """The graph of programs that have entered none."""
+    if _GRAPHS.default is None:
+        _GRAPHS.default = Graph()
+    return _GRAPHS.default
+
+
+def default_graph_of(graph: Graph) -> Graph:
+    """Where a program's collections are: the graph that is no function's, and if it runs eagerly the one it hides."""
+    home = graph.home
+    if not home.executing_eagerly:
+        return home
+    plain = (g for g in reversed(_GRAPHS.entries) if not g.executing_eagerly and not g.building_function)
+    return next(plain, None) or _bottom()
+
+
+def set_ground(context: Graph | None) -> None:
+    """Makes an eager context what operations are added to where no graph was entered; None: the global graph again."""
+    _GROUND[:] = [] if context is None else [context]
+
+
+def ground() -> Graph | None:
+    """The eager context, where programs run eagerly."""
+    return _GROUND[0] if _GROUND else None
+
+
+def enter(graph: Graph) -> AbstractContextManager[Graph]:
+    """A context manager inside which operations are added to ``graph``."""
+    return _GRAPHS.entered(graph)
+
+
+def entered_graphs() -> list[Graph]:
+    """The graphs that this thread has entered, the innermost last."""
+    return list(_GRAPHS.entries)
+
+
+def reset_default_graph() -> None:
+    """Starts a new global default graph. Raises AssertionError inside ``with graph.as_default():``."""
+    if any(not g.executing_eagerly for g in _GRAPHS.entries):
+        raise AssertionError("Do not use tf.reset_default_graph() to clear nested graphs.")
+    _GRAPHS.default = None

@@ -1,0 +1,157 @@
+"""Scopes of the default graph: names, devices, control dependencies; and its collections."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any
+
+from towerstrat.graph.ir.core import (
+    Graph,
+    default_graph_of,
+    enter,
+    entered_graphs,
+    get_default_graph,
+    global_graph,
+    ground,
+)
+from towerstrat.graph.ir.elements import Operation, Tensor
+from towerstrat.graph.ir.indexed_slices import IndexedSlices
+from towerstrat.graph.variables.variables import Variable
+
+_IN_GRAPH = (Tensor, Operation, Variable, IndexedSlices)
+
+
+def graph_of(values: Iterable[Any] | None) -> Graph:
+    """The one graph that the tensors, operations and variables among ``values`` belong to, or the default graph.
+
+    Eagerly and in functions it is the default graph: values from outside are used there.
+
+    Raises:
+      ValueError: they belong to different graphs.
+    """
+    graph = get_default_graph()
+    if graph.executing_eagerly or graph.building_function:
+        return graph
+    found: Any = None
+    for value in values or ():
+        if not isinstance(value, _IN_GRAPH):
+            continue
+        if found is None:
+            found = value
+        elif value.graph is not found.graph:
+            raise ValueError(f"{value!r} must be from the same graph as {found!r}.")
+    return graph if found is None else found.graph
+
+
+class name_scope:
+    """Prefixes the names of operations made inside. ``with`` gives the scope's name, with a slash at its end.
+
+    Args:
+      name: the scope's name, made unique; one that ends in a slash is entered again as it is; None: ``default_name``.
+      default_name: the name where ``name`` is None.
+      values: tensors that are going to be used inside; the scope is opened in their graph.
+
+    Raises:
+      ValueError: neither name is given although ``values`` are, or the values are of different graphs.
+    """
+
+    def __init__(self, name: str | None, default_name: str | None = None, values: Iterable[Any] | None = None):
+        self._name = default_name if name is None else name
+        self._values = values
+        self._entered: list[list[AbstractContextManager[Any]]] = []
+
+    @property
+    def name(self) -> str | None:
+        return self._name
+
+    def __enter__(self) -> str:
+        if self._name is None and self._values is not None:
+            raise ValueError("At least one of name and default_name must be provided where values are.")
+        graph = graph_of(self._values) if self._values is not None else get_default_graph()
+        contexts: list[AbstractContextManager[Any]] = []
+        if graph is not get_default_graph():
+            contexts.append(graph.as_default())
+        scope = graph.name_scope(self._name)
+        contexts.append(scope)
+        for context in contexts[:-1]:
+            context.__enter__()
+        try:
+            result: str = scope.__enter__()
+        except BaseException:
+            for context in reversed(contexts[:-1]):
+                context.__exit__(None, None, None)
+            raise
+        self._entered.append(contexts)
+        return result
+
+    def __exit__(self, *exc: Any) -> None:
+        for context in reversed(self._entered.pop()):
+            context.__exit__(*exc)
+
+
+@contextmanager
+def op_scope(values: Iterable[Any], name: str | None, default_name: str | None = None) -> Iterator[str]:
+    """``name_scope(name, default_name, values)`` by its older name."""
+    with name_scope(name, default_name, values) as scope:
+        yield scope
+
+
+def device(device_name_or_function: Any) -> AbstractContextManager[None]:
+    """Records where operations made inside were meant to run; this changes no value."""
+    return get_default_graph().device(device_name_or_function)
+
+
+def control_dependencies(control_inputs: Iterable[Any] | None) -> AbstractContextManager[None]:
+    """Operations made inside run after ``control_inputs``; None forgets the dependencies of the scopes around."""
+    if control_inputs is not None:
+        control_inputs = [c.op if isinstance(c, IndexedSlices) else c for c in control_inputs]
+    return get_default_graph().control_dependencies(control_inputs)
+
+
+def colocate_with(op: Any, ignore_existing: bool = False) -> AbstractContextManager[None]:
+    """Operations made inside take the device of ``op``; this changes no value."""
+    if isinstance(op, IndexedSlices):
+        op = op.values
+    return get_default_graph().colocate_with(op, ignore_existing)
+
+
+def container(container_name: str) -> AbstractContextManager[str]:
+    """Accepted for old programs: each session keeps its own state, so containers change nothing."""
+    return get_default_graph().container(container_name)
+
+
+@contextmanager
+def init_scope() -> Iterator[None]:
+    """Operations made inside belong to no function, loop, branch or tower and follow nothing; names keep their scope.
+
+    They are executed eagerly where programs run so, else added to the outermost graph.
+    """
+    outer = next((g for g in reversed(entered_graphs()) if not g.building_function), None) or ground() or global_graph()
+    scope = get_default_graph().get_name_scope()
+    with enter(outer), outer.outside(), outer.name_scope(f"{scope}/" if scope else None):
+        yield
+
+
+def _collecting() -> Graph:
+    """The graph whose collections the program sees: eagerly, those of the default graph."""
+    graph = get_default_graph()
+    return default_graph_of(graph) if graph.executing_eagerly else graph
+
+
+def add_to_collection(name: Any, value: Any) -> None:
+    _collecting().add_to_collection(name, value)
+
+
+def add_to_collections(names: Any, value: Any) -> None:
+    _collecting().add_to_collections(names, value)
+
+
+def get_collection(key: Any, scope: str | None = None) -> list[Any]:
+    """A copy of a collection; with ``scope``, of the items whose names match that regular expression at their start."""
+    return _collecting().get_collection(key, scope)
+
+
+def get_collection_ref(key: Any) -> list[Any]:
+    """The collection itself: changing the list changes the collection."""
+    return _collecting().get_collection_ref(key)

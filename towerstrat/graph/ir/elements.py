@@ -1,0 +1,523 @@
+"""Tensor, Operation and Block: what a graph consists of, and in which order it runs."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from towerstrat.graph.ir import shapes
+from towerstrat.graph.ir.mesh import Axis
+from towerstrat.graph.ir.registry import OpDef
+from towerstrat.graph.ir.shapes import Dims, TensorShape, as_shape
+from towerstrat.graph.ir.stacks import get_default_session
+from towerstrat.graph.ir.state import Cell, layouts
+from towerstrat.graph.ir.trace import UserLine, unconverted, user_line
+from towerstrat.graph.ir.types import DType, resource
+
+if TYPE_CHECKING:
+    from towerstrat.graph.ir.core import Graph
+
+
+class Reference:
+    """A tensor or variable as a key: two are equal where they are of one object."""
+
+    __slots__ = ("_referent",)
+
+    def __init__(self, referent: Any):
+        self._referent = referent
+
+    def deref(self) -> Any:
+        """The tensor or variable."""
+        return self._referent
+
+    def __eq__(self, other: Any) -> bool:
+        return isinstance(other, Reference) and self._referent is other._referent
+
+    def __hash__(self) -> int:
+        return id(self._referent)
+
+    def __repr__(self) -> str:
+        return f"<Reference wrapping {self._referent!r}>"
+
+
+class Tensor:
+    """One output of an operation: a value that a run will compute.
+
+    Attributes:
+      op: the operation that makes it.
+      value_index: which output of it.
+      dtype: element type.
+      varies: whether it may differ along the named axis it was made under.
+      assign: of a slice of a variable only: stores a value there.
+    """
+
+    __slots__ = ("__weakref__", "_consumers", "assign", "dims", "dtype", "op", "value_index", "varies")
+    __array_priority__ = 100
+
+    OVERLOADABLE_OPERATORS: ClassVar[set[str]] = set()
+    assign: Callable[..., Any]
+
+    if TYPE_CHECKING:
+        # The operators are set by the families of operations (``_override_operator``).
+        _Operator = Callable[..., Any]
+        __getitem__: _Operator
+        __add__: _Operator
+        __radd__: _Operator
+        __sub__: _Operator
+        __rsub__: _Operator
+        __mul__: _Operator
+        __rmul__: _Operator
+        __truediv__: _Operator
+        __rtruediv__: _Operator
+        __floordiv__: _Operator
+        __rfloordiv__: _Operator
+        __mod__: _Operator
+        __rmod__: _Operator
+        __pow__: _Operator
+        __rpow__: _Operator
+        __matmul__: _Operator
+        __rmatmul__: _Operator
+        __and__: _Operator
+        __rand__: _Operator
+        __or__: _Operator
+        __ror__: _Operator
+        __xor__: _Operator
+        __rxor__: _Operator
+        __lt__: _Operator
+        __le__: _Operator
+        __gt__: _Operator
+        __ge__: _Operator
+        __neg__: _Operator
+        __invert__: _Operator
+        __abs__: _Operator
+
+    def __init__(self, op: Operation, value_index: int, dtype: DType, dims: Dims = None):
+        self.op = op
+        self.value_index = value_index
+        self.dtype = dtype
+        self.dims = dims
+        self.varies = False
+        self._consumers: list[Operation] = []
+
+    @property
+    def name(self) -> str:
+        return f"{self.op.name}:{self.value_index}"
+
+    @property
+    def graph(self) -> Graph:
+        return self.op.graph
+
+    @property
+    def device(self) -> str:
+        return self.op.device
+
+    @property
+    def shape(self) -> TensorShape:
+        """The shape as far as it is known while the graph is built."""
+        return TensorShape(self.dims)
+
+    def get_shape(self) -> TensorShape:
+        return TensorShape(self.dims)
+
+    def set_shape(self, shape: Any) -> None:
+        """Adds what is known of the shape. Raises ValueError when it contradicts what was known before."""
+        shape = as_shape(shape)
+        if not shape.is_compatible_with(self.dims):
+            raise ValueError(f"Tensor {self.name} has shape {self.shape}, which is not compatible with {shape}.")
+        self.dims = shapes.merge(self.dims, shape.raw)
+
+    def consumers(self) -> list[Operation]:
+        return list(self._consumers)
+
+    def ref(self) -> Reference:
+        """What stands for this tensor as a key of a dictionary, whatever ``==`` means."""
+        return Reference(self)
+
+    experimental_ref = ref
+
+    @property
+    def ndim(self) -> int:
+        """The rank. Raises ValueError where it is not known."""
+        if self.dims is None:
+            raise ValueError(f"The rank of {self!r} is not known.")
+        return len(self.dims)
+
+    @classmethod
+    def _override_operator(cls, operator: str, function: Callable[..., Any]) -> None:
+        cls.OVERLOADABLE_OPERATORS.add(operator)
+        setattr(cls, operator, function)
+
+    def __iter__(self) -> Iterator[Any]:
+        raise TypeError(
+            f"Tensor {self.name} cannot be iterated over while the graph is built: its values do not exist yet. "
+            f"Use tf.unstack where the size is known, tf.map_fn otherwise.{unconverted()}"
+        )
+
+    def __len__(self) -> int:
+        raise TypeError(
+            f"len() of tensor {self.name} is not defined; use tensor.shape[0].value or tf.shape(tensor)[0]."
+            f"{unconverted()}"
+        )
+
+    def __bool__(self) -> bool:
+        raise TypeError(
+            f"Tensor {self.name} has no truth value while the graph is built. "
+            "Use `if t is not None:` to ask whether it is there, tf.cond to run one branch or the other."
+            f"{unconverted()}"
+        )
+
+    __nonzero__ = __bool__
+
+    def __eq__(self, other: Any) -> bool:
+        return self is other
+
+    __hash__ = object.__hash__
+
+    def __copy__(self) -> Tensor:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> Tensor:
+        return self
+
+    def __array__(self, *args: Any, **kwargs: Any) -> Any:
+        raise NotImplementedError(f"Tensor {self.name} cannot be made a numpy array: {self._to_get_values()}")
+
+    @property
+    def numpy(self) -> Any:
+        """Eager tensors have it. Raises AttributeError."""
+        raise AttributeError(f"Tensor {self.name} has no attribute 'numpy': {self._to_get_values()}")
+
+    def _to_get_values(self) -> str:
+        if not self.graph.building_function:
+            return "its values do not exist while the graph is built; fetch it with Session.run."
+        return (
+            f"its values do not exist while {self.graph.what} is traced (it was created at {self.op.line}). Use "
+            "functions of tf instead of numpy's, tf.print to see it, tf.py_function or tf.numpy_function to call "
+            "Python with it, or return it."
+        )
+
+    def eval(self, feed_dict: Mapping[Any, Any] | None = None, session: Any = None) -> Any:
+        """Its value, by the given or the default session."""
+        return _session_for(session, self.graph, "eval()").run(self, feed_dict)
+
+    def __str__(self) -> str:
+        device = f", device={self.device}" if self.device else ""
+        return f'Tensor("{self.name}", shape={self.shape}, dtype={self.dtype.name}{device})'
+
+    def __repr__(self) -> str:
+        return f"<tf.Tensor '{self.name}' shape={self.shape} dtype={self.dtype.name}>"
+
+
+def place_of(tensor: Tensor, tensors: Iterable[Tensor]) -> int | None:
+    """Where a tensor stands among others, None where it does not: by identity, since ``==`` may mean the values."""
+    return next((i for i, other in enumerate(tensors) if other is tensor), None)
+
+
+class Operation:
+    """A node of the graph.
+
+    Attributes:
+      type, name, graph, inputs, control_inputs, outputs, device: as in the original.
+      definition: the record of its type.
+      attrs: its attributes, by name.
+      index: its place in the graph's order of creation.
+      block: the region it belongs to: the graph itself, or the body of a loop or branch.
+      axis: the named axis it was made under (tower context), or None.
+      line: the user's line that created it.
+      effects: (cells read, cells written), those of its bodies included.
+    """
+
+    __slots__ = (
+        "__weakref__",
+        "_colocation",
+        "_control_inputs",
+        "_inputs",
+        "attrs",
+        "axis",
+        "block",
+        "counter",
+        "definition",
+        "device",
+        "graph",
+        "index",
+        "line",
+        "name",
+        "outputs",
+        "reads",
+        "type",
+        "writes",
+    )  # fmt: skip
+
+    definition: OpDef
+    type: str
+    name: str
+    graph: Graph
+    attrs: dict[str, Any]
+    outputs: list[Tensor]
+    device: str
+    index: int
+    block: Block
+    axis: Axis | None
+    line: UserLine
+    reads: tuple[Cell, ...]
+    writes: tuple[Cell, ...]
+    counter: Cell | None
+    _inputs: tuple[Tensor, ...]
+    _control_inputs: list[Operation]
+    _colocation: tuple[bytes, ...]
+
+    @property
+    def inputs(self) -> tuple[Tensor, ...]:
+        return self._inputs
+
+    @property
+    def control_inputs(self) -> list[Operation]:
+        return list(self._control_inputs)
+
+    @property
+    def bodies(self) -> tuple[Block, ...]:
+        return self.attrs.get("bodies", ())
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """The attributes that its kernel takes: not the hidden ones, nor those whose names start with "_"."""
+        hidden = self.definition.hidden
+        return {k: v for k, v in self.attrs.items() if k not in hidden and k[0] != "_"}
+
+    @property
+    def created_at(self) -> str:
+        return str(self.line)
+
+    @property
+    def traceback(self) -> list[tuple[str, int, str, str]]:
+        return [(self.line.filename, self.line.lineno, self.line.function, self.line.text)]
+
+    @property
+    def node_def(self) -> NodeDef:
+        return NodeDef(self)
+
+    @property
+    def op_def(self) -> OpDef:
+        return self.definition
+
+    def values(self) -> tuple[Tensor, ...]:
+        return tuple(self.outputs)
+
+    def get_attr(self, name: str) -> Any:
+        try:
+            return self.attrs[name]
+        except KeyError:
+            known = ", ".join(sorted(self.attrs)) or "none"
+            raise ValueError(f"Operation {self.name} has no attribute {name!r}; it has: {known}.") from None
+
+    def colocation_groups(self) -> list[bytes]:
+        return list(self._colocation) or [b"loc:@" + self.name.encode()]
+
+    def add_control_inputs(self, ops: Iterable[Operation]) -> None:
+        """Makes this operation run after ``ops``."""
+        for op in ops:
+            if not isinstance(op, Operation):
+                raise TypeError(f"Expected an Operation as a control input of {self.name}, got {op!r}.")
+            if op.graph is not self.graph:
+                raise ValueError(f"Control input {op.name} of {self.name} belongs to another graph.")
+            if self.block.leaves_out(op) and not self.block.leaves_out(self):
+                raise ValueError(
+                    f"{op.name} (created at {op.line}) cannot become a control input of {self.name}: "
+                    f"{self.block.what} was built without it. Use tf.control_dependencies inside."
+                )
+            if op not in self._control_inputs:
+                self._control_inputs.append(op)
+        self.graph.rewired += 1
+
+    _add_control_inputs = add_control_inputs
+
+    def _add_control_input(self, op: Operation) -> None:
+        self.add_control_inputs([op])
+
+    def run(self, feed_dict: Mapping[Any, Any] | None = None, session: Any = None) -> None:
+        """Runs it, by the given or the default session."""
+        _session_for(session, self.graph, "run()").run(self, feed_dict)
+
+    def __repr__(self) -> str:
+        return f"<tf.Operation '{self.name}' type={self.type}>"
+
+    def __str__(self) -> str:
+        ins = ", ".join(t.name for t in self._inputs)
+        return f"{self.name} = {self.type}({ins})"
+
+
+class NodeDef:
+    """What the original's protocol buffer showed of an operation: ``name``, ``op``, ``input``, ``device``, ``attr``."""
+
+    def __init__(self, op: Operation):
+        self.name = op.name
+        self.op = op.type
+        self.device = op.device
+        self.input = [t.name[:-2] if t.name.endswith(":0") else t.name for t in op.inputs]
+        self.input += [f"^{c.name}" for c in op.control_inputs]
+        self.attr = {k: v for k, v in op.attrs.items() if k not in op.definition.hidden}
+
+    def __repr__(self) -> str:
+        return f"name: {self.name!r}\nop: {self.op!r}\ninput: {self.input!r}\n"
+
+
+class Block:
+    """A region of a graph: the graph itself (no parent), or the body of a loop or of one branch."""
+
+    def __init__(self, graph: Graph, parent: Block | None, what: str):
+        self.graph = graph
+        self.parent = parent
+        self.what = what
+        self.ops: list[Operation] = []
+        self.depth: int = 0 if parent is None else parent.depth + 1
+        self.axis: Axis | None = None
+        self.line = user_line()
+        self.predicate: Tensor | None = None
+        """What decides whether the region runs (a branch) or runs again (a loop's body)."""
+        self.results: tuple[Any, ...] = ()
+        self.needed: list[Operation] = self.ops
+        self.finished = False
+
+    def finish(self, results: Sequence[Any]) -> None:
+        """Declares what the region is run for (tensors and operations); only what these need is run."""
+        self.results = tuple(self.graph.inside(r) if isinstance(r, Tensor) else r for r in results)
+        ops = [r.op if isinstance(r, Tensor) else r for r in self.results]
+        if self.graph.keeps_effects:
+            ops += [op for op in self.ops if has_effect(op)]
+        self.needed = execution_order(ops, self)
+        self.finished = True
+
+    def leaves_out(self, op: Operation) -> bool:
+        """Whether the region is built and does not run this operation of its own."""
+        return self.finished and op.block is self and op not in self.needed
+
+    def encloses(self, other: Block) -> bool:
+        """Whether ``other`` is this region or lies inside it."""
+        block: Block | None = other
+        while block is not None and block.depth > self.depth:
+            block = block.parent
+        return block is self
+
+    def captures(self) -> list[Tensor]:
+        """Tensors made outside and used inside, in order of first use."""
+        found: dict[Tensor, None] = {}
+        for tensor in (*(t for op in self.needed for t in op.inputs), *self.results):
+            if isinstance(tensor, Tensor) and not self.encloses(tensor.op.block):
+                found[tensor] = None
+        return list(found)
+
+    def outer_dependencies(self, fed: Container[Tensor] = ()) -> list[Operation]:
+        """Operations outside that something inside needs or must follow."""
+        found: dict[Operation, None] = {}
+        for op in self.needed:
+            for other in dependencies(op, fed):
+                if not self.encloses(other.block):
+                    found[other] = None
+        return list(found)
+
+
+def has_effect(op: Operation) -> bool:
+    """Whether running the operation does something besides computing its outputs (drawing a number does not count)."""
+    if op.definition.stateful or "flag" in op.attrs:
+        return True
+    return any(has_effect(inner) for body in op.bodies if op.type != "Gradients" for inner in body.needed)
+
+
+def dependencies(op: Operation, fed: Container[Tensor] = ()) -> Iterator[Operation]:
+    """What has to run before an operation, if it is to run: makers of unfed inputs, control inputs, and more.
+
+    A gradient needs the operations on its paths, a loop or branch what its bodies use from outside.
+    """
+    for tensor in op._inputs:
+        if tensor not in fed:
+            yield tensor.op
+    yield from op._control_inputs
+    yield from op.attrs.get("path", ())
+    for body in op.bodies:
+        yield from body.outer_dependencies(fed)
+
+
+def execution_order(targets: Iterable[Operation], block: Block, fed: Container[Tensor] = ()) -> list[Operation]:
+    """The operations of ``block`` that ``targets`` need, each after what it depends on, else in order of creation.
+
+    Raises:
+      ValueError: the dependencies form a cycle; names operations on it.
+    """
+    needed: dict[Operation, list[Operation]] = {}
+    followers: dict[Operation, list[Operation]] = {}
+    stack = [op for op in targets if op.block is block]
+    while stack:
+        op = stack.pop()
+        if op in needed:
+            continue
+        before = list(dict.fromkeys(d for d in dependencies(op, fed) if d.block is block))
+        needed[op] = before
+        for other in before:
+            followers.setdefault(other, []).append(op)
+        stack += before
+    waiting = {op: len(before) for op, before in needed.items()}
+    ready = [(op.index, op) for op, count in waiting.items() if count == 0]
+    heapq.heapify(ready)
+    order: list[Operation] = []
+    while ready:
+        _, op = heapq.heappop(ready)
+        order.append(op)
+        for follower in followers.get(op, ()):
+            waiting[follower] -= 1
+            if waiting[follower] == 0:
+                heapq.heappush(ready, (follower.index, follower))
+    if len(order) != len(needed):
+        stuck = sorted((op for op, count in waiting.items() if count > 0), key=lambda op: op.index)[:5]
+        names = ", ".join(f"{op.name} (created at {op.line})" for op in stuck)
+        raise ValueError(f"The graph's dependencies form a cycle through: {names}.")
+    return order
+
+
+def mark_varying(op: Operation) -> None:
+    """Decides which outputs of an operation may differ along the axis."""
+    definition = op.definition
+    if definition.collective:
+        return
+    marked = op.attrs.get("varying_outputs") if definition.varying is None else definition.varying(op)
+    if marked is not None:
+        for tensor, varying in zip(op.outputs, marked, strict=True):
+            tensor.varies = varying
+        return
+    if definition.writes and (any(t.varies for t in op._inputs) or any(cell.per_position for cell in op.writes)):
+        for cell in op.writes:
+            come_apart(cell, op.graph)
+    mapped = op.axis is not None and op.axis.size > 1
+    varying = mapped and (definition.per_position or definition.random)
+    if definition.reads or definition.writes:
+        varying = mapped and op._inputs[0].op.attrs["cell"].per_position
+    if not varying and not definition.writes:
+        for tensor in op._inputs:
+            if tensor.varies:
+                varying = True
+                break
+    if varying:
+        for tensor in op.outputs:
+            tensor.varies = tensor.dtype is not resource
+
+
+def come_apart(cell: Cell, graph: Graph) -> None:
+    """From now on each position has a value of its own of a cell that allows it: what was read of it may vary."""
+    if cell.per_position or cell.own is None:
+        return
+    cell.axis, cell.combine = cell.own, "first"
+    layouts.changed()
+    around: Any = graph
+    while around is not None and not around.executing_eagerly:
+        for op in around.get_operations():
+            mark_varying(op)
+        around = getattr(around, "outer", None)
+
+
+def _session_for(session: Any, graph: Graph, what: str) -> Any:
+    session = session or get_default_session()
+    if session is None:
+        raise ValueError(f"{what} needs a session: pass session= or use it inside `with sess.as_default():`.")
+    if session.graph is not graph:
+        raise ValueError(f"{what}: the session's graph is not the graph this belongs to.")
+    return session

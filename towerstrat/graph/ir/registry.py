@@ -1,0 +1,137 @@
+"""The operation types: one record per type holds everything about it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol
+
+from towerstrat.graph.ir import shapes
+from towerstrat.graph.ir.shapes import Dims
+from towerstrat.graph.ir.types import DType
+
+
+class Signature(NamedTuple):
+    """What is known of one output while the graph is built."""
+
+    dtype: DType
+    dims: Dims
+
+
+class Typed(Protocol):
+    """What a rule sees of an input: a tensor."""
+
+    dtype: DType
+
+    @property
+    def dims(self) -> Dims: ...
+
+
+Rule = Callable[[Sequence[Any], Mapping[str, Any]], Sequence[Signature]]
+
+
+@dataclass(frozen=True)
+class OpDef:
+    """Everything about one operation type.
+
+    Attributes:
+      type: the original's name of the type.
+      rule: (inputs, attributes) -> output signatures; raises ValueError or TypeError on inputs that cannot work.
+      kernel: a pure function ``kernel(*arrays, **attributes)`` on JAX arrays; returns an array, or a tuple of arrays
+        where the type has several outputs. A random type's kernel takes a JAX key first.
+      numpy: the same on numpy arrays, used while lowering where every input is known (shape arithmetic).
+      static: positions of inputs whose values must be known while lowering; the kernel gets them as numpy arrays.
+      lower: for types that are not a function of their inputs' arrays: (lowering, operation) -> output values.
+      backward: the type's own gradient where JAX's of the kernel is not it: (lowering, operation, cotangents, gradient
+        operation) -> cotangent per tensor. A collective's cotangents, asked for in tower context, come summed over
+        the positions.
+      differentiable: False where the original gives no gradient.
+      random: draws; has a counter in the session's state and a key of its own at each execution.
+      platform: the kernel takes ``platform="cpu" | "gpu" | "tpu"`` as a keyword.
+      host: ``host(session, operation, values)`` runs in Python on numpy values, before or after a device program;
+        returns a sequence of output values.
+      stage: (operation) -> the part of a run that carries it out where its bodies hold operations of the host.
+      dynamic: the shape of a result depends on values, so the operation cannot be compiled.
+      stateful: has an effect of its own; never folded.
+      reads, writes: whether the cells behind the inputs that are handles are read, written.
+      callback: calls Python while a device program runs; a run waits for its calls.
+      collective: combines along the named axis; its output is equal everywhere.
+      joint: ``lower`` knows what to do with inputs whose shape differs by position; other types are evaluated for each
+        kind of position by itself.
+      per_position: its output may differ along the axis even where its inputs do not.
+      varying: (operation) -> for each output whether it may differ along the axis, where the inputs do not decide it.
+      hidden: attributes that are the engine's own, not shown in a node definition.
+    """
+
+    type: str
+    rule: Rule
+    kernel: Callable[..., Any] | None = None
+    numpy: Callable[..., Any] | None = None
+    static: tuple[int, ...] = ()
+    lower: Callable[..., Sequence[Any]] | None = None
+    backward: Callable[..., Mapping[Any, Any]] | None = None
+    differentiable: bool = True
+    random: bool = False
+    platform: bool = False
+    host: Callable[..., Any] | None = None
+    stage: Callable[[Any], Any] | None = None
+    dynamic: bool = False
+    stateful: bool = False
+    reads: bool = False
+    writes: bool = False
+    callback: bool = False
+    collective: bool = False
+    joint: bool = False
+    per_position: bool = False
+    varying: Callable[[Any], Sequence[bool]] | None = None
+    hidden: tuple[str, ...] = ()
+
+
+_TYPES: dict[str, OpDef] = {}
+
+
+def register(definition: OpDef) -> OpDef:
+    """Adds a type.
+
+    Raises:
+      ValueError: when the name is taken.
+    """
+    if definition.type in _TYPES:
+        raise ValueError(f"The operation type {definition.type!r} is registered already.")
+    _TYPES[definition.type] = definition
+    return definition
+
+
+def define(type: str, rule: Rule, kernel: Callable[..., Any] | None = None, **fields: Any) -> OpDef:
+    """Registers ``OpDef(type, rule, kernel, **fields)``."""
+    return register(OpDef(type, rule, kernel, **fields))
+
+
+def lookup(type: str) -> OpDef:
+    return _TYPES[type]
+
+
+def types() -> tuple[str, ...]:
+    return tuple(sorted(_TYPES))
+
+
+def same(inputs: Sequence[Typed], attrs: Mapping[str, Any]) -> list[Signature]:
+    """One output like the first input."""
+    return [Signature(inputs[0].dtype, inputs[0].dims)]
+
+
+def broadcasting(inputs: Sequence[Typed], attrs: Mapping[str, Any]) -> list[Signature]:
+    """One output of the first input's type and the inputs' common shape."""
+    dims = inputs[0].dims
+    for other in inputs[1:]:
+        dims = shapes.broadcast(dims, other.dims)
+    return [Signature(inputs[0].dtype, dims)]
+
+
+def scalar(dtype: DType) -> Rule:
+    return lambda inputs, attrs: [Signature(dtype, ())]
+
+
+def nothing(inputs: Sequence[Typed], attrs: Mapping[str, Any]) -> list[Signature]:
+    """No output: the operation is run for its effect."""
+    return []

@@ -1,0 +1,163 @@
+"""Gradients given in Python for operation types and single operations, built where ``tf.gradients`` meets them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from towerstrat.errors import UnsupportedError
+from towerstrat.graph.ir import registry
+from towerstrat.graph.ir.convert import convert_to_tensor
+from towerstrat.graph.ir.elements import Block, Operation, Tensor
+from towerstrat.graph.ir.indexed_slices import IndexedSlices
+from towerstrat.graph.ir.registry import Signature, define
+from towerstrat.graph.ir.types import resource
+
+Function = Callable[..., Any]
+
+_RULES: dict[str, Function | None] = {}
+
+
+class TracedRule(NamedTuple):
+    """A gradient function as a region of the graph.
+
+    Attributes:
+      block: the region.
+      cotangents: its stand-ins for the cotangents of the operation's outputs.
+      grads: for each input None, a tensor, or (values, indices) of row gradients.
+    """
+
+    block: Block
+    cotangents: tuple[Tensor, ...]
+    grads: tuple[Any, ...]
+
+
+def register_rule(op_type: str, function: Function | None) -> None:
+    """Gives a type name a gradient function ``(op, *grads) -> grads``; None: no gradient flows.
+
+    Raises:
+      KeyError: the name has a gradient already.
+    """
+    if not isinstance(op_type, str):
+        raise TypeError("op_type must be a string")
+    if op_type in _RULES or op_type in registry.types():
+        raise KeyError(f"Registering two gradient with name '{op_type}'! The type has a gradient already.")
+    _RULES[op_type] = function
+
+
+def rule_of(op: Operation) -> Function | None:
+    """The gradient function given for an operation, or None where the engine's own gradient is used.
+
+    Raises:
+      LookupError: the override names a gradient that nobody registered.
+    """
+    kind = op.attrs.get("_gradient_op_type")
+    if kind is None or kind == op.type:
+        return op.attrs.get("_gradient_function")
+    if kind in _RULES:
+        return _RULES[kind]
+    if kind == "Identity":
+        return lambda op, *grads: grads
+    if kind in registry.types():
+        raise UnsupportedError(
+            f"{op.name} (created at {op.line}): gradient_override_map to the type {kind!r} of another operation is not "
+            "supported. Register a function for a name of your own with tf.RegisterGradient."
+        )
+    raise LookupError(f"No gradient defined for operation '{op.name}' (op type: {kind}, created at {op.line}).")
+
+
+def passes_gradient(op: Operation) -> bool:
+    """Whether a gradient goes through an operation at all."""
+    kind = op.attrs.get("_gradient_op_type")
+    if kind is not None and kind != op.type:
+        return _RULES.get(kind, rule_of) is not None
+    return op.definition.differentiable
+
+
+def trace_rule(op: Operation, function: Function, block: Block | None = None) -> TracedRule:
+    """Builds the gradient function of an operation as a region below ``block`` (default: the current one).
+
+    Raises:
+      ValueError: it returns another number of gradients than the operation has inputs.
+    """
+    if "_traced_gradient" in op.attrs:
+        return op.attrs["_traced_gradient"]
+    graph = op.graph
+    saved = graph.block, graph.axis
+    if block is not None:
+        graph.block, graph.axis = block, op.axis
+    try:
+        with graph.name_scope(f"{op.name.rpartition('/')[2]}_grad"), graph.body(f"the gradient of {op.name}") as region:
+            cotangents = [graph.add("Cotangent", (), {"_of": out}, "grad_ys").outputs[0] for out in op.outputs]
+            found = function(op, *cotangents)
+            grads = [_as_gradient(g) for g in _as_list(found)]
+            region.finish([t for g in grads if g is not None for t in (g if isinstance(g, tuple) else (g,))])
+    finally:
+        graph.block, graph.axis = saved
+    start, stop = op.attrs.get("_gradient_places", (0, len(op.inputs)))
+    if len(grads) != stop - start:
+        raise ValueError(
+            f"Num gradients {len(grads)} generated for op {op.name} (created at {op.line}) do not match num inputs "
+            f"{stop - start}"
+        )
+    return TracedRule(region, tuple(cotangents), (*(None for _ in range(start)), *grads))
+
+
+def _as_list(found: Any) -> Sequence[Any]:
+    return list(found) if isinstance(found, list | tuple) else [found]
+
+
+def _as_gradient(value: Any) -> Any:
+    if value is None:
+        return None
+    if isinstance(value, IndexedSlices):
+        return (value.values, value.indices)
+    return convert_to_tensor(value)
+
+
+def _like(attrs: Any) -> Signature:
+    out = attrs["_of"]
+    return Signature(out.dtype, out.dims)
+
+
+def _varying(op: Operation) -> list[bool]:
+    inside = op.axis is not None and op.axis.size > 1
+    return [inside or op.attrs["_of"].varies]
+
+
+define(
+    "Cotangent",
+    lambda inputs, attrs: [_like(attrs)],
+    lower=lambda lowering, op: [lowering.value(op.outputs[0])],
+    varying=_varying,
+    differentiable=False,
+    hidden=("_of",),
+)
+
+
+def carries_gradient(tensor: Tensor) -> bool:
+    return tensor.dtype.is_differentiable or tensor.dtype is resource
+
+
+def sources_of(tensor: Tensor, op: Operation) -> Sequence[Tensor]:
+    """The inputs of an operation that one of its outputs depends on in a differentiable way."""
+    flows = op.attrs.get("flows")
+    return op.inputs if flows is None else tuple(flows[tensor.value_index])
+
+
+def reached_from(results: Sequence[Any], block: Block) -> set[Tensor]:
+    """What results of a region depend on in a differentiable way: tensors from outside, and loop variables."""
+    found: set[Tensor] = set()
+    seen: set[Tensor] = set()
+    stack = [r for r in results if isinstance(r, Tensor)]
+    while stack:
+        tensor = stack.pop()
+        if tensor in seen or not carries_gradient(tensor):
+            continue
+        seen.add(tensor)
+        op = tensor.op
+        if not block.encloses(op.block) or op.type == "LoopVariable":
+            found.add(tensor)
+        elif passes_gradient(op):
+            stack += sources_of(tensor, op)
+    return found

@@ -1,0 +1,473 @@
+"""``tf.gradients``: one operation that walks back over what was recorded of the operations on its paths."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from towerstrat.graph.ir import nest
+from towerstrat.graph.ir.convert import constant, convert_to_tensor
+from towerstrat.graph.ir.core import get_default_graph
+from towerstrat.graph.ir.elements import Operation, Tensor
+from towerstrat.graph.ir.indexed_slices import IndexedSlices
+from towerstrat.graph.ir.mesh import vary
+from towerstrat.graph.ir.registry import Signature, define
+from towerstrat.graph.ir.types import int32, int64, resource
+from towerstrat.graph.lowering.gradient_rules import (
+    TracedRule,
+    carries_gradient,
+    passes_gradient,
+    rule_of,
+    sources_of,
+    trace_rule,
+)
+from towerstrat.graph.lowering.kinds import ByKind
+from towerstrat.graph.lowering.lowering import Lowering, combines_inside
+from towerstrat.graph.lowering.tape import Cotangents, Record, Rows, ones_like, pull_back, reverse
+
+Recorded = Callable[[Operation], bool]
+
+
+def reached_from(xs: Sequence[Tensor], recorded: Recorded | None = None) -> set[Tensor]:
+    """The tensors that depend on ``xs`` in a differentiable way, through recorded operations (None: through all)."""
+    return _reached(xs, recorded)[0]
+
+
+def _reached(xs: Sequence[Tensor], recorded: Recorded | None) -> tuple[set[Tensor], set[Operation]]:
+    """Tensors that depend on ``xs`` in a differentiable way, and the operations between."""
+    reached: set[Tensor] = set(xs)
+    stack = list(xs)
+    forward: set[Operation] = set()
+    while stack:
+        tensor = stack.pop()
+        for op in tensor._consumers:
+            flows = op.attrs.get("flows")
+            if (flows is None and op in forward) or not passes_gradient(op):
+                continue
+            if recorded is not None and not recorded(op):
+                continue
+            forward.add(op)
+            for index, out in enumerate(op.outputs):
+                if carries_gradient(out) and out not in reached and (flows is None or tensor in flows[index]):
+                    reached.add(out)
+                    stack.append(out)
+    return reached, forward
+
+
+def _path(
+    ys: Sequence[Tensor],
+    xs: Sequence[Tensor],
+    stops: set[Tensor],
+    rules: dict[Operation, TracedRule],
+    recorded: Recorded | None,
+) -> tuple[list[Operation], set[Tensor]]:
+    """Operations and tensors on differentiable paths from ``xs`` to ``ys``; traces gradient functions on them."""
+    reached, forward = _reached(xs, recorded)
+    active: set[Tensor] = set()
+    on_path: dict[Operation, None] = {}
+    backward = [y for y in ys if y in reached]
+    while backward:
+        tensor = backward.pop()
+        if tensor in active:
+            continue
+        active.add(tensor)
+        op = tensor.op
+        if tensor in stops or op not in forward:
+            continue
+        on_path[op] = None
+        function = rule_of(op)
+        sources = sources_of(tensor, op)
+        if function is not None:
+            if op not in rules:
+                rules[op] = trace_rule(op, function)
+            sources = tuple(t for t, g in zip(op.inputs, rules[op].grads, strict=True) if g is not None)
+        backward += [t for t in sources if t in reached and t not in active and carries_gradient(t)]
+    for op in on_path:
+        if op not in rules:
+            _trace_inside(op, rules)
+    return sorted(on_path, key=lambda op: op.index), active
+
+
+def _trace_inside(op: Operation, rules: dict[Operation, TracedRule]) -> None:
+    """Traces the gradient functions of operations in the bodies of a loop or branch."""
+    for body in op.bodies:
+        for inner in body.needed:
+            function = rule_of(inner)
+            if function is not None and inner not in rules:
+                rules[inner] = trace_rule(inner, function, inner.block)
+            _trace_inside(inner, rules)
+
+
+def _only_rows(x: Tensor, path: set[Operation]) -> bool:
+    uses = [op for op in x._consumers if op in path]
+    return bool(uses) and all(op.type == "ResourceGather" for op in uses)
+
+
+def gradients(
+    ys: Any,
+    xs: Any,
+    grad_ys: Any = None,
+    name: str = "gradients",
+    colocate_gradients_with_ops: bool = False,
+    gate_gradients: Any = False,
+    aggregation_method: int | None = None,
+    stop_gradients: Any = None,
+) -> list[Any]:
+    """Derivatives of the sum of ``ys`` with respect to each of ``xs``.
+
+    Args:
+      ys, xs: tensors (or variables), or lists of them.
+      grad_ys: cotangents of ``ys``, of their shapes; ones where it or an entry is None.
+      stop_gradients: tensors taken as constants.
+      colocate_gradients_with_ops, gate_gradients, aggregation_method: placement and scheduling of the original; they
+        change no value, and the compiler decides here.
+
+    Returns:
+      A list like ``xs``: a tensor, IndexedSlices for a variable that is only read by row lookups, or None where no
+      differentiable path leads from x to any y.
+
+    >>> x = constant(3.0)
+    >>> dx, = gradients(x * x, x)
+    """
+    if get_default_graph().executing_eagerly:
+        raise RuntimeError(
+            "tf.gradients is not supported when eager execution is enabled. Use tf.GradientTape instead."
+        )
+    return gradients_through(ys, xs, grad_ys, name, stop_gradients)
+
+
+def gradients_through(
+    ys: Any, xs: Any, grad_ys: Any = None, name: str = "gradients", stop_gradients: Any = None,
+    recorded: Recorded | None = None,
+) -> list[Any]:  # fmt: skip
+    """As ``gradients``, on paths through recorded operations only; None: through all."""
+    graph = get_default_graph()
+    y_list = [_as_tensor(y) for y in nest.flatten(ys)]
+    x_list = [graph.inside(_source(x)) for x in nest.flatten(xs)]
+    for y in y_list:
+        if not y.dtype.is_differentiable:
+            raise TypeError(f"Expected ys of a floating or complex type, got {y!r}.")
+    seeds = [None] * len(y_list) if grad_ys is None else grad_ys if isinstance(grad_ys, list | tuple) else [grad_ys]
+    if len(seeds) != len(y_list):
+        raise ValueError(f"Passed {len(seeds)} grad_ys for {len(y_list)} ys.")
+    for y, seed in zip(y_list, seeds, strict=True):
+        if y.dtype.is_complex and seed is None:
+            raise TypeError(f"Gradients of complex tensors must set grad_ys: {y!r}. Take tf.real of it.")
+    stops = {_source(t) for t in nest.flatten(stop_gradients)} if stop_gradients is not None else set()
+    rules: dict[Operation, TracedRule] = {}
+    with graph.name_scope(name) as scope:
+        path, active = _path(y_list, x_list, stops, rules, recorded)
+    connected = [x in active for x in x_list]
+    if not any(connected):
+        return [None] * len(x_list)
+    with graph.name_scope(scope):
+        given = [None if s is None else _as_seed(s, y, i) for i, (s, y) in enumerate(zip(seeds, y_list, strict=True))]
+        wanted = [x for x, c in zip(x_list, connected, strict=True) if c]
+        on_path = set(path)
+        sparse = tuple(x.dtype is resource and _only_rows(x, on_path) for x in wanted)
+        own = {op: rule for op, rule in rules.items() if op in on_path}
+        captured = dict.fromkeys(t for rule in own.values() for t in rule.block.captures())
+        op = graph.add(
+            "Gradients",
+            [
+                *y_list,
+                *(g for g in given if g is not None),
+                *(x for x in wanted if x.dtype is not resource),
+                *(t for t in captured if t.dtype is not resource),
+            ],
+            {
+                "path": tuple(path),
+                "active": frozenset(active),
+                "rules": rules,
+                "bodies": tuple(rule.block for rule in own.values()),
+                "ys": tuple(y_list),
+                "seeds_given": tuple(given),
+                "xs": tuple(wanted),
+                "stops": frozenset(stops),
+                "sparse": sparse,
+            },
+            "grad",
+        )
+        return _results(op, x_list, connected, sparse)
+
+
+def _as_tensor(value: Any) -> Tensor:
+    return value.values if isinstance(value, IndexedSlices) else convert_to_tensor(value)
+
+
+def _source(x: Any) -> Tensor:
+    handle = getattr(x, "handle", None)
+    if handle is not None:
+        return handle
+    return x.values if isinstance(x, IndexedSlices) else convert_to_tensor(x)
+
+
+def _as_seed(seed: Any, y: Tensor, index: int) -> Tensor:
+    if isinstance(seed, IndexedSlices):
+        return seed.values
+    tensor = convert_to_tensor(seed, y.dtype)
+    if not tensor.shape.is_compatible_with(y.shape):
+        raise ValueError(f"grad_ys[{index}] has shape {tensor.shape}, its y ({y.name}) has shape {y.shape}.")
+    return tensor
+
+
+def _varying(op: Operation) -> list[bool]:
+    inside = op.axis is not None and op.axis.size > 1
+    result: list[bool] = []
+    for x, rows in zip(op.attrs["xs"], op.attrs["sparse"], strict=True):
+        result += [inside or x.varies] * (2 if rows else 1)
+    return result
+
+
+def _results(op: Operation, xs: list[Tensor], connected: list[bool], sparse: Sequence[bool]) -> list[Any]:
+    outputs = iter(op.outputs)
+    kinds = iter(sparse)
+    results: list[Any] = []
+    for x, is_connected in zip(xs, connected, strict=True):
+        if not is_connected:
+            results.append(None)
+        elif next(kinds):
+            values, indices = next(outputs), next(outputs)
+            dims = x.op.attrs["cell"].dims
+            shape = constant(np.array(dims, np.int32), name="shape") if dims and None not in dims else None
+            results.append(IndexedSlices(values, indices, shape))
+        else:
+            results.append(next(outputs))
+    return results
+
+
+def _rule(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Signature]:
+    signatures = []
+    for x, rows in zip(attrs["xs"], attrs["sparse"], strict=True):
+        if x.dtype is not resource:
+            signatures.append(Signature(x.dtype, x.dims))
+            continue
+        cell = x.op.attrs["cell"]
+        if not rows:
+            signatures.append(Signature(cell.dtype, cell.dims))
+            continue
+        kinds = {op.inputs[1].dtype for op in x._consumers if op.type == "ResourceGather" and op in attrs["path"]}
+        inner = None if cell.dims is None else (None, *cell.dims[1:])
+        signatures += [Signature(cell.dtype, inner), Signature(int64 if int64 in kinds else int32, (None,))]
+    return signatures
+
+
+_Sums = Generator[Any, Any, Any]
+"""What gives values to be summed over the axis, takes the sums, and ends in a result."""
+
+
+def _walk(lowering: Lowering, op: Operation) -> _Sums:
+    """Cotangents of everything on the paths of a gradient operation."""
+    sums = Cotangents()
+    inside = op.axis is not None
+    for y, seed in zip(op.attrs["ys"], op.attrs["seeds_given"], strict=True):
+        if y in op.attrs["active"]:
+            value = lowering.value(y)
+            cotangent = ones_like(value) if seed is None else _turned(lowering.value(seed))
+            sums.add(y, vary(jnp.asarray(cotangent), lowering.axis) if inside else jnp.asarray(cotangent))
+    records = {o: r for o in op.attrs["path"] if (r := lowering.record(o)) is not None}
+    for step in reverse(op.attrs["path"], records):
+        for tensor, cotangent in (yield from _step_back(lowering, op, step, records[step], sums)):
+            if tensor in op.attrs["active"]:
+                sums.add(tensor, (yield from _entering(lowering, step, tensor, cotangent, inside)))
+    return sums
+
+
+def _step_back(lowering: Lowering, op: Operation, step: Operation, record: Record, sums: Cotangents) -> _Sums:
+    """Pairs of inputs of one operation and their cotangents, from those of its outputs."""
+    by_rule, definition = step in op.attrs["rules"], step.definition
+    if not by_rule and definition.backward is None:
+        outputs = zip(record.results, record.primals, strict=True)
+        given = [None if t in op.attrs["stops"] else sums.total(t, p) for t, p in outputs]
+        return pull_back(record, given, lowering.axis).items() if any(g is not None for g in given) else ()
+    given = [None if t in op.attrs["stops"] else sums.total(t, None) for t in step.outputs]
+    if all(g is None for g in given):
+        return ()
+    if by_rule:
+        return list(_by_rule(lowering, step, op.attrs["rules"][step], given))
+    assert definition.backward is not None
+    if definition.collective and op.axis is not None and lowering.axis is not None:
+        for i, cotangent in enumerate(given):
+            if cotangent is not None:
+                given[i] = vary((yield cotangent), lowering.axis)
+    return definition.backward(lowering, step, given, op).items()
+
+
+def _by_rule(
+    lowering: Lowering, step: Operation, rule: TracedRule, given: Sequence[Any]
+) -> Iterator[tuple[Tensor, Any]]:
+    """What a gradient function says of the inputs; outputs that nothing came for have zeros."""
+    cotangents = [
+        jnp.zeros_like(lowering.value(t)) if g is None else _turned(g) for t, g in zip(step.outputs, given, strict=True)
+    ]
+    child = lowering.fork(dict(zip(rule.cotangents, cotangents, strict=True)))
+    child.run(rule.block.needed)
+    for cell in child.written:
+        lowering.write(cell, child.state[cell])
+    for tensor, grad in zip(step.inputs, rule.grads, strict=True):
+        if isinstance(grad, tuple):
+            yield tensor, Rows(_turned(child.value(grad[0])), child.value(grad[1]))
+        elif grad is not None:
+            yield tensor, _turned(jnp.asarray(child.value(grad)))
+
+
+def _turned(value: Any) -> Any:
+    """A complex cotangent between JAX's convention, inside, and the original's, its conjugate, outside."""
+    return jnp.conj(value) if jnp.iscomplexobj(value) else value
+
+
+def _entering(lowering: Lowering, consumer: Operation, tensor: Tensor, cotangent: Any, inside: bool) -> _Sums:
+    """A cotangent for what the consumer read.
+
+    Seen from outside the towers (the gradient operation is in cross-tower context), a value that all towers share
+    gets the sum of what each tower says.
+    """
+    if inside or lowering.axis is None or consumer.axis is None or tensor.op.axis is not None or tensor.varies:
+        return cotangent
+    return cotangent if cotangent is None or isinstance(cotangent, Rows) else vary((yield cotangent), lowering.axis)
+
+
+def _lower(lowering: Lowering, op: Operation) -> list[Any]:
+    if lowering.kind is not None or op not in lowering.split:
+        (results,) = _together(lowering, op, [_results_of(lowering, op)])
+        return results
+    found = _together(lowering, op, [_results_of(part, op) for part in lowering.parts])
+    lowering.collect()
+    by_output = zip(op.outputs, zip(*found, strict=True), strict=True)
+    return [ByKind(values) if output.varies else values[0] for output, values in by_output]
+
+
+def _together(lowering: Lowering, op: Operation, walks: Sequence[_Sums]) -> list[Any]:
+    """The results of walks over the same operations, one for each kind of position, that sum the same values."""
+    answer: Any = None
+    while True:
+        requests: list[Any] = []
+        results: list[Any] = []
+        for walk in walks:
+            try:
+                requests.append(walk.send(answer))
+            except StopIteration as end:
+                results.append(end.value)
+        if results:
+            return results
+        if lowering.kind is not None:
+            raise combines_inside(op)
+        assert lowering.axis is not None
+        answer = lax.psum(lowering.joined(requests[0] if len(walks) == 1 else ByKind(requests)), lowering.axis.name)
+
+
+def _results_of(lowering: Lowering, op: Operation) -> _Sums:
+    sums = yield from _walk(lowering, op)
+    results: list[Any] = []
+    outputs = iter(op.outputs)
+    for x, rows in zip(op.attrs["xs"], op.attrs["sparse"], strict=True):
+        if rows:
+            found = sums.rows(x)
+            values, indices = next(outputs), next(outputs)
+            assert found is not None, x.name
+            values = yield from _settle(lowering, values, _turned(found.values))
+            results += [values, jnp.asarray(found.indices, indices.dtype.np)]
+            continue
+        output = next(outputs)
+        like = _value_of(lowering, x)
+        total = sums.total(x, like)
+        if total is None:
+            total = jnp.zeros(np.shape(like), output.dtype.np)
+        results.append((yield from _settle(lowering, output, _turned(total))))
+    return results
+
+
+def _value_of(lowering: Lowering, x: Tensor) -> Any:
+    return lowering.state[x.op.attrs["cell"]] if x.dtype is resource else lowering.value(x)
+
+
+def _settle(lowering: Lowering, output: Tensor, value: Any) -> _Sums:
+    """Marks a result as equal everywhere where the graph says that it is."""
+    if lowering.axis is None:
+        return value
+    if output.varies:
+        return vary(value, lowering.axis)
+    first = lax.axis_index(lowering.axis.name) == 0
+    value = vary(value, lowering.axis)
+    return (yield jnp.where(first, value, jnp.zeros_like(value)))
+
+
+_READS = ("ReadVariableOp", "ResourceGather")
+
+
+def _primal(lowering: Lowering, leaf: Tensor, replayed: Sequence[Operation]) -> Any:
+    if leaf.dtype is not resource:
+        return lowering.value(leaf)
+    cell = leaf.op.attrs["cell"]
+    states = (lowering.seen(o) for o in replayed if leaf in o.inputs)
+    return next((state[cell] for state in states if cell in state), lowering.state.get(cell))
+
+
+def _backward(lowering: Lowering, op: Operation, cotangents: Sequence[Any], outer: Operation) -> Mapping[Tensor, Any]:
+    """The gradient of a gradient: replays the inner paths as a function of what enters them."""
+    path = [o for o in op.attrs["path"] if lowering.record(o) is not None]
+    replayed = [o for o in path if o.type not in _READS]
+    made = {t for o in replayed for t in o.outputs}
+    cut = set(outer.attrs["xs"])
+    wanted = outer.attrs["active"]
+    leaves = [
+        t
+        for t in dict.fromkeys([*(t for o in replayed for t in o.inputs), *op.inputs])
+        if t in wanted and (t not in made or t in cut)
+    ]
+    cells = {t: t.op.attrs["cell"] for t in leaves if t.dtype is resource}
+    reads = {o for o in path if o.type in _READS}
+    slots = [i for i, c in enumerate(cotangents) if c is not None]
+
+    def replay(*args: Any) -> list[Any]:
+        given = dict(zip(leaves, args, strict=True))
+        values = {t: v for t, v in given.items() if t not in cells}
+        inner = lowering.fork(values)
+        inner.quiet = inner.differentiated = True
+        inner.fed = {**lowering.fed, **values}
+        inner.records = {o: r for o in path if o in reads and (r := lowering.record(o)) is not None}
+        for step in replayed:
+            inner.state.update(lowering.seen(step))
+            inner.state.update((cells[t], v) for t, v in given.items() if t in cells)
+            inner.execute(step)
+        outputs = _lower(inner, op)
+        return [outputs[i] for i in slots]
+
+    primals = [vary(jnp.asarray(_primal(lowering, t, replayed)), lowering.axis) for t in leaves]
+    results, pull = jax.vjp(replay, *primals)
+    seeds = [vary(jnp.asarray(cotangents[i], r.dtype), lowering.axis) for i, r in zip(slots, results, strict=True)]
+    return dict(zip(leaves, pull(seeds), strict=True))
+
+
+define(
+    "Gradients",
+    _rule,
+    lower=_lower,
+    backward=_backward,
+    joint=True,
+    varying=_varying,
+    hidden=("path", "active", "rules", "bodies", "ys", "seeds_given", "xs", "stops", "sparse"),
+)
+
+
+def read_backward(
+    lowering: Lowering, op: Operation, cotangents: Sequence[Any], outer: Operation
+) -> Mapping[Tensor, Any]:
+    """A read passes its cotangent on to the variable's handle."""
+    return {op.inputs[0]: cotangents[0]}
+
+
+def gather_backward(
+    lowering: Lowering, op: Operation, cotangents: Sequence[Any], outer: Operation
+) -> Mapping[Tensor, Any]:
+    """A lookup of rows passes on just those rows."""
+    (cotangent,) = cotangents
+    indices = lowering.value(op.inputs[1])
+    flat = jnp.reshape(jnp.asarray(indices), (-1,))
+    tail = cotangent.shape[np.ndim(indices) :]
+    return {op.inputs[0]: Rows(jnp.reshape(cotangent, (flat.shape[0], *tail)), flat)}

@@ -1,0 +1,447 @@
+"""Loops whose bodies take elements of datasets: many turns as one device program, the input one chunk ahead."""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from collections.abc import Mapping, Sequence, Set
+from itertools import islice
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from towerstrat.errors import InvalidArgumentError, OutOfRangeError
+from towerstrat.graph.ir.elements import Operation, Tensor, execution_order, has_effect
+from towerstrat.graph.ir.mesh import Axis, vary
+from towerstrat.graph.ir.state import Cell, Flag, StateStore
+from towerstrat.graph.ir.types import resource, string
+from towerstrat.graph.ir.uneven import Uneven
+from towerstrat.graph.lowering.lowering import Lowering, NeedsStatic, NeedsTrips, uninitialized
+from towerstrat.graph.ops.loop_lowering import Changes, Loop
+from towerstrat.graph.ops.tensor_array_lowering import Grows, Unwritten
+from towerstrat.graph.runtime import step_loop as chunks
+from towerstrat.graph.runtime.feeding import Chunk, Feeder, Source
+from towerstrat.graph.runtime.host_control_flow import EndOfLoop, HostedLoop
+from towerstrat.graph.runtime.plan import Run, foldable, integers_behind, needs_host, to_host
+from towerstrat.graph.runtime.program import Program, tensor_spec
+
+_OPEN_STEPS = 1024
+"""Turns in a chunk of a loop that goes on to the end of the data."""
+_TESTED_STEPS = 16
+"""Turns in a chunk of a loop whose end the device finds."""
+_ALONE = 2
+"""Turns one after the other that no chunk can hold, after which the rest is done turn by turn."""
+
+
+def loop_stage(op: Operation) -> HostedLoop:
+    """The stage of a loop with operations of the host in it: chunk by chunk where all they do is take elements."""
+    return FedLoop(op) if _only_takes(op) else HostedLoop(op)
+
+
+def _only_takes(op: Operation) -> bool:
+    cond, body = op.bodies
+    if any(needs_host(inner) for inner in cond.needed) or any(has_effect(inner) for inner in cond.needed):
+        return False
+    for inner in body.needed:
+        taking = "takes" in inner.attrs
+        if needs_host(inner) and (not taking or any(body.encloses(t.op.block) for t in inner.inputs)):
+            return False
+        if any(t.dtype is string for t in (*inner.outputs, *inner.inputs)) and not (taking and not inner.outputs):
+            return False
+        if _dynamic(inner):
+            return False
+    return True
+
+
+def _dynamic(op: Operation) -> bool:
+    return op.definition.dynamic or any(_dynamic(inner) for body in op.bodies for inner in body.needed)
+
+
+class _Feed:
+    """What a loop's body takes of one iterator in each turn.
+
+    Attributes:
+      takes: its operations, in order; their outputs are alike.
+    """
+
+    def __init__(self, takes: Sequence[Operation]):
+        self.takes = takes
+        parts = takes[0].outputs
+        self.varying = [t.varies for t in parts]
+        self.shapes = [_stored(t, takes[0].axis) for t in parts]
+        self.uneven = any(d is None or None in d for d in self.shapes)
+        self.feeder = Feeder(self.shapes, [t.dtype.np for t in parts], None, len(takes))
+        self.bytes = None if self.uneven else self._measured([tuple(d or ()) for d in self.shapes])
+
+    def _measured(self, shapes: Sequence[Any]) -> int:
+        sizes = zip(shapes, self.feeder.dtypes, strict=True)
+        return sum(math.prod(s) * np.dtype(d).itemsize for s, d in sizes) * len(self.takes)
+
+    def measure(self, source: Source) -> int:
+        """Bytes that a turn takes; where shapes are not known those of the first element tell."""
+        if self.bytes is None:
+            try:
+                element = source.next()
+            except StopIteration:
+                return 1
+            except Exception as error:
+                source.push_error(error)
+                return 1
+            source.push_back([element])
+            self.bytes = self._measured([np.shape(getattr(part, "padded", part)) for part in element])
+        return self.bytes
+
+
+def _stored(tensor: Tensor, axis: Axis | None) -> Any:
+    """The shape of a component as the source gives it: with a part for each position where it differs by position."""
+    if not tensor.varies or axis is None or tensor.dims is None:
+        return tensor.dims
+    return (axis.size, *tensor.dims)
+
+
+class FedLoop(HostedLoop):
+    """A loop that takes elements, and does nothing else on the host."""
+
+    def __init__(self, op: Operation):
+        super().__init__(op)
+        groups: dict[Tensor, list[Operation]] = {}
+        for inner in op.bodies[1].needed:
+            if "takes" in inner.attrs:
+                groups.setdefault(inner.inputs[0] if inner.inputs else inner.outputs[0], []).append(inner)
+        self.feeds = [_Feed(takes) for takes in groups.values()]
+        self.mixed = any(len({_signature(o) for o in feed.takes}) > 1 for feed in self.feeds)
+        self.optional = any(inner.attrs["takes"] == "optional" for takes in groups.values() for inner in takes)
+        self.taking = {inner for feed in self.feeds for inner in feed.takes}
+        self.uneven = any(feed.uneven for feed in self.feeds)
+        inputs = [t for t in op.inputs[self.size :] if t.dtype is not resource and t not in self._handles()]
+        self.known = [t for t in inputs if _is_constant(t.op)]
+        self.given = [t for t in inputs if t not in set(self.known)]
+        self.folded: list[Tensor] = []
+        self.cells = list(dict.fromkeys([*op.reads, *op.writes]))
+        self.loose = [c for c in self.cells if c.dims is None or None in c.dims]
+        self.checked = any(isinstance(c, Flag) for c in self.cells)
+        self.programs: dict[Any, _Chunked | None] = {}
+        self.in_flight: deque[Any] = deque()
+        self.rooms: set[int] = set()
+
+    def _handles(self) -> set[Tensor]:
+        return {t for inner in self.taking for t in inner.inputs}
+
+    def run(self, run: Run) -> None:
+        total = self.turns(run)
+        values = self.initial(run)
+        sources = [self._source(run, feed) for feed in self.feeds]
+        if self.mixed or len({id(getattr(s, "resource", s)) for s in sources}) < len(sources):
+            self.go_on(run, values, 0, total)
+            return
+        tested = total is None and not self.endless
+        ahead = not any(s.live for s in sources) and not self.optional
+        room = self._room(sources, total)
+        done = alone = 0
+        try:
+            while total is None or done < total:
+                wanted = room if total is None else min(room, total - done)
+                taken = [f.feeder.take(s, wanted, room) for f, s in zip(self.feeds, sources, strict=True)]
+                steps = min(chunk.steps for chunk in taken)
+                values, ran = self._chunk(run, sources, taken, values, steps, tested)
+                done += ran
+                if ran:
+                    alone = 0
+                    if tested and ran < steps:
+                        break
+                    if ahead:
+                        steps = room if total is None else min(room, total - done) or min(room, total)
+                        self._look_ahead(sources, steps, room)
+                    continue
+                if tested and not self.goes_on(run, values, done):
+                    break
+                values = self.turn(run, values)
+                done += 1
+                alone += bool(steps)
+                if alone > _ALONE:
+                    self.go_on(run, values, done, total)
+                    return
+        except EndOfLoop:
+            pass
+        except OutOfRangeError as error:
+            of = "" if total is None else f" of {total}"
+            raise OutOfRangeError(
+                None, error.op, f"{error.message}: {done}{of} turns of the loop {self.op.name} (created at "
+                f"{self.op.line}) had their data and are done; their state is kept."
+            ) from None  # fmt: skip
+        self.finish(run, values, done)
+
+    # ---- input -----------------------------------------------------------------------------------------------
+
+    def _source(self, run: Run, feed: _Feed) -> Source:
+        first = feed.takes[0]
+        values = [to_host(run.values[t]) for t in first.inputs]
+        source: Source = first.attrs["source"](run.session, first, values)
+        return source
+
+    def _room(self, sources: Sequence[Source], total: int | None) -> int:
+        """How many turns' input a chunk has room for."""
+        if any(s.live for s in sources):
+            return 1
+        size = sum(feed.measure(s) for feed, s in zip(self.feeds, sources, strict=True))
+        limit = max(chunks.CHUNK_STEPS, chunks.CHUNK_BYTES // max(1, size))
+        if total is None:
+            return min(limit, _OPEN_STEPS if self.endless else _TESTED_STEPS)
+        wanted = min(_power(limit + 1) // 2, _power(total))
+        # What was compiled for somewhat longer runs serves shorter ones.
+        room = next((r for r in sorted(self.rooms) if wanted <= r <= 4 * wanted), wanted)
+        self.rooms.add(room)
+        return room
+
+    def _look_ahead(self, sources: Sequence[Source], steps: int, room: int) -> None:
+        for feed, source in zip(self.feeds, sources, strict=True):
+            feed.feeder.look_ahead(source, steps, room)
+
+    # ---- programs --------------------------------------------------------------------------------------------
+
+    def _chunk(
+        self, run: Run, sources: Sequence[Source], taken: Sequence[Chunk], values: list[Any], steps: int, tested: bool
+    ) -> tuple[list[Any], int]:
+        """The loop variables after the turns of a chunk, and how many there were. The rest of the input goes back.
+
+        No turns where the first one cannot be part of a program.
+        """
+        program: _Chunked | None = None
+        used: int | None = None
+        try:
+            if steps:
+                buffers = [buffer for chunk in taken for buffer in chunk.buffers]
+                program, inputs = self._program(run, buffers, values, tested)
+            if program is None:
+                return values, 0
+            outputs, flags = program(run.store, [*inputs, np.asarray(steps, np.int32)])
+            used = steps
+            self.in_flight.append(flags)
+            while len(self.in_flight) > 2:
+                jax.block_until_ready(self.in_flight.popleft())
+            *changed, ran, bad = outputs
+            if tested:
+                used = int(ran)
+            if self.checked and int(bad) >= 0:
+                used = int(bad) + 1
+                self._raise(program, flags, int(bad))
+            values = list(values)
+            for i, value in zip(program.changing, changed, strict=True):
+                values[i] = value
+            return values, used
+        finally:
+            if used is None:
+                used = steps if program is not None and program.ran else 0
+            for feed, source, chunk in zip(self.feeds, sources, taken, strict=True):
+                feed.feeder.put_back(source, chunk, used)
+
+    def _raise(self, program: Program, flags: Any, failed: int) -> None:
+        flag = next(f for f, raised in zip(program.flags, np.asarray(flags), strict=True) if raised)
+        raise InvalidArgumentError(
+            None, flag.op,
+            f"{flag.message}\n  in a turn of the loop {self.op.name}; the state is that after the turn before it.",
+        )  # fmt: skip
+
+    def _program(
+        self, run: Run, buffers: Sequence[Any], values: Sequence[Any], tested: bool
+    ) -> tuple[_Chunked | None, list[Any]]:
+        """The program of a chunk, compiled before its input counts as taken, and what it is called with."""
+        while True:
+            arrays = [v for v in values if not isinstance(v, Unwritten)]
+            inputs = [*(run.values[t] for t in self.given), *arrays, *buffers]
+            if any(isinstance(v, Uneven) for v in inputs):
+                return None, inputs
+            present = {c: v for c in self.loose if (v := run.store.get(c)) is not None}
+            key = (
+                tested,
+                tuple([(v.shape, v.dtype) for v in inputs]),
+                tuple([(v.size, v.dtype) if isinstance(v, Unwritten) else None for v in values]),
+                tuple([(v.shape, v.tobytes()) for v in (to_host(run.values[t]) for t in self.folded)]),
+                tuple([np.shape(v) for v in present.values()]),
+                tuple(self.given),
+            )
+            if key in self.programs:
+                return self.programs[key], inputs
+            known = {t: to_host(run.values[t]) for t in self.known}
+            made = _Chunked(self, known, values, len(buffers), self._present(run), tested)
+            try:
+                made.prepare(run.store, [*inputs, np.zeros((), np.int32)])
+            except NeedsStatic as needed:
+                new = integers_behind(needed.tensor, self.given)
+                if new:
+                    self.known += new
+                    self.folded += new
+                    self.given = [t for t in self.given if t not in new]
+                    continue
+                self.programs[key] = None
+            except (Changes, Grows, NeedsTrips):
+                self.programs[key] = None
+            else:
+                self.programs[key] = made
+            return self.programs[key], inputs
+
+    def _present(self, run: Run) -> dict[Cell, Any]:
+        """The values of all cells of the loop."""
+        present = {c: v for c in self.cells if (v := run.store.get(c)) is not None}
+        missing = [c for c in self.cells if c not in present and not isinstance(c, Flag)]
+        if missing:
+            raise uninitialized(missing[0], self.op)
+        return present
+
+
+def _signature(op: Operation) -> Any:
+    return (op.attrs["takes"] == "optional", tuple([(t.dtype, t.dims) for t in op.outputs]))
+
+
+def _power(number: int) -> int:
+    """The smallest power of two that is not less."""
+    return 1 << max(0, number - 1).bit_length()
+
+
+def _is_constant(op: Operation) -> bool:
+    return foldable(op) and all(_is_constant(t.op) for t in op.inputs)
+
+
+class _Turns(Loop):
+    """A loop with the elements that its next turn takes.
+
+    Attributes:
+      elements: output of a taking operation -> its value.
+    """
+
+    def __init__(self, lowering: Lowering, op: Operation, initial: Sequence[Any], taking: set[Operation]):
+        super().__init__(lowering, op, initial)
+        self.taking = taking
+        self.elements: dict[Tensor, Any] = {}
+
+    def run_body(self, child: Lowering, but: Set[Operation] = frozenset()) -> None:
+        child.values.update(self.elements)
+        super().run_body(child, self.taking | but)
+
+
+class _Chunked(Program):
+    """The device program of one chunk: as many turns as it is told, or as the condition says.
+
+    Attributes:
+      changing: the places of the loop variables that it gives, followed by the number of turns and the first bad one.
+    """
+
+    def __init__(
+        self, stage: FedLoop, known: Mapping[Tensor, Any], values: Sequence[Any], buffers: int,
+        present: Mapping[Cell, Any], tested: bool,
+    ):  # fmt: skip
+        self.stage = stage
+        self.known = known
+        self.fixed = {i: v for i, v in enumerate(values) if isinstance(v, Unwritten)}
+        self.tested = tested
+        self.changing: list[int] = []
+        specs = [tensor_spec(t) for t in stage.given]
+        specs += [tensor_spec(t) for i, t in enumerate(stage.body_vars) if i not in self.fixed]
+        specs += ["turns" if varying else "same" for feed in stage.feeds for varying in feed.varying]
+        self.buffers = buffers
+        super().__init__([stage.op], self._evaluate, [*specs, "same"], [], present, {}, atomic=False)
+
+    def prepare(self, store: StateStore, inputs: Sequence[Any]) -> None:
+        """Compiles it, and runs nothing."""
+        self.compiled = self.lowered(
+            self.gather(store, self.donated, True), self.gather(store, self.kept, False), inputs
+        ).compile()
+
+    def _evaluate(self, lowering: Lowering, values: Sequence[Any]) -> list[Any]:
+        stage = self.stage
+        rest = iter(values)
+        given = dict(zip(stage.given, islice(rest, len(stage.given)), strict=True))
+        initial = [self.fixed[i] if i in self.fixed else next(rest) for i in range(stage.size)]
+        buffers = list(islice(rest, self.buffers))
+        steps = next(rest)
+        lowering.values.update({**self.known, **given})
+        turns = _Turns(lowering, stage.op, initial, stage.taking)
+        turns.elements = self._elements(buffers, np.int32(0))
+        turns.shape_arrays()
+        self.changing = list(turns.changing)
+        self.output_specs = [*(stage.op.outputs[i].varies for i in self.changing), False, False]
+        flags = [isinstance(c, Flag) for c in turns.cells]
+
+        def test(state: Any) -> Any:
+            number, carry, bad = state
+            going = (number < steps) & (bad < 0)
+            return going & turns.test(carry)[0] if self.tested else going
+
+        def turn(state: Any) -> Any:
+            number, carry, bad = state
+            turns.elements = self._elements(buffers, number)
+            lowered = tuple(jnp.zeros_like(v) if f else v for f, v in zip(flags, carry[2], strict=True))
+            after = turns.step((*carry[:2], lowered))
+            if any(flags):
+                raised = self._anywhere([v for f, v in zip(flags, after[2], strict=True) if f])
+                bad = jnp.where(raised, number, bad)
+                kept = jax.tree.map(lambda new, old: jnp.where(raised, old, new), after, carry)
+                found = tuple(a if f else k for f, a, k in zip(flags, after[2], kept[2], strict=True))
+                after = (*kept[:2], found)
+            return number + np.int32(1), after, bad
+
+        start = (jnp.zeros((), jnp.int32), turns.start(), jnp.full((), -1, jnp.int32))
+        number, (_, changed, state), bad = lax.while_loop(test, turn, start)
+        for cell, value in zip(turns.cells, state, strict=True):
+            lowering.write(cell, value)
+        return [*changed, number, bad]
+
+    def _anywhere(self, flags: Sequence[Any]) -> Any:
+        """Whether a check found an error, at some position."""
+        found = jnp.any(jnp.stack([vary(f, self.axis) for f in flags]))
+        return found if self.axis is None else lax.psum(found.astype(jnp.int32), self.axis.name) > 0
+
+    def _elements(self, buffers: Sequence[Any], number: Any) -> dict[Tensor, Any]:
+        """The elements that the operations of one turn take."""
+        found: dict[Tensor, Any] = {}
+        rest = iter(buffers)
+        for feed in self.stage.feeds:
+            for component, buffer in enumerate(islice(rest, len(feed.takes[0].outputs))):
+                row = lax.dynamic_index_in_dim(buffer, number, 0, keepdims=False)
+                own = row[:, 0] if feed.varying[component] and self.axis is not None else row
+                found.update((take.outputs[component], own[i]) for i, take in enumerate(feed.takes))
+        return found
+
+
+def lower_turns(op: Operation, turns: int) -> jax.stages.Lowered:
+    """The device program of a chunk of a loop over data, traced and not compiled.
+
+    It needs no values, and the loop's devices may be ones that are only described.
+
+    Args:
+      op: the loop's operation.
+      turns: how many turns its input has room for.
+
+    Raises:
+      ValueError: a size is not known while the graph is built, or the loop does more on the host than take elements.
+    """
+    stage = loop_stage(op)
+    if not isinstance(stage, FedLoop) or stage.uneven or stage.loose:
+        raise ValueError(f"{op.name} (created at {op.line}) cannot be compiled without a run.")
+    folding = Lowering("cpu")
+    folding.run(execution_order([t.op for t in stage.known], op.graph.root))
+    known = {t: folding.values[t] for t in stage.known}
+    positions = () if stage.axis is None else (stage.axis.size,)
+
+    def like(tensor: Tensor) -> jax.ShapeDtypeStruct:
+        return jax.ShapeDtypeStruct((*(positions if tensor.varies else ()), *(tensor.dims or ())), tensor.dtype.np)
+
+    def state(cells: Sequence[Cell]) -> list[jax.ShapeDtypeStruct]:
+        return [
+            jax.ShapeDtypeStruct((*(positions if c.per_position else ()), *(c.dims or ())), c.dtype.np) for c in cells
+        ]
+
+    values = [like(t) for t in stage.body_vars]
+    buffers = [
+        jax.ShapeDtypeStruct((turns, len(feed.takes), *(shape or ())), t.dtype.np)
+        for feed in stage.feeds
+        for shape, t in zip(feed.shapes, feed.takes[0].outputs, strict=True)
+    ]
+    with jax.enable_x64(True):
+        program = _Chunked(stage, known, values, len(buffers), dict.fromkeys(stage.cells), False)
+        count = jax.ShapeDtypeStruct((), np.int32)
+        inputs = [*(like(t) for t in stage.given), *values, *buffers, count]
+        return program.lowered(state(program.donated), state(program.kept), inputs)

@@ -1,0 +1,145 @@
+"""Branches and loops that the host carries out, since parts of them run there: one program for each turn."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from towerstrat.graph.ir.elements import Block, Operation, Tensor, has_effect
+from towerstrat.graph.ir.static import constant_value
+from towerstrat.graph.ir.types import resource
+from towerstrat.graph.lowering.lowering import Lowering
+from towerstrat.graph.ops.trips import control_of, course
+from towerstrat.graph.runtime.plan import Plan, Run, to_host
+from towerstrat.graph.runtime.program import effective_axis
+
+
+class EndOfLoop(Exception):
+    """Raised by an operation in a loop's body at the end of the data: the loop ends before this turn."""
+
+
+class Region:
+    """A branch, or the condition or body of a loop, as stages.
+
+    Args:
+      given: what the region gets values for, besides what it uses from outside.
+    """
+
+    def __init__(self, block: Block, given: Sequence[Tensor] = ()):
+        self.results = block.results
+        self.outside = [t for t in block.captures() if t.dtype is not resource]
+        effects = [op for op in block.needed if has_effect(op)]
+        self.plan = Plan(block.graph, [*block.results, *effects], [*given, *self.outside], block)
+
+    def run(self, outer: Run, given: Mapping[Tensor, Any]) -> list[Any]:
+        """The values of its results."""
+        values = {t: outer.values[t] for t in self.outside if t not in given}
+        inner = Run(outer.session, outer.store, {**values, **given}, {})
+        inner.carry(self.plan.stages)
+        return [self.plan.value(t, inner) if isinstance(t, Tensor) else None for t in self.results]
+
+
+class HostedBranch:
+    """One ``If`` operation in a plan: the branch that is taken."""
+
+    def __init__(self, op: Operation):
+        self.op = op
+        self.regions = [Region(block) for block in op.bodies]
+
+    def run(self, run: Run) -> None:
+        taken = 0 if bool(np.reshape(to_host(run.values[self.op.inputs[0]]), ())) else 1
+        run.values.update(zip(self.op.outputs, self.regions[taken].run(run, {}), strict=True))
+
+
+class HostedLoop:
+    """One ``While`` operation in a plan, turn by turn."""
+
+    def __init__(self, op: Operation):
+        self.op = op
+        cond, body = op.bodies
+        self.cond_vars, self.body_vars = op.attrs["variables"]
+        self.size = len(self.body_vars)
+        self.axis = effective_axis([op])
+        self.cond = Region(cond, self.cond_vars)
+        self.body = Region(body, self.body_vars)
+        result = constant_value(cond.results[0])
+        self.endless = result is not None and bool(result)
+        self.plain = not any(has_effect(inner) for inner in cond.needed)
+        self.control = control_of(op) if self.plain and not self.endless else None
+
+    def run(self, run: Run) -> None:
+        self.go_on(run, self.initial(run), 0, self.turns(run))
+
+    def initial(self, run: Run) -> list[Any]:
+        """The loop variables before the first turn: one value per position where later ones differ by position."""
+        return self._like_variables([run.values[t] for t in self.op.inputs[: self.size]], self.op.inputs)
+
+    def _like_variables(self, values: Sequence[Any], tensors: Sequence[Tensor]) -> list[Any]:
+        """Values of tensors as those of the loop variables: one per position where the variable differs by position."""
+        axis = self.axis
+        return [
+            np.broadcast_to(to_host(v), (axis.size, *np.shape(v)))
+            if axis is not None and variable.varies and not t.varies
+            else v
+            for v, t, variable in zip(values, tensors, self.body_vars, strict=False)
+        ]
+
+    def turns(self, run: Run) -> int | None:
+        """The number of turns, where it can be told now."""
+        limit = int(run.values[self.op.inputs[self.size]]) if self.op.attrs["bounded"] else None
+        if self.endless:
+            return limit
+        if self.control is None:
+            return None
+        counted = self._counted(run)
+        if counted is None:
+            lowering = Lowering("cpu")
+            for tensor in (*(self.op.inputs[i] for i in self.control.variables), *self.control.outside):
+                lowering.values[tensor] = to_host(run.values[tensor])
+            found = course(lowering, self.op, limit)
+            return None if found is None else found.length
+        return counted if limit is None else min(limit, counted)
+
+    def _counted(self, run: Run) -> int | None:
+        """The number of turns of a loop that counts up to a limit."""
+        test = self.op.bodies[0].results[0].op
+        if test.type != "Less" or test.inputs[0] not in set(self.cond_vars) or test.inputs[1] in set(self.cond_vars):
+            return None
+        place = next(i for i, t in enumerate(self.cond_vars) if t is test.inputs[0])
+        step = self.op.bodies[1].results[place].op
+        if step.type not in ("Add", "AddV2") or step.inputs[0] is not self.body_vars[place]:
+            return None
+        by = constant_value(step.inputs[1])
+        bound = constant_value(test.inputs[1])
+        if bound is None and test.inputs[1] in run.values:
+            bound = to_host(run.values[test.inputs[1]])
+        start = to_host(run.values[self.op.inputs[place]])
+        if by is None or bound is None or not test.inputs[0].dtype.is_integer or int(by) <= 0:
+            return None
+        return len(range(int(start), int(bound), int(by)))
+
+    def goes_on(self, run: Run, values: Sequence[Any], done: int) -> bool:
+        """Whether there is another turn."""
+        if self.op.attrs["bounded"] and done >= int(run.values[self.op.inputs[self.size]]):
+            return False
+        return bool(np.reshape(to_host(self.cond.run(run, dict(zip(self.cond_vars, values, strict=True)))[0]), ()))
+
+    def turn(self, run: Run, values: Sequence[Any]) -> list[Any]:
+        """The loop variables after a turn. Raises EndOfLoop where there is none."""
+        after = self.body.run(run, dict(zip(self.body_vars, values, strict=True)))
+        return self._like_variables(after, self.body.results)
+
+    def go_on(self, run: Run, values: Sequence[Any], done: int, total: int | None) -> None:
+        """The turns from ``done`` on."""
+        while done < total if total is not None else self.endless or self.goes_on(run, values, done):
+            try:
+                values = self.turn(run, values)
+            except EndOfLoop:
+                break
+            done += 1
+        self.finish(run, values, done)
+
+    def finish(self, run: Run, values: Sequence[Any], done: int) -> None:
+        run.values.update(zip(self.op.outputs, [*values, np.asarray(done, np.int32)], strict=True))

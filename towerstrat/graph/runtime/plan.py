@@ -1,0 +1,510 @@
+"""From fetches and feeds to stages: host work, device programs and step loops, in order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Protocol
+
+import jax
+import numpy as np
+
+from towerstrat.errors import InvalidArgumentError, UnsupportedError
+from towerstrat.graph.ir.core import Graph
+from towerstrat.graph.ir.elements import Block, Operation, Tensor, execution_order, has_effect
+from towerstrat.graph.ir.mesh import on_one_device
+from towerstrat.graph.ir.state import Cell, StateStore, layouts
+from towerstrat.graph.ir.types import resource, string
+from towerstrat.graph.ir.uneven import Uneven
+from towerstrat.graph.lowering.kinds import Kinds
+from towerstrat.graph.lowering.lowering import Lowering, NeedsStatic, NeedsTrips, on_host, varying_shape
+from towerstrat.graph.runtime.program import Flag, Program, calls_back, effective_axis, effects, tensor_spec
+
+Values = dict[Tensor, Any]
+
+
+class Stage(Protocol):
+    """A part of a run: reads and adds values of tensors."""
+
+    def run(self, run: Run) -> None: ...
+
+
+class Run:
+    """One run under way: the session's parts, and the values so far."""
+
+    def __init__(self, session: Any, store: StateStore, values: Values, static: Mapping[Tensor, Any]):
+        self.session = session
+        self.store = store
+        self.values = values
+        self.static = static
+        self.checks: list[Any] = []
+        """(program, flags) of device programs that may have found an error."""
+        self.kept: dict[Any, Any] = {}
+        """What stages leave for whoever started the run."""
+
+    def carry(self, stages: Iterable[Stage]) -> None:
+        """Runs stages one after the other. Raises InvalidArgumentError where a device program found an error."""
+        for stage in stages:
+            stage.run(self)
+            for program, flags in self.checks:
+                for flag, raised in zip(program.flags, np.asarray(flags), strict=True):
+                    if raised:
+                        raise InvalidArgumentError(None, flag.op, flag.message)
+
+
+def foldable(op: Operation) -> bool:
+    """Whether the host can compute the operation from known values without a device program."""
+    return op.type in ("Const", "VarHandleOp", "NoOp") or (op.definition.numpy is not None and not op.reads)
+
+
+_OBJECTS = ("TensorArrayV3", "Blank")
+"""Types whose values are no arrays yet: a loop on the host takes them from the host."""
+
+
+def needs_host(op: Operation) -> bool:
+    """Whether the host carries an operation out: by itself, or because of what is inside of its bodies."""
+    if op.definition.host is not None:
+        return True
+    if op.definition.stage is None or op.axis is not None:
+        return False
+    return any(needs_host(inner) for body in op.bodies for inner in body.needed)
+
+
+def own_stage(op: Operation) -> Any:
+    """What makes the stage of an operation that is one by itself; None for a plain operation of the host."""
+    made = op.attrs.get("loop")
+    if made is None and op.definition.host is None:
+        made = op.definition.stage
+    return made
+
+
+class HostStage:
+    """One operation that runs in Python."""
+
+    def __init__(self, op: Operation):
+        self.op = op
+
+    def run(self, run: Run) -> None:
+        values = [to_host(run.values[t]) if t.dtype is not resource else t.op.attrs["cell"] for t in self.op.inputs]
+        assert self.op.definition.host is not None
+        results = self.op.definition.host(run.session, self.op, values)
+        run.values.update(
+            (t, v)
+            for t, v in zip(self.op.outputs, results, strict=True)
+            if t not in run.static or run.static[t] is None
+        )
+
+
+class FoldStage:
+    """Known values, computed by numpy; once for all runs where nothing that a run brings goes into them."""
+
+    def __init__(self, ops: Sequence[Operation], fed: set[Tensor]):
+        self.ops = ops
+        own = {t for op in ops for t in op.outputs}
+        self.fixed = not own & fed and all(t in own for op in ops for t in op.inputs)
+        self.values: Values | None = None
+
+    def run(self, run: Run) -> None:
+        values = self.values
+        if values is None:
+            lowering = Lowering("cpu", fed=None if self.fixed else run.values)
+            lowering.run(self.ops)
+            values = lowering.values
+            if self.fixed:
+                self.values = values
+        run.values.update(values)
+
+
+class DeviceStage:
+    """Operations that become one device program."""
+
+    def __init__(
+        self, ops: Sequence[Operation], inputs: Sequence[Tensor], outputs: Sequence[Tensor], fed: set[Tensor],
+        inner: bool = False,
+    ):  # fmt: skip
+        self.inner = inner
+        """Whether what is fed comes from a run around this one, and not from whoever runs the program."""
+        self.ops = ops
+        self.inputs = list(inputs)
+        self.outputs = list(outputs)
+        self.fed = fed
+        reads, writes = effects(ops)
+        self.cells = [c for c in dict.fromkeys([*reads, *writes]) if not isinstance(c, Flag)]
+        self.loose = [c for c in self.cells if c.dims is None or None in c.dims]
+        self.static: set[Tensor] = set()
+        self.eager = any(_dynamic(op) or op.definition.host is not None for op in ops)
+        self.programs: dict[Any, Program] = {}
+        self.loops: list[Operation] = []
+        """Differentiated loops whose number of iterations is not known before they run, in order."""
+        self.counters: dict[Any, Any] = {}
+        self.axis = effective_axis(ops)
+        if any(t.dtype is string for t in self.outputs):
+            self.eager |= self.axis is None
+            self.outputs = [t for t in self.outputs if t.dtype is not string or self.eager]
+        if self.eager and self.axis is not None:
+            op = next(o for o in ops if _dynamic(o) or o.definition.host is not None)
+            raise varying_shape(op) if op.definition.host is None else on_host(op)
+
+    def run(self, run: Run) -> None:
+        if self.eager or not all(hasattr(run.values[t], "shape") for t in self.inputs):
+            self._run_eagerly(run)
+            return
+        while True:
+            try:
+                self._run_compiled(run)
+                return
+            except NeedsTrips as loop:
+                if self.axis is not None or loop.op not in self.ops:
+                    raise
+                self.loops = [op for op in self.ops if op in self.loops or op is loop.op]
+            except NeedsStatic as needed:
+                if not self._specialise(needed):
+                    if self.axis is not None:
+                        raise needs_value(needed) from None
+                    self.eager = True
+                    self._run_eagerly(run)
+                    return
+
+    def _specialise(self, needed: NeedsStatic) -> bool:
+        """Makes the fed integers behind a value part of the program. Returns whether there were any new ones."""
+        new = {t for t in integers_behind(needed.tensor, self.inputs) if not t.varies} - self.static
+        self.static |= new
+        return bool(new)
+
+    def _run_compiled(self, run: Run) -> None:
+        known = {t: np.asarray(run.values[t]) for t in self.static}
+        tensors = [t for t in self.inputs if t not in self.static]
+        values = [_evened(run.values[t]) for t in tensors]
+        uneven = {t: v for t, v in zip(tensors, values, strict=True) if isinstance(v, Uneven)}
+        inputs = [v.padded if isinstance(v, Uneven) else v for v in values]
+        present = {c: v for c in self.cells if (v := run.store.get(c)) is not None}
+        key: Any = (
+            tuple([(v.shape, v.dtype) for v in values]),
+            tuple([(v.shape, v.tobytes()) for v in known.values()]),
+            None if len(present) == len(self.cells) else tuple([c in present for c in self.cells]),
+            tuple([np.shape(present[c]) for c in self.loose if c in present]),
+            layouts.count,
+        )
+        trips: dict[Operation, int] = {}
+        if self.loops:
+            trips = self._learn_trips(key, tensors, known, present, inputs)
+            key = (key, tuple(trips.values()))
+        program = self.programs.get(key)
+        if program is None:
+            program = self._program(tensors, known, present, trips, uneven)
+        outputs, flags = program(run.store, inputs)
+        self.programs[key] = program
+        if program.flags:
+            run.checks.append((program, flags))
+        self.finish(run, program, outputs)
+
+    def finish(self, run: Run, program: Program, outputs: Sequence[Any]) -> None:
+        """Takes what the program gave."""
+        for i, (tensor, value) in enumerate(zip(self.outputs, outputs, strict=False)):
+            run.values[tensor] = Uneven(value, program.shapes[i]) if i in program.shapes else value
+
+    def _program(
+        self, tensors: Sequence[Tensor], known: Mapping[Tensor, Any], present: Mapping[Cell, Any],
+        trips: Mapping[Operation, int], uneven: Mapping[Tensor, Uneven],
+    ) -> Program:  # fmt: skip
+        def body(lowering: Lowering, values: Sequence[Any]) -> list[Any]:
+            given = {**known, **dict(zip(tensors, values, strict=True))}
+            lowering.fed = {t: v for t, v in given.items() if t in self.fed}
+            lowering.values.update(given)
+            lowering.run(self.ops)
+            return [lowering.value(t) if t.varies else lowering.invariant(t) for t in self.outputs]
+
+        kinds = Kinds(self.axis, list(uneven.values())) if uneven and self.axis is not None else None
+        specs = ["uneven" if t in uneven else self._spec(t) for t in tensors]
+        return Program(self.ops, body, specs, [t.varies for t in self.outputs], present, trips, kinds=kinds)
+
+    def _spec(self, tensor: Tensor) -> str:
+        return "same" if tensor in self.fed and not _stacked(tensor, self.inner) else tensor_spec(tensor)
+
+    def _learn_trips(
+        self, key: Any, tensors: Sequence[Tensor], known: Mapping[Tensor, Any], present: Mapping[Cell, Any],
+        inputs: Sequence[Any],
+    ) -> dict[Operation, int]:  # fmt: skip
+        """How often each differentiated loop of unknown length turns in this run, rounded up to a power of two."""
+        state = [on_one_device(v) for v in present.values()]
+        trips: dict[Operation, int] = {}
+        for op in self.loops:
+            counter_key = (key, op, tuple(trips.values()))
+            if counter_key not in self.counters:
+                self.counters[counter_key] = jax.jit(self._counter(op, tensors, known, tuple(present), dict(trips)))
+            count = int(self.counters[counter_key](state, inputs))
+            trips[op] = 1 << max(0, count - 1).bit_length()
+        return trips
+
+    def _counter(
+        self, loop: Operation, tensors: Sequence[Tensor], known: Mapping[Tensor, Any], cells: Sequence[Cell],
+        trips: Mapping[Operation, int],
+    ) -> Callable[..., Any]:  # fmt: skip
+        """A function that runs all that comes before a loop, and the loop without derivatives, to count."""
+
+        def count(state: Sequence[Any], values: Sequence[Any]) -> Any:
+            given = {**known, **dict(zip(tensors, values, strict=True))}
+            fed = {t: v for t, v in given.items() if t in self.fed}
+            before = dict(zip(cells, state, strict=True)) | _unraised(self.cells)
+            lowering = Lowering(jax.devices()[0].platform, None, before, fed, self.ops, trips)
+            lowering.values.update(given)
+            lowering.quiet = True
+            lowering.run(self.ops[: self.ops.index(loop)])
+            return lowering.evaluate(loop)[-1]
+
+        return count
+
+    def _run_eagerly(self, run: Run) -> None:
+        before = {c: jax.numpy.asarray(on_one_device(v)) for c in self.cells if (v := run.store.get(c)) is not None}
+        state = before | _unraised(self.cells)
+        fed = {t: v for t, v in run.values.items() if t in self.fed}
+        lowering = Lowering(jax.devices()[0].platform, None, state, fed, self.ops)
+        lowering.values.update(run.values)
+        lowering.eager = True
+        for op in self.ops:
+            if op.definition.host is not None:
+                lowering.note(op)
+                HostStage(op).run(Run(run.session, run.store, lowering.values, {}))
+            else:
+                lowering.execute(op)
+        if calls_back(self.ops):
+            jax.effects_barrier()
+        taken = {id(v) for c, v in before.items() if c not in lowering.written}
+        for cell in lowering.written:
+            if not isinstance(cell, Flag):
+                value = lowering.state[cell]
+                run.store.update({cell: jax.numpy.copy(value) if id(value) in taken else value})
+                taken.add(id(value))
+        run.values.update((t, lowering.value(t)) for t in self.outputs)
+
+
+def _unraised(cells: Sequence[Cell]) -> dict[Cell, Any]:
+    return {c: np.zeros((), np.bool_) for c in cells if isinstance(c, Flag)}
+
+
+def _dynamic(op: Operation) -> bool:
+    return op.definition.dynamic or any(_dynamic(inner) for body in op.bodies for inner in body.needed)
+
+
+def integers_behind(tensor: Tensor, inputs: Iterable[Tensor]) -> set[Tensor]:
+    """Those of ``inputs``, integers and booleans, that a tensor is computed from."""
+    found: set[Tensor] = set()
+    seen: set[Tensor] = set()
+    given = set(inputs)
+    stack = [tensor]
+    while stack:
+        tensor = stack.pop()
+        if tensor in seen:
+            continue
+        seen.add(tensor)
+        if tensor not in given:
+            stack += tensor.op.inputs
+        elif tensor.dtype.is_integer or tensor.dtype.is_bool:
+            found.add(tensor)
+    return found
+
+
+def needs_value(needed: NeedsStatic) -> UnsupportedError:
+    return UnsupportedError(
+        f"{needed.op.name} (type {needed.op.type}, created at {needed.op.line}) needs the value of {needed.tensor!r} "
+        "to know a shape, and inside towers shapes must be known before the program runs. Use sizes known from "
+        "shapes or constants."
+    )
+
+
+def to_host(value: Any) -> Any:
+    return value if isinstance(value, np.ndarray | Uneven) else np.asarray(value)
+
+
+def _evened(value: Any) -> Any:
+    """A value as one stacked array, where its shape does not differ by position after all."""
+    if isinstance(value, Uneven) and set(value.shapes) == {value.padded.shape[1:]}:
+        return value.padded
+    return value
+
+
+class Plan:
+    """How one set of fetches is computed from one set of feeds. Kept by the session and used again.
+
+    Args:
+      graph: the graph.
+      fetches: tensors and operations; a variable's handle stands for the variable's value after the run.
+      fed: the tensors that are given.
+      block: the region that runs, if not the graph itself.
+    """
+
+    def __init__(self, graph: Graph, fetches: Sequence[Any], fed: Iterable[Tensor], block: Block | None = None):
+        self.fed = set(fed)
+        self.inner = block is not None
+        self.picked = {f: (f.op.inputs[0], f.op.attrs["position"]) for f in fetches if self._is_part(f)}
+        """Fetched parts of a value that differs by position: the host picks them from the whole."""
+        self.fetches = [self.picked[f][0] if f in self.picked else f for f in fetches]
+        fetches = self.fetches
+        targets = [f if isinstance(f, Operation) else f.op for f in fetches if f not in self.fed]
+        self.order = execution_order(targets, block or graph.root, self.fed)
+        self.stages: list[Stage] = list(self._cut())
+
+    def _is_part(self, fetch: Any) -> bool:
+        if not isinstance(fetch, Tensor) or fetch in self.fed or fetch.op.type != "SelectPosition":
+            return False
+        return fetch.op.inputs[0].varies and not fetch.op._control_inputs
+
+    def value(self, fetch: Tensor, run: Run) -> Any:
+        """What a run gives for a fetched tensor."""
+        if fetch not in self.picked:
+            return run.values[fetch]
+        source, position = self.picked[fetch]
+        whole = run.values[source]
+        return whole.part(position) if isinstance(whole, Uneven) else np.asarray(whole)[position]
+
+    def _cut(self) -> Iterator[Stage]:
+        """The order, cut at operations that the host runs; those that need no device come first."""
+        ahead = self._without_device()
+        self.on_host = self._wanted_on_host(ahead)
+        folding: list[Operation] = []
+        for op in self.order:
+            if op not in self.on_host:
+                continue
+            if op.definition.host is None:
+                folding.append(op)
+                continue
+            if folding:
+                yield FoldStage(tuple(folding), self.fed)
+                folding.clear()
+            yield HostStage(op)
+        if folding:
+            yield FoldStage(tuple(folding), self.fed)
+        done = self._strings_only_for_host()
+        yield from self._segments(
+            [op for op in self.order if op not in self.on_host or not (op.definition.host is not None or op in done)]
+        )
+
+    def _strings_only_for_host(self) -> set[Operation]:
+        """Folded operations on strings that no device program needs (it could not take the strings)."""
+        done: set[Operation] = set()
+        used = {t.op for op in self.order if op not in self.on_host for t in _uses(op)}
+        for op in reversed(self.order):
+            if op in self.on_host and op not in used and any(t.dtype is string for t in op.outputs):
+                done.add(op)
+        return done
+
+    def _without_device(self) -> set[Operation]:
+        """The operations that can run before any device program: on the host, or folded from known values."""
+        ahead: set[Operation] = set()
+        reads: set[Cell] = set()
+        writes: set[Cell] = set()
+        behind = False
+        differentiated = {step for op in self.order for step in op.attrs.get("path", ())}
+        for op in self.order:
+            on_host = op.definition.host is not None and not op.attrs.get("loop") and op not in differentiated
+            hosted = needs_host(op)
+            ready = all(t.op in ahead or (t in self.fed and not _stacked(t, self.inner)) for t in op.inputs) and all(
+                c in ahead for c in op._control_inputs
+            )
+            if on_host and ready:
+                # An effect on the host keeps its place among such effects, and to those on the variables it uses.
+                ready = not (op.definition.stateful and behind)
+                ready &= writes.isdisjoint((*op.reads, *op.writes)) and reads.isdisjoint(op.writes)
+            if ready and (on_host or foldable(op) or op.type in _OBJECTS):
+                ahead.add(op)
+                continue
+            behind |= hosted and has_effect(op)
+            reads.update(op.reads)
+            writes.update(op.writes)
+        return ahead
+
+    def _wanted_on_host(self, ahead: set[Operation]) -> set[Operation]:
+        """Host operations that run first, and what has to be folded: for the host, and fetched constants."""
+        constant: set[Operation] = set()
+        for op in self.order:
+            if (
+                foldable(op)
+                and not op._control_inputs
+                and all(t not in self.fed and t.op in constant for t in op.inputs)
+            ):
+                constant.add(op)
+        wanted: set[Operation] = set()
+        stack = [op for op in self.order if needs_host(op)]
+        stack += [
+            f.op
+            for f in self.fetches
+            if isinstance(f, Tensor) and f not in self.fed and (f.op in constant or f.dtype is string)
+        ]
+        while stack:
+            op = stack.pop()
+            if op in wanted:
+                continue
+            if op in ahead:
+                wanted.add(op)
+            stack += [t.op for t in op.inputs if t not in self.fed and t.op in ahead]
+        return wanted
+
+    def _segments(self, ops: Sequence[Operation]) -> Iterator[Stage]:
+        segments: list[list[Operation]] = [[]]
+        for op in ops:
+            if needs_host(op):
+                segments += [[op], []]
+            else:
+                segments[-1].append(op)
+        fetched = {f for f in self.fetches if isinstance(f, Tensor)}
+        if self._crosses(segments):
+            yield self._device(ops, fetched)
+            return
+        later: list[set[Tensor]] = []
+        wanted = set(fetched)
+        for segment in reversed(segments):
+            later.append(set(wanted))
+            wanted |= {t for op in segment for t in _uses(op)}
+        for segment, needed in zip(segments, reversed(later), strict=True):
+            if segment and needs_host(segment[0]):
+                (op,) = segment
+                make = own_stage(op)
+                yield HostStage(op) if make is None else make(op)
+            elif segment:
+                stage = self._device(segment, needed)
+                if stage.outputs or any(op.writes or op.definition.stateful for op in segment):
+                    yield stage
+
+    def _crosses(self, segments: Sequence[Sequence[Operation]]) -> bool:
+        """Whether a gradient's path lies in several segments; then everything runs operation by operation."""
+        place = {op: i for i, segment in enumerate(segments) for op in segment}
+        for op, where in place.items():
+            path = op.attrs.get("path", ())
+            hosted = next((step for step in path if step.definition.host is None and needs_host(step)), None)
+            if hosted is not None:
+                raise UnsupportedError(
+                    f"A gradient (asked for at {op.line}) goes through {hosted.name} (type {hosted.type}, created at "
+                    f"{hosted.line}), a loop or branch that the host runs: it takes elements of a dataset, or calls "
+                    "Python. Take the gradient inside of the loop's body."
+                )
+            if any(place.get(step, where) != where for step in path):
+                return True
+        return False
+
+    def _device(self, ops: Sequence[Operation], needed: set[Tensor]) -> DeviceStage:
+        own = set(ops)
+        inputs = dict.fromkeys(
+            t for op in ops for t in _uses(op) if (t in self.fed or t.op not in own) and t.dtype is not resource
+        )
+        outputs = [
+            t
+            for op in ops
+            if op not in self.on_host
+            for t in op.outputs
+            if t in needed and t not in self.fed and t.dtype is not resource
+        ]
+        stage = DeviceStage(ops, [t for t in inputs if t.dtype is not string], outputs, self.fed, self.inner)
+        text = {t for t in inputs if t.dtype is string}
+        stage.eager |= stage.axis is None and any(t in text for op in ops if not op.bodies for t in op.inputs)
+        return stage
+
+
+def _stacked(tensor: Tensor, inner: bool) -> bool:
+    """Whether a fed value holds one value per position."""
+    return tensor.varies and (inner or tensor.op.type == "PositionInput")
+
+
+def _uses(op: Operation) -> Iterator[Tensor]:
+    yield from op.inputs
+    for body in op.bodies:
+        for inner in body.needed:
+            yield from (t for t in _uses(inner) if not body.encloses(t.op.block))

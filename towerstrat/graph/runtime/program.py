@@ -1,0 +1,373 @@
+"""One compiled function over state: what a run gives to the device."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+from jax.sharding import NamedSharding, PartitionSpec
+
+from towerstrat.errors import UnsupportedError
+from towerstrat.graph.ir.elements import Operation, Tensor
+from towerstrat.graph.ir.mesh import ALL, Axis, on_one_device, vary
+from towerstrat.graph.ir.state import Cell, Flag, StateStore
+from towerstrat.graph.lowering.kinds import ByKind, Kinds
+from towerstrat.graph.lowering.lowering import Lowering
+from towerstrat.graph.lowering.switched import switched
+
+
+def effective_axis(operations: Sequence[Operation]) -> Axis | None:
+    """The named axis that some of the operations run along, or None where one position is all there is.
+
+    Raises:
+      ValueError: operations of two different axes (two strategies) in one run.
+    """
+    return along(mapped_axis(operations))
+
+
+def along(axis: Axis | None) -> Axis | None:
+    """The axis, or None where it has one position: then nothing varies along it."""
+    return axis if axis is not None and axis.size > 1 else None
+
+
+def mapped_axis(operations: Sequence[Operation]) -> Axis | None:
+    """The named axis over whose several devices some of the operations run, or None where one device does it all.
+
+    Raises:
+      ValueError: operations of two different axes (two strategies) in one run.
+    """
+    found: Axis | None = None
+    where: Operation | None = None
+    for op, axis in _axes(operations):
+        if not axis.mapped:
+            continue
+        if found is not None and axis is not found:
+            assert where is not None
+            raise ValueError(
+                f"One run cannot mix two strategies: {where.name} (created at {where.line}) runs on {found}, "
+                f"{op.name} (created at {op.line}) on {axis}. Run them one after the other."
+            )
+        found, where = axis, op
+    return found
+
+
+def _axes(operations: Sequence[Operation]) -> Iterator[tuple[Operation, Axis]]:
+    for op in operations:
+        if op.axis is not None:
+            yield op, op.axis
+        elif op.definition.collective:
+            yield op, op.attrs["axis"]
+        for tensor in op.inputs:
+            if tensor.varies and tensor.op.axis is not None:
+                yield op, tensor.op.axis
+        for cell in (*op.reads, *op.writes):
+            if cell.axis is not None and not isinstance(cell, Flag):
+                yield op, cell.axis
+        for body in op.bodies:
+            yield from _axes(body.needed)
+
+
+class Program:
+    """A function of state and inputs, compiled for one set of input types.
+
+    Args:
+      operations: what it evaluates, for its cells and axis.
+      body: (lowering) -> output values; evaluates the operations.
+      outputs: for each output value whether it differs by position along the axis (then it comes out stacked).
+      present: the cells that have a value before it runs.
+      atomic: a run that finds an error leaves the state as it was.
+      kinds: the kinds of positions by the shapes of the inputs with spec "uneven", where there are some. Outputs whose
+        shape differs by position come out padded; ``shapes`` has their shapes, by place.
+
+    Calling it reads and updates a store; donated buffers are replaced in the store before anything can raise.
+    """
+
+    def __init__(
+        self,
+        operations: Sequence[Operation],
+        body: Callable[[Lowering, Sequence[Any]], Sequence[Any]],
+        input_specs: Sequence[str],
+        output_specs: Sequence[bool],
+        present: Mapping[Cell, Any],
+        trips: Mapping[Operation, int],
+        atomic: bool = True,
+        kinds: Kinds | None = None,
+    ):
+        self.kinds = kinds
+        self.shapes: dict[int, list[tuple[int, ...]]] = {}
+        self.atomic = atomic
+        self.operations = operations
+        self.body = body
+        self.place = mapped_axis(operations)
+        """The axis over whose devices it runs, None: one device. ``axis``: that, where it has several positions."""
+        self.axis = along(self.place)
+        self.platform = self.place.platform if self.place is not None else jax.devices()[0].platform
+        self.trips = trips
+        reads, writes = effects(operations)
+        self.flags = [c for c in writes if isinstance(c, Flag)]
+        self.written = [c for c in writes if not isinstance(c, Flag)]
+        unsure = self.flags and atomic
+        self.held = {c for c in self.written if unsure and (c not in present or c.dims is None or None in c.dims)}
+        """Cells whose value before cannot be chosen on the device: it has another shape, or there is none."""
+        self.donated = [c for c in self.written if c in present and c not in self.held]
+        self.kept = [
+            c
+            for c in reads
+            if c in present and (c not in set(self.written) or c in self.held) and not isinstance(c, Flag)
+        ]
+        self.input_specs = input_specs
+        self.output_specs = output_specs
+        self.compiled: Any = None
+        self.ran = False
+        """Whether the last call got as far as storing the new state."""
+        self.calls_back = calls_back(operations)
+        self.shardings: dict[Cell, Any] = {}
+        self.wanted: dict[Cell, NamedSharding] = {}
+        self.taken = [] if self.place is None else [self.place.placed(self._spec(s)) for s in input_specs]
+
+    # ---- tracing ---------------------------------------------------------------------------------------------
+
+    def _local(self, cell: Cell, value: Any) -> Any:
+        return value[0] if cell.per_position and self.axis is not None else value
+
+    def _function(self, donated: Sequence[Any], kept: Sequence[Any], inputs: Sequence[Any]) -> Any:
+        values = [v[0] if spec in ("split", "uneven") and self.axis is not None else v
+                  for v, spec in zip(inputs, self.input_specs, strict=True)]  # fmt: skip
+        if self.kinds is None:
+            return self._evaluated((donated, kept, values), ())
+        padded = [v for v, spec in zip(values, self.input_specs, strict=True) if spec == "uneven"]
+        even = [v for v, spec in zip(values, self.input_specs, strict=True) if spec != "uneven"]
+        return switched(self.kinds, self._evaluated, (donated, kept, even), padded)
+
+    def _evaluated(self, given: tuple[Any, Any, Any], uneven: Sequence[ByKind]) -> Any:
+        donated, kept, even = given
+        state = {c: self._local(c, v) for c, v in zip(self.donated, donated, strict=True)}
+        state |= {c: self._local(c, v) for c, v in zip(self.kept, kept, strict=True)}
+        before = dict(state)
+        for flag in self.flags:
+            state[flag] = vary(jnp.zeros((), jnp.bool_), self.axis if flag.axis is not None else None)
+        lowering = Lowering(self.platform, self.axis, state, operations=self.operations, trips=self.trips)
+        lowering.kinds = self.kinds
+        of_each: dict[bool, Iterator[Any]] = {True: iter(uneven), False: iter(even)}
+        results = self.body(lowering, [next(of_each[spec == "uneven"]) for spec in self.input_specs])
+        flags = self._raised(lowering)
+        new_state = [self._kept_shape(lowering, c, lowering.state.get(c, before.get(c))) for c in self.written]
+        if self.flags and self.atomic:
+            failed = jnp.any(flags)
+            new_state = [
+                v if c in self.held else jax.tree.map(lambda new, old: jnp.where(failed, old, new), v, before[c])
+                for c, v in zip(self.written, new_state, strict=True)
+            ]
+        for i, value in enumerate(results):
+            if isinstance(value, ByKind) and self.kinds is not None and len(set(value.shapes)) > 1:
+                self.shapes[i] = self.kinds.by_position(value.shapes)
+        results = [lowering.joined(v) for v in results]
+        return (
+            self._grouped(results),
+            [self._outgoing(v, c.per_position) for c, v in zip(self.written, new_state, strict=True)],
+            flags,
+        )
+
+    def _kept_shape(self, lowering: Lowering, cell: Cell, value: Any) -> Any:
+        if isinstance(value, ByKind) and len(set(value.shapes)) > 1:
+            raise UnsupportedError(
+                f"Variable {cell.name} would have another shape on each {cell.axis.name if cell.axis else 'tower'}: "
+                f"{sorted(set(value.shapes))}. Assign a value whose shape does not depend on the batch."
+            )
+        return lowering.joined(value)
+
+    def _grouped(self, results: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+        """The outputs that are split by position, and the others: which are which is known once they are made."""
+        pairs = list(zip(results, self.output_specs, strict=True))
+        varying = [self._outgoing(v, True) for v, split in pairs if split]
+        return varying, [jnp.asarray(v) for v, split in pairs if not split]
+
+    def _in_order(self, groups: tuple[Sequence[Any], Sequence[Any]]) -> list[Any]:
+        """The outputs as they were made."""
+        split, same = (iter(group) for group in groups)
+        return [next(split) if is_split else next(same) for is_split in self.output_specs]
+
+    def _outgoing(self, value: Any, split: bool) -> Any:
+        value = jnp.asarray(value)
+        if split and self.axis is not None:
+            return vary(value, self.axis)[None]
+        return value
+
+    def _raised(self, lowering: Lowering) -> Any:
+        if not self.flags:
+            # Along an axis, what has no output but empty ones is compiled to nothing, and its callbacks with it.
+            return jnp.zeros((1 if self.calls_back else 0,), jnp.bool_)
+        flags = jnp.stack([jnp.asarray(vary(lowering.joined(lowering.state[f]), self.axis)) for f in self.flags])
+        if self.axis is None:
+            return flags
+        return lax.psum(flags.astype(jnp.int32), self.axis.name) > 0
+
+    def lowered(self, donated: Sequence[Any], kept: Sequence[Any], inputs: Sequence[Any]) -> jax.stages.Lowered:
+        """Traced for arguments like these, arrays or their shapes and types alone. Runs nothing."""
+        function: Any = self._function
+        options: dict[str, Any] = {}
+        place = self.place
+        if place is not None:
+            specs = lambda cells: [self._spec("split" if c.per_position else "same") for c in cells]  # noqa: E731
+            ins = [self._spec(s) for s in self.input_specs]
+            outs = (self._spec("split"), ALL)
+            function = place.map(
+                function,
+                in_specs=(specs(self.donated), specs(self.kept), ins),
+                out_specs=(outs, specs(self.written), ALL),
+            )
+            stored = lambda cells: [self._stored(c) for c in cells]  # noqa: E731
+            options["in_shardings"] = (stored(self.donated), stored(self.kept), self.taken)
+            options["out_shardings"] = (tuple(place.placed(s) for s in outs), stored(self.written), place.placed(ALL))
+        jitted = jax.jit(function, donate_argnums=(0,), **options)
+        return jitted.lower(donated, kept, inputs)
+
+    def _spec(self, kind: str) -> PartitionSpec:
+        """How a value lies along the axis: "split" by position, by step and position ("steps"), or the "same" for all.
+
+        "turns": by step, by what takes an element in it, and by position.
+        """
+        if self.axis is None or kind == "same":
+            return ALL
+        return {"steps": self.axis.second, "turns": self.axis.third}.get(kind, self.axis.one)
+
+    def _stored(self, cell: Cell) -> NamedSharding:
+        """Where the store has a cell's value after this program, and where it wants it before."""
+        assert self.place is not None
+        if cell not in self.wanted:
+            self.wanted[cell] = self.place.placed(self._spec("split" if cell.per_position else "same"), cell.parts)
+        return self.wanted[cell]
+
+    # ---- running ---------------------------------------------------------------------------------------------
+
+    def gather(self, store: StateStore, cells: Sequence[Cell], donating: bool) -> list[Any]:
+        """The cells' values, where this program's devices want them."""
+        result = []
+        seen: set[int] = set()
+        for cell in cells:
+            value = store.get(cell)
+            if not isinstance(value, jax.Array) or value.sharding is not self.shardings.get(cell):
+                value = self._placed(store, cell, value, donating)
+            if donating:
+                if id(value) in seen or cell in store.lent:
+                    value = jnp.copy(value)
+                seen.add(id(value))
+            result.append(value)
+        return result
+
+    def _placed(self, store: StateStore, cell: Cell, value: Any, donating: bool) -> Any:
+        """A cell's value where this program wants it: on the whole axis, or on the one device."""
+        if self.place is not None:
+            wanted = self._stored(cell)
+            value = cell.stacked(value)
+            if isinstance(value, jax.Array) and value.sharding == wanted:
+                self.shardings[cell] = value.sharding
+                return value
+            value = jax.device_put(_detached(value), wanted)
+            if not donating:
+                store.update({cell: value})
+            return value
+        if not isinstance(value, jax.Array):
+            return jnp.array(value, copy=True)
+        if len(value.sharding.device_set) > 1:
+            value = on_one_device(value)
+            return jnp.copy(value) if donating else value
+        self.shardings[cell] = value.sharding
+        return value
+
+    def _brought(self, inputs: Sequence[Any]) -> Sequence[Any]:
+        """Inputs that may be on other devices, on this program's."""
+        if self.place is None:
+            return [on_one_device(v) for v in inputs]
+        return [
+            jax.device_put(v, wanted) if isinstance(v, jax.Array) and v.sharding != wanted else v
+            for v, wanted in zip(inputs, self.taken, strict=True)
+        ]
+
+    def __call__(self, store: StateStore, inputs: Sequence[Any]) -> tuple[list[Any], Any]:
+        """Runs it: the outputs, and the error flags (a device array, empty where it can raise none)."""
+        self.ran = False
+        inputs = self._brought(inputs)
+        last, store.last = store.last, None
+        if last is not None and last[0] is self:
+            _, donated, kept = last
+        else:
+            donated = self.gather(store, self.donated, True)
+            kept = self.gather(store, self.kept, False)
+        del last
+        if self.compiled is None:
+            self.compiled = self.lowered(donated, kept, inputs).compile()
+        if self.written:
+            with Uninterrupted():
+                groups, state, flags = self.compiled(donated, kept, inputs)
+                values = dict(zip(self.written, state, strict=True))
+                if self.held and np.asarray(flags).any():
+                    values = {c: v for c, v in values.items() if c not in self.held}
+                store.update(values)
+                if len(self.donated) == len(self.written):
+                    store.last = (self, state, kept)
+                self.ran = True
+        else:
+            groups, _, flags = self.compiled(donated, kept, inputs)
+            store.last = (self, donated, kept)
+            self.ran = True
+        if self.calls_back:
+            jax.effects_barrier()
+        return self._in_order(groups), flags
+
+
+def calls_back(operations: Sequence[Operation]) -> bool:
+    """Whether some operation calls Python while its program runs."""
+    return any(op.definition.callback or any(calls_back(body.needed) for body in op.bodies) for op in operations)
+
+
+def effects(operations: Sequence[Operation]) -> tuple[list[Cell], list[Cell]]:
+    """The cells that operations read (or may leave as they are) and those they write."""
+    reads: dict[Cell, None] = {}
+    writes: dict[Cell, None] = {}
+    for op in operations:
+        reads.update(dict.fromkeys(op.reads))
+        writes.update(dict.fromkeys(op.writes))
+        reads.update(dict.fromkeys(op.writes))
+    return list(reads), list(writes)
+
+
+def _detached(value: Any) -> Any:
+    """A host value that no later write of ours or the user's can reach."""
+    return value if isinstance(value, jax.Array) else np.array(value)
+
+
+class Uninterrupted:
+    """Holds Ctrl-C back until the block is done, so that no state is lost between donation and storing."""
+
+    __slots__ = ("caught", "previous")
+
+    def __enter__(self) -> None:
+        self.caught = False
+        self.previous: Any = None
+        if threading.current_thread() is not threading.main_thread():
+            return
+        previous = signal.getsignal(signal.SIGINT)
+        if previous is signal.default_int_handler:
+            signal.signal(signal.SIGINT, self._catch)
+            self.previous = previous
+
+    def _catch(self, number: int, frame: Any) -> None:
+        self.caught = True
+
+    def __exit__(self, *exc: Any) -> None:
+        if self.previous is not None:
+            signal.signal(signal.SIGINT, self.previous)
+        if self.caught:
+            raise KeyboardInterrupt
+
+
+def tensor_spec(tensor: Tensor) -> str:
+    """How a program takes a tensor's value as input: "split" by position, or "same" for all."""
+    return "split" if tensor.varies else "same"

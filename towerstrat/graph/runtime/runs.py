@@ -1,0 +1,89 @@
+"""Running a plan over a state store: what sessions and calls of functions share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import jax
+
+from towerstrat.errors import (
+    FailedPreconditionError,
+    InternalError,
+    OpError,
+    ResourceExhaustedError,
+    UnsupportedError,
+)
+from towerstrat.graph.ir.elements import Tensor
+from towerstrat.graph.ir.state import StateStore
+from towerstrat.graph.runtime.plan import Run, Stage
+
+
+class Runner:
+    """Owns a state store, and what is kept between runs.
+
+    Attributes:
+      runs: how many there were.
+    """
+
+    what = "session"
+
+    def __init__(self) -> None:
+        self._store = StateStore()
+        self._resources: dict[Any, Any] = {}
+        self.runs = 0
+
+    @property
+    def state(self) -> StateStore:
+        """The values of variables."""
+        return self._store
+
+    def resource(self, key: Any, make: Callable[[], Any]) -> Any:
+        """What is kept for ``key`` (an iterator's position), made when first asked for."""
+        if key not in self._resources:
+            self._resources[key] = make()
+        return self._resources[key]
+
+    def carry_out(
+        self, stages: Sequence[Stage], fed: Mapping[Tensor, Any], read: Callable[[Run], Any],
+        store: StateStore | None = None,
+    ) -> Any:  # fmt: skip
+        """Runs a plan's stages; gives what ``read`` takes from the run.
+
+        Args:
+          fed: the values of tensors that are given.
+          store: whose state is used, if not this one's.
+
+        Raises:
+          OpError: the run failed. The state is what it was before, but for the completed steps of a step loop and for
+            what came before an operation of the host in the middle of the run.
+        """
+        run = Run(self, self._store if store is None else store, dict(fed), fed)
+        self.runs += 1
+        try:
+            run.carry(stages)
+            return read(run)
+        except jax.errors.JaxRuntimeError as error:
+            raise self._device_failure(error) from error
+        except (OpError, UnsupportedError) as error:
+            # JAX notes that it has hidden its own frames, which says nothing about the program.
+            error.__notes__ = [n for n in getattr(error, "__notes__", ()) if "JAX_TRACEBACK_FILTERING" not in n]
+            if self._store.lost is not None and isinstance(error, FailedPreconditionError):
+                error.add_note(self._store.lost)
+            raise
+
+    def _device_failure(self, error: Exception) -> OpError:
+        """What a failure of the device means for the state: values that the failed program had taken are gone."""
+        gone = [cell for cell in self._store if self._store.is_gone(cell)]
+        for cell in gone:
+            self._store.discard(cell)
+        message = f"The device failed in run {self.runs} of this {self.what}: {error}"
+        if gone:
+            names = ", ".join(sorted(cell.name for cell in gone)[:5]) + (", ..." if len(gone) > 5 else "")
+            self._store.lost = (
+                f"The values of {len(gone)} variables ({names}) were lost when the device failed in run {self.runs}; "
+                "initialize or restore them."
+            )
+            message += f" {self._store.lost}"
+        kind = ResourceExhaustedError if "RESOURCE_EXHAUSTED" in str(error) else InternalError
+        return kind(None, None, message)

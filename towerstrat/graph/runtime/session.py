@@ -1,0 +1,362 @@
+"""``tf.Session``: owns a state store, runs fetches, caches how."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import jax
+import numpy as np
+
+from towerstrat.errors import UnsupportedError
+from towerstrat.graph.ir import nest
+from towerstrat.graph.ir.convert import numpy_value
+from towerstrat.graph.ir.core import Graph, global_graph
+from towerstrat.graph.ir.elements import Operation, Tensor
+from towerstrat.graph.ir.indexed_slices import IndexedSlices
+from towerstrat.graph.ir.shapes import TensorShape
+from towerstrat.graph.ir.stacks import SESSIONS
+from towerstrat.graph.ir.state import StateStore
+from towerstrat.graph.ir.types import resource, string
+from towerstrat.graph.lowering.lowering import uninitialized
+from towerstrat.graph.runtime.config import ConfigProto
+from towerstrat.graph.runtime.plan import Plan, Run
+from towerstrat.graph.runtime.runs import Runner
+from towerstrat.graph.variables.variables import Variable
+
+FetchParts = tuple[Sequence[Any], Callable[[list[Any]], Any]]
+_FETCHES: list[tuple[Any, Callable[[Any], FetchParts]]] = []
+
+
+def register_fetch(kind: Any, expand: Callable[[Any], FetchParts]) -> None:
+    """Teaches ``Session.run`` a type: ``expand(value)`` gives what to fetch and how to join the values."""
+    _FETCHES.append((kind, expand))
+
+
+register_fetch(
+    IndexedSlices,
+    lambda s: (
+        [s.values, s.indices] + ([s.dense_shape] if s.dense_shape is not None else []),
+        lambda parts: IndexedSlicesValue(*parts),
+    ),
+)
+
+
+class IndexedSlicesValue:
+    """A fetched ``IndexedSlices``: numpy ``values``, ``indices`` and ``dense_shape`` (or None)."""
+
+    def __init__(self, values: Any, indices: Any, dense_shape: Any = None):
+        self.values = values
+        self.indices = indices
+        self.dense_shape = dense_shape
+
+    def __iter__(self) -> Any:
+        return iter((self.values, self.indices, self.dense_shape))
+
+
+class _Fetches:
+    """A structure of fetches as a list of graph elements without repeats, and the way back."""
+
+    def __init__(self, graph: Graph, fetches: Any):
+        self.elements: list[Any] = []
+        self._places: dict[Any, int] = {}
+        self._build = self._expand(graph, fetches)
+
+    def _expand(self, graph: Graph, fetch: Any) -> Callable[[list[Any]], Any]:
+        for kind, expand in _FETCHES:
+            if isinstance(fetch, kind) and not isinstance(fetch, Variable):
+                parts, join = expand(fetch)
+                builders = [self._expand(graph, p) for p in parts]
+                return lambda values: join([b(values) for b in builders])
+        if fetch is None:
+            raise TypeError("Fetch argument None has invalid type <class 'NoneType'>.")
+        if nest.is_sequence(fetch):
+            builders = [self._expand(graph, f) for f in nest.children(fetch)]
+            return lambda values: nest.rebuild(fetch, [b(values) for b in builders])
+        try:
+            element = graph.as_graph_element(fetch)
+        except (KeyError, ValueError, TypeError) as error:
+            kind = TypeError if isinstance(error, TypeError) else ValueError
+            raise kind(f"Fetch argument {fetch!r} cannot be fetched. {error}") from None
+        if not graph.is_fetchable(element):
+            raise ValueError(f"Operation {element!r} has been marked as not fetchable.")
+        op = element if isinstance(element, Operation) else element.op
+        if op.block is not graph.root:
+            raise ValueError(
+                f"{element!r} (created at {op.line}) was made inside {op.block.what} and has no value outside of it. "
+                "Return it from there instead."
+            )
+        if isinstance(element, Tensor) and element.varies:
+            raise ValueError(
+                f"{element!r} (created at {op.line}) has a value on every tower. Fetch "
+                "distribution.unwrap(...) for all of them, or reduce them to one."
+            )
+        place = self._places.setdefault(element, len(self.elements))
+        if place == len(self.elements):
+            self.elements.append(element)
+        return lambda values: values[place]
+
+    def build(self, values: list[Any]) -> Any:
+        return self._build(values)
+
+
+class BaseSession(Runner):
+    """Runs parts of a graph and keeps the values of its variables between runs.
+
+    Args:
+      target: "" or "local", or the address of a local TPU; anything else raises.
+      graph: default the default graph.
+      config: a ``ConfigProto``; what it cannot mean here raises by name.
+    """
+
+    def __init__(self, target: str = "", graph: Graph | None = None, config: ConfigProto | None = None):
+        super().__init__()
+        if target not in ("", "local", None, b""):
+            raise UnsupportedError(
+                f"Session(target={target!r}): runs on other machines are not supported; use target=''."
+            )
+        if config is not None and not isinstance(config, ConfigProto):
+            raise TypeError(f"config must be a tf.ConfigProto, got {type(config).__name__}.")
+        self._graph = graph if graph is not None else global_graph()
+        if not isinstance(self._graph, Graph):
+            raise TypeError(f"graph must be a tf.Graph, got {type(graph).__name__}.")
+        self._config = config
+        self._plans: dict[Any, tuple[int, _Fetches, Plan]] = {}
+        self._lock = threading.RLock()
+        self._closed = False
+        self._context: Any = None
+
+    # ---- what it is ------------------------------------------------------------------------------------------
+
+    @property
+    def graph(self) -> Graph:
+        return self._graph
+
+    @property
+    def sess_str(self) -> str:
+        return ""
+
+    def list_devices(self) -> list[Any]:
+        return list(jax.devices())
+
+    def as_default(self) -> Any:
+        """A context manager inside which ``Tensor.eval`` and ``Operation.run`` use this session."""
+        return SESSIONS.entered(self)
+
+    def close(self) -> None:
+        """Frees the state. Closing twice is fine."""
+        self._closed = True
+        self._store = StateStore()
+        self._plans.clear()
+        self._resources.clear()
+
+    # ---- running ---------------------------------------------------------------------------------------------
+
+    def run(self, fetches: Any, feed_dict: Mapping[Any, Any] | None = None, options: Any = None,
+            run_metadata: Any = None) -> Any:  # fmt: skip
+        """Computes ``fetches``.
+
+        Args:
+          fetches: a tensor, operation, variable, name, or a nested structure of them.
+          feed_dict: tensor (or its name) -> value that takes its place in this run.
+          options, run_metadata: tracing is not supported; a value other than None raises.
+
+        Returns:
+          The structure of ``fetches`` with numpy values in it, None for operations. Values are copies.
+
+        Raises:
+          RuntimeError: the session is closed. TypeError, ValueError: fetches or feeds that cannot be.
+          OpError: the run failed; the state is what it was before, but for the completed steps of a step loop and for
+            what came before an operation of the host (py_func, a step loop) in the middle of the run.
+        """
+        if self._closed:
+            raise RuntimeError("Attempted to use a closed Session.")
+        if options is not None or run_metadata is not None:
+            raise UnsupportedError("Session.run(options=, run_metadata=): tracing is not supported; use jax.profiler.")
+        with self._lock, jax.enable_x64(True):
+            return self._run(fetches, feed_dict)
+
+    def _run(self, fetches: Any, feed_dict: Mapping[Any, Any] | None) -> Any:
+        if not self._graph.operation_count:
+            raise RuntimeError("The Session graph is empty. Add operations to the graph before calling run().")
+        fed = self._feeds(feed_dict) if feed_dict else {}
+        structure, plan = self._plan(fetches, fed)
+        return self.carry_out(
+            plan.stages, fed, lambda run: structure.build([self._fetched(f, plan, run) for f in structure.elements])
+        )
+
+    def _plan(self, fetches: Any, fed: Mapping[Tensor, Any]) -> tuple[_Fetches, Plan]:
+        given = frozenset(t for t in fed if t.dtype is not resource)
+        key = (_key(fetches), given)
+        try:
+            found = self._plans.get(key)
+        except TypeError:
+            _Fetches(self._graph, fetches)  # raises for the fetch that cannot be
+            raise
+        if found is not None and found[0] == self._graph.rewired:
+            return found[1], found[2]
+        structure = _Fetches(self._graph, fetches)
+        plan = Plan(self._graph, structure.elements, given)
+        self._plans[key] = (self._graph.rewired, structure, plan)
+        return structure, plan
+
+    def _feeds(self, feed_dict: Mapping[Any, Any]) -> dict[Tensor, Any]:
+        if not isinstance(feed_dict, Mapping):
+            raise TypeError(f"feed_dict must be a dictionary of tensors and values, got {feed_dict!r}.")
+        result: dict[Tensor, Any] = {}
+        for key, value in _feed_pairs(feed_dict):
+            try:
+                tensor = self._graph.as_graph_element(key, allow_operation=False)
+            except (TypeError, ValueError, KeyError) as error:
+                raise TypeError(f"Cannot interpret feed_dict key as Tensor: {error}") from None
+            if not self._graph.is_feedable(tensor):
+                raise ValueError(f"Tensor {tensor.name} may not be fed.")
+            if isinstance(value, Tensor):
+                raise TypeError(
+                    f"The value of a feed cannot be a tf.Tensor object ({value!r}). Acceptable are Python scalars, "
+                    "strings, lists and numpy arrays; run the tensor first."
+                )
+            if tensor.op.block is not self._graph.root:
+                raise ValueError(
+                    f"{tensor!r} (created at {tensor.op.line}) was made inside {tensor.op.block.what}, where nothing "
+                    "can be fed. Feed what enters there from outside."
+                )
+            if tensor.dtype is resource:
+                reads = self._reads(tensor)
+                result |= dict.fromkeys([tensor, *reads], self._feed_value(reads[0], value))
+            else:
+                result[tensor] = self._feed_value(tensor, value)
+        return result
+
+    def _reads(self, handle: Tensor) -> list[Tensor]:
+        """What a value fed for a variable takes the place of."""
+        for op in handle._consumers:
+            if (
+                op.definition.reads
+                and not op.definition.writes
+                and (op.block is not self._graph.root or op.type not in ("ReadVariableOp", "VarIsInitializedOp"))
+            ):
+                raise UnsupportedError(
+                    f"Variable {handle.name} cannot be fed: {op.name} (created at {op.line}) uses it by rows or inside "
+                    "of a loop or branch. Call variable.load(value, session) before the run, or use a placeholder."
+                )
+        return [op.outputs[0] for op in handle._consumers if op.type == "ReadVariableOp"]
+
+    def _feed_value(self, tensor: Tensor, value: Any) -> Any:
+        if isinstance(value, jax.Array) or (isinstance(value, np.ndarray) and value.dtype == tensor.dtype.np):
+            array = np.array(value)
+        else:
+            try:
+                array = np.array(numpy_value(_lenient(value, tensor), tensor.dtype))
+            except (TypeError, ValueError) as error:
+                raise type(error)(f"Cannot feed {tensor!r} (created at {tensor.op.line}): {error}") from None
+        if array.dtype != tensor.dtype.np:
+            array = array.astype(tensor.dtype.np)
+        if not tensor.shape.is_compatible_with(array.shape):
+            raise ValueError(
+                f"Cannot feed value of shape {TensorShape(array.shape)} for Tensor '{tensor.name}' (created at "
+                f"{tensor.op.line}), which has shape '{tensor.shape}'."
+            )
+        return array
+
+    def _fetched(self, element: Any, plan: Plan, run: Run) -> Any:
+        if isinstance(element, Operation):
+            return None
+        if element.dtype is resource and element in run.static:
+            value = run.static[element]
+        elif element.dtype is resource:
+            cell = element.op.attrs["cell"]
+            value = self._store.get(cell)
+            if value is None:
+                raise uninitialized(cell, element.op)
+            value = cell.joined(value)
+        else:
+            value = plan.value(element, run)
+        array = np.array(value)
+        if element.dtype is string or array.ndim:
+            return array if array.ndim else array.item()
+        return array[()]
+
+    def make_callable(self, fetches: Any, feed_list: Sequence[Any] | None = None, accept_options: bool = False) -> Any:
+        """A function of the values of ``feed_list`` that runs ``fetches``."""
+        if accept_options:
+            raise UnsupportedError("make_callable(accept_options=True): run options are not supported.")
+        keys = list(feed_list or ())
+
+        def call(*values: Any) -> Any:
+            if len(values) != len(keys):
+                raise TypeError(f"Expected {len(keys)} values, one for each entry of feed_list, got {len(values)}.")
+            return self.run(fetches, dict(zip(keys, values, strict=True)))
+
+        return call
+
+    def partial_run(self, handle: Any, fetches: Any, feed_dict: Any = None) -> Any:
+        raise UnsupportedError("Session.partial_run is not supported; use one Session.run with all feeds.")
+
+    def partial_run_setup(self, fetches: Any, feeds: Any = None) -> Any:
+        raise UnsupportedError("Session.partial_run_setup is not supported; use one Session.run with all feeds.")
+
+
+def _feed_pairs(feed_dict: Mapping[Any, Any]) -> Iterator[tuple[Any, Any]]:
+    """Tensors and values; a tuple of tensors may be fed with a structure like it."""
+    for key, value in feed_dict.items():
+        if isinstance(key, tuple):
+            keys, values = nest.flatten(key), nest.flatten_up_to(key, value)
+            yield from zip(keys, values, strict=True)
+        else:
+            yield key, value
+
+
+def _lenient(value: Any, tensor: Tensor) -> Any:
+    """Python values are fed as numpy reads them, so that 1 feeds a float and True an integer."""
+    if tensor.dtype is string or isinstance(value, np.ndarray):
+        return value
+    return np.asarray(value) if not isinstance(value, np.generic) else value
+
+
+def _key(fetches: Any) -> Any:
+    if isinstance(fetches, list | tuple):
+        return (type(fetches), tuple(_key(f) for f in fetches))
+    if isinstance(fetches, Mapping):
+        return (type(fetches), tuple((k, _key(v)) for k, v in fetches.items()))
+    return fetches
+
+
+class Session(BaseSession):
+    """A session that is also a context manager: inside it is the default session, its graph the default graph."""
+
+    def __enter__(self) -> Session:
+        contexts = (self._graph.as_default(), self.as_default())
+        for context in contexts:
+            context.__enter__()
+        self._context = (*((self._context,) if self._context else ()), contexts)
+        return self
+
+    def __exit__(self, *exc: Any) -> None:
+        *outer, contexts = self._context
+        self._context = tuple(outer)
+        for context in reversed(contexts):
+            context.__exit__(*exc)
+        self.close()
+
+    @staticmethod
+    def reset(target: str, containers: Any = None, config: Any = None) -> None:
+        raise UnsupportedError("Session.reset clears another process; here state lives in a session: close it.")
+
+
+class InteractiveSession(BaseSession):
+    """A session that makes itself the default where it is created, until it is closed."""
+
+    def __init__(self, target: str = "", graph: Graph | None = None, config: ConfigProto | None = None):
+        super().__init__(target, graph, config)
+        self._entered = [self._graph.as_default()] if graph is not None else []
+        self._entered.append(self.as_default())
+        for context in self._entered:
+            context.__enter__()
+
+    def close(self) -> None:
+        super().close()
+        for context in reversed(self._entered):
+            context.__exit__(None, None, None)
+        self._entered = []

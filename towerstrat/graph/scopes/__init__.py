@@ -1,0 +1,1 @@
+"""Variable scopes and their stores, initializers, modules and random generators."""

@@ -1,0 +1,297 @@
+"""``tf.random.Generator``: a stream of random numbers whose place is kept in a variable.
+
+The state evolves as the original's does; the numbers drawn from it are not the original's.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from math import prod
+from typing import Any, Self
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from towerstrat.graph.ir import nest
+from towerstrat.graph.ir.convert import constant, convert_to_tensor
+from towerstrat.graph.ir.core import get_default_graph
+from towerstrat.graph.ir.default_graph import init_scope
+from towerstrat.graph.ir.elements import Operation, Tensor
+from towerstrat.graph.ir.registry import Signature, define
+from towerstrat.graph.ir.types import as_dtype, float32, int32, int64, uint64
+from towerstrat.graph.lowering.lowering import Lowering
+from towerstrat.graph.ops import (
+    array,
+    collectives,
+    math,
+    reductions,
+    slicing,  # noqa: F401  (tensors can be indexed)
+)
+from towerstrat.graph.ops import stateless_random as stateless
+from towerstrat.graph.ops.build import one
+from towerstrat.graph.ops.random import shape_argument
+from towerstrat.graph.ops.stateless_random import Algorithm, algorithm
+from towerstrat.graph.variables.variables import Variable, VariableAggregation, create_variable
+
+_STEP = 256
+"""How far the counter moves for each number."""
+
+
+def _state_size(alg: int) -> int:
+    """Two words of counter and one of key; Threefry has one word of counter."""
+    return 2 if alg == Algorithm.THREEFRY.value else 3
+
+
+def _wrapped(number: Any) -> Any:
+    """A Python integer of up to 64 bits as the signed one of the same bits."""
+    return number - 2**64 if isinstance(number, int) and number >= 2**63 else number
+
+
+def _state_tensor(value: Any) -> Tensor:
+    value = nest.map_structure(_wrapped, value)
+    return math.cast(value, int64) if isinstance(value, Tensor | Variable) else constant(np.array(value, np.int64))
+
+
+def create_rng_state(seed: Any, alg: Any) -> Tensor:
+    """The state (int64, ``[3]``; Threefry: ``[2]``) that a seed stands for.
+
+    Args:
+      seed: an integer of any size, or a vector of them.
+      alg: an ``Algorithm``, its name or its number.
+    """
+    size = _state_size(algorithm(alg))
+    if isinstance(seed, int):
+        words = [_wrapped((seed >> 64 * i) & (2**64 - 1)) for i in range(size)]
+        return constant(words, int64)
+    vector = array.reshape(_state_tensor(seed), [-1])
+    length = vector.shape.as_list()[0]
+    if length is None:
+        raise ValueError(f"Expected a seed whose length is known, got {seed!r}.")
+    kept = vector[:size]
+    return array.concat([array.zeros([max(size - length, 0)], int64), kept], 0)
+
+
+# ---- operations --------------------------------------------------------------------------------------------------
+
+
+def _skip_rule(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Signature]:
+    return [Signature(int64, inputs[0].op.attrs["cell"].dims)]
+
+
+def _skip(lowering: Lowering, op: Operation) -> list[Any]:
+    """Moves the counter, the first words, by 256 for each number; gives the state before."""
+    cell = op.inputs[0].op.attrs["cell"]
+    state = jnp.asarray(lowering.read(cell, op))
+    step = jnp.asarray(lowering.invariant(op.inputs[1])).astype(jnp.uint64) * np.uint64(_STEP)
+    low = state[0].astype(jnp.uint64) + step
+    after = state.at[0].set(low.astype(jnp.int64))
+    if state.shape[0] == 3:
+        after = after.at[1].add((low < step).astype(jnp.int64))
+    lowering.write(cell, after)
+    return [state]
+
+
+def _seed_rule(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Signature]:
+    return [Signature(int64, (2,))]
+
+
+def _seed_of(*words: Any) -> Any:
+    """A seed of two integers of 32 bits from all bits of some vectors of integers."""
+    key = jax.random.wrap_key_data(jnp.zeros([2], jnp.uint32), impl="threefry2x32")
+    for word in jnp.concatenate([jnp.ravel(w).astype(jnp.uint64) for w in words]):
+        for half in (word, word >> np.uint64(32)):
+            key = jax.random.fold_in(key, half.astype(jnp.uint32))
+    return jax.random.key_data(key).astype(jnp.int64)
+
+
+define("RngReadAndSkip", _skip_rule, lower=_skip, reads=True, writes=True, stateful=True, differentiable=False)
+define("SeedOfState", _seed_rule, _seed_of, differentiable=False)
+
+
+# ---- generators --------------------------------------------------------------------------------------------------
+
+
+class Generator:
+    """A stream of random numbers. Each draw moves its state, a variable, on.
+
+    Every tower draws numbers of its own, that depend on the state and the tower.
+
+    Args:
+      copy_from: a generator whose state and algorithm are copied.
+      state: a vector of integers, ``[3]`` or for Threefry ``[2]``; a variable is used itself.
+      alg: with ``state``: an ``Algorithm``, its name or its number. It decides the state's size only.
+
+    Raises:
+      ValueError: neither ``copy_from`` nor both others, or a state of another size.
+    """
+
+    def __init__(self, copy_from: Generator | None = None, state: Any = None, alg: Any = None):
+        if copy_from is not None:
+            if state is not None or alg is not None:
+                raise ValueError("Expected copy_from alone, or state and alg; got both.")
+            self._alg = copy_from.algorithm
+            self._state = _variable(copy_from.state.initialized_value())
+            return
+        if state is None or alg is None:
+            raise ValueError(
+                "Expected copy_from, or state and alg. Generator.from_seed(seed) makes a generator from a seed."
+            )
+        self._alg = algorithm(alg)
+        made = state if isinstance(state, Variable) else _state_tensor(state)
+        made.shape.assert_is_compatible_with([_state_size(self._alg)])
+        self._state = made if isinstance(made, Variable) else _variable(made)
+
+    @classmethod
+    def from_state(cls, state: Any, alg: Any) -> Self:
+        """A generator that goes on from a state."""
+        return cls(state=state, alg=alg)
+
+    @classmethod
+    def from_seed(cls, seed: Any, alg: Any = None) -> Self:
+        """A generator whose numbers depend on ``seed``, an integer or a vector of them, only."""
+        kind = Algorithm.PHILOX if alg is None else alg
+        return cls(state=create_rng_state(seed, kind), alg=kind)
+
+    @classmethod
+    def from_non_deterministic_state(cls, alg: Any = None) -> Self:
+        """A generator that starts somewhere else each time this is called."""
+        kind = algorithm(Algorithm.PHILOX if alg is None else alg)
+        words = np.frombuffer(os.urandom(8 * _state_size(kind)), np.int64)
+        return cls(state=constant(words), alg=kind)
+
+    @classmethod
+    def from_key_counter(cls, key: Any, counter: Any, alg: Any) -> Self:
+        """A generator of the state that consists of a counter (``[2]``; Threefry: ``[1]``) and a scalar key."""
+        return cls(state=_joined(key, counter, algorithm(alg)), alg=alg)
+
+    def reset(self, state: Any) -> None:
+        """Goes on from a state."""
+        made = _state_tensor(state)
+        made.shape.assert_is_compatible_with([_state_size(self._alg)])
+        self._state.assign(made)
+
+    def reset_from_seed(self, seed: Any) -> None:
+        """Starts again, as ``from_seed`` does."""
+        self._state.assign(create_rng_state(seed, self._alg))
+
+    def reset_from_key_counter(self, key: Any, counter: Any) -> None:
+        """Starts again, as ``from_key_counter`` does."""
+        self._state.assign(_joined(key, counter, self._alg))
+
+    @property
+    def state(self) -> Any:
+        """The variable that holds the state."""
+        return self._state
+
+    @property
+    def algorithm(self) -> int:
+        """The number of the algorithm."""
+        return self._alg
+
+    @property
+    def key(self) -> Tensor:
+        """The last word of the state: streams of different keys are independent."""
+        return convert_to_tensor(self._state)[-1]
+
+    def skip(self, delta: Any) -> Tensor:
+        """Moves on as drawing ``delta`` numbers does. Returns the state before."""
+        return one("RngReadAndSkip", [self._state.handle, math.cast(delta, uint64)])
+
+    def _seed(self, shape: Any) -> Tensor:
+        """The seed for numbers of this shape; the state is behind them then."""
+        inputs, dims = shape_argument(shape)
+        count = reductions.reduce_prod(inputs[0]) if dims is None else prod(d or 0 for d in dims)
+        words = [self.skip(count)]
+        axis = get_default_graph().axis
+        if axis is not None:
+            words.append(collectives.position(axis))
+        return one("SeedOfState", words)
+
+    # ---- drawing ---------------------------------------------------------------------------------------------
+
+    def normal(
+        self, shape: Any, mean: Any = 0.0, stddev: Any = 1.0, dtype: Any = float32, name: str | None = None
+    ) -> Tensor:
+        """Values of a normal distribution."""
+        return stateless.stateless_normal(shape, self._seed(shape), mean, stddev, dtype, name or "stateful_normal")
+
+    def truncated_normal(
+        self, shape: Any, mean: Any = 0.0, stddev: Any = 1.0, dtype: Any = float32, name: str | None = None
+    ) -> Tensor:
+        """Values of a normal distribution within two standard deviations."""
+        seed = self._seed(shape)
+        return stateless.stateless_truncated_normal(shape, seed, mean, stddev, dtype, name or "truncated_normal")
+
+    def uniform(
+        self, shape: Any, minval: Any = 0, maxval: Any = None, dtype: Any = float32, name: str | None = None
+    ) -> Tensor:
+        """Values evenly spread over ``[minval, maxval)``: for floats [0, 1) by default.
+
+        Raises:
+          ValueError: one of the bounds for integers without the other; both as None mean the whole range of the type.
+        """
+        kind = as_dtype(dtype)
+        if kind.is_integer and minval is not None and maxval is not None:
+            return stateless.uniform_between(shape, self._seed(shape), minval, maxval, kind, name or "stateful_uniform")
+        if kind.is_integer and (minval is None) != (maxval is None):
+            raise ValueError(
+                f"For integer dtype {kind.name}, minval and maxval must be both None or both not, "
+                f"got minval={minval} and maxval={maxval}."
+            )
+        return stateless.stateless_uniform(
+            shape, self._seed(shape), minval, maxval, kind, name or "stateful_uniform"
+        )  # fmt: skip
+
+    def uniform_full_int(self, shape: Any, dtype: Any = uint64, name: str | None = None) -> Tensor:
+        """Values evenly spread over the whole range of an integer type."""
+        return self.uniform(shape, None, None, dtype, name or "stateful_uniform_full_int")
+
+    def binomial(self, shape: Any, counts: Any, probs: Any, dtype: Any = int32, name: str | None = None) -> Tensor:
+        """How many of ``counts`` trials succeed, each with probability ``probs``; both are broadcast to ``shape``."""
+        return stateless.stateless_binomial(shape, self._seed(shape), counts, probs, dtype, name or "binomial")
+
+    def make_seeds(self, count: Any = 1) -> Tensor:
+        """``[2, count]``: each column is a seed for a stateless operation."""
+        keys = self.uniform_full_int([count], int64)
+        return array.stack([keys, array.zeros_like(keys)])
+
+    def split(self, count: int = 1) -> list[Generator]:
+        """New generators, independent of this one and of each other."""
+        keys = self.uniform_full_int([count], int64)
+        zeros = [constant(0, int64)] * (_state_size(self._alg) - 1)
+        return [Generator(state=array.stack([*zeros, key]), alg=self._alg) for key in array.unstack(keys, num=count)]
+
+
+def _variable(initial_value: Any) -> Any:
+    return create_variable(
+        initial_value=initial_value,
+        trainable=False,
+        name="StateVar",
+        dtype=int64,
+        aggregation=VariableAggregation.ONLY_FIRST_TOWER,
+    )
+
+
+def _joined(key: Any, counter: Any, alg: int) -> Tensor:
+    counter, key = _state_tensor(counter), _state_tensor(key)
+    counter.shape.assert_is_compatible_with([_state_size(alg) - 1])
+    key.shape.assert_is_compatible_with([])
+    return array.concat([counter, array.reshape(key, [1])], 0)
+
+
+_GLOBAL: list[Generator] = []
+
+
+def get_global_generator() -> Generator:
+    """The generator that a program shares. Made when it is first asked for, with a state that is another each time."""
+    if not _GLOBAL:
+        with init_scope():
+            _GLOBAL.append(Generator.from_non_deterministic_state())
+    return _GLOBAL[0]
+
+
+def set_global_generator(generator: Generator) -> None:
+    """Makes a generator the one that a program shares. Functions that were traced before keep the one before."""
+    _GLOBAL[:] = [generator]

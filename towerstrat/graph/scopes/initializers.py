@@ -1,0 +1,404 @@
+"""Initializers: objects that make a variable's first value from its shape."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar
+
+import jax.numpy as jnp
+import numpy as np
+
+from towerstrat.graph.ir.convert import constant
+from towerstrat.graph.ir.elements import Tensor
+from towerstrat.graph.ir.registry import Signature, define
+from towerstrat.graph.ir.shapes import as_shape
+from towerstrat.graph.ir.types import DType, as_dtype, bool_, float32
+from towerstrat.graph.ops.build import one
+from towerstrat.graph.ops.random import random_normal, random_uniform, truncated_normal
+
+_TRUNCATED = 0.8796256610342398
+"""The standard deviation of a normal distribution that is cut off at two of its own."""
+
+
+def _floating(dtype: Any) -> DType:
+    found = as_dtype(dtype)
+    if not found.is_floating:
+        raise ValueError(f"Expected floating point type, got {found.name}.")
+    return found
+
+
+def _sizes(shape: Any) -> list[int]:
+    return [int(d) for d in as_shape(shape).as_list()]  # type: ignore[arg-type]
+
+
+def _whole(shape: Any, partition_info: Any) -> list[int]:
+    """The shape of the whole variable, where a part of it is asked for."""
+    return _sizes(shape if partition_info is None else partition_info.full_shape)
+
+
+class Initializer:
+    """Makes values: ``initializer(shape, dtype=None, partition_info=None)``.
+
+    Subclasses keep the constructor's arguments as attributes of the same names and list them in ``_arguments``.
+    """
+
+    _arguments: ClassVar[tuple[str, ...]] = ()
+
+    def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
+        raise NotImplementedError(f"{type(self).__name__} does not define __call__.")
+
+    def get_config(self) -> dict[str, Any]:
+        """The constructor's arguments, the dtype as a name."""
+        found = {name: getattr(self, name) for name in self._arguments}
+        return {k: v.name if isinstance(v, DType) else v for k, v in found.items()}
+
+    @classmethod
+    def from_config(cls, config: Mapping[str, Any]) -> Any:
+        return cls(**config)
+
+
+class Zeros(Initializer):
+    """Zeros; False for booleans."""
+
+    _arguments: ClassVar[tuple[str, ...]] = ("dtype",)
+
+    def __init__(self, dtype: Any = float32):
+        self.dtype = as_dtype(dtype)
+
+    def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
+        kind = self.dtype if dtype is None else as_dtype(dtype)
+        return constant(False if kind is bool_ else 0, kind, _sizes(shape), "zeros")
+
+
+class Ones(Initializer):
+    """Ones; True for booleans."""
+
+    _arguments: ClassVar[tuple[str, ...]] = ("dtype",)
+
+    def __init__(self, dtype: Any = float32):
+        self.dtype = as_dtype(dtype)
+
+    def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
+        kind = self.dtype if dtype is None else as_dtype(dtype)
+        return constant(True if kind is bool_ else 1, kind, _sizes(shape), "ones")
+
+
+class Constant(Initializer):
+    """Given values: a number, or a list or array that fills the shape (its last value repeats).
+
+    Raises:
+      TypeError: a value that is neither, or of another shape with ``verify_shape``.
+    """
+
+    _arguments: ClassVar[tuple[str, ...]] = ("value", "dtype")
+
+    def __init__(self, value: Any = 0, dtype: Any = float32, verify_shape: bool = False):
+        if not (np.isscalar(value) or isinstance(value, list | tuple | np.ndarray)):
+            raise TypeError(
+                f"Expected a number, a list, a tuple or an array as initial value, got {type(value).__name__}."
+            )
+        self.value = value
+        self.dtype = as_dtype(dtype)
+        self._verify_shape = verify_shape
+
+    def __call__(
+        self, shape: Any, dtype: Any = None, partition_info: Any = None, verify_shape: bool | None = None
+    ) -> Tensor:
+        kind = self.dtype if dtype is None else as_dtype(dtype)
+        verify = self._verify_shape if verify_shape is None else verify_shape
+        return constant(self.value, kind, _sizes(shape), verify_shape=verify)
+
+
+class RandomUniform(Initializer):
+    """Values evenly spread over ``[minval, maxval)``; ``maxval`` is 1 by default for floating types."""
+
+    _arguments: ClassVar[tuple[str, ...]] = ("minval", "maxval", "seed", "dtype")
+
+    def __init__(self, minval: Any = 0, maxval: Any = None, seed: int | None = None, dtype: Any = float32):
+        self.minval, self.maxval, self.seed = minval, maxval, seed
+        self.dtype = as_dtype(dtype)
+
+    def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
+        return random_uniform(shape, self.minval, self.maxval, dtype or self.dtype, self.seed)
+
+
+class RandomNormal(Initializer):
+    """Values of a normal distribution."""
+
+    _arguments: ClassVar[tuple[str, ...]] = ("mean", "stddev", "seed", "dtype")
+
+    def __init__(self, mean: Any = 0.0, stddev: Any = 1.0, seed: int | None = None, dtype: Any = float32):
+        self.mean, self.stddev, self.seed = mean, stddev, seed
+        self.dtype = _floating(dtype)
+
+    def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
+        return random_normal(shape, self.mean, self.stddev, dtype or self.dtype, self.seed)
+
+
+class TruncatedNormal(RandomNormal):
+    """Values of a normal distribution, those beyond two standard deviations drawn again."""
+
+    def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
+        return truncated_normal(shape, self.mean, self.stddev, dtype or self.dtype, self.seed)
+
+
+class UniformUnitScaling(Initializer):
+    """Values evenly spread over ``±factor * sqrt(3 / n)``, n the size of all dimensions but the last."""
+
+    _arguments: ClassVar[tuple[str, ...]] = ("factor", "seed", "dtype")
+
+    def __init__(self, factor: float = 1.0, seed: int | None = None, dtype: Any = float32):
+        self.factor, self.seed = factor, seed
+        self.dtype = _floating(dtype)
+
+    def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
+        inputs = max(float(math.prod(_whole(shape, partition_info)[:-1])), 1.0)
+        limit = math.sqrt(3 / inputs) * self.factor
+        return random_uniform(shape, -limit, limit, dtype or self.dtype, self.seed)
+
+
+def fans(shape: Sequence[int]) -> tuple[float, float]:
+    """How many inputs and outputs a unit of a weight of this shape has: ``[*space, in, out]``."""
+    if not shape:
+        return 1, 1
+    if len(shape) == 1:
+        return shape[0], shape[0]
+    field = math.prod(shape[:-2])
+    return shape[-2] * field, shape[-1] * field
+
+
+class VarianceScaling(Initializer):
+    """Values with the variance ``scale / n``.
+
+    Args:
+      scale: positive.
+      mode: n is the number of inputs ("fan_in"), of outputs ("fan_out") or the mean of both ("fan_avg").
+      distribution: "truncated_normal" (or "normal", the same), "untruncated_normal" or "uniform".
+
+    Raises:
+      ValueError: another mode or distribution, or a scale that is not positive.
+    """
+
+    _arguments: ClassVar[tuple[str, ...]] = ("scale", "mode", "distribution", "seed", "dtype")
+
+    def __init__(
+        self, scale: float = 1.0, mode: str = "fan_in", distribution: str = "truncated_normal",
+        seed: int | None = None, dtype: Any = float32,
+    ):  # fmt: skip
+        if scale <= 0.0:
+            raise ValueError(f"`scale` must be a positive float, got {scale}.")
+        if mode not in ("fan_in", "fan_out", "fan_avg"):
+            raise ValueError(f"Expected mode 'fan_in', 'fan_out' or 'fan_avg', got {mode!r}.")
+        distribution = distribution.lower()
+        if distribution not in ("normal", "uniform", "truncated_normal", "untruncated_normal"):
+            raise ValueError(
+                f"Expected distribution 'truncated_normal', 'untruncated_normal' or 'uniform', got {distribution!r}."
+            )
+        self.scale, self.mode, self.distribution, self.seed = scale, mode, distribution, seed
+        self.dtype = _floating(dtype)
+
+    def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
+        kind = dtype or self.dtype
+        fan_in, fan_out = fans(_whole(shape, partition_info))
+        n = {"fan_in": fan_in, "fan_out": fan_out, "fan_avg": (fan_in + fan_out) / 2}[self.mode]
+        variance = self.scale / max(1.0, n)
+        if self.distribution == "uniform":
+            limit = math.sqrt(3 * variance)
+            return random_uniform(shape, -limit, limit, kind, self.seed)
+        if self.distribution == "untruncated_normal":
+            return random_normal(shape, 0.0, math.sqrt(variance), kind, self.seed)
+        return truncated_normal(shape, 0.0, math.sqrt(variance) / _TRUNCATED, kind, self.seed)
+
+
+class GlorotUniform(VarianceScaling):
+    """Evenly spread over ``±sqrt(6 / (inputs + outputs))``."""
+
+    _arguments: ClassVar[tuple[str, ...]] = ("seed", "dtype")
+
+    def __init__(self, seed: int | None = None, dtype: Any = float32):
+        super().__init__(1.0, "fan_avg", "uniform", seed, dtype)
+
+
+class GlorotNormal(VarianceScaling):
+    """Truncated normal with the variance ``2 / (inputs + outputs)``."""
+
+    _arguments: ClassVar[tuple[str, ...]] = ("seed", "dtype")
+
+    def __init__(self, seed: int | None = None, dtype: Any = float32):
+        super().__init__(1.0, "fan_avg", "truncated_normal", seed, dtype)
+
+
+def _orthogonal(x: Any, *, gain: float) -> Any:
+    q, r = jnp.linalg.qr(x, mode="reduced")
+    diagonal = jnp.diagonal(r)
+    return q * (jnp.sign(diagonal) * np.asarray(gain, x.dtype))
+
+
+define(
+    "OrthogonalColumns", lambda inputs, attrs: [Signature(inputs[0].dtype, inputs[0].dims)], _orthogonal,
+    differentiable=False,
+)  # fmt: skip
+
+
+def _placed(x: Any, *, shape: tuple[int, ...], transposed: bool, middle: bool) -> Any:
+    matrix = x.T if transposed else x
+    if not middle:
+        return matrix.reshape(shape)
+    matrix = matrix[: shape[-2]]
+    whole = jnp.zeros(shape, x.dtype)
+    return whole.at[tuple((d - 1) // 2 for d in shape[:-2])].set(matrix)
+
+
+define(
+    "PlacedMatrix", lambda inputs, attrs: [Signature(inputs[0].dtype, attrs["shape"])], _placed, differentiable=False
+)
+
+
+class Orthogonal(Initializer):
+    """A matrix with orthonormal rows or columns (whichever are fewer) times ``gain``.
+
+    More than two dimensions are taken as a matrix of all but the last by the last.
+
+    Raises:
+      ValueError: fewer than two dimensions.
+    """
+
+    _arguments: ClassVar[tuple[str, ...]] = ("gain", "seed", "dtype")
+
+    def __init__(self, gain: float = 1.0, seed: int | None = None, dtype: Any = float32):
+        self.gain, self.seed = gain, seed
+        self.dtype = _floating(dtype)
+
+    def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
+        sizes = _sizes(shape)
+        if len(sizes) < 2:
+            raise ValueError(f"The tensor to initialize must be at least two-dimensional, got shape {sizes}.")
+        rows, columns = math.prod(sizes[:-1]), sizes[-1]
+        drawn = random_normal([max(rows, columns), min(rows, columns)], dtype=dtype or self.dtype, seed=self.seed)
+        made = one("OrthogonalColumns", [drawn], {"gain": float(self.gain)})
+        return one("PlacedMatrix", [made], {"shape": tuple(sizes), "transposed": rows < columns, "middle": False})
+
+
+class ConvolutionDeltaOrthogonal(Initializer):
+    """A convolution filter that is an orthogonal matrix at its middle and zero elsewhere, times ``sqrt(gain)``.
+
+    Raises:
+      ValueError: other than 3 to 5 dimensions, or more input than output channels.
+    """
+
+    _arguments: ClassVar[tuple[str, ...]] = ("gain", "seed", "dtype")
+
+    def __init__(self, gain: float = 1.0, seed: int | None = None, dtype: Any = float32):
+        self.gain, self.seed = gain, seed
+        self.dtype = _floating(dtype)
+
+    def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
+        sizes = _sizes(shape)
+        if not 3 <= len(sizes) <= 5:
+            raise ValueError(f"Expected a shape of three to five dimensions, got {sizes}.")
+        if sizes[-2] > sizes[-1]:
+            raise ValueError(f"In_filters cannot be greater than out_filters: got {sizes[-2]} and {sizes[-1]}.")
+        drawn = random_normal([sizes[-1], sizes[-1]], dtype=dtype or self.dtype, seed=self.seed)
+        made = one("OrthogonalColumns", [drawn], {"gain": math.sqrt(self.gain)})
+        return one("PlacedMatrix", [made], {"shape": tuple(sizes), "transposed": False, "middle": True})
+
+
+class Identity(Initializer):
+    """The identity matrix times ``gain``; two dimensions only."""
+
+    _arguments: ClassVar[tuple[str, ...]] = ("gain", "dtype")
+
+    def __init__(self, gain: float = 1.0, dtype: Any = float32):
+        self.gain = gain
+        self.dtype = _floating(dtype)
+
+    def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
+        whole = _whole(shape, partition_info)
+        if len(whole) != 2:
+            raise ValueError(f"Identity matrix initializer can only be used for 2D matrices, got shape {whole}.")
+        kind = self.dtype if dtype is None else as_dtype(dtype)
+        row, column = (0, 0) if partition_info is None else partition_info.var_offset
+        rows, columns = _sizes(shape)
+        matrix = np.eye(*whole, dtype=np.float64)[row : row + rows, column : column + columns]
+        return constant((self.gain * matrix).astype(kind.np), kind)
+
+
+def lecun_normal(seed: int | None = None) -> VarianceScaling:
+    """Truncated normal with the variance ``1 / inputs``."""
+    return VarianceScaling(1.0, "fan_in", "truncated_normal", seed)
+
+
+def lecun_uniform(seed: int | None = None) -> VarianceScaling:
+    """Evenly spread over ``±sqrt(3 / inputs)``."""
+    return VarianceScaling(1.0, "fan_in", "uniform", seed)
+
+
+def he_normal(seed: int | None = None) -> VarianceScaling:
+    """Truncated normal with the variance ``2 / inputs``."""
+    return VarianceScaling(2.0, "fan_in", "truncated_normal", seed)
+
+
+def he_uniform(seed: int | None = None) -> VarianceScaling:
+    """Evenly spread over ``±sqrt(6 / inputs)``."""
+    return VarianceScaling(2.0, "fan_in", "uniform", seed)
+
+
+# ---- contrib.layers ----------------------------------------------------------------------------------------------
+
+
+def contrib_variance_scaling_initializer(
+    factor: float = 2.0, mode: str = "FAN_IN", uniform: bool = False, seed: int | None = None, dtype: Any = float32
+) -> Callable[..., Tensor]:
+    """``tf.contrib.layers.variance_scaling_initializer``: a function that makes values of variance ``factor / n``.
+
+    Its truncated normal is one of standard deviation ``sqrt(1.3 * factor / n)``, as there.
+
+    Args:
+      mode: n counts inputs ("FAN_IN"), outputs ("FAN_OUT") or is the mean of both ("FAN_AVG").
+      uniform: evenly spread instead of truncated normal.
+
+    Raises:
+      TypeError: another mode, or a type that is not floating.
+    """
+    kind = as_dtype(dtype)
+    if not kind.is_floating:
+        raise TypeError(f"Cannot create initializer for non-floating point type {kind.name}.")
+    if mode not in ("FAN_IN", "FAN_OUT", "FAN_AVG"):
+        raise TypeError(f"Unknown mode {mode!r}: expected FAN_IN, FAN_OUT or FAN_AVG.")
+
+    def initializer(shape: Any, dtype: Any = kind, partition_info: Any = None) -> Tensor:
+        if not as_dtype(dtype).is_floating:
+            raise TypeError(f"Cannot create initializer for non-floating point type {as_dtype(dtype).name}.")
+        sizes = _sizes(shape)
+        field = math.prod(sizes[:-2])
+        fan_in = float(sizes[-2] if len(sizes) > 1 else (sizes or [1])[-1]) * field
+        fan_out = float((sizes or [1])[-1]) * field
+        n = {"FAN_IN": fan_in, "FAN_OUT": fan_out, "FAN_AVG": (fan_in + fan_out) / 2}[mode]
+        if uniform:
+            limit = math.sqrt(3 * factor / n)
+            return random_uniform(shape, -limit, limit, dtype, seed)
+        return truncated_normal(shape, 0.0, math.sqrt(1.3 * factor / n), dtype, seed)
+
+    return initializer
+
+
+def xavier_initializer(uniform: bool = True, seed: int | None = None, dtype: Any = float32) -> Callable[..., Tensor]:
+    """``tf.contrib.layers.xavier_initializer``: variance ``1 / n``, n the mean of inputs and outputs."""
+    return contrib_variance_scaling_initializer(1.0, "FAN_AVG", uniform, seed, dtype)
+
+
+xavier_initializer_conv2d = xavier_initializer
+zeros_initializer = Zeros
+ones_initializer = Ones
+constant_initializer = Constant
+random_uniform_initializer = RandomUniform
+random_normal_initializer = RandomNormal
+truncated_normal_initializer = TruncatedNormal
+uniform_unit_scaling_initializer = UniformUnitScaling
+variance_scaling_initializer = VarianceScaling
+glorot_uniform_initializer = GlorotUniform
+glorot_normal_initializer = GlorotNormal
+orthogonal_initializer = Orthogonal
+identity_initializer = Identity
+convolutional_delta_orthogonal = ConvolutionDeltaOrthogonal

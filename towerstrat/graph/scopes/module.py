@@ -1,0 +1,152 @@
+"""``tf.Module``: an object that finds the variables and modules among its attributes."""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Callable, Iterator
+from typing import Any, ClassVar, TypeVar
+
+from towerstrat.graph.ir import nest
+from towerstrat.graph.ir.core import get_default_graph
+from towerstrat.graph.ir.default_graph import name_scope
+from towerstrat.graph.variables.variables import Variable
+
+_IDENTIFIER = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*\Z")
+_NEW_WORD = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<!^)(?=[A-Z][a-z])")
+_Method = TypeVar("_Method", bound=Callable[..., Any])
+
+
+class Module:
+    """Holds variables and other modules as attributes, in lists and dicts too, and knows them all.
+
+    Args:
+      name: an identifier; by default the class' name in small letters and underscores.
+
+    Raises:
+      ValueError: the name is no identifier.
+
+    >>> class Pair(Module): pass
+    >>> pair = Pair()
+    >>> pair.left, pair.right = Module("left"), Module("right")
+    >>> [m.name for m in pair.submodules]
+    ['left', 'right']
+    """
+
+    _TF_MODULE_IGNORED_PROPERTIES: ClassVar[frozenset[str]] = frozenset()
+    """Attributes in which nothing is looked for."""
+
+    def __init__(self, name: str | None = None):
+        if name is None:
+            name = _NEW_WORD.sub("_", type(self).__name__).lower()
+        elif not _IDENTIFIER.match(name):
+            raise ValueError(
+                f"{name!r} is not a valid module name: it must be a Python identifier, such as a class name."
+            )
+        self._name = name
+        graph = get_default_graph()
+        if graph.executing_eagerly:
+            outer = graph.get_name_scope()
+            self._scope_name = f"{outer}/{name}/" if outer else f"{name}/"
+        else:
+            with graph.name_scope(name) as scope:
+                self._scope_name = scope
+
+    @property
+    def name(self) -> str:
+        """The name it was given, without those of scopes around it."""
+        return self._name
+
+    @property
+    def name_scope(self) -> name_scope:
+        """A ``tf.name_scope`` for what is made by the module: the one in which it was made, and its name."""
+        return name_scope(self._scope_name)
+
+    @property
+    def variables(self) -> tuple[Any, ...]:
+        """Its variables in the order of its attributes' names, then those of each of its modules."""
+        return tuple(self._flatten(predicate=_is_variable))
+
+    @property
+    def trainable_variables(self) -> tuple[Any, ...]:
+        """Those of ``variables`` that are trainable."""
+        return tuple(self._flatten(predicate=lambda x: _is_variable(x) and x.trainable))
+
+    @property
+    def non_trainable_variables(self) -> tuple[Any, ...]:
+        """Those of ``variables`` that are not trainable."""
+        return tuple(self._flatten(predicate=lambda x: _is_variable(x) and not x.trainable))
+
+    @property
+    def submodules(self) -> tuple[Any, ...]:
+        """The modules among its attributes, theirs, and so on."""
+        return tuple(self._flatten(predicate=lambda x: isinstance(x, Module)))
+
+    def _flatten(
+        self, recursive: bool = True, predicate: Callable[[Any], bool] | None = None,
+        attribute_traversal_key: Callable[[str], Any] | None = None, with_path: bool = False,
+        expand_composites: bool = False,
+    ) -> Iterator[Any]:  # fmt: skip
+        """What its attributes hold, each value once: first its own, then that of its modules.
+
+        Args:
+          recursive: go into modules too.
+          predicate: what is wanted.
+          attribute_traversal_key: sorts the attributes' names.
+          with_path: give (path, value), a value as often as it is found.
+          expand_composites: take values of several tensors apart: they hold no variables here, so nothing changes.
+        """
+        seen = None if with_path else {id(self)}
+        for path, value in _walk(self, recursive, attribute_traversal_key, (), seen, ()):
+            if predicate is None or predicate(value):
+                yield (path, value) if with_path else value
+
+    @classmethod
+    def with_name_scope(cls, method: _Method) -> _Method:
+        """Decorates a method: names made by it start with the module's."""
+
+        @functools.wraps(method)
+        def inside(self: Module, *args: Any, **kwargs: Any) -> Any:
+            with self.name_scope:
+                return method(self, *args, **kwargs)
+
+        return inside  # type: ignore[return-value]
+
+
+def _is_variable(value: Any) -> bool:
+    return isinstance(value, Variable)
+
+
+def _with_paths(value: Any, path: tuple[Any, ...]) -> Iterator[tuple[tuple[Any, ...], Any]]:
+    if not nest.is_sequence(value):
+        yield path, value
+        return
+    for key, child in zip(nest.keys(value), nest.children(value), strict=True):
+        yield from _with_paths(child, (*path, key))
+
+
+def _walk(
+    module: Module, recursive: bool, order: Callable[[str], Any] | None, path: tuple[Any, ...], seen: set[int] | None,
+    around: tuple[Module, ...],
+) -> Iterator[tuple[tuple[Any, ...], Any]]:  # fmt: skip
+    """What a module holds, by path; ``around``: the modules on the way to it, which are not entered again."""
+    found = []
+    attributes = vars(module)
+    for key in sorted(attributes, key=order):
+        if key in module._TF_MODULE_IGNORED_PROPERTIES:
+            continue
+        try:
+            leaves = list(_with_paths(attributes[key], (*path, key)))
+        except TypeError as error:
+            raise ValueError(f"Error processing property {key!r} of {module!r}: {error}") from error
+        for leaf_path, leaf in leaves:
+            if seen is not None:
+                if id(leaf) in seen:
+                    continue
+                seen.add(id(leaf))
+            yield leaf_path, leaf
+            if recursive and isinstance(leaf, Module):
+                found.append((leaf_path, leaf))
+    if not any(m is module for m in around):
+        for leaf_path, leaf in found:
+            yield from _walk(leaf, recursive, order, leaf_path, seen, (*around, module))

@@ -1,0 +1,494 @@
+"""``get_variable`` and the scopes that give it names, sharing and defaults."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from functools import partial
+from typing import Any
+
+from towerstrat.graph.ir.convert import convert_to_tensor
+from towerstrat.graph.ir.core import get_default_graph
+from towerstrat.graph.ir.default_graph import graph_of
+from towerstrat.graph.ir.types import DType, as_dtype, float32
+from towerstrat.graph.scopes.variable_store import AUTO_REUSE, VariableStore, store_of
+from towerstrat.graph.variables.variables import GraphKeys, VariableAggregation, VariableSynchronization
+
+
+def no_regularizer(_: Any) -> None:
+    """A regularizer that adds nothing, to override a scope's."""
+
+
+class VariableScope:
+    """What ``get_variable`` takes from where it is called: a prefix of names, sharing, and defaults of its arguments.
+
+    Args:
+      reuse: True (get only), False or None (make only), or ``AUTO_REUSE``, which it always is eagerly.
+      name: the prefix of variables' names.
+      name_scope: the name scope that was opened with it.
+      initializer, regularizer, caching_device, partitioner, custom_getter, dtype, use_resource, constraint: defaults.
+    """
+
+    def __init__(
+        self,
+        reuse: Any,
+        name: str = "",
+        initializer: Any = None,
+        regularizer: Callable[..., Any] | None = None,
+        caching_device: Any = None,
+        partitioner: Callable[..., Any] | None = None,
+        custom_getter: Callable[..., Any] | None = None,
+        name_scope: str = "",
+        dtype: DType = float32,
+        use_resource: bool | None = None,
+        constraint: Callable[..., Any] | None = None,
+    ):
+        self._name = name
+        self._initializer = initializer
+        self._regularizer = regularizer
+        self._reuse = AUTO_REUSE if get_default_graph().executing_eagerly else reuse
+        self._caching_device = caching_device
+        self._partitioner = partitioner
+        self._custom_getter = custom_getter
+        self._name_scope = name_scope
+        self._dtype = dtype
+        self._use_resource = use_resource
+        self._constraint = constraint
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    @property
+    def original_name_scope(self) -> str:
+        """The name scope that was opened together with this scope, with its slash: enter it to continue its names."""
+        return self._name_scope
+
+    @property
+    def reuse(self) -> Any:
+        return self._reuse
+
+    @property
+    def initializer(self) -> Any:
+        return self._initializer
+
+    @property
+    def dtype(self) -> DType:
+        return self._dtype
+
+    @property
+    def use_resource(self) -> bool | None:
+        return self._use_resource
+
+    @property
+    def regularizer(self) -> Callable[..., Any] | None:
+        return self._regularizer
+
+    @property
+    def caching_device(self) -> Any:
+        return self._caching_device
+
+    @property
+    def partitioner(self) -> Callable[..., Any] | None:
+        return self._partitioner
+
+    @property
+    def custom_getter(self) -> Callable[..., Any] | None:
+        return self._custom_getter
+
+    @property
+    def constraint(self) -> Callable[..., Any] | None:
+        return self._constraint
+
+    def reuse_variables(self) -> None:
+        """From here on ``get_variable`` gets only what is there."""
+        self._reuse = True
+
+    def set_initializer(self, initializer: Any) -> None:
+        self._initializer = initializer
+
+    def set_dtype(self, dtype: DType) -> None:
+        self._dtype = dtype
+
+    def set_use_resource(self, use_resource: bool | None) -> None:
+        """Changes nothing: variables are always read where they are used."""
+        self._use_resource = use_resource
+
+    def set_regularizer(self, regularizer: Callable[..., Any] | None) -> None:
+        self._regularizer = regularizer
+
+    def set_caching_device(self, caching_device: Any) -> None:
+        self._caching_device = caching_device
+
+    def set_partitioner(self, partitioner: Callable[..., Any] | None) -> None:
+        self._partitioner = partitioner
+
+    def set_custom_getter(self, custom_getter: Callable[..., Any] | None) -> None:
+        self._custom_getter = custom_getter
+
+    def get_collection(self, name: Any) -> list[Any]:
+        """The items of a collection whose names lie below this scope."""
+        return get_default_graph().get_collection(name, f"{self._name}/" if self._name else "")
+
+    def trainable_variables(self) -> list[Any]:
+        return self.get_collection(GraphKeys.TRAINABLE_VARIABLES)
+
+    def global_variables(self) -> list[Any]:
+        return self.get_collection(GraphKeys.GLOBAL_VARIABLES)
+
+    def local_variables(self) -> list[Any]:
+        return self.get_collection(GraphKeys.LOCAL_VARIABLES)
+
+    def get_variable(
+        self,
+        var_store: VariableStore,
+        name: str,
+        shape: Any = None,
+        dtype: Any = None,
+        initializer: Any = None,
+        regularizer: Callable[..., Any] | None = None,
+        reuse: Any = None,
+        trainable: bool | None = None,
+        collections: Iterable[Any] | None = None,
+        caching_device: Any = None,
+        partitioner: Callable[..., Any] | None = None,
+        validate_shape: bool = True,
+        use_resource: bool | None = None,
+        custom_getter: Callable[..., Any] | None = None,
+        constraint: Callable[..., Any] | None = None,
+        synchronization: VariableSynchronization = VariableSynchronization.AUTO,
+        aggregation: VariableAggregation = VariableAggregation.NONE,
+    ) -> Any:
+        """A variable below this scope; what is not given is this scope's."""
+        with get_default_graph().name_scope(None):
+            if dtype is not None and initializer is not None and not callable(initializer):
+                given = convert_to_tensor(initializer).dtype
+                if given != dtype:
+                    raise ValueError(
+                        f"Initializer type '{given.name}' and explicit dtype '{as_dtype(dtype).name}' don't match "
+                        f"(variable {name})."
+                    )
+            return var_store.get_variable(
+                f"{self._name}/{name}" if self._name else name,
+                shape=shape,
+                dtype=self._dtype if dtype is None else dtype,
+                initializer=self._initializer if initializer is None else initializer,
+                regularizer=self._regularizer if regularizer is None else regularizer,
+                reuse=self._reuse if reuse is None else reuse,
+                trainable=trainable,
+                collections=collections,
+                caching_device=self._caching_device if caching_device is None else caching_device,
+                partitioner=self._partitioner if partitioner is None else partitioner,
+                validate_shape=validate_shape,
+                use_resource=self._use_resource if use_resource is None else use_resource,
+                custom_getter=self._custom_getter if custom_getter is None else custom_getter,
+                constraint=self._constraint if constraint is None else constraint,
+                synchronization=synchronization,
+                aggregation=aggregation,
+            )
+
+
+def get_variable_scope() -> VariableScope:
+    """The scope that ``get_variable`` uses now."""
+    scopes = store_of(get_default_graph()).scopes
+    if scopes.current is None:
+        scopes.current = VariableScope(False)
+    found: VariableScope = scopes.current
+    return found
+
+
+def get_variable(
+    name: str,
+    shape: Any = None,
+    dtype: Any = None,
+    initializer: Any = None,
+    regularizer: Callable[..., Any] | None = None,
+    trainable: bool | None = None,
+    collections: Iterable[Any] | None = None,
+    caching_device: Any = None,
+    partitioner: Callable[..., Any] | None = None,
+    validate_shape: bool = True,
+    use_resource: bool | None = None,
+    custom_getter: Callable[..., Any] | None = None,
+    constraint: Callable[..., Any] | None = None,
+    synchronization: VariableSynchronization = VariableSynchronization.AUTO,
+    aggregation: VariableAggregation = VariableAggregation.NONE,
+) -> Any:
+    """Gets a variable by name from the current variable scope, or makes it, as the scope's ``reuse`` says.
+
+    Args:
+      name: below the current variable scope; the name scope does not count.
+      shape: of a new variable; of an existing one it must agree.
+      dtype: default the scope's, float32.
+      initializer: ``f(shape, dtype=, partition_info=)``, its class, a tensor or a value (then without ``shape``);
+        default the scope's, else Glorot's uniform one for floats and zeros for the rest.
+      regularizer: of a new variable, ``f(variable)`` is added to ``GraphKeys.REGULARIZATION_LOSSES``.
+      trainable: default True, but False with ``synchronization=ON_READ``.
+      collections: default ``[GraphKeys.GLOBAL_VARIABLES]``.
+      partitioner: ``f(shape=, dtype=)`` that gives the number of parts in each dimension; the result is then a
+        ``PartitionedVariable``.
+      validate_shape: False allows an initial value of unknown shape.
+      custom_getter: called in place of the getter, which it gets as its first argument.
+      constraint: applied by optimizers after an update.
+      synchronization, aggregation: what strategies do with copies of it.
+      caching_device, use_resource: change nothing.
+
+    Raises:
+      ValueError: it exists and may not be shared, does not exist and may not be made, or exists with another shape or
+        dtype.
+    """
+    return get_variable_scope().get_variable(
+        store_of(get_default_graph()), name, shape=shape, dtype=dtype, initializer=initializer, regularizer=regularizer,
+        trainable=trainable, collections=collections, caching_device=caching_device, partitioner=partitioner,
+        validate_shape=validate_shape, use_resource=use_resource, custom_getter=custom_getter, constraint=constraint,
+        synchronization=synchronization, aggregation=aggregation,
+    )  # fmt: skip
+
+
+def get_local_variable(
+    name: str,
+    shape: Any = None,
+    dtype: Any = None,
+    initializer: Any = None,
+    regularizer: Callable[..., Any] | None = None,
+    trainable: bool = False,
+    collections: Iterable[Any] | None = None,
+    caching_device: Any = None,
+    partitioner: Callable[..., Any] | None = None,
+    validate_shape: bool = True,
+    use_resource: bool | None = None,
+    custom_getter: Callable[..., Any] | None = None,
+    constraint: Callable[..., Any] | None = None,
+    synchronization: VariableSynchronization = VariableSynchronization.AUTO,
+    aggregation: VariableAggregation = VariableAggregation.NONE,
+) -> Any:
+    """``get_variable`` for a variable in ``GraphKeys.LOCAL_VARIABLES``. It is never trainable, whatever is passed."""
+    return get_variable(
+        name, shape=shape, dtype=dtype, initializer=initializer, regularizer=regularizer, trainable=False,
+        collections=[*(collections or ()), GraphKeys.LOCAL_VARIABLES], caching_device=caching_device,
+        partitioner=partitioner, validate_shape=validate_shape, use_resource=use_resource, custom_getter=custom_getter,
+        constraint=constraint, synchronization=synchronization, aggregation=aggregation,
+    )  # fmt: skip
+
+
+class variable_scope:
+    """Opens a variable scope, and a name scope of the same name; ``with`` gives the ``VariableScope``.
+
+    Args:
+      name_or_scope: the name below the current scope, or a ``VariableScope`` to enter again; None: ``default_name``.
+      default_name: the name where ``name_or_scope`` is None, with ``_1``, ``_2``, ... where it was used before.
+      values: tensors that are going to be used inside; the scope is opened in their graph.
+      reuse: True, ``AUTO_REUSE``, or None/False for the outer scope's. Sharing is inherited.
+      auxiliary_name_scope: False opens no name scope.
+      initializer, regularizer, caching_device, partitioner, custom_getter, dtype, use_resource, constraint: defaults of
+        ``get_variable`` inside; but for ``constraint`` they are inherited.
+
+    Raises:
+      TypeError: no name at all, or one that is neither a string nor a ``VariableScope``.
+      ValueError: ``reuse`` is something else, or True without ``name_or_scope``.
+    """
+
+    def __init__(
+        self,
+        name_or_scope: Any,
+        default_name: str | None = None,
+        values: Iterable[Any] | None = None,
+        initializer: Any = None,
+        regularizer: Callable[..., Any] | None = None,
+        caching_device: Any = None,
+        partitioner: Callable[..., Any] | None = None,
+        custom_getter: Callable[..., Any] | None = None,
+        reuse: Any = None,
+        dtype: Any = None,
+        use_resource: bool | None = None,
+        constraint: Callable[..., Any] | None = None,
+        auxiliary_name_scope: bool = True,
+    ):
+        if name_or_scope is None and default_name is None:
+            raise TypeError("If default_name is None then name_or_scope is required.")
+        if name_or_scope is not None and not isinstance(name_or_scope, str | VariableScope):
+            raise TypeError(
+                f"VariableScope: name_or_scope must be a string or VariableScope, got {type(name_or_scope).__name__}."
+            )
+        if reuse is not None and reuse is not AUTO_REUSE and not isinstance(reuse, bool):
+            raise ValueError(f"The reuse parameter must be True, False, None or tf.AUTO_REUSE, got {reuse!r}.")
+        if not isinstance(auxiliary_name_scope, bool):
+            raise TypeError(f"The auxiliary_name_scope must be `True` or `False`, got {auxiliary_name_scope!r}.")
+        if name_or_scope is None and reuse:
+            raise ValueError("reuse=True cannot be used without a name_or_scope.")
+        self._name_or_scope = name_or_scope
+        self._default_name = default_name
+        self._graph = graph_of(values)
+        self._reuse = reuse or None
+        self._custom_getter = custom_getter
+        self._constraint = constraint
+        self._auxiliary = auxiliary_name_scope
+        self._defaults = {
+            "initializer": initializer,
+            "regularizer": regularizer,
+            "caching_device": caching_device,
+            "partitioner": partitioner,
+            "dtype": None if dtype is None else as_dtype(dtype),
+            "use_resource": use_resource,
+        }
+        self._unique: str | None = None
+        self._entered: list[ExitStack] = []
+
+    def __enter__(self) -> VariableScope:
+        with ExitStack() as stack:
+            if self._graph is not get_default_graph():
+                stack.enter_context(self._graph.as_default())
+            get_variable_scope()
+            name_scope = self._enter_name_scope(stack)
+            scope = stack.enter_context(self._entering(name_scope))
+            self._entered.append(stack.pop_all())
+        return scope
+
+    def __exit__(self, *exc: Any) -> None:
+        self._entered.pop().__exit__(*exc)
+
+    def _enter_name_scope(self, stack: ExitStack) -> str | None:
+        graph = self._graph
+        name: str | None
+        if not self._auxiliary:
+            return f"{graph.scope_name}/" if graph.scope_name else ""
+        if isinstance(self._name_or_scope, VariableScope):
+            name = self._name_or_scope.name.rsplit("/", 1)[-1]
+        else:
+            name = self._name_or_scope if self._name_or_scope is not None else self._default_name
+        return stack.enter_context(graph.name_scope(name)) if name else None
+
+    def _entering(self, name_scope: str | None) -> Any:
+        store = store_of(self._graph)
+        given = self._name_or_scope
+        outer: VariableScope = store.scopes.current
+        if isinstance(given, VariableScope):
+            scope = self._derived(given, given.name, self._reuse or given.reuse, given.original_name_scope)
+            return _again(store, scope)
+        if given is None:
+            if self._unique is None:
+                self._unique = _unused(store, outer, self._default_name or "")
+            given = self._unique
+        name = f"{outer.name}/{given}" if outer.name else given
+        opened = given if name_scope is None else name_scope
+        return _below(store, self._derived(outer, name, self._reuse or outer.reuse, opened))
+
+    def _derived(self, base: VariableScope, name: str, reuse: Any, name_scope: str) -> VariableScope:
+        inherited = {k: getattr(base, k) if v is None else v for k, v in self._defaults.items()}
+        getter = self._custom_getter
+        if getter is None:
+            getter = base.custom_getter
+        elif base.custom_getter is not None:
+            getter = _nested(getter, base.custom_getter)
+        return VariableScope(
+            reuse, name=name, custom_getter=getter, name_scope=name_scope, constraint=self._constraint, **inherited
+        )
+
+
+def _nested(inner: Callable[..., Any], outer: Callable[..., Any]) -> Callable[..., Any]:
+    def custom_getter(getter: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        return inner(partial(outer, getter), *args, **kwargs)
+
+    return custom_getter
+
+
+@contextmanager
+def _again(store: VariableStore, scope: VariableScope) -> Iterator[VariableScope]:
+    """Inside a scope that was there before: default names used inside do not count afterwards."""
+    scopes = store.scopes
+    saved = scopes.current
+    scopes.opened(scope.name)
+    counts = dict(scopes.counts)
+    scopes.current = scope
+    try:
+        yield scope
+    finally:
+        scopes.counts = counts
+        scopes.current = saved
+
+
+@contextmanager
+def _below(store: VariableStore, scope: VariableScope) -> Iterator[VariableScope]:
+    scopes = store.scopes
+    saved = scopes.current
+    scopes.opened(scope.name)
+    scopes.current = scope
+    try:
+        yield scope
+    finally:
+        scopes.close_below(scope.name)
+        scopes.current = saved
+
+
+def _unused(store: VariableStore, outer: VariableScope, prefix: str) -> str:
+    base = f"{outer.name}/{prefix}" if outer.name else prefix
+    counts = store.scopes.counts
+    if not counts.get(base):
+        return prefix
+    i = 1
+    while counts.get(f"{base}_{i}"):
+        i += 1
+    return f"{prefix}_{i}"
+
+
+@contextmanager
+def variable_op_scope(
+    values: Iterable[Any] | None,
+    name_or_scope: Any,
+    default_name: str | None = None,
+    initializer: Any = None,
+    regularizer: Callable[..., Any] | None = None,
+    caching_device: Any = None,
+    partitioner: Callable[..., Any] | None = None,
+    custom_getter: Callable[..., Any] | None = None,
+    reuse: Any = None,
+    dtype: Any = None,
+    use_resource: bool | None = None,
+    constraint: Callable[..., Any] | None = None,
+) -> Iterator[VariableScope]:
+    """``variable_scope`` by its older name, with ``values`` first."""
+    with variable_scope(
+        name_or_scope, default_name, values, initializer, regularizer, caching_device, partitioner, custom_getter,
+        reuse, dtype, use_resource, constraint,
+    ) as scope:  # fmt: skip
+        yield scope
+
+
+def create_partitioned_variables(
+    shape: Sequence[int],
+    slicing: Sequence[int],
+    initializer: Any,
+    dtype: Any = float32,
+    trainable: bool = True,
+    collections: Iterable[Any] | None = None,
+    name: str | None = None,
+    reuse: Any = None,
+) -> list[Any]:
+    """The parts of a variable of ``shape``, cut into ``slicing[i]`` parts in dimension i (in one dimension only).
+
+    Raises:
+      ValueError: ``shape`` and ``slicing`` differ in length, or the shape is a scalar's.
+    """
+    if len(shape) != len(slicing):
+        raise ValueError(
+            f"The 'shape' and 'slicing' of a partitioned Variable must have the same length: {shape} and {slicing}."
+        )
+    if len(shape) < 1:
+        raise ValueError(f"A partitioned Variable must have rank at least 1, got shape {shape}.")
+    with variable_scope(name, "PartitionedVariable", reuse=reuse) as scope, get_default_graph().name_scope(None):
+        if scope.custom_getter is not None:
+            raise ValueError(
+                "create_partitioned_variables does not work where a custom getter is set; use tf.get_variable with "
+                "partitioner= instead."
+            )
+        settings = {
+            "regularizer": scope.regularizer, "reuse": scope.reuse, "trainable": trainable, "collections": collections,
+            "caching_device": scope.caching_device, "validate_shape": True, "use_resource": scope.use_resource,
+            "constraint": scope.constraint, "synchronization": VariableSynchronization.AUTO,
+            "aggregation": VariableAggregation.NONE,
+        }  # fmt: skip
+        given = scope.initializer if initializer is None else initializer
+        whole = store_of(get_default_graph()).get_partitioned(
+            scope.name, lambda **unused: list(slicing), shape, as_dtype(dtype), given, settings
+        )
+        return list(whole)

@@ -1,0 +1,414 @@
+"""The variables of a graph by name: what ``get_variable`` finds or makes."""
+
+from __future__ import annotations
+
+import copy
+import enum
+import inspect
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from towerstrat.graph.ir.convert import convert_to_tensor
+from towerstrat.graph.ir.core import Graph, default_graph_of, get_default_graph
+from towerstrat.graph.ir.elements import Tensor
+from towerstrat.graph.ir.shapes import TensorShape, as_shape
+from towerstrat.graph.ir.types import DType, as_dtype, float32, string
+from towerstrat.graph.ops import array
+from towerstrat.graph.scopes.initializers import glorot_uniform_initializer, zeros_initializer
+from towerstrat.graph.variables import partitioned
+from towerstrat.graph.variables.partitioned import PartitionedVariable, PartitionInfo, SaveSliceInfo
+from towerstrat.graph.variables.variables import (
+    GraphKeys,
+    VariableAggregation,
+    VariableSynchronization,
+    create_variable,
+    trainable_value,
+)
+
+
+class ReuseMode(enum.Enum):
+    """``AUTO_REUSE``: get the variable if it is there, else make it."""
+
+    AUTO_REUSE = 1
+
+
+AUTO_REUSE = ReuseMode.AUTO_REUSE
+
+
+class Scopes(threading.local):
+    """The variable scope a thread is in, and how often each scope's name was opened below the current ones."""
+
+    def __init__(self) -> None:
+        self.current: Any = None
+        self.counts: dict[str, int] = {}
+
+    def opened(self, name: str) -> None:
+        self.counts[name] = self.counts.get(name, 0) + 1
+
+    def close_below(self, name: str) -> None:
+        for key in self.counts:
+            if key.startswith(name + "/"):
+                self.counts[key] = 0
+
+
+class VariableStore:
+    """The variables of one graph by their full names.
+
+    Variables that are made eagerly are not in it, so that they live only as long as the program holds them.
+
+    Args:
+      keeps_eager: they are in it, and found again.
+
+    Attributes:
+      variables, partitioned: name -> variable.
+      scopes: which variable scope is current.
+    """
+
+    def __init__(self, keeps_eager: bool = False) -> None:
+        self.keeps_eager = keeps_eager
+        self.variables: dict[str, Any] = {}
+        self.partitioned: dict[str, PartitionedVariable] = {}
+        self.scopes = Scopes()
+
+    def get_variable(
+        self,
+        name: str,
+        shape: Any = None,
+        dtype: Any = float32,
+        initializer: Any = None,
+        regularizer: Callable[..., Any] | None = None,
+        reuse: Any = None,
+        trainable: bool | None = None,
+        collections: Iterable[Any] | None = None,
+        caching_device: Any = None,
+        partitioner: Callable[..., Any] | None = None,
+        validate_shape: bool = True,
+        use_resource: bool | None = None,
+        custom_getter: Callable[..., Any] | None = None,
+        constraint: Callable[..., Any] | None = None,
+        synchronization: VariableSynchronization = VariableSynchronization.AUTO,
+        aggregation: VariableAggregation = VariableAggregation.NONE,
+    ) -> Any:
+        """The variable of that full name, through ``custom_getter`` if there is one. See ``get_variable``."""
+        if self.keeps_eager:
+            reuse = AUTO_REUSE
+        elif get_default_graph().executing_eagerly:
+            reuse = False
+        if custom_getter is not None and not callable(custom_getter):
+            raise ValueError(f"Passed a custom_getter which is not callable: {custom_getter!r}.")
+        settings = {
+            "shape": shape,
+            "dtype": as_dtype(dtype),
+            "initializer": initializer,
+            "regularizer": regularizer,
+            "reuse": reuse,
+            "trainable": trainable_value(synchronization, trainable),
+            "collections": collections,
+            "caching_device": caching_device,
+            "partitioner": partitioner,
+            "validate_shape": validate_shape,
+            "use_resource": use_resource,
+            "synchronization": synchronization,
+            "aggregation": aggregation,
+        }
+        if custom_getter is None:
+            return self._get(name, **settings, constraint=constraint)
+        if _accepts(custom_getter, "constraint"):
+            settings["constraint"] = constraint
+        return custom_getter(getter=self._get, name=name, **settings)
+
+    def _get(
+        self, name: str, shape: Any = None, dtype: Any = float32, initializer: Any = None, regularizer: Any = None,
+        reuse: Any = None, trainable: bool | None = None, collections: Any = None, caching_device: Any = None,
+        partitioner: Any = None, validate_shape: bool = True, use_resource: bool | None = None, constraint: Any = None,
+        synchronization: VariableSynchronization = VariableSynchronization.AUTO,
+        aggregation: VariableAggregation = VariableAggregation.NONE,
+    ) -> Any:  # fmt: skip
+        dtype = as_dtype(dtype)
+        settings = {
+            "regularizer": regularizer,
+            "reuse": reuse,
+            "trainable": trainable,
+            "collections": collections,
+            "caching_device": caching_device,
+            "validate_shape": validate_shape,
+            "use_resource": bool(use_resource),
+            "constraint": constraint,
+            "synchronization": synchronization,
+            "aggregation": aggregation,
+        }
+        scalar = isinstance(shape, Sequence) and not shape
+        if partitioner is not None and not scalar:
+            if not callable(partitioner):
+                raise ValueError(f"Partitioner must be callable, but received: {partitioner!r}.")
+            return self.get_partitioned(name, partitioner, shape, dtype, initializer, settings)
+        if reuse is True and partitioner is None and name in self.partitioned:
+            return self.get_partitioned(name, None, shape, dtype, initializer, settings)
+        if f"{name}/part_0" in self.variables:
+            raise ValueError(
+                f"No partitioner was provided, but variable {name} was created in parts ({name}/part_0). Use the same "
+                "partitioner, or another name."
+            )
+        return self._single(name, shape, dtype, initializer, None, **settings)
+
+    def _keeps(self) -> bool:
+        return self.keeps_eager or not get_default_graph().executing_eagerly
+
+    # ---- one variable ----------------------------------------------------------------------------------------
+
+    def _single(
+        self, name: str, shape: Any, dtype: DType, initializer: Any, info: PartitionInfo | None, *, regularizer: Any,
+        reuse: Any, **settings: Any,
+    ) -> Any:  # fmt: skip
+        from_value = initializer is not None and not callable(initializer)
+        if from_value and shape is not None:
+            raise ValueError(f"If initializer is a constant, do not specify shape (variable {name}).")
+        shape = as_shape(shape)
+        keeps = self._keeps()
+        found = self.variables.get(name) if keeps else None
+        if found is not None:
+            return _shared(name, found, shape, dtype, reuse)
+        if reuse is True:
+            raise ValueError(
+                f"Variable {name} does not exist, or was not created with tf.get_variable(). "
+                "Did you mean to set reuse=tf.AUTO_REUSE in VarScope?"
+            )
+        variable = create_variable(
+            initial_value=initializer if from_value else _initial(name, shape, dtype, initializer, info),
+            name=name,
+            dtype=None if from_value else dtype,
+            **settings,
+        )
+        if keeps:
+            self.variables[name] = variable
+        if regularizer is not None:
+            _regularize(name, variable, regularizer)
+        return variable
+
+    # ---- variables in parts ----------------------------------------------------------------------------------
+
+    def get_partitioned(
+        self, name: str, partitioner: Callable[..., Any] | None, shape: Any, dtype: DType, initializer: Any,
+        settings: dict[str, Any],
+    ) -> PartitionedVariable:  # fmt: skip
+        """The variable of that full name, in parts. Without a partitioner it must be there."""
+        if name in self.variables:
+            raise ValueError(
+                f"A partitioner was provided, but variable {name} was created in one piece. Leave the partitioner out, "
+                "or use another name."
+            )
+        reuse = settings["reuse"]
+        shape = as_shape(shape)
+        if isinstance(initializer, Tensor):
+            shape = shape.merge_with(initializer.shape)
+        counts = _partitions(name, partitioner, shape, dtype) if partitioner is not None else None
+        keeps = self._keeps()
+        found = self.partitioned.get(name) if keeps else None
+        if found is not None:
+            if reuse is False:
+                raise ValueError(
+                    f"Partitioned variable with name {name} already exists. "
+                    "Did you mean to set reuse=True or reuse=tf.AUTO_REUSE in VarScope?"
+                )
+            _check_same(name, shape, dtype, found)
+            if counts is not None and counts != found._get_partitions():
+                raise ValueError(
+                    f"Trying to reuse partitioned variable {name}, but specified partitions {counts} and found "
+                    f"partitions {found._get_partitions()}."
+                )
+            return found
+        if reuse is True or counts is None:
+            raise ValueError(
+                f"PartitionedVariable {name} does not exist, or was not created with tf.get_variable(). "
+                "Did you mean to set reuse=False or reuse=tf.AUTO_REUSE in VarScope?"
+            )
+        whole = [int(d) for d in shape]
+        dim, sizes = partitioned.slices(whole, counts)
+        if f"{name}/part_0" in self.variables:
+            raise ValueError(f"A part of variable {name} was created on its own ({name}/part_0); use another name.")
+        parts = []
+        offset = [0] * len(whole)
+        for i, size in enumerate(sizes):
+            part_shape = [*whole[:dim], size, *whole[dim + 1 :]]
+            parts.append(self._part(f"{name}/part_{i}", whole, list(offset), part_shape, dtype, initializer, settings))
+            parts[-1]._set_save_slice_info(SaveSliceInfo(name, whole, list(offset), part_shape))
+            offset[dim] += size
+        made = PartitionedVariable(name, shape, dtype, parts, counts)
+        if keeps:
+            self.partitioned[name] = made
+        return made
+
+    def _part(
+        self, name: str, whole: list[int], offset: list[int], shape: list[int], dtype: DType, initializer: Any,
+        settings: dict[str, Any],
+    ) -> Any:  # fmt: skip
+        info = PartitionInfo(whole, offset)
+        graph = get_default_graph()
+        if initializer is None or callable(initializer):
+            return self._single(name, shape, dtype, initializer, info, **settings)
+        with graph.name_scope(f"{name}/PartitionedInitializer"):
+            value = convert_to_tensor(initializer, None if isinstance(initializer, Tensor) else dtype)
+            value = array.slice(value, offset, shape)
+        with graph.name_scope(None):
+            return self._single(name, None, value.dtype, value, info, **settings)
+
+
+def store_of(graph: Graph) -> VariableStore:
+    """The variable store of the graph, made when first asked for; of the graph below functions and eager programs."""
+    home = default_graph_of(graph)
+    if home.variable_state is None:
+        home.variable_state = VariableStore()
+    found: VariableStore = home.variable_state
+    return found
+
+
+class EagerVariableStore:
+    """Keeps variables that ``get_variable`` and functional layers make eagerly, so that a second call finds them.
+
+    Args:
+      store: a ``VariableStore`` that keeps eager variables; default a new one.
+
+    >>> from towerstrat.graph.eager import mode
+    >>> from towerstrat.graph.scopes.variable_scope import get_variable
+    >>> store = EagerVariableStore()
+    >>> with mode.eager_mode(), store.as_default():
+    ...     get_variable("w", [2]) is get_variable("w", [2])
+    True
+    """
+
+    def __init__(self, store: VariableStore | None = None):
+        if store is not None and not store.keeps_eager:
+            raise ValueError("Cannot construct EagerVariableStore from a VariableStore that holds no eager variables.")
+        self._store = VariableStore(keeps_eager=True) if store is None else store
+
+    @contextmanager
+    def as_default(self) -> Iterator[VariableStore]:
+        """Inside, variables are found here and kept here."""
+        home = default_graph_of(get_default_graph())
+        outer = store_of(home)
+        self._store.scopes = outer.scopes
+        home.variable_state = self._store
+        try:
+            yield self._store
+        finally:
+            home.variable_state = outer
+
+    def variables(self) -> list[Any]:
+        return sorted(self._store.variables.values(), key=lambda v: v.name)
+
+    def trainable_variables(self) -> list[Any]:
+        return [v for v in self.variables() if v.trainable]
+
+    def non_trainable_variables(self) -> list[Any]:
+        return [v for v in self.variables() if not v.trainable]
+
+    def copy(self) -> EagerVariableStore:
+        """A store of variables of their own with the same names and values."""
+        made = EagerVariableStore()
+        made._store.variables = {name: copy.deepcopy(v) for name, v in self._store.variables.items()}
+        return made
+
+
+def _accepts(function: Callable[..., Any], parameter: str) -> bool:
+    parameters = inspect.signature(function).parameters
+    return parameter in parameters or any(p.kind is p.VAR_KEYWORD for p in parameters.values())
+
+
+def _shared(name: str, found: Any, shape: TensorShape, dtype: DType, reuse: Any) -> Any:
+    if reuse is False:
+        raise ValueError(
+            f"Variable {name} already exists, disallowed. "
+            "Did you mean to set reuse=True or reuse=tf.AUTO_REUSE in VarScope? "
+            f"Originally defined at:\n\n{found.op.created_at}"
+        )
+    if not shape.is_compatible_with(found.shape):
+        raise ValueError(f"Trying to share variable {name}, but specified shape {shape} and found shape {found.shape}.")
+    if dtype is not found.dtype:
+        raise ValueError(
+            f"Trying to share variable {name}, but specified dtype {dtype.name} and found dtype {found.dtype.name}."
+        )
+    return found
+
+
+def _check_same(name: str, shape: TensorShape, dtype: DType, found: PartitionedVariable) -> None:
+    if not shape.is_compatible_with(found.shape):
+        raise ValueError(
+            f"Trying to reuse partitioned variable {name}, but specified shape {shape} and found shape {found.shape}."
+        )
+    if dtype is not found.dtype:
+        raise ValueError(
+            f"Trying to reuse partitioned variable {name}, but specified dtype {dtype.name} and found dtype "
+            f"{found.dtype.name}."
+        )
+
+
+def _initial(name: str, shape: TensorShape, dtype: DType, initializer: Any, info: PartitionInfo | None) -> Any:
+    """A function that makes the initial value.
+
+    Raises:
+      ValueError: there is no default for the dtype, or a shape is needed that is not fully known.
+    """
+    if initializer is None:
+        if dtype.is_floating:
+            initializer = glorot_uniform_initializer()
+        elif dtype.is_integer or dtype.is_bool or dtype is string:
+            initializer = zeros_initializer()
+        else:
+            raise ValueError(f"An initializer for variable {name} of {dtype.name} is required.")
+    elif isinstance(initializer, type):
+        initializer = initializer(dtype=dtype)
+    if shape.is_fully_defined():
+        dims = shape.as_list()
+        return lambda: initializer(dims, dtype=dtype, partition_info=info)
+    needed = [p.name for p in inspect.signature(initializer).parameters.values() if p.kind is p.POSITIONAL_OR_KEYWORD]
+    if needed:
+        raise ValueError(
+            f"Variable {name} has shape {shape}, which is not fully defined: its initializer must then take no "
+            f"arguments, but {initializer!r} takes {needed}. Pass a full shape, or a function without arguments."
+        )
+    return initializer
+
+
+def _partitions(name: str, partitioner: Callable[..., Any], shape: TensorShape, dtype: DType) -> list[int]:
+    if not shape.is_fully_defined():
+        raise ValueError(
+            f"Shape of a new partitioned variable ({name}) must be fully defined, but instead was {shape}."
+        )
+    if len(shape) < 1:
+        raise ValueError(f"A partitioned Variable must have rank at least 1, shape: {shape} (variable {name}).")
+    counts = partitioner(shape=shape, dtype=dtype)
+    if not isinstance(counts, Sequence):
+        raise ValueError(f"Partitioner must return a sequence, but saw: {counts!r}.")
+    if len(counts) != len(shape):
+        raise ValueError(
+            f"Partitioner returned a partition list that does not match the Variable's rank: {counts} vs. {shape}."
+        )
+    if any(c < 1 for c in counts):
+        raise ValueError(f"Partitioner returned zero partitions for some axes: {counts}.")
+    return list(counts)
+
+
+def _regularize(name: str, variable: Any, regularizer: Callable[..., Any]) -> None:
+    """Adds the regularizer's loss to its collection. Inside a loop it is computed each time."""
+    graph = get_default_graph()
+    with graph.colocate_with(variable), graph.name_scope(f"{name}/Regularizer/"), _outside_branches(graph):
+        loss = regularizer(variable)
+    if loss is not None:
+        default_graph_of(graph).add_to_collection(GraphKeys.REGULARIZATION_LOSSES, loss)
+
+
+@contextmanager
+def _outside_branches(graph: Graph) -> Iterator[None]:
+    """Operations made inside belong to no branch of ``tf.cond``, so that a loss can be used wherever a variable can."""
+    saved = graph.block
+    block = saved
+    while block.parent is not None and block.predicate is not None and block.predicate.op.block.encloses(block):
+        block = block.parent
+    graph.block = block
+    try:
+        with graph.control_dependencies(None):
+            yield
+    finally:
+        graph.block = saved

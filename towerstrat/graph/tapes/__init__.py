@@ -1,0 +1,1 @@
+"""Gradients of Python: GradientTape, custom gradients, vectorized maps, Python functions as operations."""

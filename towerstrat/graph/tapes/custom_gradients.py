@@ -1,0 +1,350 @@
+"""Gradients of one's own: ``tf.custom_gradient``, ``tf.recompute_grad``, ``tf.RegisterGradient``; and hessians."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from jax import lax
+
+from towerstrat.graph.eager.context import Record, context
+from towerstrat.graph.ir import nest
+from towerstrat.graph.ir.convert import constant, convert_to_tensor
+from towerstrat.graph.ir.core import Graph, get_default_graph
+from towerstrat.graph.ir.elements import Tensor, place_of
+from towerstrat.graph.ir.indexed_slices import IndexedSlices
+from towerstrat.graph.ir.registry import Signature, define
+from towerstrat.graph.lowering.gradient_rules import register_rule, trace_rule
+from towerstrat.graph.lowering.gradients import gradients
+from towerstrat.graph.ops import array, math, slicing  # noqa: F401  (registers the subscript operator)
+from towerstrat.graph.ops.loops import while_loop
+from towerstrat.graph.ops.tensor_array import TensorArray
+from towerstrat.graph.tapes.gradient_tape import GradientTape, UnconnectedGradients
+
+
+class RegisterGradient:
+    """Decorator: the gradient function of an operation type's name.
+
+    The function takes the operation and the cotangents of its outputs, and returns those of its inputs (None where
+    there is none). Use the name with ``graph.gradient_override_map({"Type": name})``; the operations that are made
+    inside of that get this gradient.
+
+    Raises:
+      KeyError: the name has a gradient already.
+    """
+
+    def __init__(self, op_type: str):
+        if not isinstance(op_type, str):
+            raise TypeError("op_type must be a string")
+        self._op_type = op_type
+
+    def __call__(self, f: Callable[..., Any]) -> Callable[..., Any]:
+        register_rule(self._op_type, f)
+        return f
+
+
+def NotDifferentiable(op_type: str) -> None:
+    """Says that no gradient goes through operations whose gradient is overridden with this name."""
+    register_rule(op_type, None)
+
+
+NoGradient = NotDifferentiable
+
+
+def custom_gradient(f: Callable[..., Any]) -> Callable[..., Any]:
+    """Decorator: a function with a gradient of its own.
+
+    Args:
+      f: takes tensors, returns ``(result, grad_fn)``; ``grad_fn(*dresults)`` returns a cotangent for each argument of
+        ``f``. If ``f`` reads trainable variables that are no arguments, ``grad_fn`` takes them as ``variables=`` and
+        returns ``(dargs, dvariables)``.
+
+    Returns:
+      A function of the same arguments that returns ``result``. Arguments by name are for eager execution alone.
+
+    Raises (when it is called):
+      TypeError: variables are read, and ``grad_fn`` takes none. ValueError: more or fewer cotangents than arguments.
+    """
+
+    @functools.wraps(f)
+    def decorated(*args: Any, **kwargs: Any) -> Any:
+        graph = get_default_graph()
+        if graph.executing_eagerly:
+            return _eagerly(f, args, kwargs)
+        if kwargs:
+            raise ValueError(
+                "The custom_gradient decorator currently supports keywords arguments only when eager execution is "
+                f"enabled: got {sorted(kwargs)}. Pass them with functools.partial or a closure."
+            )
+        return _in_graph(graph, f, args)
+
+    return decorated
+
+
+class _Watcher:
+    """Sees, among the tapes, which trainable variables are read."""
+
+    def __init__(self) -> None:
+        self.read: dict[Any, Any] = {}
+
+    def access(self, handle: Any) -> None:
+        self.read[handle] = handle.variable()
+
+    def follows(self, tensors: Any) -> bool:
+        return False
+
+    def record(self, record: Record) -> None:
+        """Nothing is recorded."""
+
+
+class _CustomRecord(Record):
+    """What a function with a gradient of its own computed."""
+
+    __slots__ = ("rule",)
+
+    def __init__(self, inputs: Any, outputs: Any, rule: Callable[..., Sequence[Any]]):
+        super().__init__(inputs, outputs)
+        self.rule = rule
+
+    def backward(self, wanted: Sequence[bool], cotangents: Sequence[Any]) -> Sequence[Any]:
+        grads = [array.zeros_like(t) if c is None else c for t, c in zip(self.outputs, cotangents, strict=True)]
+        return [g if g is None or isinstance(g, IndexedSlices) else convert_to_tensor(g) for g in self.rule(*grads)]
+
+
+def _eagerly(f: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    eager = context()
+    watcher = _Watcher()
+    eager.tapes.active.append(watcher)
+    try:
+        result, grad_fn = f(*args, **kwargs)
+    finally:
+        eager.tapes.active.remove(watcher)
+    given = nest.flatten(list(args))
+    read = {h: v for h, v in watcher.read.items() if all(v is not a for a in given)}
+    variables = list(read.values())
+    _check_takes(grad_fn, variables)
+
+    def rule(*grads: Any) -> list[Any]:
+        found = _cotangents(grad_fn, variables, grads)
+        own, of_variables = found[: len(found) - len(variables)], found[len(found) - len(variables) :]
+        if len(own) not in (len(given), len(given) + len(kwargs)):
+            raise ValueError(
+                f"custom_gradient function expected to return {len(given)} gradients, but returned {len(own)} instead."
+            )
+        return [*own[: len(given)], *of_variables]
+
+    flat: Any = [convert_to_tensor(r) for r in nest.flatten(result)]
+    outputs = [eager.tensor(t.array, t.dtype) for t in flat]
+    if eager.tapes.active:
+        for tape in eager.tapes.active:
+            for handle in read:
+                tape.access(handle)
+        eager.record(_CustomRecord([*(convert_to_tensor(a) for a in given), *read], outputs, rule))
+    return nest.pack_sequence_as(result, outputs) if nest.is_sequence(result) else outputs[0]
+
+
+def _check_takes(grad_fn: Callable[..., Any], variables: Sequence[Any]) -> None:
+    names = inspect.getfullargspec(grad_fn)
+    if variables and "variables" not in (*names.args, *names.kwonlyargs) and names.varkw is None:
+        raise TypeError(
+            "If using @custom_gradient with a function that uses variables, then grad_fn must accept a keyword "
+            f"argument 'variables'. It uses: {', '.join(v.op.name for v in variables)}."
+        )
+
+
+def _cotangents(grad_fn: Callable[..., Any], variables: Sequence[Any], grads: Sequence[Any]) -> list[Any]:
+    """What a gradient function says of the arguments, then of the variables."""
+    if not variables:
+        return nest.flatten(grad_fn(*grads))
+    of_inputs, of_variables = grad_fn(*grads, variables=variables)
+    if len(of_variables) != len(variables):
+        raise ValueError("Must return gradient for each variable from @custom_gradient grad_fn.")
+    return [*nest.flatten(of_inputs), *of_variables]
+
+
+def _in_graph(graph: Graph, f: Callable[..., Any], args: Sequence[Any]) -> Any:
+    flat_args = [convert_to_tensor(a) for a in nest.flatten(list(args))]
+    first = graph.operation_count
+    result, grad_fn = f(*nest.pack_sequence_as(list(args), flat_args))
+    read = _variables_read(graph, first)
+    variables = list(read.values())
+    _check_takes(grad_fn, variables)
+    flat = [convert_to_tensor(r) for r in nest.flatten(result)]
+    outputs = _add(
+        graph,
+        flat,
+        [*(graph.inside(a) for a in flat_args), *read],
+        lambda op, *grads: _cotangents(grad_fn, variables, grads),
+    )
+    return nest.pack_sequence_as(result, outputs) if nest.is_sequence(result) else outputs[0]
+
+
+def _add(graph: Graph, results: Sequence[Tensor], sources: Sequence[Tensor], rule: Callable[..., Any]) -> list[Tensor]:
+    """The results again, with a gradient of their own.
+
+    In a loop, branch or function what the gradient uses is computed there.
+    """
+    attrs: dict[str, Any] = {
+        "results": len(results),
+        "flows": (frozenset(sources),) * len(results),
+        "_gradient_function": rule,
+        "_gradient_places": (len(results), len(results) + len(sources)),
+    }
+    op = graph.add("CustomGradient", [*results, *sources], attrs, "IdentityN")
+    if graph.block is graph.root and not graph.building_function:
+        return op.outputs
+    traced = trace_rule(op, rule)
+    captured = [t for t in traced.block.captures() if t.op is not op and place_of(t, op.inputs) is None]
+    again = graph.add("CustomGradient", [*results, *sources, *captured], attrs, "IdentityN")
+    again.attrs["_traced_gradient"] = traced._replace(grads=(*traced.grads, *(None for _ in captured)))
+    return again.outputs
+
+
+def _variables_read(graph: Graph, first: int) -> dict[Tensor, Any]:
+    """The trainable variables that operations from the index ``first`` on read, by their handles."""
+    ops = graph.get_operations()[first:]
+    read = dict.fromkeys(op.inputs[0] for op in ops if op.type in ("ReadVariableOp", "ResourceGather"))
+    found = {h: graph.variable_of(h) for h in read}
+    return {h: h if v is None else v for h, v in found.items() if getattr(v, "trainable", True)}
+
+
+define(
+    "CustomGradient",
+    lambda inputs, attrs: [Signature(t.dtype, t.dims) for t in inputs[: attrs["results"]]],
+    lower=lambda lowering, op: [lowering.value(t) for t in op.inputs[: op.attrs["results"]]],
+    hidden=("flows",),
+)
+
+
+def grad_pass_through(f: Callable[..., Any]) -> Callable[..., Any]:
+    """``f`` whose gradient is that of the identity: cotangents go to its arguments as they are.
+
+    Variables that ``f`` reads get none.
+    """
+
+    def forward(*args: Any, **kwargs: Any) -> Any:
+        def grad(*dys: Any, variables: Sequence[Any] | None = None) -> Any:
+            return dys if variables is None else (dys, [None] * len(variables))
+
+        return f(*args, **kwargs), grad
+
+    return custom_gradient(forward)
+
+
+# ---- recomputing ------------------------------------------------------------------------------------------------
+
+
+def recompute_grad(f: Callable[..., Any]) -> Callable[..., Any]:
+    """A function like ``f`` of which nothing but the arguments is kept for the gradient: it is computed again there.
+
+    Tensors, arrays and variables among the positional arguments get gradients, and variables that ``f`` reads. Other
+    values, and arguments by name, are passed to ``f`` as they are.
+    """
+
+    @functools.wraps(f)
+    def recomputed(*args: Any, **kwargs: Any) -> Any:
+        leaves = nest.flatten(list(args))
+        places = [i for i, a in enumerate(leaves) if hasattr(a, "dtype") and hasattr(a, "shape")]
+
+        def call(tensors: Sequence[Any]) -> Any:
+            given = dict(zip(places, tensors, strict=True))
+            values = [given.get(i, a) for i, a in enumerate(leaves)]
+            return f(*nest.pack_sequence_as(list(args), values), **kwargs)
+
+        @custom_gradient
+        def forward(*tensors: Any) -> Any:
+            with _unrecorded():
+                result = call(tensors)
+
+            def grad(*dresults: Any, variables: Sequence[Any] = ()) -> Any:
+                inputs, seeds = _later(tensors, dresults)
+                with GradientTape() as tape:
+                    tape.watch([inputs, list(variables)])
+                    again = call(inputs)
+                sources = [*inputs, *variables]
+                found = tape.gradient(nest.flatten(again), sources, seeds, UnconnectedGradients.ZERO)
+                found = found[: len(inputs)], found[len(inputs) :]
+                return found if variables else found[0]
+
+            return result, grad
+
+        return forward(*(leaves[i] for i in places))
+
+    return recomputed
+
+
+@contextmanager
+def _unrecorded() -> Iterator[None]:
+    """No tape records what is executed inside, so that nothing of it is kept."""
+    active = context().tapes.active
+    saved = list(active)
+    active[:] = [t for t in saved if isinstance(t, _Watcher)]
+    try:
+        yield
+    finally:
+        active[:] = saved
+
+
+def _later(inputs: Sequence[Any], cotangents: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+    """The same tensors; in a compiled program what is computed from them is computed when all of them are known."""
+    tensors = [convert_to_tensor(t) for t in (*inputs, *cotangents)]
+    graph = get_default_graph()
+    if graph.executing_eagerly:
+        tensors = [array.identity(t) for t in tensors]
+    else:
+        tensors = graph.add("OptimizationBarrier", tensors).outputs
+    return tensors[: len(inputs)], tensors[len(inputs) :]
+
+
+define(
+    "OptimizationBarrier",
+    lambda inputs, attrs: [Signature(t.dtype, t.dims) for t in inputs],
+    lambda *values: lax.optimization_barrier(values),
+)
+
+
+def hessians(
+    ys: Any,
+    xs: Any,
+    name: str = "hessians",
+    colocate_gradients_with_ops: bool = False,
+    gate_gradients: Any = False,
+    aggregation_method: int | None = None,
+) -> list[Tensor]:
+    """Second derivatives of the sum of ``ys``: for each x a tensor of shape ``[*x.shape, *x.shape]``.
+
+    ``colocate_gradients_with_ops``, ``gate_gradients``, ``aggregation_method``: scheduling of the original; they change
+    no value.
+    """
+    graph = get_default_graph()
+    if graph.executing_eagerly:
+        raise RuntimeError("tf.hessians is not supported when eager execution is enabled. Use tf.GradientTape instead.")
+    xs = list(xs) if isinstance(xs, list | tuple) else [xs]
+    results = []
+    with graph.name_scope(name):
+        for first, x in zip(gradients(ys, xs), xs, strict=True):
+            if first is None:
+                raise ValueError(f"{x!r} has no second derivative: ys do not depend on it.")
+            results.append(_rows(array.reshape(first, [-1]), x))
+    return results
+
+
+def _rows(flat: Tensor, x: Any) -> Tensor:
+    value = convert_to_tensor(x)
+    count = array.size(value)
+
+    def compute(j: Tensor, rows: TensorArray) -> Any:
+        (row,) = gradients(flat[j], x)
+        row = array.zeros_like(value) if row is None else convert_to_tensor(row)
+        return math.add(j, 1), rows.write(j, row)
+
+    rows = TensorArray(value.dtype, size=count)
+    _, rows = while_loop(lambda j, _: math.less(j, count), compute, [constant(0), rows])
+    shape = array.shape(value)
+    result = array.reshape(rows.stack(), array.concat([shape, shape], 0))
+    if value.dims is not None:
+        result.set_shape((*value.dims, *value.dims))
+    return result

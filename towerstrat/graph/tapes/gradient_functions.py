@@ -1,0 +1,106 @@
+"""Gradients of Python functions, as ``tf.contrib.eager`` had them: a call computes values and gradients at once."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from towerstrat.graph.ir import nest
+from towerstrat.graph.ir.convert import convert_to_tensor
+from towerstrat.graph.ops import array
+from towerstrat.graph.tapes.gradient_tape import GradientTape
+
+
+def implicit_value_and_gradients(f: Callable[..., Any]) -> Callable[..., tuple[Any, list[tuple[Any, Any]]]]:
+    """A function that gives what ``f`` gives, and (gradient, variable) for each trainable variable that ``f`` reads.
+
+    Pairs stand in the order in which the variables are first read. Several results count as their sum.
+
+    Raises (when it is called):
+      ValueError: ``f`` returned None, or read no trainable variable.
+    """
+
+    def decorated(*args: Any, **kwargs: Any) -> tuple[Any, list[tuple[Any, Any]]]:
+        with GradientTape() as tape:
+            value = _returned(f, f(*args, **kwargs))
+        variables = tape.watched_variables()
+        if not variables:
+            raise ValueError("No trainable variables were accessed while the function was being computed.")
+        return value, list(zip(tape.gradient(nest.flatten(value), variables), variables, strict=True))
+
+    return decorated
+
+
+def implicit_gradients(f: Callable[..., Any]) -> Callable[..., list[tuple[Any, Any]]]:
+    """``implicit_value_and_gradients`` without the value."""
+
+    def decorated(*args: Any, **kwargs: Any) -> list[tuple[Any, Any]]:
+        return implicit_value_and_gradients(f)(*args, **kwargs)[1]
+
+    return decorated
+
+
+def value_and_gradients_function(
+    f: Callable[..., Any], params: Sequence[Any] | None = None
+) -> Callable[..., tuple[Any, list[Any]]]:
+    """A function that gives what ``f`` gives, and its gradients by its arguments.
+
+    It takes the positional arguments of ``f``, and as ``dy`` a tensor for each result that weighs it (default ones).
+
+    Args:
+      params: by which parameters: their names or positions; default all.
+
+    Raises (when it is called):
+      ValueError: other keyword arguments; ``f`` returned None; ``params`` are neither names nor positions.
+    """
+
+    def decorated(*args: Any, **kwargs: Any) -> tuple[Any, list[Any]]:
+        dy = kwargs.pop("dy", None)
+        if kwargs:
+            raise ValueError("Functions to be differentiated cannot receive keyword arguments.")
+        given = list(args)
+        places = _positions(f, params, len(args))
+        for i in places:
+            given[i] = array.identity(convert_to_tensor(args[i]))
+        with GradientTape() as tape:
+            sources = [given[i] for i in places]
+            tape.watch(sources)
+            value = _returned(f, f(*given))
+            results = [array.identity(v) for v in nest.flatten(value)]
+        weights = None if dy is None else [convert_to_tensor(d) for d in nest.flatten(dy)]
+        return nest.pack_sequence_as(value, results), tape.gradient(results, sources, weights)
+
+    return decorated
+
+
+def gradients_function(f: Callable[..., Any], params: Sequence[Any] | None = None) -> Callable[..., list[Any]]:
+    """``value_and_gradients_function`` without the value."""
+
+    def decorated(*args: Any, **kwargs: Any) -> list[Any]:
+        return value_and_gradients_function(f, params)(*args, **kwargs)[1]
+
+    return decorated
+
+
+def _returned(f: Callable[..., Any], value: Any) -> Any:
+    if value is None:
+        name = getattr(f, "__name__", repr(f))
+        raise ValueError(
+            f"Cannot differentiate a function that returns None; did you forget to return a value from {name}?"
+        )
+    return value
+
+
+def _positions(f: Callable[..., Any], params: Sequence[Any] | None, count: int) -> Sequence[int]:
+    if params is None:
+        return range(count)
+    if all(isinstance(p, int) for p in params):
+        return params
+    if not all(isinstance(p, str) for p in params):
+        raise ValueError(f"params must be all strings or all integers; got {params}.")
+    names = list(inspect.signature(f).parameters)
+    unknown = [p for p in params if p not in names]
+    if unknown:
+        raise ValueError(f"The function has no parameters {unknown}, only {names}.")
+    return [names.index(p) for p in params]

@@ -1,0 +1,406 @@
+"""``tf.GradientTape``: gradients of what was computed while it recorded, eagerly and in graphs."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from typing import Any
+
+import numpy as np
+from absl import logging
+
+from towerstrat.graph.eager.context import ExecutionRecord, Record, context
+from towerstrat.graph.eager.tensor import EagerTensor
+from towerstrat.graph.ir import nest
+from towerstrat.graph.ir.convert import convert_to_tensor
+from towerstrat.graph.ir.core import Graph, enter, get_default_graph
+from towerstrat.graph.ir.elements import Operation, Tensor
+from towerstrat.graph.ir.indexed_slices import IndexedSlices
+from towerstrat.graph.lowering.gradient_rules import carries_gradient
+from towerstrat.graph.lowering.gradients import gradients_through, reached_from
+from towerstrat.graph.ops import array, indexing, segments
+from towerstrat.graph.tapes.vectorized import vectorized_map
+
+
+class UnconnectedGradients(enum.Enum):
+    """What ``gradient`` returns for sources that the target does not depend on."""
+
+    NONE = "none"
+    ZERO = "zero"
+
+
+class GradientTape:
+    """Records operations, so that ``gradient`` can go back over them.
+
+    Args:
+      persistent: several gradients may be taken; else one.
+      watch_accessed_variables: trainable variables are watched when they are read.
+
+    >>> from towerstrat.graph.eager import mode
+    >>> from towerstrat.graph.ir.convert import constant
+    >>> with mode.eager_mode(), GradientTape() as tape:
+    ...     x = constant(3.0)
+    ...     tape.watch(x)
+    ...     y = x * x
+    >>> float(tape.gradient(y, x))
+    6.0
+    """
+
+    def __init__(self, persistent: bool = False, watch_accessed_variables: bool = True):
+        self._persistent = persistent
+        self._watch_accessed_variables = watch_accessed_variables
+        self._context = context()
+        self._recording = False
+        self._used = False
+        self.reset()
+
+    def reset(self) -> None:
+        """Forgets everything that was recorded and watched."""
+        self._records: list[Record] = []
+        self._followed: dict[int, Any] = {}
+        """Eager tensors that gradients go through, kept so that their ids stay theirs."""
+        self._watched: dict[Tensor, None] = {}
+        self._variables: dict[Any, Any] = {}
+        self._spans: dict[Graph, list[Any]] = {}
+        """Per graph the ranges of operations, by index, that were made while the tape recorded."""
+        if self._recording:
+            self._open()
+
+    # ---- recording -------------------------------------------------------------------------------------------
+
+    def __enter__(self) -> GradientTape:
+        if self._recording:
+            raise ValueError("Tape is already recording.")
+        self._start()
+        return self
+
+    def __exit__(self, *exc: Any) -> None:
+        if self._recording:
+            self._stop()
+
+    def _start(self) -> None:
+        self._recording = True
+        self._context.tapes.active.append(self)
+        self._open()
+
+    def _open(self) -> None:
+        graph = get_default_graph()
+        if not graph.executing_eagerly:
+            self._spans.setdefault(graph, []).append([graph.operation_count, None])
+
+    def _stop(self) -> None:
+        if not self._recording:
+            raise ValueError("Tape is not recording.")
+        self._recording = False
+        self._context.tapes.active.remove(self)
+        for graph, spans in self._spans.items():
+            if spans[-1][1] is None:
+                spans[-1][1] = graph.operation_count
+
+    @contextmanager
+    def stop_recording(self) -> Iterator[None]:
+        """What is computed inside is not recorded.
+
+        Raises:
+          ValueError: the tape is not recording.
+        """
+        self._stop()
+        try:
+            yield
+        finally:
+            self._start()
+
+    def watch(self, tensor: Any) -> None:
+        """Makes gradients with respect to ``tensor`` (or each of a structure of tensors and variables) known.
+
+        Raises:
+          ValueError: a value that is neither.
+        """
+        for item in nest.flatten(tensor):
+            handle = getattr(item, "handle", None)
+            if handle is None and not isinstance(item, Tensor):
+                raise ValueError(
+                    f"Passed in object {item!r} of type {type(item).__name__!r}, not tf.Tensor or tf.Variable."
+                )
+            dtype = item.dtype
+            if not dtype.is_differentiable:
+                logging.log_first_n(
+                    logging.WARN, "The dtype of the watched tensor must be floating (e.g. tf.float32), got %s",
+                    5, dtype.name,
+                )  # fmt: skip
+            self._watch(item if handle is None else handle)
+            if handle is not None:
+                self._variables[handle] = item
+
+    def _watch(self, tensor: Tensor) -> None:
+        if isinstance(tensor, EagerTensor):
+            self._followed[id(tensor)] = tensor
+        self._watched[tensor] = None
+
+    def access(self, handle: Any) -> None:
+        """A trainable variable was read."""
+        if self._watch_accessed_variables and id(handle) not in self._followed:
+            self._followed[id(handle)] = handle
+            self._variables[handle] = handle.variable()
+
+    def follows(self, tensors: Any) -> bool:
+        """Whether a gradient may go through one of the tensors."""
+        return any(id(t) in self._followed for t in tensors)
+
+    def record(self, record: Record) -> None:
+        """Takes down an operation that was executed, where gradients may go through it."""
+        if not self.follows(record.inputs):
+            return
+        if isinstance(record, ExecutionRecord) and not record.execution.differentiable:
+            return
+        for tensor in record.outputs:
+            if tensor.dtype.is_differentiable:
+                self._followed[id(tensor)] = tensor
+        self._records.append(record)
+
+    def watched_variables(self) -> tuple[Any, ...]:
+        """The variables that are watched, in order of their first use."""
+        found = dict(self._variables)
+        for graph in self._spans:
+            found.update((h, v) for h, v in graph.variables_read(partial(self._has, graph)) if v.trainable)
+        return tuple(dict.fromkeys(v for v in found.values() if v is not None))
+
+    # ---- gradients -------------------------------------------------------------------------------------------
+
+    def gradient(
+        self, target: Any, sources: Any, output_gradients: Any = None,
+        unconnected_gradients: UnconnectedGradients = UnconnectedGradients.NONE,
+    ) -> Any:  # fmt: skip
+        """Derivatives of the sum of ``target`` with respect to ``sources``.
+
+        Args:
+          target: tensors, in any structure.
+          sources: tensors and variables, in any structure.
+          output_gradients: cotangents of the targets; ones where it is None.
+
+        Returns:
+          A structure like ``sources`` of tensors (IndexedSlices for variables that are only read by row lookups), None
+          or zeros where the target does not depend on the source.
+
+        Raises:
+          RuntimeError: a second call on a tape that is not persistent, or one on a tape that was never entered.
+        """
+        unconnected = UnconnectedGradients(unconnected_gradients)
+        self._finish()
+        flat = nest.flatten(sources)
+        targets = [t for t in nest.flatten(target) if t is not None]
+        given = [None] * len(targets) if output_gradients is None else nest.flatten(output_gradients)
+        if len(given) != len(targets):
+            raise ValueError(f"Expected {len(targets)} output_gradients, one for each target, got {len(given)}.")
+        found = self._gradients(targets, flat, given)
+        if unconnected is UnconnectedGradients.ZERO:
+            found = [array.zeros_like(s) if g is None else g for s, g in zip(flat, found, strict=True)]
+        return nest.pack_sequence_as(sources, found) if nest.is_sequence(sources) else found[0]
+
+    def _finish(self) -> None:
+        if self._used and not self._persistent:
+            raise RuntimeError(
+                "A non-persistent GradientTape can only be used to compute one set of gradients (or jacobians). "
+                "Pass persistent=True to GradientTape, and delete the tape when it is not needed any more."
+            )
+        self._used = True
+        if self._recording and not self._persistent:
+            self._stop()
+
+    def _gradients(self, targets: Sequence[Any], sources: Sequence[Any], given: Sequence[Any]) -> list[Any]:
+        graph = get_default_graph()
+        if graph.executing_eagerly:
+            return self._eagerly([_tensor_or_handle(t) for t in targets], sources, given)
+        if not graph.building_function and targets and all(isinstance(t, EagerTensor) for t in targets):
+            with enter(self._context):
+                return self._gradients(targets, sources, given)
+        return self._in_graph([convert_to_tensor(t) for t in targets], sources, given)
+
+    # ---- in graphs -------------------------------------------------------------------------------------------
+
+    def _has(self, graph: Graph, op: Operation) -> bool:
+        return any(
+            first <= op.index and (last is None or op.index < last) for first, last in self._spans.get(graph, ())
+        )
+
+    def _in_graph(self, targets: Sequence[Tensor], sources: Sequence[Any], given: Sequence[Any]) -> list[Any]:
+        graph = get_default_graph()
+        useful = [(t, g) for t, g in zip(targets, given, strict=True) if t.dtype.is_differentiable]
+        tensors = [graph.inside(_tensor_or_handle(s)) for s in sources]
+        watched = [graph.inside(t) for t in self._watched if t.graph is graph or isinstance(t, EagerTensor)]
+        if self._watch_accessed_variables:
+            watched += [h for h, v in graph.variables_read(partial(self._has, graph)) if v.trainable]
+        followed = reached_from(watched, partial(self._has, graph))
+        known = [i for i, t in enumerate(tensors) if t in followed]
+        result: list[Any] = [None] * len(tensors)
+        if known and useful:
+            seeds = [array.ones_like(t) if g is None and t.dtype.is_complex else g for t, g in useful]
+            found = gradients_through(
+                [t for t, _ in useful], [tensors[i] for i in known], seeds, recorded=partial(self._has, graph)
+            )
+            for i, gradient in zip(known, found, strict=True):
+                result[i] = gradient
+        return result
+
+    # ---- eagerly ---------------------------------------------------------------------------------------------
+
+    def _eagerly(self, targets: Sequence[Any], sources: Sequence[Any], given: Sequence[Any]) -> list[Any]:
+        places = [id(_tensor_or_handle(s)) for s in sources]
+        records, reached = self._relevant([i for i in places if i in self._followed])
+        sums = _Sums()
+        for target, seed in zip(targets, given, strict=True):
+            if not target.dtype.is_differentiable and target.dtype.name != "resource":
+                logging.log_first_n(
+                    logging.WARN, "The dtype of the target tensor must be floating (e.g. tf.float32) when calling "
+                    "GradientTape.gradient, got %s", 5, target.dtype.name,
+                )  # fmt: skip
+            elif id(target) in reached:
+                value = target if target.dtype.name != "resource" else self._context.read(target)
+                sums.add(id(target), array.ones_like(value) if seed is None else convert_to_tensor(seed, value.dtype))
+        for record in reversed(records):
+            cotangents = [sums.total(id(t)) for t in record.outputs]
+            if all(c is None for c in cotangents):
+                continue
+            wanted = [id(t) in reached for t in record.inputs]
+            for tensor, found in zip(record.inputs, record.backward(wanted, cotangents), strict=True):
+                if found is not None and id(tensor) in reached:
+                    sums.add(id(tensor), found)
+        return [sums.total(p, rows=True) if p in reached else None for p in places]
+
+    def _relevant(self, sources: Sequence[int]) -> tuple[list[Record], set[int]]:
+        """The records that lie behind the sources, and the tensors there."""
+        reached = set(sources)
+        records = []
+        for record in self._records:
+            if any(id(t) in reached for t in record.inputs):
+                records.append(record)
+                reached.update(id(t) for t in record.outputs if carries_gradient(t))
+        return records, reached
+
+    # ---- jacobians -------------------------------------------------------------------------------------------
+
+    def jacobian(
+        self, target: Any, sources: Any, unconnected_gradients: UnconnectedGradients = UnconnectedGradients.NONE,
+        parallel_iterations: int | None = None, experimental_use_pfor: bool = True,
+    ) -> Any:  # fmt: skip
+        """Derivatives of each entry of ``target``: ``[*target.shape, *source.shape]`` per source.
+
+        ``parallel_iterations`` and ``experimental_use_pfor``: scheduling of the original; they change no value.
+        """
+        unconnected = UnconnectedGradients(unconnected_gradients)
+        self._finish()
+        flat = nest.flatten(sources)
+        target = convert_to_tensor(target)
+        found = self._rows_of(target, flat)
+        shape = array.shape(target)
+        result = []
+        for source, rows in zip(flat, found, strict=True):
+            if rows is None:
+                like = array.zeros(array.concat([shape, array.shape(source)], 0), source.dtype)
+                result.append(like if unconnected is UnconnectedGradients.ZERO else None)
+                continue
+            whole = array.reshape(rows, array.concat([shape, array.shape(source)], 0))
+            if target.dims is not None and source.shape.raw is not None:
+                whole.set_shape((*target.dims, *source.shape.raw))
+            result.append(whole)
+        return nest.pack_sequence_as(sources, result) if nest.is_sequence(sources) else result[0]
+
+    def _rows_of(self, target: Tensor, sources: Sequence[Any]) -> list[Any]:
+        """For each source the gradients of the target's entries, stacked; None where there is none."""
+        flat_size = array.reshape(array.size(target), [])
+        first = self._gradients([target], sources, [None])
+        connected = [i for i, g in enumerate(first) if g is not None]
+        if not connected:
+            return [None] * len(sources)
+
+        def row(j: Any) -> list[Any]:
+            seed = array.reshape(indexing.one_hot(j, flat_size, dtype=target.dtype), array.shape(target))
+            found = self._gradients([target], [sources[i] for i in connected], [seed])
+            return [
+                array.zeros_like(sources[i]) if g is None else convert_to_tensor(g)
+                for i, g in zip(connected, found, strict=True)
+            ]
+
+        if get_default_graph().executing_eagerly:
+            made = [row(j) for j in range(int(np.asarray(flat_size)))]
+            stacked = [array.stack(column) for column in zip(*made, strict=True)] if made else [
+                array.zeros([0, *sources[i].shape.as_list()], sources[i].dtype) for i in connected
+            ]  # fmt: skip
+        else:
+            stacked = vectorized_map(row, array.range(flat_size))
+        result: list[Any] = [None] * len(sources)
+        for i, rows in zip(connected, stacked, strict=True):
+            result[i] = rows
+        return result
+
+    def batch_jacobian(
+        self, target: Any, source: Any, unconnected_gradients: UnconnectedGradients = UnconnectedGradients.NONE,
+        parallel_iterations: int | None = None, experimental_use_pfor: bool = True,
+    ) -> Any:  # fmt: skip
+        """The jacobian of ``target[i]`` by ``source[i]`` for each i: ``[b, *target.shape[1:], *source.shape[1:]]``.
+
+        ``parallel_iterations`` and ``experimental_use_pfor``: scheduling of the original; they change no value.
+
+        Raises:
+          ValueError: the batches have different sizes.
+        """
+        unconnected = UnconnectedGradients(unconnected_gradients)
+        self._finish()
+        target, source = convert_to_tensor(target), source
+        t, s = target.shape, source.shape
+        if t.rank is None or s.rank is None or t.rank < 1 or not t[:1].is_compatible_with(s[:1]):
+            raise ValueError(f"Need first dimension of target shape ({t}) and source shape ({s}) to match.")
+        batch = array.shape(target)[0]
+        columns = array.reshape(target, array.stack([batch, -1])) if t[1:].num_elements() != 0 else None
+        width = t[1:].num_elements()
+        if width is None or columns is None:
+            raise ValueError(f"Expected a target whose dimensions after the first are known, got shape {t}.")
+        rows = []
+        for k in range(width):
+            seed = array.reshape(
+                array.tile(
+                    array.reshape(indexing.one_hot(k, width, dtype=target.dtype), [1, width]), array.stack([batch, 1])
+                ),
+                array.shape(target),
+            )
+            rows.append(self._gradients([target], [source], [seed])[0])
+        shape = array.concat([array.shape(target), array.shape(source)[1:]], 0)
+        if any(r is None for r in rows):
+            return array.zeros(shape, source.dtype) if unconnected is UnconnectedGradients.ZERO else None
+        return array.reshape(array.stack([convert_to_tensor(r) for r in rows], axis=1), shape)
+
+
+class _Sums:
+    """Cotangents by tensor, summed by executed operations, so that outer tapes see them."""
+
+    def __init__(self) -> None:
+        self._parts: dict[int, list[Any]] = {}
+
+    def add(self, place: int, value: Any) -> None:
+        self._parts.setdefault(place, []).append(value)
+
+    def total(self, place: int, rows: bool = False) -> Any:
+        parts = self._parts.get(place)
+        if not parts:
+            return None
+        if all(isinstance(p, IndexedSlices) for p in parts):
+            joined = parts[0]
+            if len(parts) > 1:
+                joined = IndexedSlices(
+                    array.concat([p.values for p in parts], 0), array.concat([p.indices for p in parts], 0),
+                    parts[0].dense_shape,
+                )  # fmt: skip
+            return joined if rows else convert_to_tensor(joined)
+        tensors = [convert_to_tensor(p) for p in parts]
+        total = tensors[0] if len(tensors) == 1 else segments.add_n(tensors)
+        self._parts[place] = [total]
+        return total
+
+
+def _tensor_or_handle(value: Any) -> Any:
+    handle = getattr(value, "handle", None)
+    if handle is not None:
+        return handle
+    return value.values if isinstance(value, IndexedSlices) else convert_to_tensor(value)

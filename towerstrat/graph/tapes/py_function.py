@@ -1,0 +1,95 @@
+"""``tf.py_function``: Python over eager tensors, as a part of graphs and functions; gradients go through it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import jax.numpy as jnp
+
+from towerstrat.graph.eager import mode
+from towerstrat.graph.eager.context import Executed, execute_by
+from towerstrat.graph.ir.convert import constant, convert_to_tensor
+from towerstrat.graph.ir.core import get_default_graph
+from towerstrat.graph.ir.elements import Operation, Tensor
+from towerstrat.graph.ir.registry import Signature, define
+from towerstrat.graph.ir.types import as_dtype
+from towerstrat.graph.lowering.lowering import Lowering
+from towerstrat.graph.ops.host import check_place, counted, raised
+from towerstrat.graph.tapes.gradient_tape import GradientTape
+
+
+def py_function(func: Any = None, inp: Any = None, Tout: Any = None, name: str | None = None) -> Any:
+    """Calls a Python function on eager tensors: eagerly at once, else on the host each time the operation runs.
+
+    Gradients go through it, by a tape over the function's operations; a program that takes one through it runs
+    operation by operation, uncompiled, and calls the function a second time for it.
+
+    Args:
+      func: takes the values of ``inp`` as eager tensors, returns what becomes tensors of ``Tout``.
+      inp: a list of tensors and what can become some.
+      Tout: the element type of the result, or a list of them for several (or no) results.
+
+    Returns:
+      A tensor (of unknown shape in graphs), or a list of them.
+
+    Raises:
+      UnsupportedError: inside of towers, and of branches and loops of graphs.
+      OpError: of the kind nearest to what the function raised.
+    """
+    graph = get_default_graph()
+    single = not isinstance(Tout, list | tuple)
+    attrs = {"_func": func, "Tout": tuple(as_dtype(t) for t in ([Tout] if single else Tout))}
+    check_place("tf.py_function")
+    outputs = graph.add("EagerPyFunc", [convert_to_tensor(x) for x in inp], attrs, name or "EagerPyFunc").outputs
+    return outputs[0] if single else outputs
+
+
+def _results(op: Operation, inputs: Sequence[Tensor]) -> list[Any]:
+    """What the function makes of eager tensors, as tensors of the declared types."""
+    kinds = op.attrs["Tout"]
+    try:
+        found = counted(op.attrs["_func"](*inputs), kinds, op)
+        return [convert_to_tensor(value, kind) for value, kind in zip(found, kinds, strict=True)]
+    except Exception as error:
+        raise raised(error, op) from error
+
+
+def _eager(values: Sequence[Any], tensors: Sequence[Tensor]) -> list[Tensor]:
+    return [constant(value, tensor.dtype) for value, tensor in zip(values, tensors, strict=True)]
+
+
+def _call(session: Any, op: Operation, values: Sequence[Any]) -> list[Any]:
+    with mode.eager_mode():
+        return [t.numpy() for t in _results(op, _eager(values, op.inputs))]
+
+
+def _backward(lowering: Lowering, op: Operation, cotangents: Sequence[Any], outer: Operation) -> Mapping[Tensor, Any]:
+    """The function once more, under a tape."""
+    with mode.eager_mode():
+        inputs = _eager([lowering.value(t) for t in op.inputs], op.inputs)
+        with GradientTape() as tape:
+            for tensor in inputs:
+                tape.watch(tensor)
+            results = _results(op, inputs)
+        given = [(r, c) for r, c in zip(results, cotangents, strict=True) if c is not None]
+        found = tape.gradient([r for r, _ in given], inputs, [constant(c) for _, c in given])
+        return {
+            tensor: jnp.asarray(convert_to_tensor(gradient).numpy())
+            for tensor, gradient in zip(op.inputs, found, strict=True)
+            if gradient is not None
+        }
+
+
+_DEFINITION = define(
+    "EagerPyFunc",
+    lambda inputs, attrs: [Signature(kind, None) for kind in attrs["Tout"]],
+    host=_call,
+    backward=_backward,
+    stateful=True,
+    hidden=("_func",),
+)
+execute_by(
+    "EagerPyFunc",
+    lambda context, inputs, attrs: _results(Executed(context, _DEFINITION, inputs, attrs, []), inputs),
+)

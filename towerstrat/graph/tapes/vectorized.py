@@ -1,0 +1,147 @@
+"""``tf.vectorized_map``: a function of one row, computed for all rows at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from towerstrat.graph.eager.context import EagerArgumentError
+from towerstrat.graph.functions.map_fn import map_fn
+from towerstrat.graph.functions.polymorphic import function
+from towerstrat.graph.ir import nest
+from towerstrat.graph.ir.convert import convert_to_tensor
+from towerstrat.graph.ir.core import Graph, get_default_graph
+from towerstrat.graph.ir.elements import Block, Operation, Tensor, has_effect
+from towerstrat.graph.ir.registry import Signature, define
+from towerstrat.graph.ir.shapes import Dims
+from towerstrat.graph.lowering.gradient_rules import reached_from
+from towerstrat.graph.lowering.lowering import Lowering
+from towerstrat.graph.ops.regions import captures_of, entering, flows_of, leaving, remark
+
+
+def vectorized_map(fn: Callable[..., Any], elems: Any, fallback_to_while_loop: bool = True, warn: bool = True) -> Any:
+    """``fn`` of each row of ``elems``, stacked, as one computation over all rows (``jax.vmap``).
+
+    Args:
+      fn: of a structure of rows like ``elems``; returns a structure of tensors.
+      elems: a tensor or a structure of tensors with one first dimension; where that is 1, the row is used for all.
+      fallback_to_while_loop: compute row by row what draws random numbers, checks, assigns, or has results of unknown
+        size.
+      warn: nothing is said of that; changes nothing.
+
+    Raises:
+      ValueError: first dimensions that differ, or rows that cannot be computed at once and must be.
+    """
+    graph = get_default_graph()
+    if graph.executing_eagerly:
+        return function(lambda e: vectorized_map(fn, e, fallback_to_while_loop), autograph=False)(
+            nest.map_structure(convert_to_tensor, elems)
+        )
+    flat = [convert_to_tensor(e) for e in nest.flatten(elems)]
+    _check_rows(flat)
+    block, rows, result = _region(graph, fn, elems, flat)
+    reason = next((op for op in _within(block) if not _vectorizes(op)), None)
+    if reason is not None:
+        if not fallback_to_while_loop:
+            raise ValueError(
+                f"No vectorized form of {reason.name} (type {reason.type}, created at {reason.line}); set "
+                "fallback_to_while_loop=True."
+            )
+        return map_fn(fn, elems, nest.map_structure(lambda t: convert_to_tensor(t).dtype, result))
+    inputs = [*flat, *captures_of([block], but=flat)]
+    of = dict(zip(rows, flat, strict=True))
+    depends = [{of.get(t, t) for t in reached_from([r], block)} for r in block.results]
+    attrs = {"bodies": (block,), "variables": tuple(rows), "flows": flows_of(depends, inputs)}
+    return nest.pack_sequence_as(result, graph.add("VectorizedMap", inputs, attrs, "pfor").outputs)
+
+
+def _check_rows(flat: Sequence[Tensor]) -> None:
+    sizes = set()
+    for tensor in flat:
+        if tensor.dims == ():
+            raise EagerArgumentError(None, None, f"elems must be of at least one dimension, got {tensor!r}.")
+        if tensor.dims is not None and tensor.dims[0] not in (None, 1):
+            sizes.add(tensor.dims[0])
+    if len(sizes) > 1:
+        raise EagerArgumentError(None, None, f"The first dimensions of elems differ: {sorted(sizes)}.")
+
+
+def _region(graph: Graph, fn: Any, elems: Any, flat: Sequence[Tensor]) -> tuple[Block, list[Tensor], Any]:
+    """The function as a region: the region, its stand-ins for the rows, and what it returned."""
+    with graph.name_scope("loop_body"), graph.body(f"the function of vectorized_map in {graph.scope_name}") as block:
+        rows = []
+        for tensor in flat:
+            dims = None if tensor.dims is None else tensor.dims[1:]
+            rows.append(graph.add("LoopVariable", (), {"_dtype": tensor.dtype, "_dims": dims}, "row").outputs[0])
+            rows[-1].varies = tensor.varies
+        result = fn(nest.pack_sequence_as(elems, rows))
+        block.finish([convert_to_tensor(t) for t in nest.flatten(result)])
+    return block, rows, result
+
+
+def _within(block: Block) -> list[Operation]:
+    return [o for op in block.needed for o in (op, *(i for body in op.bodies for i in _within(body)))] + [
+        op for op in block.ops if has_effect(op)
+    ]
+
+
+def _vectorizes(op: Operation) -> bool:
+    definition = op.definition
+    return not (
+        op.writes or definition.host or definition.dynamic or definition.stateful or definition.callback
+        or definition.collective
+    )  # fmt: skip
+
+
+def _rule(inputs: Sequence[Tensor], attrs: Any) -> list[Signature]:
+    sizes = [None if t.dims is None else t.dims[0] for t in inputs[: len(attrs["variables"])]]
+    known = [s for s in sizes if s not in (None, 1)]
+    count = known[0] if known else None if None in sizes else 1
+
+    def dims(result: Tensor) -> Dims:
+        return None if result.dims is None else (count, *result.dims)
+
+    return [Signature(r.dtype, dims(r)) for r in attrs["bodies"][0].results]
+
+
+def _varying(op: Operation) -> list[bool]:
+    (block,) = op.bodies
+    for row, tensor in zip(op.attrs["variables"], op.inputs, strict=False):
+        row.varies |= tensor.varies
+    remark(block)
+    return [r.varies for r in block.results]
+
+
+def _lower(lowering: Lowering, op: Operation) -> list[Any]:
+    (block,) = op.bodies
+    rows = op.attrs["variables"]
+    given = entering(lowering, op.inputs)
+    values = [jnp.asarray(given.get(t, lowering.value(t))) for t in op.inputs[: len(rows)]]
+    sizes = {v.shape[0] for v in values}
+    count = next(iter(sizes - {1}), 1)
+    if sizes - {1, count}:
+        raise ValueError(f"The first dimensions of elems differ: {sorted(sizes)}.")
+
+    def one(*args: Any) -> list[Any]:
+        child = lowering.fork({**given, **dict(zip(rows, args, strict=True))})
+        child.run(block.needed)
+        return [
+            jnp.asarray(leaving(child, r, lowering.differentiated or out.varies))
+            for r, out in zip(block.results, op.outputs, strict=True)
+        ]
+
+    if lowering.eager and count:
+        made = [one(*(v[0 if v.shape[0] == 1 else i] for v in values)) for i in range(count)]
+        return [jnp.stack(column) for column in zip(*made, strict=True)]
+    if not count:
+        like = jax.eval_shape(one, *(jax.ShapeDtypeStruct(v.shape[1:], v.dtype) for v in values))
+        return [jnp.zeros((0, *s.shape), s.dtype) for s in like]
+    alone = [v.shape[0] == 1 and count > 1 for v in values]
+    mapped = jax.vmap(one, in_axes=[None if a else 0 for a in alone], axis_size=count)
+    return mapped(*(v[0] if a else v for v, a in zip(values, alone, strict=True)))
+
+
+define("VectorizedMap", _rule, lower=_lower, varying=_varying, hidden=("bodies", "variables", "flows"))

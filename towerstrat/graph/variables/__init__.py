@@ -1,0 +1,1 @@
+"""Variables, and the operations that read and write them."""

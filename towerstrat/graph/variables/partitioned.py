@@ -1,0 +1,237 @@
+"""Variables in parts along one dimension, and the functions that decide how many parts."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+from towerstrat.graph.ir.convert import convert_to_tensor, register_tensor_conversion_function
+from towerstrat.graph.ir.core import get_default_graph
+from towerstrat.graph.ir.elements import Tensor
+from towerstrat.graph.ir.shapes import TensorShape, as_shape
+from towerstrat.graph.ir.types import DType, string
+from towerstrat.graph.ops import array
+
+Partitioner = Callable[..., Sequence[int]]
+
+
+class PartitionInfo:
+    """Which part of the whole an initializer is asked for.
+
+    Attributes:
+      full_shape: the whole variable's shape.
+      var_offset: where the part begins in each dimension.
+    """
+
+    def __init__(self, full_shape: Sequence[int], var_offset: Sequence[int]):
+        if len(full_shape) != len(var_offset):
+            raise ValueError(
+                f"full_shape and var_offset must have one entry per dimension, got {list(full_shape)} and "
+                f"{list(var_offset)}."
+            )
+        self.full_shape = list(full_shape)
+        self.var_offset = list(var_offset)
+
+    def single_slice_dim(self, shape: Sequence[int]) -> int | None:
+        """The dimension in which a part of ``shape`` is smaller than the whole, or None if there is none.
+
+        Raises:
+          ValueError: more than one, or a part that does not lie inside the whole.
+        """
+        if len(shape) != len(self.full_shape):
+            raise ValueError(f"Expected a shape of rank {len(self.full_shape)}, got {list(shape)}.")
+        found: list[int] = []
+        for i, (offset, size, whole) in enumerate(zip(self.var_offset, shape, self.full_shape, strict=True)):
+            if offset + size > whole:
+                raise ValueError(f"A part of shape {list(shape)} at {self.var_offset} exceeds {self.full_shape}.")
+            if size != whole:
+                found.append(i)
+        if len(found) > 1:
+            raise ValueError(f"Cannot slice along more than one dimension: {found}.")
+        return found[0] if found else None
+
+    def single_offset(self, shape: Sequence[int]) -> int:
+        """Where a part of ``shape`` begins in its sliced dimension."""
+        dim = self.single_slice_dim(shape)
+        return 0 if dim is None else self.var_offset[dim]
+
+
+class SaveSliceInfo(NamedTuple):
+    """Under which name, and as which part of it, a variable is saved."""
+
+    full_name: str
+    full_shape: list[int]
+    var_offset: list[int]
+    var_shape: list[int]
+
+    @property
+    def spec(self) -> str:
+        whole = " ".join(str(d) for d in self.full_shape)
+        parts = ":".join(f"{o},{s}" for o, s in zip(self.var_offset, self.var_shape, strict=True))
+        return f"{whole} {parts}"
+
+
+class PartitionedVariable:
+    """Several variables that are one along a dimension. As a tensor it is their concatenation.
+
+    Args:
+      name: the whole's name.
+      shape, dtype: the whole's.
+      variable_list: the parts, in order.
+      partitions: the number of parts in each dimension.
+    """
+
+    def __init__(self, name: str, shape: Any, dtype: DType, variable_list: Sequence[Any], partitions: Sequence[int]):
+        self._name = name
+        self._shape = as_shape(shape)
+        self._dtype = dtype
+        self._variables = list(variable_list)
+        self._partitions = list(partitions)
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    @property
+    def dtype(self) -> DType:
+        return self._dtype
+
+    @property
+    def shape(self) -> TensorShape:
+        return self._shape
+
+    def get_shape(self) -> TensorShape:
+        return self._shape
+
+    @property
+    def trainable(self) -> bool:
+        return any(v.trainable for v in self._variables)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._variables)
+
+    def __len__(self) -> int:
+        return len(self._variables) if len(self._partition_axes()) <= 1 else 1
+
+    def _get_variable_list(self) -> list[Any]:
+        return self._variables
+
+    def _get_partitions(self) -> list[int]:
+        return self._partitions
+
+    def _partition_axes(self) -> list[int]:
+        return [i for i, p in enumerate(self._partitions) if p > 1] or [0]
+
+    def as_tensor(self) -> Tensor:
+        """The parts as one tensor."""
+        graph = get_default_graph()
+        if len(self._variables) == 1:
+            joined = convert_to_tensor(self._variables[0])
+        else:
+            with graph.name_scope(f"{self._name}/ConcatPartitions/"):
+                parts = [convert_to_tensor(v) for v in self._variables]
+                joined = array.concat(parts, self._partition_axes()[0])
+        with graph.name_scope(None):
+            return array.identity(joined, name=self._name)
+
+    def assign(self, value: Any, use_locking: bool = False) -> Any:
+        raise NotImplementedError(
+            f"assign() is not defined on the partitioned variable {self._name}; assign its parts."
+        )
+
+    def __repr__(self) -> str:
+        return (
+            f"<tf.PartitionedVariable '{self._name}' shape={self._shape} dtype={self._dtype.name} "
+            f"parts={len(self._variables)}>"
+        )
+
+
+def _convert(value: Any, dtype: DType | None = None, name: str | None = None, as_ref: bool = False) -> Any:
+    if dtype is not None and dtype is not value.dtype:
+        raise ValueError(f"Cannot convert the {value.dtype.name} variable {value.name} to {dtype.name}; use tf.cast.")
+    return value.as_tensor()
+
+
+register_tensor_conversion_function(PartitionedVariable, _convert, priority=50)
+
+
+def fixed_size_partitioner(num_shards: int, axis: int = 0) -> Partitioner:
+    """A partitioner into ``num_shards`` parts along ``axis`` (fewer where there are fewer rows)."""
+
+    def partitioner(shape: TensorShape, **unused: Any) -> list[int]:
+        parts = [1] * len(shape)
+        parts[axis] = min(num_shards, int(shape[axis]))
+        return parts
+
+    return partitioner
+
+
+def variable_axis_size_partitioner(
+    max_shard_bytes: int, axis: int = 0, bytes_per_string_element: int = 16, max_shards: int | None = None
+) -> Partitioner:
+    """A partitioner into parts of at most ``max_shard_bytes`` along ``axis``, and at most ``max_shards`` of them.
+
+    Raises:
+      ValueError: limits below 1.
+    """
+    if max_shard_bytes < 1 or bytes_per_string_element < 1:
+        raise ValueError("Both max_shard_bytes and bytes_per_string_element must be positive.")
+    if max_shards and max_shards < 1:
+        raise ValueError("max_shards must be positive.")
+
+    def partitioner(shape: TensorShape, dtype: DType) -> list[int]:
+        if not isinstance(shape, TensorShape) or not shape.is_fully_defined():
+            raise ValueError(f"shape must be a fully defined TensorShape, got {shape!r}.")
+        if not isinstance(dtype, DType):
+            raise ValueError(f"dtype is not a DType: {dtype!r}.")
+        rows = int(shape[axis])
+        size = bytes_per_string_element if dtype is string else dtype.size
+        row_bytes = (shape.num_elements() or 0) / rows * size
+        rows_per_part = max(1, math.floor(max_shard_bytes / row_bytes))
+        count = math.ceil(rows / rows_per_part)
+        parts = [1] * len(shape)
+        parts[axis] = min(max_shards, count) if max_shards else count
+        return parts
+
+    return partitioner
+
+
+def min_max_variable_partitioner(
+    max_partitions: int = 1, axis: int = 0, min_slice_size: int = 256 << 10, bytes_per_string_element: int = 16
+) -> Partitioner:
+    """A partitioner into at most ``max_partitions`` parts along ``axis``, of about ``min_slice_size`` bytes or more."""
+
+    def partitioner(shape: TensorShape, dtype: DType) -> list[int]:
+        if axis >= len(shape):
+            raise ValueError(f"Can not partition variable along axis {axis} when shape is only {shape}.")
+        size = bytes_per_string_element if dtype is string else dtype.size
+        wanted = math.ceil((shape.num_elements() or 0) * size / min_slice_size)
+        parts = [1] * len(shape)
+        parts[axis] = max(1, min(int(shape[axis]), max_partitions, wanted))
+        return parts
+
+    return partitioner
+
+
+def slices(full_shape: Sequence[int], partitions: Sequence[int]) -> tuple[int, list[int]]:
+    """The sliced dimension and the parts' sizes along it; the first parts get the rest of an uneven division.
+
+    Raises:
+      ValueError: several sliced dimensions, or more parts than rows.
+    """
+    sliced = [i for i, parts in enumerate(partitions) if parts != 1]
+    for dim in sliced:
+        if partitions[dim] <= 0 or full_shape[dim] < partitions[dim]:
+            raise ValueError(
+                f"Cannot create {partitions[dim]} slices for size {full_shape[dim]}. shape: {list(full_shape)}, "
+                f"slicing: {list(partitions)}."
+            )
+    if len(sliced) > 1:
+        raise ValueError(
+            f"Can only slice a variable along one dimension: shape: {list(full_shape)}, slicing: {list(partitions)}."
+        )
+    dim = sliced[0] if sliced else 0
+    count = partitions[dim]
+    base, rest = divmod(full_shape[dim], count)
+    return dim, [base + (i < rest) for i in range(count)]

@@ -1,0 +1,216 @@
+"""Operations on what outlives a run: reading, assigning, looking up and updating rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from towerstrat.graph.ir import shapes
+from towerstrat.graph.ir.core import get_default_graph
+from towerstrat.graph.ir.elements import Operation, Tensor
+from towerstrat.graph.ir.mesh import at_first, vary
+from towerstrat.graph.ir.registry import Signature, define, scalar
+from towerstrat.graph.ir.state import Cell
+from towerstrat.graph.ir.types import bool_, resource
+from towerstrat.graph.lowering.gradients import gather_backward, read_backward
+from towerstrat.graph.lowering.lowering import Lowering
+
+
+def variable_handle(cell: Cell, name: str) -> Tensor:
+    """The tensor that stands for a cell in the current graph; ``name`` is absolute."""
+    return get_default_graph().add("VarHandleOp", (), {"cell": cell}, f"{name}/").outputs[0]
+
+
+def _cell(tensor: Tensor) -> Cell:
+    return tensor.op.attrs["cell"]
+
+
+def _cell_rule(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Signature]:
+    cell = _cell(inputs[0])
+    return [Signature(cell.dtype, cell.dims)]
+
+
+def _assign_rule(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Signature]:
+    cell, value = _cell(inputs[0]), inputs[1]
+    if value.dtype is not cell.dtype:
+        raise TypeError(f"Expected a {cell.dtype.name} value for variable {cell.name}, got {value.dtype.name}.")
+    if value.varies and not cell.may_differ:
+        raise ValueError(
+            f"The value assigned to variable {cell.name} differs by tower, and the variable has one value for all. "
+            "Combine the value first (distribution.reduce in a merge_call), create the variable inside "
+            "distribution.scope() with an aggregation, or make it tower-local (synchronization=ON_READ)."
+        )
+    if attrs.get("validate_shape", True) and not shapes.TensorShape(cell.dims).is_compatible_with(value.dims):
+        raise ValueError(
+            f"Shapes {shapes.TensorShape(cell.dims)} and {value.shape} are incompatible: "
+            f"the value does not fit variable {cell.name}."
+        )
+    return [
+        Signature(cell.dtype, shapes.merge(cell.dims, value.dims) if attrs.get("validate_shape", True) else value.dims)
+    ]
+
+
+def _storable(lowering: Lowering, op: Operation, position: int) -> Any:
+    """An input as a value that the first input's cell can hold."""
+    cell, tensor = _cell(op.inputs[0]), op.inputs[position]
+    if cell.per_position:
+        return vary(jnp.asarray(lowering.value(tensor)), lowering.axis)
+    return jnp.asarray(lowering.invariant(tensor))
+
+
+def _seen(lower: Callable[[Lowering, Operation], list[Any]]) -> Callable[[Lowering, Operation], list[Any]]:
+    """The lowering of a read or write: for all positions together, what the first one has is seen."""
+
+    def lowered(lowering: Lowering, op: Operation) -> list[Any]:
+        values = lower(lowering, op)
+        cell = _cell(op.inputs[0])
+        if op.axis is None and lowering.axis is not None and cell.own is not None and cell.per_position:
+            return [at_first(value, lowering.axis) for value in values]
+        return values
+
+    return lowered
+
+
+def _read(lowering: Lowering, op: Operation) -> list[Any]:
+    return [lowering.read(_cell(op.inputs[0]), op)]
+
+
+def _assign(lowering: Lowering, op: Operation) -> list[Any]:
+    cell = _cell(op.inputs[0])
+    value = lax.stop_gradient(_storable(lowering, op, 1))
+    if op.attrs.get("validate_shape", True) and cell in lowering.state:
+        _check_shape(cell, lowering.state[cell], value)
+    lowering.write(cell, value)
+    return [value]
+
+
+def _check_shape(cell: Cell, old: Any, new: Any) -> None:
+    if np.shape(old) != np.shape(new):
+        raise ValueError(f"Variable {cell.name} has shape {np.shape(old)}, the assigned value {np.shape(new)}.")
+
+
+def _updating(function: Callable[[Any, Any], Any]) -> Callable[[Lowering, Operation], list[Any]]:
+    def lower(lowering: Lowering, op: Operation) -> list[Any]:
+        cell = _cell(op.inputs[0])
+        old = lowering.read(cell, op)
+        delta = _storable(lowering, op, 1)
+        if np.shape(delta) != np.shape(old):
+            _check_shape(cell, old, delta)
+        value = lax.stop_gradient(function(old, delta))
+        lowering.write(cell, value)
+        return [value]
+
+    return lower
+
+
+def _scattering(method: str) -> Callable[[Lowering, Operation], list[Any]]:
+    def lower(lowering: Lowering, op: Operation) -> list[Any]:
+        cell = _cell(op.inputs[0])
+        old = lowering.read(cell, op)
+        indices, updates = _storable(lowering, op, 1), _storable(lowering, op, 2)
+        at = jnp.asarray(old).at[indices]
+        shape = (*indices.shape, *old.shape[1:])
+        updates = jnp.broadcast_to(jnp.asarray(updates, old.dtype), shape)
+        value = lax.stop_gradient(getattr(at, method)(updates, mode="drop"))
+        lowering.write(cell, value)
+        return [value]
+
+    return lower
+
+
+def _scattering_nd(method: str) -> Callable[[Lowering, Operation], list[Any]]:
+    def lower(lowering: Lowering, op: Operation) -> list[Any]:
+        cell = _cell(op.inputs[0])
+        old = lowering.read(cell, op)
+        indices, updates = _storable(lowering, op, 1), _storable(lowering, op, 2)
+        at = jnp.asarray(old).at[tuple(jnp.moveaxis(indices, -1, 0))]
+        value = lax.stop_gradient(getattr(at, method)(jnp.asarray(updates, old.dtype), mode="drop"))
+        lowering.write(cell, value)
+        return [value]
+
+    return lower
+
+
+def _scatter_rule(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Signature]:
+    cell, indices, updates = _cell(inputs[0]), inputs[1], inputs[2]
+    if updates.dtype is not cell.dtype:
+        raise TypeError(f"Expected {cell.dtype.name} updates for variable {cell.name}, got {updates.dtype.name}.")
+    if not indices.dtype.is_integer:
+        raise TypeError(f"Expected integer indices, got {indices.dtype.name}.")
+    wanted = None if cell.dims is None or indices.dims is None else (*indices.dims, *cell.dims[1:])
+    if updates.dims != () and not shapes.TensorShape(wanted).is_compatible_with(updates.dims):
+        raise ValueError(
+            f"Expected updates of shape {shapes.TensorShape(wanted)} (the indices' and a row's), got {updates.shape}."
+        )
+    return [Signature(cell.dtype, cell.dims)]
+
+
+def _gather_rule(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Signature]:
+    cell, indices = _cell(inputs[0]), inputs[1]
+    if not indices.dtype.is_integer:
+        raise TypeError(f"Expected integer indices, got {indices.dtype.name}.")
+    dims = None if cell.dims is None or indices.dims is None else (*indices.dims, *cell.dims[1:])
+    return [Signature(cell.dtype, dims)]
+
+
+def _gather(lowering: Lowering, op: Operation) -> list[Any]:
+    table = lowering.read(_cell(op.inputs[0]), op)
+    return [jnp.take(jnp.asarray(table), jnp.asarray(lowering.value(op.inputs[1])), axis=0, mode="clip")]
+
+
+def _is_initialized(lowering: Lowering, op: Operation) -> list[Any]:
+    return [np.asarray(_cell(op.inputs[0]) in lowering.state)]
+
+
+define(
+    "VarHandleOp",
+    lambda inputs, attrs: [Signature(resource, ())],
+    lower=lambda lowering, op: [op.attrs["cell"]],
+    hidden=("cell",),
+)
+define("ReadVariableOp", _cell_rule, lower=_seen(_read), reads=True, backward=read_backward)
+define("VarIsInitializedOp", scalar(bool_), lower=_is_initialized, reads=True, differentiable=False)
+define(
+    "InitializedValue",
+    _cell_rule,
+    lower=lambda lowering, op: [lowering.state.get(_cell(op.inputs[0]), lowering.value(op.inputs[1]))],
+    reads=True,
+    differentiable=False,
+)
+define("ResourceGather", _gather_rule, lower=_seen(_gather), reads=True, backward=gather_backward)
+define("AssignVariableOp", _assign_rule, lower=_seen(_assign), writes=True, stateful=True, differentiable=False)
+define(
+    "AssignAddVariableOp", _assign_rule, lower=_seen(_updating(lambda a, b: a + b)), reads=True, writes=True,
+    stateful=True, differentiable=False,
+)  # fmt: skip
+define(
+    "AssignSubVariableOp", _assign_rule, lower=_seen(_updating(lambda a, b: a - b)), reads=True, writes=True,
+    stateful=True, differentiable=False,
+)  # fmt: skip
+for _type, _method in (
+    ("ResourceScatterUpdate", "set"),
+    ("ResourceScatterAdd", "add"),
+    ("ResourceScatterSub", "subtract"),
+    ("ResourceScatterMul", "multiply"),
+    ("ResourceScatterDiv", "divide"),
+    ("ResourceScatterMin", "min"),
+    ("ResourceScatterMax", "max"),
+):
+    define(
+        _type, _scatter_rule, lower=_seen(_scattering(_method)), reads=True, writes=True, stateful=True,
+        differentiable=False,
+    )  # fmt: skip
+for _type, _method in (
+    ("ResourceScatterNdUpdate", "set"),
+    ("ResourceScatterNdAdd", "add"),
+    ("ResourceScatterNdSub", "subtract"),
+):
+    define(
+        _type, _cell_rule, lower=_seen(_scattering_nd(_method)), reads=True, writes=True, stateful=True,
+        differentiable=False,
+    )  # fmt: skip
+define("NoOp", lambda inputs, attrs: [], lower=lambda lowering, op: [])

@@ -1,0 +1,260 @@
+"""The variables of the default graph as groups, and the functions that change one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from towerstrat.errors import FailedPreconditionError, OutOfRangeError
+from towerstrat.graph.ir.convert import convert_to_tensor
+from towerstrat.graph.ir.core import get_default_graph
+from towerstrat.graph.ir.elements import Operation, Tensor
+from towerstrat.graph.ir.registry import Signature, define
+from towerstrat.graph.ir.types import int32, int64, string
+from towerstrat.graph.variables.variables import GraphKeys, Variable
+
+
+def _names_rule(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Signature]:
+    return [Signature(string, (None,))]
+
+
+def _names(session: Any, op: Operation, values: Sequence[Any]) -> list[Any]:
+    missing = [name.encode() for name, there in zip(op.attrs["names"], values, strict=True) if not there]
+    return [np.array(missing, dtype=object)]
+
+
+def _all_there(session: Any, op: Operation, values: Sequence[Any]) -> list[Any]:
+    missing = [name for name, there in zip(op.attrs["names"], values, strict=True) if not there]
+    if missing:
+        raise FailedPreconditionError(
+            None, op, f"Attempting to use uninitialized value {', '.join(missing)}. Run its initializer first."
+        )
+    return []
+
+
+def _count_rule(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Signature]:
+    cell = inputs[0].op.attrs["cell"]
+    if cell.dtype not in (int32, int64) or cell.dims != ():
+        raise TypeError(f"Expected an int32 or int64 scalar variable, got {cell.name}: {cell.dtype.name} {cell.dims}.")
+    return [Signature(cell.dtype, ())]
+
+
+def _count(session: Any, op: Operation, values: Sequence[Any]) -> list[Any]:
+    cell, limit = values[0], op.attrs["limit"]
+    now = session.state.get(cell)
+    if now is None:
+        raise FailedPreconditionError(None, op, f"Attempting to use uninitialized value {cell.name}.")
+    count = np.asarray(now)
+    if int(count) >= limit:
+        raise OutOfRangeError(None, op, f"Variable {cell.name} reached its limit of {limit}.")
+    session.state.update({cell: np.asarray(count + 1, count.dtype)})
+    return [count]
+
+
+define("UninitializedNames", _names_rule, host=_names, differentiable=False, hidden=("names",))
+define(
+    "AssertInitialized",
+    lambda inputs, attrs: [],
+    host=_all_there,
+    differentiable=False,
+    stateful=True,
+    hidden=("names",),
+)
+define("CountUpTo", _count_rule, host=_count, reads=True, writes=True, stateful=True, differentiable=False)
+
+
+def global_variables(scope: str | None = None) -> list[Any]:
+    """Variables that are shared and saved; with ``scope``, those whose names match it at their start."""
+    return get_default_graph().get_collection(GraphKeys.GLOBAL_VARIABLES, scope)
+
+
+def local_variables(scope: str | None = None) -> list[Any]:
+    """Variables that are neither shared nor saved, such as those of metrics."""
+    return get_default_graph().get_collection(GraphKeys.LOCAL_VARIABLES, scope)
+
+
+def trainable_variables(scope: str | None = None) -> list[Any]:
+    return get_default_graph().get_collection(GraphKeys.TRAINABLE_VARIABLES, scope)
+
+
+def model_variables(scope: str | None = None) -> list[Any]:
+    return get_default_graph().get_collection(GraphKeys.MODEL_VARIABLES, scope)
+
+
+def moving_average_variables(scope: str | None = None) -> list[Any]:
+    return get_default_graph().get_collection(GraphKeys.MOVING_AVERAGE_VARIABLES, scope)
+
+
+def all_variables() -> list[Any]:
+    """``global_variables`` by its older name."""
+    return global_variables()
+
+
+def variables_initializer(var_list: Iterable[Any], name: str = "init") -> Operation:
+    """An operation that initializes the variables. Running it again gives them new initial values."""
+    ops = [v.initializer for v in var_list]
+    ops = [o.op if isinstance(o, Tensor) else o for o in ops]
+    return get_default_graph().add("NoOp", (), None, name, control_inputs=ops)
+
+
+def global_variables_initializer() -> Operation:
+    return variables_initializer(global_variables())
+
+
+def local_variables_initializer() -> Operation:
+    return variables_initializer(local_variables())
+
+
+def initialize_variables(var_list: Iterable[Any], name: str = "init") -> Operation:
+    """``variables_initializer`` by its older name."""
+    return variables_initializer(var_list, name)
+
+
+def initialize_all_variables() -> Operation:
+    """``global_variables_initializer`` by its older name."""
+    return global_variables_initializer()
+
+
+def initialize_local_variables() -> Operation:
+    """``local_variables_initializer`` by its older name."""
+    return local_variables_initializer()
+
+
+def is_variable_initialized(variable: Any) -> Tensor:
+    """Whether it has a value at that point of the run (scalar bool)."""
+    found: Tensor = variable.is_initialized()
+    return found
+
+
+def report_uninitialized_variables(
+    var_list: Sequence[Any] | None = None, name: str = "report_uninitialized_variables"
+) -> Tensor:
+    """The names of the variables without a value, a vector of strings.
+
+    Args:
+      var_list: default all global and local variables.
+    """
+    if var_list is None:
+        var_list = global_variables() + local_variables()
+    graph = get_default_graph()
+    with graph.name_scope(name) as scope:
+        flags = [v.is_initialized() for v in var_list]
+        names = tuple(v.op.name for v in var_list)
+        return graph.add("UninitializedNames", flags, {"names": names}, scope).outputs[0]
+
+
+def assert_variables_initialized(var_list: Sequence[Any] | None = None) -> Operation | None:
+    """An operation that raises FailedPreconditionError where a variable has no value; None if there are none."""
+    if var_list is None:
+        var_list = global_variables() + local_variables()
+    if not var_list:
+        return None
+    flags = [v.is_initialized() for v in var_list]
+    return get_default_graph().add("AssertInitialized", flags, {"names": tuple(v.op.name for v in var_list)})
+
+
+# ---- changing one --------------------------------------------------------------------------------------------------
+
+
+def _assignable(ref: Any, what: str) -> Any:
+    if isinstance(ref, Tensor) or not hasattr(ref, "assign"):
+        raise TypeError(f"{what} needs a variable, got {ref!r}.")
+    return ref
+
+
+def assign(
+    ref: Any, value: Any, validate_shape: bool | None = None, use_locking: bool | None = None, name: str | None = None
+) -> Any:
+    """Stores ``value`` in the variable; the result is the stored value.
+
+    Args:
+      validate_shape: False lets the value have another shape, where the variable was made with
+        ``validate_shape=False`` too.
+      use_locking: changes nothing, the order of effects is fixed.
+    """
+    variable = _assignable(ref, "tf.assign")
+    if validate_shape is False and isinstance(variable, Variable):
+        inputs = (variable.handle, convert_to_tensor(value, variable.dtype))
+        attrs = {"validate_shape": False}
+        return get_default_graph().add("AssignVariableOp", inputs, attrs, name or "Assign").outputs[0]
+    return variable.assign(value, name=name)
+
+
+def assign_add(ref: Any, value: Any, use_locking: bool | None = None, name: str | None = None) -> Any:
+    """Adds to the variable; the result is the new value."""
+    return _assignable(ref, "tf.assign_add").assign_add(value, name=name)
+
+
+def assign_sub(ref: Any, value: Any, use_locking: bool | None = None, name: str | None = None) -> Any:
+    """Subtracts from the variable; the result is the new value."""
+    return _assignable(ref, "tf.assign_sub").assign_sub(value, name=name)
+
+
+def count_up_to(ref: Any, limit: int, name: str | None = None) -> Tensor:
+    """The integer variable's value, which is then one more. It runs on the host, so not inside towers or loops.
+
+    Raises (on ``Session.run``):
+      OutOfRangeError: the value is ``limit`` already.
+    """
+    variable = _assignable(ref, "tf.count_up_to")
+    return get_default_graph().add("CountUpTo", (variable.handle,), {"limit": int(limit)}, name).outputs[0]
+
+
+def _scatter(ref: Any, kind: str, indices: Any, updates: Any, name: str | None) -> Any:
+    variable = _assignable(ref, f"tf.scatter_{kind.lower()}")
+    return variable.scatter(kind, indices, updates, name or f"Scatter{kind}")
+
+
+def scatter_update(ref: Any, indices: Any, updates: Any, use_locking: bool = True, name: str | None = None) -> Any:
+    """Sets rows: ``ref[indices[i]] = updates[i]``. ``updates`` is ``[*indices.shape, *row]``, or one scalar.
+
+    Rows that do not exist are left out. ``use_locking`` changes nothing here and below.
+    """
+    return _scatter(ref, "Update", indices, updates, name)
+
+
+def scatter_add(ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None) -> Any:
+    """Adds to rows; updates of a row that is named several times add up."""
+    return _scatter(ref, "Add", indices, updates, name)
+
+
+def scatter_sub(ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None) -> Any:
+    """Subtracts from rows; updates of a row that is named several times add up."""
+    return _scatter(ref, "Sub", indices, updates, name)
+
+
+def scatter_mul(ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None) -> Any:
+    """Multiplies rows."""
+    return _scatter(ref, "Mul", indices, updates, name)
+
+
+def scatter_div(ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None) -> Any:
+    """Divides rows."""
+    return _scatter(ref, "Div", indices, updates, name)
+
+
+def scatter_min(ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None) -> Any:
+    """Lowers rows to ``updates`` where those are less."""
+    return _scatter(ref, "Min", indices, updates, name)
+
+
+def scatter_max(ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None) -> Any:
+    """Raises rows to ``updates`` where those are more."""
+    return _scatter(ref, "Max", indices, updates, name)
+
+
+def scatter_nd_update(ref: Any, indices: Any, updates: Any, use_locking: bool = True, name: str | None = None) -> Any:
+    """Sets slices: ``indices[..., :]`` are the leading indices of the slice that ``updates[...]`` replaces."""
+    return _scatter(ref, "NdUpdate", indices, updates, name)
+
+
+def scatter_nd_add(ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None) -> Any:
+    """Adds to slices; updates of one slice add up."""
+    return _scatter(ref, "NdAdd", indices, updates, name)
+
+
+def scatter_nd_sub(ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None) -> Any:
+    """Subtracts from slices; updates of one slice add up."""
+    return _scatter(ref, "NdSub", indices, updates, name)

@@ -1,0 +1,624 @@
+"""Variables: named values in a session's state."""
+
+from __future__ import annotations
+
+import enum
+import inspect
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import partial
+from typing import Any
+
+from towerstrat.graph.ir import shapes
+from towerstrat.graph.ir.convert import convert_to_tensor, register_tensor_conversion_function
+from towerstrat.graph.ir.core import Graph, get_default_graph
+from towerstrat.graph.ir.elements import Operation, Reference, Tensor
+from towerstrat.graph.ir.indexed_slices import IndexedSlices
+from towerstrat.graph.ir.mesh import Axis
+from towerstrat.graph.ir.shapes import TensorShape, as_shape
+from towerstrat.graph.ir.stacks import get_default_session
+from towerstrat.graph.ir.state import Cell
+from towerstrat.graph.ir.trace import unconverted
+from towerstrat.graph.ir.types import DType
+from towerstrat.graph.variables.state_ops import variable_handle
+
+
+class VariableSynchronization(enum.Enum):
+    """When the copies of a distributed variable are made equal."""
+
+    AUTO = 0
+    NONE = 1
+    ON_WRITE = 2
+    ON_READ = 3
+
+
+class VariableAggregation(enum.Enum):
+    """How values from several towers become one."""
+
+    NONE = 0
+    SUM = 1
+    MEAN = 2
+    ONLY_FIRST_TOWER = 3
+    ONLY_FIRST_REPLICA = 3
+
+
+class GraphKeys:
+    """The standard names of collections."""
+
+    GLOBAL_VARIABLES = "variables"
+    VARIABLES = "variables"
+    LOCAL_VARIABLES = "local_variables"
+    METRIC_VARIABLES = "metric_variables"
+    MODEL_VARIABLES = "model_variables"
+    TRAINABLE_VARIABLES = "trainable_variables"
+    SUMMARIES = "summaries"
+    QUEUE_RUNNERS = "queue_runners"
+    TABLE_INITIALIZERS = "table_initializer"
+    ASSET_FILEPATHS = "asset_filepaths"
+    MOVING_AVERAGE_VARIABLES = "moving_average_variables"
+    REGULARIZATION_LOSSES = "regularization_losses"
+    CONCATENATED_VARIABLES = "concatenated_variables"
+    SAVERS = "savers"
+    WEIGHTS = "weights"
+    BIASES = "biases"
+    ACTIVATIONS = "activations"
+    UPDATE_OPS = "update_ops"
+    LOSSES = "losses"
+    SAVEABLE_OBJECTS = "saveable_objects"
+    RESOURCES = "resources"
+    LOCAL_RESOURCES = "local_resources"
+    TRAINABLE_RESOURCE_VARIABLES = "trainable_resource_variables"
+    INIT_OP = "init_op"
+    LOCAL_INIT_OP = "local_init_op"
+    READY_OP = "ready_op"
+    READY_FOR_LOCAL_INIT_OP = "ready_for_local_init_op"
+    SUMMARY_OP = "summary_op"
+    GLOBAL_STEP = "global_step"
+    EVAL_STEP = "eval_step"
+    TRAIN_OP = "train_op"
+    COND_CONTEXT = "cond_context"
+    WHILE_CONTEXT = "while_context"
+
+
+WRITTEN: list[Callable[[Any, str, Sequence[Any]], Sequence[Any]]] = []
+"""Asked before a variable is written: given it, the operation's type and inputs, what the inputs shall be."""
+
+
+class _ThroughCreators(type):
+    """``Variable(...)`` asks the creators in scope, innermost last, before it makes one."""
+
+    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+        if cls is not Variable:
+            return super().__call__(*args, **kwargs)
+        named = _by_name(args, kwargs)
+        trainable_value(named.get("synchronization", VariableSynchronization.AUTO), named.get("trainable"))
+        return create_variable(**named)
+
+
+_PARAMETERS = ("initial_value", "trainable", "collections", "validate_shape", "caching_device", "name", "variable_def",
+               "dtype", "expected_shape", "import_scope", "constraint", "use_resource", "synchronization",
+               "aggregation", "shape")  # fmt: skip
+
+
+def _by_name(args: Sequence[Any], kwargs: dict[str, Any]) -> dict[str, Any]:
+    named = dict(zip(_PARAMETERS, args, strict=False))
+    unknown = set(kwargs) - set(_PARAMETERS)
+    if unknown or set(named) & set(kwargs) or len(args) > len(_PARAMETERS):
+        raise TypeError(
+            f"tf.Variable() got unexpected arguments: {sorted(unknown) or sorted(set(named) & set(kwargs))}."
+        )
+    return {**named, **kwargs}
+
+
+def create_variable(**kwargs: Any) -> Any:
+    """A variable as the creators in scope make it. Arguments as of ``tf.Variable``."""
+    graph = get_default_graph()
+    creator: Callable[..., Any] = _default_creator
+    for outer in graph.creators:
+        creator = partial(outer, creator)
+    return creator(**kwargs)
+
+
+def trainable_value(synchronization: VariableSynchronization, trainable: bool | None) -> bool:
+    """Whether a variable is trainable: by default it is, unless its copies are combined when read.
+
+    Raises:
+      ValueError: True was asked for with ``ON_READ``.
+    """
+    if synchronization is VariableSynchronization.ON_READ:
+        if trainable:
+            raise ValueError(
+                "Synchronization value can be set to VariableSynchronization.ON_READ only for non-trainable variables. "
+                "Pass trainable=False, or another synchronization."
+            )
+        return False
+    return trainable is None or bool(trainable)
+
+
+_MODES: dict[str, type[enum.Enum]] = {"synchronization": VariableSynchronization, "aggregation": VariableAggregation}
+
+
+def _default_creator(**kwargs: Any) -> Variable:
+    synchronization = kwargs.get("synchronization", VariableSynchronization.AUTO)
+    for what, value in (("synchronization", synchronization), ("aggregation", kwargs.get("aggregation"))):
+        if value is not None and value not in tuple(_MODES[what]):
+            raise ValueError(f"Invalid variable {what} mode: {value} for variable: {kwargs.get('name')}")
+    if kwargs.get("trainable") is None:
+        kwargs["trainable"] = synchronization is not VariableSynchronization.ON_READ
+    kwargs.pop("use_resource", None)
+    kwargs.pop(_LIFTING, None)
+    graph = get_default_graph()
+    maker, graph.variable_maker = graph.variable_maker, None
+    try:
+        return type.__call__(graph.variable_class or Variable, **kwargs) if maker is None else maker(**kwargs)
+    finally:
+        graph.variable_maker = maker
+
+
+@contextmanager
+def variable_creator_scope(variable_creator: Callable[..., Any]) -> Iterator[None]:
+    """Every variable made inside goes through ``variable_creator(next_creator, **kwargs)``."""
+    graph: Any = get_default_graph()
+    stacks = [graph.creators]
+    # A function's variables are made outside of it.
+    while graph.building_function:
+        graph = graph.outer
+        stacks.append(graph.creators)
+    for creators in stacks:
+        creators.append(variable_creator)
+    try:
+        yield
+    finally:
+        for creators in stacks:
+            creators.remove(variable_creator)
+
+
+class Variable(metaclass=_ThroughCreators):
+    """A value that outlives a run, read at each use and changed by assignments.
+
+    Args:
+      initial_value: a tensor, array or number, or a function that makes one.
+      trainable: adds it to ``GraphKeys.TRAINABLE_VARIABLES``.
+      collections: default ``[GraphKeys.GLOBAL_VARIABLES]``.
+      validate_shape: False allows values of other shapes later.
+      name: default "Variable", made unique.
+      dtype: element type that the initial value is converted to.
+      constraint: applied by optimizers after an update.
+      synchronization, aggregation: what strategies do with copies of it.
+      shape: what later values' shapes must fit; default the initial value's.
+      axis, combine: of a tower-local variable, the axis it has one value per position of and how they combine.
+      caching_device: reads are not cached here; a value other than None changes nothing.
+
+    Raises:
+      ValueError: no initial value, an initial value of unknown shape (with ``validate_shape``), or one made inside a
+        loop or branch that is not a function.
+    """
+
+    def __init__(
+        self,
+        initial_value: Any = None,
+        trainable: bool = True,
+        collections: Iterable[Any] | None = None,
+        validate_shape: bool = True,
+        caching_device: Any = None,
+        name: str | None = None,
+        variable_def: Any = None,
+        dtype: Any = None,
+        expected_shape: Any = None,
+        import_scope: str | None = None,
+        constraint: Callable[..., Any] | None = None,
+        synchronization: VariableSynchronization = VariableSynchronization.AUTO,
+        aggregation: VariableAggregation = VariableAggregation.NONE,
+        axis: Axis | None = None,
+        combine: str = "first",
+        shape: Any = None,
+    ):
+        if variable_def is not None:
+            raise NotImplementedError(
+                "Variables from a VariableDef protocol buffer are not supported; pass initial_value."
+            )
+        if initial_value is None:
+            raise ValueError("initial_value must be specified.")
+        if constraint is not None and not callable(constraint):
+            raise ValueError("The `constraint` argument must be a callable.")
+        graph = get_default_graph()
+        keys = [GraphKeys.GLOBAL_VARIABLES] if collections is None else list(collections)
+        if trainable and GraphKeys.TRAINABLE_VARIABLES not in keys:
+            keys.append(GraphKeys.TRAINABLE_VARIABLES)
+        self._graph = graph
+        self._trainable = bool(trainable)
+        self._constraint = constraint
+        self._synchronization = synchronization
+        self._aggregation = aggregation
+        self._save_slice_info: Any = None
+        self._caching_device = caching_device
+        self._build(graph, initial_value, name, dtype, expected_shape, validate_shape, axis, combine, shape)
+        self._collect(graph, keys)
+
+    def _collect(self, graph: Graph, keys: Sequence[Any]) -> None:
+        graph.add_to_collections(keys, self)
+
+    def _build(
+        self, graph: Graph, initial_value: Any, name: str | None, dtype: Any, expected_shape: Any,
+        validate_shape: bool, axis: Axis | None, combine: str, shape: Any,
+    ) -> None:  # fmt: skip
+        with graph.outside() if callable(initial_value) else _here(graph, initial_value), \
+                graph.name_scope(_scope(graph, name, initial_value)) as scope:  # fmt: skip
+            base = scope[:-1]
+            if callable(initial_value):
+                with graph.name_scope("Initializer"), graph.device(None):
+                    initial = convert_to_tensor(initial_value(), dtype, name="initial_value")
+            else:
+                initial = convert_to_tensor(initial_value, dtype, name="initial_value")
+            dims = initial.dims if validate_shape else None
+            if validate_shape and not shapes.known(dims):
+                raise ValueError(
+                    f"initial_value must have a shape specified: {initial!r} for variable {base}. Give it one with "
+                    "set_shape, or pass validate_shape=False."
+                )
+            if expected_shape is not None:
+                as_shape(expected_shape).assert_is_compatible_with(dims)
+            dims = wider(dims, shape, base)
+            self._cell = Cell(base, initial.dtype, dims, axis, combine=combine)
+            self._initial_value = initial
+            with graph.outside():
+                self._handle = variable_handle(self._cell, base)
+                self._initializer = graph.add(
+                    "AssignVariableOp", (self._handle, initial), {"validate_shape": validate_shape},
+                    f"{base}/Assign/", axis=axis,
+                )  # fmt: skip
+                self._snapshot = graph.add("ReadVariableOp", (self._handle,), None, f"{base}/read/", axis=axis).outputs[
+                    0
+                ]
+
+    # ---- what it is ------------------------------------------------------------------------------------------
+
+    @property
+    def handle(self) -> Tensor:
+        """The tensor that stands for the variable itself; gradients with respect to it are the variable's."""
+        return self._handle
+
+    @property
+    def cell(self) -> Cell:
+        """Its place in a session's state."""
+        return self._cell
+
+    @property
+    def name(self) -> str:
+        return self._handle.name
+
+    @property
+    def _shared_name(self) -> str:
+        return self.op.name
+
+    @property
+    def op(self) -> Operation:
+        return self._handle.op
+
+    @property
+    def dtype(self) -> DType:
+        return self._cell.dtype
+
+    @property
+    def shape(self) -> TensorShape:
+        return TensorShape(self._cell.dims)
+
+    def get_shape(self) -> TensorShape:
+        return self.shape
+
+    def set_shape(self, shape: Any) -> None:
+        self._cell.dims = self.shape.merge_with(shape).raw
+
+    @property
+    def device(self) -> str:
+        return self._handle.device
+
+    @property
+    def graph(self) -> Graph:
+        return self._graph
+
+    @property
+    def trainable(self) -> bool:
+        return self._trainable
+
+    @property
+    def constraint(self) -> Callable[..., Any] | None:
+        return self._constraint
+
+    @property
+    def synchronization(self) -> VariableSynchronization:
+        return self._synchronization
+
+    @property
+    def aggregation(self) -> VariableAggregation:
+        return self._aggregation
+
+    @property
+    def initializer(self) -> Operation:
+        return self._initializer
+
+    @property
+    def initial_value(self) -> Tensor:
+        return self._initial_value
+
+    @property
+    def created_at(self) -> str:
+        """The user's line that made it."""
+        return self.op.created_at
+
+    # ---- reading ---------------------------------------------------------------------------------------------
+
+    def _read(self) -> Tensor:
+        graph = get_default_graph()
+        scope, graph.scope_name = graph.scope_name, ""
+        try:
+            return graph.add("ReadVariableOp", (self._handle,), None, f"{self.op.name}/read").outputs[0]
+        finally:
+            graph.scope_name = scope
+
+    def value(self) -> Tensor:
+        """A read at this point of the program."""
+        return self._read()
+
+    def read_value(self) -> Tensor:
+        return self._read()
+
+    def _ref(self) -> Tensor:
+        return self._handle
+
+    def _as_graph_element(self) -> Tensor:
+        return self._handle
+
+    def sparse_read(self, indices: Any, name: str | None = None) -> Tensor:
+        """Rows of the value: ``[*indices.shape, *row]``."""
+        inputs = (self._handle, convert_to_tensor(indices))
+        return get_default_graph().add("ResourceGather", inputs, None, name or "Gather").outputs[0]
+
+    def initialized_value(self) -> Tensor:
+        """The value if the variable is initialized when this runs, else its initial value."""
+        return (
+            get_default_graph()
+            .add("InitializedValue", (self._handle, self._initial_value), None, f"{self.op.name}/initialized_value")
+            .outputs[0]
+        )
+
+    def eval(self, session: Any = None) -> Any:
+        session = session or get_default_session()
+        if session is None:
+            raise ValueError("eval() needs a session: pass session= or use it inside `with sess.as_default():`.")
+        return session.run(self)
+
+    # ---- changing --------------------------------------------------------------------------------------------
+
+    def _change(self, type: str, inputs: Sequence[Any], name: str | None, read_value: bool = True) -> Any:
+        for ask in WRITTEN:
+            inputs = ask(self, type, inputs)
+        return self._changed(get_default_graph().add(type, (self._handle, *inputs), None, name), read_value)
+
+    def _changed(self, op: Operation, read_value: bool) -> Any:
+        """What an assignment returns."""
+        return op.outputs[0] if read_value else op
+
+    def assign(self, value: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True) -> Any:
+        """Stores a value. Returns the stored value as a tensor, or the operation if ``read_value`` is False.
+
+        ``use_locking`` changes nothing: the order of effects is fixed.
+        """
+        return self._change("AssignVariableOp", [self._operand(value)], name or "Assign", read_value)
+
+    def assign_add(
+        self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
+    ) -> Any:
+        return self._change("AssignAddVariableOp", [self._operand(delta)], name or "AssignAdd", read_value)
+
+    def assign_sub(
+        self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
+    ) -> Any:
+        return self._change("AssignSubVariableOp", [self._operand(delta)], name or "AssignSub", read_value)
+
+    def _operand(self, value: Any) -> Tensor:
+        return convert_to_tensor(value, self.dtype)
+
+    def scatter(self, kind: str, indices: Any, updates: Any, name: str | None = None) -> Tensor:
+        """Rows ``indices`` updated in place; ``kind`` is Update, Add, Sub, Mul, Div, Min, Max or an Nd form."""
+        inputs = [convert_to_tensor(indices), convert_to_tensor(updates, self.dtype)]
+        return self._change(f"ResourceScatter{kind}", inputs, name or f"Scatter{kind}")
+
+    def scatter_update(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Tensor:
+        return self._scatter_slices("Update", sparse_delta, name)
+
+    def scatter_add(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Tensor:
+        return self._scatter_slices("Add", sparse_delta, name)
+
+    def scatter_sub(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Tensor:
+        return self._scatter_slices("Sub", sparse_delta, name)
+
+    def _scatter_slices(self, kind: str, slices: Any, name: str | None) -> Tensor:
+        if not isinstance(slices, IndexedSlices):
+            raise ValueError(f"sparse_delta is not IndexedSlices: {slices!r}.")
+        return self.scatter(kind, slices.indices, slices.values, name)
+
+    def scatter_mul(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Tensor:
+        return self._scatter_slices("Mul", sparse_delta, name)
+
+    def scatter_div(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Tensor:
+        return self._scatter_slices("Div", sparse_delta, name)
+
+    def scatter_max(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Tensor:
+        return self._scatter_slices("Max", sparse_delta, name)
+
+    def scatter_min(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Tensor:
+        return self._scatter_slices("Min", sparse_delta, name)
+
+    def scatter_nd_update(self, indices: Any, updates: Any, name: str | None = None) -> Tensor:
+        return self.scatter("NdUpdate", indices, updates, name)
+
+    def scatter_nd_add(self, indices: Any, updates: Any, name: str | None = None) -> Tensor:
+        return self.scatter("NdAdd", indices, updates, name)
+
+    def scatter_nd_sub(self, indices: Any, updates: Any, name: str | None = None) -> Tensor:
+        return self.scatter("NdSub", indices, updates, name)
+
+    def assign_slice(self, bounds: Sequence[Tensor], masks: Mapping[str, int], value: Tensor, name: str | None) -> Any:
+        """Stores a value in a part; ``bounds`` and ``masks`` as of ``tf.strided_slice``."""
+        op = get_default_graph().add(
+            "ResourceStridedSliceAssign", (self._handle, *bounds, value), masks, name or "SliceAssign"
+        )
+        return self._changed(op, True)
+
+    def load(self, value: Any, session: Any = None) -> None:
+        """Stores a value in a session at once, outside of the graph."""
+        session = session or get_default_session()
+        if session is None:
+            raise ValueError("load() needs a session: pass session= or use it inside `with sess.as_default():`.")
+        session.run(self.initializer, {self._initial_value: value})
+
+    def ref(self) -> Reference:
+        """What stands for this variable as a key of a dictionary."""
+        return Reference(self)
+
+    experimental_ref = ref
+
+    def is_initialized(self, name: str | None = None) -> Tensor:
+        return get_default_graph().add("VarIsInitializedOp", (self._handle,), None, name).outputs[0]
+
+    def to_proto(self, export_scope: str | None = None) -> Any:
+        raise NotImplementedError("VariableDef protocol buffers are not supported; rebuild the graph with its code.")
+
+    @staticmethod
+    def from_proto(variable_def: Any, import_scope: str | None = None) -> Any:
+        raise NotImplementedError("VariableDef protocol buffers are not supported; rebuild the graph with its code.")
+
+    # ---- Python ----------------------------------------------------------------------------------------------
+
+    def _set_save_slice_info(self, info: Any) -> None:
+        self._save_slice_info = info
+
+    def _get_save_slice_info(self) -> Any:
+        return self._save_slice_info
+
+    @classmethod
+    def _set_operator(cls, operator: str, function: Callable[..., Any]) -> None:
+        """Gives variables an operator of their own."""
+        setattr(cls, operator, function)
+
+    @classmethod
+    def _overload_operators(cls) -> None:
+        """Gives variables the operators of tensors, on a read at the point of use. A part can be assigned to, too."""
+        for operator in Tensor.OVERLOADABLE_OPERATORS - {"__getitem__"}:
+            function = getattr(Tensor, operator)
+
+            def apply(self: Any, *args: Any, _function: Any = function) -> Any:
+                return _function(self.value(), *args)
+
+            cls._set_operator(operator, apply)
+
+    __array_priority__ = 100
+
+    def __iter__(self) -> Iterator[Any]:
+        raise TypeError(f"Variable {self.name} cannot be iterated over; use tf.unstack.{unconverted()}")
+
+    def __bool__(self) -> bool:
+        raise TypeError(
+            f"Variable {self.name} has no truth value while the graph is built; use tf.cond.{unconverted()}"
+        )
+
+    def __eq__(self, other: Any) -> bool:
+        return self is other
+
+    def __hash__(self) -> int:
+        return id(self)
+
+    def __repr__(self) -> str:
+        return f"<tf.Variable '{self.name}' shape={self.shape} dtype={self.dtype.name}>"
+
+
+class _OfLater(_ThroughCreators):
+    """Makes variables with the arguments of 2.x; every variable counts as one of the class."""
+
+    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+        if cls is not VariableV2:
+            raise TypeError(f"{cls.__name__}: classes derived from tf.Variable are not supported; hold a tf.Variable.")
+        given = inspect.signature(cls.__init__).bind(None, *args, **kwargs)
+        given.apply_defaults()
+        return create_variable(**{k: v for k, v in given.arguments.items() if k != "self"})
+
+    def __instancecheck__(cls, instance: Any) -> bool:
+        return isinstance(instance, Variable)
+
+
+_LIFTING = "experimental_enable_variable_lifting"
+
+
+class VariableV2(Variable, metaclass=_OfLater):
+    """``tf.Variable`` of 2.x: the same variables, made with other arguments.
+
+    Args:
+      initial_value, trainable, validate_shape, caching_device, name, dtype, constraint, synchronization, aggregation,
+        shape: as of ``Variable``; ``variable_def`` is refused there.
+      experimental_enable_variable_lifting: changes nothing: variables that are made while a function is traced are
+        always made outside of it.
+    """
+
+    def __init__(
+        self,
+        initial_value: Any = None,
+        trainable: bool | None = None,
+        validate_shape: bool = True,
+        caching_device: Any = None,
+        name: str | None = None,
+        variable_def: Any = None,
+        dtype: Any = None,
+        import_scope: str | None = None,
+        constraint: Callable[..., Any] | None = None,
+        synchronization: VariableSynchronization = VariableSynchronization.AUTO,
+        aggregation: VariableAggregation = VariableAggregation.NONE,
+        shape: Any = None,
+        experimental_enable_variable_lifting: bool = True,
+    ):
+        """The arguments; the creators in scope make the variable."""
+
+
+def wider(dims: shapes.Dims, shape: Any, name: str) -> shapes.Dims:
+    """The shape that a variable keeps: its initial value's, or the one asked for, which that must fit.
+
+    Raises:
+      ValueError: it does not.
+    """
+    if shape is None:
+        return dims
+    if not as_shape(shape).is_compatible_with(dims):
+        raise ValueError(f"The initial value of variable {name} has shape {TensorShape(dims)}, not {as_shape(shape)}.")
+    return as_shape(shape).raw
+
+
+@contextmanager
+def _here(graph: Graph, initial_value: Any) -> Iterator[None]:
+    """A value given as such stays where it was made, which cannot be inside a loop or branch."""
+    if graph.block is not graph.root and isinstance(initial_value, Tensor) and initial_value.op.block is not graph.root:
+        raise ValueError(
+            f"The initial value {initial_value!r} of a variable was made inside {graph.block.what} (at "
+            f"{initial_value.op.line}), where it has no value before the program runs. Pass a function that makes it."
+        )
+    block = graph.block
+    graph.block = graph.root
+    try:
+        yield
+    finally:
+        graph.block = block
+
+
+def _scope(graph: Graph, name: str | None, initial_value: Any) -> str:
+    return name or "Variable"
+
+
+def _convert(value: Any, dtype: DType | None = None, name: str | None = None, as_ref: bool = False) -> Any:
+    if dtype is not None and dtype is not value.dtype:
+        raise ValueError(
+            f"Incompatible type conversion requested to type '{dtype.name}' for variable {value.name} of type "
+            f"'{value.dtype.name}'. Use tf.cast."
+        )
+    return value.value()
+
+
+register_tensor_conversion_function(Variable, _convert, priority=50)

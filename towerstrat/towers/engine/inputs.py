@@ -1,0 +1,151 @@
+"""Datasets whose iterators give one element to each tower."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from towerstrat.data.dataset import Dataset
+from towerstrat.data.dataset_v1 import make_initializable_iterator, make_one_shot_iterator
+from towerstrat.data.iterators import Iterator, iterator_resource, named
+from towerstrat.errors import InvalidArgumentError, OutOfRangeError
+from towerstrat.graph.ir import nest
+from towerstrat.graph.ir.core import get_default_graph
+from towerstrat.graph.ir.elements import Operation
+from towerstrat.graph.ir.mesh import Axis
+from towerstrat.graph.ir.registry import Signature, define
+from towerstrat.graph.ir.shapes import as_shape
+from towerstrat.graph.ir.types import as_dtype
+from towerstrat.towers.engine.values import per_device
+
+
+class PerDeviceDataset:
+    """A dataset of which each tower gets every n-th element.
+
+    Args:
+      dataset: what is distributed.
+      devices: the towers' devices.
+      axis: the towers' axis, None for one tower.
+    """
+
+    def __init__(self, dataset: Dataset, devices: Sequence[str], axis: Axis | None):
+        self._dataset = dataset
+        self._devices = list(devices)
+        self._axis = axis
+
+    @property
+    def output_types(self) -> Any:
+        return self._dataset.node.structure.types
+
+    @property
+    def output_shapes(self) -> Any:
+        return self._dataset.node.structure.shapes
+
+    @property
+    def output_classes(self) -> Any:
+        return self._dataset.node.structure.classes
+
+    def make_one_shot_iterator(self) -> PerDeviceDataIterator:
+        return PerDeviceDataIterator(make_one_shot_iterator(self._dataset), self._devices, self._axis)
+
+    def make_initializable_iterator(self, shared_name: str | None = None) -> PerDeviceDataIterator:
+        iterator = make_initializable_iterator(self._dataset, shared_name)
+        return PerDeviceDataIterator(iterator, self._devices, self._axis)
+
+
+class PerDeviceDataIterator:
+    """An iterator over a distributed dataset."""
+
+    def __init__(self, iterator: Iterator, devices: Sequence[str], axis: Axis | None):
+        self.iterator = iterator
+        self._devices = list(devices)
+        self._axis = axis
+
+    @property
+    def initializer(self) -> Operation:
+        return self.iterator.initializer
+
+    @property
+    def output_types(self) -> Any:
+        return self.iterator.output_types
+
+    @property
+    def output_shapes(self) -> Any:
+        return self.iterator.output_shapes
+
+    @property
+    def output_classes(self) -> Any:
+        return self.iterator.output_classes
+
+    def get_next(self, name: str | None = None) -> Any:
+        """The next element for each tower: a structure of per-device values.
+
+        Running it takes one element per tower, in order; ``OutOfRangeError`` where not every tower can have one, and
+        the elements that were left stay in the iterator.
+        """
+        if self._axis is None:
+            return self.iterator.get_next(name)
+        types, dims = flat_signature(self.iterator)
+        op = get_default_graph().add(
+            "DistributedIteratorGetNext",
+            self.iterator.handles(),
+            {"types": types, "dims": dims, "axis": self._axis, "iterator": self.iterator.position},
+            name or "IteratorGetNext",
+        )
+        for tensor in op.outputs:
+            tensor.varies = True
+        parts = [per_device(t, self._devices, self._axis) for t in op.outputs]
+        return nest.pack_sequence_as(self.iterator.output_types, parts)
+
+
+def flat_signature(iterator: Any) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+    """Element types and shapes of an iterator's components, flattened."""
+    types = tuple(as_dtype(t) for t in nest.flatten(iterator.output_types))
+    shapes = nest.flatten_up_to(iterator.output_types, iterator.output_shapes)
+    return types, tuple(as_shape(s).raw for s in shapes)
+
+
+def _next_for_all(session: Any, op: Operation, values: Sequence[Any]) -> list[Any]:
+    source = iterator_resource(session, op, values)
+    axis: Axis = op.attrs["axis"]
+    taken: list[Any] = []
+    for _ in range(axis.size):
+        try:
+            taken.append(source.next())
+        except StopIteration:
+            count = len(taken)
+            source.push_back(taken)
+            raise OutOfRangeError(
+                None,
+                op,
+                f"End of sequence: {axis.size} towers need {axis.size} elements, {count} "
+                f"{'is' if count == 1 else 'are'} left.",
+            ) from None
+        except BaseException as error:
+            source.push_back(taken)
+            raise named(error, op) from error.__cause__
+    shapes = [[np.shape(part) for part in element] for element in taken]
+    if any(other != shapes[0] for other in shapes):
+        source.push_back(taken)
+        raise InvalidArgumentError(
+            None,
+            op,
+            f"The towers' next elements have different shapes: {shapes}. Use batch(..., drop_remainder=True).",
+        )
+    return [np.stack(parts) for parts in zip(*taken, strict=True)]
+
+
+def _rule(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> list[Signature]:
+    return [Signature(t, d) for t, d in zip(attrs["types"], attrs["dims"], strict=True)]
+
+
+define(
+    "DistributedIteratorGetNext",
+    _rule,
+    host=_next_for_all,
+    stateful=True,
+    differentiable=False,
+    hidden=("iterator", "axis"),
+)

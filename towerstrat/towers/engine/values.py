@@ -1,0 +1,288 @@
+"""Values with a part on every tower, and their forms: per-device, mirrored."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from towerstrat.graph.ir import nest
+from towerstrat.graph.ir.convert import convert_to_tensor, is_tensor, register_tensor_conversion_function
+from towerstrat.graph.ir.core import get_default_graph
+from towerstrat.graph.ir.device import canonical
+from towerstrat.graph.ir.elements import Operation, Tensor
+from towerstrat.graph.ir.indexed_slices import IndexedSlices
+from towerstrat.graph.ir.mesh import Axis
+from towerstrat.graph.ir.types import DType
+from towerstrat.graph.ops import collectives
+from towerstrat.graph.runtime.session import register_fetch
+from towerstrat.graph.variables.variables import Variable
+from towerstrat.towers.engine import contexts
+from towerstrat.towers.engine.tower_id import TowerId
+
+
+class OwnDevice(str):
+    """The name of "the device this tower runs on", where one trace stands for all towers."""
+
+
+class Selections(Mapping[str, Any]):
+    """Device -> that device's part of a value with one trace for all towers; a part is made when asked for.
+
+    Args:
+      local: the value as the towers see it.
+      devices: canonical device names in tower order.
+      axis: the axis of the towers.
+    """
+
+    def __init__(self, local: Any, devices: Sequence[str], axis: Axis):
+        self.local = local
+        self.order = tuple(devices)
+        self.axis = axis
+        self._made: dict[tuple[int, Any], Any] = {}
+
+    def __getitem__(self, device: str) -> Any:
+        position = self.order.index(device) if device in self.order else -1
+        if position < 0:
+            raise KeyError(device)
+        if isinstance(self.local, TowerId):
+            return position
+        key = (position, get_default_graph().block)
+        if key not in self._made:
+            self._made[key] = _at_position(self.local, self.axis, position)
+        return self._made[key]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.order)
+
+    def __len__(self) -> int:
+        return len(self.order)
+
+
+def _at_position(local: Any, axis: Axis, position: int) -> Any:
+    with get_default_graph().under(None):
+        if isinstance(local, IndexedSlices):
+            parts = [collectives.select(t, axis, position) for t in (local.values, local.indices)]
+            return IndexedSlices(parts[0], parts[1], local.dense_shape)
+        if isinstance(local, Operation):
+            return local
+        return collectives.select(convert_to_tensor(local), axis, position)
+
+
+class DistributedValues:
+    """A value with a part on each of some devices.
+
+    Args:
+      index: device name -> part.
+    """
+
+    def __init__(self, index: Mapping[str, Any]):
+        if isinstance(index, Selections):
+            self._index: Mapping[str, Any] = index
+        else:
+            self._index = {canonical(device): value for device, value in index.items()}
+
+    @property
+    def local(self) -> Any:
+        """The value as the towers see it where one trace stands for all of them, else None."""
+        return self._index.local if isinstance(self._index, Selections) else None
+
+    def get(self, device: str | None = None) -> Any:
+        """The part on a device; by default the current tower's.
+
+        Raises:
+          ValueError: there is none on that device, or none is current.
+        """
+        if device is None:
+            tower = contexts.get_tower_context()
+            device = tower.device if tower is not None else contexts.get_update_device()
+            if device is None:
+                return self._get_cross_tower()
+        if isinstance(device, OwnDevice) and self.local is not None:
+            return self.local
+        name = canonical(device)
+        if name not in self._index:
+            raise ValueError(f"Device {name} not found in {list(self._index)}.")
+        return self._index[name]
+
+    def _get_cross_tower(self) -> Any:
+        raise ValueError(
+            f"{self!r} has a value on every device; name one (get(device)), or combine them with "
+            "distribution.reduce or distribution.unwrap."
+        )
+
+    def on_device(self, device: str) -> bool:
+        return canonical(device) in self._index
+
+    @property
+    def devices(self) -> list[str]:
+        return list(self._index)
+
+    @property
+    def is_tensor_like(self) -> bool:
+        """Whether every part can be used as a tensor."""
+        if self.local is not None:
+            return is_tensor(self.local)
+        return all(is_tensor(v) for v in self._index.values())
+
+    def __repr__(self) -> str:
+        what = repr(self.local) if self.local is not None else repr(dict(self._index))
+        return f"{type(self).__name__}({what} on {len(self._index)} devices)"
+
+
+class PerDevice(DistributedValues):
+    """A value that may differ between towers."""
+
+
+class Mirrored(DistributedValues):
+    """A value that is the same on all of its devices; used as a tensor it is that value."""
+
+    @property
+    def primary(self) -> Any:
+        """The one value."""
+        return self.local if self.local is not None else next(iter(self._index.values()))
+
+    def _get_cross_tower(self) -> Any:
+        return self.primary
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_") and name != "_as_graph_element":
+            raise AttributeError(name)
+        return getattr(self.primary, name)
+
+    def _as_graph_element(self) -> Any:
+        value = self.primary
+        convert = getattr(value, "_as_graph_element", None)
+        return convert() if convert is not None else value
+
+    __array_priority__ = 150
+
+    @classmethod
+    def overload_operators(cls) -> None:
+        """Gives mirrored values the operators of tensors."""
+        for operator in Tensor.OVERLOADABLE_OPERATORS:
+
+            def apply(self: Any, *args: Any, _operator: str = operator) -> Any:
+                return getattr(convert_to_tensor(self.primary), _operator)(*args)
+
+            setattr(cls, operator, apply)
+
+
+Mirrored.overload_operators()
+
+
+class _Everywhere(Selections):
+    """Device -> the one value that all devices share."""
+
+    def __getitem__(self, device: str) -> Any:
+        if device not in self.order:
+            raise KeyError(device)
+        return self.local
+
+
+def per_device(local: Any, devices: Sequence[str], axis: Axis) -> PerDevice:
+    """What the towers see of a value, as one per-device value."""
+    return PerDevice(Selections(local, devices, axis))
+
+
+def mirrored(value: Any, devices: Sequence[str], axis: Axis) -> Mirrored:
+    """One value, mirrored on devices."""
+    return Mirrored(_Everywhere(value, devices, axis))
+
+
+def _convert_mirrored(value: Any, dtype: DType | None = None, name: str | None = None, as_ref: bool = False) -> Any:
+    if isinstance(value, Variable):
+        return NotImplemented
+    return convert_to_tensor(value.primary, dtype, name)
+
+
+def _convert_per_device(value: Any, dtype: DType | None = None, name: str | None = None, as_ref: bool = False) -> Any:
+    if isinstance(value, Variable):
+        return NotImplemented
+    raise TypeError(
+        f"{value!r} has a value on every tower and is no single tensor. Combine it with distribution.reduce, take "
+        "distribution.unwrap(value)[i], or use it inside call_for_each_tower or merge_call."
+    )
+
+
+register_tensor_conversion_function(Mirrored, _convert_mirrored, priority=20)
+register_tensor_conversion_function(PerDevice, _convert_per_device, priority=20)
+register_fetch(Mirrored, lambda v: ([v.primary], lambda values: values[0]))
+register_fetch(PerDevice, lambda v: ([v.get(d) for d in v.devices], list))
+
+
+def regroup(per_device_values: Mapping[str, Any], wrap_class: Callable[..., Any] = PerDevice) -> Any:
+    """Device -> structure, as one structure of distributed values.
+
+    The same object from every device stays itself; different ones become ``wrap_class``.
+
+    Raises:
+      ValueError: the structures differ between devices.
+    """
+    parts = list(per_device_values.values())
+    first = parts[0]
+    if nest.is_sequence(first):
+        for other in parts[1:]:
+            try:
+                nest.assert_same_structure(_shallow(first), _shallow(other))
+            except (ValueError, TypeError) as error:
+                raise ValueError(f"Towers returned different structures: {error}") from None
+        columns = zip(*(nest.children(p) for p in parts), strict=True)
+        return nest.rebuild(
+            first, [regroup(dict(zip(per_device_values, column, strict=True)), wrap_class) for column in columns]
+        )
+    if all(p is first for p in parts[1:]) and (len(parts) > 1 or container_of(first) is None):
+        return first
+    container = container_of(first)
+    if container is not None and all(container_of(p) is container for p in parts):
+        return container
+    return wrap_class(per_device_values)
+
+
+def _shallow(value: Any) -> Any:
+    return nest.rebuild(value, [0 for _ in nest.children(value)])
+
+
+def container_of(value: Any) -> Any:
+    """The distributed value that a component belongs to, or None."""
+    find = getattr(value, "_distributed_container", None)
+    return find() if callable(find) and not isinstance(value, DistributedValues) else None
+
+
+def value_container(value: Any) -> Any:
+    """The container of a component, otherwise the value itself."""
+    container = container_of(value)
+    return value if container is None else container
+
+
+def select_device(device: str, structured: Any) -> Any:
+    """Each distributed value in a structure replaced by its part on a device."""
+    return nest.map_structure(lambda x: x.get(device) if isinstance(x, DistributedValues) else x, structured)
+
+
+def select_device_mirrored(device: str, structured: Any) -> Any:
+    """Likewise, and everything distributed must be mirrored.
+
+    Raises:
+      TypeError: it is per-device.
+    """
+
+    def get(value: Any) -> Any:
+        if not isinstance(value, DistributedValues) or isinstance(value, Variable):
+            return value
+        if not isinstance(value, Mirrored):
+            raise TypeError(
+                f"Expected value to be mirrored across towers: {value!r} in {structured!r}. "
+                "Reduce it first: distribution.reduce(aggregation, value, destinations=var)."
+            )
+        return value.get(device) if value.on_device(device) else value.primary
+
+    return nest.map_structure(get, structured)
+
+
+class MapOutput:
+    """What ``DistributionStrategy.map`` gives: a list of values."""
+
+    def __init__(self, values: Sequence[Any]):
+        self._values = list(values)
+
+    def get(self) -> list[Any]:
+        return self._values

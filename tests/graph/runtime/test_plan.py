@@ -51,6 +51,7 @@ def test_a_value_inside_a_step_cannot_be_fed():
     def step(context, x):
         inside.append(x.local)
         context.set_last_step_output("x", x, tf.VariableAggregation.SUM)
+        return x
 
     with strategy.scope(), tf.Session() as sess:
         context = strategy.run_steps_on_dataset(step, tf.data.Dataset.range(9).make_one_shot_iterator(), 1)

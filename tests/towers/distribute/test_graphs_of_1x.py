@@ -163,6 +163,7 @@ def test_a_distributed_datasets_iterator_feeds_a_loop():
             number, names = element
             both = strategy.run(lambda x, y: (tf.reduce_sum(x), tf.reduce_sum(y["a"])), args=(number, names))
             context.set_last_step_output("both", [strategy.reduce(SUM, v) for v in both])
+            return both
 
         context = strategy.extended.experimental_run_steps_on_iterator(step, iterator, 2)
     with tf.Session() as session:

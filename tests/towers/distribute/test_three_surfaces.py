@@ -51,7 +51,9 @@ def through_towers(replicas, runs):
                 return tf1.contrib.distribute.get_tower_context().merge_call(merge, loss, gradient)
 
             def step(context, *inputs):
-                context.set_last_step_output("loss", strategy.unwrap(strategy.call_for_each_tower(tower, *inputs))[0])
+                loss = strategy.unwrap(strategy.call_for_each_tower(tower, *inputs))[0]
+                context.set_last_step_output("loss", loss)
+                return loss
 
             context = strategy.run_steps_on_dataset(step, iterator, STEPS)
         loss = context.last_step_outputs["loss"]

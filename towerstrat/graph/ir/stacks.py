@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any, Protocol
 
 
 class Entered:
@@ -43,6 +43,25 @@ class Stack(threading.local):
             self.default = self.make_default()
         return self.default
 
+
+class Surrounding(Protocol):
+    """What surrounds a trace besides graphs: who runs the code, as a strategy's context says."""
+
+    def trace_key(self) -> Hashable:
+        """What a function's traces depend on: a function is traced once for each."""
+
+    def written(self, variable: Any, type: str, inputs: Sequence[Any]) -> Sequence[Any]:
+        """The inputs of an operation that is about to write a variable, as that operation shall get them.
+
+        Args:
+          variable: the ``Variable``.
+          type: the operation's type.
+          inputs: its inputs after the variable's handle.
+        """
+
+
+SURROUNDINGS = Stack()
+"""The ``Surrounding`` of the code that runs; None where there is none."""
 
 SESSIONS = Stack()
 

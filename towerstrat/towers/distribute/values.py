@@ -98,6 +98,20 @@ def from_parts(parts: Sequence[Any], devices: Sequence[str], axis: Axis, dims: A
     return per_replica(_joined(parts, axis, dims), devices, axis)
 
 
+def of_replicas(value: Any, devices: Sequence[str], axis: Axis) -> Any:
+    """A per-replica value of other replicas as one of these, which take the first parts. What is not is returned.
+
+    Raises:
+      IndexError: it has fewer parts.
+    """
+    if not isinstance(value, PerReplica) or not isinstance(value.local, PositionTensor) or value.local.axis is axis:
+        return value
+    parts = value.values
+    if len(parts) < axis.size:
+        raise IndexError(f"A per-replica value of {len(parts)} replicas was passed to a function of {axis.size}.")
+    return from_parts(parts[: axis.size], devices, axis)
+
+
 def _joined(parts: Sequence[Any], axis: Axis, dims: Any) -> Tensor:
     tensors = [convert_to_tensor(p) for p in parts]
     dtype = tensors[0].dtype
@@ -119,7 +133,7 @@ def _converted(value: PerReplica, dtype: Any = None, name: str | None = None, as
     """In a function that replicas run: the own part."""
     index: Any = value._index
     mode = contexts.current_mode()
-    if value.local is None or mode.tower is None or getattr(mode.strategy, "axis", None) is not index.axis:
+    if value.local is None or mode.tower is None or mode.engine.axis is not index.axis:
         raise ValueError(
             "It looks like you are using a PerReplica object while not inside a replica context, which is not "
             "supported. Try running your op or function inside a replica context by using `strategy.run`"

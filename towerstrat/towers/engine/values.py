@@ -15,7 +15,7 @@ from towerstrat.graph.ir.mesh import Axis
 from towerstrat.graph.ir.types import DType
 from towerstrat.graph.ops import collectives
 from towerstrat.graph.runtime.session import register_fetch
-from towerstrat.graph.variables.variables import Variable
+from towerstrat.graph.variables.variables import Variable, VariableAggregation
 from towerstrat.towers.engine import contexts
 from towerstrat.towers.engine.tower_id import TowerId
 
@@ -286,3 +286,12 @@ class MapOutput:
 
     def get(self) -> list[Any]:
         return self._values
+
+    def reduced(self, aggregation: VariableAggregation) -> Any:
+        """Their sum, their mean or the first of them. Raises ValueError where there are none."""
+        if not self._values:
+            raise ValueError("Cannot reduce the output of map() over nothing.")
+        if aggregation == VariableAggregation.ONLY_FIRST_TOWER:
+            return self._values[0]
+        total = sum(self._values[1:], self._values[0])
+        return total / len(self._values) if aggregation == VariableAggregation.MEAN else total

@@ -12,36 +12,23 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from towerstrat.errors import InvalidArgumentError, OpError, UnsupportedError
+from towerstrat.errors import EagerArgumentError, InvalidArgumentError, OpError, UnsupportedError
 from towerstrat.graph.eager.routines import SMALL, Execution
 from towerstrat.graph.eager.tensor import EagerTensor, Handle
+from towerstrat.graph.eager.variable import EagerVariable
 from towerstrat.graph.ir import registry
-from towerstrat.graph.ir.convert import constant, register_tensor_conversion_function
-from towerstrat.graph.ir.core import Graph, get_default_graph
+from towerstrat.graph.ir.convert import constant
+from towerstrat.graph.ir.core import Graph
 from towerstrat.graph.ir.elements import Block, Operation, Tensor, place_of
 from towerstrat.graph.ir.indexed_slices import IndexedSlices
 from towerstrat.graph.ir.mesh import Axis, on_one_device
 from towerstrat.graph.ir.state import Cell, Flag
 from towerstrat.graph.ir.trace import UserLine, user_line
-from towerstrat.graph.ir.types import DType, as_dtype, resource
+from towerstrat.graph.ir.types import DType, bool_, resource
 from towerstrat.graph.lowering.lowering import ALONE, NeedsStatic, uninitialized
 from towerstrat.graph.runtime.runs import Runner
 
-_VIEWS = frozenset({"StridedSlice", "Reshape", "ExpandDims", "Squeeze", "Unpack", "Split", "Shape", "Size", "Rank"})
-"""Types that numpy computes without touching the values: so it does, however many there are."""
-
-
-class EagerArgumentError(InvalidArgumentError, ValueError):
-    """Arguments that do not fit an operation, found when it is called.
-
-    Programs catch ``tf.errors.InvalidArgumentError`` where they run eagerly and ``ValueError`` where they build graphs.
-    """
-
-
 _UNKNOWN_LINE = UserLine("<eagerly>", 0, "")
-
-# Programs and their readers know it by this name.
-EagerArgumentError.__name__ = EagerArgumentError.__qualname__ = "InvalidArgumentError"
 
 
 class Executed(Operation):
@@ -172,6 +159,7 @@ class EagerContext(Graph):
     """
 
     executing_eagerly = True
+    variable_class = EagerVariable
 
     def __init__(self) -> None:
         super().__init__()
@@ -215,7 +203,7 @@ class EagerContext(Graph):
         definition = registry.lookup(type)
         if self.first_line is None:
             self.first_line = user_line()
-        special = _SPECIAL.get(type)
+        special = definition.execute
         for tensor in inputs:
             if not isinstance(tensor, EagerTensor):
                 raise _leaked(tensor, type)
@@ -368,7 +356,7 @@ class EagerContext(Graph):
         if execution.host_form is None or execution.cells:
             return None
         arrays = []
-        view = execution.definition.type in _VIEWS and _on_cpu()
+        view = execution.definition.view and _on_cpu()
         for tensor in inputs:
             array = tensor.array
             if not view and array.size > SMALL:
@@ -425,6 +413,10 @@ class EagerContext(Graph):
             self._accessed(handle)
             self.record(ReadRecord((handle,), (tensor,)))
         return tensor
+
+    def is_initialized(self, handle: Handle) -> EagerTensor:
+        """Whether a variable has a value."""
+        return EagerTensor(self, np.asarray(self.session.state.get(handle.cell) is not None), bool_)
 
     def _accessed(self, handle: Handle) -> None:
         if handle.trainable:
@@ -528,54 +520,6 @@ def _hashable(value: Any) -> Any:
     return value
 
 
-def _constant(context: EagerContext, inputs: Any, attrs: Mapping[str, Any]) -> list[EagerTensor]:
-    return [EagerTensor(context, attrs["value"], attrs["dtype"])]
-
-
-def _same(context: EagerContext, inputs: Any, attrs: Mapping[str, Any]) -> list[EagerTensor]:
-    return [inputs[0]]
-
-
-def _read(context: EagerContext, inputs: Any, attrs: Mapping[str, Any]) -> list[EagerTensor]:
-    return [context.read(inputs[0])]
-
-
-def _assign(context: EagerContext, inputs: Any, attrs: Mapping[str, Any]) -> list[EagerTensor]:
-    handle, value = inputs
-    try:
-        registry.lookup("AssignVariableOp").rule(inputs, attrs)
-    except ValueError as error:
-        raise EagerArgumentError(None, handle.op, str(error)) from None
-    context.assign(handle.cell, value)
-    return [value]
-
-
-def _is_initialized(context: EagerContext, inputs: Any, attrs: Mapping[str, Any]) -> list[EagerTensor]:
-    there = context.session.state.get(inputs[0].cell) is not None
-    return [EagerTensor(context, np.asarray(there), registry.lookup("VarIsInitializedOp").rule(inputs, {})[0].dtype)]
-
-
-def _nothing(context: EagerContext, inputs: Any, attrs: Mapping[str, Any]) -> list[EagerTensor]:
-    return []
-
-
-def _no_placeholder(context: EagerContext, inputs: Any, attrs: Mapping[str, Any]) -> list[EagerTensor]:
-    raise RuntimeError(
-        "tf.placeholder() is not compatible with eager execution: call functions with values, or build a graph inside "
-        "`with tf.Graph().as_default():`."
-    )
-
-
-_SPECIAL: dict[str, Callable[[EagerContext, Any, Mapping[str, Any]], list[EagerTensor]]] = {
-    "Const": _constant,
-    "NoOp": _nothing,
-    "Placeholder": _no_placeholder,
-    "ReadVariableOp": _read,
-    "AssignVariableOp": _assign,
-    "VarIsInitializedOp": _is_initialized,
-}
-
-
 def _alone(op: Operation, values: Sequence[Any]) -> tuple[list[Any], Callable[..., Any]]:
     """An operation of a graph executed on values; and its gradient."""
     eager = context()
@@ -593,23 +537,6 @@ def _alone(op: Operation, values: Sequence[Any]) -> tuple[list[Any], Callable[..
 
 
 ALONE.append(_alone)
-
-
-def _of_jax(value: Any, dtype: DType | None = None, name: str | None = None, as_ref: bool = False) -> Any:
-    """A JAX array as a tensor, eagerly without a copy."""
-    graph = get_default_graph()
-    kind = as_dtype(value.dtype)
-    if not graph.executing_eagerly or dtype not in (None, kind):
-        return NotImplemented
-    return EagerTensor(graph, value, kind)
-
-
-register_tensor_conversion_function(jax.Array, _of_jax)
-
-
-def execute_by(type: str, function: Callable[[EagerContext, Any, Mapping[str, Any]], list[EagerTensor]]) -> None:
-    """Makes ``function(context, inputs, attributes)`` what gives an operation type's outputs, seen by the tapes."""
-    _SPECIAL[type] = function
 
 
 _CONTEXT: list[EagerContext] = []

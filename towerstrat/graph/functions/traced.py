@@ -16,7 +16,6 @@ from towerstrat.graph.eager.context import EagerContext, Record
 from towerstrat.graph.eager.positions import PositionTensor
 from towerstrat.graph.eager.tensor import EagerTensor
 from towerstrat.graph.functions.graph import FunctionGraph
-from towerstrat.graph.functions.inline import inline
 from towerstrat.graph.ir.convert import placeholder
 from towerstrat.graph.ir.core import get_default_graph
 from towerstrat.graph.ir.elements import Operation, Tensor
@@ -70,7 +69,7 @@ class Traced:
         target = get_default_graph()
         if not target.executing_eagerly:
             given = {p: target.inside(t) for p, t in zip(self.inputs, tensors, strict=True)}
-            return inline(self.graph, self.outputs, given, target)
+            return self.graph.inlined(self.outputs, given, target)
         eager: EagerContext = target  # type: ignore[assignment]
         if eager.tapes.active:
             return self._recorded(eager, tensors)
@@ -125,7 +124,7 @@ class Traced:
         derivative = self._derivative(active, inside)
         if derivative is None:
             given = dict(zip(self.inputs, tensors, strict=True))
-            return inline(self.graph, self.outputs, given, eager)
+            return self.graph.inlined(self.outputs, given, eager)
         before = store or (self._snapshot(eager) if len(eager.tapes.active) > 1 else None)
         try:
             outputs, run = self._called(eager, tensors, derivative.stages, store)

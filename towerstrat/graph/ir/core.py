@@ -333,6 +333,10 @@ class Graph:
         found = (v for key in ("variables", "local_variables") for v in self.get_collection(key))
         return next((v for v in found if v.handle is handle), None)
 
+    def outer_handle(self, handle: Tensor) -> Tensor | None:
+        """Of a function's graph: the handle outside of it that a handle here stands for."""
+        return None
+
     def check_new_variable(self, name: str) -> None:
         """Raises where no variable may be made now."""
 

@@ -21,10 +21,11 @@ from towerstrat.graph.ir.types import resource, string
 from towerstrat.graph.ir.uneven import Uneven
 from towerstrat.graph.lowering.lowering import Lowering, NeedsStatic, NeedsTrips, uninitialized
 from towerstrat.graph.ops.loop_lowering import Changes, Loop
+from towerstrat.graph.ops.regions import EndOfLoop
 from towerstrat.graph.ops.tensor_array_lowering import Grows, Unwritten
 from towerstrat.graph.runtime import step_loop as chunks
 from towerstrat.graph.runtime.feeding import Chunk, Feeder, Source
-from towerstrat.graph.runtime.host_control_flow import EndOfLoop, HostedLoop
+from towerstrat.graph.runtime.host_control_flow import HostedLoop
 from towerstrat.graph.runtime.plan import Run, foldable, integers_behind, needs_host, to_host
 from towerstrat.graph.runtime.program import Program, tensor_spec
 

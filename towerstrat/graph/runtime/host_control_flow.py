@@ -11,13 +11,10 @@ from towerstrat.graph.ir.elements import Block, Operation, Tensor, has_effect
 from towerstrat.graph.ir.static import constant_value
 from towerstrat.graph.ir.types import resource
 from towerstrat.graph.lowering.lowering import Lowering
+from towerstrat.graph.ops.regions import EndOfLoop
 from towerstrat.graph.ops.trips import control_of, course
 from towerstrat.graph.runtime.plan import Plan, Run, to_host
 from towerstrat.graph.runtime.program import effective_axis
-
-
-class EndOfLoop(Exception):
-    """Raised by an operation in a loop's body at the end of the data: the loop ends before this turn."""
 
 
 class Region:
@@ -30,8 +27,7 @@ class Region:
     def __init__(self, block: Block, given: Sequence[Tensor] = ()):
         self.results = block.results
         self.outside = [t for t in block.captures() if t.dtype is not resource]
-        effects = [op for op in block.needed if has_effect(op)]
-        self.plan = Plan(block.graph, [*block.results, *effects], [*given, *self.outside], block)
+        self.plan = Plan(block.graph, [*block.results, *block.effects], [*given, *self.outside], block)
 
     def run(self, outer: Run, given: Mapping[Tensor, Any]) -> list[Any]:
         """The values of its results."""

@@ -382,6 +382,7 @@ define(
     lambda inputs, attrs: [Signature(attrs["dtype"], attrs["dims"])],
     lower=_missing,
     per_position=True,
+    given=True,
     differentiable=False,
 )
 define(

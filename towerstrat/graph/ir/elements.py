@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from towerstrat.graph.ir import shapes
 from towerstrat.graph.ir.mesh import Axis
-from towerstrat.graph.ir.operators import OVERLOADABLE, Operators, equal, not_equal
+from towerstrat.graph.ir.operators import OVERLOADABLE, Operators, differs, equals
 from towerstrat.graph.ir.registry import OpDef
 from towerstrat.graph.ir.shapes import Dims, TensorShape, as_shape
 from towerstrat.graph.ir.stacks import get_default_session
@@ -138,8 +138,8 @@ class Tensor(Operators):
 
     __nonzero__ = __bool__
 
-    __eq__ = equal
-    __ne__ = not_equal
+    __eq__ = equals
+    __ne__ = differs
     __hash__ = object.__hash__
 
     def __copy__(self) -> Tensor:

@@ -75,11 +75,11 @@ class _Equality:
 EQUALITY = _Equality()
 
 
-def equal(self: Any, other: Any) -> Any:
+def equals(self: Any, other: Any) -> Any:
     """``self == other`` of tensors and variables."""
     return registry.operator("__eq__")(self, other) if EQUALITY.by_element else self is other
 
 
-def not_equal(self: Any, other: Any) -> Any:
+def differs(self: Any, other: Any) -> Any:
     """``self != other`` of tensors and variables."""
     return registry.operator("__ne__")(self, other) if EQUALITY.by_element else self is not other

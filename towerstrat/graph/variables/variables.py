@@ -16,7 +16,7 @@ from towerstrat.graph.ir.core import Graph, get_default_graph
 from towerstrat.graph.ir.elements import Operation, Reference, Tensor
 from towerstrat.graph.ir.indexed_slices import IndexedSlices
 from towerstrat.graph.ir.mesh import Axis
-from towerstrat.graph.ir.operators import Operators, equal, not_equal
+from towerstrat.graph.ir.operators import Operators, differs, equals
 from towerstrat.graph.ir.shapes import TensorShape, as_shape
 from towerstrat.graph.ir.stacks import get_default_session
 from towerstrat.graph.ir.state import Cell
@@ -523,8 +523,8 @@ class Variable(Operators, Convertible, metaclass=_ThroughCreators):
             f"Variable {self.name} has no truth value while the graph is built; use tf.cond.{unconverted()}"
         )
 
-    __eq__ = equal
-    __ne__ = not_equal
+    __eq__ = equals
+    __ne__ = differs
 
     def __hash__(self) -> int:
         return id(self)

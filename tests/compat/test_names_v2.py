@@ -10,6 +10,7 @@ import pytest
 
 import towerstrat.compat.v2 as tf
 from tests.golden.names_v2_cases import CASES, DYNAMIC, INPUTS
+from tests.spread import spread
 from towerstrat.errors import InvalidArgumentError, UnsupportedError
 from towerstrat.graph.eager import mode
 
@@ -33,7 +34,7 @@ def at_once(case):
     return [np.asarray(r) for r in results], gradients
 
 
-@pytest.mark.parametrize("case", CASES)
+@spread("case", CASES, every=11)
 def test_values_and_gradients_are_those_of_the_original(case):
     results, gradients = at_once(case)
     expected = PARTS[case]

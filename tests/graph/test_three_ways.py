@@ -99,7 +99,13 @@ def str_of(cases):
 
 
 def chunks(cases):
-    """The cases, some at a time."""
+    """The cases, some at a time: each ninth by default, the others in the long run."""
+    cases = list(cases)
+    rest = [case for i, case in enumerate(cases) if i % 9]
+    return [*together(cases[::9]), *(pytest.param(some, marks=pytest.mark.long) for some in together(rest))]
+
+
+def together(cases):
     by_kind = {}
     for case in cases:
         by_kind.setdefault(kind(case), []).append(case)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import towerstrat.compat.v1 as tf
+from tests.spread import spread
 from tests.towers.common import tpu
 from towerstrat.errors import UnsupportedError
 from towerstrat.graph.ir.uneven import Uneven
@@ -46,7 +47,7 @@ def rows(sizes, width, seed=0):
     return [random.normal(size=(n, width)).astype(np.float32) for n in sizes]
 
 
-@pytest.mark.parametrize("sizes", [(2, 2, 0), (4, 4, 3, 0), (1, 0), (5, 2), (3, 3, 3, 3, 3, 3, 2, 0)])
+@spread("sizes", [(4, 4, 3, 0), (2, 2, 0), (1, 0), (5, 2), (3, 3, 3, 3, 3, 3, 2, 0)], every=5)
 def test_training_is_as_by_hand(sizes):
     batches, labels = rows(sizes, 3), rows(sizes, 1, 1)
     strategy = tpu(len(sizes))

@@ -8,6 +8,7 @@ from jax import lax
 from jax.extend.core import jaxprs_in_params
 from jax.sharding import PartitionSpec
 
+from tests.spread import spread
 from towerstrat.graph.ir.mesh import Axis, vary
 from towerstrat.graph.ir.uneven import Uneven
 from towerstrat.graph.lowering.kinds import ByKind, Kinds, same
@@ -235,7 +236,7 @@ def random_function(seed, kinds, axis):
     return function, outputs
 
 
-@pytest.mark.parametrize("seed", range(4))
+@spread("seed", range(4), every=4)
 def test_switches_change_no_value(seed):
     axis, _, value, kinds = arranged((3, 3, 1, 0, 2))
     function, outputs = random_function(seed, kinds, axis)

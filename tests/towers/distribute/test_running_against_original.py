@@ -6,6 +6,7 @@ import re
 import pytest
 
 from tests.golden.distribute_run_cases import RUNNING
+from tests.spread import spread
 from tests.towers.distribute.original import TRACED, found, same, wanted
 
 
@@ -190,7 +191,7 @@ def test_all_that_is_meant_is_so():
     assert not rows
 
 
-@pytest.mark.parametrize("area", RUNNING)
+@spread("area", RUNNING, every=5)
 def test_outcomes_are_those_of_the_original(area):
     kind, cases = RUNNING[area]
     differ = []

@@ -48,7 +48,8 @@ def test_digits_are_learnt_by_a_loop_of_tensorflow_2():
     assert int(right[1]) >= 0.97 * 360
 
 
-@spread("replicas", [3, 8], every=2)
+@pytest.mark.long
+@pytest.mark.parametrize("replicas", [3, 8])
 def test_digits_are_learnt_by_a_distributed_loop_of_tensorflow_2(replicas):
     """Each batch of 128 is uneven on three replicas, and so is the last one of the held-back digits on both."""
     pytest.importorskip("sklearn")

@@ -245,7 +245,7 @@ OPTAX = {
 }
 
 
-@pytest.mark.parametrize("name", OPTAX)
+@spread("name", OPTAX, every=4)
 def test_optax_agrees_where_the_rules_do(name):
     ours, theirs = OPTAX[name]
     grads = np.random.RandomState(3).randn(6, 4).astype(np.float32)

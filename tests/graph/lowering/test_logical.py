@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 import towerstrat.compat.v1 as tf
+from tests.spread import spread
 from tests.towers.common import batches, tpu
 from tests.towers.test_uneven import carried_out
 from towerstrat.graph.ir.core import get_default_graph
@@ -80,8 +81,7 @@ def by_hand(xs, towers, momentum=0.0):
     return losses[STEPS - 1 :: STEPS], w
 
 
-@pytest.mark.parametrize(("towers", "each"), LAYOUTS)
-@pytest.mark.parametrize("dimension", [0, 1])
+@spread(("towers", "each", "dimension"), [(*layout, d) for layout in LAYOUTS for d in (0, 1)], every=3)
 def test_a_split_matrix_trains_as_a_whole_one(towers, each, dimension):
     parts = [each, 1] if dimension == 0 else [1, each]
     trained = Trained(towers, each, parts, tf.train.GradientDescentOptimizer(RATE))
@@ -122,9 +122,7 @@ def test_programs_of_other_devices_see_the_whole_variable():
     assert shards(trained.session, trained.w) == {(4, 6)}
 
 
-@pytest.mark.parametrize(
-    ("each", "parts"), [(6, [3, 2]), (6, [2, 3]), (6, [1, 6]), (8, [2, 4]), (8, [8, 1]), (3, [1, 3])]
-)
+@spread(("each", "parts"), [(6, [3, 2]), (6, [2, 3]), (6, [1, 6]), (8, [2, 4]), (8, [8, 1]), (3, [1, 3])], every=3)
 def test_any_partition_over_one_position(each, parts):
     axis = axis_of(1, each)
     x = np.random.RandomState(3).rand(24, 12).astype(np.float32)
@@ -138,7 +136,7 @@ def test_any_partition_over_one_position(each, parts):
         assert len(sess._store.get(v.cell).sharding.device_set) == each
 
 
-@pytest.mark.parametrize(("towers", "each"), [(1, 1), (2, 1), *LAYOUTS])
+@spread(("towers", "each"), [(1, 1), (2, 1), *LAYOUTS], every=3)
 def test_gradients_flow_through_all_of_them(towers, each):
     axis = axis_of(towers, each)
     w, x = tf.Variable(W), tf.constant(X)

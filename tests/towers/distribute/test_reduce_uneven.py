@@ -78,7 +78,7 @@ def test_every_remainder(replicas, compiled):
     assert compiled.count("function") == len(shapes)
 
 
-@pytest.mark.parametrize("replicas", [1, 3, 8])
+@spread("replicas", [3, 1, 8], every=3)
 def test_eagerly(replicas):
     made = strategy(replicas)
     size = 2 * replicas
@@ -118,7 +118,7 @@ def test_loops_in_functions(replicas):
         np.testing.assert_allclose(gathered, numbered, rtol=1e-5, atol=1e-4)
 
 
-@pytest.mark.parametrize("dtype", ["int32", "int64", "uint8", "float16", "float64"])
+@spread("dtype", ["int32", "int64", "uint8", "float16", "float64"], every=3)
 def test_types(dtype):
     """A mean of whole numbers is real, as a quotient is."""
     made = strategy(3)
@@ -131,7 +131,7 @@ def test_types(dtype):
     np.testing.assert_allclose(mean, array.mean(axis=0))
 
 
-@pytest.mark.parametrize("in_function", [False, True])
+@spread("in_function", [True, False], every=2)
 def test_a_replica_with_nothing(in_function):
     """The last batch is (2, 2, 0)."""
     made = strategy(3)

@@ -130,7 +130,7 @@ def value(told):
     return {k: value(v) for k, v in told.items()}
 
 
-@pytest.mark.parametrize("topic", ["returns", "arguments", "values", "context", "extended"])
+@spread("topic", ["returns", "arguments", "values", "context", "extended"], every=3)
 def test_functions_that_are_traced_do_the_same(topic):
     """As the original's strategies for TPUs want them."""
     _, cases = RUNNING[f"{topic}, m3"]

@@ -232,7 +232,7 @@ def carried_out(case, seen):
     return case(seen) if callable(case) else eval(case, seen)
 
 
-@pytest.mark.parametrize("kind", ["m2", "one", "default"])
+@spread("kind", ["m2", "one", "default"], every=3)
 def test_creation(kind):
     tf = _With(TF, train=_With(TF.train, Checkpoint=Checkpoint, load_variable=load_variable))
     differ = {}

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import towerstrat.compat.v1 as tf
+from tests.spread import spread
 from tests.towers.common import batches, run, tpu
 
 lib = tf.contrib.distribute
@@ -132,7 +133,7 @@ def by_hand(dtype, batch=24, steps=6):
     return loss, b, moving_mean, moving_var, w
 
 
-@pytest.mark.parametrize("towers", [1, 2, 4, 8])
+@spread("towers", [4, 1, 2, 8], every=4)
 def test_cross_tower_batch_normalization_equals_the_whole_batch(towers):
     losses, *values = train(towers, np.float64)
     loss, *expected = by_hand(np.float64)

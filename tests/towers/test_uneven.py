@@ -1,11 +1,14 @@
 """Programs of towers whose batches differ in size, against the same computed by hand in JAX."""
 
+import itertools
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
 import towerstrat.compat.v1 as tf
+from tests.spread import spread
 from tests.towers.common import tpu
 from towerstrat.errors import UnsupportedError
 from towerstrat.graph.ir.uneven import Uneven
@@ -46,7 +49,7 @@ def rows(sizes, width, seed=0):
     return [random.normal(size=(n, width)).astype(np.float32) for n in sizes]
 
 
-@pytest.mark.parametrize("sizes", [(2, 2, 0), (4, 4, 3, 0), (1, 0), (5, 2), (3, 3, 3, 3, 3, 3, 2, 0)])
+@spread("sizes", [(4, 4, 3, 0), (2, 2, 0), (1, 0), (5, 2), (3, 3, 3, 3, 3, 3, 2, 0)], every=5)
 def test_training_is_as_by_hand(sizes):
     batches, labels = rows(sizes, 3), rows(sizes, 1, 1)
     strategy = tpu(len(sizes))
@@ -204,8 +207,7 @@ def test_what_is_reduced_has_one_shape():
         towers.run(total)
 
 
-@pytest.mark.parametrize("sizes", [(2, 2, 2), (3, 3, 1, 0)])
-@pytest.mark.parametrize("dim", [0, 1, -1])
+@spread(("sizes", "dim"), itertools.product([(2, 2, 2), (3, 3, 1, 0)], [0, 1, -1]), every=5)
 def test_values_are_joined_along_a_dimension_and_so_are_gradients(sizes, dim):
     towers = Towers(sizes, 2)
     joined = collectives.all_concat(
@@ -338,7 +340,7 @@ def test_variables_of_each_tower_and_shared_counters():
             assert session.run(steps) == run
 
 
-@pytest.mark.parametrize("where", [0, 1, 2])
+@spread("where", [1, 0, 2], every=3)
 def test_a_check_fails_where_one_tower_fails(where):
     towers = Towers((3, 2, 1))
     with towers.strategy.scope():
@@ -564,7 +566,7 @@ def test_a_model_trains_the_same_whether_or_not_towers_are_of_several_kinds():
     jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-6), even, split)
 
 
-@pytest.mark.parametrize("sizes", [(3, 3, 3, 0), (2, 1, 1, 0)])
+@spread("sizes", [(2, 1, 1, 0), (3, 3, 3, 0)], every=2)
 def test_a_model_trains_on_any_sizes(sizes):
     images = [np.full((n, 6, 6, 1), 0.5, np.float32) for n in sizes]
     labels = [np.zeros(n, np.int32) for n in sizes]

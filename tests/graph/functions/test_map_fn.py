@@ -3,7 +3,7 @@
 import jax
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.graph.control_flow_namespace import namespace
@@ -14,7 +14,6 @@ from towerstrat.graph.ops.collectives import position, select
 tf = namespace()
 
 
-@settings(max_examples=10, deadline=None)
 @given(values=st.lists(st.integers(-3, 3), max_size=5), reverse=st.booleans())
 def test_loops_over_rows_are_what_python_does(values, reverse):
     data = np.array(values, np.float32)

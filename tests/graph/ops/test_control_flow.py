@@ -3,7 +3,7 @@
 import jax
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.graph.control_flow_namespace import namespace
@@ -374,7 +374,6 @@ def test_reading_what_was_never_written(session):
     np.testing.assert_array_equal(session.run(filled), np.zeros((2, 3)))
 
 
-@settings(max_examples=12, deadline=None)
 @given(rows=st.integers(0, 5), first=st.integers(0, 2), back=st.booleans(), extra=st.integers(0, 2))
 def test_walking_through_arrays(rows, first, back, extra):
     """Arrays read and written element by element, forwards and backwards, whole and in part, and their gradients."""

@@ -1,5 +1,7 @@
 """Convolutions: layouts, shape rules, gradients of gradients, loops, towers, empty batches and bad input."""
 
+import itertools
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -9,6 +11,7 @@ from hypothesis import strategies as st
 from jax import lax
 from jax.sharding import PartitionSpec as P
 
+from tests.spread import spread
 from towerstrat.graph.ir.convert import placeholder
 from towerstrat.graph.ir.mesh import Axis
 from towerstrat.graph.lowering.gradients import gradients
@@ -145,7 +148,7 @@ def test_empty_batch_and_gradients_of_gradients():
     assert not any(np.any(v) for v in values)
 
 
-@settings(max_examples=5, deadline=None, derandomize=True)
+@settings(max_examples=5, derandomize=True)
 @given(st.data())
 def test_the_form_for_the_cpu_has_the_values_and_gradients_of_the_plain_one(data):
     """Twice differentiated, against lax.conv_general_dilated and its own rules."""
@@ -176,8 +179,7 @@ def test_the_form_for_the_cpu_has_the_values_and_gradients_of_the_plain_one(data
         np.testing.assert_allclose(a, b, rtol=2e-3, atol=2e-3 * max(1.0, float(np.abs(b).max())))
 
 
-@pytest.mark.parametrize("groups", [1, 4])
-@pytest.mark.parametrize("varying", ["x", "w", "both"])
+@spread(("groups", "varying"), itertools.product([1, 4], ["x", "w", "both"]), every=4)
 def test_inside_scan_and_towers(groups, varying):
     """Whichever operand differs by tower, in a differentiated loop under the check of replication."""
     axis = Axis("tower", jax.devices()[:4])

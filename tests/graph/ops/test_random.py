@@ -4,6 +4,7 @@ import jax
 import numpy as np
 import pytest
 
+from tests.spread import spread
 from towerstrat.graph.ir.convert import constant, placeholder
 from towerstrat.graph.ir.core import Graph, get_default_graph
 from towerstrat.graph.ir.mesh import Axis
@@ -184,7 +185,7 @@ def test_dropout():
     assert nn.dropout(x, 0.5, name="d").name == "d/mul:0"
 
 
-@pytest.mark.parametrize("build", [
+@spread("build", [
     lambda: r.random_uniform([3], seed=1),
     lambda: r.random_normal([3], seed=1),
     lambda: r.truncated_normal([3], seed=1),
@@ -193,7 +194,7 @@ def test_dropout():
     lambda: r.multinomial(np.zeros((2, 900), np.float32), 3, seed=1),
     lambda: r.random_gamma([3], 2.0, seed=1),
     lambda: r.random_poisson(500.0, [3], seed=1),
-])  # fmt: skip
+], every=4)  # fmt: skip
 def test_towers_draw_their_own(build):
     axis = Axis("tower", jax.devices()[:3])
     with get_default_graph().under(axis):

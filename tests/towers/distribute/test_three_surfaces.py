@@ -9,6 +9,7 @@ import pytest
 import towerstrat.compat.v1 as tf1
 import towerstrat.compat.v2 as tf
 from benchmarks.harness import Devices
+from tests.spread import spread
 from towerstrat.graph.eager import mode
 from towerstrat.graph.runtime.data_loop import lower_turns
 from towerstrat.graph.runtime.step_loop import lower_loop
@@ -95,7 +96,7 @@ def collectives(program):
     return sorted(re.findall(r"(all-reduce|all-gather|collective-permute|reduce-scatter)\(", program.as_text()))
 
 
-@pytest.mark.parametrize("replicas", [1, 2, 4])
+@spread("replicas", [2, 1, 4], every=3)
 def test_losses_and_programs_are_the_same(replicas):
     losses, program = through_towers(replicas, 3)
     assert losses[2] < losses[1] < losses[0]

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import towerstrat.compat.v1 as tf
@@ -110,7 +110,6 @@ def test_loops_readers_and_new_beginnings_in_any_order(towers):
         count = tf.placeholder(tf.int32, [])
         loops = [summing(strategy, iterator, count, "one"), summing(strategy, iterator, 3, "other")]
 
-        @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
         @given(st.integers(0, 40), st.integers(0, 60), st.lists(ACTIONS, max_size=8))
         def check(length, bad, actions):
             model = Model(towers)

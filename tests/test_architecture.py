@@ -83,7 +83,8 @@ def seen(value):
     # What another module could change: the entries of a container, the attributes of an object, or what it is.
     if isinstance(value, (list, set, dict, tuple, frozenset)):
         return type(value).__name__, len(value)
-    if not isinstance(value, types.ModuleType) and type(value).__module__.startswith("towerstrat") and hasattr(value, "__dict__"):
+    ours = type(value).__module__.startswith("towerstrat") and not isinstance(value, types.ModuleType)
+    if ours and hasattr(value, "__dict__"):
         entries = ((k, len(v) if isinstance(v, (list, set, dict)) else id(v)) for k, v in vars(value).items())
         return id(value), sorted(entries)
     return id(value)

@@ -9,6 +9,7 @@ import towerstrat.compat.v1 as tf
 from tests.towers.common import tpu
 from towerstrat.errors import UnsupportedError
 from towerstrat.graph.runtime import step_loop as loop
+from towerstrat.graph.runtime.compiled import Programs
 
 SUM = tf.VariableAggregation.SUM
 
@@ -292,7 +293,7 @@ def test_what_else_is_fetched_compiles_no_loop_again():
         iterator = tf.data.Dataset.range(100).make_one_shot_iterator()
         context = strategy.run_steps_on_dataset(lambda c, x: c.set_last_step_output("sum", x, SUM), iterator, 2)
         sess.run(context.run_op)
-        programs = sess.resource(("step programs", context.last_step_outputs["sum"].op), dict)
+        programs = sess.resource(("step programs", context.last_step_outputs["sum"].op), Programs)
         assert len(programs) == 1
         assert sess.run([context.run_op, context.last_step_outputs])[1] == {"sum": 6 + 7}
         assert len(programs) == 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -13,20 +13,20 @@ import jax.numpy as jnp
 import numpy as np
 
 from towerstrat.errors import EagerArgumentError, InvalidArgumentError, OpError, UnsupportedError
-from towerstrat.graph.eager.routines import SMALL, Execution
 from towerstrat.graph.eager.tensor import EagerTensor, Handle
 from towerstrat.graph.eager.variable import EagerVariable
 from towerstrat.graph.ir import registry
 from towerstrat.graph.ir.convert import constant
 from towerstrat.graph.ir.core import Graph
-from towerstrat.graph.ir.elements import Block, Operation, Tensor, place_of
+from towerstrat.graph.ir.elements import Block, Operation, Tensor
 from towerstrat.graph.ir.indexed_slices import IndexedSlices
 from towerstrat.graph.ir.mesh import Axis, on_one_device
 from towerstrat.graph.ir.state import Cell, Flag
 from towerstrat.graph.ir.trace import UserLine, user_line
 from towerstrat.graph.ir.types import DType, bool_, resource
-from towerstrat.graph.lowering.lowering import ALONE, NeedsStatic, uninitialized
+from towerstrat.graph.lowering.lowering import NeedsStatic, uninitialized
 from towerstrat.graph.runtime.runs import Runner
+from towerstrat.graph.runtime.single_operation import SINGLE_OPERATIONS, Executable, Execution
 
 _UNKNOWN_LINE = UserLine("<eagerly>", 0, "")
 
@@ -94,7 +94,7 @@ class ExecutionRecord(Record):
                 outputs = iter(self.context.execute(pull, [*self.inputs, *seeds], self.state))
                 break
             except NeedsStatic as needed:
-                self.execution = self.context.specialised(self.execution, needed, self.inputs)
+                self.execution = SINGLE_OPERATIONS.specialised(self.execution, needed, self.inputs)
         found = iter(pull.results)
         for place, is_wanted in enumerate(wanted):
             kind = next(found) if is_wanted else None
@@ -165,8 +165,6 @@ class EagerContext(Graph):
         super().__init__()
         self.session = EagerSession()
         self.tapes = _Tapes()
-        self._executions: dict[Any, Execution] = {}
-        self._static: dict[str, tuple[int, ...]] = {}
         self._draws: dict[Any, int] = {}
         self.first_line: Any = None
         """Where the first operation was executed."""
@@ -227,61 +225,13 @@ class EagerContext(Graph):
             try:
                 return self.execute(execution, inputs, state)
             except NeedsStatic as needed:
-                execution = self.specialised(execution, needed, inputs)
-
-    @contextmanager
-    def no_tapes(self) -> Iterator[None]:
-        """What is executed inside is not recorded."""
-        active, self.tapes.active = self.tapes.active, []
-        try:
-            yield
-        finally:
-            self.tapes.active = active
-
-    def unseen(self, op: Operation, inputs: Sequence[Any]) -> tuple[list[EagerTensor], ExecutionRecord]:
-        """An operation of a graph executed on these inputs, unseen by tapes; and what a tape would have kept."""
-        definition, attrs = op.definition, op.attrs
-        execution = self._execution(definition, inputs, attrs)
-        with self.no_tapes():
-            while True:
-                try:
-                    outputs = self.execute(execution, inputs)
-                    return outputs, ExecutionRecord(self, execution, inputs, outputs, ())
-                except NeedsStatic as needed:
-                    execution = self.specialised(execution, needed, inputs)
-
-    def specialised(self, execution: Any, needed: NeedsStatic, inputs: Sequence[Any]) -> Execution:
-        """The execution with the value of one more input as a part of it, for this and later operations of the type."""
-        definition = execution.definition
-        position = place_of(needed.tensor, execution.places)
-        if position is None:
-            raise needed
-        self._static[definition.type] = (*self._static.get(definition.type, definition.static), position)
-        return self._execution(definition, inputs, execution.op.attrs)
+                execution = SINGLE_OPERATIONS.specialised(execution, needed, inputs)
 
     def _execution(self, definition: Any, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Execution:
-        static = self._static.get(definition.type, definition.static)
-        key: Any = (
-            definition.type,
-            tuple([(k, v.__class__, v) for k, v in attrs.items() if k != "flag"]) if attrs else (),
-            tuple([(t.dtype, t.dims) for t in inputs]),
-        )
-        if definition.reads or definition.writes:
-            key = (key, tuple([(t.cell.dtype, t.cell.dims) for t in inputs if t.dtype is resource]))
-        if static:
-            key = (key, tuple([inputs[i].host().tobytes() for i in static if i < len(inputs)]))
         try:
-            found = self._executions.get(key)
-        except TypeError:
-            key = _frozen(key)
-            found = self._executions.get(key)
-        if found is None:
-            try:
-                found = Execution(definition, attrs, inputs, static)
-            except ValueError as error:
-                raise EagerArgumentError(None, None, str(error)) from None
-            if key is not None:
-                self._executions[key] = found
+            found = SINGLE_OPERATIONS.find(definition, inputs, attrs)
+        except ValueError as error:
+            raise EagerArgumentError(None, None, str(error)) from None
         if "flag" in attrs:
             # The message is this call's; the cell in the program stays the first one's.
             found.message = attrs["flag"].message
@@ -320,53 +270,21 @@ class EagerContext(Graph):
         self._draws[key] = count + 1
         return np.uint32(count)  # type: ignore[return-value]
 
-    def execute(self, execution: Any, inputs: Sequence[Any], state: Any = ()) -> Any:
+    def execute(self, execution: Executable, inputs: Sequence[Any], state: Any = ()) -> list[EagerTensor]:
         """The outputs of an execution or a pull; what it writes is stored, and the tapes see it."""
-        arrays = self._known(execution, inputs)
-        values: Any
-        if arrays is not None:
-            try:
-                values = execution.on_host(arrays)
-            except (TypeError, ValueError, IndexError, ZeroDivisionError) as error:
-                raise EagerArgumentError(None, _here(execution.op), str(error)) from error
-        else:
-            given = [inputs[i].array for i in execution.arrays]
-            before = [value for _, value in state]
-            routine = execution.routine
-            with jax.enable_x64(True):
-                try:
-                    if execution.dynamic:
-                        values, after = routine.evaluate(given, before, eager=True)
-                    else:
-                        values, after = routine.jitted(given, before)
-                except (OpError, UnsupportedError) as error:
-                    if isinstance(error, OpError) and error.op is execution.op:
-                        raise EagerArgumentError(None, _here(execution.op), error.message) from error.__cause__
-                    error.__notes__ = [n for n in getattr(error, "__notes__", ()) if "JAX_TRACEBACK" not in n]
-                    raise
-            if state:
-                self._store(execution, state, after)
+        try:
+            values, after = SINGLE_OPERATIONS.compute(execution, inputs, [value for _, value in state])
+        except (OpError, UnsupportedError) as error:
+            if isinstance(error, OpError) and error.op is execution.op:
+                raise EagerArgumentError(None, _here(execution.op), error.message) from error.__cause__
+            error.__notes__ = [n for n in getattr(error, "__notes__", ()) if "JAX_TRACEBACK" not in n]
+            raise
+        if state:
+            self._store(execution, state, after)
         outputs = [EagerTensor(self, v, d) for v, d in zip(map(_array, values), execution.dtypes, strict=True)]
         if self.tapes.active and outputs:
             self.record(ExecutionRecord(self, execution, inputs, outputs, state))
         return outputs
-
-    def _known(self, execution: Any, inputs: Sequence[Any]) -> list[np.ndarray[Any, Any]] | None:
-        """The inputs as numpy, where numpy is to compute the outputs."""
-        if execution.host_form is None or execution.cells:
-            return None
-        arrays = []
-        view = execution.definition.view and _on_cpu()
-        for tensor in inputs:
-            array = tensor.array
-            if not view and array.size > SMALL:
-                return None
-            if not isinstance(array, np.ndarray):
-                if not _on_cpu() and array.size > 1 and not execution.dtypes[0].is_integer:
-                    return None
-                array = np.asarray(array)
-            arrays.append(array)
-        return arrays
 
     def _store(self, execution: Any, state: Any, after: Sequence[Any]) -> None:
         if not isinstance(execution, Execution):
@@ -480,10 +398,6 @@ def _array(value: Any) -> Any:
     return value if isinstance(value, jax.Array | np.ndarray) else np.asarray(value)
 
 
-def _on_cpu() -> bool:
-    return jax.default_backend() == "cpu"
-
-
 def _leaked(tensor: Any, type: str) -> Exception:
     if not isinstance(tensor, Tensor):
         return TypeError(f"Expected tensors as inputs of {type}, got {tensor!r}.")
@@ -498,45 +412,6 @@ def _leaked(tensor: Any, type: str) -> Exception:
         f"{tensor!r} (created at {tensor.op.line}) belongs to a graph and has no value here, where operations are "
         "executed eagerly. Fetch it with a tf.Session of that graph, or use it inside `with graph.as_default():`."
     )
-
-
-def _frozen(value: Any) -> Any:
-    """A key like ``value`` that can be hashed, with lists and arrays in it; None where there is none."""
-    try:
-        key = _hashable(value)
-        hash(key)
-    except TypeError:
-        return None
-    return key
-
-
-def _hashable(value: Any) -> Any:
-    if isinstance(value, tuple | list):
-        return (type(value), tuple([_hashable(v) for v in value]))
-    if isinstance(value, dict):
-        return tuple([(k, _hashable(v)) for k, v in value.items()])
-    if isinstance(value, np.ndarray):
-        return (value.shape, value.dtype, value.tobytes())
-    return value
-
-
-def _alone(op: Operation, values: Sequence[Any]) -> tuple[list[Any], Callable[..., Any]]:
-    """An operation of a graph executed on values; and its gradient."""
-    eager = context()
-    tensors = [EagerTensor(eager, v, t.dtype) for v, t in zip(values, op.inputs, strict=True)]
-    outputs, record = eager.unseen(op, tensors)
-
-    def pull(wanted: Sequence[bool], cotangents: Sequence[Any]) -> list[Any]:
-        seeds = [
-            None if c is None else EagerTensor(eager, c, t.dtype) for c, t in zip(cotangents, op.outputs, strict=True)
-        ]
-        with eager.no_tapes():
-            return [None if g is None else g.array for g in record.backward(wanted, seeds)]
-
-    return [t.array for t in outputs], pull
-
-
-ALONE.append(_alone)
 
 
 _CONTEXT: list[EagerContext] = []

@@ -69,7 +69,9 @@ class OpDef:
       platform: the kernel takes ``platform="cpu" | "gpu" | "tpu"`` as a keyword.
       host: ``host(session, operation, values)`` runs in Python on numpy values, before or after a device program;
         returns a sequence of output values.
-      stage: (operation) -> the part of a run that carries it out where its bodies hold operations of the host.
+      stage: the name of the stage of a run that carries it out where its bodies hold operations of the host; with
+        ``host``: always.
+      object_valued: its output is no array yet, so that it can be made where the host needs it.
       dynamic: the shape of a result depends on values, so the operation cannot be compiled.
       stateful: has an effect of its own; never folded.
       reads, writes: whether the cells behind the inputs that are handles are read, written.
@@ -101,7 +103,8 @@ class OpDef:
     random: bool = False
     platform: bool = False
     host: Callable[..., Any] | None = None
-    stage: Callable[[Any], Any] | None = None
+    stage: str | None = None
+    object_valued: bool = False
     dynamic: bool = False
     stateful: bool = False
     reads: bool = False

@@ -40,7 +40,6 @@ from towerstrat.graph.ops.regions import (
     state_type,
 )
 from towerstrat.graph.ops.tensor_array_lowering import Unwritten
-from towerstrat.graph.runtime.host_control_flow import HostedBranch
 
 __all__ = ["case", "cond", "group", "no_op", "region_is_uniform", "switch_case", "tuple", "with_dependencies"]
 
@@ -344,7 +343,7 @@ define(
     _if_rule,
     lower=by_position(_lower_if),
     varying=_if_varying,
-    stage=HostedBranch,
+    stage="branch",
     unroll=_unroll_if,
     hidden=("bodies", "flows"),
 )

@@ -26,7 +26,6 @@ from towerstrat.graph.ops.regions import (
     remark,
 )
 from towerstrat.graph.ops.tensor_array import TensorArray
-from towerstrat.graph.runtime.data_loop import loop_stage
 
 
 def while_loop(
@@ -321,7 +320,7 @@ define(
     _while_rule,
     lower=by_position(lower_while),
     varying=_while_varying,
-    stage=loop_stage,
+    stage="loop",
     unroll=_unroll_while,
     hidden=("bodies", "variables", "bounded", "flows"),
 )

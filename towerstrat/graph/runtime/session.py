@@ -20,9 +20,11 @@ from towerstrat.graph.ir.stacks import SESSIONS
 from towerstrat.graph.ir.state import StateStore
 from towerstrat.graph.ir.types import resource, string
 from towerstrat.graph.lowering.lowering import uninitialized
+from towerstrat.graph.runtime import operations  # noqa: F401  (registers all that a session can run)
 from towerstrat.graph.runtime.config import ConfigProto
 from towerstrat.graph.runtime.plan import Plan, Run
 from towerstrat.graph.runtime.runs import Runner
+from towerstrat.graph.runtime.stages import plan_of
 from towerstrat.graph.variables.variables import Variable
 
 
@@ -167,7 +169,7 @@ class BaseSession(Runner):
         if found is not None and found[0] == self._graph.rewired:
             return found[1], found[2]
         structure = _Fetches(self._graph, fetches)
-        plan = Plan(self._graph, structure.elements, given)
+        plan = plan_of(self._graph, structure.elements, given)
         self._plans[key] = (self._graph.rewired, structure, plan)
         return structure, plan
 

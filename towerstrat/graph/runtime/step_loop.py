@@ -19,10 +19,12 @@ from towerstrat.graph.ir.mesh import Axis, vary
 from towerstrat.graph.ir.registry import Signature, define
 from towerstrat.graph.ir.state import Cell, Flag
 from towerstrat.graph.ir.types import resource
-from towerstrat.graph.lowering.lowering import Lowering, NeedsStatic, uninitialized
+from towerstrat.graph.lowering.lowering import Lowering, NeedsStatic
+from towerstrat.graph.runtime.compiled import Compiled, Given, Programs, needs_value
 from towerstrat.graph.runtime.feeding import Chunk, Feeder, Source
-from towerstrat.graph.runtime.plan import Run, foldable, integers_behind, needs_value, to_host
+from towerstrat.graph.runtime.plan import Run, Stages, is_constant
 from towerstrat.graph.runtime.program import Program, tensor_spec
+from towerstrat.graph.runtime.runs import Runner
 
 CHUNK_BYTES = 1 << 18
 CHUNK_STEPS = 10
@@ -50,7 +52,7 @@ def chunk_steps(iterations: int, bytes_per_step: int) -> int:
 class LoopStage:
     """One ``StepLoop`` operation in a plan."""
 
-    def __init__(self, op: Operation):
+    def __init__(self, op: Operation, stages: Stages):
         self.op = op
         self.body = op.bodies[0]
         self.inputs: Sequence[Tensor] = op.attrs["elements"]
@@ -60,17 +62,13 @@ class LoopStage:
         self.axis: Axis | None = axis
         self.captures = [t for t in op.inputs[op.attrs["arguments"] + op.attrs["handles"] :] if t.dtype is not resource]
         self.cells = list(dict.fromkeys([*op.reads, *op.writes]))
-        self.loose = [c for c in self.cells if c.dims is None or None in c.dims]
         self.checked = any(isinstance(c, Flag) for c in self.cells)
         self.uneven = any(t.dims is None or None in t.dims for t in self.inputs)
         positions = 1 if axis is None else axis.size
         self.step_bytes = sum(
             int(np.prod([d or 1 for d in t.dims or ()])) * t.dtype.size * positions for t in self.inputs
         )
-        self.known: list[Tensor] | None = None
-        """Captures that the host computes, all the others, and of the first those that feeds may change."""
-        self.given: list[Tensor] = []
-        self.folded: list[Tensor] = []
+        self._compiled: Compiled[_LoopProgram] | None = None
         self.in_flight: deque[Any] = deque()
 
     def run(self, run: Run) -> None:
@@ -81,8 +79,6 @@ class LoopStage:
         source: Source = op.attrs["source"](run.session, op, names)
         feeder = run.session.resource(("feeder", op), self._feeder)
         size = chunk_steps(iterations, self.step_bytes)
-        if self.known is None:
-            self.sort_captures(run.static)
         outputs: Sequence[Any] = ()
         if self.checked or iterations <= 0:
             outputs = self._before([run.values[t] for t in op.inputs[1:arguments]])
@@ -113,11 +109,14 @@ class LoopStage:
             return Feeder([(self.axis.size, *(t.dims or ())) for t in self.inputs], dtypes, None)
         return Feeder([t.dims for t in self.inputs], dtypes, self.axis)
 
-    def sort_captures(self, fed: Container[Tensor]) -> None:
-        """Decides which captures are part of the program and which are inputs of it."""
-        self.known = [t for t in self.captures if foldable(t.op) and t not in fed]
-        self.folded = [t for t in self.known if t.op.inputs]
-        self.given = [t for t in self.captures if t not in set(self.known)]
+    def compiled(
+        self, fed: Container[Tensor] = (), programs: Programs[_LoopProgram] | None = None
+    ) -> Compiled[_LoopProgram]:
+        """The loop's programs, in a run with such feeds."""
+        if self._compiled is None:
+            constants = [t for t in self.captures if is_constant(t, fed)]
+            self._compiled = Compiled(self.captures, self.cells, constants, programs)
+        return self._compiled
 
     def _before(self, initial: Sequence[Any]) -> list[Any]:
         """The outputs as they are before the first step: the given values, or zeros."""
@@ -142,15 +141,8 @@ class LoopStage:
         """The outputs after the steps of a chunk. Input of steps that were not run goes back."""
         program: Program | None = None
         try:
-            while True:
-                try:
-                    key, program, inputs = self._program(run, chunk, outputs)
-                    made, flags = program(run.store, inputs)
-                    self._programs(run)[key] = program
-                    break
-                except NeedsStatic as needed:
-                    if not self._specialise(needed):
-                        raise needs_value(needed) from None
+            program, inputs = self._program(run, chunk, outputs)
+            made, flags = program(run.store, inputs)
         except BaseException:
             if program is None or not program.ran:
                 put_back(0)
@@ -161,54 +153,24 @@ class LoopStage:
             self._raise_found(program, flags, bad, done, put_back)
         return made
 
-    def _specialise(self, needed: NeedsStatic) -> bool:
-        """Makes the outer integers behind a value part of the program. Returns whether there were any new ones."""
-        assert self.known is not None
-        new = [t for t in integers_behind(needed.tensor, self.given) if not t.varies]
-        self.known += new
-        self.folded += new
-        self.given = [t for t in self.given if t not in new]
-        return bool(new)
-
-    def _programs(self, run: Run) -> dict[Any, Program]:
-        """The session's programs of this loop: what else a run fetches changes nothing about them."""
-        programs: dict[Any, Program] = run.session.resource(("step programs", self.op), dict)
-        return programs
-
-    def _program(self, run: Run, chunk: Chunk, outputs: Sequence[Any]) -> tuple[Any, Program, list[Any]]:
-        """The program of a chunk, what it is kept by, and what it takes."""
-        programs = self._programs(run)
-        last = run.store.last
-        untouched = last is not None and not self.loose and any(last[0] is p for p in programs.values())
-        present = {} if untouched else self._present(run)
+    def _program(self, run: Run, chunk: Chunk, outputs: Sequence[Any]) -> tuple[_LoopProgram, list[Any]]:
+        """The program of a chunk, and what it takes. What else a run fetches changes nothing about it."""
+        compiled = self.compiled(run.static, run.session.resource(("step programs", self.op), Programs))
         full = bool(chunk.buffers) and chunk.steps == len(chunk.buffers[0])
-        inputs = [*(run.values[t] for t in self.given), *chunk.buffers]
-        key = (
-            full,
-            tuple([(v.shape, v.dtype) for v in inputs]),
-            tuple([(v.shape, v.tobytes()) for v in (to_host(run.values[t]) for t in self.folded)]),
-            tuple([np.shape(present[c]) for c in self.loose if c in present]),
-            tuple([np.shape(o) for o in outputs]) if self.checked else (),
-            tuple(self.given),
-        )
-        program = programs.get(key)
-        if program is None:
-            assert self.known is not None
-            known = {t: to_host(run.values[t]) for t in self.known}
-            program = _LoopProgram(self, full, known, len(chunk.buffers), present or self._present(run))
-        if self.checked:
-            inputs += outputs
+        more = [*chunk.buffers, *(outputs if self.checked else ())]
         if not full:
-            inputs.append(np.asarray(chunk.steps, np.int32))
-        return key, program, inputs
+            more.append(np.asarray(chunk.steps, np.int32))
 
-    def _present(self, run: Run) -> dict[Cell, Any]:
-        """The values of all cells of the loop."""
-        present = {c: v for c in self.cells if (v := run.store.get(c)) is not None}
-        missing = [c for c in self.cells if c not in present and not isinstance(c, Flag)]
-        if missing:
-            raise uninitialized(missing[0], self.op)
-        return present
+        def make(given: Given, trips: Mapping[Operation, int]) -> _LoopProgram:
+            present = compiled.present(run.store, self.op)
+            return _LoopProgram(self, full, given.tensors, given.known, len(chunk.buffers), present)
+
+        try:
+            program, inputs = compiled.find(run.values, run.store, make, more, full)
+        except NeedsStatic as needed:
+            raise needs_value(needed) from None
+        assert program is not None
+        return program, inputs
 
     def zeros(self) -> list[Any]:
         """Stand-ins for the outputs before the first step, one position's."""
@@ -230,13 +192,15 @@ class _LoopProgram(Program):
     """The device program of one chunk: a scan over all of it, or a loop over the first part of it."""
 
     def __init__(
-        self, stage: LoopStage, full: bool, known: Mapping[Tensor, Any], components: int, present: Mapping[Cell, Any]
-    ):
+        self, stage: LoopStage, full: bool, arguments: Sequence[Tensor], known: Mapping[Tensor, Any], components: int,
+        present: Mapping[Cell, Any],
+    ):  # fmt: skip
         self.stage = stage
         self.full = full
+        self.arguments = arguments
         self.known = known
         self.components = components
-        specs = [tensor_spec(t) for t in stage.given] + ["steps"] * components
+        specs = [tensor_spec(t) for t in arguments] + ["steps"] * components
         varying = [t.varies for t in stage.results]
         if stage.checked:
             specs += [tensor_spec(t) for t in stage.results]
@@ -250,7 +214,7 @@ class _LoopProgram(Program):
         stage = self.stage
         rest = iter(values)
         lowering.values.update(self.known)
-        lowering.values.update((t, next(rest)) for t in stage.given)
+        lowering.values.update((t, next(rest)) for t in self.arguments)
         chunk = list(islice(rest, self.components))
         outputs = list(islice(rest, len(stage.results))) if stage.checked else stage.zeros()
         outputs = [
@@ -342,18 +306,17 @@ def lower_loop(op: Operation, steps: int) -> jax.stages.Lowered:
     Raises:
       ValueError: a size is not known while the graph is built, or the step uses a value that a run has to give.
     """
-    stage = LoopStage(op)
-    stage.sort_captures(())
-    unknown = [t for t in stage.inputs if t.dims is None or None in t.dims] + stage.given
-    if unknown or stage.loose:
+    stage = LoopStage(op, {})
+    compiled = stage.compiled()
+    unknown = [t for t in stage.inputs if t.dims is None or None in t.dims] + compiled.arguments
+    if unknown or compiled.loose:
         raise ValueError(
-            f"{op.name} (created at {op.line}) cannot be compiled without a run: {(unknown or stage.loose)[0]!r}."
+            f"{op.name} (created at {op.line}) cannot be compiled without a run: {(unknown or compiled.loose)[0]!r}."
         )
-    assert stage.known is not None
     folding = Lowering("cpu")
-    folding.run(execution_order([t.op for t in stage.known], op.graph.root))
-    known = {t: folding.values[t] for t in stage.known}
-    program = _LoopProgram(stage, True, known, len(stage.inputs), dict.fromkeys(stage.cells))
+    folding.run(execution_order([t.op for t in compiled.constants], op.graph.root))
+    known = {t: folding.values[t] for t in compiled.constants}
+    program = _LoopProgram(stage, True, (), known, len(stage.inputs), dict.fromkeys(compiled.cells))
     lead = () if stage.axis is None else (stage.axis.size,)
 
     def like(value: Any, *before: int) -> jax.ShapeDtypeStruct:
@@ -377,6 +340,10 @@ def _missing(lowering: Lowering, op: Operation) -> list[Any]:
     raise InvalidArgumentError(None, op, "The input of a step has a value only inside its step loop.")
 
 
+def _needs_plan(session: Runner, op: Operation, values: Sequence[Any]) -> list[Any]:
+    raise InvalidArgumentError(None, op, "A step loop runs in a Session; here operations are executed one by one.")
+
+
 define(
     "StepInput",
     lambda inputs, attrs: [Signature(attrs["dtype"], attrs["dims"])],
@@ -388,8 +355,9 @@ define(
 define(
     "StepLoop",
     _rule,
-    host=lambda session, op, values: [],
+    host=_needs_plan,
+    stage="step loop",
     stateful=True,
     differentiable=False,
-    hidden=("bodies", "elements", "results", "source", "iterator", "axis", "loop", "whole", "varying_outputs"),
+    hidden=("bodies", "elements", "results", "source", "iterator", "axis", "whole", "varying_outputs"),
 )

@@ -223,7 +223,7 @@ class _Program:
             return None
         constants = {op.outputs[0]: op.attrs["value"] for op in order if op.type == "Const"}
         outputs, inputs = self.function.outputs, self.function.inputs
-        segment = _Segment(tuple(op for op in order if op.type not in _KNOWN), set(outputs), constants)
+        segment = _Segment(tuple(op for op in order if not _is_known(op)), set(outputs), constants)
         rows = [t for t in segment.inputs if t in inputs]
         fixed = [t for t in segment.inputs if t not in inputs]
 
@@ -275,11 +275,11 @@ class _Program:
                 steps.append(_Segment(tuple(segment), later, self.constants))
                 segment.clear()
 
-        numpy_only = all(_by_numpy(op) or op.definition.host is not None or op.type in _KNOWN for op in order)
+        numpy_only = all(_by_numpy(op) or op.definition.host is not None or _is_known(op) for op in order)
         for op in order:
             if op.type == "Const":
                 self.constants[op.outputs[0]] = op.attrs["value"]
-            elif op.type in _KNOWN:
+            elif _is_known(op):
                 continue
             elif op.definition.host is not None:
                 finish()
@@ -293,7 +293,9 @@ class _Program:
         return steps
 
 
-_KNOWN = ("Const", "NoOp", "VarHandleOp", "Placeholder")
+def _is_known(op: Operation) -> bool:
+    """Whether the values of an operation are there before the function is called."""
+    return op.definition.constant or (op.definition.given and not op.inputs)
 
 
 def _by_numpy(op: Operation) -> bool:

@@ -55,7 +55,7 @@ class Run:
 
 def foldable(op: Operation) -> bool:
     """Whether the host can compute the operation from known values without a device program."""
-    return op.type in ("Const", "VarHandleOp", "NoOp") or (op.definition.numpy is not None and not op.reads)
+    return op.definition.constant or (op.definition.numpy is not None and not op.reads)
 
 
 def needs_host(op: Operation) -> bool:

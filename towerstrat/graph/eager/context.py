@@ -150,6 +150,10 @@ class _Tapes(threading.local):
         self.active: list[Any] = []
 
 
+_DRAWS = "eager draws"
+"""What the names of the counts of random operations begin with that are executed at once."""
+
+
 class EagerContext(Graph):
     """Executes each operation that is added; there is one in a process.
 
@@ -165,7 +169,6 @@ class EagerContext(Graph):
         super().__init__()
         self.session = EagerSession()
         self.tapes = _Tapes()
-        self._draws: dict[Any, int] = {}
         self.first_line: Any = None
         """Where the first operation was executed."""
 
@@ -265,10 +268,8 @@ class EagerContext(Graph):
     def _draw(self, type: str, attrs: Mapping[str, Any]) -> np.ndarray[Any, Any]:
         """How many draws there were before: of operations of this type and seed, or of all without a seed."""
         seeds = attrs.get("seeds", (None, None))
-        key = (type, seeds) if seeds[1] is not None else None
-        count = self._draws.get(key, 0)
-        self._draws[key] = count + 1
-        return np.uint32(count)  # type: ignore[return-value]
+        name = _DRAWS if seeds[1] is None else f"{_DRAWS}/{type}/{seeds[0]}/{seeds[1]}"
+        return np.asarray(self.session.count(name), np.uint32)
 
     def execute(self, execution: Executable, inputs: Sequence[Any], state: Any = ()) -> list[EagerTensor]:
         """The outputs of an execution or a pull; what it writes is stored, and the tapes see it."""
@@ -362,8 +363,7 @@ class EagerContext(Graph):
     @seed.setter
     def seed(self, value: int | None) -> None:
         self._seed = value
-        if hasattr(self, "_draws"):
-            self._draws.clear()
+        self.session.start_counts_again(_DRAWS)
 
     def unique_name(self, name: str, mark_as_used: bool = True) -> str:
         """The name below the current scope, as often as it is asked for: nothing is found by its name."""

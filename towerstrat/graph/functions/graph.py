@@ -40,6 +40,7 @@ class FunctionGraph(Graph):
         super().__init__()
         self.outer = outer
         self.what = f"the function {name}"
+        self._state_scope = f"{outer.state_name(name)}/"
         self.variable_class = outer.variable_class
         self.creators = list(outer.creators)
         self.seed = outer.seed
@@ -53,6 +54,10 @@ class FunctionGraph(Graph):
     @property
     def building_function(self) -> bool:
         return True
+
+    @property
+    def state_scope(self) -> str:
+        return self._state_scope
 
     @property
     def home(self) -> Graph:

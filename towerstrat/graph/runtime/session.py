@@ -122,6 +122,7 @@ class BaseSession(Runner):
         self._store = StateStore()
         self._plans.clear()
         self._resources.clear()
+        self.positions.clear()
 
     # ---- running ---------------------------------------------------------------------------------------------
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import math
-from collections import deque
+import time
 from collections.abc import Container, Mapping, Sequence, Set
+from functools import partial
 from itertools import islice
 from typing import Any
 
@@ -23,10 +23,10 @@ from towerstrat.graph.lowering.lowering import Lowering, NeedsStatic, NeedsTrips
 from towerstrat.graph.ops.loop_lowering import Changes, Loop
 from towerstrat.graph.ops.regions import EndOfLoop
 from towerstrat.graph.ops.tensor_array_lowering import Grows, Unwritten
-from towerstrat.graph.runtime import step_loop as chunks
 from towerstrat.graph.runtime.compiled import Compiled, Given, to_host
 from towerstrat.graph.runtime.feeding import Chunk, Feeder, Source
 from towerstrat.graph.runtime.host_control_flow import HostedLoop
+from towerstrat.graph.runtime.pace import Pace
 from towerstrat.graph.runtime.plan import Run, Stages, is_constant, needs_host
 from towerstrat.graph.runtime.program import Program, tensor_spec
 
@@ -74,27 +74,7 @@ class _Feed:
         parts = takes[0].outputs
         self.varying = [t.varies for t in parts]
         self.shapes = [_stored(t, takes[0].axis) for t in parts]
-        self.uneven = any(d is None or None in d for d in self.shapes)
-        self.feeder = Feeder(self.shapes, [t.dtype.np for t in parts], None, len(takes))
-        self.bytes = None if self.uneven else self._measured([tuple(d or ()) for d in self.shapes])
-
-    def _measured(self, shapes: Sequence[Any]) -> int:
-        sizes = zip(shapes, self.feeder.dtypes, strict=True)
-        return sum(math.prod(s) * np.dtype(d).itemsize for s, d in sizes) * len(self.takes)
-
-    def measure(self, source: Source) -> int:
-        """Bytes that a turn takes; where shapes are not known those of the first element tell."""
-        if self.bytes is None:
-            try:
-                element = source.next()
-            except StopIteration:
-                return 1
-            except Exception as error:
-                source.push_error(error)
-                return 1
-            source.push_back([element])
-            self.bytes = self._measured([np.shape(getattr(part, "padded", part)) for part in element])
-        return self.bytes
+        self.feeder = Feeder(self.shapes, [t.dtype.np for t in parts], len(takes))
 
 
 def _stored(tensor: Tensor, axis: Axis | None) -> Any:
@@ -117,11 +97,10 @@ class FedLoop(HostedLoop):
         self.mixed = any(len({_signature(o) for o in feed.takes}) > 1 for feed in self.feeds)
         self.optional = any(inner.attrs["takes"] == "optional" for takes in groups.values() for inner in takes)
         self.taking = {inner for feed in self.feeds for inner in feed.takes}
-        self.uneven = any(feed.uneven for feed in self.feeds)
+        self.uneven = any(feed.feeder.uneven for feed in self.feeds)
         self.checked = any(isinstance(c, Flag) for c in op.writes)
         self._compiled: Compiled[_Chunked] | None = None
-        self.in_flight: deque[Any] = deque()
-        self.rooms: set[int] = set()
+        self.pace = Pace(self.axis)
 
     def _handles(self) -> set[Tensor]:
         return {t for inner in self.taking for t in inner.inputs}
@@ -148,8 +127,8 @@ class FedLoop(HostedLoop):
         done = alone = 0
         try:
             while total is None or done < total:
-                wanted = room if total is None else min(room, total - done)
-                taken = [f.feeder.take(s, wanted, room) for f, s in zip(self.feeds, sources, strict=True)]
+                left = room if total is None else total - done
+                taken = self._take(sources, left, room)
                 steps = min(chunk.steps for chunk in taken)
                 values, ran = self._chunk(run, sources, taken, values, steps, tested)
                 done += ran
@@ -158,8 +137,7 @@ class FedLoop(HostedLoop):
                     if tested and ran < steps:
                         break
                     if ahead:
-                        steps = room if total is None else min(room, total - done) or min(room, total)
-                        self._look_ahead(sources, steps, room)
+                        self._look_ahead(sources, room if total is None else total - done or total, room)
                     continue
                 if tested and not self.goes_on(run, values, done):
                     break
@@ -191,19 +169,29 @@ class FedLoop(HostedLoop):
         """How many turns' input a chunk has room for."""
         if any(s.live for s in sources):
             return 1
-        size = sum(feed.measure(s) for feed, s in zip(self.feeds, sources, strict=True))
-        limit = max(chunks.CHUNK_STEPS, chunks.CHUNK_BYTES // max(1, size))
+        size = sum(feed.feeder.step_bytes(s) for feed, s in zip(self.feeds, sources, strict=True))
+        fitting = self.pace.fitting(size)
         if total is None:
-            return min(limit, _OPEN_STEPS if self.endless else _TESTED_STEPS)
-        wanted = min(_power(limit + 1) // 2, _power(total))
+            return min(fitting, _OPEN_STEPS if self.endless else _TESTED_STEPS)
+        wanted = min(_power(fitting + 1) // 2, _power(total))
         # What was compiled for somewhat longer runs serves shorter ones.
-        room = next((r for r in sorted(self.rooms) if wanted <= r <= 4 * wanted), wanted)
-        self.rooms.add(room)
+        room = next((r for r in sorted(self.pace.rooms) if wanted <= r <= 4 * wanted), wanted)
+        self.pace.rooms.add(room)
         return room
 
-    def _look_ahead(self, sources: Sequence[Source], steps: int, room: int) -> None:
+    def _take(self, sources: Sequence[Source], left: int, room: int) -> list[Chunk]:
+        """The input of the next program."""
+        wanted = self.pace.steps(left, room)
+        if len(self.feeds) > 1:
+            return [f.feeder.take(s, wanted, wanted, room, _never) for f, s in zip(self.feeds, sources, strict=True)]
+        feed, source = self.feeds[0], sources[0]
+        return [feed.feeder.take(source, wanted, min(left, 2 * wanted), room, partial(self.pace.may_start, wanted))]
+
+    def _look_ahead(self, sources: Sequence[Source], left: int, room: int) -> None:
+        steps = self.pace.ahead(left, room)
+        enough = _never if len(self.feeds) > 1 else lambda steps: self.pace.idle
         for feed, source in zip(self.feeds, sources, strict=True):
-            feed.feeder.look_ahead(source, steps, room)
+            feed.feeder.look_ahead(source, steps, room, enough)
 
     # ---- programs --------------------------------------------------------------------------------------------
 
@@ -222,11 +210,11 @@ class FedLoop(HostedLoop):
                 program, inputs = self._program(run, buffers, values, steps, tested)
             if program is None:
                 return values, 0
+            start = time.perf_counter()
             outputs, flags = program(run.store, inputs)
             used = steps
-            self.in_flight.append(flags)
-            while len(self.in_flight) > 2:
-                jax.block_until_ready(self.in_flight.popleft())
+            self.pace.started(flags, steps, start)
+            self.pace.settle(1)
             *changed, ran, bad = outputs
             if tested:
                 used = int(ran)
@@ -271,6 +259,10 @@ class FedLoop(HostedLoop):
 
 def _signature(op: Operation) -> Any:
     return (op.attrs["takes"] == "optional", tuple([(t.dtype, t.dims) for t in op.outputs]))
+
+
+def _never(steps: int) -> bool:
+    return False
 
 
 def _power(number: int) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import deque
+import time
 from collections.abc import Callable, Container, Mapping, Sequence
 from functools import partial
 from itertools import islice
@@ -22,13 +22,10 @@ from towerstrat.graph.ir.types import resource
 from towerstrat.graph.lowering.lowering import Lowering, NeedsStatic
 from towerstrat.graph.runtime.compiled import Compiled, Given, Programs, needs_value
 from towerstrat.graph.runtime.feeding import Chunk, Feeder, Source
+from towerstrat.graph.runtime.pace import Pace
 from towerstrat.graph.runtime.plan import Run, Stages, is_constant
 from towerstrat.graph.runtime.program import Program, tensor_spec
 from towerstrat.graph.runtime.runs import Runner
-
-CHUNK_BYTES = 1 << 18
-CHUNK_STEPS = 10
-"""A chunk holds this many steps' input, or more steps where they fit into ``CHUNK_BYTES``."""
 
 
 def _noted(error: BaseException, op: Operation) -> BaseException:
@@ -38,15 +35,13 @@ def _noted(error: BaseException, op: Operation) -> BaseException:
     return error
 
 
-def chunk_steps(iterations: int, bytes_per_step: int) -> int:
-    """How many steps of a run go into one chunk."""
-    limit = max(CHUNK_STEPS, CHUNK_BYTES // max(1, bytes_per_step))
-    if iterations <= limit:
-        return iterations
-    for size in range(limit, limit // 2, -1):
-        if iterations % size == 0:
-            return size
-    return limit
+class _Kept:
+    """What all runs of a session share of one step loop, whatever else they fetch."""
+
+    def __init__(self, feeder: Feeder, pace: Pace):
+        self.feeder = feeder
+        self.pace = pace
+        self.programs: Programs[_LoopProgram] = Programs()
 
 
 class LoopStage:
@@ -63,13 +58,7 @@ class LoopStage:
         self.captures = [t for t in op.inputs[op.attrs["arguments"] + op.attrs["handles"] :] if t.dtype is not resource]
         self.cells = list(dict.fromkeys([*op.reads, *op.writes]))
         self.checked = any(isinstance(c, Flag) for c in self.cells)
-        self.uneven = any(t.dims is None or None in t.dims for t in self.inputs)
-        positions = 1 if axis is None else axis.size
-        self.step_bytes = sum(
-            int(np.prod([d or 1 for d in t.dims or ()])) * t.dtype.size * positions for t in self.inputs
-        )
         self._compiled: Compiled[_LoopProgram] | None = None
-        self.in_flight: deque[Any] = deque()
 
     def run(self, run: Run) -> None:
         op = self.op
@@ -77,37 +66,41 @@ class LoopStage:
         arguments, handles = op.attrs["arguments"], op.attrs["handles"]
         names = [run.values[t] for t in op.inputs[arguments : arguments + handles]]
         source: Source = op.attrs["source"](run.session, op, names)
-        feeder = run.session.resource(("feeder", op), self._feeder)
-        size = chunk_steps(iterations, self.step_bytes)
+        kept: _Kept = run.session.resource(("step loop", op), lambda: _Kept(self._feeder(), Pace(self.axis)))
         outputs: Sequence[Any] = ()
         if self.checked or iterations <= 0:
             outputs = self._before([run.values[t] for t in op.inputs[1:arguments]])
+        if iterations > 0:
+            outputs = self._iterate(run, kept, source, iterations, outputs)
+        run.values.update(zip(op.outputs, outputs, strict=True))
+
+    def _iterate(self, run: Run, kept: _Kept, source: Source, iterations: int, outputs: Sequence[Any]) -> Sequence[Any]:
+        """The outputs after all steps. One program is under way while the input of the next one is assembled."""
+        feeder, pace = kept.feeder, kept.pace
+        room = pace.room(iterations, feeder.step_bytes(source))
         done = 0
         while done < iterations:
-            wanted = min(size, iterations - done)
-            chunk = feeder.take(source, wanted, size)
+            left = iterations - done
+            wanted = pace.steps(left, room)
+            chunk = feeder.take(source, wanted, min(left, 2 * wanted), room, partial(pace.may_start, wanted))
             if chunk.steps:
-                outputs = self._steps(run, chunk, outputs, done, partial(feeder.put_back, source, chunk))
+                outputs = self._steps(run, kept, source, chunk, outputs, done, left - chunk.steps or iterations)
                 done += chunk.steps
             if chunk.error is not None:
-                raise _noted(chunk.error, op)
-            if chunk.steps < wanted and not (chunk.steps and self.uneven):
+                raise _noted(chunk.error, self.op)
+            if chunk.at_end and done < iterations:
                 raise OutOfRangeError(
                     None,
-                    op,
+                    self.op,
                     f"End of sequence: {done} of {iterations} steps had their data and are done; their state is kept.",
                 )
-            while len(self.in_flight) > 1:
-                jax.block_until_ready(self.in_flight.popleft())
-            ahead = min(size, iterations - done) or min(size, iterations)
-            feeder.look_ahead(source, ahead, size)
-        run.values.update(zip(op.outputs, outputs, strict=True))
+        return outputs
 
     def _feeder(self) -> Feeder:
         dtypes = [t.dtype.np for t in self.inputs]
         if self.op.attrs["whole"] and self.axis is not None:
-            return Feeder([(self.axis.size, *(t.dims or ())) for t in self.inputs], dtypes, None)
-        return Feeder([t.dims for t in self.inputs], dtypes, self.axis)
+            return Feeder([(self.axis.size, *(t.dims or ())) for t in self.inputs], dtypes)
+        return Feeder([t.dims for t in self.inputs], dtypes, None if self.axis is None else self.axis.size)
 
     def compiled(
         self, fed: Container[Tensor] = (), programs: Programs[_LoopProgram] | None = None
@@ -136,27 +129,36 @@ class LoopStage:
         return result
 
     def _steps(
-        self, run: Run, chunk: Chunk, outputs: Sequence[Any], done: int, put_back: Callable[[int], None]
-    ) -> Sequence[Any]:
-        """The outputs after the steps of a chunk. Input of steps that were not run goes back."""
+        self, run: Run, kept: _Kept, source: Source, chunk: Chunk, outputs: Sequence[Any], done: int, left: int
+    ) -> Sequence[Any]:  # fmt: skip
+        """The outputs after the steps of a chunk. While they run, input for the ``left`` steps is assembled.
+
+        Input of steps that were not run goes back.
+        """
+        feeder, pace = kept.feeder, kept.pace
         program: Program | None = None
         try:
-            program, inputs = self._program(run, chunk, outputs)
+            program, inputs = self._program(run, kept, chunk, outputs)
+            start = time.perf_counter()
             made, flags = program(run.store, inputs)
         except BaseException:
             if program is None or not program.ran:
-                put_back(0)
+                feeder.put_back(source, chunk, 0)
             raise
-        self.in_flight.append(flags)
+        pace.started(flags, chunk.steps, start)
+        del inputs
+        pace.settle(1)
+        if chunk.error is None:
+            feeder.look_ahead(source, pace.ahead(left, chunk.room), chunk.room, lambda steps: pace.idle)
         if self.checked:
             *made, bad = made
-            self._raise_found(program, flags, bad, done, put_back)
+            self._raise_found(program, flags, bad, done, lambda first: _taken_back(feeder, source, chunk, first))
         return made
 
-    def _program(self, run: Run, chunk: Chunk, outputs: Sequence[Any]) -> tuple[_LoopProgram, list[Any]]:
+    def _program(self, run: Run, kept: _Kept, chunk: Chunk, outputs: Sequence[Any]) -> tuple[_LoopProgram, list[Any]]:
         """The program of a chunk, and what it takes. What else a run fetches changes nothing about it."""
-        compiled = self.compiled(run.static, run.session.resource(("step programs", self.op), Programs))
-        full = bool(chunk.buffers) and chunk.steps == len(chunk.buffers[0])
+        compiled = self.compiled(run.static, kept.programs)
+        full = chunk.steps == chunk.room and (chunk.room == 1 or kept.pace.worth_a_scan())
         more = [*chunk.buffers, *(outputs if self.checked else ())]
         if not full:
             more.append(np.asarray(chunk.steps, np.int32))
@@ -186,6 +188,13 @@ class LoopStage:
                     f"{flag.message}\n  in step {step} (counted from 0) of {self.op.name}; the state is that after the "
                     f"{step} steps before it.",
                 )  # fmt: skip
+
+
+def _taken_back(feeder: Feeder, source: Source, chunk: Chunk, first: int) -> None:
+    """Returns a chunk's input from step ``first`` on, and all that was taken behind it."""
+    if source.lender is not None:
+        source.lender.give_back(source)
+    feeder.put_back(source, chunk, first)
 
 
 class _LoopProgram(Program):

@@ -38,9 +38,9 @@ def test_the_loop_is_what_one_would_write_by_hand(model):
 
 
 @pytest.mark.long
-def test_building_and_compiling_does_not_grow_with_the_number_of_towers():
+def test_the_program_does_not_grow_with_the_number_of_towers():
     few, many = figures("--models", "mlp", "--scaling")["mlp"].values()
-    assert many <= 1.5 * few
+    assert many["lines"] == few["lines"] > 100
 
 
 @pytest.mark.long

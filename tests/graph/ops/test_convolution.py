@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from jax import lax
 from jax.sharding import PartitionSpec as P
 
+from tests.bounds import close
 from tests.spread import spread
 from towerstrat.graph.ir.convert import placeholder
 from towerstrat.graph.ir.mesh import Axis
@@ -57,7 +58,7 @@ def test_channels_first_is_channels_last_transposed():
     for last, first, order in pairs:
         assert [last.shape.as_list()[i] for i in order] == first.shape.as_list()
     for (last, first), (_, _, order) in zip(run([p[:2] for p in pairs], {}), pairs, strict=True):
-        np.testing.assert_allclose(last.transpose(order), first, rtol=1e-5, atol=1e-4)
+        close(last.transpose(order), first, 100, max(1.0, np.abs(first).max()))
 
 
 def test_atrous_transpose_is_the_gradient_of_atrous():
@@ -65,7 +66,7 @@ def test_atrous_transpose_is_the_gradient_of_atrous():
     y = c.atrous_conv2d(x, w, 2, "SAME")
     (wanted,) = gradients(y, [x], [dy])
     found, wanted = run([c.atrous_conv2d_transpose(dy, w, [2, 8, 7, 3], 2, "SAME"), wanted], {x: rand(2, 8, 7, 3)})
-    np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-5)
+    close(found, wanted, 3 * 3 * 4, 3 * 3 * 4)
 
 
 UNKNOWN = [

@@ -4,6 +4,7 @@ import jax
 import numpy as np
 import pytest
 
+from tests.bounds import close
 from tests.spread import spread
 from towerstrat.graph.ir.convert import constant, placeholder
 from towerstrat.graph.ir.core import Graph, get_default_graph
@@ -126,7 +127,7 @@ def test_parameters_are_differentiated():
     made = r.random_normal([5], mean, stddev, seed=1)
     values, da, db = Session().run([made, *gradients(made, [mean, stddev])], {mean: 3.0, stddev: 2.0})
     assert da == 5
-    np.testing.assert_allclose(db, ((values - 3) / 2).sum(), rtol=1e-5)
+    close(db, ((values - 3) / 2).sum(), 5 + 2, np.abs(values).sum() + 3 * 5)
 
 
 def test_shuffle_and_crop():
@@ -177,7 +178,7 @@ def test_dropout():
     assert set(np.unique(a)) == {0, np.float32(1.25)}
     np.testing.assert_allclose((a > 0).mean(), 0.8, atol=0.02)
     np.testing.assert_array_equal(g, a)
-    np.testing.assert_allclose(dk, -(a > 0).sum() / 0.64, rtol=1e-4)
+    close(dk, -(a > 0).sum() / 0.64, ones.size)
     assert (b == b[:, :1]).all()
     assert 0.4 < (b > 0).mean() < 0.6
     assert session.run(y, {x: ones[:0], keep: 0.8}).shape == (0, 50)

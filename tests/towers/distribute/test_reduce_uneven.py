@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import towerstrat.compat.v2 as tf
+from tests.bounds import close
 from tests.spread import spread
 from tests.towers.distribute.common import strategy
 from towerstrat.errors import InvalidArgumentError
@@ -182,13 +183,14 @@ def test_any_shapes(drawn, seed, in_function):
 
     gathered, reduced = (tf.function(all_of) if in_function else all_of)(value)
     joined = np.concatenate(parts, axis)
+    size = np.abs(joined).sum()
     np.testing.assert_array_equal(gathered, joined)
     with np.errstate(invalid="ignore", divide="ignore"):
         wanted = [NUMPY[SUM](joined, a) for a in (axis, axes)]
         count = joined.shape[axis], joined.size
         wanted += [total / np.float32(n) for total, n in zip(wanted, count, strict=True)]
     for found, value in zip(reduced, wanted, strict=True):
-        np.testing.assert_allclose(found, value, rtol=1e-5, atol=1e-5)
+        close(found, value, joined.size, size)
 
 
 @given(st.integers(1, 8), st.integers(0, 20), st.integers(1, 12))

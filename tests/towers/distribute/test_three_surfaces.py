@@ -9,6 +9,7 @@ import pytest
 import towerstrat.compat.v1 as tf1
 import towerstrat.compat.v2 as tf
 from benchmarks.harness import Devices
+from tests.bounds import close
 from tests.spread import spread
 from towerstrat.graph.eager import mode
 from towerstrat.graph.runtime.data_loop import lower_turns
@@ -103,7 +104,7 @@ def test_losses_and_programs_are_the_same(replicas):
     cost = program.cost_analysis()
     for method in ("experimental_run_v2", "run"):
         found, loop = through_replicas(method, replicas, 3)
-        assert found == losses
+        close(found, losses, 3 * STEPS * (FEATURES + BATCH * replicas + 16))
         assert collectives(loop) == collectives(program)
         # The loop of a function counts its turns.
         for figure in ("flops", "bytes accessed"):

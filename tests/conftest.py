@@ -1,4 +1,4 @@
-"""Eight virtual CPU devices, and a fresh default graph for each test."""
+"""Eight virtual CPU devices, a fresh default graph for each test, and what the default and the long run do."""
 
 import os
 
@@ -6,11 +6,33 @@ os.environ["XLA_FLAGS"] = os.environ.get("XLA_FLAGS", "") + " --xla_force_host_p
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 import towerstrat.compat.v1  # noqa: F401  (imported first, so that graphs are the default)
 from towerstrat.graph.eager import mode
 from towerstrat.graph.ir.core import reset_default_graph
 from towerstrat.graph.ops.equality import disable_tensor_equality, enable_tensor_equality
+
+# How long examples take and how many are drawn in vain says more about machine and chance than about the program.
+LUCK = [HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large]
+settings.register_profile("default", max_examples=10, deadline=None, suppress_health_check=LUCK)
+settings.register_profile("long", settings.get_profile("default"), max_examples=60)
+
+
+def pytest_addoption(parser):
+    parser.addoption("--long", action="store_true", help="run what is marked long too, and more examples per property")
+
+
+def pytest_configure(config):
+    settings.load_profile("long" if config.getoption("--long") else "default")
+
+
+def pytest_collection_modifyitems(config, items):
+    """Leaves out what is marked long, unless it was asked for: by ``--long``, or by naming tests (``FILE::TEST``)."""
+    if config.getoption("--long") or any("::" in argument for argument in config.args):
+        return
+    config.hook.pytest_deselected(items=[item for item in items if item.get_closest_marker("long")])
+    items[:] = [item for item in items if not item.get_closest_marker("long")]
 
 
 @pytest.fixture(autouse=True)

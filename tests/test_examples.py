@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.spread import spread
+
 EXAMPLES = Path(__file__).parents[1] / "examples"
 
 
@@ -20,7 +22,7 @@ def run(name, *arguments, towers=1):
     return done.stdout
 
 
-@pytest.mark.parametrize("towers", [1, 3, 8])
+@spread("towers", [3, 1, 8], every=3)
 def test_merge_call(towers):
     total = sum(3 + tower for tower in range(towers))
     assert ast.literal_eval(run("merge_call.py", towers=towers)) == [total + 3 + tower for tower in range(towers)]
@@ -46,6 +48,7 @@ def test_digits_are_learnt_by_a_loop_of_tensorflow_2():
     assert int(right[1]) >= 0.97 * 360
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("replicas", [3, 8])
 def test_digits_are_learnt_by_a_distributed_loop_of_tensorflow_2(replicas):
     """Each batch of 128 is uneven on three replicas, and so is the last one of the held-back digits on both."""

@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.spread import spread
+
 pytestmark = pytest.mark.skipif(importlib.util.find_spec("libtpu") is None, reason="needs jax[tpu]")
 ROOT = Path(__file__).parent.parent
 
@@ -25,7 +27,7 @@ def figures(*arguments, module="tpu_compile"):
     return json.loads(done.stdout.splitlines()[-1])
 
 
-@pytest.mark.parametrize("model", ["mlp", "convnet", "transformer"])
+@spread("model", ["mlp", "convnet", "transformer"], every=3)
 def test_the_loop_is_what_one_would_write_by_hand(model):
     found = figures("--models", model)[model]
     ours, twin = found["ours"], found["twin"]
@@ -35,11 +37,13 @@ def test_the_loop_is_what_one_would_write_by_hand(model):
     assert ours["bytes"] <= 1.02 * twin["bytes"]
 
 
-def test_building_and_compiling_does_not_grow_with_the_number_of_towers():
+@pytest.mark.long
+def test_the_program_does_not_grow_with_the_number_of_towers():
     few, many = figures("--models", "mlp", "--scaling")["mlp"].values()
-    assert many <= 1.5 * few
+    assert many["lines"] == few["lines"] > 100
 
 
+@pytest.mark.long
 def test_each_logical_device_holds_and_computes_its_part_of_a_product():
     found = figures(module="tpu_logical")
     matrix, batches = 4 * 1024 * 2048, 4 * 10 * 256 * 1024
@@ -54,6 +58,7 @@ def test_each_logical_device_holds_and_computes_its_part_of_a_product():
         assert sum(gradients) <= (matrix // logical + 64 if layout[0] == "2" else 0), "only its own part's gradient"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("model", ["mlp", "convnet"])
 def test_a_loop_of_a_function_is_the_step_loop(model):
     found = figures("--models", model, module="tpu_distribute")[model]

@@ -10,6 +10,7 @@ import pytest
 
 import towerstrat.compat.v2 as tf
 from tests.golden.names_v2_cases import CASES, DYNAMIC, INPUTS
+from tests.spread import spread
 from towerstrat.errors import InvalidArgumentError, UnsupportedError
 from towerstrat.graph.eager import mode
 
@@ -33,7 +34,7 @@ def at_once(case):
     return [np.asarray(r) for r in results], gradients
 
 
-@pytest.mark.parametrize("case", CASES)
+@spread("case", CASES, every=11)
 def test_values_and_gradients_are_those_of_the_original(case):
     results, gradients = at_once(case)
     expected = PARTS[case]
@@ -78,11 +79,11 @@ def test_bad_arguments_are_named(call, error, message):
         call()
 
 
-@pytest.mark.parametrize(("made", "low", "high", "deviation"), [
+@spread(("made", "low", "high", "deviation"), [
     ("RandomNormal()", -0.3, 0.3, 0.05), ("RandomUniform()", -0.05, 0.05, 0.1 / 12**0.5),
     ("TruncatedNormal()", -0.1, 0.1, 0.044), ("GlorotUniform()", -0.14, 0.14, (2 / 600) ** 0.5),
     ("HeNormal()", -0.2, 0.2, (2 / 300) ** 0.5), ("LecunUniform()", -0.1, 0.1, (1 / 300) ** 0.5),
-])  # fmt: skip
+], every=3)  # fmt: skip
 def test_initializers_have_the_spread_of_2_x(made, low, high, deviation):
     with mode.eager_mode():
         values = eval(f"tf.initializers.{made}", {"tf": tf})([300, 300]).numpy()

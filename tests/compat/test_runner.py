@@ -7,6 +7,7 @@ import sys
 
 import pytest
 
+from tests.spread import spread
 from towerstrat import __version__, cli
 
 
@@ -43,6 +44,7 @@ def test_the_program_is_main_and_sees_its_own_arguments_and_modules(program, tmp
     (tmp_path / "sub/helper.py").write_text("import tensorflow\nsession = tensorflow.Session\n")
     source = """
 import os, pickle, sys
+from tests.spread import spread
 import __main__
 import tensorflow as tf
 import helper
@@ -76,14 +78,15 @@ def test_a_module_of_a_package_runs_as_main(program, tmp_path):
     assert "package.nothing" in error
 
 
-@pytest.mark.parametrize(
+@spread(
     ("source", "code", "error"),
     [
+        ("raise KeyboardInterrupt", 130, None),
         ("import sys; sys.exit(5)", 5, ""),
         ("import sys; sys.exit('bye')", 1, "bye\n"),
-        ("raise KeyboardInterrupt", 130, None),
         ("x = (", 1, '  File "old.py", line 1\n'),
     ],
+    every=3,
 )
 def test_exit_statuses_are_those_of_python(program, source, code, error):
     found, _, errors = program(source)

@@ -5,6 +5,7 @@ import pytest
 
 import towerstrat.compat.v1 as tf
 from tests.data.common import elements
+from tests.spread import spread
 from towerstrat.data import mapping
 
 ROWS = 40
@@ -46,7 +47,7 @@ def pipelines():
 
 
 @pytest.mark.parametrize("many", [1, 10**9], ids=["by batches", "one by one"])
-@pytest.mark.parametrize("number", range(8))
+@spread("number", range(8), every=3)
 def test_batches_of_functions_of_rows(monkeypatch, many, number):
     monkeypatch.setattr(mapping, "_MANY_ROWS", many)
     dataset, model = list(pipelines())[number]

@@ -285,7 +285,7 @@ def prefetching():
 
 def wait_for_threads(number):
     gc.collect()
-    deadline = time.monotonic() + 5
+    deadline = time.monotonic() + 60
     while len(prefetching()) != number and time.monotonic() < deadline:
         time.sleep(0.01)
     return len(prefetching()) == number

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import towerstrat.compat.v2 as tf
@@ -107,7 +107,6 @@ def test_loops_and_readers_in_any_order(monkeypatch):
     total, calls = functions()
     spec = tf.TensorSpec([None], tf.int64)
 
-    @settings(max_examples=80, deadline=None, suppress_health_check=list(HealthCheck))
     @given(st.lists(RECORD, max_size=25), st.lists(ACTION, max_size=6))
     def check(sizes, actions):
         records = [s if s is BadRecordError else np.full([s], i, np.int64) for i, s in enumerate(sizes)]

@@ -7,13 +7,12 @@ import itertools
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import towerstrat.compat.v1 as tf
 from tests.data.common import pulled
 
-FEW = settings(max_examples=40, deadline=None)
 lengths = st.integers(0, 12)
 counts = st.integers(0, 5)
 
@@ -50,7 +49,6 @@ def steps():
 
 
 @pytest.mark.parametrize("rows", [True, False])
-@FEW
 @given(lengths, st.lists(steps(), max_size=4))
 def test_chains(rows, length, chain):
     dataset, model = source(range(length), rows), list(range(length))
@@ -60,7 +58,6 @@ def test_chains(rows, length, chain):
 
 
 @pytest.mark.parametrize("rows", [True, False])
-@FEW
 @given(lengths, st.integers(1, 5), st.booleans(), st.integers(1, 3))
 def test_batch(rows, length, size, drop, passes):
     dataset = source(range(length), rows).repeat(passes).batch(size, drop)
@@ -77,7 +74,6 @@ def test_endless_repetition(rows):
     assert pulled(source([], rows).repeat()) == []
 
 
-@FEW
 @given(st.lists(st.tuples(lengths, st.booleans()), min_size=1, max_size=3))
 def test_zip(parts):
     made = tuple(source(range(10 * i, 10 * i + n), rows) for i, (n, rows) in enumerate(parts))
@@ -104,7 +100,6 @@ def interleaved(lists, cycle, block):
     return found
 
 
-@FEW
 @given(st.lists(st.integers(0, 5), max_size=6), st.integers(1, 4), st.integers(1, 3))
 def test_interleave(sizes, cycle, block):
     starts = [100 * i + n for i, n in enumerate(sizes)]
@@ -113,7 +108,6 @@ def test_interleave(sizes, cycle, block):
 
 
 @pytest.mark.parametrize("rows", [True, False])
-@FEW
 @given(st.integers(0, 30), st.integers(1, 12), st.integers(0, 1000), st.integers(1, 3))
 def test_shuffle_draws_from_its_buffer(rows, length, size, seed, passes):
     found = pulled(source(range(length), rows).shuffle(size, seed).repeat(passes))
@@ -124,7 +118,6 @@ def test_shuffle_draws_from_its_buffer(rows, length, size, seed, passes):
         assert all(place > element - size for place, element in enumerate(one))
 
 
-@FEW
 @given(st.integers(0, 30), st.integers(1, 12), st.integers(0, 1000))
 def test_shuffle_is_the_same_by_rows_and_by_elements(length, size, seed):
     tf.set_random_seed(7)
@@ -140,7 +133,6 @@ def test_every_element_is_drawn_about_equally_often():
         assert np.all(np.abs(np.bincount(firsts[:, place], minlength=4) - 500) < 100)
 
 
-@FEW
 @given(st.lists(st.integers(0, 4), min_size=1, max_size=7), st.integers(1, 4))
 def test_padded_batch(sizes, size):
     generator = lambda: (np.full(n, i + 1) for i, n in enumerate(sizes))  # noqa: E731
@@ -152,7 +144,6 @@ def test_padded_batch(sizes, size):
     assert pulled(dataset) == wanted
 
 
-@FEW
 @given(lengths, st.integers(1, 4), st.integers(0, 8), st.integers(1, 8), st.booleans())
 def test_filling_buffers_is_taking_elements(length, size, ahead, count, mapped):
     rows = source(range(length), True).shuffle(5, 1)

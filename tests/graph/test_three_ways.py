@@ -27,6 +27,7 @@ from tests.graph.three_ways_cases import (
     of_kernels,
     of_networks,
 )
+from tests.spread import spread
 from towerstrat.graph.eager.mode import eager_mode
 from towerstrat.graph.functions.polymorphic import function
 from towerstrat.graph.ir import nest, registry
@@ -99,7 +100,13 @@ def str_of(cases):
 
 
 def chunks(cases):
-    """The cases, some at a time."""
+    """The cases, some at a time: each eleventh by default, the others in the long run."""
+    cases = list(cases)
+    rest = [case for i, case in enumerate(cases) if i % 11]
+    return [*together(cases[::11]), *(pytest.param(some, marks=pytest.mark.long) for some in together(rest))]
+
+
+def together(cases):
     by_kind = {}
     for case in cases:
         by_kind.setdefault(kind(case), []).append(case)
@@ -314,7 +321,7 @@ def test_variables_are_changed_alike_three_ways():
 # ---- chance ----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("type", DRAWS)
+@spread("type", DRAWS, every=4)
 def test_draws_are_alike_three_ways(type):
     with Graph().as_default() as graph:
         found = [Session().run(DRAWS[type]())]

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import towerstrat.compat.v1 as tf
+from tests.spread import spread
 from tests.towers.common import tpu
 
 DATA = np.arange(1, 65, dtype=np.float32).reshape(-1, 2)
@@ -59,7 +60,7 @@ def training(towers, limit):
     return v, iterator, context
 
 
-@pytest.mark.parametrize("towers", [1, 4])
+@spread("towers", [4, 1], every=2)
 def test_a_step_of_loops_and_branches_trains_as_by_hand(towers):
     v, iterator, context = training(towers, 1e9)
     with tf.Session() as session:

@@ -4,10 +4,10 @@ import json
 from pathlib import Path
 
 import numpy as np
-import pytest
 
 import towerstrat.compat.v1 as tf
 from tests.golden import eager_training_cases
+from tests.spread import spread
 from towerstrat.graph.eager import mode
 from towerstrat.training.layers import base
 
@@ -25,7 +25,7 @@ def check(found, wanted, where):
         assert found == wanted, where
 
 
-@pytest.mark.parametrize("case", eager_training_cases.CASES, ids=lambda case: case.__name__)
+@spread("case", eager_training_cases.CASES, every=4, ids=lambda case: case.__name__)
 def test_case(case, monkeypatch):
     monkeypatch.setattr(base, "_COUNTS", {})  # names count from the beginning, as where the golden was made
     with mode.eager_mode():

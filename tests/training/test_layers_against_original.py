@@ -4,10 +4,10 @@ import json
 from pathlib import Path
 
 import numpy as np
-import pytest
 
 import towerstrat.compat.v1 as tf
 from tests.golden import layer_cases
+from tests.spread import spread
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 FACTS = json.loads((GOLDEN / "layers.json").read_text())
@@ -26,7 +26,7 @@ def test_every_case_has_its_golden():
     assert sorted(KEYS) == sorted(FACTS)
 
 
-@pytest.mark.parametrize("key", KEYS)
+@spread("key", KEYS, every=9)
 def test_case(key):
     group, name = key.split("/")
     facts, arrays = layer_cases.run(tf, getattr(layer_cases, group)[name])

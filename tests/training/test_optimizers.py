@@ -5,6 +5,7 @@ import optax
 import pytest
 
 from tests.golden.optimizer_cases import CASES
+from tests.spread import spread
 from tests.training.optimizer_model import (
     COMPARED,
     DATA,
@@ -56,7 +57,7 @@ def started():
     return session
 
 
-@pytest.mark.parametrize(("name", "dtype"), COMPARED)
+@spread(("name", "dtype"), COMPARED, every=7)
 def test_trains_as_the_original(name, dtype):
     variables, step = make_variables(dtype), global_step()
     data = inputs(name, dtype)
@@ -79,7 +80,7 @@ def test_trains_as_the_original(name, dtype):
     assert session.run(step) == STEPS
 
 
-@pytest.mark.parametrize("name", CASES)
+@spread("name", CASES, every=4)
 def test_contract(name):
     """Names, slots, collections, the step, and one operation per variable."""
     w = Variable(np.ones((3, 2), np.float32), name="w")
@@ -128,7 +129,7 @@ ROUNDED_TO_ONE = ("AdamOptimizer", "AdamWOptimizer", "LazyAdamOptimizer", "Nadam
 """Their beta2, 0.999, is 1 in bfloat16, and all arithmetic is in the variable's type, as in the original."""
 
 
-@pytest.mark.parametrize("name", CASES)
+@spread("name", CASES, every=6)
 def test_half_precision(name):
     step = global_step()
     optimizer = make_optimizer(name, step)
@@ -154,7 +155,7 @@ def test_half_precision(name):
 NOT_USED_ROW = [n for n in CASES if n not in ("adam", "adam_w", "nadam")]
 
 
-@pytest.mark.parametrize("name", NOT_USED_ROW)
+@spread("name", NOT_USED_ROW, every=5)
 def test_rows_that_a_step_does_not_use_stay_with_their_slots(name):
     table = Variable(np.arange(8.0, dtype=np.float32).reshape(4, 2) + 1, name="table")
     step = global_step()
@@ -171,7 +172,7 @@ def test_rows_that_a_step_does_not_use_stay_with_their_slots(name):
         assert (old[2] != new[2]).all()
 
 
-@pytest.mark.parametrize("name", CASES)
+@spread("name", CASES, every=5)
 def test_repeated_rows_count_once_with_their_sum(name):
     """Rows given twice act as one row with the sum: ids [1, 1, 0] equal merged rows."""
     step = global_step()
@@ -244,7 +245,7 @@ OPTAX = {
 }
 
 
-@pytest.mark.parametrize("name", OPTAX)
+@spread("name", OPTAX, every=4)
 def test_optax_agrees_where_the_rules_do(name):
     ours, theirs = OPTAX[name]
     grads = np.random.RandomState(3).randn(6, 4).astype(np.float32)

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from tests.golden.optimizer_cases import CASES
+from tests.spread import spread
 from tests.training.optimizer_model import (
     KEPT,
     STEPS,
@@ -63,7 +64,7 @@ def function_step(name, variables, optimizer, step):
 
 
 @pytest.mark.parametrize(("way", "dtype"), [(eager_step, "float64"), (function_step, "float32")])
-@pytest.mark.parametrize("name", CASES)
+@spread("name", CASES, every=7)
 def test_trains_as_the_original(name, dtype, way):
     variables = make_variables(dtype)
     step = global_step.get_or_create_global_step()
@@ -89,7 +90,7 @@ def test_trains_as_the_original(name, dtype, way):
     assert step.numpy() == STEPS
 
 
-@pytest.mark.parametrize("name", CASES)
+@spread("name", CASES, every=4)
 def test_slots_are_made_on_first_use_and_belong_to_the_optimizer(name):
     w, other = Variable([1.0, 2.0], name="w"), Variable([[3.0]], name="w")
     optimizer = make_optimizer(name, global_step.get_or_create_global_step())

@@ -5,6 +5,7 @@ import pytest
 
 import towerstrat.compat.v1 as tf
 from tests.golden.optimizer_cases import CASES, STEP
+from tests.spread import spread
 from tests.towers.common import tpu
 from tests.training.optimizer_model import COMPARED, STEPS, golden, inputs, loss_of, make_optimizer, make_variables
 
@@ -18,7 +19,7 @@ def shards(name, dtype):
     return tf.data.Dataset.from_tensor_slices(tuple(arrays))
 
 
-@pytest.mark.parametrize(("name", "dtype"), COMPARED)
+@spread(("name", "dtype"), COMPARED, every=9)
 def test_four_towers_train_as_the_original(name, dtype):
     strategy = tpu(TOWERS, PER_RUN)
     expected, tolerance = golden(name, dtype)

@@ -1,10 +1,11 @@
 """One training step as a graph in a session, eagerly with a tape, and as a function with a tape."""
 
+import itertools
 from functools import partial
 
 import numpy as np
-import pytest
 
+from tests.spread import spread
 from towerstrat.graph.eager import mode
 from towerstrat.graph.functions.polymorphic import function
 from towerstrat.graph.ir.convert import constant, placeholder
@@ -99,7 +100,7 @@ def losses_of(step):
 
 def program_of(plan):
     (stage,) = [s for s in plan.stages if isinstance(s, DeviceStage)]
-    (program,) = stage.programs.values()
+    (program,) = stage.compiled.programs
     return program.compiled
 
 
@@ -108,8 +109,7 @@ def cost(compiled):
     return found["flops"], found["bytes accessed"]
 
 
-@pytest.mark.parametrize("rule", RULES)
-@pytest.mark.parametrize("model", MODELS)
+@spread(("model", "rule"), itertools.product(MODELS, RULES), every=4)
 def test_three_ways(model, rule):
     losses, program = by_session(model, rule)
     assert losses[-1] != losses[0]

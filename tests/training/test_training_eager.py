@@ -5,6 +5,7 @@ import inspect
 import numpy as np
 import pytest
 
+from tests.spread import spread
 from towerstrat.graph.eager import mode
 from towerstrat.graph.functions.polymorphic import function
 from towerstrat.graph.ir.convert import constant
@@ -74,7 +75,7 @@ SCHEDULES = {
 }
 
 
-@pytest.mark.parametrize("name", SCHEDULES)
+@spread("name", SCHEDULES, every=4)
 def test_schedules_are_functions_of_the_moment(name):
     step = Variable(np.int64(0), trainable=False)
     rate = SCHEDULES[name](step)

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from towerstrat.graph.ir.convert import constant, placeholder
@@ -14,7 +14,6 @@ from towerstrat.training.optimizers.momentum import MOMENTUM
 from towerstrat.training.optimizers.updates import PADDING, deduplicate
 
 
-@settings(max_examples=40, deadline=None)
 @given(st.lists(st.integers(0, 6), max_size=9), st.sampled_from(["int32", "int64"]))
 def test_repeated_rows_are_summed(indices, kind):
     values = np.arange(1.0, 2 * len(indices) + 1, dtype=np.float32).reshape(len(indices), 2)

@@ -8,6 +8,7 @@ import pytest
 
 from tests.golden.autograph_cases import CASES
 from tests.graph.autograph.common import array, run, tf
+from tests.spread import spread
 from towerstrat import errors
 from towerstrat.graph.ir import nest
 
@@ -16,7 +17,7 @@ RAISED = {"InaccessibleTensorError": ValueError, "TypeError": TypeError, "ValueE
           "NotImplementedError": NotImplementedError}  # fmt: skip
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.__name__)
+@spread("case", CASES, every=7, ids=lambda case: case.__name__)
 def test_as_the_original(case):
     program, runs = case(tf)
     for args, wanted in zip(runs, GOLDEN[case.__name__], strict=True):
@@ -27,7 +28,7 @@ def test_as_the_original(case):
             compare(run(program, *args), wanted)
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.__name__)
+@spread("case", CASES, every=7, ids=lambda case: case.__name__)
 def test_with_unknown_sizes(case):
     program, runs = case(tf)
     for args, wanted in zip(runs, GOLDEN[case.__name__], strict=True):

@@ -4,7 +4,7 @@ import linecache
 from itertools import count
 
 import numpy as np
-from hypothesis import HealthCheck, Phase, assume, given, settings
+from hypothesis import Phase, assume, given, settings
 from hypothesis import strategies as st
 
 from tests.graph.autograph.common import tf
@@ -88,7 +88,7 @@ def defined(lines, numbers):
     return made["program"]
 
 
-@settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck), phases=[Phase.generate, Phase.reuse])
+@settings(phases=[Phase.generate, Phase.reuse])
 @given(statements(2))
 def test_programs_do_what_python_does(lines):
     python = defined(lines, range)

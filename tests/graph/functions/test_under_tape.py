@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import towerstrat.compat.v2 as tf
+from tests.bounds import close
 from towerstrat.graph.eager.context import context
 
 
@@ -29,7 +30,7 @@ def test_gradients_agree_with_jax():
     found = tape.gradient(loss, [weights, bias, source])
     want = jax.grad(lambda w, b, x: jnp.sum(jax.nn.softmax(jnp.tanh(x @ w) + b) ** 2), argnums=(0, 1, 2))(w, b, x)
     for one, two in zip(found, want, strict=True):
-        np.testing.assert_allclose(one.numpy(), two, atol=1e-6)
+        close(one.numpy(), two, 8 * 3 + 5 + 8, 8.0)
 
 
 def test_a_call_is_one_record():
@@ -42,7 +43,7 @@ def test_a_call_is_one_record():
 
 def test_nothing_is_computed_twice():
     """The backward program has no dot but the two of a matrix product's gradient, and no exponential."""
-    x, w = tf.constant(random(64, 64)), tf.Variable(random(64, 64))
+    x, w = tf.constant(random(64, 64) / 8.0), tf.Variable(random(64, 64))
     function = tf.function(lambda x: tf.reduce_sum(tf.exp(x @ w)))
     with tf.GradientTape() as tape:
         tape.watch(x)
@@ -54,8 +55,9 @@ def test_nothing_is_computed_twice():
     assert "exponential" not in text
     gx, gw = tape.gradient(y, [x, w])
     want = jax.grad(lambda x, w: jnp.sum(jnp.exp(x @ w)), argnums=(0, 1))(x.numpy(), w.numpy())
-    np.testing.assert_allclose(gx.numpy(), want[0], rtol=1e-4)
-    np.testing.assert_allclose(gw.numpy(), want[1], rtol=1e-4)
+    # Exponents, and gradients, are sums of 64 terms; the magnitudes of an exponent's add up to less than 16.
+    for found, expected, other in ((gx, want[0], w), (gw, want[1], x)):
+        close(found.numpy(), expected, 64 * 16 + 64, 64 * tf.exp(x @ w).numpy().max() * np.abs(other).max())
 
 
 def test_effects_happen_once():

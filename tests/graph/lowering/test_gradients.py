@@ -3,7 +3,7 @@
 import jax
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.graph.control_flow_namespace import namespace
@@ -144,7 +144,6 @@ def test_many_gradients_share_a_path(session):
     np.testing.assert_allclose(session.run(fetches, {x: 0.7}), wanted, rtol=1e-6)
 
 
-@settings(max_examples=15, deadline=None)
 @given(
     st.lists(st.sampled_from(["square", "sin", "scale", "branch", "loop"]), min_size=1, max_size=4),
     st.floats(-1.2, 1.2),

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from tests.bounds import close
 from towerstrat.graph.eager.mode import eager_mode
 from towerstrat.graph.functions.polymorphic import function
 from towerstrat.graph.ir.convert import constant, placeholder
@@ -26,8 +27,8 @@ def sines(step):
     traced = function(step).get_concrete_function(constant(X), constant(X.T)).traced
     with eager_mode():
         traced([constant(X), constant(X.T)])
-    (stage,) = [s for s in traced.plan().stages if hasattr(s, "programs")]
-    (program,) = stage.programs.values()
+    (stage,) = [s for s in traced.plan().stages if hasattr(s, "compiled")]
+    (program,) = stage.compiled.programs
     text = program.lowered([], [], [X, X.T.copy()]).compile().as_text()
     return text.count(" sine(")
 
@@ -55,11 +56,11 @@ def test_recomputing_changes_no_value():
         plain = gradient_of(block)(x, w)
         for step in (gradient_of(recompute_grad(block)), function(gradient_of(recompute_grad(block)))):
             for found, wanted in zip(step(x, w), plain, strict=True):
-                np.testing.assert_allclose(found.numpy(), wanted.numpy(), rtol=1e-5, atol=1e-6)
+                close(found.numpy(), wanted.numpy(), 12 + 4 + 4, X.size)
     x, w = constant(X), constant(X.T)
     y = recompute_grad(block)(x, w)
     for found, wanted in zip(Session().run([reductions.reduce_sum(y), *gradients(y, [x, w])]), plain, strict=True):
-        np.testing.assert_allclose(found, wanted.numpy(), rtol=1e-5, atol=1e-6)
+        close(found, wanted.numpy(), 12 + 4 + 4, X.size)
 
 
 def test_recomputing_has_second_derivatives():
@@ -158,9 +159,9 @@ def test_rows_at_once_in_a_graph():
     (g,) = gradients(y, x)
     for feed in (X, X[:1], X[:0]):
         value, gradient = Session().run([y, g], {x: feed})
-        np.testing.assert_allclose(value, rows_of(feed).reshape(-1, 4), rtol=1e-5)
+        close(value, rows_of(feed).reshape(-1, 4), 4 + 1, np.abs(X).sum() ** 2)
         total = feed.sum(1, keepdims=True)
-        np.testing.assert_allclose(gradient, total + np.repeat(total, 4, 1), rtol=1e-5)
+        close(gradient, total + np.repeat(total, 4, 1), 4 + 4 + 1, 2 * np.abs(X).sum())
 
 
 def test_rows_at_once_read_variables():
@@ -169,7 +170,7 @@ def test_rows_at_once_read_variables():
         with GradientTape() as tape:
             y = vectorized_map(lambda r: r * v, constant(X))
         np.testing.assert_allclose(y.numpy(), X * 2)
-        np.testing.assert_allclose(float(tape.gradient(y, v)), X.sum(), rtol=1e-5)
+        close(tape.gradient(y, v).numpy(), X.sum(), X.size, np.abs(X).sum())
 
 
 def test_rows_that_draw_are_computed_one_by_one():

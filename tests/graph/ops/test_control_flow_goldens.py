@@ -8,13 +8,14 @@ import pytest
 
 from tests.golden.control_flow_cases import CASES
 from tests.graph.control_flow_namespace import namespace
+from tests.spread import spread
 from towerstrat import errors
 from towerstrat.graph.ir.core import Graph
 
 GOLDEN = json.loads((Path(__file__).parents[2] / "golden" / "control_flow.json").read_text())
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.__name__)
+@spread("case", CASES, every=7, ids=lambda case: case.__name__)
 def test_as_the_original(case):
     tf, wanted = namespace(), GOLDEN[case.__name__]
     with Graph().as_default(), tf.Session() as session:

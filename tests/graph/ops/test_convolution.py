@@ -1,5 +1,7 @@
 """Convolutions: layouts, shape rules, gradients of gradients, loops, towers, empty batches and bad input."""
 
+import itertools
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -9,6 +11,8 @@ from hypothesis import strategies as st
 from jax import lax
 from jax.sharding import PartitionSpec as P
 
+from tests.bounds import close
+from tests.spread import spread
 from towerstrat.graph.ir.convert import placeholder
 from towerstrat.graph.ir.mesh import Axis
 from towerstrat.graph.lowering.gradients import gradients
@@ -54,7 +58,7 @@ def test_channels_first_is_channels_last_transposed():
     for last, first, order in pairs:
         assert [last.shape.as_list()[i] for i in order] == first.shape.as_list()
     for (last, first), (_, _, order) in zip(run([p[:2] for p in pairs], {}), pairs, strict=True):
-        np.testing.assert_allclose(last.transpose(order), first, rtol=1e-5, atol=1e-4)
+        close(last.transpose(order), first, 100, max(1.0, np.abs(first).max()))
 
 
 def test_atrous_transpose_is_the_gradient_of_atrous():
@@ -62,7 +66,7 @@ def test_atrous_transpose_is_the_gradient_of_atrous():
     y = c.atrous_conv2d(x, w, 2, "SAME")
     (wanted,) = gradients(y, [x], [dy])
     found, wanted = run([c.atrous_conv2d_transpose(dy, w, [2, 8, 7, 3], 2, "SAME"), wanted], {x: rand(2, 8, 7, 3)})
-    np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-5)
+    close(found, wanted, 3 * 3 * 4, 3 * 3 * 4)
 
 
 UNKNOWN = [
@@ -145,7 +149,7 @@ def test_empty_batch_and_gradients_of_gradients():
     assert not any(np.any(v) for v in values)
 
 
-@settings(max_examples=5, deadline=None, derandomize=True)
+@settings(max_examples=5, derandomize=True)
 @given(st.data())
 def test_the_form_for_the_cpu_has_the_values_and_gradients_of_the_plain_one(data):
     """Twice differentiated, against lax.conv_general_dilated and its own rules."""
@@ -176,8 +180,7 @@ def test_the_form_for_the_cpu_has_the_values_and_gradients_of_the_plain_one(data
         np.testing.assert_allclose(a, b, rtol=2e-3, atol=2e-3 * max(1.0, float(np.abs(b).max())))
 
 
-@pytest.mark.parametrize("groups", [1, 4])
-@pytest.mark.parametrize("varying", ["x", "w", "both"])
+@spread(("groups", "varying"), itertools.product([1, 4], ["x", "w", "both"]), every=4)
 def test_inside_scan_and_towers(groups, varying):
     """Whichever operand differs by tower, in a differentiated loop under the check of replication."""
     axis = Axis("tower", jax.devices()[:4])

@@ -9,6 +9,7 @@ import pytest
 
 from tests.golden.nn_cases import cases, weights
 from tests.graph.ops.test_kernels import WIDE, widths
+from tests.spread import spread
 from towerstrat.graph.ir.convert import constant, convert_to_tensor, placeholder
 from towerstrat.graph.ir.core import get_default_graph
 from towerstrat.graph.ir.indexed_slices import IndexedSlices
@@ -35,7 +36,7 @@ def close(found, wanted, what):
     np.testing.assert_allclose(found, wanted, rtol=limit, atol=10 * limit, err_msg=what)
 
 
-@pytest.mark.parametrize("group", GROUPS)
+@spread("group", GROUPS, every=7)
 def test_original_values_and_gradients(group):
     fetches, feeds = {}, {}
     for name, function, inputs in CASES:

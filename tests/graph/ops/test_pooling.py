@@ -1,11 +1,14 @@
 """Pooling: layouts, ties, shape rules, both forms of it, loops and bad input."""
 
+import itertools
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 from jax.sharding import PartitionSpec as P
 
+from tests.spread import spread
 from towerstrat.errors import UnsupportedError
 from towerstrat.graph.ir.convert import placeholder
 from towerstrat.graph.ir.mesh import Axis
@@ -72,8 +75,7 @@ def test_argmax_says_where_the_largest_is(padding):
     assert dx.sum() == found.size
 
 
-@pytest.mark.parametrize("rank", [1, 2, 3])
-@pytest.mark.parametrize("padding", ["SAME", "VALID"])
+@spread(("rank", "padding"), itertools.product([1, 2, 3], ["SAME", "VALID"]), every=3)
 def test_both_forms_agree(rank, padding):
     """The one for the CPU and the one for accelerators: values and gradients, dilated and overlapping too."""
     x = RNG.permutation(2 * 6**rank * 2).reshape(2, *(6,) * rank, 2).astype(np.float32)

@@ -4,6 +4,8 @@ import jax
 import numpy as np
 import pytest
 
+from tests.bounds import close
+from tests.spread import spread
 from towerstrat.graph.ir.convert import constant, placeholder
 from towerstrat.graph.ir.core import Graph, get_default_graph
 from towerstrat.graph.ir.mesh import Axis
@@ -125,7 +127,7 @@ def test_parameters_are_differentiated():
     made = r.random_normal([5], mean, stddev, seed=1)
     values, da, db = Session().run([made, *gradients(made, [mean, stddev])], {mean: 3.0, stddev: 2.0})
     assert da == 5
-    np.testing.assert_allclose(db, ((values - 3) / 2).sum(), rtol=1e-5)
+    close(db, ((values - 3) / 2).sum(), 5 + 2, np.abs(values).sum() + 3 * 5)
 
 
 def test_shuffle_and_crop():
@@ -176,7 +178,7 @@ def test_dropout():
     assert set(np.unique(a)) == {0, np.float32(1.25)}
     np.testing.assert_allclose((a > 0).mean(), 0.8, atol=0.02)
     np.testing.assert_array_equal(g, a)
-    np.testing.assert_allclose(dk, -(a > 0).sum() / 0.64, rtol=1e-4)
+    close(dk, -(a > 0).sum() / 0.64, ones.size)
     assert (b == b[:, :1]).all()
     assert 0.4 < (b > 0).mean() < 0.6
     assert session.run(y, {x: ones[:0], keep: 0.8}).shape == (0, 50)
@@ -184,7 +186,7 @@ def test_dropout():
     assert nn.dropout(x, 0.5, name="d").name == "d/mul:0"
 
 
-@pytest.mark.parametrize("build", [
+@spread("build", [
     lambda: r.random_uniform([3], seed=1),
     lambda: r.random_normal([3], seed=1),
     lambda: r.truncated_normal([3], seed=1),
@@ -193,7 +195,7 @@ def test_dropout():
     lambda: r.multinomial(np.zeros((2, 900), np.float32), 3, seed=1),
     lambda: r.random_gamma([3], 2.0, seed=1),
     lambda: r.random_poisson(500.0, [3], seed=1),
-])  # fmt: skip
+], every=4)  # fmt: skip
 def test_towers_draw_their_own(build):
     axis = Axis("tower", jax.devices()[:3])
     with get_default_graph().under(axis):

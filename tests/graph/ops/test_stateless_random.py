@@ -99,6 +99,7 @@ def test_the_seed_decides():
             assert not np.array_equal(x, y)
 
 
+@pytest.mark.long
 def test_the_same_numbers_in_graphs_functions_and_eagerly():
     in_graph = Session().run(draws([1, 2]))
     with mode.eager_mode():
@@ -162,6 +163,7 @@ def test_in_loops():
     np.testing.assert_array_equal(looped[1], single)
 
 
+@pytest.mark.long
 def test_in_towers():
     axis = Axis("tower", jax.devices()[:3])
     graph = get_default_graph()

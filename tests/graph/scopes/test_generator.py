@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from tests.graph.later import cases, module, printed
+from tests.spread import spread
 from towerstrat.graph.eager import mode
 from towerstrat.graph.functions.polymorphic import function
 from towerstrat.graph.ir import types
@@ -25,7 +26,7 @@ TF = module(
 )
 
 
-@pytest.mark.parametrize(("expression", "original"), cases("generator"))
+@spread(("expression", "original"), cases("generator"), every=5)
 def test_against_the_original(expression, original):
     with mode.eager_mode():
         assert printed(expression, TF) == original

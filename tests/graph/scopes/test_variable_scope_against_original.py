@@ -3,15 +3,14 @@
 import json
 from pathlib import Path
 
-import pytest
-
 import towerstrat.compat.v1 as tf
 from tests.golden import scope_cases
+from tests.spread import spread
 
 GOLDEN = json.loads((Path(__file__).parents[2] / "golden" / "scopes.json").read_text())
 
 
-@pytest.mark.parametrize("case", scope_cases.CASES, ids=lambda case: case.__name__)
+@spread("case", scope_cases.CASES, every=3, ids=lambda case: case.__name__)
 def test_case(case):
     found = case(tf)
     wanted = GOLDEN[case.__name__]

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import jax
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import towerstrat.compat.v1 as tf1
@@ -53,7 +53,6 @@ def packings(draw):
 
 
 @given(packings())
-@settings(max_examples=150, deadline=None)
 def test_rule_21_what_holds_for_every_assignment(packing):
     mesh, shape, stride, most, replicas = packing
     topology = full(mesh)
@@ -72,7 +71,6 @@ def test_rule_21_what_holds_for_every_assignment(packing):
 
 
 @given(st.tuples(*[st.integers(1, 3)] * 3), st.tuples(*[st.integers(1, 3)] * 3), st.integers(1, 2))
-@settings(max_examples=60, deadline=None)
 def test_rings_close(shape, blocks, cores):
     """With even axes, neighbors in number are neighbors in the mesh, chips within a replica as blocks in it."""
     shape, blocks = 2 * np.asarray(shape), 2 * np.asarray(blocks)

@@ -5,6 +5,7 @@ import re
 import pytest
 
 from tests.golden.distribute_input_cases import INPUT
+from tests.spread import spread
 from tests.towers.distribute.agreement import alike, failed, found, plain
 from tests.towers.distribute.original import wanted
 
@@ -54,10 +55,13 @@ def cases():
         for position, (name, case) in enumerate(listed.items()):
             # Loops are as good as all of the time: on three replicas every other one of them.
             if kind != "m3" or not name.startswith(("eager,", "function,")) or position % 2:
-                yield pytest.param(area, kind, name, case, id=f"{area}: {name}")
+                yield area, kind, name, case
 
 
-@pytest.mark.parametrize(("area", "kind", "name", "case"), list(cases()))
+CASES = list(cases())
+
+
+@spread(("area", "kind", "name", "case"), CASES, every=11, ids=[f"{area}: {name}" for area, _, name, _ in CASES])
 def test_case(area, kind, name, case):
     ours, theirs = found(kind, case), plain(wanted(area, name))
     allowed = rule(area, name)

@@ -2,10 +2,12 @@
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import towerstrat.compat.v2 as tf
+from tests.bounds import close
+from tests.spread import spread
 from tests.towers.distribute.common import strategy
 from towerstrat.errors import InvalidArgumentError
 
@@ -54,7 +56,7 @@ def check(found, batch):
         np.testing.assert_allclose(found[key], value, rtol=1e-6, atol=1e-6, err_msg=key)
 
 
-@pytest.mark.parametrize("replicas", range(1, 9))
+@spread("replicas", range(1, 9), every=4)
 def test_every_remainder(replicas, compiled):
     """In a function: traced once, and compiled once for each set of shapes."""
     made = strategy(replicas)
@@ -77,7 +79,7 @@ def test_every_remainder(replicas, compiled):
     assert compiled.count("function") == len(shapes)
 
 
-@pytest.mark.parametrize("replicas", [1, 3, 8])
+@spread("replicas", [3, 1, 8], every=3)
 def test_eagerly(replicas):
     made = strategy(replicas)
     size = 2 * replicas
@@ -86,7 +88,7 @@ def test_eagerly(replicas):
         check(reductions(made, value), batch)
 
 
-@pytest.mark.parametrize("replicas", range(1, 9))
+@spread("replicas", range(1, 9), every=5)
 def test_loops_in_functions(replicas):
     """Each batch counts once, whole or not."""
     made = strategy(replicas)
@@ -117,7 +119,7 @@ def test_loops_in_functions(replicas):
         np.testing.assert_allclose(gathered, numbered, rtol=1e-5, atol=1e-4)
 
 
-@pytest.mark.parametrize("dtype", ["int32", "int64", "uint8", "float16", "float64"])
+@spread("dtype", ["int32", "int64", "uint8", "float16", "float64"], every=3)
 def test_types(dtype):
     """A mean of whole numbers is real, as a quotient is."""
     made = strategy(3)
@@ -130,7 +132,7 @@ def test_types(dtype):
     np.testing.assert_allclose(mean, array.mean(axis=0))
 
 
-@pytest.mark.parametrize("in_function", [False, True])
+@spread("in_function", [True, False], every=2)
 def test_a_replica_with_nothing(in_function):
     """The last batch is (2, 2, 0)."""
     made = strategy(3)
@@ -166,7 +168,6 @@ def uneven(draw):
     return [(*others[:axis], size, *others[axis:]) for size in sizes], signed
 
 
-@settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))
 @given(uneven(), st.integers(0, 99), st.booleans())
 def test_any_shapes(drawn, seed, in_function):
     """Parts of any rank that differ along any axis: joined, and reduced along it and along all axes."""
@@ -182,16 +183,16 @@ def test_any_shapes(drawn, seed, in_function):
 
     gathered, reduced = (tf.function(all_of) if in_function else all_of)(value)
     joined = np.concatenate(parts, axis)
+    size = np.abs(joined).sum()
     np.testing.assert_array_equal(gathered, joined)
     with np.errstate(invalid="ignore", divide="ignore"):
         wanted = [NUMPY[SUM](joined, a) for a in (axis, axes)]
         count = joined.shape[axis], joined.size
         wanted += [total / np.float32(n) for total, n in zip(wanted, count, strict=True)]
     for found, value in zip(reduced, wanted, strict=True):
-        np.testing.assert_allclose(found, value, rtol=1e-5, atol=1e-5)
+        close(found, value, joined.size, size)
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.integers(1, 8), st.integers(0, 20), st.integers(1, 12))
 def test_any_batches(replicas, count, size):
     """How many examples each replica gets of each batch, and that none is lost."""

@@ -6,6 +6,7 @@ virtual devices stands for it; where it takes a model of tf.keras, the model is 
 """
 
 import inspect
+import itertools
 import json
 import threading
 from pathlib import Path
@@ -17,6 +18,7 @@ import pytest
 import towerstrat.compat.v1 as tf1
 import towerstrat.compat.v2 as tf
 from tests.data.test_records import framed
+from tests.spread import spread
 from tests.towers.distribute.common import parts, replica_id, steps, strategy
 from towerstrat.errors import UnsupportedError
 
@@ -204,8 +206,7 @@ def by_numpy(x, y, kernel, bias, rate, order):
     return kernel, bias
 
 
-@pytest.mark.parametrize("replicas", [1, 2, 4])
-@pytest.mark.parametrize("per_call", [1, 3])
+@spread(("replicas", "per_call"), itertools.product([1, 2, 4], [1, 3]), every=3)
 def test_the_sample_of_a_custom_training_loop(replicas, per_call):
     rng = np.random.RandomState(0)
     x, y = rng.random_sample((2, 5)).astype(np.float32), np.array([[1], [0]])

@@ -6,6 +6,7 @@ import re
 import pytest
 
 from tests.golden.distribute_run_cases import RUNNING
+from tests.spread import spread
 from tests.towers.distribute.original import TRACED, found, same, wanted
 
 
@@ -129,7 +130,7 @@ def value(told):
     return {k: value(v) for k, v in told.items()}
 
 
-@pytest.mark.parametrize("topic", ["returns", "arguments", "values", "context", "extended"])
+@spread("topic", ["returns", "arguments", "values", "context", "extended"], every=3)
 def test_functions_that_are_traced_do_the_same(topic):
     """As the original's strategies for TPUs want them."""
     _, cases = RUNNING[f"{topic}, m3"]
@@ -190,7 +191,7 @@ def test_all_that_is_meant_is_so():
     assert not rows
 
 
-@pytest.mark.parametrize("area", RUNNING)
+@spread("area", RUNNING, every=5)
 def test_outcomes_are_those_of_the_original(area):
     kind, cases = RUNNING[area]
     differ = []

@@ -9,6 +9,8 @@ import pytest
 import towerstrat.compat.v1 as tf1
 import towerstrat.compat.v2 as tf
 from benchmarks.harness import Devices
+from tests.bounds import close
+from tests.spread import spread
 from towerstrat.graph.eager import mode
 from towerstrat.graph.runtime.data_loop import lower_turns
 from towerstrat.graph.runtime.step_loop import lower_loop
@@ -97,14 +99,14 @@ def collectives(program):
     return sorted(re.findall(r"(all-reduce|all-gather|collective-permute|reduce-scatter)\(", program.as_text()))
 
 
-@pytest.mark.parametrize("replicas", [1, 2, 4])
+@spread("replicas", [2, 1, 4], every=3)
 def test_losses_and_programs_are_the_same(replicas):
     losses, program = through_towers(replicas, 3)
     assert losses[2] < losses[1] < losses[0]
     cost = program.cost_analysis()
     for method in ("experimental_run_v2", "run"):
         found, loop = through_replicas(method, replicas, 3)
-        assert found == losses
+        close(found, losses, 3 * STEPS * (FEATURES + BATCH * replicas + 16))
         assert collectives(loop) == collectives(program)
         # The loop of a function counts its turns.
         for figure in ("flops", "bytes accessed"):

@@ -5,6 +5,7 @@ import re
 import pytest
 
 from tests.golden.distribute_value_cases import VALUES
+from tests.spread import spread
 from tests.towers.distribute.agreement import alike, both, failed, found, plain
 from tests.towers.distribute.original import wanted
 
@@ -58,10 +59,13 @@ def cases():
     for area, (kind, listed) in VALUES.items():
         step = 7 if kind == "default" or "r3" in kind else 2 if len(listed) > 300 else 1
         for name, case in list(listed.items())[::step]:
-            yield pytest.param(area, kind, name, case, id=f"{area}: {name}")
+            yield area, kind, name, case
 
 
-@pytest.mark.parametrize(("area", "kind", "name", "case"), list(cases()))
+CASES = list(cases())
+
+
+@spread(("area", "kind", "name", "case"), CASES, every=11, ids=[f"{area}: {name}" for area, _, name, _ in CASES])
 def test_case(area, kind, name, case):
     ours, theirs = found(kind, case), plain(wanted(area, name))
     allowed = rule(area, name)

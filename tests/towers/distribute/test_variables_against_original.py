@@ -17,6 +17,7 @@ from tests.golden.distribute_variable_cases import (
     _attributes,
     _make,
 )
+from tests.spread import spread
 from tests.towers.distribute.original import TF, _With, names, same, wanted
 from towerstrat.towers.distribute.python_values import keep, kept
 
@@ -175,7 +176,7 @@ PLACES = [("m2", s, a, w) for s in ("AUTO", "ON_READ") for a in AGGREGATIONS for
 PLACES += [("one", s, a, w) for s in ("AUTO", "ON_READ") for a in ("NONE", "SUM") for w in ("replica", "cross")]
 
 
-@pytest.mark.parametrize(("kind", "synchronization", "aggregation", "where"), PLACES)
+@spread(("kind", "synchronization", "aggregation", "where"), PLACES, every=9)
 def test_operations(kind, synchronization, aggregation, where):
     eagerly = where not in TRACED or kind == "one"
     found = differing(kind, synchronization, aggregation, where, False) if eagerly else {}
@@ -231,7 +232,7 @@ def carried_out(case, seen):
     return case(seen) if callable(case) else eval(case, seen)
 
 
-@pytest.mark.parametrize("kind", ["m2", "one", "default"])
+@spread("kind", ["m2", "one", "default"], every=3)
 def test_creation(kind):
     tf = _With(TF, train=_With(TF.train, Checkpoint=Checkpoint, load_variable=load_variable))
     differ = {}

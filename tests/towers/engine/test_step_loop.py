@@ -308,22 +308,23 @@ def interruptible():
 @pytest.mark.usefixtures("interruptible")
 def test_ctrl_c_in_the_middle_of_a_run_loses_nothing():
     strategy = tpu(2)
-    started = threading.Event()
+    finished, reading = threading.Event(), threading.Event()
 
-    def slow():
+    def numbers():
         for i in itertools.count():
-            started.set()
+            reading.set()
             yield i
 
     with strategy.scope(), tf.Session() as sess:
-        data = tf.data.Dataset.from_generator(slow, tf.int64, [])
+        data = tf.data.Dataset.from_generator(numbers, tf.int64, [])
         v, iterator, context = adding(strategy, data, 50)
         sess.run([tf.global_variables_initializer(), iterator.initializer])
-        started.clear()
 
         def interrupt():
-            started.wait(60)
-            threading.Event().wait(0.7)
+            """While a run after the first one reads its input."""
+            finished.wait(60)
+            reading.clear()
+            reading.wait(60)
             os.kill(os.getpid(), signal.SIGINT)
 
         thread = threading.Thread(target=interrupt)
@@ -331,6 +332,7 @@ def test_ctrl_c_in_the_middle_of_a_run_loses_nothing():
         with pytest.raises(KeyboardInterrupt):
             while True:
                 sess.run(context.run_op)
+                finished.set()
         thread.join()
         total = int(sess.run(v))
         n = round((1 + np.sqrt(1 + 8 * total)) / 2)

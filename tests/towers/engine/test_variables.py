@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import towerstrat.compat.v1 as tf
+from tests.spread import spread
 from tests.towers.common import run, tpu
 from towerstrat.towers.contrib.variables import MirroredVariable, TowerLocalVariable
 
@@ -155,7 +156,7 @@ def test_two_strategies_in_one_run_are_refused():
             sess.run([a, b])
 
 
-@pytest.mark.parametrize("dtype", [tf.int32, tf.int64, tf.uint8, tf.bfloat16, tf.float64, tf.complex64])
+@spread("dtype", [tf.int32, tf.int64, tf.uint8, tf.bfloat16, tf.float64, tf.complex64], every=3)
 @pytest.mark.parametrize(("aggregation", "expected"), [(SUM, 5), (MEAN, 2.5)])
 def test_tower_local_variables_of_every_type(dtype, aggregation, expected):
     strategy = tpu(2)

@@ -17,7 +17,6 @@ from towerstrat.graph.ir.shapes import Dims
 from towerstrat.graph.ir.types import DType, int32, string
 from towerstrat.graph.ops.array import stack
 from towerstrat.graph.ops.control_flow import group
-from towerstrat.graph.runtime.step_loop import LoopStage
 from towerstrat.graph.variables.variables import Variable
 from towerstrat.towers.engine.step_context import MultiStepContext
 from towerstrat.towers.engine.surface import Surface
@@ -129,7 +128,6 @@ def _loop(
         "arguments": 1 + len(initial),
         "handles": len(source.handles()),
         "axis": axis,
-        "loop": LoopStage,
         "whole": whole,
         "iterator": source.position,
         "source": iterator_resource,

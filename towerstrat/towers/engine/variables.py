@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import WeakValueDictionary, ref
 
 from towerstrat.graph.eager.tensor import shown
-from towerstrat.graph.ir.convert import convert_to_tensor, register_tensor_conversion_function
+from towerstrat.graph.ir.composite import Convertible
+from towerstrat.graph.ir.convert import convert_to_tensor
 from towerstrat.graph.ir.core import Graph, get_default_graph
 from towerstrat.graph.ir.elements import Operation, Tensor
 from towerstrat.graph.ir.mesh import Axis
+from towerstrat.graph.ir.operators import Operators
 from towerstrat.graph.ir.shapes import TensorShape
 from towerstrat.graph.ir.types import DType
 from towerstrat.graph.variables.variables import Variable, VariableAggregation
@@ -33,7 +35,7 @@ class _ComponentOp(NamedTuple):
     device: str
 
 
-class Component:
+class Component(Operators, Convertible):
     """One tower's copy of a distributed variable, for looking at; assign to the variable itself.
 
     Args:
@@ -41,13 +43,17 @@ class Component:
       position: the tower's number.
     """
 
-    __array_priority__ = 100
-
     def __init__(self, container: Any, position: int):
         self._container = container
         self._position = position
         self._element: Tensor | None = None
         """What a session fetches for it, always the same."""
+
+    def _overloaded(self) -> Tensor:
+        return self.value()
+
+    def _to_tensor(self, dtype: DType | None, name: str | None) -> Tensor:
+        return convert_to_tensor(self.value(), dtype, name)
 
     def _distributed_container(self) -> Any:
         return self._container
@@ -140,14 +146,6 @@ class Component:
         return f"<tf.Variable '{self.name}' shape={self.shape} dtype={self.dtype.name}{value}>"
 
 
-for _name in Tensor.OVERLOADABLE_OPERATORS:
-
-    def _apply(self: Component, *args: Any, _name: str = _name) -> Any:
-        return getattr(self.value(), _name)(*args)
-
-    setattr(Component, _name, _apply)
-
-
 if TYPE_CHECKING:
     _InFrontOfVariable = Variable
 else:
@@ -227,10 +225,3 @@ class Shared(_InFrontOfVariable):
 
     def _component_element(self, position: int) -> Tensor:
         return self._component_value(position)
-
-
-def _convert_component(value: Any, dtype: DType | None = None, name: str | None = None, as_ref: bool = False) -> Any:
-    return convert_to_tensor(value.value(), dtype, name)
-
-
-register_tensor_conversion_function(Component, _convert_component, priority=20)

@@ -1,4 +1,4 @@
-"""What strategies of ``tf.contrib.distribute`` call things and make things of."""
+"""The ``Surface`` of ``tf.contrib.distribute``."""
 
 from __future__ import annotations
 

@@ -126,14 +126,14 @@ class TowerLocalVariable(DistributedVariable, PerDevice):
         super().load(self._share(np.asarray(value, self.dtype.np)), session)
 
     def _share(self, value: Any) -> Any:
-        """What each tower holds so that together they are ``value``."""
+        """Each tower's value where the towers' values add up to ``value``."""
         if self._aggregation != VariableAggregation.SUM or self.dtype.is_bool:
             return value
         return value // len(self._index) if self.dtype.is_integer else value * (1.0 / len(self._index))
 
 
 def variable_maker(engine: Engine, devices: Sequence[str], axis: Axis, local: bool) -> Callable[..., Any]:
-    """What makes a strategy's variable; ``local``: one of which every tower has its own."""
+    """A function that makes a variable of a strategy; ``local``: each tower has its own value."""
 
     def make(**kwargs: Any) -> DistributedVariable:
         aggregation = kwargs.pop("aggregation", VariableAggregation.NONE)

@@ -70,7 +70,7 @@ def mismatch(engine: Engine, mode: Mode) -> RuntimeError:
 
 
 def strategy_shown(engine: Engine) -> object:
-    """What a message shows of an engine: its strategy."""
+    """The strategy of an engine, for messages."""
     return engine.replica_view or engine.tower_view
 
 
@@ -114,7 +114,7 @@ def require_replica(tower: TowerContext) -> None:
 
 
 class ReplicaContext:
-    """What a function run by ``Strategy.run`` can ask about its replica.
+    """The context of one replica: its number, its devices, ``merge_call`` and collectives.
 
     Args:
       strategy: its strategy.
@@ -139,8 +139,8 @@ class ReplicaContext:
         Raises:
           RuntimeError: the tower's strategy is one of ``tf.contrib.distribute``.
         """
-        found: ReplicaContext | None = tower.replica_view
-        if found is None:
+        found = tower.replica_view
+        if not isinstance(found, ReplicaContext):
             found = tower.replica_view = cls.__new__(cls)
             found._tower = tower
             found._strategy = strategy_of(tower.engine)
@@ -195,7 +195,7 @@ class ReplicaContext:
         return (canonical(self._tower.device),)
 
     def all_reduce(self, reduce_op: Any, value: Any, options: Any = None) -> Any:
-        """The sum or mean of what the replicas pass, on every replica; differentiable.
+        """The sum or mean of the replicas' values, on every replica; differentiable.
 
         Args:
           reduce_op: ``ReduceOp.SUM`` or ``ReduceOp.MEAN``, or the name of one.
@@ -209,7 +209,7 @@ class ReplicaContext:
         return self._strategy.extended._all_reduce(self, reduce_op, value, options)
 
     def all_gather(self, value: Any, axis: int, options: Any = None) -> Any:
-        """What the replicas pass, joined along ``axis``, on every replica; differentiable.
+        """The replicas' values joined along ``axis``, on every replica; differentiable.
 
         Raises:
           RuntimeError: not in a replica's context. NotImplementedError: IndexedSlices.

@@ -1,4 +1,4 @@
-"""What a strategy offers to libraries: ``strategy.extended``."""
+"""``strategy.extended``: the methods of a strategy that are for libraries."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from towerstrat.graph.ops.math import cast, truediv
 from towerstrat.graph.variables.variables import Variable
 from towerstrat.towers.distribute.combining import check_numbers, checked_dimension, entries, summed
 from towerstrat.towers.distribute.contexts import ReplicaContext, require_cross_replica
-from towerstrat.towers.distribute.python_values import keep, kept
+from towerstrat.towers.distribute.python_values import unwrapped, wrapped
 from towerstrat.towers.distribute.reduce_op import AGGREGATIONS, ReduceOp, reduce_op_of
 from towerstrat.towers.distribute.values import mirrored_values
 from towerstrat.towers.distribute.variables import ReplicaVariable
@@ -33,7 +33,7 @@ _FUNCTIONS = 100
 
 
 class StrategyExtended:
-    """What libraries ask of a strategy; programs use the strategy's own methods.
+    """Methods of a strategy that libraries use; programs use the strategy's own.
 
     Args:
       container_strategy: the strategy, which has its engine already.
@@ -68,7 +68,7 @@ class StrategyExtended:
         return axis is not None and axis.mapped
 
     def _carried(self, key: Any, function: Callable[..., Any], *args: Any) -> Any:
-        """What a function of all replicas gives: where operations are executed eagerly it is traced, and called.
+        """Calls a function of all replicas; where operations are executed eagerly it is traced first.
 
         Args:
           key: what the function does, besides its arguments.
@@ -80,13 +80,13 @@ class StrategyExtended:
             name = getattr(function, "__name__", "step").strip("<>")
 
             def traced(*given: Any) -> Any:
-                return keep(function(*given))
+                return wrapped(function(*given))
 
             found = self._functions[key] = Function(traced, name, autograph=False, always=True)
             if len(self._functions) > _FUNCTIONS:
                 del self._functions[next(iter(self._functions))]
         with self._strategy.scope():
-            return kept(found(*args))
+            return unwrapped(found(*args))
 
     # ---- running ---------------------------------------------------------------------------------------------
 
@@ -114,7 +114,7 @@ class StrategyExtended:
             return engine.reduce(AGGREGATIONS[reduce_op], engine.per_tower(local), destinations)
 
     def _numbers(self, value: DistributedValues) -> Any:
-        """What each replica has of a value, or of a variable its own copy.
+        """Each replica's part of a value, or its copy of a variable.
 
         Raises:
           TypeError: strings or truths, which have no sum.
@@ -197,7 +197,7 @@ class StrategyExtended:
         return nest.pack_sequence_as(value, [_each(v) for v in context.merge_call(merge_fn, flat)])
 
     def reduce_to(self, reduce_op: Any, value: Any, destinations: Any, options: Any = None) -> Any:
-        """What the replicas' values are together, on the devices of ``destinations``.
+        """The replicas' values reduced to one, on the devices of ``destinations``.
 
         Args:
           reduce_op: ``ReduceOp.SUM`` or ``ReduceOp.MEAN``, or the name of one.
@@ -253,7 +253,7 @@ class StrategyExtended:
         return self._updated(result, group)
 
     def _updated(self, result: Any, group: bool) -> Any:
-        """What an update gives: values that are the same on all devices are mirrored."""
+        """The result of an update: values that are the same on all devices become mirrored."""
         result = nest.map_structure(lambda v: self._mirrored(v.primary) if _is_mirrored(v) else v, result)
         return result if group else nest.map_structure(self._strategy.experimental_local_results, result)
 
@@ -276,11 +276,11 @@ class StrategyExtended:
         def updated(args: Any, kwargs: Any) -> Any:
             with get_default_graph().under(engine.axis), contexts.UpdateContext(engine.worker_devices[0]):
                 result = fn(value_container(var), *engine.local_of(args), **engine.local_of(kwargs))
-            return keep(engine.leaving(result))
+            return wrapped(engine.leaving(result))
 
         if not get_default_graph().executing_eagerly:
-            return kept(updated(args, kwargs))
-        return kept(Function(updated, "update", autograph=False)(args, kwargs))
+            return unwrapped(updated(args, kwargs))
+        return unwrapped(Function(updated, "update", autograph=False)(args, kwargs))
 
     # ---- variables -------------------------------------------------------------------------------------------
 

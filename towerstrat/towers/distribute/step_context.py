@@ -10,7 +10,7 @@ from towerstrat.towers.engine.engine import CrossTower
 
 
 class MultiStepContext(step_context.MultiStepContext):
-    """What a step function uses to give outputs out of the loop.
+    """The outputs of a step loop; a step function is given it as its first argument.
 
     Attributes:
       run_op: the operation that runs all iterations; None where they were run at once.

@@ -35,7 +35,7 @@ def run_steps(
 
 
 class DatasetIterator:
-    """What ``make_dataset_iterator`` gives where operations are executed eagerly: it is ready from the start.
+    """An iterator of ``make_dataset_iterator`` where operations are executed eagerly: it is ready from the start.
 
     Args:
       dataset: a distributed one, or one of a single replica.

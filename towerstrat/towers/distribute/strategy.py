@@ -37,7 +37,7 @@ from towerstrat.towers.engine.values import DistributedValues, Mirrored
 
 
 class _Base:
-    """What strategies of 1.14 and of 2.x have in common."""
+    """The base of strategies of 1.14 and of 2.x: a view of an engine."""
 
     _extended: StrategyExtended
 
@@ -48,7 +48,7 @@ class _Base:
 
     @property
     def extended(self) -> StrategyExtended:
-        """What libraries ask of the strategy."""
+        """The strategy's methods for libraries."""
         return self._extended
 
     @property
@@ -58,7 +58,7 @@ class _Base:
 
     @property
     def cluster_resolver(self) -> Any:
-        """What describes the cluster; None where the strategy has none."""
+        """The resolver of the strategy's cluster; None where the strategy has none."""
         return None
 
     # ---- scope -----------------------------------------------------------------------------------------------
@@ -133,7 +133,7 @@ class _Base:
         return of_replicas(value, self._engine.worker_devices, self._engine.mesh_axis)
 
     def reduce(self, reduce_op: Any, value: Any, axis: Any) -> Any:
-        """What the replicas' values are together: one tensor for each of them.
+        """The replicas' values reduced to one, for each tensor of a structure.
 
         Args:
           reduce_op: ``ReduceOp.SUM`` or ``ReduceOp.MEAN``, or the name of one.
@@ -361,7 +361,7 @@ class _Base:
 
 
 class Strategy(_Base):
-    """How state and computation are spread over replicas.
+    """State and computation spread over replicas.
 
     Args:
       extended: what does the work.

@@ -1,4 +1,4 @@
-"""What strategies of ``tf.distribute`` call things and make things of."""
+"""The ``Surface`` of ``tf.distribute``."""
 
 from __future__ import annotations
 

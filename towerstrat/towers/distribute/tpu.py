@@ -61,7 +61,7 @@ def _check_variables(fn: Callable[..., Any], args: Any, kwargs: Mapping[str, Any
 
 
 class _OnTPUs:
-    """What TPU strategies of all versions share: a mixin."""
+    """A mixin of the TPU strategies of all versions."""
 
     _resolver: Any
 

@@ -1,4 +1,4 @@
-"""What a replica function gives back: values with a part on every replica."""
+"""Per-replica and mirrored values of ``tf.distribute``."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class PerReplica(PerDevice, Specified):
 
 
 class Layout:
-    """Which replicas elements have parts for.
+    """The replicas that the elements of a dataset have parts for.
 
     Args:
       devices: the replicas' devices.
@@ -94,13 +94,13 @@ class Layout:
         return structure.pack([per_replica(t, self.devices, self.axis) for t in tensors])
 
     def specs(self, structure: Structure) -> Any:
-        """What is known of such a structure."""
+        """The specifications of such a structure."""
         pairs = zip(structure.dims, structure.dtypes, strict=True)
         return structure.pack([PerReplicaSpec(*[TensorSpec(d, t)] * self.axis.size, layout=self) for d, t in pairs])
 
 
 class PerReplicaSpec(TypeSpec):
-    """What is known of a per-replica value.
+    """The specification of a per-replica value.
 
     Args:
       value_specs: a ``TensorSpec`` for each replica's part.
@@ -144,7 +144,7 @@ class PerReplicaSpec(TypeSpec):
 
 
 def per_replica(local: Any, devices: Sequence[str], axis: Axis) -> PerReplica:
-    """What the replicas see of a value, as one value."""
+    """The per-replica value over a value of replica context."""
     return PerReplica(Selections(local, devices, axis))
 
 

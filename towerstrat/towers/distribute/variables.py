@@ -41,7 +41,7 @@ _SUMMED = (VariableAggregation.SUM, VariableAggregation.MEAN)
 
 
 class ReplicaVariable(Shared):
-    """What the variables of a strategy have in common. A mixin in front of a class of variables.
+    """A variable of a strategy: a mixin in front of a class of variables.
 
     Args:
       engine: whose towers hold its copies.
@@ -163,7 +163,7 @@ class ReplicaVariable(Shared):
     # ---- changing --------------------------------------------------------------------------------------------
 
     def _operand(self, value: Any) -> Any:
-        """What is assigned: a tensor; across replicas also a per-replica value, as it is."""
+        """The value of an assignment as a tensor; in cross-replica context per-replica values stay as they are."""
         if isinstance(value, Mirrored) and not isinstance(value, Variable):
             value = value.primary
         elif isinstance(value, PerDevice) and not isinstance(value, Variable):
@@ -369,7 +369,7 @@ class OnRead(ReplicaVariable):
         return collectives.all_reduce(self._own_read(), self._towers, self._cell.combine, f"{self.op.name}/aggregate")
 
     def numpy(self) -> Any:
-        """What the copies are together."""
+        """The copies combined to one array."""
         if get_default_graph().executing_eagerly:
             self._check_combines()
         return super().numpy()  # type: ignore[misc]
@@ -427,7 +427,7 @@ class OnRead(ReplicaVariable):
             super().load(self._share(np.asarray(value, self.dtype.np)), session)
 
     def _share(self, value: Any) -> Any:
-        """What each replica holds so that together they are ``value``: whole numbers lose their remainder."""
+        """Each replica's value where the replicas' values add up to ``value``: integers lose their remainder."""
         if self._aggregation != VariableAggregation.SUM or self.dtype.is_bool:
             return value
         count = len(self._index)
@@ -464,7 +464,7 @@ class SyncOnReadVariable(OnRead, EagerVariable, PerDevice):
 
 
 def variable_maker(engine: Engine, devices: Sequence[str], axis: Axis, on_read: bool) -> Callable[..., Any]:
-    """What makes a strategy's variable; ``on_read``: one that is combined when it is read."""
+    """A function that makes a strategy's variable; ``on_read``: one that is combined when it is read."""
 
     def make(**kwargs: Any) -> Any:
         aggregation = kwargs.pop("aggregation", VariableAggregation.NONE)
@@ -482,7 +482,10 @@ def variable_maker(engine: Engine, devices: Sequence[str], axis: Axis, on_read: 
 def written_in_turn(
     engine: Engine, axis: Axis, variable: Variable, type: str, inputs: Sequence[Tensor]
 ) -> Sequence[Tensor]:
-    """The inputs of a write that stands for the writes of all replicas, one after the other, to a variable of none.
+    """The inputs of one write that has the effect of the writes of all replicas, one after the other.
+
+    Args:
+      variable: one that belongs to no strategy and so has one value; variables of a strategy combine values themselves.
 
     Raises:
       ValueError: each replica assigns a value of its own.

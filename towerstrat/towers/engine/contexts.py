@@ -115,7 +115,7 @@ class UpdateContext:
 
 
 def get_loss_reduction() -> VariableAggregation:
-    """How the last loss of ``tf.losses`` was reduced over its batch: SUM, or MEAN for every other reduction.
+    """The reduction of the last loss of ``tf.losses`` over its batch: SUM, or MEAN for every other one.
 
     It says whether optimizers divide the loss by the number of towers. Strategies of ``tf.distribute`` leave that to
     the program: there it is SUM.
@@ -166,7 +166,7 @@ def require_tower_context(tower_ctx: TowerContext) -> None:
 
 
 class TowerContext:
-    """What a function run by ``call_for_each_tower`` can ask about its tower; a context manager too.
+    """The context of one tower: its number, its device, ``merge_call``. Also a context manager that makes it current.
 
     Args:
       distribution_strategy: its strategy, or an engine.
@@ -179,7 +179,7 @@ class TowerContext:
 
     def __init__(self, distribution_strategy: CrossTower, tower_id: int | Tensor | TowerId | None):
         self.engine = distribution_strategy.engine
-        self.replica_view: Any = None
+        self.replica_view: object | None = None
         self._tower_id = tower_id
 
     def __enter__(self) -> None:

@@ -1,4 +1,4 @@
-"""What every engine does: the object under a strategy, whichever surface the strategy belongs to."""
+"""The interface of engines: an engine is the object under a strategy, whichever surface the strategy belongs to."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from towerstrat.graph.variables.variables import Variable, VariableAggregation
 
 
 class CrossTower(Protocol):
-    """What functions in cross-tower context are given: an engine, or the strategy of 1.x over it.
+    """The first argument of functions that run in cross-tower context: an engine, or the 1.x strategy over it.
 
-    Programs may override methods of the latter, so whatever is done for all towers goes through it.
+    A program's strategy may override methods, so variables, optimizers and metrics call them here.
     """
 
     @property
@@ -44,7 +44,7 @@ class ReplicaView(Protocol):
     """A strategy of ``tf.distribute`` over an engine."""
 
     @property
-    def extended(self) -> Any: ...
+    def extended(self) -> ReplicaExtended: ...
     @property
     def num_replicas_in_sync(self) -> int: ...
     def scope(self) -> AbstractContextManager[Any]: ...
@@ -52,12 +52,22 @@ class ReplicaView(Protocol):
     def experimental_local_results(self, value: Any) -> tuple[Any, ...]: ...
 
 
+class ReplicaExtended(Protocol):
+    """The ``extended`` of such a strategy, as its contexts and variables use it."""
+
+    _engine: Engine
+
+    def _combine(self, reduce_op: Any, value: Any, destinations: Any) -> Any: ...
+    def _all_reduce(self, context: Any, reduce_op: Any, value: Any, options: Any) -> Any: ...
+    def _all_gather(self, context: Any, value: Any, axis: int, options: Any) -> Any: ...
+
+
 class Engine:
     """Runs functions on towers, makes their variables, combines values, updates variables, feeds and loops.
 
-    A strategy is a view of an engine: it has the names of a version of TensorFlow, and checks who may call what where.
-    An engine checks no context. This class refuses everything: it is the engine of a program's own strategies, which
-    do the work themselves.
+    A strategy is a view of an engine: it has the names and messages of a version of TensorFlow, and requires the right
+    context of its callers. An engine checks no context. This class itself implements nothing: it is the engine of a
+    program's own subclass of ``DistributionStrategy``, which overrides the methods that it uses.
 
     Attributes:
       word: what messages call a tower.

@@ -1,4 +1,4 @@
-"""What a step function gives out of its loop."""
+"""The context of a step function: the outputs of its loop."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from towerstrat.graph.ir.elements import Operation
 
 
 class MultiStepContext:
-    """What a step function uses to give outputs out of the loop.
+    """The outputs of a step loop; a step function is given it as its first argument.
 
     Attributes:
-      run_op: the operation that runs all iterations; None where they were run at once.
+      run_op: the operation that runs all iterations; None where they were run eagerly.
     """
 
     def __init__(self) -> None:

@@ -14,6 +14,7 @@ from towerstrat.graph.ir.elements import Block, Operation, Tensor
 from towerstrat.graph.ir.indexed_slices import IndexedSlices
 from towerstrat.graph.ir.mesh import Axis
 from towerstrat.graph.ir.shapes import Dims
+from towerstrat.graph.ir.trace import user_line
 from towerstrat.graph.ir.types import DType, int32, string
 from towerstrat.graph.ops.array import stack
 from towerstrat.graph.ops.control_flow import group
@@ -166,13 +167,14 @@ def _has_parts(before: Any, tensor: Tensor) -> bool:
 
 
 def _effects(result: Any, graph: Graph, surface: Surface) -> list[Operation]:
-    """The operations that a step function returned, itself or in tensors and variables: every step runs them.
+    """The operations of a step function's result: of operations, tensors and variables, or of one that it names.
 
     Raises:
-      TypeError: there is none, as where the function does not return what it made.
+      TypeError: there is none, as where the function returns None.
+      KeyError: no operation or tensor has the name.
     """
     found: list[Operation] = []
-    for leaf in nest.flatten(result):
+    for leaf in nest.flatten(graph.as_graph_element(result) if isinstance(result, str) else result):
         leaf = _in_tower(leaf)
         if isinstance(leaf, IndexedSlices):
             leaf = leaf.values
@@ -182,6 +184,7 @@ def _effects(result: Any, graph: Graph, surface: Surface) -> list[Operation]:
     if not found:
         raise TypeError(
             f"Can not convert {result!r} into a Tensor or Operation: the step function of {surface.loop_method} must "
-            "return what every step runs, such as the training operation. Several are returned as tf.group(...)."
+            "return what every step runs, such as the training operation; several as tf.group(...).\n"
+            f"  at: {user_line()}"
         )
     return found

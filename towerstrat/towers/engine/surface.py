@@ -1,4 +1,4 @@
-"""What the two surfaces, ``tf.contrib.distribute`` and ``tf.distribute``, do differently on one engine."""
+"""The points in which ``tf.contrib.distribute`` and ``tf.distribute`` differ on one engine."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from towerstrat.towers.engine.values import PerDevice
 
 
 class Surface(Protocol):
-    """The words and classes of one surface, given to the engines that its strategies are views of.
+    """The words, classes and rules of one surface; an engine gets that of its strategy.
 
     Attributes:
       word: what messages call a tower.
@@ -36,7 +36,7 @@ class Surface(Protocol):
         """A value that towers have, as one per-device value."""
 
     def variable_maker(self, engine: Engine, devices: Sequence[str], axis: Axis, local: bool) -> Callable[..., Any]:
-        """What makes a variable with a copy on each tower; ``local``: each copy has a value of its own."""
+        """A function that makes a variable with a copy on each tower; ``local``: each copy has its own value."""
 
     def written(
         self, engine: Engine, axis: Axis, variable: Variable, type: str, inputs: Sequence[Tensor]

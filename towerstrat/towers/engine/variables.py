@@ -1,4 +1,4 @@
-"""What variables with a copy on each tower have in common, and their copies."""
+"""The base of variables with a copy on each tower, and their copies."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ HOW = {
 
 
 class _ComponentOp(NamedTuple):
-    """What is asked of a component's operation: its name, graph, type and device."""
+    """The ``op`` of a component: name, graph, type and device of its variable's operation."""
 
     name: str
     graph: Graph
@@ -47,7 +47,7 @@ class Component(Operators, Convertible):
         self._container = container
         self._position = position
         self._element: Tensor | None = None
-        """What a session fetches for it, always the same."""
+        """The tensor that a session fetches for it, made once."""
 
     def _overloaded(self) -> Tensor:
         return self.value()
@@ -177,10 +177,10 @@ class _Components(Mapping[str, Component]):
 
 
 class Shared(_InFrontOfVariable):
-    """What variables with a copy on each tower have in common: a mixin in front of a class of variables.
+    """A variable with a copy on each tower: a mixin in front of a class of variables.
 
     Args:
-      engine: whose towers.
+      engine: the engine of the strategy that makes it.
       devices: canonical names, in tower order.
       aggregation: how values assigned by several towers become one.
       **kwargs: as of ``tf.Variable``.

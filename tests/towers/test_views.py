@@ -4,7 +4,9 @@ import jax
 
 import towerstrat.compat.v1 as tf
 from benchmarks.harness import Devices
-from tests.towers.common import run
+from tests.towers.common import run, tpu
+from towerstrat.towers.distribute.extended import StrategyExtendedV1
+from towerstrat.towers.distribute.strategy import StrategyV1
 
 lib = tf.contrib.distribute
 SUM = tf.VariableAggregation.SUM
@@ -32,6 +34,36 @@ def test_the_tower_surface_shows_the_engine_of_a_tf_distribute_strategy():
         v = tf.get_variable("v", initializer=1.0)
         assert run(seen.group(seen.update(v, lambda a, b: a.assign_add(b), 2.0))) is None
     assert not lib.has_distribution_strategy()
+
+
+class LaterView(StrategyV1):
+    """The members of 1.14 and 1.15 over the engine of another strategy."""
+
+    def __init__(self, engine):
+        self._engine = engine
+        super().__init__(StrategyExtendedV1(self))
+
+
+def test_a_strategy_of_1x_can_have_the_members_of_tf_distribute_over_the_same_engine():
+    strategy = tpu(2)
+    view = LaterView(strategy.engine)
+
+    def fn(x):
+        context = tf.distribute.get_replica_context()
+        assert context.num_replicas_in_sync == lib.get_tower_context().num_towers == 2
+        return tf.reduce_sum(x) + context.all_reduce("SUM", tf.reduce_sum(x))
+
+    with strategy.scope(), tf.Session() as sess:
+        assert lib.get_distribution_strategy() is strategy
+        assert tf.distribute.get_strategy() is view
+        v = tf.get_variable("v", initializer=1.0)
+        iterator = view.make_dataset_iterator(tf.data.Dataset.range(4).map(tf.to_float).batch(4, drop_remainder=True))
+        parts = view.experimental_run_v2(fn, args=(iterator.get_next(),))
+        total = strategy.reduce(SUM, parts, "/cpu:0")
+        update = view.extended.update(v, lambda a, b: a.assign_add(b), args=(total,))
+        sess.run([v.initializer, iterator.initialize()])
+        assert sess.run([view.experimental_local_results(parts), view.group(update)])[0] == (7.0, 11.0)
+        assert sess.run(v) == 1.0 + 7.0 + 11.0
 
 
 class Doubling(lib.OneDeviceStrategy):

@@ -29,6 +29,7 @@ class OneTower(SingleTower):
         self.default_device = device
         self._device = device
         self.surface = surface
+        self.word = surface.word
         self.divides_losses = surface.divides_losses
 
     def _placed(self) -> AbstractContextManager[Any]:

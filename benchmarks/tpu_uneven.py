@@ -19,7 +19,9 @@ from benchmarks.tpu_compile import described, devices, figures
 from towerstrat.compat import v1 as tf
 from towerstrat.graph.ir.uneven import Uneven
 from towerstrat.graph.ops import collectives
-from towerstrat.graph.runtime.plan import DeviceStage, Plan
+from towerstrat.graph.runtime.compiled import Given
+from towerstrat.graph.runtime.plan import DeviceStage
+from towerstrat.graph.runtime.stages import plan_of
 
 WIDTH = 1024
 LAYERS = 4
@@ -40,11 +42,12 @@ def lowered(sizes: Sequence[int], topology: str) -> jax.stages.Lowered:
 
         with strategy.scope():
             train = strategy.group(strategy.call_for_each_tower(tower))
-        (stage,) = [s for s in Plan(graph, [train], [rows]).stages if isinstance(s, DeviceStage)]
+        (stage,) = [s for s in plan_of(graph, [train], [rows]).stages if isinstance(s, DeviceStage)]
         padded = jax.ShapeDtypeStruct((len(sizes), max(sizes), WIDTH), np.float32)
-        uneven = {rows: Uneven(padded, [(n, WIDTH) for n in sizes])} if len(set(sizes)) > 1 else {}
+        value = Uneven(padded, [(n, WIDTH) for n in sizes]) if len(set(sizes)) > 1 else padded
         with jax.enable_x64(True):
-            program = stage._program([rows], {}, dict.fromkeys(stage.cells), {}, uneven)
+            given = Given({rows: value}, [rows], (), ())
+            program = stage.program(given, dict.fromkeys(stage.compiled.cells), {})
             state = [
                 [jax.ShapeDtypeStruct(c.dims, c.dtype.np) for c in cells] for cells in (program.donated, program.kept)
             ]

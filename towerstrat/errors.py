@@ -114,6 +114,17 @@ class UnauthenticatedError(_Coded):
     code = 16
 
 
+class EagerArgumentError(InvalidArgumentError, ValueError):
+    """Arguments that do not fit an operation, found when it is called.
+
+    Programs catch ``tf.errors.InvalidArgumentError`` where they run eagerly and ``ValueError`` where they build graphs.
+    """
+
+
+# Programs and their readers know it by the original's name.
+EagerArgumentError.__name__ = EagerArgumentError.__qualname__ = "InvalidArgumentError"
+
+
 class UnsupportedError(NotImplementedError):
     """Something of the original that towerstrat does not do; the message names the nearest thing that works."""
 

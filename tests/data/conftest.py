@@ -4,7 +4,7 @@ import pytest
 
 from towerstrat.graph.runtime import data_loop as fed_loop
 from towerstrat.graph.runtime import host_control_flow as hosted
-from towerstrat.graph.runtime import step_loop as loop
+from towerstrat.graph.runtime.pace import Pace
 from towerstrat.graph.runtime.program import Program
 
 
@@ -38,6 +38,5 @@ def turns(monkeypatch):
 
 @pytest.fixture
 def small_chunks(monkeypatch):
-    monkeypatch.setattr(loop, "CHUNK_BYTES", 1)
-    monkeypatch.setattr(loop, "CHUNK_STEPS", 3)
+    monkeypatch.setattr(Pace, "fitting", lambda pace, step_bytes: 3)
     monkeypatch.setattr(fed_loop, "_TESTED_STEPS", 3)

@@ -14,7 +14,7 @@ from tests.towers.common import tpu
 from towerstrat.errors import UnsupportedError
 from towerstrat.graph.ir.uneven import Uneven
 from towerstrat.graph.ops import collectives
-from towerstrat.graph.runtime.plan import Plan
+from towerstrat.graph.runtime.stages import plan_of
 from towerstrat.graph.tapes.custom_gradients import recompute_grad
 
 SUM = tf.VariableAggregation.SUM
@@ -23,7 +23,7 @@ SUM = tf.VariableAggregation.SUM
 def carried_out(session, fetches, fed, runs=1):
     """What the last of some runs of the session's graph gives for tensors, each value as it leaves the run."""
     targets = [f if isinstance(f, tf.Operation) else tf.convert_to_tensor(f) for f in fetches]
-    plan = Plan(session.graph, targets, fed)
+    plan = plan_of(session.graph, targets, fed)
     tensors = [t for t in targets if not isinstance(t, tf.Operation)]
     with jax.enable_x64(True):
         for _ in range(runs):

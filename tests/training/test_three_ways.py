@@ -100,7 +100,7 @@ def losses_of(step):
 
 def program_of(plan):
     (stage,) = [s for s in plan.stages if isinstance(s, DeviceStage)]
-    (program,) = stage.programs.values()
+    (program,) = stage.compiled.programs
     return program.compiled
 
 

@@ -24,7 +24,6 @@ from towerstrat.data import optional as data_optional
 from towerstrat.data import options as data_options
 from towerstrat.data import owned_iterator as data_owned
 from towerstrat.data import readers as data_readers
-from towerstrat.data import specs as data_specs
 from towerstrat.graph.autograph import api as autograph
 from towerstrat.graph.functions import eagerly
 from towerstrat.graph.functions import polymorphic as functions
@@ -199,7 +198,7 @@ ROWS: tuple[tuple[ModuleType, dict[str, str]], ...] = (
         "tf.test": "is_built_with_gpu_support",
     }),
     (data_dataset, {
-        "tf.data": "Dataset",
+        "tf.data": "Dataset DatasetSpec",
         "tf.data tf.data.experimental": "AUTOTUNE INFINITE_CARDINALITY UNKNOWN_CARDINALITY",
     }),
     (data_experimental, {
@@ -219,13 +218,10 @@ ROWS: tuple[tuple[ModuleType, dict[str, str]], ...] = (
             OptimizationOptions""",
     }),
     (data_owned, {
-        "tf.data": "Iterator=IteratorBase NumpyIterator",
+        "tf.data": "Iterator=IteratorBase IteratorSpec NumpyIterator",
     }),
     (data_readers, {
         "tf.data": "FixedLengthRecordDataset TFRecordDataset TextLineDataset",
-    }),
-    (data_specs, {
-        "tf.data": "DatasetSpec IteratorSpec",
     }),
     (convert, {
         "tf": "is_tensor",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 from collections.abc import Callable, Sequence
 from typing import Any, Self
 
@@ -19,10 +20,15 @@ from towerstrat.data.reduction import only_element, reduced
 from towerstrat.data.structure import Structure, flatten, map_leaves
 from towerstrat.data.variants import Handed, handle_of
 from towerstrat.errors import UnsupportedError
+from towerstrat.graph.autograph.builtins import Overloading
+from towerstrat.graph.autograph.iteration import StagedIterable, Test
+from towerstrat.graph.autograph.loops import Variables
+from towerstrat.graph.ir.composite import Argument
 from towerstrat.graph.ir.convert import constant
 from towerstrat.graph.ir.core import get_default_graph
 from towerstrat.graph.ir.elements import Tensor
-from towerstrat.graph.ir.types import as_dtype, int64
+from towerstrat.graph.ir.specs import Specified, TensorSpec, TypeSpec
+from towerstrat.graph.ir.types import as_dtype, int64, variant
 
 AUTOTUNE = -1
 INFINITE_CARDINALITY = INFINITE
@@ -30,7 +36,7 @@ UNKNOWN_CARDINALITY = UNKNOWN
 _CYCLE = 16
 
 
-class Dataset:
+class Dataset(Argument, Specified, StagedIterable, Overloading):
     """A sequence of elements, each a structure of components of the same types.
 
     A dataset describes; elements are made when it is gone through: by a Python loop where operations are executed
@@ -43,6 +49,12 @@ class Dataset:
     """
 
     node: Node
+    converted_builtins = {
+        builtins.enumerate: lambda dataset, start=0: dataset.enumerate(start),
+        builtins.zip: lambda *datasets: type(datasets[0]).zip(datasets=datasets),
+        builtins.map: lambda function, *datasets: _mapped(function, datasets),
+        builtins.filter: lambda function, dataset: dataset.filter(function),
+    }
 
     def __init__(self, variant_tensor: Node):
         self.node = variant_tensor
@@ -115,6 +127,25 @@ class Dataset:
     def from_handle(cls, handle: Tensor, structure: Structure) -> Any:
         """The dataset that a handle stands for when the program runs."""
         return cls._made(Handed(handle, structure))
+
+    def _tensors(self) -> list[Tensor]:
+        return [self.handle()]
+
+    def _tensor_count(self) -> int:
+        return 1
+
+    def _like(self, tensors: Sequence[Tensor]) -> Any:
+        return type(self).from_handle(tensors[0], self.node.structure)
+
+    def _argument_key(self) -> Any:
+        return self.node.structure.key
+
+    @property
+    def _type_spec(self) -> TypeSpec:
+        return DatasetSpec(self.element_spec)
+
+    def _staged_loop(self, body: Callable[[Any], Any], variables: Variables, goes_on: Test) -> None:
+        iter(self)._staged_loop(body, variables, goes_on)
 
     # ---- where elements come from --------------------------------------------------------------------------------
 
@@ -517,3 +548,47 @@ def checked_dataset(value: Any, what: str) -> Dataset:
     if not isinstance(value, Dataset):
         raise TypeError(f"{what}: expected a tf.data.Dataset, got {type(value).__name__}: {value!r}.")
     return value
+
+
+def _mapped(function: Callable[..., Any], datasets: Sequence[Dataset]) -> Any:
+    first = datasets[0]
+    return (first if len(datasets) == 1 else type(first).zip(datasets=tuple(datasets))).map(function)
+
+
+class DatasetSpec(TypeSpec):
+    """What is known of a dataset.
+
+    Args:
+      element_spec: a structure of ``TensorSpec``.
+      dataset_shape: ``[]``; there are no tensors of datasets.
+    """
+
+    def __init__(self, element_spec: Any, dataset_shape: Any = ()):
+        self._element_spec = element_spec
+        self._dataset_shape = tuple(dataset_shape)
+
+    @property
+    def value_type(self) -> type[Dataset]:
+        return Dataset
+
+    @property
+    def element_spec(self) -> Any:
+        return self._element_spec
+
+    @staticmethod
+    def from_value(value: Dataset) -> DatasetSpec:
+        """What is known of a dataset."""
+        return DatasetSpec(value.element_spec)
+
+    def _serialize(self) -> tuple[Any, ...]:
+        return (self._element_spec, self._dataset_shape)
+
+    @property
+    def _component_specs(self) -> TensorSpec:
+        return TensorSpec((), variant)
+
+    def _to_components(self, value: Dataset) -> Tensor:
+        return value.handle()
+
+    def _from_components(self, components: Tensor) -> Any:
+        return Dataset.from_handle(components, structure_of_specs(self._element_spec, "element_spec"))

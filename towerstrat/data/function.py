@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import zlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Any
 
 import jax
@@ -22,10 +22,11 @@ from towerstrat.graph.functions.graph import FunctionGraph
 from towerstrat.graph.ir.convert import convert_to_tensor
 from towerstrat.graph.ir.core import Graph
 from towerstrat.graph.ir.elements import Operation, Tensor, execution_order
-from towerstrat.graph.ir.state import Cell, StateStore
+from towerstrat.graph.ir.state import Cell, Flag, StateStore
 from towerstrat.graph.ir.types import resource, string
-from towerstrat.graph.lowering.lowering import Lowering, NeedsStatic
-from towerstrat.graph.runtime.program import Flag, effects
+from towerstrat.graph.lowering.lowering import NeedsStatic
+from towerstrat.graph.runtime.compiled import SINGLE_BYTES, ArrayFunction, Programs
+from towerstrat.graph.runtime.program import effects
 
 Values = dict[Tensor, Any]
 
@@ -192,7 +193,8 @@ class _Program:
         self.function = function
         self.constants: Values = {}
         self._steps: list[Any] | None = None
-        self._over_rows: dict[Any, Any] = {}
+        self._over_rows: Programs[Callable[..., list[Array]]] = Programs()
+        self._one_by_one: set[Hashable] = set()
 
     def run(self, session: Any, values: Values, state: dict[Cell, Any], counters: dict[Cell, Any]) -> list[Array]:
         """The outputs for these inputs. Advances the random counters."""
@@ -206,9 +208,14 @@ class _Program:
     def over_rows(self, forms: Sequence[Array], captured: Values, state: dict[Cell, Any]) -> Any:
         """(columns, captured, state) -> columns of the outputs, compiled; None where that cannot be done."""
         key = tuple((f.shape[1:], f.dtype) for f in (*forms, *(v[None] for v in captured.values())))
-        if key not in self._over_rows:
-            self._over_rows[key] = self._try_rows(forms, captured, state)
-        return self._over_rows[key]
+        found = self._over_rows.get(key)
+        if found is None and key not in self._one_by_one:
+            found = self._try_rows(forms, captured, state)
+            if found is None:
+                self._one_by_one.add(key)
+            else:
+                self._over_rows.add(key, found, SINGLE_BYTES)
+        return found
 
     def _try_rows(self, forms: Sequence[Array], captured: Values, state: dict[Cell, Any]) -> Any:
         order = self._order()
@@ -216,12 +223,13 @@ class _Program:
             return None
         constants = {op.outputs[0]: op.attrs["value"] for op in order if op.type == "Const"}
         outputs, inputs = self.function.outputs, self.function.inputs
-        segment = _Segment(tuple(op for op in order if op.type not in _KNOWN), set(outputs), constants)
+        segment = _Segment(tuple(op for op in order if not _is_known(op)), set(outputs), constants)
         rows = [t for t in segment.inputs if t in inputs]
         fixed = [t for t in segment.inputs if t not in inputs]
 
         def of_row(given: Sequence[Any], others: Sequence[Any], cells: Sequence[Any]) -> Any:
-            return segment.traced_with(dict(zip((*rows, *fixed), (*given, *others), strict=True)), cells)
+            row = dict(zip((*rows, *fixed), (*given, *others), strict=True))
+            return segment.function([row[t] for t in segment.inputs], cells)[0]
 
         compiled = jax.jit(jax.vmap(of_row, in_axes=(0, None, None)))
 
@@ -267,11 +275,11 @@ class _Program:
                 steps.append(_Segment(tuple(segment), later, self.constants))
                 segment.clear()
 
-        numpy_only = all(_by_numpy(op) or op.definition.host is not None or op.type in _KNOWN for op in order)
+        numpy_only = all(_by_numpy(op) or op.definition.host is not None or _is_known(op) for op in order)
         for op in order:
             if op.type == "Const":
                 self.constants[op.outputs[0]] = op.attrs["value"]
-            elif op.type in _KNOWN:
+            elif _is_known(op):
                 continue
             elif op.definition.host is not None:
                 finish()
@@ -285,7 +293,9 @@ class _Program:
         return steps
 
 
-_KNOWN = ("Const", "NoOp", "VarHandleOp", "Placeholder")
+def _is_known(op: Operation) -> bool:
+    """Whether the values of an operation are there before the function is called."""
+    return op.definition.constant or (op.definition.given and not op.inputs)
 
 
 def _by_numpy(op: Operation) -> bool:
@@ -381,7 +391,10 @@ class _Segment:
         self.counters = [c for c in writes if not isinstance(c, Flag)]
         self.cells = [c for c in reads if not isinstance(c, Flag) and c not in set(self.counters)]
         self.eager = any(_dynamic(op) for op in ops)
-        self._jitted: Any = None
+        known = {**self.constants, **self.handles}
+        cells = [*self.counters, *self.flags, *self.cells]
+        self.function = ArrayFunction(ops, self.inputs, self.outputs, known, cells, "cpu")
+        self._programs: Programs[Callable[..., Any]] = Programs()
 
     def __call__(self, session: Any, values: Values, state: dict[Cell, Any], counters: dict[Cell, Any]) -> None:
         given = [values[t] for t in self.inputs]
@@ -396,29 +409,21 @@ class _Segment:
                 raise InvalidArgumentError(None, flag.op, flag.message)
 
     def _evaluate(self, given: Sequence[Any], counters: Sequence[Any], cells: Sequence[Any]) -> Any:
+        """The outputs, and what the counters and flags are afterwards."""
+        state = [*counters, *(np.zeros((), np.bool_) for _ in self.flags), *cells]
+        outputs, after = self._call(given, state)
+        raised = len(self.counters)
+        return outputs, after[:raised], after[raised : raised + len(self.flags)]
+
+    def _call(self, given: Sequence[Any], state: Sequence[Any]) -> Any:
         if not self.eager:
-            if self._jitted is None:
-                self._jitted = jax.jit(self._traced)
+            key = tuple([(v.shape, v.dtype) for v in given])
+            jitted = self._programs.get(key) or self._programs.add(key, jax.jit(self.function), SINGLE_BYTES)
             try:
-                return self._jitted(given, counters, cells)
+                return jitted(given, state)
             except NeedsStatic:
                 self.eager = True
-        return self._traced(given, counters, cells)
-
-    def traced_with(self, given: Mapping[Tensor, Any], cells: Sequence[Any]) -> list[Any]:
-        """The outputs of operations without effects, while tracing."""
-        return self._traced([given[t] for t in self.inputs], (), cells)[0]
-
-    def _traced(self, given: Sequence[Any], counters: Sequence[Any], cells: Sequence[Any]) -> Any:
-        state = dict(zip(self.counters, counters, strict=True)) | dict(zip(self.cells, cells, strict=True))
-        state.update((f, np.zeros((), np.bool_)) for f in self.flags)
-        lowering = Lowering("cpu", None, state, operations=self.ops)
-        lowering.values.update(self.constants)
-        lowering.values.update(self.handles)
-        lowering.values.update(zip(self.inputs, given, strict=True))
-        lowering.run(self.ops)
-        after = [lowering.state[c] for c in self.counters]
-        return [lowering.value(t) for t in self.outputs], after, [lowering.state[f] for f in self.flags]
+        return self.function(given, state)
 
 
 def _dynamic(op: Operation) -> bool:

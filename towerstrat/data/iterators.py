@@ -155,7 +155,7 @@ class IteratorResource:
 
 
 class Position:
-    """What identifies an iterator: a session keeps an ``IteratorResource`` for each.
+    """What identifies an iterator: a session keeps an ``IteratorResource`` for each, by its name.
 
     Args:
       structure: of the elements.
@@ -170,12 +170,12 @@ class Position:
         self.shared_name = shared_name
         self.node = node
         self.ordinal = ordinal(graph)
+        self.name = f"shared iterator {shared_name}" if shared_name else graph.state_name("iterator")
         self.handle = f"towerstrat.iterator.{next(self._NUMBERS)}".encode()
 
     def resource(self, session: Any) -> IteratorResource:
         """The session's position, at the beginning of the data where the iterator is a one-shot iterator."""
-        key = ("iterator", self.shared_name) if self.shared_name else self
-        resource: IteratorResource = session.resource(key, lambda: IteratorResource(self.structure))
+        resource: IteratorResource = session.position(self.name, lambda: IteratorResource(self.structure))
         if self.node is not None and not resource.initialized:
             tensors = self.node.inputs()
             values = session.run(tensors) if tensors else []
@@ -185,8 +185,7 @@ class Position:
 
     def initialize(self, session: Any, node: Node, values: Mapping[Tensor, Array]) -> None:
         """Starts the session's position at the beginning of a pipeline with these values of its tensors."""
-        key = ("iterator", self.shared_name) if self.shared_name else self
-        resource = session.resource(key, lambda: IteratorResource(self.structure))
+        resource = session.position(self.name, lambda: IteratorResource(self.structure))
         opening = Opening(session, values, (resource.initializations, self.ordinal))
         resource.initialize(node.open(opening))
 

@@ -7,19 +7,19 @@ from typing import Any
 
 from towerstrat.data.structure import Structure, flatten, map_leaves
 from towerstrat.errors import InvalidArgumentError
+from towerstrat.graph.ir.composite import Argument
 from towerstrat.graph.ir.convert import constant, convert_to_tensor
 from towerstrat.graph.ir.core import get_default_graph
 from towerstrat.graph.ir.elements import Tensor
-from towerstrat.graph.ir.specs import TensorSpec, TypeSpec, register_type_spec
+from towerstrat.graph.ir.specs import Specified, TensorSpec, TypeSpec
 from towerstrat.graph.ir.types import bool_
 from towerstrat.graph.ops.array import identity
 from towerstrat.graph.ops.checks import Assert
-from towerstrat.graph.ops.regions import register_composite
 
 _EMPTY = "The given optional does not have a value."
 
 
-class Optional:
+class Optional(Argument, Specified):
     """A value that may not be there: what ``iterator.get_next_as_optional()`` gives.
 
     Args:
@@ -36,6 +36,19 @@ class Optional:
     def like(self, tensors: Sequence[Tensor]) -> Optional:
         """One over other tensors: whether there is a value, and its components."""
         return Optional(self.structure, tensors[0], list(tensors[1:]))
+
+    def _tensors(self) -> list[Tensor]:
+        return [self._has_value, *self._components]
+
+    def _like(self, tensors: Sequence[Tensor]) -> Optional:
+        return self.like(tensors)
+
+    def _argument_key(self) -> Any:
+        return self.key
+
+    @property
+    def _type_spec(self) -> TypeSpec:
+        return OptionalSpec(self.element_spec)
 
     @property
     def key(self) -> Any:
@@ -121,11 +134,3 @@ class OptionalSpec(TypeSpec):
     def _from_components(self, components: Any) -> Optional:
         has_value, *tensors = components
         return Optional(Optional.empty(self._element_spec).structure, has_value, tensors)
-
-
-register_type_spec(Optional, lambda value: OptionalSpec(value.element_spec))
-register_composite(
-    Optional,
-    lambda value: [value._has_value, *value._components],
-    lambda value, tensors: value.like(tensors),
-)

@@ -2,27 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
+from towerstrat.data.arguments import structure_of_specs
 from towerstrat.data.iterators import IteratorResource, named
 from towerstrat.data.optional import Optional
 from towerstrat.data.pipeline import Array, Node
-from towerstrat.data.structure import Structure, map_leaves
+from towerstrat.data.structure import Structure, flatten, map_leaves
 from towerstrat.data.variants import behind, boxed, opening_of
 from towerstrat.errors import OutOfRangeError, UnsupportedError
+from towerstrat.graph.autograph.builtins import Overloading
+from towerstrat.graph.autograph.iteration import StagedIterable, Test
+from towerstrat.graph.autograph.loops import Variables, staged_while
 from towerstrat.graph.eager.tensor import EagerTensor
-from towerstrat.graph.ir.convert import constant
+from towerstrat.graph.ir.composite import Argument
+from towerstrat.graph.ir.convert import constant, convert_to_tensor
 from towerstrat.graph.ir.core import get_default_graph
 from towerstrat.graph.ir.elements import Operation, Tensor
 from towerstrat.graph.ir.mesh import Axis
 from towerstrat.graph.ir.registry import Signature, define
+from towerstrat.graph.ir.specs import Specified, TensorSpec, TypeSpec
 from towerstrat.graph.ir.trace import unconverted, user_line
 from towerstrat.graph.ir.types import bool_, variant
 from towerstrat.graph.ir.uneven import Uneven
-from towerstrat.graph.runtime.host_control_flow import EndOfLoop
+from towerstrat.graph.ops.control_flow import cond
+from towerstrat.graph.ops.regions import EndOfLoop
 
 _UNROLLED = 10_000
 """Elements that one trace may ask for one by one."""
@@ -52,7 +59,7 @@ class IteratorBase(Iterator[Any]):
         raise NotImplementedError
 
 
-class OwnedIterator(IteratorBase):
+class OwnedIterator(IteratorBase, Argument, Specified, StagedIterable, Overloading):
     """What ``iter(dataset)`` gives.
 
     Args:
@@ -60,6 +67,7 @@ class OwnedIterator(IteratorBase):
       structure: of the elements.
     """
 
+    converted_builtins = {next: lambda iterator, *default: _next(iterator, *default)}
     axis: Axis | None = None
     """The axis whose every position gets a part of each element, or None."""
 
@@ -81,6 +89,30 @@ class OwnedIterator(IteratorBase):
     def key(self) -> Any:
         """What equals that of iterators over elements like these."""
         return self.structure.key
+
+    def _tensors(self) -> list[Tensor]:
+        return [self.handle]
+
+    def _like(self, tensors: Sequence[Tensor]) -> OwnedIterator:
+        return self.like(tensors[0])
+
+    def _argument_key(self) -> Any:
+        return self.key
+
+    @property
+    def _type_spec(self) -> TypeSpec:
+        return IteratorSpec(self.element_spec)
+
+    def _staged_loop(self, body: Callable[[Any], Any], variables: Variables, goes_on: Test) -> None:
+        """A loop whose first operation takes the next element, and ends it where there is none."""
+
+        def advance() -> None:
+            body(self.get_next_or_end())
+
+        def test() -> Any:
+            return convert_to_tensor(True) if goes_on is None else convert_to_tensor(goes_on())
+
+        staged_while(test, advance, variables, "for loop", body)
 
     def _packed(self, components: Sequence[Tensor]) -> Any:
         """An element."""
@@ -145,6 +177,53 @@ class OwnedIterator(IteratorBase):
     def _taken(self, ends: bool = False) -> Any:
         attrs = {"ends": ends, "takes": "element", "source": _resource}
         return self._packed(self._add("OwnedIteratorGetNext", attrs, "IteratorGetNext"))
+
+
+def _next(iterator: OwnedIterator, *default: Any) -> Any:
+    """``next`` in converted code."""
+    if not default or get_default_graph().executing_eagerly:
+        return next(iterator, *default)
+    found = iterator.get_next_as_optional()
+    wanted = map_leaves(lambda spec: spec, iterator.element_spec)
+    if default[0] is None or len(flatten(default[0])) != len(flatten(wanted)):
+        raise TypeError(
+            f"next(iterator, default) in a function: the default has to be like an element, {wanted!r}, got "
+            f"{default[0]!r}."
+        )
+    return cond(found.has_value(), found.get_value, lambda: map_leaves(convert_to_tensor, default[0]), strict=True)
+
+
+class IteratorSpec(TypeSpec):
+    """What is known of an iterator.
+
+    Args:
+      element_spec: a structure of ``TensorSpec``.
+    """
+
+    def __init__(self, element_spec: Any):
+        self._element_spec = element_spec
+
+    @property
+    def value_type(self) -> type[OwnedIterator]:
+        return OwnedIterator
+
+    @staticmethod
+    def from_value(value: OwnedIterator) -> IteratorSpec:
+        """What is known of an iterator."""
+        return IteratorSpec(value.element_spec)
+
+    def _serialize(self) -> tuple[Any, ...]:
+        return (self._element_spec,)
+
+    @property
+    def _component_specs(self) -> TensorSpec:
+        return TensorSpec((), variant)
+
+    def _to_components(self, value: OwnedIterator) -> Tensor:
+        return value.handle
+
+    def _from_components(self, components: Tensor) -> OwnedIterator:
+        return OwnedIterator(components, structure_of_specs(self._element_spec, "element_spec"))
 
 
 def opened(node: Node) -> Tensor:

@@ -34,9 +34,8 @@ def opening_of(
     """
     given = dict(zip(dict.fromkeys([*node.inputs(), *further]), values, strict=True))
     eager = isinstance(session, EagerSession)
-    runs = session.resource("passes over datasets" if eager else ("runs", op), lambda: [0])
-    runs[0] += 1
-    return EagerOpening(session, given, (runs[0],)) if eager else Opening(session, given, (runs[0], op.index))
+    passes = 1 + session.count("passes over datasets" if eager else f"{op.graph.state_scope}{op.name}/passes")
+    return EagerOpening(session, given, (passes,)) if eager else Opening(session, given, (passes, op.index))
 
 
 class _Given:

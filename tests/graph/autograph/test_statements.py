@@ -6,8 +6,9 @@ import pytest
 from tests.graph.autograph.common import run, tf
 from towerstrat import errors
 from towerstrat.graph.autograph import api
-from towerstrat.graph.autograph.builtins import register_builtin
-from towerstrat.graph.autograph.iteration import register_iterable, until_end
+from towerstrat.graph.autograph.builtins import Overloading
+from towerstrat.graph.autograph.iteration import StagedIterable
+from towerstrat.graph.autograph.loops import staged_while
 from towerstrat.graph.eager import mode
 from towerstrat.graph.eager.context import context
 from towerstrat.graph.ir.core import Graph, enter
@@ -231,32 +232,30 @@ def test_the_order_of_returns_and_python_loops():
     assert (run(program, 101), run(program, 1)) == (101, 20)
 
 
-# ---- what other rooms register -----------------------------------------------------------------------------------
+# ---- types with statements and builtins of their own ---------------------------------------------------------------
 
 
-class Countdown:
-    """n, n - 1, ..., 1: asked for one element after the other."""
+class Countdown(StagedIterable, Overloading):
+    """n, n - 1, ..., 1."""
+
+    converted_builtins = {
+        len: lambda countdown: countdown.start * 1,
+        zip: lambda *countdowns: f"{len(countdowns)} zipped",
+    }
 
     def __init__(self, n):
         self.left = tf.Variable(0)
         self.start = n
 
-    def take(self):
-        there = self.left.assign_sub(1) >= 0
-        return there, lambda: self.left.read_value() + 1
+    def _staged_loop(self, body, variables, goes_on):
+        with tf.control_dependencies([self.left.assign(self.start + 1)]):
+            staged_while(
+                lambda: tf.logical_and(self.left.assign_sub(1) >= 1, True if goes_on is None else goes_on()),
+                lambda: body(self.left.read_value()), variables, "for loop", body,
+            )  # fmt: skip
 
 
-def loop_over_countdown(countdown, body, variables, goes_on):
-    with tf.control_dependencies([countdown.left.assign(countdown.start)]):
-        until_end(countdown.take, body, variables, goes_on)
-
-
-register_iterable(Countdown, loop_over_countdown)
-register_builtin(len, Countdown, lambda countdown: countdown.start * 1)
-register_builtin(zip, Countdown, lambda *countdowns: f"{len(countdowns)} zipped")
-
-
-def test_registered_iterables():
+def test_iterables_with_a_loop_of_their_own():
     def program(n):
         digits = 0
         for k in Countdown(n):
@@ -271,7 +270,7 @@ def test_registered_iterables():
     assert run(program, 2) == 0
 
 
-def test_registered_builtins():
+def test_types_that_overload_builtins():
     def program(n):
         zipped = zip(Countdown(n), Countdown(n))  # noqa: B905
         return len(Countdown(n)), zipped, [*zip([1], [2], strict=True)], len([1])

@@ -10,7 +10,7 @@ import pytest
 
 import towerstrat.compat.v1 as tf1
 import towerstrat.compat.v2 as tf
-from towerstrat.graph.functions import polymorphic
+from towerstrat.graph.functions.eagerly import run_functions_eagerly
 
 
 @pytest.fixture(autouse=True)
@@ -416,12 +416,12 @@ def test_functions_inside_of_graphs():
 
 def test_running_functions_eagerly():
     function, traces = counted(lambda x: x + 1)
-    polymorphic.EAGERLY[0] = True
+    run_functions_eagerly(True)
     try:
         for i in range(3):
             function(tf.constant(i))
     finally:
-        polymorphic.EAGERLY[0] = False
+        run_functions_eagerly(False)
     assert len(traces) == 3
 
 

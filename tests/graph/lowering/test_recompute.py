@@ -27,8 +27,8 @@ def sines(step):
     traced = function(step).get_concrete_function(constant(X), constant(X.T)).traced
     with eager_mode():
         traced([constant(X), constant(X.T)])
-    (stage,) = [s for s in traced.plan().stages if hasattr(s, "programs")]
-    (program,) = stage.programs.values()
+    (stage,) = [s for s in traced.plan().stages if hasattr(s, "compiled")]
+    (program,) = stage.compiled.programs
     text = program.lowered([], [], [X, X.T.copy()]).compile().as_text()
     return text.count(" sine(")
 

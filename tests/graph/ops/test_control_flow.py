@@ -290,7 +290,7 @@ def test_a_loop_counted_once_per_power_of_two(session):
     for count in range(1, 9):
         np.testing.assert_allclose(session.run(g, {x: 1.5, n: count}), count * 1.5 ** (count - 1), rtol=1e-5)
     ((_, _, plan),) = session._plans.values()
-    assert [len(stage.programs) for stage in plan.stages] == [4]
+    assert [len(stage.compiled.programs) for stage in plan.stages] == [4]
 
 
 def test_a_condition_that_asks_for_a_shape_tells_the_number_of_iterations(session):

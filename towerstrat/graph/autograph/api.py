@@ -4,47 +4,15 @@ from __future__ import annotations
 
 import functools
 import inspect
-import os
-import sys
 from collections.abc import Callable
-from types import FunctionType, SimpleNamespace
+from types import FunctionType
 from typing import Any
 
-from towerstrat.graph.autograph import calls, conditionals, iteration, logical, loops, scopes, status, variables
-from towerstrat.graph.autograph.assertions import assert_stmt
+from towerstrat.graph.autograph import calls, status
 from towerstrat.graph.autograph.calls import like_caller
-from towerstrat.graph.autograph.conversion import Converted, Left, conversion_of, provide_operators, set_level
-from towerstrat.graph.autograph.front import Feature, Options, options_for, set_loop_options
-from towerstrat.graph.autograph.status import Status
-
-
-def _operators(options: Options) -> SimpleNamespace:
-    """What converted code calls ``ag__``."""
-    return SimpleNamespace(
-        options=options,
-        FunctionScope=scopes.FunctionScope,
-        with_function_scope=scopes.with_function_scope,
-        Undefined=variables.Undefined,
-        UndefinedReturnValue=variables.UndefinedReturnValue,
-        ld=variables.ld,
-        ldu=variables.ldu,
-        if_stmt=conditionals.if_stmt,
-        if_exp=conditionals.if_exp,
-        while_stmt=loops.while_stmt,
-        for_stmt=iteration.for_stmt,
-        and_=logical.and_,
-        or_=logical.or_,
-        not_=logical.not_,
-        eq=logical.eq,
-        not_eq=logical.not_eq,
-        assert_stmt=assert_stmt,
-        converted_call=calls.converted_call,
-        caught=lambda: sys.exc_info()[1],
-        autograph_artifact=lambda function: function,
-    )
-
-
-provide_operators(_operators)
+from towerstrat.graph.autograph.conversion import Converted, Left, conversion_of, set_level
+from towerstrat.graph.autograph.front import Feature, options_for, set_loop_options
+from towerstrat.graph.ir.trace import Status
 
 
 def converted(function: Any, recursive: bool = True, optional_features: Any = None) -> Any:
@@ -133,8 +101,6 @@ def trace(*args: Any) -> None:
     """Prints its arguments when the function is traced."""
     print(*args)
 
-
-set_level(int(os.environ.get("AUTOGRAPH_VERBOSITY") or 0), False)
 
 __all__ = ["Feature", "converted", "do_not_convert", "like_caller", "set_loop_options", "set_verbosity",
            "to_code", "to_graph", "trace"]  # fmt: skip

@@ -5,8 +5,8 @@ from __future__ import annotations
 import builtins
 import functools
 import sys
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar
 
 from towerstrat.errors import UnsupportedError
 from towerstrat.graph.autograph.values import is_staged
@@ -22,24 +22,22 @@ from towerstrat.graph.ops.reductions import reduce_max, reduce_min, reduce_sum
 from towerstrat.graph.ops.sorting import sort
 from towerstrat.graph.ops.tensor_array import TensorArray
 
-_KINDS: dict[Any, list[tuple[Any, Callable[..., Any]]]] = {}
 
+class Overloading:
+    """A type that says what Python's builtin functions (``next``, ``zip``, ``map``, ...) do with it in converted code.
 
-def register_builtin(function: Callable[..., Any], kind: Any, replacement: Callable[..., Any]) -> None:
-    """Teaches converted code what a builtin (``len``, ``zip``, ``map``, ...) does with a type.
-
-    Args:
-      function: the builtin.
-      kind: a type, or a tuple of types; all of the positional arguments that are iterables must be of it.
-      replacement: called in its place, with the same arguments.
+    Attributes:
+      converted_builtins: builtin -> function with the builtin's arguments that is called in its place. A builtin of
+        several iterables is replaced where all of them have a replacement.
     """
-    _KINDS.setdefault(function, []).append((kind, replacement))
+
+    converted_builtins: ClassVar[Mapping[Callable[..., Any], Callable[..., Any]]] = {}
 
 
-def _registered(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Callable[..., Any] | None:
-    for kind, replacement in _KINDS.get(function, ()):
-        if arguments and all(isinstance(a, kind) for a in arguments):
-            return replacement
+def _overloaded(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Callable[..., Any] | None:
+    if arguments and all(isinstance(a, Overloading) and function in a.converted_builtins for a in arguments):
+        replacement: Callable[..., Any] = arguments[0].converted_builtins[function]
+        return replacement
     return None
 
 
@@ -123,10 +121,10 @@ def _sorted(iterable: Any, /, *, key: Any = None, reverse: bool = False) -> Any:
 
 
 def _plain(function: Callable[..., Any], first: int = 0) -> Callable[..., Any]:
-    """A builtin that knows no tensors, only registered types."""
+    """A builtin that knows no tensors, only types that overload it."""
 
     def called(*args: Any, **kwargs: Any) -> Any:
-        replacement = _registered(function, args[first:])
+        replacement = _overloaded(function, args[first:])
         return (replacement or function)(*args, **kwargs)
 
     return called
@@ -136,7 +134,7 @@ def _first(function: Callable[..., Any], otherwise: Callable[..., Any]) -> Calla
     """A builtin whose first argument decides."""
 
     def called(*args: Any, **kwargs: Any) -> Any:
-        return (_registered(function, args[:1]) or otherwise)(*args, **kwargs)
+        return (_overloaded(function, args[:1]) or otherwise)(*args, **kwargs)
 
     return called
 

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import functools
+import sys
 from collections.abc import Callable, Mapping
-from types import BuiltinFunctionType, FunctionType, MethodType
+from types import BuiltinFunctionType, FunctionType, MethodType, SimpleNamespace
 from typing import Any
 
+from towerstrat.graph.autograph import conditionals, iteration, logical, loops, scopes, variables
+from towerstrat.graph.autograph.assertions import assert_stmt
 from towerstrat.graph.autograph.builtins import IN_CALLER, OVERLOADS, in_caller, print_
 from towerstrat.graph.autograph.conversion import Converted, conversion_of, is_ours
 from towerstrat.graph.autograph.front import Feature, Options
 from towerstrat.graph.autograph.methods import WeakMethod
 from towerstrat.graph.autograph.scopes import FunctionScope
-from towerstrat.graph.autograph.status import Status, current, entered, note_left
+from towerstrat.graph.autograph.status import current_options, entered
+from towerstrat.graph.ir.trace import CONVERSION, Status, note_reason
 
 
 def converted_call(f: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any] | None, scope: FunctionScope) -> Any:
@@ -27,8 +31,8 @@ def converted_call(f: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any] | No
         elif f is print and scope.options.uses(Feature.BUILTIN_FUNCTIONS):
             f = print_
         elif kind is type and isinstance(f.__init__, FunctionType):
-            note_left(f.__init__.__code__, "it is a constructor")
-    elif scope.options.recursive and current.status is not Status.DISABLED:
+            note_reason(f.__init__.__code__, "it is a constructor")
+    elif scope.options.recursive and CONVERSION.status is not Status.DISABLED:
         f, args = target_of(f, args, scope.options)
         if is_ours(f):
             args = tuple([_callback(a) for a in args])
@@ -43,9 +47,9 @@ def _callback(value: Any) -> Any:
 
 def like_caller(function: Callable[..., Any]) -> Callable[..., Any]:
     """``function``, converted if this is called below converted code: for functions that call what they are given."""
-    if current.status is not Status.ENABLED or not current.options.recursive:
+    if CONVERSION.status is not Status.ENABLED or not current_options().recursive:
         return function
-    options = current.options
+    options = current_options()
 
     def call(*args: Any, **kwargs: Any) -> Any:
         with entered(Status.ENABLED, options):
@@ -79,5 +83,32 @@ def target_of(
         return f, args
     conversion = conversion_of(function, options, requested)
     if isinstance(conversion, Converted):
-        return conversion.bound(function), first
+        return conversion.bound(function, operators(options)), first
     return f, args
+
+
+@functools.cache
+def operators(options: Options) -> SimpleNamespace:
+    """What converted code calls ``ag__``."""
+    return SimpleNamespace(
+        options=options,
+        FunctionScope=scopes.FunctionScope,
+        with_function_scope=scopes.with_function_scope,
+        Undefined=variables.Undefined,
+        UndefinedReturnValue=variables.UndefinedReturnValue,
+        ld=variables.ld,
+        ldu=variables.ldu,
+        if_stmt=conditionals.if_stmt,
+        if_exp=conditionals.if_exp,
+        while_stmt=loops.while_stmt,
+        for_stmt=iteration.for_stmt,
+        and_=logical.and_,
+        or_=logical.or_,
+        not_=logical.not_,
+        eq=logical.eq,
+        not_eq=logical.not_eq,
+        assert_stmt=assert_stmt,
+        converted_call=converted_call,
+        caught=lambda: sys.exc_info()[1],
+        autograph_artifact=lambda function: function,
+    )

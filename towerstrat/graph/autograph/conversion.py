@@ -8,7 +8,7 @@ import os
 import sysconfig
 import threading
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from types import CodeType, FunctionType
 from typing import Any
 
@@ -16,6 +16,7 @@ import towerstrat
 from towerstrat.graph.autograph import front
 from towerstrat.graph.autograph.front import Options, Refused
 from towerstrat.graph.autograph.source import SourceError, definition_of
+from towerstrat.graph.ir.trace import note_reason
 from towerstrat.platform import logs
 
 _OURS = os.path.dirname(os.path.abspath(towerstrat.__file__)) + os.sep
@@ -36,18 +37,21 @@ class Converted:
       code: the text of the converted function, for people.
     """
 
-    def __init__(self, factory: CodeType, name: str, code: str, operators: Callable[[Options], Any], options: Options):
+    def __init__(self, factory: CodeType, name: str, code: str):
         self.code = code
         self._factory = factory
         self._name = name
-        self._operators = operators(options)
 
-    def bound(self, function: FunctionType) -> FunctionType:
-        """The converted form of ``function``, over its globals, closure and defaults."""
+    def bound(self, function: FunctionType, operators: object) -> FunctionType:
+        """The converted form of ``function``, over its globals, closure and defaults.
+
+        Args:
+          operators: what converted code calls ``ag__``.
+        """
         cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
         closure = tuple(cells[name] for name in self._factory.co_freevars)
         factory = FunctionType(self._factory, function.__globals__, self._name, (), closure)
-        made: FunctionType = factory(self._operators)
+        made: FunctionType = factory(operators)
         made.__defaults__ = function.__defaults__
         made.__kwdefaults__ = function.__kwdefaults__
         made.__name__ = function.__name__
@@ -73,14 +77,8 @@ class Left:
 _lock = threading.RLock()
 _known: dict[tuple[int, Options], tuple[weakref.ref[CodeType], Converted | Left]] = {}
 _CONVERTED = Left("")
-_operators: list[Callable[[Options], Any]] = []
-_verbosity = 0
+_verbosity = int(os.environ.get("AUTOGRAPH_VERBOSITY") or 0)
 _printed = False
-
-
-def provide_operators(operators: Callable[[Options], Any]) -> None:
-    """Says what ``ag__`` is in converted code."""
-    _operators[:] = [operators]
 
 
 def set_level(level: int, printed: bool) -> None:
@@ -105,17 +103,11 @@ def conversion_of(function: FunctionType, options: Options, requested: bool = Fa
     return made
 
 
-def reason_of(code: CodeType) -> str | None:
-    """Why code was not converted when it was called: None where nobody tried, "" where it is converted code."""
-    for (key, _), (ref, made) in list(_known.items()):
-        if key == id(code) and ref() is code and isinstance(made, Left):
-            return made.reason
-    return None
-
-
 def _note(code: CodeType, options: Options, made: Converted | Left) -> None:
     key = (id(code), options)
     _known[key] = (weakref.ref(code, lambda _: _known.pop(key, None)), made)
+    if isinstance(made, Left):
+        note_reason(code, made.reason)
 
 
 _INSTALLED_CODE = Left("it lies in an installed package")
@@ -172,7 +164,7 @@ def _convert(function: FunctionType, options: Options) -> Converted:
     exec(module, names)
     factory = names["ag__factory"]().__code__
     factory = _named(factory, code, made.generated, options)
-    return Converted(factory, made.name, text, _operators[0], options)
+    return Converted(factory, made.name, text)
 
 
 def _namespace(function: FunctionType) -> Mapping[str, Any]:

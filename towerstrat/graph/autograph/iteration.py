@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from towerstrat.graph.autograph.conditionals import if_stmt
 from towerstrat.graph.autograph.logical import and_
 from towerstrat.graph.autograph.loops import State, Variables, decided, staged_while
 from towerstrat.graph.autograph.values import is_staged
@@ -22,22 +21,20 @@ from towerstrat.graph.ops.tensor_array import TensorArray
 
 Body = Callable[[Any], Any]
 Test = Callable[[], Any] | None
-Loop = Callable[[Any, Body, Variables, Test], None]
-
-_LOOPS: list[tuple[Any, Loop]] = []
 
 
-def register_iterable(kind: Any, loop: Loop) -> None:
-    """Teaches staged ``for`` statements a type of iterable.
+class StagedIterable:
+    """An iterable whose ``for`` statements, in converted code, become loops of the graph."""
 
-    Args:
-      kind: the type, or a tuple of types.
-      loop: ``loop(iterable, body, variables, goes_on)``. ``body(element)`` runs the statements for one element;
-        ``variables`` are those that they assign; ``goes_on()``, where it is not None, is asked before each element and
-        says whether there was no break or return. ``until_end`` writes the loop for what gives one element after the
-        other.
-    """
-    _LOOPS.append((kind, loop))
+    def _staged_loop(self, body: Body, variables: Variables, goes_on: Test) -> None:
+        """Adds the loop.
+
+        Args:
+          body: ``body(element)`` runs the statements for one element.
+          variables: those that the statements assign.
+          goes_on: where it is not None, asked before each element: whether there was no break or return so far.
+        """
+        raise NotImplementedError
 
 
 def for_stmt(
@@ -59,11 +56,9 @@ def for_stmt(
     if get_default_graph().executing_eagerly:
         _over_python(iter_, body, extra_test)
         return
-    for kind, loop in _LOOPS:
-        if isinstance(iter_, kind):
-            loop(iter_, body, variables, extra_test)
-            return
-    if not is_staged(iter_):
+    if isinstance(iter_, StagedIterable):
+        iter_._staged_loop(body, variables, extra_test)
+    elif not is_staged(iter_):
         _over_python(iter_, body, extra_test)
     elif isinstance(iter_, Tensor) and iter_.op.type == "Range" and iter_.graph is get_default_graph():
         _over_range(iter_, body, variables, extra_test)
@@ -164,28 +159,3 @@ def _over_rows(iterable: Tensor, body: Body, variables: Variables, goes_on: Test
 
     state = _bounded(variables, known, goes_on)
     staged_while(test, advance, state.and_hidden("the index of the row", lambda: index, set_index), "for loop", body)
-
-
-def until_end(
-    take: Callable[[], tuple[Any, Callable[[], Any]]], body: Body, variables: Variables, goes_on: Test = None
-) -> None:
-    """The staged loop over what gives one element after the other.
-
-    Args:
-      take: asks for the next element: a scalar bool tensor, whether there is one, and a function that gives it.
-      body, variables, goes_on: as ``register_iterable``'s loop gets them.
-    """
-    more: Any = convert_to_tensor(True)
-
-    def set_more(value: Any) -> None:
-        nonlocal more
-        more = value
-
-    def advance() -> None:
-        there, element = take()
-        names, count = variables.names, len(variables.names)
-        if_stmt(there, lambda: body(element()), lambda: None, variables.get, variables.set, names, count)
-        set_more(there)
-
-    state = variables.and_hidden("whether there is another element", lambda: more, set_more)
-    staged_while(lambda: _both(more, goes_on), advance, state, "for loop", body)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -12,36 +12,23 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from towerstrat.errors import InvalidArgumentError, OpError, UnsupportedError
-from towerstrat.graph.eager.routines import SMALL, Execution
+from towerstrat.errors import EagerArgumentError, InvalidArgumentError, OpError, UnsupportedError
 from towerstrat.graph.eager.tensor import EagerTensor, Handle
+from towerstrat.graph.eager.variable import EagerVariable
 from towerstrat.graph.ir import registry
-from towerstrat.graph.ir.convert import constant, register_tensor_conversion_function
-from towerstrat.graph.ir.core import Graph, get_default_graph
-from towerstrat.graph.ir.elements import Block, Operation, Tensor, place_of
+from towerstrat.graph.ir.convert import constant
+from towerstrat.graph.ir.core import Graph
+from towerstrat.graph.ir.elements import Block, Operation, Tensor
 from towerstrat.graph.ir.indexed_slices import IndexedSlices
 from towerstrat.graph.ir.mesh import Axis, on_one_device
 from towerstrat.graph.ir.state import Cell, Flag
 from towerstrat.graph.ir.trace import UserLine, user_line
-from towerstrat.graph.ir.types import DType, as_dtype, resource
-from towerstrat.graph.lowering.lowering import ALONE, NeedsStatic, uninitialized
+from towerstrat.graph.ir.types import DType, bool_, resource
+from towerstrat.graph.lowering.lowering import NeedsStatic, uninitialized
 from towerstrat.graph.runtime.runs import Runner
-
-_VIEWS = frozenset({"StridedSlice", "Reshape", "ExpandDims", "Squeeze", "Unpack", "Split", "Shape", "Size", "Rank"})
-"""Types that numpy computes without touching the values: so it does, however many there are."""
-
-
-class EagerArgumentError(InvalidArgumentError, ValueError):
-    """Arguments that do not fit an operation, found when it is called.
-
-    Programs catch ``tf.errors.InvalidArgumentError`` where they run eagerly and ``ValueError`` where they build graphs.
-    """
-
+from towerstrat.graph.runtime.single_operation import SINGLE_OPERATIONS, Executable, Execution
 
 _UNKNOWN_LINE = UserLine("<eagerly>", 0, "")
-
-# Programs and their readers know it by this name.
-EagerArgumentError.__name__ = EagerArgumentError.__qualname__ = "InvalidArgumentError"
 
 
 class Executed(Operation):
@@ -107,7 +94,7 @@ class ExecutionRecord(Record):
                 outputs = iter(self.context.execute(pull, [*self.inputs, *seeds], self.state))
                 break
             except NeedsStatic as needed:
-                self.execution = self.context.specialised(self.execution, needed, self.inputs)
+                self.execution = SINGLE_OPERATIONS.specialised(self.execution, needed, self.inputs)
         found = iter(pull.results)
         for place, is_wanted in enumerate(wanted):
             kind = next(found) if is_wanted else None
@@ -163,6 +150,10 @@ class _Tapes(threading.local):
         self.active: list[Any] = []
 
 
+_DRAWS = "eager draws"
+"""What the names of the counts of random operations begin with that are executed at once."""
+
+
 class EagerContext(Graph):
     """Executes each operation that is added; there is one in a process.
 
@@ -172,14 +163,12 @@ class EagerContext(Graph):
     """
 
     executing_eagerly = True
+    variable_class = EagerVariable
 
     def __init__(self) -> None:
         super().__init__()
         self.session = EagerSession()
         self.tapes = _Tapes()
-        self._executions: dict[Any, Execution] = {}
-        self._static: dict[str, tuple[int, ...]] = {}
-        self._draws: dict[Any, int] = {}
         self.first_line: Any = None
         """Where the first operation was executed."""
 
@@ -215,7 +204,7 @@ class EagerContext(Graph):
         definition = registry.lookup(type)
         if self.first_line is None:
             self.first_line = user_line()
-        special = _SPECIAL.get(type)
+        special = definition.execute
         for tensor in inputs:
             if not isinstance(tensor, EagerTensor):
                 raise _leaked(tensor, type)
@@ -239,61 +228,13 @@ class EagerContext(Graph):
             try:
                 return self.execute(execution, inputs, state)
             except NeedsStatic as needed:
-                execution = self.specialised(execution, needed, inputs)
-
-    @contextmanager
-    def no_tapes(self) -> Iterator[None]:
-        """What is executed inside is not recorded."""
-        active, self.tapes.active = self.tapes.active, []
-        try:
-            yield
-        finally:
-            self.tapes.active = active
-
-    def unseen(self, op: Operation, inputs: Sequence[Any]) -> tuple[list[EagerTensor], ExecutionRecord]:
-        """An operation of a graph executed on these inputs, unseen by tapes; and what a tape would have kept."""
-        definition, attrs = op.definition, op.attrs
-        execution = self._execution(definition, inputs, attrs)
-        with self.no_tapes():
-            while True:
-                try:
-                    outputs = self.execute(execution, inputs)
-                    return outputs, ExecutionRecord(self, execution, inputs, outputs, ())
-                except NeedsStatic as needed:
-                    execution = self.specialised(execution, needed, inputs)
-
-    def specialised(self, execution: Any, needed: NeedsStatic, inputs: Sequence[Any]) -> Execution:
-        """The execution with the value of one more input as a part of it, for this and later operations of the type."""
-        definition = execution.definition
-        position = place_of(needed.tensor, execution.places)
-        if position is None:
-            raise needed
-        self._static[definition.type] = (*self._static.get(definition.type, definition.static), position)
-        return self._execution(definition, inputs, execution.op.attrs)
+                execution = SINGLE_OPERATIONS.specialised(execution, needed, inputs)
 
     def _execution(self, definition: Any, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Execution:
-        static = self._static.get(definition.type, definition.static)
-        key: Any = (
-            definition.type,
-            tuple([(k, v.__class__, v) for k, v in attrs.items() if k != "flag"]) if attrs else (),
-            tuple([(t.dtype, t.dims) for t in inputs]),
-        )
-        if definition.reads or definition.writes:
-            key = (key, tuple([(t.cell.dtype, t.cell.dims) for t in inputs if t.dtype is resource]))
-        if static:
-            key = (key, tuple([inputs[i].host().tobytes() for i in static if i < len(inputs)]))
         try:
-            found = self._executions.get(key)
-        except TypeError:
-            key = _frozen(key)
-            found = self._executions.get(key)
-        if found is None:
-            try:
-                found = Execution(definition, attrs, inputs, static)
-            except ValueError as error:
-                raise EagerArgumentError(None, None, str(error)) from None
-            if key is not None:
-                self._executions[key] = found
+            found = SINGLE_OPERATIONS.find(definition, inputs, attrs)
+        except ValueError as error:
+            raise EagerArgumentError(None, None, str(error)) from None
         if "flag" in attrs:
             # The message is this call's; the cell in the program stays the first one's.
             found.message = attrs["flag"].message
@@ -327,58 +268,24 @@ class EagerContext(Graph):
     def _draw(self, type: str, attrs: Mapping[str, Any]) -> np.ndarray[Any, Any]:
         """How many draws there were before: of operations of this type and seed, or of all without a seed."""
         seeds = attrs.get("seeds", (None, None))
-        key = (type, seeds) if seeds[1] is not None else None
-        count = self._draws.get(key, 0)
-        self._draws[key] = count + 1
-        return np.uint32(count)  # type: ignore[return-value]
+        name = _DRAWS if seeds[1] is None else f"{_DRAWS}/{type}/{seeds[0]}/{seeds[1]}"
+        return np.asarray(self.session.count(name), np.uint32)
 
-    def execute(self, execution: Any, inputs: Sequence[Any], state: Any = ()) -> Any:
+    def execute(self, execution: Executable, inputs: Sequence[Any], state: Any = ()) -> list[EagerTensor]:
         """The outputs of an execution or a pull; what it writes is stored, and the tapes see it."""
-        arrays = self._known(execution, inputs)
-        values: Any
-        if arrays is not None:
-            try:
-                values = execution.on_host(arrays)
-            except (TypeError, ValueError, IndexError, ZeroDivisionError) as error:
-                raise EagerArgumentError(None, _here(execution.op), str(error)) from error
-        else:
-            given = [inputs[i].array for i in execution.arrays]
-            before = [value for _, value in state]
-            routine = execution.routine
-            with jax.enable_x64(True):
-                try:
-                    if execution.dynamic:
-                        values, after = routine.evaluate(given, before, eager=True)
-                    else:
-                        values, after = routine.jitted(given, before)
-                except (OpError, UnsupportedError) as error:
-                    if isinstance(error, OpError) and error.op is execution.op:
-                        raise EagerArgumentError(None, _here(execution.op), error.message) from error.__cause__
-                    error.__notes__ = [n for n in getattr(error, "__notes__", ()) if "JAX_TRACEBACK" not in n]
-                    raise
-            if state:
-                self._store(execution, state, after)
+        try:
+            values, after = SINGLE_OPERATIONS.compute(execution, inputs, [value for _, value in state])
+        except (OpError, UnsupportedError) as error:
+            if isinstance(error, OpError) and error.op is execution.op:
+                raise EagerArgumentError(None, _here(execution.op), error.message) from error.__cause__
+            error.__notes__ = [n for n in getattr(error, "__notes__", ()) if "JAX_TRACEBACK" not in n]
+            raise
+        if state:
+            self._store(execution, state, after)
         outputs = [EagerTensor(self, v, d) for v, d in zip(map(_array, values), execution.dtypes, strict=True)]
         if self.tapes.active and outputs:
             self.record(ExecutionRecord(self, execution, inputs, outputs, state))
         return outputs
-
-    def _known(self, execution: Any, inputs: Sequence[Any]) -> list[np.ndarray[Any, Any]] | None:
-        """The inputs as numpy, where numpy is to compute the outputs."""
-        if execution.host_form is None or execution.cells:
-            return None
-        arrays = []
-        view = execution.definition.type in _VIEWS and _on_cpu()
-        for tensor in inputs:
-            array = tensor.array
-            if not view and array.size > SMALL:
-                return None
-            if not isinstance(array, np.ndarray):
-                if not _on_cpu() and array.size > 1 and not execution.dtypes[0].is_integer:
-                    return None
-                array = np.asarray(array)
-            arrays.append(array)
-        return arrays
 
     def _store(self, execution: Any, state: Any, after: Sequence[Any]) -> None:
         if not isinstance(execution, Execution):
@@ -426,6 +333,10 @@ class EagerContext(Graph):
             self.record(ReadRecord((handle,), (tensor,)))
         return tensor
 
+    def is_initialized(self, handle: Handle) -> EagerTensor:
+        """Whether a variable has a value."""
+        return EagerTensor(self, np.asarray(self.session.state.get(handle.cell) is not None), bool_)
+
     def _accessed(self, handle: Handle) -> None:
         if handle.trainable:
             for tape in self.tapes.active:
@@ -452,8 +363,7 @@ class EagerContext(Graph):
     @seed.setter
     def seed(self, value: int | None) -> None:
         self._seed = value
-        if hasattr(self, "_draws"):
-            self._draws.clear()
+        self.session.start_counts_again(_DRAWS)
 
     def unique_name(self, name: str, mark_as_used: bool = True) -> str:
         """The name below the current scope, as often as it is asked for: nothing is found by its name."""
@@ -488,10 +398,6 @@ def _array(value: Any) -> Any:
     return value if isinstance(value, jax.Array | np.ndarray) else np.asarray(value)
 
 
-def _on_cpu() -> bool:
-    return jax.default_backend() == "cpu"
-
-
 def _leaked(tensor: Any, type: str) -> Exception:
     if not isinstance(tensor, Tensor):
         return TypeError(f"Expected tensors as inputs of {type}, got {tensor!r}.")
@@ -506,110 +412,6 @@ def _leaked(tensor: Any, type: str) -> Exception:
         f"{tensor!r} (created at {tensor.op.line}) belongs to a graph and has no value here, where operations are "
         "executed eagerly. Fetch it with a tf.Session of that graph, or use it inside `with graph.as_default():`."
     )
-
-
-def _frozen(value: Any) -> Any:
-    """A key like ``value`` that can be hashed, with lists and arrays in it; None where there is none."""
-    try:
-        key = _hashable(value)
-        hash(key)
-    except TypeError:
-        return None
-    return key
-
-
-def _hashable(value: Any) -> Any:
-    if isinstance(value, tuple | list):
-        return (type(value), tuple([_hashable(v) for v in value]))
-    if isinstance(value, dict):
-        return tuple([(k, _hashable(v)) for k, v in value.items()])
-    if isinstance(value, np.ndarray):
-        return (value.shape, value.dtype, value.tobytes())
-    return value
-
-
-def _constant(context: EagerContext, inputs: Any, attrs: Mapping[str, Any]) -> list[EagerTensor]:
-    return [EagerTensor(context, attrs["value"], attrs["dtype"])]
-
-
-def _same(context: EagerContext, inputs: Any, attrs: Mapping[str, Any]) -> list[EagerTensor]:
-    return [inputs[0]]
-
-
-def _read(context: EagerContext, inputs: Any, attrs: Mapping[str, Any]) -> list[EagerTensor]:
-    return [context.read(inputs[0])]
-
-
-def _assign(context: EagerContext, inputs: Any, attrs: Mapping[str, Any]) -> list[EagerTensor]:
-    handle, value = inputs
-    try:
-        registry.lookup("AssignVariableOp").rule(inputs, attrs)
-    except ValueError as error:
-        raise EagerArgumentError(None, handle.op, str(error)) from None
-    context.assign(handle.cell, value)
-    return [value]
-
-
-def _is_initialized(context: EagerContext, inputs: Any, attrs: Mapping[str, Any]) -> list[EagerTensor]:
-    there = context.session.state.get(inputs[0].cell) is not None
-    return [EagerTensor(context, np.asarray(there), registry.lookup("VarIsInitializedOp").rule(inputs, {})[0].dtype)]
-
-
-def _nothing(context: EagerContext, inputs: Any, attrs: Mapping[str, Any]) -> list[EagerTensor]:
-    return []
-
-
-def _no_placeholder(context: EagerContext, inputs: Any, attrs: Mapping[str, Any]) -> list[EagerTensor]:
-    raise RuntimeError(
-        "tf.placeholder() is not compatible with eager execution: call functions with values, or build a graph inside "
-        "`with tf.Graph().as_default():`."
-    )
-
-
-_SPECIAL: dict[str, Callable[[EagerContext, Any, Mapping[str, Any]], list[EagerTensor]]] = {
-    "Const": _constant,
-    "NoOp": _nothing,
-    "Placeholder": _no_placeholder,
-    "ReadVariableOp": _read,
-    "AssignVariableOp": _assign,
-    "VarIsInitializedOp": _is_initialized,
-}
-
-
-def _alone(op: Operation, values: Sequence[Any]) -> tuple[list[Any], Callable[..., Any]]:
-    """An operation of a graph executed on values; and its gradient."""
-    eager = context()
-    tensors = [EagerTensor(eager, v, t.dtype) for v, t in zip(values, op.inputs, strict=True)]
-    outputs, record = eager.unseen(op, tensors)
-
-    def pull(wanted: Sequence[bool], cotangents: Sequence[Any]) -> list[Any]:
-        seeds = [
-            None if c is None else EagerTensor(eager, c, t.dtype) for c, t in zip(cotangents, op.outputs, strict=True)
-        ]
-        with eager.no_tapes():
-            return [None if g is None else g.array for g in record.backward(wanted, seeds)]
-
-    return [t.array for t in outputs], pull
-
-
-ALONE.append(_alone)
-
-
-def _of_jax(value: Any, dtype: DType | None = None, name: str | None = None, as_ref: bool = False) -> Any:
-    """A JAX array as a tensor, eagerly without a copy."""
-    graph = get_default_graph()
-    kind = as_dtype(value.dtype)
-    if not graph.executing_eagerly or dtype not in (None, kind):
-        return NotImplemented
-    return EagerTensor(graph, value, kind)
-
-
-register_tensor_conversion_function(jax.Array, _of_jax)
-
-
-def execute_by(type: str, function: Callable[[EagerContext, Any, Mapping[str, Any]], list[EagerTensor]]) -> None:
-    """Makes ``function(context, inputs, attributes)`` what gives an operation type's outputs, seen by the tapes."""
-    _SPECIAL[type] = function
 
 
 _CONTEXT: list[EagerContext] = []

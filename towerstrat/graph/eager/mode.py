@@ -6,10 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from towerstrat.graph.eager import variable  # noqa: F401  (they say what the context makes)
 from towerstrat.graph.eager.context import context
 from towerstrat.graph.ir.core import enter, entered_graphs, get_default_graph, global_graph, ground, set_ground
-from towerstrat.graph.tapes import gradient_tape  # noqa: F401  (they say what the context makes)
 
 _TOO_LATE = "{} must be called at program startup: operations were made already, the first one at {}."
 

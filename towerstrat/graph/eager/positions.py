@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import jax
 import numpy as np
 
-from towerstrat.graph.eager.context import EagerContext, execute_by
+from towerstrat.graph.eager.context import EagerContext
 from towerstrat.graph.eager.tensor import EagerTensor, _maker
 from towerstrat.graph.ir.elements import Operation
 from towerstrat.graph.ir.mesh import Axis
@@ -62,11 +61,3 @@ class PositionTensor(EagerTensor):
         return f"<PositionTensor {self.dtype.name} {self.dims} at {self.axis.size} positions>"
 
     __str__ = __repr__
-
-
-def _select(context: EagerContext, inputs: Any, attrs: Mapping[str, Any]) -> list[EagerTensor]:
-    (value,) = inputs
-    return [value.part(attrs["position"]) if isinstance(value, PositionTensor) else value]
-
-
-execute_by("SelectPosition", _select)

@@ -83,6 +83,10 @@ class EagerTensor(Tensor):
             return np.array(array)
         return array.item() if self.dtype is string else array[()]
 
+    def part(self, position: int) -> EagerTensor:
+        """The value at one position of an axis: here it is the same at all."""
+        return self
+
     def set_shape(self, shape: Any) -> None:
         if not self.shape.is_compatible_with(shape):
             raise ValueError(f"Tensor's shape {self.shape} is not compatible with supplied shape {shape}.")

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from towerstrat.errors import FailedPreconditionError
-from towerstrat.graph.eager.context import EagerContext, context
 from towerstrat.graph.eager.tensor import EagerTensor, Handle, shown
 from towerstrat.graph.ir.convert import convert_to_tensor
 from towerstrat.graph.ir.core import Graph, get_default_graph
@@ -69,19 +68,20 @@ class EagerVariable(Variable):
         with init_scope():
             value: Any = initial_value() if callable(initial_value) else initial_value
             initial = convert_to_tensor(value, dtype)
-        self._graph = context()
+        eager: Any = graph.home
+        self._graph = eager
         if not isinstance(initial, EagerTensor):
             raise ValueError(f"The initial value of variable {base} must be known: {initial!r} belongs to a graph.")
         if expected_shape is not None:
             as_shape(expected_shape).assert_is_compatible_with(initial.dims)
         dims = wider(initial.dims if validate_shape else None, shape, base)
         self._cell = Cell(base, initial.dtype, dims, axis, combine=combine)
-        self._handle: Any = Handle(context(), self._cell, base, self._trainable)
+        self._handle: Any = Handle(eager, self._cell, base, self._trainable)
         self._handle.variable = weakref.ref(self)
         self._handle.made_in = graph
         self._handle.op.line = self._line
-        context().assign(self._cell, initial)
-        weakref.finalize(self._handle, context().session.state.discard, self._cell).atexit = False
+        eager.assign(self._cell, initial)
+        weakref.finalize(self._handle, eager.session.state.discard, self._cell).atexit = False
         graph.note_variable(self)
 
     def _collect(self, graph: Graph, keys: Sequence[Any]) -> None:
@@ -121,7 +121,8 @@ class EagerVariable(Variable):
                 f"numpy() of variable {self.name} is only available when executing eagerly: inside of a function or "
                 "graph its value is not known yet. Use the variable itself."
             )
-        value = context().session.state.get(self._cell)
+        eager: Any = self._graph
+        value = eager.session.state.get(self._cell)
         if value is None:
             raise FailedPreconditionError(None, self.op, f"Attempting to use uninitialized value {self.name}.")
         array = np.array(self._cell.joined(value))
@@ -185,6 +186,3 @@ class EagerVariable(Variable):
         if not get_default_graph().executing_eagerly:
             return f"{about}>"
         return f"{about}, numpy={shown(self.value(), repr)}>"
-
-
-EagerContext.variable_class = EagerVariable

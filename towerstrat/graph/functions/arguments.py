@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -11,48 +11,15 @@ import jax
 import numpy as np
 
 from towerstrat.graph.ir import nest
+from towerstrat.graph.ir.composite import Argument
 from towerstrat.graph.ir.convert import convert_to_tensor
 from towerstrat.graph.ir.core import Graph
 from towerstrat.graph.ir.elements import Tensor
-from towerstrat.graph.ir.indexed_slices import IndexedSlices
 from towerstrat.graph.ir.mesh import Axis
 from towerstrat.graph.ir.shapes import Dims, TensorShape
 from towerstrat.graph.ir.specs import TensorSpec, TypeSpec
 from towerstrat.graph.ops.collectives import position_input
 from towerstrat.graph.variables.variables import Variable
-
-Kind = tuple[Callable[[Any], Any], Callable[[Any], Sequence[Tensor]], Callable[[Any, Any], Any], Callable[[Any], Any]]
-_KINDS: list[tuple[type, Kind]] = []
-
-
-def register_argument(
-    kind: type, key: Callable[[Any], Any], parts: Callable[[Any], Sequence[Tensor]],
-    rebuild: Callable[[Any, Sequence[Tensor]], Any], axis: Callable[[Any], Axis | None] = lambda value: None,
-) -> None:  # fmt: skip
-    """Teaches functions a type of argument.
-
-    Args:
-      key: what a trace is found again by.
-      parts: the tensors that it consists of; they are arguments of the graph.
-      rebuild: (argument, tensors) -> what the function sees while it is traced.
-      axis: the axis along which its tensors have a value at each position, or None.
-    """
-    _KINDS.append((kind, (key, parts, rebuild, axis)))
-
-
-register_argument(
-    IndexedSlices,
-    lambda s: s.dense_shape is None,
-    lambda s: [s.values, s.indices, *([] if s.dense_shape is None else [s.dense_shape])],
-    lambda s, tensors: IndexedSlices(*tensors),
-)
-
-
-def _kind_of(value: Any) -> Kind | None:
-    for kind, functions in _KINDS:
-        if isinstance(value, kind):
-            return functions
-    return None
 
 
 def is_array(value: Any) -> bool:
@@ -83,9 +50,8 @@ def key_of(value: Any, keep: list[Any]) -> Any:
         return (cls, tuple([(k, key_of(value[k], keep)) for k in value]))
     if isinstance(value, list | tuple):
         return (cls, tuple([key_of(v, keep) for v in value]))
-    kind = _kind_of(value)
-    if kind is not None:
-        return (cls, kind[0](value), tuple([key_of(t, keep) for t in kind[1](value)]))
+    if isinstance(value, Argument):
+        return (cls, value._argument_key(), tuple([key_of(t, keep) for t in value._tensors()]))
     try:
         hash(value)
     except TypeError:
@@ -115,10 +81,8 @@ def tensors_of(value: Any) -> list[Any]:
             found.append(leaf)
         elif is_array(leaf):
             found.append(convert_to_tensor(leaf))
-        elif not isinstance(leaf, TensorSpec | Variable):
-            kind = _kind_of(leaf)
-            if kind is not None:
-                found += kind[1](leaf)
+        elif isinstance(leaf, Argument) and not isinstance(leaf, Variable):
+            found += leaf._tensors()
     return found
 
 
@@ -153,10 +117,10 @@ def stand_ins(
             return place(leaf.dtype, leaf.dims, name)
         if is_array(leaf):
             return place(_dtype_of(leaf), np.shape(leaf), name)
-        kind = None if isinstance(leaf, Variable) else _kind_of(leaf)
-        if kind is None:
+        if not isinstance(leaf, Argument) or isinstance(leaf, Variable):
             return leaf
-        return kind[2](leaf, [place(t.dtype, t.dims, name, kind[3](leaf)) for t in kind[1](leaf)])
+        axis = leaf._argument_axis()
+        return leaf._like([place(t.dtype, t.dims, name, axis) for t in leaf._tensors()])
 
     symbolic = [nest.map_structure(partial(stand_in, name=n), v) for v, n in zip(values, names, strict=True)]
     return symbolic, made

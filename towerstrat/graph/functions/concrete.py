@@ -7,7 +7,6 @@ from typing import Any
 
 from towerstrat.graph.functions import arguments
 from towerstrat.graph.functions.graph import FunctionGraph
-from towerstrat.graph.functions.inline import effects_of
 from towerstrat.graph.functions.traced import Traced
 from towerstrat.graph.ir import nest
 from towerstrat.graph.ir.convert import convert_to_tensor
@@ -36,7 +35,7 @@ class ConcreteFunction:
         self._leaves = leaves
         outputs = [t for leaf in leaves if leaf is not None for t in parts_of(leaf)]
         self.structured_outputs = value
-        self.traced = Traced(graph, inputs, [graph.inside(t) for t in outputs], effects_of(graph))
+        self.traced = Traced(graph, inputs, [graph.inside(t) for t in outputs], graph.effects())
         self._single = not nest.is_sequence(value) and isinstance(value, Tensor)
 
     def call(self, tensors: Sequence[Tensor]) -> Any:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from towerstrat.graph.functions.polymorphic import EAGERLY
+
+class _Setting:
+    eagerly = False
 
 
 def run_functions_eagerly(run_eagerly: bool) -> None:
     """From now on a ``tf.function`` calls its Python function each time, one operation at a time; False: traces."""
-    EAGERLY[0] = bool(run_eagerly)
+    _Setting.eagerly = bool(run_eagerly)
 
 
 def functions_run_eagerly() -> bool:
     """Whether functions are called as they are written."""
-    return EAGERLY[0]
+    return _Setting.eagerly

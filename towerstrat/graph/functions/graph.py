@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import jax
 
-from towerstrat.errors import UnsupportedError
+from towerstrat.graph.eager.context import EagerContext, context
 from towerstrat.graph.eager.positions import PositionTensor
 from towerstrat.graph.eager.tensor import EagerTensor, Handle
+from towerstrat.graph.functions.inline import Copying, Executing
 from towerstrat.graph.ir.core import Graph
-from towerstrat.graph.ir.elements import Operation, Tensor
+from towerstrat.graph.ir.elements import Operation, Tensor, execution_order, has_effect
 from towerstrat.graph.ir.trace import user_line
 from towerstrat.graph.ir.types import resource, variant
 
@@ -39,6 +40,7 @@ class FunctionGraph(Graph):
         super().__init__()
         self.outer = outer
         self.what = f"the function {name}"
+        self._state_scope = f"{outer.state_name(name)}/"
         self.variable_class = outer.variable_class
         self.creators = list(outer.creators)
         self.seed = outer.seed
@@ -52,6 +54,10 @@ class FunctionGraph(Graph):
     @property
     def building_function(self) -> bool:
         return True
+
+    @property
+    def state_scope(self) -> str:
+        return self._state_scope
 
     @property
     def home(self) -> Graph:
@@ -175,7 +181,52 @@ class FunctionGraph(Graph):
         Raises:
           ValueError: it depends on an argument, or on what the function did before.
         """
-        return LIFTS[0](self, tensor, name)
+        known: dict[Tensor, Any] = {}
+        for outer, inner in self.captured.items():
+            known[inner] = outer if outer.graph.executing_eagerly else self.outer.lifted(outer, name)
+        order = execution_order([tensor.op], self.root, known)
+        wrong = next((op for op in order if op.definition.given and not op.inputs), None)
+        if wrong is not None or tensor.op.block is not self.root:
+            where = f"the argument {wrong.name}" if wrong is not None else "a branch or loop"
+            raise ValueError(
+                f"The initial value of variable {name} depends on {where} of {self.what} (created at "
+                f"{tensor.op.line}): a variable is initialized once, before the function runs. Pass a function that "
+                "makes the initial value (initial_value=lambda: ...), or assign in the function."
+            )
+        executing = Executing(context(), known)
+        executing.copy(order)
+        return executing.tensors[tensor]
+
+    # ---- calls -----------------------------------------------------------------------------------------------
+
+    def effects(self) -> list[Operation]:
+        """The operations that run in each call, needed or not."""
+        return [op for op in self.root.ops if has_effect(op)]
+
+    def inlined(self, outputs: Sequence[Tensor], given: Mapping[Tensor, Tensor], target: Graph) -> list[Tensor]:
+        """The function's outputs as tensors of another graph; its effects happen there too.
+
+        Args:
+          outputs: tensors of this graph.
+          given: for each input of the function the tensor that is passed.
+          target: the graph of the call; in the eager context operations are executed.
+        """
+        mapping = {inner: target.inside(outer) for outer, inner in self.captured.items()}
+        mapping.update(given)
+        effects = self.effects()
+        order = execution_order([*(t.op for t in outputs if t not in mapping), *effects], self.root, mapping)
+        if isinstance(target, EagerContext):
+            executing = Executing(target, mapping)
+            executing.copy(order)
+            return [executing.tensors[t] for t in outputs]
+        copying = Copying(target, mapping)
+        copying.copy(order)
+        made = [copying.tensors[t] for t in outputs]
+        if not effects or target.building_function:
+            return made
+        # A plain graph runs what is needed only: whoever needs an output of a function needs its effects.
+        first = [copying.operations[op] for op in effects]
+        return [target.add("Identity", (t,), control_inputs=first).outputs[0] for t in made]
 
     def variables_read(self, where: Callable[[Operation], bool]) -> list[tuple[Tensor, Any]]:
         outside = self.outside_of
@@ -188,15 +239,10 @@ class FunctionGraph(Graph):
             return handle.variable()
         return self.outer.variable_of(handle)
 
+    def outer_handle(self, handle: Tensor) -> Tensor | None:
+        return self.outside_of.get(handle)
+
     def variable_of(self, handle: Tensor) -> Any:
         """The variable that a handle of this graph or one around it stands for, or None."""
         outer = self.outside_of.get(handle)
         return self.outer.variable_of(handle) if outer is None else self._variable(outer)
-
-
-def _no_lift(graph: FunctionGraph, tensor: Tensor, name: str) -> Any:
-    raise UnsupportedError(f"The initial value {tensor!r} of variable {name} is not known.")
-
-
-LIFTS: list[Callable[[FunctionGraph, Tensor, str], Any]] = [_no_lift]
-"""How an initial value is computed while a function is traced (set by the module that runs graphs)."""

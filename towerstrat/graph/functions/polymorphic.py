@@ -16,6 +16,7 @@ from towerstrat.graph.autograph.api import converted
 from towerstrat.graph.autograph.methods import Bound, WeakMethod
 from towerstrat.graph.functions import arguments
 from towerstrat.graph.functions.concrete import ConcreteFunction, as_result
+from towerstrat.graph.functions.eagerly import functions_run_eagerly
 from towerstrat.graph.functions.graph import FunctionGraph
 from towerstrat.graph.functions.signature import checked, described, fitted, shapes_of
 from towerstrat.graph.ir import nest
@@ -29,10 +30,6 @@ from towerstrat.graph.ir.trace import user_line
 _RECENT_CALLS = 10
 _MANY_TRACES = 5
 """Of the recent calls, how many may trace before that is said."""
-
-EAGERLY = [False]
-"""Whether functions are called as they are written, without tracing (``tf.config.run_functions_eagerly``)."""
-
 
 AROUND: list[Callable[[], Any]] = []
 """What else traces depend on, besides arguments and the graph around them: each gives something to compare."""
@@ -125,7 +122,7 @@ class Function:
     # ---- calling ---------------------------------------------------------------------------------------------
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if EAGERLY[0] and not self._always:
+        if functions_run_eagerly() and not self._always:
             return self._function(*args, **kwargs)
         if kwargs or not self._positional or len(args) != self._arity:
             args = self._canonical(args, kwargs)

@@ -16,7 +16,6 @@ from towerstrat.graph.eager.context import EagerContext, Record
 from towerstrat.graph.eager.positions import PositionTensor
 from towerstrat.graph.eager.tensor import EagerTensor
 from towerstrat.graph.functions.graph import FunctionGraph
-from towerstrat.graph.functions.inline import inline
 from towerstrat.graph.ir.convert import placeholder
 from towerstrat.graph.ir.core import get_default_graph
 from towerstrat.graph.ir.elements import Operation, Tensor
@@ -24,11 +23,12 @@ from towerstrat.graph.ir.indexed_slices import IndexedSlices
 from towerstrat.graph.ir.mesh import Axis, on_one_device
 from towerstrat.graph.ir.state import Cell, StateStore
 from towerstrat.graph.ir.types import DType, string
-from towerstrat.graph.ir.uneven import Uneven
 from towerstrat.graph.lowering.gradients import gradients
 from towerstrat.graph.lowering.lowering import Lowering
+from towerstrat.graph.runtime.compiled import Given
 from towerstrat.graph.runtime.plan import DeviceStage, FoldStage, Plan, Run, Stage
 from towerstrat.graph.runtime.program import Program, mapped_axis
+from towerstrat.graph.runtime.stages import plan_of
 
 
 class Traced:
@@ -62,7 +62,7 @@ class Traced:
         """How its outputs are computed."""
         if self._plan is None:
             fed = [*self.inputs, *self.graph.captured.values()]
-            self._plan = Plan(self.graph, [*self.outputs, *self.effects], fed)
+            self._plan = plan_of(self.graph, [*self.outputs, *self.effects], fed)
         return self._plan
 
     def __call__(self, tensors: Sequence[Tensor]) -> list[Tensor]:
@@ -70,7 +70,7 @@ class Traced:
         target = get_default_graph()
         if not target.executing_eagerly:
             given = {p: target.inside(t) for p, t in zip(self.inputs, tensors, strict=True)}
-            return inline(self.graph, self.outputs, given, target)
+            return self.graph.inlined(self.outputs, given, target)
         eager: EagerContext = target  # type: ignore[assignment]
         if eager.tapes.active:
             return self._recorded(eager, tensors)
@@ -125,7 +125,7 @@ class Traced:
         derivative = self._derivative(active, inside)
         if derivative is None:
             given = dict(zip(self.inputs, tensors, strict=True))
-            return inline(self.graph, self.outputs, given, eager)
+            return self.graph.inlined(self.outputs, given, eager)
         before = store or (self._snapshot(eager) if len(eager.tapes.active) > 1 else None)
         try:
             outputs, run = self._called(eager, tensors, derivative.stages, store)
@@ -267,7 +267,7 @@ class _ForwardStage(DeviceStage):
     """A function's operations as one program that keeps what its gradient needs."""
 
     def __init__(self, stage: DeviceStage, derivative: _Derivative):
-        super().__init__(stage.ops, stage.inputs, stage.outputs, stage.fed, stage.inner)
+        super().__init__(stage.ops, stage.inputs, stage.outputs, stage.fed, stage.stages, stage.inner)
         self.derivative = derivative
 
     def finish(self, run: Run, program: Program, outputs: Sequence[Any]) -> None:
@@ -278,17 +278,14 @@ class _ForwardStage(DeviceStage):
     def _run_eagerly(self, run: Run) -> None:
         raise _OneByOne
 
-    def _program(
-        self, tensors: Sequence[Tensor], known: Mapping[Tensor, Any], present: Mapping[Cell, Any],
-        trips: Mapping[Operation, int], uneven: Mapping[Tensor, Uneven],
-    ) -> Program:  # fmt: skip
-        base = super()._program(tensors, known, present, trips, uneven)
+    def program(self, given: Given, present: Mapping[Cell, Any], trips: Mapping[Operation, int]) -> Program:
+        base = super().program(given, present, trips)
         grad = self.derivative.grad
         specs: list[bool] = list(base.output_specs)
         program: _ForwardProgram
 
         def body(lowering: Lowering, values: Sequence[Any]) -> list[Any]:
-            there: dict[int, Any] = {id(v): t for t, v in zip(tensors, values, strict=True)}
+            there: dict[int, Any] = {id(v): t for t, v in zip(given.tensors, values, strict=True)}
             there |= {id(lowering.state[c]): c for c in program.kept}
             outputs = list(base.body(lowering, values))
             seeds = [s for s in self.derivative.seeds if s is not None]

@@ -10,6 +10,7 @@ import jax
 import numpy as np
 
 from towerstrat.graph.ir import shapes
+from towerstrat.graph.ir.composite import Convertible
 from towerstrat.graph.ir.core import Graph, get_default_graph
 from towerstrat.graph.ir.elements import Tensor
 from towerstrat.graph.ir.registry import Signature, define
@@ -21,26 +22,37 @@ def _constant_rule(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> list[Sign
     return [Signature(attrs["dtype"], attrs["value"].shape)]
 
 
+def _no_placeholder(context: Any, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> list[Any]:
+    raise RuntimeError(
+        "tf.placeholder() is not compatible with eager execution: call functions with values, or build a graph inside "
+        "`with tf.Graph().as_default():`."
+    )
+
+
 define(
     "Const",
     _constant_rule,
     lower=lambda lowering, op: [op.attrs["value"]],
+    execute=lambda context, inputs, attrs: [context.tensor(attrs["value"], attrs["dtype"])],
+    constant=True,
     hidden=("value",),
 )
 define(
     "Placeholder",
     lambda inputs, attrs: [Signature(attrs["dtype"], attrs["shape"])],
     lower=lambda lowering, op: lowering.missing_feed(op),
+    execute=_no_placeholder,
+    given=True,
 )
 define(
     "PlaceholderWithDefault",
     lambda inputs, attrs: [Signature(inputs[0].dtype, attrs["shape"])],
     kernel=lambda x, *, shape: x,
     numpy=lambda x, *, shape: x,
+    given=True,
 )
 
 ConversionFunction = Callable[..., Any]
-_CONVERSIONS: list[tuple[int, Any, ConversionFunction]] = []
 
 
 def register_tensor_conversion_function(
@@ -250,7 +262,7 @@ def _checked(tensor: Tensor, wanted: DType | None, name: str | None) -> Tensor:
 
 
 def is_tensor(x: Any) -> bool:
-    """Whether ``x`` is a tensor or of a registered type (a variable, IndexedSlices, ...) that says nothing else."""
+    """Whether ``x`` is a tensor, or of a type that stands for one (a variable, IndexedSlices) and says nothing else."""
     if isinstance(x, Tensor):
         return True
     return getattr(x, "is_tensor_like", True) and any(
@@ -258,6 +270,19 @@ def is_tensor(x: Any) -> bool:
         for _, base, _ in _CONVERSIONS
         if base not in ((list, tuple), list, tuple, np.ndarray, object)
     )
+
+
+def _by_itself(value: Convertible, dtype: DType | None = None, name: str | None = None, as_ref: bool = False) -> Any:
+    return value._to_tensor(dtype, name)
+
+
+def _from_jax(value: Any, dtype: DType | None = None, name: str | None = None, as_ref: bool = False) -> Any:
+    """A JAX array, eagerly without a copy."""
+    graph = get_default_graph()
+    kind = as_dtype(value.dtype)
+    if not graph.executing_eagerly or dtype not in (None, kind):
+        return NotImplemented
+    return graph.add("Const", (), {"value": value, "dtype": kind}, name).outputs[0]
 
 
 def _from_shape(value: Any, dtype: DType | None = None, name: str | None = None, as_ref: bool = False) -> Any:
@@ -299,9 +324,14 @@ def _from_sequence(value: Any, dtype: DType | None = None, name: str | None = No
     return get_default_graph().add("Pack", parts, {"axis": 0}, name or "packed").outputs[0]
 
 
-register_tensor_conversion_function(shapes.TensorShape, _from_shape)
-register_tensor_conversion_function(shapes.Dimension, _from_dimension)
-register_tensor_conversion_function((list, tuple), _from_sequence)
+_CONVERSIONS: list[tuple[int, Any, ConversionFunction]] = [
+    (50, Convertible, _by_itself),
+    (100, shapes.TensorShape, _from_shape),
+    (100, shapes.Dimension, _from_dimension),
+    (100, (list, tuple), _from_sequence),
+    (100, jax.Array, _from_jax),
+]
+"""(priority, types, function), the first that applies first: these, and what the program has registered."""
 
 
 def placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> Tensor:

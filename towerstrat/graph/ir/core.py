@@ -15,7 +15,7 @@ from towerstrat.graph.ir.device import merge_device
 from towerstrat.graph.ir.elements import Block, Operation, Tensor, mark_varying
 from towerstrat.graph.ir.mesh import Axis
 from towerstrat.graph.ir.stacks import Stack
-from towerstrat.graph.ir.state import Cell
+from towerstrat.graph.ir.state import Cell, Flag
 from towerstrat.graph.ir.trace import user_line
 from towerstrat.graph.ir.types import resource, uint32
 
@@ -34,6 +34,7 @@ class Graph:
         self._ops: list[Operation] = []
         self._by_name: dict[str, Operation] = {}
         self._names: dict[str, int] = {}
+        self._state_names: dict[str, int] = {}
         self._collections: dict[Any, list[Any]] = {}
         self._finalized = False
         self._seed: int | None = None
@@ -78,6 +79,25 @@ class Graph:
                 self._names[key] = 1
             name = f"{name}_{used - 1}"
         return name
+
+    @property
+    def state_scope(self) -> str:
+        """What the names of this graph's state begin with, besides variables': "" but in functions."""
+        return ""
+
+    def state_name(self, base: str) -> str:
+        """A name for state that a session keeps beside variables: ``base``, ``base_1``, ... in order of creation.
+
+        It depends on others of the same base only, so it survives edits of the rest of the program.
+        """
+        used = self._state_names.get(base, 0)
+        self._state_names[base] = used + 1
+        return f"{self.state_scope}{base}_{used}" if used else f"{self.state_scope}{base}"
+
+    def cells(self) -> dict[str, Cell]:
+        """The state that its operations use, those in bodies too, by name: variables and random counters."""
+        used = (cell for op in self._ops for cell in (*op.reads, *op.writes))
+        return {cell.name: cell for cell in used if not isinstance(cell, Flag)}
 
     @contextmanager
     def name_scope(self, name: str | None) -> Iterator[str]:
@@ -158,7 +178,9 @@ class Graph:
         op.outputs = [Tensor(op, i, s.dtype, s.dims) for i, s in enumerate(signatures)]
         op.device = ""
         op._colocation = ()
-        op.counter = Cell(f"{op.name}/counter", uint32, (), default=_ZERO) if definition.random else None
+        op.counter = (
+            Cell(f"{self.state_scope}{op.name}/counter", uint32, (), default=_ZERO) if definition.random else None
+        )
         self._place(op)
         self._bind_effects(op)
         op._control_inputs = self._current_controls(op)
@@ -216,6 +238,7 @@ class Graph:
             op.writes += (op.counter,)
         flag = op.attrs.get("flag")
         if flag is not None:
+            flag.name = f"{self.state_scope}{op.name}/flag"
             op.reads += (flag,)
             op.writes += (flag,)
         for body in op.bodies:
@@ -332,6 +355,10 @@ class Graph:
         """The variable that a handle stands for, or None."""
         found = (v for key in ("variables", "local_variables") for v in self.get_collection(key))
         return next((v for v in found if v.handle is handle), None)
+
+    def outer_handle(self, handle: Tensor) -> Tensor | None:
+        """Of a function's graph: the handle outside of it that a handle here stands for."""
+        return None
 
     def check_new_variable(self, name: str) -> None:
         """Raises where no variable may be made now."""

@@ -17,9 +17,6 @@ from towerstrat.graph.ir.core import (
 )
 from towerstrat.graph.ir.elements import Operation, Tensor
 from towerstrat.graph.ir.indexed_slices import IndexedSlices
-from towerstrat.graph.variables.variables import Variable
-
-_IN_GRAPH = (Tensor, Operation, Variable, IndexedSlices)
 
 
 def graph_of(values: Iterable[Any] | None) -> Graph:
@@ -35,7 +32,7 @@ def graph_of(values: Iterable[Any] | None) -> Graph:
         return graph
     found: Any = None
     for value in values or ():
-        if not isinstance(value, _IN_GRAPH):
+        if not isinstance(value, Tensor | Operation | IndexedSlices) and not hasattr(value, "_as_graph_element"):
             continue
         if found is None:
             found = value

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from towerstrat.graph.ir import shapes
 from towerstrat.graph.ir.mesh import Axis
+from towerstrat.graph.ir.operators import OVERLOADABLE, Operators, differs, equals
 from towerstrat.graph.ir.registry import OpDef
 from towerstrat.graph.ir.shapes import Dims, TensorShape, as_shape
 from towerstrat.graph.ir.stacks import get_default_session
@@ -41,7 +42,7 @@ class Reference:
         return f"<Reference wrapping {self._referent!r}>"
 
 
-class Tensor:
+class Tensor(Operators):
     """One output of an operation: a value that a run will compute.
 
     Attributes:
@@ -52,45 +53,10 @@ class Tensor:
       assign: of a slice of a variable only: stores a value there.
     """
 
-    __slots__ = ("__weakref__", "_consumers", "assign", "dims", "dtype", "op", "value_index", "varies")
-    __array_priority__ = 100
+    __slots__ = ("__dict__", "__weakref__", "_consumers", "assign", "dims", "dtype", "op", "value_index", "varies")
 
-    OVERLOADABLE_OPERATORS: ClassVar[set[str]] = set()
+    OVERLOADABLE_OPERATORS = OVERLOADABLE
     assign: Callable[..., Any]
-
-    if TYPE_CHECKING:
-        # The operators are set by the families of operations (``_override_operator``).
-        _Operator = Callable[..., Any]
-        __getitem__: _Operator
-        __add__: _Operator
-        __radd__: _Operator
-        __sub__: _Operator
-        __rsub__: _Operator
-        __mul__: _Operator
-        __rmul__: _Operator
-        __truediv__: _Operator
-        __rtruediv__: _Operator
-        __floordiv__: _Operator
-        __rfloordiv__: _Operator
-        __mod__: _Operator
-        __rmod__: _Operator
-        __pow__: _Operator
-        __rpow__: _Operator
-        __matmul__: _Operator
-        __rmatmul__: _Operator
-        __and__: _Operator
-        __rand__: _Operator
-        __or__: _Operator
-        __ror__: _Operator
-        __xor__: _Operator
-        __rxor__: _Operator
-        __lt__: _Operator
-        __le__: _Operator
-        __gt__: _Operator
-        __ge__: _Operator
-        __neg__: _Operator
-        __invert__: _Operator
-        __abs__: _Operator
 
     def __init__(self, op: Operation, value_index: int, dtype: DType, dims: Dims = None):
         self.op = op
@@ -143,9 +109,12 @@ class Tensor:
             raise ValueError(f"The rank of {self!r} is not known.")
         return len(self.dims)
 
+    def _overloaded(self) -> Tensor:
+        return self
+
     @classmethod
     def _override_operator(cls, operator: str, function: Callable[..., Any]) -> None:
-        cls.OVERLOADABLE_OPERATORS.add(operator)
+        """Gives tensors another operator, as programs of the time could."""
         setattr(cls, operator, function)
 
     def __iter__(self) -> Iterator[Any]:
@@ -169,9 +138,8 @@ class Tensor:
 
     __nonzero__ = __bool__
 
-    def __eq__(self, other: Any) -> bool:
-        return self is other
-
+    __eq__ = equals
+    __ne__ = differs
     __hash__ = object.__hash__
 
     def __copy__(self) -> Tensor:
@@ -229,6 +197,7 @@ class Operation:
     """
 
     __slots__ = (
+        "__dict__",
         "__weakref__",
         "_colocation",
         "_control_inputs",
@@ -376,16 +345,26 @@ class Block:
         self.predicate: Tensor | None = None
         """What decides whether the region runs (a branch) or runs again (a loop's body)."""
         self.results: tuple[Any, ...] = ()
+        """What the region computes: tensors, and operations that are run for their effects."""
+        self.effects: tuple[Operation, ...] = ()
+        """Operations that run whether a result needs them or not."""
         self.needed: list[Operation] = self.ops
+        """The operations that run, in order."""
         self.finished = False
 
-    def finish(self, results: Sequence[Any]) -> None:
-        """Declares what the region is run for (tensors and operations); only what these need is run."""
+    def finish(self, results: Sequence[Any], effects: Sequence[Operation] | None = None) -> None:
+        """Fixes what the region runs: what its results and its effects need, and nothing else.
+
+        Args:
+          results: tensors and operations.
+          effects: operations of the region. By default those with an effect where the graph keeps effects (in
+            functions), else none. A copy of a region in another graph has the effects of the original.
+        """
         self.results = tuple(self.graph.inside(r) if isinstance(r, Tensor) else r for r in results)
-        ops = [r.op if isinstance(r, Tensor) else r for r in self.results]
-        if self.graph.keeps_effects:
-            ops += [op for op in self.ops if has_effect(op)]
-        self.needed = execution_order(ops, self)
+        if effects is None:
+            effects = [op for op in self.ops if has_effect(op)] if self.graph.keeps_effects else []
+        self.effects = tuple(effects)
+        self.needed = execution_order([*(r.op if isinstance(r, Tensor) else r for r in self.results), *effects], self)
         self.finished = True
 
     def leaves_out(self, op: Operation) -> bool:

@@ -2,19 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import jax.numpy as jnp
 
-from towerstrat.graph.ir.convert import convert_to_tensor, register_tensor_conversion_function
+from towerstrat.graph.ir.composite import Argument, Convertible, Fetchable
+from towerstrat.graph.ir.convert import convert_to_tensor
 from towerstrat.graph.ir.core import Graph, get_default_graph
 from towerstrat.graph.ir.elements import Operation, Tensor
 from towerstrat.graph.ir.registry import Signature, define
 from towerstrat.graph.ir.types import DType
 
 
-class IndexedSlices:
+class IndexedSlicesValue:
+    """A fetched ``IndexedSlices``: numpy ``values``, ``indices`` and ``dense_shape`` (or None)."""
+
+    def __init__(self, values: Any, indices: Any, dense_shape: Any = None):
+        self.values = values
+        self.indices = indices
+        self.dense_shape = dense_shape
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter((self.values, self.indices, self.dense_shape))
+
+
+class IndexedSlices(Argument, Convertible, Fetchable):
     """``values[i]`` belongs to row ``indices[i]`` of a tensor of shape ``dense_shape``; rows may repeat and add up.
 
     Attributes:
@@ -48,6 +61,29 @@ class IndexedSlices:
     def graph(self) -> Graph:
         return self.values.graph
 
+    def _tensors(self) -> list[Tensor]:
+        return [self.values, self.indices, *([] if self.dense_shape is None else [self.dense_shape])]
+
+    def _like(self, tensors: Sequence[Tensor]) -> IndexedSlices:
+        return IndexedSlices(*tensors)
+
+    def _argument_key(self) -> bool:
+        return self.dense_shape is None
+
+    def _to_tensor(self, dtype: DType | None, name: str | None) -> Tensor:
+        """The whole tensor, with zeros in all other rows."""
+        if dtype is not None and dtype is not self.dtype:
+            raise ValueError(
+                f"Tensor conversion requested dtype {dtype.name} for IndexedSlices with {self.dtype.name}."
+            )
+        if self.dense_shape is None:
+            raise ValueError("IndexedSlices without dense_shape cannot be made a tensor.")
+        inputs = [self.values, self.indices, convert_to_tensor(self.dense_shape)]
+        return get_default_graph().add("DenseOfIndexedSlices", inputs, {}, name or "dense").outputs[0]
+
+    def _fetch_parts(self) -> tuple[list[Tensor], Callable[[list[Any]], IndexedSlicesValue]]:
+        return self._tensors(), lambda parts: IndexedSlicesValue(*parts)
+
     def __repr__(self) -> str:
         shape = f", dense_shape={self.dense_shape!s}" if self.dense_shape is not None else ""
         return f"IndexedSlices(indices={self.indices!s}, values={self.values!s}{shape})"
@@ -65,15 +101,3 @@ def _scatter(values: Any, indices: Any, shape: Any) -> Any:
 
 
 define("DenseOfIndexedSlices", _dense_rule, _scatter, static=(2,))
-
-
-def _dense(value: Any, dtype: DType | None = None, name: str | None = None, as_ref: bool = False) -> Tensor:
-    if dtype is not None and dtype is not value.dtype:
-        raise ValueError(f"Tensor conversion requested dtype {dtype.name} for IndexedSlices with {value.dtype.name}.")
-    if value.dense_shape is None:
-        raise ValueError("IndexedSlices without dense_shape cannot be made a tensor.")
-    inputs = [value.values, value.indices, convert_to_tensor(value.dense_shape)]
-    return get_default_graph().add("DenseOfIndexedSlices", inputs, {}, name or "dense").outputs[0]
-
-
-register_tensor_conversion_function(IndexedSlices, _dense)

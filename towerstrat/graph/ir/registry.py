@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
@@ -25,6 +25,25 @@ class Typed(Protocol):
 
     @property
     def dims(self) -> Dims: ...
+
+
+class Unrolling(Protocol):
+    """The execution of a function's operations one by one: eager tensors in the place of the function's.
+
+    Attributes:
+      tensors: tensor of the function -> eager tensor.
+    """
+
+    tensors: dict[Any, Any]
+
+    def execute(self, type: str, inputs: Sequence[Any], attrs: Mapping[str, Any] | None = None) -> list[Any]:
+        """The outputs of one operation on eager tensors."""
+
+    def copy(self, operations: Iterable[Any]) -> None:
+        """Executes operations of the function in order; their outputs are in ``tensors`` afterwards."""
+
+    def inner(self, tensors: Mapping[Any, Any]) -> Unrolling:
+        """An execution of a body, with these values for its variables; what it computes stays there."""
 
 
 Rule = Callable[[Sequence[Any], Mapping[str, Any]], Sequence[Signature]]
@@ -50,7 +69,9 @@ class OpDef:
       platform: the kernel takes ``platform="cpu" | "gpu" | "tpu"`` as a keyword.
       host: ``host(session, operation, values)`` runs in Python on numpy values, before or after a device program;
         returns a sequence of output values.
-      stage: (operation) -> the part of a run that carries it out where its bodies hold operations of the host.
+      stage: the name of the stage of a run that carries it out where its bodies hold operations of the host; with
+        ``host``: always.
+      object_valued: its output is no array yet, so that it can be made where the host needs it.
       dynamic: the shape of a result depends on values, so the operation cannot be compiled.
       stateful: has an effect of its own; never folded.
       reads, writes: whether the cells behind the inputs that are handles are read, written.
@@ -60,7 +81,15 @@ class OpDef:
         kind of position by itself.
       per_position: its output may differ along the axis even where its inputs do not.
       varying: (operation) -> for each output whether it may differ along the axis, where the inputs do not decide it.
-      hidden: attributes that are the engine's own, not shown in a node definition.
+      hidden: attributes that are the engine's own, not shown in a node definition. They may hold parts of the graph.
+      constant: its outputs are known when the graph is built: it needs no device and no feed.
+      given: its value comes from outside the graph or region that it stands in: a placeholder, a loop variable.
+      entrywise: the numpy form works on arrays of objects too, entry by entry: it moves entries, or adds, subtracts and
+        multiplies them. Static shapes are followed through it where only some entries are known.
+      view: the numpy form does not touch the values, however many there are.
+      execute: where operations are executed when they are made: (eager context, inputs, attributes) -> outputs, in the
+        place of kernel and numpy form.
+      unroll: of a type with bodies: (unrolling, operation) executes it step by step on eager tensors.
     """
 
     type: str
@@ -74,7 +103,8 @@ class OpDef:
     random: bool = False
     platform: bool = False
     host: Callable[..., Any] | None = None
-    stage: Callable[[Any], Any] | None = None
+    stage: str | None = None
+    object_valued: bool = False
     dynamic: bool = False
     stateful: bool = False
     reads: bool = False
@@ -85,6 +115,17 @@ class OpDef:
     per_position: bool = False
     varying: Callable[[Any], Sequence[bool]] | None = None
     hidden: tuple[str, ...] = ()
+    constant: bool = False
+    given: bool = False
+    entrywise: bool = False
+    view: bool = False
+    execute: Callable[[Any, Sequence[Any], Mapping[str, Any]], list[Any]] | None = None
+    unroll: Callable[[Unrolling, Any], None] | None = None
+
+    @property
+    def reads_value(self) -> bool:
+        """Whether it hands a variable's value on, and the gradient back to the variable."""
+        return self.reads and self.backward is not None
 
 
 _TYPES: dict[str, OpDef] = {}
@@ -113,6 +154,25 @@ def lookup(type: str) -> OpDef:
 
 def types() -> tuple[str, ...]:
     return tuple(sorted(_TYPES))
+
+
+_OPERATORS: dict[str, Callable[..., Any]] = {}
+
+
+def define_operator(name: str, function: Callable[..., Any]) -> None:
+    """Makes ``function(tensor, *operands)`` what Python's operator ``name`` (``"__add__"``) does.
+
+    Raises:
+      ValueError: the operator has a function already.
+    """
+    if name in _OPERATORS:
+        raise ValueError(f"The operator {name!r} is defined already.")
+    _OPERATORS[name] = function
+
+
+def operator(name: str) -> Callable[..., Any]:
+    """The function of an operator."""
+    return _OPERATORS[name]
 
 
 def same(inputs: Sequence[Typed], attrs: Mapping[str, Any]) -> list[Signature]:

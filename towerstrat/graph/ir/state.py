@@ -155,6 +155,10 @@ class StateStore:
     def __iter__(self) -> Iterator[Cell]:
         return iter(tuple(self._values))
 
+    def by_name(self) -> dict[str, Cell]:
+        """The cells that have a value, by name. Of several with one name the one written last."""
+        return {cell.name: cell for cell in self._values}
+
     def nbytes(self) -> int:
         """Bytes of all values together, copies on several devices counted once."""
         return sum(v.nbytes for v in self._values.values())

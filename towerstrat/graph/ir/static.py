@@ -17,10 +17,6 @@ _DEPTH = 40
 """How many operations back a value is followed."""
 _LARGEST = 4096
 """Elements up to which a value is computed."""
-_NEVER = ("PlaceholderWithDefault",)
-_ARITHMETIC = ("Add", "Sub", "Mul", "FloorDiv", "Prod", "Neg")
-_MOVING = ("Pack", "ConcatV2", "StridedSlice", "Slice", "GatherV2", "Reshape", "ExpandDims", "Squeeze", "Identity",
-           "Transpose", "ReverseV2", "StopGradient", "Unpack", "Split", "Snapshot")  # fmt: skip
 
 
 class _Unknown:
@@ -43,7 +39,7 @@ def constant_value(tensor: Any, depth: int = _DEPTH) -> Array | None:
     if not isinstance(tensor, Tensor):
         return None
     found = _value(tensor, depth, {})
-    if found is None and tensor.dtype.is_integer and (tensor.op.type in _ARITHMETIC or tensor.op.type in _MOVING):
+    if found is None and tensor.dtype.is_integer and tensor.op.definition.entrywise:
         parts = _partial(tensor, depth)
         if parts is not None and parts.size and not any(v is _UNKNOWN for v in parts.ravel()):
             found = parts.astype(tensor.dtype.np)
@@ -59,7 +55,7 @@ def _value(tensor: Tensor, depth: int, seen: dict[Tensor, Array | None]) -> Arra
     result = None
     if op.type in ("Shape", "Size", "Rank"):
         result = _of_shape(tensor)
-    elif depth > 0 and op.definition.numpy is not None and op.type not in _NEVER and _small(tensor):
+    elif depth > 0 and op.definition.numpy is not None and not op.definition.given and _small(tensor):
         args = []
         for source in op.inputs:
             value = _value(source, depth - 1, seen)
@@ -120,7 +116,7 @@ def _partial(tensor: Tensor, depth: int) -> Array | None:
     found = None
     if depth > 0 and op.type == "Cast" and tensor.dtype.is_integer and op.inputs[0].dtype.is_integer:
         found = _partial(op.inputs[0], depth - 1)
-    elif depth > 0 and (op.type in _ARITHMETIC or op.type in _MOVING) and op.definition.numpy is not None:
+    elif depth > 0 and op.definition.entrywise:
         args = [_partial(t, depth - 1) if t.dtype.is_integer else None for t in op.inputs]
         if all(a is not None for a in args):
             found = _computed(tensor, [_settled(a) for a in args])

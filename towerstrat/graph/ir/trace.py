@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import enum
 import linecache
 import os
 import sys
-from collections.abc import Callable
+import threading
+import weakref
 from types import CodeType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 _OURS = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))) + os.sep
 _CONTEXTS = contextlib.__file__
@@ -55,15 +57,46 @@ def user_code() -> CodeType | None:
     return None
 
 
-_explanations: list[Callable[[], str]] = []
+class Status(enum.Enum):
+    """Of a thread: outside of converted code, inside of it, and below ``do_not_convert``."""
+
+    UNSPECIFIED = 0
+    ENABLED = 1
+    DISABLED = 2
 
 
-def explain_unconverted_with(function: Callable[[], str]) -> None:
-    """Sets what ``unconverted`` asks: source conversion, which stands above this module."""
-    _explanations[:] = [function]
+class _Conversion(threading.local):
+    """Source conversion in this thread: whether calls are converted right now, and how."""
+
+    status = Status.UNSPECIFIED
+    options: Any = None
+
+
+CONVERSION = _Conversion()
+_REASONS: dict[int, tuple[weakref.ref[CodeType], str]] = {}
+_UNCALLED = "it was called by code that is not converted"
+
+
+def note_reason(code: CodeType, reason: str) -> None:
+    """Remembers why a code object runs as it is written; "" of code that is itself the result of a conversion."""
+    key = id(code)
+    _REASONS[key] = (weakref.ref(code, lambda _: _REASONS.pop(key, None)), reason)
 
 
 def unconverted() -> str:
-    """For the end of a message: which code of the user's was not converted to graph operations, and why, if known."""
-    said = _explanations[0]() if _explanations else ""
-    return f"\n  {said}" if said else ""
+    """For the end of a message about Python control flow on a tensor: which code was not converted, and why.
+
+    The code is that of the innermost frame that is not towerstrat's own. Empty where there is nothing to say: nothing
+    is being converted in this thread.
+    """
+    code = user_code()
+    found = None if code is None else _REASONS.get(id(code))
+    reason = found[1] if found is not None and found[0]() is code else None
+    if code is None or (CONVERSION.status is Status.UNSPECIFIED and reason is None):
+        return ""
+    where = f"{code.co_name} ({code.co_filename}:{code.co_firstlineno})"
+    if reason == "":
+        return f"\n  {where} is converted, but not at this place: write it as a statement of if, while or for."
+    if CONVERSION.status is Status.DISABLED and reason is None:
+        reason = "it is below tf.autograph.experimental.do_not_convert"
+    return f"\n  {where} was not converted by autograph: {reason or _UNCALLED}."

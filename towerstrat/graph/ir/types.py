@@ -5,8 +5,12 @@ from __future__ import annotations
 import contextlib
 from typing import Any
 
+import jax
 import ml_dtypes
 import numpy as np
+
+Array = np.ndarray[Any, Any] | jax.Array
+"""An array's values: on the host, or on devices."""
 
 
 class DType:

@@ -131,6 +131,7 @@ define(
     lower=lambda lowering, op: [lowering.value(op.outputs[0])],
     varying=_varying,
     differentiable=False,
+    given=True,
     hidden=("_of",),
 )
 
@@ -156,7 +157,7 @@ def reached_from(results: Sequence[Any], block: Block) -> set[Tensor]:
             continue
         seen.add(tensor)
         op = tensor.op
-        if not block.encloses(op.block) or op.type == "LoopVariable":
+        if not block.encloses(op.block) or op.definition.given:
             found.add(tensor)
         elif passes_gradient(op):
             stack += sources_of(tensor, op)

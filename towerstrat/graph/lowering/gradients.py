@@ -397,9 +397,6 @@ def _settle(lowering: Lowering, output: Tensor, value: Any) -> _Sums:
     return (yield jnp.where(first, value, jnp.zeros_like(value)))
 
 
-_READS = ("ReadVariableOp", "ResourceGather")
-
-
 def _primal(lowering: Lowering, leaf: Tensor, replayed: Sequence[Operation]) -> Any:
     if leaf.dtype is not resource:
         return lowering.value(leaf)
@@ -411,7 +408,7 @@ def _primal(lowering: Lowering, leaf: Tensor, replayed: Sequence[Operation]) -> 
 def _backward(lowering: Lowering, op: Operation, cotangents: Sequence[Any], outer: Operation) -> Mapping[Tensor, Any]:
     """The gradient of a gradient: replays the inner paths as a function of what enters them."""
     path = [o for o in op.attrs["path"] if lowering.record(o) is not None]
-    replayed = [o for o in path if o.type not in _READS]
+    replayed = [o for o in path if not o.definition.reads_value]
     made = {t for o in replayed for t in o.outputs}
     cut = set(outer.attrs["xs"])
     wanted = outer.attrs["active"]
@@ -421,7 +418,7 @@ def _backward(lowering: Lowering, op: Operation, cotangents: Sequence[Any], oute
         if t in wanted and (t not in made or t in cut)
     ]
     cells = {t: t.op.attrs["cell"] for t in leaves if t.dtype is resource}
-    reads = {o for o in path if o.type in _READS}
+    reads = {o for o in path if o.definition.reads_value}
     slots = [i for i, c in enumerate(cotangents) if c is not None]
 
     def replay(*args: Any) -> list[Any]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import jax
 import jax.numpy as jnp
@@ -20,7 +20,7 @@ from towerstrat.errors import FailedPreconditionError, InvalidArgumentError, OpE
 from towerstrat.graph.ir.elements import Operation, Tensor
 from towerstrat.graph.ir.mesh import Axis, varies, vary
 from towerstrat.graph.ir.state import Cell
-from towerstrat.graph.ir.types import resource
+from towerstrat.graph.ir.types import Array, resource
 from towerstrat.graph.lowering.kinds import ByKind, Kinds, at, same, tracing
 from towerstrat.graph.lowering.tape import Record
 
@@ -48,11 +48,16 @@ class NeedsTrips(UnsupportedError):
         self.op = op
 
 
-ALONE: list[Callable[[Operation, Sequence[Any]], tuple[list[Any], Callable[..., Any]]]] = []
-"""Executes an operation on values: its outputs, and (wanted inputs, cotangents of outputs) -> cotangents of inputs.
+Pull = Callable[[Sequence[bool], Sequence[Any]], list[Any]]
+"""(which inputs are wanted, cotangents of the outputs or None) -> cotangents of the inputs, None for nothing."""
 
-The eager context puts it here: an operation costs the same whether a function or eager code runs it by itself.
-"""
+
+class Executor(Protocol):
+    """Runs single operations on concrete arrays, each compiled by itself."""
+
+    def __call__(self, op: Operation, values: Sequence[Array]) -> tuple[list[Array], Pull]:
+        """The operation's outputs on these input values, and its gradient there."""
+
 
 _NOT_CONCRETE = (jax.errors.ConcretizationTypeError, jax.errors.TracerArrayConversionError)
 """What JAX raises where a kernel asks for the value of a tracer."""
@@ -111,6 +116,7 @@ class Lowering:
       differentiated: whether all of this is inside of one operation's ``jax.vjp``. Along an axis every value then
         counts as varying, and what is written is thrown away.
       eager: whether operations run one by one on concrete values.
+      executor: what runs single operations, where ``eager``; None: their kernels are called.
       quiet: whether this evaluates again what was evaluated before, so that nothing is printed a second time.
       kinds: the kinds of positions, where some inputs have shapes that differ by position. The values that depend on
         them are ``ByKind``; they are made by ``parts``, one evaluation on top of this one for each kind.
@@ -127,6 +133,8 @@ class Lowering:
         operations: Iterable[Operation] = (),
         trips: Mapping[Operation, int] | None = None,
         parent: Lowering | None = None,
+        eager: bool = False,
+        executor: Executor | None = None,
     ):
         self.platform = platform
         self.axis = axis
@@ -145,7 +153,8 @@ class Lowering:
         self.snapshots: dict[Operation, dict[Cell, Any]] = {}
         self.clock: Iterator[int] = itertools.count() if parent is None else parent.clock
         self.differentiated: bool = parent is not None and parent.differentiated
-        self.eager: bool = parent is not None and parent.eager
+        self.eager: bool = eager if parent is None else parent.eager
+        self.executor: Executor | None = executor if parent is None else parent.executor
         self.quiet: bool = parent is not None and parent.quiet
         self.kinds: Kinds | None = None if parent is None else parent.kinds
         self.kind: int | None = None if parent is None else parent.kind
@@ -398,10 +407,10 @@ class Lowering:
         if op in self.taped:
             self.records[op] = Record(next(self.clock), None, (), ())
 
-    def _alone(self, op: Operation) -> Any:
-        """The inputs' values, where operations run one by one and this one can be executed, compiled, by itself."""
+    def _arguments(self, op: Operation) -> list[Array] | None:
+        """The inputs' values, where operations run one by one and the executor can run this one; else None."""
         definition = op.definition
-        if not self.eager or self.differentiated or not ALONE or definition.dynamic or definition.random:
+        if self.executor is None or not self.eager or self.differentiated or definition.dynamic or definition.random:
             return None
         if (definition.lower is not None or definition.kernel is None) and definition.numpy is None:
             return None
@@ -416,9 +425,9 @@ class Lowering:
         definition = op.definition
         if definition.collective and self.kind is not None:
             raise combines_inside(op)
-        values = self._alone(op)
-        if values is not None:
-            return ALONE[0](op, values)[0]
+        values = self._arguments(op)
+        if values is not None and self.executor is not None:
+            return self.executor(op, values)[0]
         if definition.lower is not None:
             return definition.lower(self, op)
         return self.apply(op, [self.value(t) for t in op.inputs])
@@ -453,9 +462,9 @@ class Lowering:
         results = [t for t in op.outputs if t in self.active]
         if not sources or not results:
             return self.evaluate(op)
-        values = self._alone(op)
-        if values is not None:
-            return self._execute_alone(op, values, sources, results)
+        values = self._arguments(op)
+        if values is not None and self.executor is not None:
+            return self._execute_singly(op, self.executor(op, values), sources, results)
         cells = {t: t.op.attrs["cell"] for t in sources if t.dtype is resource}
         written: list[Cell] = []
 
@@ -490,11 +499,11 @@ class Lowering:
         by_index = dict(rest) | {t.value_index: v for t, v in zip(results, made, strict=True)}
         return [by_index[t.value_index] for t in op.outputs]
 
-    def _execute_alone(
-        self, op: Operation, values: Sequence[Any], sources: Sequence[Tensor], results: Sequence[Tensor]
+    def _execute_singly(
+        self, op: Operation, executed: tuple[list[Array], Pull], sources: Sequence[Tensor], results: Sequence[Tensor]
     ) -> Sequence[Any]:
-        """An operation on a gradient's path, executed by itself, and what its gradient is."""
-        outputs, pull_back = ALONE[0](op, values)
+        """Records an operation on a gradient's path that the executor has run."""
+        outputs, pull_back = executed
         by_tensor = dict(zip(op.outputs, outputs, strict=True))
         on_path = set(sources)
         wanted = [t in on_path for t in op.inputs]

@@ -230,12 +230,15 @@ def _lower_distribute(lowering: Lowering, op: Operation) -> list[Any]:
     return [lax.dynamic_index_in_dim(stacked, lax.axis_index(lowering.axis.name), 0, keepdims=False)]
 
 
-for _type, _rule, _lower, _backward in (
-    ("AllReduce", same, _lower_reduce, _reduce_backward),
-    ("AllConcat", _concat_rule, _lower_concat, _concat_backward),
-    ("SelectPosition", same, _lower_select, _select_backward),
-):
-    define(_type, _rule, lower=_lower, backward=_backward, collective=True, joint=True, hidden=("axis",))
+for _type, _rule, _lower, _backward, _execute in (
+    ("AllReduce", same, _lower_reduce, _reduce_backward, None),
+    ("AllConcat", _concat_rule, _lower_concat, _concat_backward, None),
+    ("SelectPosition", same, _lower_select, _select_backward,
+     lambda context, inputs, attrs: [inputs[0].part(attrs["position"])]),
+):  # fmt: skip
+    define(
+        _type, _rule, lower=_lower, backward=_backward, collective=True, joint=True, hidden=("axis",), execute=_execute
+    )
 define("FromPositions", same, lower=_lower_distribute, per_position=True, hidden=("axis",))
 define(
     "Spread",
@@ -257,5 +260,6 @@ define(
     lambda inputs, attrs: [Signature(attrs["dtype"], attrs["shape"])],
     lower=lambda lowering, op: lowering.missing_feed(op),
     per_position=True,
+    given=True,
     hidden=("axis",),
 )

@@ -17,7 +17,7 @@ from towerstrat.graph.ir.convert import convert_to_tensor
 from towerstrat.graph.ir.core import get_default_graph
 from towerstrat.graph.ir.elements import Block, Operation, Tensor
 from towerstrat.graph.ir.indexed_slices import IndexedSlices
-from towerstrat.graph.ir.registry import Signature, define
+from towerstrat.graph.ir.registry import Signature, Unrolling, define
 from towerstrat.graph.ir.types import bool_, resource, string
 from towerstrat.graph.lowering.gradient_rules import reached_from
 from towerstrat.graph.lowering.lowering import Lowering, NeedsStatic
@@ -40,7 +40,6 @@ from towerstrat.graph.ops.regions import (
     state_type,
 )
 from towerstrat.graph.ops.tensor_array_lowering import Unwritten
-from towerstrat.graph.runtime.host_control_flow import HostedBranch
 
 __all__ = ["case", "cond", "group", "no_op", "region_is_uniform", "switch_case", "tuple", "with_dependencies"]
 
@@ -332,8 +331,21 @@ def _unwritten(
     return left
 
 
+def _unroll_if(unrolling: Unrolling, op: Operation) -> None:
+    """The branch that is taken, operation by operation."""
+    block = op.bodies[0 if bool(unrolling.tensors[op.inputs[0]]) else 1]
+    unrolling.copy(block.needed)
+    unrolling.tensors.update(zip(op.outputs, [unrolling.tensors[t] for t in block.results], strict=True))
+
+
 define(
-    "If", _if_rule, lower=by_position(_lower_if), varying=_if_varying, stage=HostedBranch, hidden=("bodies", "flows")
+    "If",
+    _if_rule,
+    lower=by_position(_lower_if),
+    varying=_if_varying,
+    stage="branch",
+    unroll=_unroll_if,
+    hidden=("bodies", "flows"),
 )
 
 

@@ -148,8 +148,11 @@ UNARY: tuple[tuple[str, str, Kernel, Kernel | None], ...] = (
     ("BesselI1e", "float", lax.bessel_i1e, None),
     ("Conj", "inexact", jnp.conj, np.conj),
 )
+_ARITHMETIC = (np.add, np.subtract, np.multiply, np.negative)
 for _type, _kind, _kernel, _numpy in UNARY:
-    define(_type, mapping(_kind), _kernel, numpy=form(_numpy) if _numpy else None)
+    define(
+        _type, mapping(_kind), _kernel, numpy=form(_numpy) if _numpy else None, entrywise=_numpy in _ARITHMETIC
+    )  # fmt: skip
 for _type, _kind, _kernel, _numpy in (
     ("Floor", "float", jnp.floor, np.floor),
     ("Ceil", "float", jnp.ceil, np.ceil),
@@ -348,7 +351,9 @@ BINARY: tuple[tuple[str, str, Kernel, Kernel | None], ...] = (
     ("Polygamma", "float", lambda n, x: special.polygamma(n.astype(np.int32), x), None),
 )
 for _type, _kind, _kernel, _numpy in BINARY:
-    define(_type, mapping(_kind), _kernel, numpy=form(_numpy) if _numpy else None)
+    define(
+        _type, mapping(_kind), _kernel, numpy=form(_numpy) if _numpy else None, entrywise=_numpy in _ARITHMETIC
+    )  # fmt: skip
 for _type, _kind, _kernel, _numpy in (
     ("FloorDiv", "real", _floor_div, _np_floor_div),
     ("TruncateDiv", "real", _truncate_div, _np_truncate_div),
@@ -361,7 +366,9 @@ for _type, _kind, _kernel, _numpy in (
     ("LeftShift", "integer", jnp.left_shift, np.left_shift),
     ("RightShift", "integer", jnp.right_shift, np.right_shift),
 ):
-    define(_type, mapping(_kind), _kernel, numpy=form(_numpy), differentiable=False)
+    define(
+        _type, mapping(_kind), _kernel, numpy=form(_numpy), differentiable=False, entrywise=_numpy is _np_floor_div
+    )  # fmt: skip
 for _type, _kind, _kernel, _numpy in (
     ("Less", "real", jnp.less, np.less),
     ("LessEqual", "real", jnp.less_equal, np.less_equal),

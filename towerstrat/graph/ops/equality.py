@@ -6,15 +6,13 @@ from typing import Any
 
 from towerstrat.graph.ir.convert import constant
 from towerstrat.graph.ir.core import get_default_graph
-from towerstrat.graph.ir.elements import Tensor
+from towerstrat.graph.ir.operators import EQUALITY
+from towerstrat.graph.ir.registry import define_operator
 from towerstrat.graph.ops import math
-from towerstrat.graph.variables.variables import Variable
-
-_VALUES = [False]
 
 
 def _is_equal(self: Any, other: Any) -> Any:
-    if not _VALUES[0] or self is None or other is None or not _has_values():
+    if self is None or other is None or not _has_values():
         return self is other
     try:
         return math.equal(self, other)
@@ -23,7 +21,7 @@ def _is_equal(self: Any, other: Any) -> Any:
 
 
 def _is_not_equal(self: Any, other: Any) -> Any:
-    if not _VALUES[0] or other is None or not _has_values():
+    if other is None or not _has_values():
         return self is not other
     try:
         return math.not_equal(self, other)
@@ -38,16 +36,13 @@ def _has_values() -> bool:
 
 def enable_tensor_equality() -> None:
     """From now on ``==`` and ``!=`` of tensors and variables compare values, where they are eager or in a function."""
-    _VALUES[0] = True
+    EQUALITY.by_element = True
 
 
 def disable_tensor_equality() -> None:
     """From now on ``==`` tells whether two tensors are one object."""
-    _VALUES[0] = False
+    EQUALITY.by_element = False
 
 
-for _kind in (Tensor, Variable):
-    _hash = _kind.__hash__
-    _kind.__eq__ = _is_equal  # type: ignore[method-assign]
-    _kind.__ne__ = _is_not_equal  # type: ignore[method-assign]
-    _kind.__hash__ = _hash  # type: ignore[method-assign]
+define_operator("__eq__", _is_equal)
+define_operator("__ne__", _is_not_equal)

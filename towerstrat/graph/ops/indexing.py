@@ -71,7 +71,7 @@ def _gather(x: Any, indices: Any, *, axis: int, batch_dims: int = 0) -> Any:
     return take(x, indices)
 
 
-define("GatherV2", _gather_rule, _gather, numpy=host_forms.gather)
+define("GatherV2", _gather_rule, _gather, numpy=host_forms.gather, entrywise=True)
 
 
 def gather(params: Any, indices: Any, validate_indices: Any = None, name: str | None = None, axis: Any = 0) -> Tensor:

@@ -23,7 +23,6 @@ from towerstrat.graph.ops.build import one, pair, reserve
 from towerstrat.graph.ops.elementwise import check_kind
 from towerstrat.graph.ops.math import add_operator
 from towerstrat.graph.ops.shaping import normal_axis
-from towerstrat.graph.variables.variables import Variable
 
 Inputs = Sequence[Any]
 Attrs = Mapping[str, Any]
@@ -109,7 +108,6 @@ def matmul(
 
 
 add_operator("matmul", matmul)
-Variable._overload_operators()
 
 
 def matvec(

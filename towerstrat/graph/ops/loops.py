@@ -10,12 +10,13 @@ from towerstrat.graph.ir.convert import convert_to_tensor
 from towerstrat.graph.ir.core import Graph, get_default_graph
 from towerstrat.graph.ir.elements import Block, Operation, Tensor
 from towerstrat.graph.ir.indexed_slices import IndexedSlices
-from towerstrat.graph.ir.registry import Signature, define
+from towerstrat.graph.ir.registry import Signature, Unrolling, define
 from towerstrat.graph.ir.shapes import Dims, TensorShape, as_shape
 from towerstrat.graph.ir.types import bool_, int32
 from towerstrat.graph.lowering.gradient_rules import reached_from
 from towerstrat.graph.ops.loop_lowering import lower_while
 from towerstrat.graph.ops.regions import (
+    EndOfLoop,
     by_position,
     captures_of,
     check_under_varying,
@@ -25,7 +26,6 @@ from towerstrat.graph.ops.regions import (
     remark,
 )
 from towerstrat.graph.ops.tensor_array import TensorArray
-from towerstrat.graph.runtime.data_loop import loop_stage
 
 
 def while_loop(
@@ -286,14 +286,42 @@ define(
     "LoopVariable",
     lambda inputs, attrs: [Signature(attrs["_dtype"], attrs["_dims"])],
     lower=lambda lowering, op: [lowering.value(op.outputs[0])],
+    given=True,
     hidden=("_dtype", "_dims"),
 )
+
+
+def _unroll_while(unrolling: Unrolling, op: Operation) -> None:
+    """The iterations one after the other, operation by operation."""
+    cond, body = op.bodies
+    cond_vars, body_vars = op.attrs["variables"]
+    values = [unrolling.tensors[t] for t in op.inputs[: len(body_vars)]]
+    limit = int(unrolling.tensors[op.inputs[len(body_vars)]]) if op.attrs["bounded"] else None
+    count = 0
+    while limit is None or count < limit:
+        test = unrolling.inner(dict(zip(cond_vars, values, strict=True)))
+        test.copy(cond.needed)
+        if not bool(test.tensors[cond.results[0]]):
+            break
+        step = unrolling.inner(dict(zip(body_vars, values, strict=True)))
+        try:
+            step.copy(body.needed)
+        except EndOfLoop:
+            break
+        values = [step.tensors[t] for t in body.results]
+        count += 1
+    kind = op.outputs[-1].dtype
+    made = unrolling.execute("Const", (), {"value": kind.np.type(count), "dtype": kind})
+    unrolling.tensors.update(zip(op.outputs, [*values, *made], strict=True))
+
+
 define(
     "While",
     _while_rule,
     lower=by_position(lower_while),
     varying=_while_varying,
-    stage=loop_stage,
+    stage="loop",
+    unroll=_unroll_while,
     hidden=("bodies", "variables", "bounded", "flows"),
 )
 __all__ = ["while_loop"]

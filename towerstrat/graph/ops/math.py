@@ -12,6 +12,7 @@ from towerstrat.graph.ir.convert import constant, convert_to_tensor
 from towerstrat.graph.ir.core import get_default_graph
 from towerstrat.graph.ir.elements import Tensor
 from towerstrat.graph.ir.indexed_slices import IndexedSlices
+from towerstrat.graph.ir.registry import define_operator
 from towerstrat.graph.ir.types import (
     DType,
     as_dtype,
@@ -394,8 +395,8 @@ def add_operator(name: str, function: Callable[..., Any]) -> None:
     def backward(y: Tensor, x: Any) -> Any:
         return function(x, y, name=name)
 
-    Tensor._override_operator(f"__{name}__", forward)
-    Tensor._override_operator(f"__r{name}__", backward)
+    define_operator(f"__{name}__", forward)
+    define_operator(f"__r{name}__", backward)
 
 
 def _has_own_reverse(x: Tensor, y: Any, operator: str) -> bool:
@@ -410,11 +411,10 @@ for _operator, _function in (
     ("mod", mod), ("pow", pow), ("and", logical_and), ("or", logical_or), ("xor", logical_xor), ("div", div),
 ):  # fmt: skip
     add_operator(_operator, _function)
-Tensor._override_operator("__neg__", lambda x: unary("Neg", x))
-Tensor._override_operator("__abs__", abs)
-Tensor._override_operator("__invert__", lambda x: unary("LogicalNot", x))
-Tensor._override_operator("__lt__", lambda x, y: binary("Less", x, y))
-Tensor._override_operator("__le__", lambda x, y: binary("LessEqual", x, y))
-Tensor._override_operator("__gt__", lambda x, y: binary("Greater", x, y))
-Tensor._override_operator("__ge__", lambda x, y: binary("GreaterEqual", x, y))
-Variable._overload_operators()
+define_operator("__neg__", lambda x: unary("Neg", x))
+define_operator("__abs__", abs)
+define_operator("__invert__", lambda x: unary("LogicalNot", x))
+define_operator("__lt__", lambda x, y: binary("Less", x, y))
+define_operator("__le__", lambda x, y: binary("LessEqual", x, y))
+define_operator("__gt__", lambda x, y: binary("Greater", x, y))
+define_operator("__ge__", lambda x, y: binary("GreaterEqual", x, y))

@@ -129,7 +129,7 @@ for _type, _kind, _reduce, _differentiable in (
 ):
     define(
         _type, _rule(_kind), _kernel(_reduce, jnp), static=(1,), differentiable=_differentiable,
-        numpy=form(_kernel(_reduce, np)),
+        numpy=form(_kernel(_reduce, np)), entrywise=_reduce is _prod,
     )  # fmt: skip
 
 

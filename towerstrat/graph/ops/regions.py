@@ -10,9 +10,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from towerstrat.errors import UnsupportedError
+from towerstrat.graph.ir.composite import Composite
 from towerstrat.graph.ir.convert import convert_to_tensor
 from towerstrat.graph.ir.elements import Block, Operation, Tensor, come_apart, mark_varying
-from towerstrat.graph.ir.indexed_slices import IndexedSlices
 from towerstrat.graph.ir.mesh import has_logical, undivided, vary, whole
 from towerstrat.graph.ir.registry import Signature, define
 from towerstrat.graph.ir.shapes import Dims
@@ -20,49 +20,26 @@ from towerstrat.graph.ir.state import Cell, Flag
 from towerstrat.graph.ir.types import resource, string, variant
 from towerstrat.graph.lowering.lowering import Lowering
 
-Parts = Callable[[Any], Sequence[Tensor]]
-Rebuild = Callable[[Any, Sequence[Tensor]], Any]
 
-_COMPOSITES: list[tuple[type, Parts, Rebuild, Callable[[Any], int]]] = []
-
-
-def register_composite(
-    kind: type, parts: Parts, rebuild: Rebuild, size: Callable[[Any], int] = lambda leaf: len(parts_of(leaf))
-) -> None:
-    """Teaches branches and loops a type of value: the tensors it consists of, and one like it over new tensors.
-
-    Args:
-      size: how many tensors, where taking the value apart is not the way to tell.
-    """
-    _COMPOSITES.append((kind, parts, rebuild, size))
-
-
-register_composite(
-    IndexedSlices,
-    lambda s: [s.values, s.indices] + ([] if s.dense_shape is None else [s.dense_shape]),
-    lambda s, tensors: IndexedSlices(*tensors),
-)
+class EndOfLoop(Exception):
+    """Raised by an operation in a loop's body at the end of the data: the loop ends before this iteration."""
 
 
 def is_composite(leaf: Any) -> bool:
-    """Whether a value is of a registered type."""
-    return any(isinstance(leaf, kind) for kind, *_ in _COMPOSITES)
+    """Whether a value goes through branches and loops as the tensors that it consists of."""
+    return isinstance(leaf, Composite)
 
 
 def parts_of(leaf: Any) -> list[Tensor]:
     """The tensors that a value consists of; a number or an array becomes a constant."""
-    for kind, parts, *_ in _COMPOSITES:
-        if isinstance(leaf, kind):
-            return list(parts(leaf))
-    return [convert_to_tensor(leaf)]
+    return list(leaf._tensors()) if isinstance(leaf, Composite) else [convert_to_tensor(leaf)]
 
 
 def rebuilt(leaf: Any, tensors: Iterator[Tensor]) -> Any:
     """A value like ``leaf`` over the next of ``tensors``."""
-    for kind, _, rebuild, size in _COMPOSITES:
-        if isinstance(leaf, kind):
-            return rebuild(leaf, [next(tensors) for _ in range(size(leaf))])
-    return next(tensors)
+    if not isinstance(leaf, Composite):
+        return next(tensors)
+    return leaf._like([next(tensors) for _ in range(leaf._tensor_count())])
 
 
 def merged_dims(one: Dims, two: Dims) -> Dims:

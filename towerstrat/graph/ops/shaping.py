@@ -69,11 +69,11 @@ def _lower_shape_n(lowering: Lowering, op: Operation) -> list[Any]:
 
 define("ShapeN", _shape_n_rule, lower=_lower_shape_n, differentiable=False)
 define("Shape", _shape_rule, lower=_lower_shape, differentiable=False,
-       numpy=lambda x, *, out_type: np.array(np.shape(x), out_type.np))  # fmt: skip
+       numpy=lambda x, *, out_type: np.array(np.shape(x), out_type.np), view=True)  # fmt: skip
 define("Size", _size_rule, lower=_lower_size, differentiable=False,
-       numpy=lambda x, *, out_type: np.asarray(np.size(x), out_type.np))  # fmt: skip
+       numpy=lambda x, *, out_type: np.asarray(np.size(x), out_type.np), view=True)  # fmt: skip
 define("Rank", lambda inputs, attrs: [Signature(int32, ())], lower=_lower_rank, differentiable=False,
-       numpy=lambda x: np.asarray(np.ndim(x), np.int32))  # fmt: skip
+       numpy=lambda x: np.asarray(np.ndim(x), np.int32), view=True)  # fmt: skip
 
 
 # ---- as it is ------------------------------------------------------------------------------------------------------
@@ -105,9 +105,9 @@ def _ensure(x: Any, *, shape: Dims) -> Any:
 
 
 for _type in ("Identity", "Snapshot", "GuaranteeConst", "PlaceholderIdentity"):
-    define(_type, same, _identity, numpy=_identity)
+    define(_type, same, _identity, numpy=_identity, entrywise=True)
 for _type in ("StopGradient", "PreventGradient"):
-    define(_type, same, _identity, numpy=_identity, differentiable=False)
+    define(_type, same, _identity, numpy=_identity, entrywise=True, differentiable=False)
 define("IdentityN", _all_same, lambda *xs: xs, numpy=lambda *xs: xs)
 define("EnsureShape", _ensured, _ensure, numpy=_ensure)
 define(
@@ -191,7 +191,7 @@ def _reshape_sizes(x: Any, shape: Any) -> tuple[int, ...]:
 
 
 define("Reshape", _reshape_rule, lambda x, shape: jnp.reshape(x, _reshape_sizes(x, shape)), static=(1,),
-       numpy=lambda x, shape: np.reshape(x, _reshape_sizes(x, shape)))  # fmt: skip
+       numpy=lambda x, shape: np.reshape(x, _reshape_sizes(x, shape)), entrywise=True, view=True)  # fmt: skip
 
 
 def _expand_rule(inputs: Inputs, attrs: Attrs) -> list[Signature]:
@@ -221,9 +221,9 @@ def _squeeze(x: Any, *, squeeze_dims: tuple[int, ...]) -> Any:
 
 
 define("ExpandDims", _expand_rule, lambda x, *, axis: jnp.expand_dims(x, axis),
-       numpy=lambda x, *, axis: np.expand_dims(x, axis))  # fmt: skip
+       numpy=lambda x, *, axis: np.expand_dims(x, axis), entrywise=True, view=True)  # fmt: skip
 define("Squeeze", _squeeze_rule, lambda x, *, squeeze_dims: _squeeze(jnp.asarray(x), squeeze_dims=squeeze_dims),
-       numpy=_squeeze)  # fmt: skip
+       numpy=_squeeze, entrywise=True, view=True)  # fmt: skip
 
 
 # ---- several into one, one into several ----------------------------------------------------------------------------
@@ -350,10 +350,12 @@ def _split_v(x: Any, sizes: Any, *, axis: int, num_split: int) -> Any:
 
 
 define("ConcatV2", _concat_rule, lambda *xs, axis: jnp.concatenate(xs, axis),
-       numpy=lambda *xs, axis: np.concatenate(xs, axis))  # fmt: skip
-define("Pack", _pack_rule, lambda *xs, axis: jnp.stack(xs, axis), numpy=lambda *xs, axis: np.stack(xs, axis))
-define("Unpack", _unpack_rule, lambda x, **attrs: _unpack(jnp.asarray(x), **attrs), numpy=_unpack)
-define("Split", _split_rule, _split, numpy=_split)
+       numpy=lambda *xs, axis: np.concatenate(xs, axis), entrywise=True)  # fmt: skip
+define("Pack", _pack_rule, lambda *xs, axis: jnp.stack(xs, axis), entrywise=True,
+       numpy=lambda *xs, axis: np.stack(xs, axis))  # fmt: skip
+define("Unpack", _unpack_rule, lambda x, **attrs: _unpack(jnp.asarray(x), **attrs), entrywise=True, view=True,
+       numpy=_unpack)  # fmt: skip
+define("Split", _split_rule, _split, numpy=_split, entrywise=True, view=True)
 define("SplitV", _split_v_rule, _split_v, static=(1,), numpy=_split_v)
 
 
@@ -408,7 +410,7 @@ def _roll(x: Any, shift: Any, axis: Any) -> Any:
     return x
 
 
-define("Transpose", _transpose_rule, _transpose, static=(1,), numpy=_transpose)
+define("Transpose", _transpose_rule, _transpose, static=(1,), numpy=_transpose, entrywise=True)
 define(
     "ConjugateTranspose",
     _transpose_rule,
@@ -417,7 +419,8 @@ define(
     numpy=lambda x, *order, **attrs: np.conj(_transpose(x, *order, **attrs)),
 )
 define("ReverseV2", _reverse_rule, lambda x, axis: lax.rev(x, tuple(int(a) % x.ndim for a in np.ravel(axis))),
-       static=(1,), numpy=lambda x, axis: np.flip(x, tuple(int(a) for a in np.ravel(axis))))  # fmt: skip
+       static=(1,), numpy=lambda x, axis: np.flip(x, tuple(int(a) for a in np.ravel(axis))),
+       entrywise=True)  # fmt: skip
 define("Roll", _roll_rule, _roll, static=(2,), numpy=host_forms.roll)
 
 
@@ -573,7 +576,7 @@ def _lower_slice(lowering: Lowering, op: Operation) -> list[Any]:
     return [_slice(x, np.asarray(begin) if known else begin, size)]
 
 
-define("Slice", _slice_rule, lower=_lower_slice, numpy=_slice)
+define("Slice", _slice_rule, lower=_lower_slice, numpy=_slice, entrywise=True)
 
 
 def _where_rule(inputs: Inputs, attrs: Attrs) -> list[Signature]:

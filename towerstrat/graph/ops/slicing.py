@@ -14,7 +14,7 @@ from jax import lax
 from towerstrat.graph.ir.convert import convert_to_tensor, vector
 from towerstrat.graph.ir.core import get_default_graph
 from towerstrat.graph.ir.elements import Operation, Tensor
-from towerstrat.graph.ir.registry import Signature, define
+from towerstrat.graph.ir.registry import Signature, define, define_operator
 from towerstrat.graph.ir.shapes import Dimension
 from towerstrat.graph.ir.static import partial_value
 from towerstrat.graph.ir.types import as_dtype, int32, int64
@@ -185,7 +185,7 @@ def _lower(lowering: Lowering, op: Operation) -> list[Any]:
     return [_strided(x, lowering.static(op, 1), lowering.static(op, 2), strides, **op.attrs)]
 
 
-define("StridedSlice", _rule, lower=_lower, numpy=_strided)
+define("StridedSlice", _rule, lower=_lower, numpy=_strided, entrywise=True, view=True)
 
 
 # ---- public --------------------------------------------------------------------------------------------------------
@@ -291,19 +291,14 @@ def bounds_of(key: Any, name: str) -> tuple[list[Tensor], dict[str, int]]:
     return vectors, {f"{mask}_mask": bits for mask, bits in masks.items()}
 
 
-def get_item(tensor: Any, key: Any) -> Tensor:
-    """``tensor[key]``."""
+def get_item(source: Tensor | Variable, key: Any) -> Tensor:
+    """``source[key]``; of a variable, the part's ``assign`` stores there."""
     name = reserve(get_default_graph(), "strided_slice")
     vectors, attrs = bounds_of(key, name)
-    return one("StridedSlice", (tensor, *vectors), attrs, name)
-
-
-def _get_slice(variable: Any, key: Any) -> Tensor:
-    """``variable[key]``, whose ``assign`` stores there."""
-    name = reserve(get_default_graph(), "strided_slice")
-    vectors, attrs = bounds_of(key, name)
-    part = one("StridedSlice", (variable.value(), *vectors), attrs, name)
-    part.assign = functools.partial(_assign_slice, variable, vectors, attrs)
+    if not isinstance(source, Variable):
+        return one("StridedSlice", (source, *vectors), attrs, name)
+    part = one("StridedSlice", (source.value(), *vectors), attrs, name)
+    part.assign = functools.partial(_assign_slice, source, vectors, attrs)
     return part
 
 
@@ -360,6 +355,4 @@ define(
     "ResourceStridedSliceAssign", _assign_rule, lower=_lower_assign, reads=True, writes=True, stateful=True,
     differentiable=False,
 )  # fmt: skip
-Tensor._override_operator("__getitem__", get_item)
-Variable._overload_operators()
-Variable._set_operator("__getitem__", _get_slice)
+define_operator("__getitem__", get_item)

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from towerstrat.errors import InvalidArgumentError, OutOfRangeError, UnsupportedError
-from towerstrat.graph.eager.context import EagerArgumentError
+from towerstrat.errors import EagerArgumentError, InvalidArgumentError, OutOfRangeError, UnsupportedError
+from towerstrat.graph.ir.composite import Composite
 from towerstrat.graph.ir.convert import constant, convert_to_tensor
 from towerstrat.graph.ir.core import get_default_graph
 from towerstrat.graph.ir.elements import Operation, Tensor
@@ -16,11 +16,10 @@ from towerstrat.graph.ir.shapes import TensorShape, as_shape
 from towerstrat.graph.ir.static import constant_value
 from towerstrat.graph.ir.types import DType, as_dtype, int32, string
 from towerstrat.graph.ops import array
-from towerstrat.graph.ops.regions import register_composite
 from towerstrat.graph.ops.tensor_array_lowering import Element, equal_length
 
 
-class TensorArray:
+class TensorArray(Composite):
     """A list of tensors of one shape and type, written and read by index, inside loops too.
 
     Each ``write``, ``unstack``, ``scatter`` and ``split`` returns a new version; use that one from then on. An element
@@ -107,6 +106,12 @@ class TensorArray:
         if tensor.dtype is not self._dtype:
             raise TypeError(f"Expected a {self._dtype.name} value in TensorArray.{what}, got {tensor!r}. Use tf.cast.")
         return tensor
+
+    def _tensors(self) -> list[Tensor]:
+        return [self.flow]
+
+    def _like(self, tensors: Sequence[Tensor]) -> TensorArray:
+        return self._next(tensors[0])
 
     @property
     def flow(self) -> Tensor:
@@ -348,6 +353,3 @@ class EagerTensorArray(TensorArray):
 
     def __repr__(self) -> str:
         return f"<tf.TensorArray size={len(self._rows)} dtype={self._dtype.name} element_shape={self.element_shape}>"
-
-
-register_composite(TensorArray, lambda a: [a.flow], lambda a, tensors: a._next(tensors[0]))

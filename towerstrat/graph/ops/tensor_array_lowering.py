@@ -135,6 +135,7 @@ define(
     "Blank",
     lambda inputs, attrs: [Signature(attrs["_dtype"], attrs["_dims"])],
     lower=lambda lowering, op: [Blank(op.outputs[0].dtype.np)],
+    object_valued=True,
     hidden=("_dtype", "_dims"),
 )
 
@@ -254,7 +255,7 @@ def _size(lowering: Lowering, op: Operation) -> list[Any]:
     return [np.asarray(_length(lowering.value(op.inputs[0])), np.int32)]
 
 
-define("TensorArrayV3", _new_rule, lower=_create, differentiable=False)
+define("TensorArrayV3", _new_rule, lower=_create, differentiable=False, object_valued=True)
 define("TensorArrayWriteV3", _flow_rule, lower=_write)
 define("TensorArrayIdentity", _flow_rule, lower=lambda lowering, op: [lowering.value(op.inputs[0])])
 define("TensorArrayReadV3", _read_rule, lower=_read)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import math
-from collections import deque
-from collections.abc import Mapping, Sequence, Set
+import time
+from collections.abc import Container, Mapping, Sequence, Set
+from functools import partial
 from itertools import islice
 from typing import Any
 
@@ -16,16 +16,18 @@ from jax import lax
 from towerstrat.errors import InvalidArgumentError, OutOfRangeError
 from towerstrat.graph.ir.elements import Operation, Tensor, execution_order, has_effect
 from towerstrat.graph.ir.mesh import Axis, vary
-from towerstrat.graph.ir.state import Cell, Flag, StateStore
+from towerstrat.graph.ir.state import Cell, Flag
 from towerstrat.graph.ir.types import resource, string
 from towerstrat.graph.ir.uneven import Uneven
-from towerstrat.graph.lowering.lowering import Lowering, NeedsStatic, NeedsTrips, uninitialized
+from towerstrat.graph.lowering.lowering import Lowering, NeedsStatic, NeedsTrips
 from towerstrat.graph.ops.loop_lowering import Changes, Loop
+from towerstrat.graph.ops.regions import EndOfLoop
 from towerstrat.graph.ops.tensor_array_lowering import Grows, Unwritten
-from towerstrat.graph.runtime import step_loop as chunks
+from towerstrat.graph.runtime.compiled import Compiled, Given, to_host
 from towerstrat.graph.runtime.feeding import Chunk, Feeder, Source
-from towerstrat.graph.runtime.host_control_flow import EndOfLoop, HostedLoop
-from towerstrat.graph.runtime.plan import Run, foldable, integers_behind, needs_host, to_host
+from towerstrat.graph.runtime.host_control_flow import HostedLoop
+from towerstrat.graph.runtime.pace import Pace
+from towerstrat.graph.runtime.plan import Run, Stages, is_constant, needs_host
 from towerstrat.graph.runtime.program import Program, tensor_spec
 
 _OPEN_STEPS = 1024
@@ -36,9 +38,9 @@ _ALONE = 2
 """Turns one after the other that no chunk can hold, after which the rest is done turn by turn."""
 
 
-def loop_stage(op: Operation) -> HostedLoop:
+def loop_stage(op: Operation, stages: Stages) -> HostedLoop:
     """The stage of a loop with operations of the host in it: chunk by chunk where all they do is take elements."""
-    return FedLoop(op) if _only_takes(op) else HostedLoop(op)
+    return FedLoop(op, stages) if _only_takes(op) else HostedLoop(op, stages)
 
 
 def _only_takes(op: Operation) -> bool:
@@ -72,27 +74,7 @@ class _Feed:
         parts = takes[0].outputs
         self.varying = [t.varies for t in parts]
         self.shapes = [_stored(t, takes[0].axis) for t in parts]
-        self.uneven = any(d is None or None in d for d in self.shapes)
-        self.feeder = Feeder(self.shapes, [t.dtype.np for t in parts], None, len(takes))
-        self.bytes = None if self.uneven else self._measured([tuple(d or ()) for d in self.shapes])
-
-    def _measured(self, shapes: Sequence[Any]) -> int:
-        sizes = zip(shapes, self.feeder.dtypes, strict=True)
-        return sum(math.prod(s) * np.dtype(d).itemsize for s, d in sizes) * len(self.takes)
-
-    def measure(self, source: Source) -> int:
-        """Bytes that a turn takes; where shapes are not known those of the first element tell."""
-        if self.bytes is None:
-            try:
-                element = source.next()
-            except StopIteration:
-                return 1
-            except Exception as error:
-                source.push_error(error)
-                return 1
-            source.push_back([element])
-            self.bytes = self._measured([np.shape(getattr(part, "padded", part)) for part in element])
-        return self.bytes
+        self.feeder = Feeder(self.shapes, [t.dtype.np for t in parts], len(takes))
 
 
 def _stored(tensor: Tensor, axis: Axis | None) -> Any:
@@ -105,8 +87,8 @@ def _stored(tensor: Tensor, axis: Axis | None) -> Any:
 class FedLoop(HostedLoop):
     """A loop that takes elements, and does nothing else on the host."""
 
-    def __init__(self, op: Operation):
-        super().__init__(op)
+    def __init__(self, op: Operation, stages: Stages):
+        super().__init__(op, stages)
         groups: dict[Tensor, list[Operation]] = {}
         for inner in op.bodies[1].needed:
             if "takes" in inner.attrs:
@@ -115,20 +97,22 @@ class FedLoop(HostedLoop):
         self.mixed = any(len({_signature(o) for o in feed.takes}) > 1 for feed in self.feeds)
         self.optional = any(inner.attrs["takes"] == "optional" for takes in groups.values() for inner in takes)
         self.taking = {inner for feed in self.feeds for inner in feed.takes}
-        self.uneven = any(feed.uneven for feed in self.feeds)
-        inputs = [t for t in op.inputs[self.size :] if t.dtype is not resource and t not in self._handles()]
-        self.known = [t for t in inputs if _is_constant(t.op)]
-        self.given = [t for t in inputs if t not in set(self.known)]
-        self.folded: list[Tensor] = []
-        self.cells = list(dict.fromkeys([*op.reads, *op.writes]))
-        self.loose = [c for c in self.cells if c.dims is None or None in c.dims]
-        self.checked = any(isinstance(c, Flag) for c in self.cells)
-        self.programs: dict[Any, _Chunked | None] = {}
-        self.in_flight: deque[Any] = deque()
-        self.rooms: set[int] = set()
+        self.uneven = any(feed.feeder.uneven for feed in self.feeds)
+        self.checked = any(isinstance(c, Flag) for c in op.writes)
+        self._compiled: Compiled[_Chunked] | None = None
+        self.pace = Pace(self.axis)
 
     def _handles(self) -> set[Tensor]:
         return {t for inner in self.taking for t in inner.inputs}
+
+    def compiled(self, fed: Container[Tensor] = ()) -> Compiled[_Chunked]:
+        """The loop's programs, in a run with such feeds."""
+        if self._compiled is None:
+            handles = self._handles()
+            inputs = [t for t in self.op.inputs[self.size :] if t.dtype is not resource and t not in handles]
+            constants = [t for t in inputs if is_constant(t, fed)]
+            self._compiled = Compiled(inputs, dict.fromkeys([*self.op.reads, *self.op.writes]), constants)
+        return self._compiled
 
     def run(self, run: Run) -> None:
         total = self.turns(run)
@@ -143,8 +127,8 @@ class FedLoop(HostedLoop):
         done = alone = 0
         try:
             while total is None or done < total:
-                wanted = room if total is None else min(room, total - done)
-                taken = [f.feeder.take(s, wanted, room) for f, s in zip(self.feeds, sources, strict=True)]
+                left = room if total is None else total - done
+                taken = self._take(sources, left, room)
                 steps = min(chunk.steps for chunk in taken)
                 values, ran = self._chunk(run, sources, taken, values, steps, tested)
                 done += ran
@@ -153,8 +137,7 @@ class FedLoop(HostedLoop):
                     if tested and ran < steps:
                         break
                     if ahead:
-                        steps = room if total is None else min(room, total - done) or min(room, total)
-                        self._look_ahead(sources, steps, room)
+                        self._look_ahead(sources, room if total is None else total - done or total, room)
                     continue
                 if tested and not self.goes_on(run, values, done):
                     break
@@ -186,19 +169,29 @@ class FedLoop(HostedLoop):
         """How many turns' input a chunk has room for."""
         if any(s.live for s in sources):
             return 1
-        size = sum(feed.measure(s) for feed, s in zip(self.feeds, sources, strict=True))
-        limit = max(chunks.CHUNK_STEPS, chunks.CHUNK_BYTES // max(1, size))
+        size = sum(feed.feeder.step_bytes(s) for feed, s in zip(self.feeds, sources, strict=True))
+        fitting = self.pace.fitting(size)
         if total is None:
-            return min(limit, _OPEN_STEPS if self.endless else _TESTED_STEPS)
-        wanted = min(_power(limit + 1) // 2, _power(total))
+            return min(fitting, _OPEN_STEPS if self.endless else _TESTED_STEPS)
+        wanted = min(_power(fitting + 1) // 2, _power(total))
         # What was compiled for somewhat longer runs serves shorter ones.
-        room = next((r for r in sorted(self.rooms) if wanted <= r <= 4 * wanted), wanted)
-        self.rooms.add(room)
+        room = next((r for r in sorted(self.pace.rooms) if wanted <= r <= 4 * wanted), wanted)
+        self.pace.rooms.add(room)
         return room
 
-    def _look_ahead(self, sources: Sequence[Source], steps: int, room: int) -> None:
+    def _take(self, sources: Sequence[Source], left: int, room: int) -> list[Chunk]:
+        """The input of the next program."""
+        wanted = self.pace.steps(left, room)
+        if len(self.feeds) > 1:
+            return [f.feeder.take(s, wanted, wanted, room, _never) for f, s in zip(self.feeds, sources, strict=True)]
+        feed, source = self.feeds[0], sources[0]
+        return [feed.feeder.take(source, wanted, min(left, 2 * wanted), room, partial(self.pace.may_start, wanted))]
+
+    def _look_ahead(self, sources: Sequence[Source], left: int, room: int) -> None:
+        steps = self.pace.ahead(left, room)
+        enough = _never if len(self.feeds) > 1 else lambda steps: self.pace.idle
         for feed, source in zip(self.feeds, sources, strict=True):
-            feed.feeder.look_ahead(source, steps, room)
+            feed.feeder.look_ahead(source, steps, room, enough)
 
     # ---- programs --------------------------------------------------------------------------------------------
 
@@ -214,14 +207,14 @@ class FedLoop(HostedLoop):
         try:
             if steps:
                 buffers = [buffer for chunk in taken for buffer in chunk.buffers]
-                program, inputs = self._program(run, buffers, values, tested)
+                program, inputs = self._program(run, buffers, values, steps, tested)
             if program is None:
                 return values, 0
-            outputs, flags = program(run.store, [*inputs, np.asarray(steps, np.int32)])
+            start = time.perf_counter()
+            outputs, flags = program(run.store, inputs)
             used = steps
-            self.in_flight.append(flags)
-            while len(self.in_flight) > 2:
-                jax.block_until_ready(self.in_flight.popleft())
+            self.pace.started(flags, steps, start)
+            self.pace.settle(1)
             *changed, ran, bad = outputs
             if tested:
                 used = int(ran)
@@ -246,63 +239,35 @@ class FedLoop(HostedLoop):
         )  # fmt: skip
 
     def _program(
-        self, run: Run, buffers: Sequence[Any], values: Sequence[Any], tested: bool
+        self, run: Run, buffers: Sequence[Any], values: Sequence[Any], steps: int, tested: bool
     ) -> tuple[_Chunked | None, list[Any]]:
         """The program of a chunk, compiled before its input counts as taken, and what it is called with."""
-        while True:
-            arrays = [v for v in values if not isinstance(v, Unwritten)]
-            inputs = [*(run.values[t] for t in self.given), *arrays, *buffers]
-            if any(isinstance(v, Uneven) for v in inputs):
-                return None, inputs
-            present = {c: v for c in self.loose if (v := run.store.get(c)) is not None}
-            key = (
-                tested,
-                tuple([(v.shape, v.dtype) for v in inputs]),
-                tuple([(v.size, v.dtype) if isinstance(v, Unwritten) else None for v in values]),
-                tuple([(v.shape, v.tobytes()) for v in (to_host(run.values[t]) for t in self.folded)]),
-                tuple([np.shape(v) for v in present.values()]),
-                tuple(self.given),
-            )
-            if key in self.programs:
-                return self.programs[key], inputs
-            known = {t: to_host(run.values[t]) for t in self.known}
-            made = _Chunked(self, known, values, len(buffers), self._present(run), tested)
-            try:
-                made.prepare(run.store, [*inputs, np.zeros((), np.int32)])
-            except NeedsStatic as needed:
-                new = integers_behind(needed.tensor, self.given)
-                if new:
-                    self.known += new
-                    self.folded += new
-                    self.given = [t for t in self.given if t not in new]
-                    continue
-                self.programs[key] = None
-            except (Changes, Grows, NeedsTrips):
-                self.programs[key] = None
-            else:
-                self.programs[key] = made
-            return self.programs[key], inputs
+        compiled = self.compiled(run.static)
+        arrays = [v for v in values if not isinstance(v, Unwritten)]
+        if any(isinstance(v, Uneven) for v in (*(run.values[t] for t in compiled.arguments), *arrays, *buffers)):
+            return None, []
 
-    def _present(self, run: Run) -> dict[Cell, Any]:
-        """The values of all cells of the loop."""
-        present = {c: v for c in self.cells if (v := run.store.get(c)) is not None}
-        missing = [c for c in self.cells if c not in present and not isinstance(c, Flag)]
-        if missing:
-            raise uninitialized(missing[0], self.op)
-        return present
+        def make(given: Given, trips: Mapping[Operation, int]) -> _Chunked:
+            present = compiled.present(run.store, self.op)
+            return _Chunked(self, given.tensors, given.known, values, len(buffers), present, tested)
+
+        form = (tested, tuple([(v.size, v.dtype) if isinstance(v, Unwritten) else None for v in values]))
+        more = [*arrays, *buffers, np.asarray(steps, np.int32)]
+        refusals = (Changes, Grows, NeedsTrips, NeedsStatic)
+        return compiled.find(run.values, run.store, make, more, form, refusals=refusals)
 
 
 def _signature(op: Operation) -> Any:
     return (op.attrs["takes"] == "optional", tuple([(t.dtype, t.dims) for t in op.outputs]))
 
 
+def _never(steps: int) -> bool:
+    return False
+
+
 def _power(number: int) -> int:
     """The smallest power of two that is not less."""
     return 1 << max(0, number - 1).bit_length()
-
-
-def _is_constant(op: Operation) -> bool:
-    return foldable(op) and all(_is_constant(t.op) for t in op.inputs)
 
 
 class _Turns(Loop):
@@ -330,30 +295,25 @@ class _Chunked(Program):
     """
 
     def __init__(
-        self, stage: FedLoop, known: Mapping[Tensor, Any], values: Sequence[Any], buffers: int,
-        present: Mapping[Cell, Any], tested: bool,
+        self, stage: FedLoop, arguments: Sequence[Tensor], known: Mapping[Tensor, Any], values: Sequence[Any],
+        buffers: int, present: Mapping[Cell, Any], tested: bool,
     ):  # fmt: skip
         self.stage = stage
+        self.arguments = arguments
         self.known = known
         self.fixed = {i: v for i, v in enumerate(values) if isinstance(v, Unwritten)}
         self.tested = tested
         self.changing: list[int] = []
-        specs = [tensor_spec(t) for t in stage.given]
+        specs = [tensor_spec(t) for t in arguments]
         specs += [tensor_spec(t) for i, t in enumerate(stage.body_vars) if i not in self.fixed]
         specs += ["turns" if varying else "same" for feed in stage.feeds for varying in feed.varying]
         self.buffers = buffers
         super().__init__([stage.op], self._evaluate, [*specs, "same"], [], present, {}, atomic=False)
 
-    def prepare(self, store: StateStore, inputs: Sequence[Any]) -> None:
-        """Compiles it, and runs nothing."""
-        self.compiled = self.lowered(
-            self.gather(store, self.donated, True), self.gather(store, self.kept, False), inputs
-        ).compile()
-
     def _evaluate(self, lowering: Lowering, values: Sequence[Any]) -> list[Any]:
         stage = self.stage
         rest = iter(values)
-        given = dict(zip(stage.given, islice(rest, len(stage.given)), strict=True))
+        given = dict(zip(self.arguments, islice(rest, len(self.arguments)), strict=True))
         initial = [self.fixed[i] if i in self.fixed else next(rest) for i in range(stage.size)]
         buffers = list(islice(rest, self.buffers))
         steps = next(rest)
@@ -418,12 +378,13 @@ def lower_turns(op: Operation, turns: int) -> jax.stages.Lowered:
     Raises:
       ValueError: a size is not known while the graph is built, or the loop does more on the host than take elements.
     """
-    stage = loop_stage(op)
-    if not isinstance(stage, FedLoop) or stage.uneven or stage.loose:
+    stage = loop_stage(op, {})
+    if not isinstance(stage, FedLoop) or stage.uneven or stage.compiled().loose:
         raise ValueError(f"{op.name} (created at {op.line}) cannot be compiled without a run.")
+    compiled = stage.compiled()
     folding = Lowering("cpu")
-    folding.run(execution_order([t.op for t in stage.known], op.graph.root))
-    known = {t: folding.values[t] for t in stage.known}
+    folding.run(execution_order([t.op for t in compiled.constants], op.graph.root))
+    known = {t: folding.values[t] for t in compiled.constants}
     positions = () if stage.axis is None else (stage.axis.size,)
 
     def like(tensor: Tensor) -> jax.ShapeDtypeStruct:
@@ -441,7 +402,7 @@ def lower_turns(op: Operation, turns: int) -> jax.stages.Lowered:
         for shape, t in zip(feed.shapes, feed.takes[0].outputs, strict=True)
     ]
     with jax.enable_x64(True):
-        program = _Chunked(stage, known, values, len(buffers), dict.fromkeys(stage.cells), False)
+        program = _Chunked(stage, compiled.arguments, known, values, len(buffers), dict.fromkeys(compiled.cells), False)
         count = jax.ShapeDtypeStruct((), np.int32)
-        inputs = [*(like(t) for t in stage.given), *values, *buffers, count]
+        inputs = [*(like(t) for t in compiled.arguments), *values, *buffers, count]
         return program.lowered(state(program.donated), state(program.kept), inputs)

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 import numpy as np
 
-from towerstrat.graph.ir.mesh import Axis
 from towerstrat.graph.ir.uneven import Uneven
 
 _ALIGNMENT = 64
+_PIECE_SECONDS = 5e-3
+"""How long input is assembled before anybody looks whether the device waits for it."""
+
+Enough = Callable[[int], bool]
 
 
 class Source(Protocol):
@@ -38,26 +42,38 @@ class Source(Protocol):
 
 
 class Chunk:
-    """Input of some steps: buffers ``[steps, positions, ...]`` (no positions dimension without an axis).
+    """Input of some steps: buffers ``[room, elements, ...]`` (no second dimension where a step takes one element).
 
     Attributes:
-      error: why it has fewer steps than asked for, None at the end of the data.
+      steps: how many steps' input is there; the rest of the buffers is not used.
+      closed: whether no more input fits: the data ends, an element has another shape, or the pipeline failed.
+      at_end: whether it is the end of the data.
+      error: what the pipeline raised behind this input.
       stays: the error is about elements that went back to the source: who asks again meets it again.
     """
 
-    def __init__(self, buffers: list[Any], steps: int, error: BaseException | None, stays: bool = False):
-        self.buffers = buffers
-        self.steps = steps
+    def __init__(self, room: int):
+        self.room = room
+        self.buffers: list[np.ndarray[Any, Any]] = []
+        self.steps = 0
+        self.closed = False
+        self.at_end = False
+        self.error: BaseException | None = None
+        self.stays = False
+
+    def close(self, error: BaseException | None, at_end: bool = False, stays: bool = False) -> None:
+        """Notes that no more input fits, and why."""
+        self.closed = True
+        self.at_end = at_end
         self.error = error
         self.stays = stays
 
 
 class _Ahead:
-    """A chunk that was assembled ahead. Its source holds it, and nothing else: it goes when the source goes."""
+    """A chunk that is lent to a feeder. Its source holds it, and nothing else: it goes when the source goes."""
 
-    def __init__(self, feeder: Feeder, amount: tuple[int, int], chunk: Chunk):
+    def __init__(self, feeder: Feeder, chunk: Chunk):
         self.feeder = feeder
-        self.amount = amount
         self.chunk = chunk
 
     def give_back(self, source: Source) -> None:
@@ -67,36 +83,60 @@ class _Ahead:
 
 
 class Feeder:
-    """Assembles chunks from a source, one ahead of their use.
+    """Assembles chunks from a source, ahead of their use while a device works.
 
     Args:
       shapes, dtypes: of an element's components, as far as the shapes are known.
-      axis: the axis whose every position takes an element in each step.
-      each: how many elements each step takes where there is no axis, in buffers that always have all their room;
-        None: one, without a dimension for them.
+      each: how many elements each step takes, along a dimension of their own; None: one, without that dimension.
     """
 
-    def __init__(self, shapes: Sequence[Any], dtypes: Sequence[Any], axis: Axis | None, each: int | None = None):
+    def __init__(self, shapes: Sequence[Any], dtypes: Sequence[np.dtype[Any]], each: int | None = None):
         self.shapes = shapes
         self.dtypes = dtypes
-        self.each = 1 if axis is None else axis.size
-        self.grouped = axis is not None or each is not None
-        self.filled = each is not None
-        if each is not None:
-            self.each = each
+        self.each = 1 if each is None else each
+        self.grouped = each is not None
+        self.uneven = any(s is None or None in s for s in shapes)
+        self._step_bytes = None if self.uneven else self._bytes([tuple(s) for s in shapes])
+        self._step_seconds = 0.0
 
-    def take(self, source: Source, steps: int, room: int) -> Chunk:
-        """The input of the next ``steps`` steps in buffers with room for ``room``."""
-        ahead = source.lender
-        if isinstance(ahead, _Ahead) and ahead.feeder is self and ahead.amount == (steps, room):
-            source.lender = None
-            return ahead.chunk
-        return self._assemble(source, steps, room)
+    def step_bytes(self, source: Source) -> int:
+        """Bytes of a step's input; where shapes are not known those of the next element tell."""
+        if self._step_bytes is not None:
+            return self._step_bytes
+        try:
+            element = source.next()
+        except StopIteration:
+            return 1
+        except Exception as error:
+            source.push_error(error)
+            return 1
+        source.push_back([element])
+        self._step_bytes = self._bytes([np.shape(getattr(part, "padded", part)) for part in element])
+        return self._step_bytes
 
-    def look_ahead(self, source: Source, steps: int, room: int) -> None:
-        """Assembles the chunk that will probably be taken next."""
-        if source.lender is None:
-            source.lender = _Ahead(self, (steps, room), self._assemble(source, steps, room))
+    def _bytes(self, shapes: Sequence[tuple[int, ...]]) -> int:
+        sizes = zip(shapes, self.dtypes, strict=True)
+        return sum(math.prod(s) * np.dtype(d).itemsize for s, d in sizes) * self.each
+
+    def take(self, source: Source, steps: int, most: int, room: int, enough: Enough) -> Chunk:
+        """Input of the next ``steps`` steps; of fewer where ``enough`` says so, and where no more can be had.
+
+        Args:
+          most: how many steps' input it may be, where so much was assembled ahead.
+          room: how many steps the chunk's buffers have room for.
+          enough: (how many steps' input there is) -> whether the caller rather starts with that.
+        """
+        chunk = self._assemble(source, steps, room, enough)
+        source.lender = None
+        if chunk.steps > most or (chunk.steps == most and chunk.error is not None):
+            self.put_back(source, chunk, most)
+            chunk.steps, chunk.error, chunk.at_end = most, None, False
+        return chunk
+
+    def look_ahead(self, source: Source, steps: int, room: int, enough: Enough) -> None:
+        """Assembles the chunk that will probably be taken next, or a part of it."""
+        if source.lender is None or self._ahead(source, room) is not None:
+            self._assemble(source, steps, room, enough)
 
     def put_back(self, source: Source, chunk: Chunk, first: int) -> None:
         """Returns a chunk's input to its source, from step ``first`` on."""
@@ -105,88 +145,112 @@ class Feeder:
         if chunk.error is not None and not chunk.stays:
             source.push_error(chunk.error)
 
-    def _assemble(self, source: Source, steps: int, room: int) -> Chunk:
-        if any(s is None or None in s for s in self.shapes):
-            return self._collect(source, steps, room)
-        flat = [_aligned((room * self.each, *s), d) for s, d in zip(self.shapes, self.dtypes, strict=True)]
-        wanted = steps * self.each
-        count = source.fill(flat, 0, wanted)
-        error, stays = (None, False) if count == wanted else _why_short(source, self.shapes)
-        whole, left = divmod(count, self.each)
-        if left:
-            source.push_back([[np.array(b[whole * self.each + i]) for b in flat] for i in range(left)])
-        if whole < room:
-            for buffer in flat:
-                buffer[whole * self.each :] = np.zeros((), buffer.dtype)
-        return Chunk([self._shaped(b, room) for b in flat], whole, error, stays)
+    def _ahead(self, source: Source, room: int) -> Chunk | None:
+        ahead = source.lender
+        return ahead.chunk if isinstance(ahead, _Ahead) and ahead.feeder is self and ahead.chunk.room == room else None
 
-    def _shaped(self, buffer: np.ndarray[Any, Any], steps: int) -> Any:
-        if not self.grouped:
-            return buffer
-        return buffer.reshape(steps, self.each, *buffer.shape[1:])
+    def _assemble(self, source: Source, steps: int, room: int, enough: Enough) -> Chunk:
+        """Goes on with the chunk ahead, or begins one. The source has it back if this is interrupted."""
+        chunk = self._ahead(source, room)
+        if chunk is None:
+            if source.lender is not None:
+                source.lender.give_back(source)
+            chunk = Chunk(room)
+        while chunk.steps < steps and not chunk.closed and not (chunk.steps and enough(chunk.steps)):
+            # Pieces of some milliseconds, so that the caller is asked in time.
+            piece = int(_PIECE_SECONDS / self._step_seconds) if self._step_seconds else 2 * chunk.steps
+            wanted = min(steps, chunk.steps + max(1, piece))
+            source.lender = None
+            start, before = time.perf_counter(), chunk.steps
+            try:
+                (self._collect if self.uneven else self._fill)(source, chunk, wanted)
+            finally:
+                source.lender = _Ahead(self, chunk)
+            if chunk.steps > before:
+                self._step_seconds = (time.perf_counter() - start) / (chunk.steps - before)
+        return chunk
 
-    def _collect(self, source: Source, steps: int, room: int) -> Chunk:
-        """Elements of shapes that are not known beforehand: as many as agree with the first; of uneven ones none."""
-        taken: list[list[Any]] = []
-        error: BaseException | None = None
-        stays = False
-        while len(taken) < steps * self.each:
+    def _fill(self, source: Source, chunk: Chunk, steps: int) -> None:
+        """Adds elements of known shapes, up to ``steps`` steps' input."""
+        if not chunk.buffers:
+            chunk.buffers = [self._buffer(chunk.room, s, d) for s, d in zip(self.shapes, self.dtypes, strict=True)]
+        flat = [b.reshape(-1, *b.shape[2:]) if self.grouped else b for b in chunk.buffers]
+        first, wanted = chunk.steps * self.each, steps * self.each
+        count = first + source.fill(flat, first, wanted - first)
+        chunk.steps, left = divmod(count, self.each)
+        if count < wanted:
+            try:
+                chunk.close(*_why_short(source, self.shapes))
+            finally:
+                source.push_back([[np.array(b[chunk.steps * self.each + i]) for b in flat] for i in range(left)])
+
+    def _collect(self, source: Source, chunk: Chunk, steps: int) -> None:
+        """Adds elements of shapes that are not known beforehand, which agree with the first's; of uneven ones none."""
+        while chunk.steps < steps:
+            taken: list[list[Any]] = []
+            try:
+                self._take_step(source, chunk, taken)
+            finally:
+                if len(taken) < self.each:
+                    source.push_back(taken)
+            if chunk.closed:
+                return
+            self._add(chunk, taken)
+
+    def _take_step(self, source: Source, chunk: Chunk, taken: list[list[Any]]) -> None:
+        """Takes the elements of one step; closes the chunk where they cannot be had, or do not go together."""
+        shapes = [b.shape[2 if self.grouped else 1 :] for b in chunk.buffers] or None
+        while len(taken) < self.each:
             try:
                 element = source.next()
             except StopIteration:
-                break
-            except Exception as raised:
-                error = raised
-                break
-            except BaseException:
-                source.push_back(taken)
-                raise
+                return chunk.close(None, at_end=True)
+            except Exception as error:
+                return chunk.close(error)
+            found = [np.shape(e) for e in element]
             uneven = any(isinstance(e, Uneven) for e in element)
-            if uneven or (taken and [np.shape(e) for e in element] != [np.shape(e) for e in taken[0]]):
+            if uneven or (shapes is not None and found != shapes):
                 source.push_back([element])
-                if len(taken) < self.each and not uneven:
-                    stays = True
-                    error = ValueError(
-                        f"Towers need batches of one shape in each step, got {[np.shape(e) for e in taken[0]]} and "
-                        f"{[np.shape(e) for e in element]}. Use batch(..., drop_remainder=True)."
-                    )
-                break
+                return chunk.close(_disagreement(shapes, found) if taken and not uneven else None, stays=True)
+            shapes = found
             taken.append(element)
-        whole, left = divmod(len(taken), self.each)
-        if left:
-            source.push_back(taken[whole * self.each :])
-        if not whole:
-            return Chunk([], 0, error, stays)
-        size = room if self.filled else whole
-        columns = zip(*taken[: whole * self.each], strict=True)
-        buffers = [self._shaped(self._stacked(column, size * self.each), size) for column in columns]
-        return Chunk(buffers, whole, error, stays)
+        return None
 
-    def _stacked(self, column: Sequence[Any], size: int) -> np.ndarray[Any, Any]:
-        if len(column) == size:
-            return np.stack(column)
-        buffer = _aligned((size, *np.shape(column[0])), column[0].dtype)
-        np.stack(column, out=buffer[: len(column)])
-        buffer[len(column) :] = np.zeros((), buffer.dtype)
-        return buffer
+    def _add(self, chunk: Chunk, elements: Sequence[Sequence[Any]]) -> None:
+        if not chunk.buffers:
+            chunk.buffers = [self._buffer(chunk.room, e.shape, e.dtype) for e in map(np.asarray, elements[0])]
+        for i, element in enumerate(elements):
+            for buffer, value in zip(chunk.buffers, element, strict=True):
+                buffer[(chunk.steps, i) if self.grouped else chunk.steps] = value
+        chunk.steps += 1
+
+    def _buffer(self, room: int, shape: Sequence[int], dtype: Any) -> np.ndarray[Any, Any]:
+        return _aligned((room, self.each, *shape) if self.grouped else (room, *shape), dtype)
+
+
+def _disagreement(first: Any, other: Any) -> ValueError:
+    return ValueError(
+        f"Towers need batches of one shape in each step, got {first} and {other}. Use batch(..., drop_remainder=True)."
+    )
 
 
 def _aligned(shape: Sequence[int], dtype: Any) -> np.ndarray[Any, Any]:
-    """An array, not filled, that begins where a device program on the CPU can read it without a copy."""
+    """Zeros that begin where a device program on the CPU can read it without a copy."""
     size = math.prod(shape) * np.dtype(dtype).itemsize
-    memory = np.empty(size + _ALIGNMENT, np.uint8)
+    memory = np.zeros(size + _ALIGNMENT, np.uint8)  # large ones take no memory before they are written
     start = -memory.ctypes.data % _ALIGNMENT
     return memory[start : start + size].view(dtype).reshape(shape)
 
 
-def _why_short(source: Source, shapes: Sequence[Any]) -> tuple[Exception | None, bool]:
-    """Why a source gave fewer elements than asked for: None at its end, else what it raised; and whether it stays."""
+def _why_short(source: Source, shapes: Sequence[Any]) -> tuple[Exception | None, bool, bool]:
+    """Why a source gave fewer elements than asked for, for ``Chunk.close``."""
     try:
         element = source.next()
     except StopIteration:
-        return None, False
+        return None, True, False
     except Exception as error:
-        return error, False
+        return error, False, False
     source.push_back([element])
     got = [np.shape(e) for e in element]
-    return ValueError(f"An element of the dataset has shapes {got}, expected {[list(s) for s in shapes]}."), True
+    message = f"An element of the dataset has shapes {got}, expected {[list(s) for s in shapes]}."
+    return ValueError(message), False, True

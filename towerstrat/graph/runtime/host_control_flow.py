@@ -11,27 +11,25 @@ from towerstrat.graph.ir.elements import Block, Operation, Tensor, has_effect
 from towerstrat.graph.ir.static import constant_value
 from towerstrat.graph.ir.types import resource
 from towerstrat.graph.lowering.lowering import Lowering
+from towerstrat.graph.ops.regions import EndOfLoop
 from towerstrat.graph.ops.trips import control_of, course
-from towerstrat.graph.runtime.plan import Plan, Run, to_host
+from towerstrat.graph.runtime.compiled import to_host
+from towerstrat.graph.runtime.plan import Plan, Run, Stages
 from towerstrat.graph.runtime.program import effective_axis
-
-
-class EndOfLoop(Exception):
-    """Raised by an operation in a loop's body at the end of the data: the loop ends before this turn."""
 
 
 class Region:
     """A branch, or the condition or body of a loop, as stages.
 
     Args:
+      stages: what carries out operations that have a stage of their own.
       given: what the region gets values for, besides what it uses from outside.
     """
 
-    def __init__(self, block: Block, given: Sequence[Tensor] = ()):
+    def __init__(self, block: Block, stages: Stages, given: Sequence[Tensor] = ()):
         self.results = block.results
         self.outside = [t for t in block.captures() if t.dtype is not resource]
-        effects = [op for op in block.needed if has_effect(op)]
-        self.plan = Plan(block.graph, [*block.results, *effects], [*given, *self.outside], block)
+        self.plan = Plan(block.graph, [*block.results, *block.effects], [*given, *self.outside], stages, block)
 
     def run(self, outer: Run, given: Mapping[Tensor, Any]) -> list[Any]:
         """The values of its results."""
@@ -44,9 +42,9 @@ class Region:
 class HostedBranch:
     """One ``If`` operation in a plan: the branch that is taken."""
 
-    def __init__(self, op: Operation):
+    def __init__(self, op: Operation, stages: Stages):
         self.op = op
-        self.regions = [Region(block) for block in op.bodies]
+        self.regions = [Region(block, stages) for block in op.bodies]
 
     def run(self, run: Run) -> None:
         taken = 0 if bool(np.reshape(to_host(run.values[self.op.inputs[0]]), ())) else 1
@@ -56,14 +54,14 @@ class HostedBranch:
 class HostedLoop:
     """One ``While`` operation in a plan, turn by turn."""
 
-    def __init__(self, op: Operation):
+    def __init__(self, op: Operation, stages: Stages):
         self.op = op
         cond, body = op.bodies
         self.cond_vars, self.body_vars = op.attrs["variables"]
         self.size = len(self.body_vars)
         self.axis = effective_axis([op])
-        self.cond = Region(cond, self.cond_vars)
-        self.body = Region(body, self.body_vars)
+        self.cond = Region(cond, stages, self.cond_vars)
+        self.body = Region(body, stages, self.body_vars)
         result = constant_value(cond.results[0])
         self.endless = result is not None and bool(result)
         self.plain = not any(has_effect(inner) for inner in cond.needed)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 import jax
@@ -12,12 +12,14 @@ from towerstrat.errors import InvalidArgumentError, UnsupportedError
 from towerstrat.graph.ir.core import Graph
 from towerstrat.graph.ir.elements import Block, Operation, Tensor, execution_order, has_effect
 from towerstrat.graph.ir.mesh import on_one_device
-from towerstrat.graph.ir.state import Cell, StateStore, layouts
+from towerstrat.graph.ir.state import Cell, Flag, StateStore
 from towerstrat.graph.ir.types import resource, string
 from towerstrat.graph.ir.uneven import Uneven
 from towerstrat.graph.lowering.kinds import Kinds
 from towerstrat.graph.lowering.lowering import Lowering, NeedsStatic, NeedsTrips, on_host, varying_shape
-from towerstrat.graph.runtime.program import Flag, Program, calls_back, effective_axis, effects, tensor_spec
+from towerstrat.graph.runtime.compiled import Compiled, Given, Programs, compiled_size, needs_value, to_host
+from towerstrat.graph.runtime.program import Program, calls_back, effective_axis, effects, tensor_spec
+from towerstrat.graph.runtime.single_operation import SINGLE_OPERATIONS
 
 Values = dict[Tensor, Any]
 
@@ -53,11 +55,7 @@ class Run:
 
 def foldable(op: Operation) -> bool:
     """Whether the host can compute the operation from known values without a device program."""
-    return op.type in ("Const", "VarHandleOp", "NoOp") or (op.definition.numpy is not None and not op.reads)
-
-
-_OBJECTS = ("TensorArrayV3", "Blank")
-"""Types whose values are no arrays yet: a loop on the host takes them from the host."""
+    return op.definition.constant or (op.definition.numpy is not None and not op.reads)
 
 
 def needs_host(op: Operation) -> bool:
@@ -69,12 +67,18 @@ def needs_host(op: Operation) -> bool:
     return any(needs_host(inner) for body in op.bodies for inner in body.needed)
 
 
-def own_stage(op: Operation) -> Any:
-    """What makes the stage of an operation that is one by itself; None for a plain operation of the host."""
-    made = op.attrs.get("loop")
-    if made is None and op.definition.host is None:
-        made = op.definition.stage
-    return made
+def is_constant(tensor: Tensor, fed: Container[Tensor]) -> bool:
+    """Whether a tensor's value is the same in every run that feeds ``fed``, and known to the host."""
+    return tensor not in fed and foldable(tensor.op) and all(is_constant(t, fed) for t in tensor.op.inputs)
+
+
+Stages = Mapping[str, Callable[[Operation, "Stages"], Stage]]
+"""``OpDef.stage`` -> (operation, stages) -> the stage that carries the operation out."""
+
+
+def host_stage(op: Operation, stages: Stages) -> Stage:
+    """The stage of an operation that the host carries out."""
+    return HostStage(op) if op.definition.stage is None else stages[op.definition.stage](op, stages)
 
 
 class HostStage:
@@ -115,27 +119,29 @@ class FoldStage:
 
 
 class DeviceStage:
-    """Operations that become one device program."""
+    """Operations that become one device program.
+
+    Args:
+      inner: whether what is fed comes from a run around this one, and not from whoever runs the program.
+      stages: what carries out operations of the host among them, where all run one by one.
+    """
 
     def __init__(
         self, ops: Sequence[Operation], inputs: Sequence[Tensor], outputs: Sequence[Tensor], fed: set[Tensor],
-        inner: bool = False,
+        stages: Stages, inner: bool = False,
     ):  # fmt: skip
         self.inner = inner
-        """Whether what is fed comes from a run around this one, and not from whoever runs the program."""
         self.ops = ops
         self.inputs = list(inputs)
         self.outputs = list(outputs)
         self.fed = fed
+        self.stages = stages
         reads, writes = effects(ops)
-        self.cells = [c for c in dict.fromkeys([*reads, *writes]) if not isinstance(c, Flag)]
-        self.loose = [c for c in self.cells if c.dims is None or None in c.dims]
-        self.static: set[Tensor] = set()
+        self.compiled: Compiled[Program] = Compiled(inputs, dict.fromkeys([*reads, *writes]))
         self.eager = any(_dynamic(op) or op.definition.host is not None for op in ops)
-        self.programs: dict[Any, Program] = {}
         self.loops: list[Operation] = []
         """Differentiated loops whose number of iterations is not known before they run, in order."""
-        self.counters: dict[Any, Any] = {}
+        self.counters: Programs[Callable[..., Any]] = Programs()
         self.axis = effective_axis(ops)
         if any(t.dtype is string for t in self.outputs):
             self.eager |= self.axis is None
@@ -157,42 +163,24 @@ class DeviceStage:
                     raise
                 self.loops = [op for op in self.ops if op in self.loops or op is loop.op]
             except NeedsStatic as needed:
-                if not self._specialise(needed):
-                    if self.axis is not None:
-                        raise needs_value(needed) from None
-                    self.eager = True
-                    self._run_eagerly(run)
-                    return
-
-    def _specialise(self, needed: NeedsStatic) -> bool:
-        """Makes the fed integers behind a value part of the program. Returns whether there were any new ones."""
-        new = {t for t in integers_behind(needed.tensor, self.inputs) if not t.varies} - self.static
-        self.static |= new
-        return bool(new)
+                if self.axis is not None:
+                    raise needs_value(needed) from None
+                self.eager = True
+                self._run_eagerly(run)
+                return
 
     def _run_compiled(self, run: Run) -> None:
-        known = {t: np.asarray(run.values[t]) for t in self.static}
-        tensors = [t for t in self.inputs if t not in self.static]
-        values = [_evened(run.values[t]) for t in tensors]
-        uneven = {t: v for t, v in zip(tensors, values, strict=True) if isinstance(v, Uneven)}
-        inputs = [v.padded if isinstance(v, Uneven) else v for v in values]
-        present = {c: v for c in self.cells if (v := run.store.get(c)) is not None}
-        key: Any = (
-            tuple([(v.shape, v.dtype) for v in values]),
-            tuple([(v.shape, v.tobytes()) for v in known.values()]),
-            None if len(present) == len(self.cells) else tuple([c in present for c in self.cells]),
-            tuple([np.shape(present[c]) for c in self.loose if c in present]),
-            layouts.count,
-        )
-        trips: dict[Operation, int] = {}
-        if self.loops:
-            trips = self._learn_trips(key, tensors, known, present, inputs)
-            key = (key, tuple(trips.values()))
-        program = self.programs.get(key)
-        if program is None:
-            program = self._program(tensors, known, present, trips, uneven)
-        outputs, flags = program(run.store, inputs)
-        self.programs[key] = program
+        store = run.store
+
+        def trips(key: Hashable, given: Given) -> Mapping[Operation, int]:
+            return self._learn_trips(key, given, store)
+
+        def make(given: Given, counts: Mapping[Operation, int]) -> Program:
+            return self.program(given, self.compiled.present(store), counts)
+
+        program, inputs = self.compiled.find(run.values, store, make, trips=trips if self.loops else None)
+        assert program is not None
+        outputs, flags = program(store, inputs)
         if program.flags:
             run.checks.append((program, flags))
         self.finish(run, program, outputs)
@@ -202,51 +190,57 @@ class DeviceStage:
         for i, (tensor, value) in enumerate(zip(self.outputs, outputs, strict=False)):
             run.values[tensor] = Uneven(value, program.shapes[i]) if i in program.shapes else value
 
-    def _program(
-        self, tensors: Sequence[Tensor], known: Mapping[Tensor, Any], present: Mapping[Cell, Any],
-        trips: Mapping[Operation, int], uneven: Mapping[Tensor, Uneven],
-    ) -> Program:  # fmt: skip
+    def program(self, given: Given, present: Mapping[Cell, Any], trips: Mapping[Operation, int]) -> Program:
+        """The program for what is given, not compiled.
+
+        Args:
+          present: the cells that have values.
+          trips: loop -> number of its iterations, for differentiated loops of unknown length.
+        """
+        known, tensors = given.known, given.tensors
+
         def body(lowering: Lowering, values: Sequence[Any]) -> list[Any]:
-            given = {**known, **dict(zip(tensors, values, strict=True))}
-            lowering.fed = {t: v for t, v in given.items() if t in self.fed}
-            lowering.values.update(given)
+            taken = {**known, **dict(zip(tensors, values, strict=True))}
+            lowering.fed = {t: v for t, v in taken.items() if t in self.fed}
+            lowering.values.update(taken)
             lowering.run(self.ops)
             return [lowering.value(t) if t.varies else lowering.invariant(t) for t in self.outputs]
 
-        kinds = Kinds(self.axis, list(uneven.values())) if uneven and self.axis is not None else None
-        specs = ["uneven" if t in uneven else self._spec(t) for t in tensors]
+        kinds = Kinds(self.axis, list(given.uneven.values())) if given.uneven and self.axis is not None else None
+        specs = ["uneven" if t in given.uneven else self._spec(t) for t in tensors]
         return Program(self.ops, body, specs, [t.varies for t in self.outputs], present, trips, kinds=kinds)
 
     def _spec(self, tensor: Tensor) -> str:
         return "same" if tensor in self.fed and not _stacked(tensor, self.inner) else tensor_spec(tensor)
 
-    def _learn_trips(
-        self, key: Any, tensors: Sequence[Tensor], known: Mapping[Tensor, Any], present: Mapping[Cell, Any],
-        inputs: Sequence[Any],
-    ) -> dict[Operation, int]:  # fmt: skip
-        """How often each differentiated loop of unknown length turns in this run, rounded up to a power of two."""
+    def _learn_trips(self, key: Hashable, given: Given, store: StateStore) -> dict[Operation, int]:
+        """How many iterations each differentiated loop of unknown length has in this run, up to a power of two."""
+        present = self.compiled.present(store)
         state = [on_one_device(v) for v in present.values()]
         trips: dict[Operation, int] = {}
         for op in self.loops:
             counter_key = (key, op, tuple(trips.values()))
-            if counter_key not in self.counters:
-                self.counters[counter_key] = jax.jit(self._counter(op, tensors, known, tuple(present), dict(trips)))
-            count = int(self.counters[counter_key](state, inputs))
+            counter = self.counters.get(counter_key)
+            if counter is None:
+                jitted = jax.jit(self._counter(op, given, tuple(present), dict(trips)))
+                compiled = jitted.lower(state, given.inputs).compile()
+                counter = self.counters.add(counter_key, compiled, compiled_size(compiled))
+            count = int(counter(state, given.inputs))
             trips[op] = 1 << max(0, count - 1).bit_length()
         return trips
 
     def _counter(
-        self, loop: Operation, tensors: Sequence[Tensor], known: Mapping[Tensor, Any], cells: Sequence[Cell],
-        trips: Mapping[Operation, int],
-    ) -> Callable[..., Any]:  # fmt: skip
+        self, loop: Operation, given: Given, cells: Sequence[Cell], trips: Mapping[Operation, int]
+    ) -> Callable[..., Any]:
         """A function that runs all that comes before a loop, and the loop without derivatives, to count."""
+        known, tensors = given.known, given.tensors
 
         def count(state: Sequence[Any], values: Sequence[Any]) -> Any:
-            given = {**known, **dict(zip(tensors, values, strict=True))}
-            fed = {t: v for t, v in given.items() if t in self.fed}
-            before = dict(zip(cells, state, strict=True)) | _unraised(self.cells)
+            taken = {**known, **dict(zip(tensors, values, strict=True))}
+            fed = {t: v for t, v in taken.items() if t in self.fed}
+            before = dict(zip(cells, state, strict=True)) | unraised(self.ops)
             lowering = Lowering(jax.devices()[0].platform, None, before, fed, self.ops, trips)
-            lowering.values.update(given)
+            lowering.values.update(taken)
             lowering.quiet = True
             lowering.run(self.ops[: self.ops.index(loop)])
             return lowering.evaluate(loop)[-1]
@@ -254,16 +248,16 @@ class DeviceStage:
         return count
 
     def _run_eagerly(self, run: Run) -> None:
-        before = {c: jax.numpy.asarray(on_one_device(v)) for c in self.cells if (v := run.store.get(c)) is not None}
-        state = before | _unraised(self.cells)
+        before = {c: jax.numpy.asarray(on_one_device(v)) for c, v in self.compiled.present(run.store).items()}
+        state = before | unraised(self.ops)
         fed = {t: v for t, v in run.values.items() if t in self.fed}
-        lowering = Lowering(jax.devices()[0].platform, None, state, fed, self.ops)
+        platform = jax.devices()[0].platform
+        lowering = Lowering(platform, None, state, fed, self.ops, eager=True, executor=SINGLE_OPERATIONS)
         lowering.values.update(run.values)
-        lowering.eager = True
         for op in self.ops:
             if op.definition.host is not None:
                 lowering.note(op)
-                HostStage(op).run(Run(run.session, run.store, lowering.values, {}))
+                host_stage(op, self.stages).run(Run(run.session, run.store, lowering.values, {}))
             else:
                 lowering.execute(op)
         if calls_back(self.ops):
@@ -277,49 +271,13 @@ class DeviceStage:
         run.values.update((t, lowering.value(t)) for t in self.outputs)
 
 
-def _unraised(cells: Sequence[Cell]) -> dict[Cell, Any]:
-    return {c: np.zeros((), np.bool_) for c in cells if isinstance(c, Flag)}
+def unraised(operations: Sequence[Operation]) -> dict[Cell, Any]:
+    """The error flags that operations may set, none of them set."""
+    return {c: np.zeros((), np.bool_) for c in effects(operations)[1] if isinstance(c, Flag)}
 
 
 def _dynamic(op: Operation) -> bool:
     return op.definition.dynamic or any(_dynamic(inner) for body in op.bodies for inner in body.needed)
-
-
-def integers_behind(tensor: Tensor, inputs: Iterable[Tensor]) -> set[Tensor]:
-    """Those of ``inputs``, integers and booleans, that a tensor is computed from."""
-    found: set[Tensor] = set()
-    seen: set[Tensor] = set()
-    given = set(inputs)
-    stack = [tensor]
-    while stack:
-        tensor = stack.pop()
-        if tensor in seen:
-            continue
-        seen.add(tensor)
-        if tensor not in given:
-            stack += tensor.op.inputs
-        elif tensor.dtype.is_integer or tensor.dtype.is_bool:
-            found.add(tensor)
-    return found
-
-
-def needs_value(needed: NeedsStatic) -> UnsupportedError:
-    return UnsupportedError(
-        f"{needed.op.name} (type {needed.op.type}, created at {needed.op.line}) needs the value of {needed.tensor!r} "
-        "to know a shape, and inside towers shapes must be known before the program runs. Use sizes known from "
-        "shapes or constants."
-    )
-
-
-def to_host(value: Any) -> Any:
-    return value if isinstance(value, np.ndarray | Uneven) else np.asarray(value)
-
-
-def _evened(value: Any) -> Any:
-    """A value as one stacked array, where its shape does not differ by position after all."""
-    if isinstance(value, Uneven) and set(value.shapes) == {value.padded.shape[1:]}:
-        return value.padded
-    return value
 
 
 class Plan:
@@ -329,11 +287,15 @@ class Plan:
       graph: the graph.
       fetches: tensors and operations; a variable's handle stands for the variable's value after the run.
       fed: the tensors that are given.
+      stages: what carries out the operations that have a stage of their own.
       block: the region that runs, if not the graph itself.
     """
 
-    def __init__(self, graph: Graph, fetches: Sequence[Any], fed: Iterable[Tensor], block: Block | None = None):
+    def __init__(
+        self, graph: Graph, fetches: Sequence[Any], fed: Iterable[Tensor], stages: Stages, block: Block | None = None
+    ):
         self.fed = set(fed)
+        self._stages = stages
         self.inner = block is not None
         self.picked = {f: (f.op.inputs[0], f.op.attrs["position"]) for f in fetches if self._is_part(f)}
         """Fetched parts of a value that differs by position: the host picks them from the whole."""
@@ -341,7 +303,7 @@ class Plan:
         fetches = self.fetches
         targets = [f if isinstance(f, Operation) else f.op for f in fetches if f not in self.fed]
         self.order = execution_order(targets, block or graph.root, self.fed)
-        self.stages: list[Stage] = list(self._cut())
+        self.stages = list(self._cut())
 
     def _is_part(self, fetch: Any) -> bool:
         if not isinstance(fetch, Tensor) or fetch in self.fed or fetch.op.type != "SelectPosition":
@@ -395,7 +357,7 @@ class Plan:
         behind = False
         differentiated = {step for op in self.order for step in op.attrs.get("path", ())}
         for op in self.order:
-            on_host = op.definition.host is not None and not op.attrs.get("loop") and op not in differentiated
+            on_host = op.definition.host is not None and op.definition.stage is None and op not in differentiated
             hosted = needs_host(op)
             ready = all(t.op in ahead or (t in self.fed and not _stacked(t, self.inner)) for t in op.inputs) and all(
                 c in ahead for c in op._control_inputs
@@ -404,7 +366,7 @@ class Plan:
                 # An effect on the host keeps its place among such effects, and to those on the variables it uses.
                 ready = not (op.definition.stateful and behind)
                 ready &= writes.isdisjoint((*op.reads, *op.writes)) and reads.isdisjoint(op.writes)
-            if ready and (on_host or foldable(op) or op.type in _OBJECTS):
+            if ready and (on_host or foldable(op) or op.definition.object_valued):
                 ahead.add(op)
                 continue
             behind |= hosted and has_effect(op)
@@ -456,9 +418,7 @@ class Plan:
             wanted |= {t for op in segment for t in _uses(op)}
         for segment, needed in zip(segments, reversed(later), strict=True):
             if segment and needs_host(segment[0]):
-                (op,) = segment
-                make = own_stage(op)
-                yield HostStage(op) if make is None else make(op)
+                yield host_stage(segment[0], self._stages)
             elif segment:
                 stage = self._device(segment, needed)
                 if stage.outputs or any(op.writes or op.definition.stateful for op in segment):
@@ -492,7 +452,9 @@ class Plan:
             for t in op.outputs
             if t in needed and t not in self.fed and t.dtype is not resource
         ]
-        stage = DeviceStage(ops, [t for t in inputs if t.dtype is not string], outputs, self.fed, self.inner)
+        stage = DeviceStage(
+            ops, [t for t in inputs if t.dtype is not string], outputs, self.fed, self._stages, self.inner
+        )
         text = {t for t in inputs if t.dtype is string}
         stage.eager |= stage.axis is None and any(t in text for op in ops if not op.bodies for t in op.inputs)
         return stage

@@ -123,7 +123,9 @@ class Program:
         ]
         self.input_specs = input_specs
         self.output_specs = output_specs
-        self.compiled: Any = None
+        self.compiled: jax.stages.Compiled | None = None
+        self.complete_for: object = None
+        """The programs of the graph part that it was compiled for, where all of the part's cells had values."""
         self.ran = False
         """Whether the last call got as far as storing the new state."""
         self.calls_back = calls_back(operations)
@@ -290,22 +292,29 @@ class Program:
             for v, wanted in zip(inputs, self.taken, strict=True)
         ]
 
+    def prepare(self, store: StateStore, inputs: Sequence[Any]) -> jax.stages.Compiled:
+        """Compiles it for a store's state and such inputs. Runs nothing."""
+        donated, kept = self._state(store)
+        self.compiled = self.lowered(donated, kept, self._brought(inputs)).compile()
+        store.last = (self, donated, kept)
+        return self.compiled
+
+    def _state(self, store: StateStore) -> tuple[list[Any], list[Any]]:
+        """What it takes of the state: values it replaces, whose memory it may use again, and values it reads."""
+        last, store.last = store.last, None
+        if last is not None and last[0] is self:
+            return last[1], last[2]
+        return self.gather(store, self.donated, True), self.gather(store, self.kept, False)
+
     def __call__(self, store: StateStore, inputs: Sequence[Any]) -> tuple[list[Any], Any]:
         """Runs it: the outputs, and the error flags (a device array, empty where it can raise none)."""
         self.ran = False
+        compiled = self.compiled or self.prepare(store, inputs)
         inputs = self._brought(inputs)
-        last, store.last = store.last, None
-        if last is not None and last[0] is self:
-            _, donated, kept = last
-        else:
-            donated = self.gather(store, self.donated, True)
-            kept = self.gather(store, self.kept, False)
-        del last
-        if self.compiled is None:
-            self.compiled = self.lowered(donated, kept, inputs).compile()
+        donated, kept = self._state(store)
         if self.written:
             with Uninterrupted():
-                groups, state, flags = self.compiled(donated, kept, inputs)
+                groups, state, flags = compiled(donated, kept, inputs)
                 values = dict(zip(self.written, state, strict=True))
                 if self.held and np.asarray(flags).any():
                     values = {c: v for c, v in values.items() if c not in self.held}
@@ -314,7 +323,7 @@ class Program:
                     store.last = (self, state, kept)
                 self.ran = True
         else:
-            groups, _, flags = self.compiled(donated, kept, inputs)
+            groups, _, flags = compiled(donated, kept, inputs)
             store.last = (self, donated, kept)
             self.ran = True
         if self.calls_back:

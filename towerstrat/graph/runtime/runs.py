@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import jax
+import numpy as np
 
 from towerstrat.errors import (
     FailedPreconditionError,
@@ -15,12 +16,18 @@ from towerstrat.errors import (
     UnsupportedError,
 )
 from towerstrat.graph.ir.elements import Tensor
-from towerstrat.graph.ir.state import StateStore
+from towerstrat.graph.ir.state import Cell, StateStore
+from towerstrat.graph.ir.types import uint32
 from towerstrat.graph.runtime.plan import Run, Stage
+
+T = TypeVar("T")
 
 
 class Runner:
     """Owns a state store, and what is kept between runs.
+
+    What a program would need to go on as if it had not stopped is in ``state`` (variables, random counters, counts of
+    passes over datasets: cells, each with a name) and in ``positions``.
 
     Attributes:
       runs: how many there were.
@@ -31,6 +38,9 @@ class Runner:
     def __init__(self) -> None:
         self._store = StateStore()
         self._resources: dict[Any, Any] = {}
+        self._counters: dict[str, Cell] = {}
+        self.positions: dict[str, Any] = {}
+        """Name -> the position of an iterator in its data. Elements taken ahead of it are its own to take back."""
         self.runs = 0
 
     @property
@@ -38,8 +48,29 @@ class Runner:
         """The values of variables."""
         return self._store
 
+    def count(self, name: str) -> int:
+        """How often this was called with the name before: a number of the state, saved with it."""
+        if name not in self._counters:
+            self._counters[name] = Cell(name, uint32, (), default=np.uint32(0))
+        cell = self._counters[name]
+        count = int(self._store.get(cell))
+        self._store.update({cell: np.uint32(count + 1)})
+        return count
+
+    def start_counts_again(self, prefix: str) -> None:
+        """Forgets the counts whose names begin so."""
+        for name in [n for n in self._counters if n.startswith(prefix)]:
+            self._store.discard(self._counters.pop(name))
+
+    def position(self, name: str, make: Callable[[], T]) -> T:
+        """The position of the iterator with this name, made when first asked for."""
+        if name not in self.positions:
+            self.positions[name] = make()
+        found: T = self.positions[name]
+        return found
+
     def resource(self, key: Any, make: Callable[[], Any]) -> Any:
-        """What is kept for ``key`` (an iterator's position), made when first asked for."""
+        """What is kept for ``key`` and can be made again, made when first asked for."""
         if key not in self._resources:
             self._resources[key] = make()
         return self._resources[key]

@@ -11,48 +11,21 @@ import numpy as np
 
 from towerstrat.errors import UnsupportedError
 from towerstrat.graph.ir import nest
+from towerstrat.graph.ir.composite import Fetchable
 from towerstrat.graph.ir.convert import numpy_value
 from towerstrat.graph.ir.core import Graph, global_graph
 from towerstrat.graph.ir.elements import Operation, Tensor
-from towerstrat.graph.ir.indexed_slices import IndexedSlices
 from towerstrat.graph.ir.shapes import TensorShape
 from towerstrat.graph.ir.stacks import SESSIONS
 from towerstrat.graph.ir.state import StateStore
 from towerstrat.graph.ir.types import resource, string
 from towerstrat.graph.lowering.lowering import uninitialized
+from towerstrat.graph.runtime import operations  # noqa: F401  (registers all that a session can run)
 from towerstrat.graph.runtime.config import ConfigProto
 from towerstrat.graph.runtime.plan import Plan, Run
 from towerstrat.graph.runtime.runs import Runner
+from towerstrat.graph.runtime.stages import plan_of
 from towerstrat.graph.variables.variables import Variable
-
-FetchParts = tuple[Sequence[Any], Callable[[list[Any]], Any]]
-_FETCHES: list[tuple[Any, Callable[[Any], FetchParts]]] = []
-
-
-def register_fetch(kind: Any, expand: Callable[[Any], FetchParts]) -> None:
-    """Teaches ``Session.run`` a type: ``expand(value)`` gives what to fetch and how to join the values."""
-    _FETCHES.append((kind, expand))
-
-
-register_fetch(
-    IndexedSlices,
-    lambda s: (
-        [s.values, s.indices] + ([s.dense_shape] if s.dense_shape is not None else []),
-        lambda parts: IndexedSlicesValue(*parts),
-    ),
-)
-
-
-class IndexedSlicesValue:
-    """A fetched ``IndexedSlices``: numpy ``values``, ``indices`` and ``dense_shape`` (or None)."""
-
-    def __init__(self, values: Any, indices: Any, dense_shape: Any = None):
-        self.values = values
-        self.indices = indices
-        self.dense_shape = dense_shape
-
-    def __iter__(self) -> Any:
-        return iter((self.values, self.indices, self.dense_shape))
 
 
 class _Fetches:
@@ -64,11 +37,10 @@ class _Fetches:
         self._build = self._expand(graph, fetches)
 
     def _expand(self, graph: Graph, fetch: Any) -> Callable[[list[Any]], Any]:
-        for kind, expand in _FETCHES:
-            if isinstance(fetch, kind) and not isinstance(fetch, Variable):
-                parts, join = expand(fetch)
-                builders = [self._expand(graph, p) for p in parts]
-                return lambda values: join([b(values) for b in builders])
+        if isinstance(fetch, Fetchable) and not isinstance(fetch, Variable):
+            parts, join = fetch._fetch_parts()
+            builders = [self._expand(graph, p) for p in parts]
+            return lambda values: join([b(values) for b in builders])
         if fetch is None:
             raise TypeError("Fetch argument None has invalid type <class 'NoneType'>.")
         if nest.is_sequence(fetch):
@@ -150,6 +122,7 @@ class BaseSession(Runner):
         self._store = StateStore()
         self._plans.clear()
         self._resources.clear()
+        self.positions.clear()
 
     # ---- running ---------------------------------------------------------------------------------------------
 
@@ -197,7 +170,7 @@ class BaseSession(Runner):
         if found is not None and found[0] == self._graph.rewired:
             return found[1], found[2]
         structure = _Fetches(self._graph, fetches)
-        plan = Plan(self._graph, structure.elements, given)
+        plan = plan_of(self._graph, structure.elements, given)
         self._plans[key] = (self._graph.rewired, structure, plan)
         return structure, plan
 

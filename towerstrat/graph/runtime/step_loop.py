@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import deque
+import time
 from collections.abc import Callable, Container, Mapping, Sequence
 from functools import partial
 from itertools import islice
@@ -19,14 +19,13 @@ from towerstrat.graph.ir.mesh import Axis, vary
 from towerstrat.graph.ir.registry import Signature, define
 from towerstrat.graph.ir.state import Cell, Flag
 from towerstrat.graph.ir.types import resource
-from towerstrat.graph.lowering.lowering import Lowering, NeedsStatic, uninitialized
+from towerstrat.graph.lowering.lowering import Lowering, NeedsStatic
+from towerstrat.graph.runtime.compiled import Compiled, Given, Programs, needs_value
 from towerstrat.graph.runtime.feeding import Chunk, Feeder, Source
-from towerstrat.graph.runtime.plan import Run, foldable, integers_behind, needs_value, to_host
+from towerstrat.graph.runtime.pace import Pace
+from towerstrat.graph.runtime.plan import Run, Stages, is_constant
 from towerstrat.graph.runtime.program import Program, tensor_spec
-
-CHUNK_BYTES = 1 << 18
-CHUNK_STEPS = 10
-"""A chunk holds this many steps' input, or more steps where they fit into ``CHUNK_BYTES``."""
+from towerstrat.graph.runtime.runs import Runner
 
 
 def _noted(error: BaseException, op: Operation) -> BaseException:
@@ -36,21 +35,19 @@ def _noted(error: BaseException, op: Operation) -> BaseException:
     return error
 
 
-def chunk_steps(iterations: int, bytes_per_step: int) -> int:
-    """How many steps of a run go into one chunk."""
-    limit = max(CHUNK_STEPS, CHUNK_BYTES // max(1, bytes_per_step))
-    if iterations <= limit:
-        return iterations
-    for size in range(limit, limit // 2, -1):
-        if iterations % size == 0:
-            return size
-    return limit
+class _Kept:
+    """What all runs of a session share of one step loop, whatever else they fetch."""
+
+    def __init__(self, feeder: Feeder, pace: Pace):
+        self.feeder = feeder
+        self.pace = pace
+        self.programs: Programs[_LoopProgram] = Programs()
 
 
 class LoopStage:
     """One ``StepLoop`` operation in a plan."""
 
-    def __init__(self, op: Operation):
+    def __init__(self, op: Operation, stages: Stages):
         self.op = op
         self.body = op.bodies[0]
         self.inputs: Sequence[Tensor] = op.attrs["elements"]
@@ -60,18 +57,8 @@ class LoopStage:
         self.axis: Axis | None = axis
         self.captures = [t for t in op.inputs[op.attrs["arguments"] + op.attrs["handles"] :] if t.dtype is not resource]
         self.cells = list(dict.fromkeys([*op.reads, *op.writes]))
-        self.loose = [c for c in self.cells if c.dims is None or None in c.dims]
         self.checked = any(isinstance(c, Flag) for c in self.cells)
-        self.uneven = any(t.dims is None or None in t.dims for t in self.inputs)
-        positions = 1 if axis is None else axis.size
-        self.step_bytes = sum(
-            int(np.prod([d or 1 for d in t.dims or ()])) * t.dtype.size * positions for t in self.inputs
-        )
-        self.known: list[Tensor] | None = None
-        """Captures that the host computes, all the others, and of the first those that feeds may change."""
-        self.given: list[Tensor] = []
-        self.folded: list[Tensor] = []
-        self.in_flight: deque[Any] = deque()
+        self._compiled: Compiled[_LoopProgram] | None = None
 
     def run(self, run: Run) -> None:
         op = self.op
@@ -79,45 +66,50 @@ class LoopStage:
         arguments, handles = op.attrs["arguments"], op.attrs["handles"]
         names = [run.values[t] for t in op.inputs[arguments : arguments + handles]]
         source: Source = op.attrs["source"](run.session, op, names)
-        feeder = run.session.resource(("feeder", op), self._feeder)
-        size = chunk_steps(iterations, self.step_bytes)
-        if self.known is None:
-            self.sort_captures(run.static)
+        kept: _Kept = run.session.resource(("step loop", op), lambda: _Kept(self._feeder(), Pace(self.axis)))
         outputs: Sequence[Any] = ()
         if self.checked or iterations <= 0:
             outputs = self._before([run.values[t] for t in op.inputs[1:arguments]])
+        if iterations > 0:
+            outputs = self._iterate(run, kept, source, iterations, outputs)
+        run.values.update(zip(op.outputs, outputs, strict=True))
+
+    def _iterate(self, run: Run, kept: _Kept, source: Source, iterations: int, outputs: Sequence[Any]) -> Sequence[Any]:
+        """The outputs after all steps. One program is under way while the input of the next one is assembled."""
+        feeder, pace = kept.feeder, kept.pace
+        room = pace.room(iterations, feeder.step_bytes(source))
         done = 0
         while done < iterations:
-            wanted = min(size, iterations - done)
-            chunk = feeder.take(source, wanted, size)
+            left = iterations - done
+            wanted = pace.steps(left, room)
+            chunk = feeder.take(source, wanted, min(left, 2 * wanted), room, partial(pace.may_start, wanted))
             if chunk.steps:
-                outputs = self._steps(run, chunk, outputs, done, partial(feeder.put_back, source, chunk))
+                outputs = self._steps(run, kept, source, chunk, outputs, done, left - chunk.steps or iterations)
                 done += chunk.steps
             if chunk.error is not None:
-                raise _noted(chunk.error, op)
-            if chunk.steps < wanted and not (chunk.steps and self.uneven):
+                raise _noted(chunk.error, self.op)
+            if chunk.at_end and done < iterations:
                 raise OutOfRangeError(
                     None,
-                    op,
+                    self.op,
                     f"End of sequence: {done} of {iterations} steps had their data and are done; their state is kept.",
                 )
-            while len(self.in_flight) > 1:
-                jax.block_until_ready(self.in_flight.popleft())
-            ahead = min(size, iterations - done) or min(size, iterations)
-            feeder.look_ahead(source, ahead, size)
-        run.values.update(zip(op.outputs, outputs, strict=True))
+        return outputs
 
     def _feeder(self) -> Feeder:
         dtypes = [t.dtype.np for t in self.inputs]
         if self.op.attrs["whole"] and self.axis is not None:
-            return Feeder([(self.axis.size, *(t.dims or ())) for t in self.inputs], dtypes, None)
-        return Feeder([t.dims for t in self.inputs], dtypes, self.axis)
+            return Feeder([(self.axis.size, *(t.dims or ())) for t in self.inputs], dtypes)
+        return Feeder([t.dims for t in self.inputs], dtypes, None if self.axis is None else self.axis.size)
 
-    def sort_captures(self, fed: Container[Tensor]) -> None:
-        """Decides which captures are part of the program and which are inputs of it."""
-        self.known = [t for t in self.captures if foldable(t.op) and t not in fed]
-        self.folded = [t for t in self.known if t.op.inputs]
-        self.given = [t for t in self.captures if t not in set(self.known)]
+    def compiled(
+        self, fed: Container[Tensor] = (), programs: Programs[_LoopProgram] | None = None
+    ) -> Compiled[_LoopProgram]:
+        """The loop's programs, in a run with such feeds."""
+        if self._compiled is None:
+            constants = [t for t in self.captures if is_constant(t, fed)]
+            self._compiled = Compiled(self.captures, self.cells, constants, programs)
+        return self._compiled
 
     def _before(self, initial: Sequence[Any]) -> list[Any]:
         """The outputs as they are before the first step: the given values, or zeros."""
@@ -137,78 +129,50 @@ class LoopStage:
         return result
 
     def _steps(
-        self, run: Run, chunk: Chunk, outputs: Sequence[Any], done: int, put_back: Callable[[int], None]
-    ) -> Sequence[Any]:
-        """The outputs after the steps of a chunk. Input of steps that were not run goes back."""
+        self, run: Run, kept: _Kept, source: Source, chunk: Chunk, outputs: Sequence[Any], done: int, left: int
+    ) -> Sequence[Any]:  # fmt: skip
+        """The outputs after the steps of a chunk. While they run, input for the ``left`` steps is assembled.
+
+        Input of steps that were not run goes back.
+        """
+        feeder, pace = kept.feeder, kept.pace
         program: Program | None = None
         try:
-            while True:
-                try:
-                    key, program, inputs = self._program(run, chunk, outputs)
-                    made, flags = program(run.store, inputs)
-                    self._programs(run)[key] = program
-                    break
-                except NeedsStatic as needed:
-                    if not self._specialise(needed):
-                        raise needs_value(needed) from None
+            program, inputs = self._program(run, kept, chunk, outputs)
+            start = time.perf_counter()
+            made, flags = program(run.store, inputs)
         except BaseException:
             if program is None or not program.ran:
-                put_back(0)
+                feeder.put_back(source, chunk, 0)
             raise
-        self.in_flight.append(flags)
+        pace.started(flags, chunk.steps, start)
+        del inputs
+        pace.settle(1)
+        if chunk.error is None:
+            feeder.look_ahead(source, pace.ahead(left, chunk.room), chunk.room, lambda steps: pace.idle)
         if self.checked:
             *made, bad = made
-            self._raise_found(program, flags, bad, done, put_back)
+            self._raise_found(program, flags, bad, done, lambda first: _taken_back(feeder, source, chunk, first))
         return made
 
-    def _specialise(self, needed: NeedsStatic) -> bool:
-        """Makes the outer integers behind a value part of the program. Returns whether there were any new ones."""
-        assert self.known is not None
-        new = [t for t in integers_behind(needed.tensor, self.given) if not t.varies]
-        self.known += new
-        self.folded += new
-        self.given = [t for t in self.given if t not in new]
-        return bool(new)
-
-    def _programs(self, run: Run) -> dict[Any, Program]:
-        """The session's programs of this loop: what else a run fetches changes nothing about them."""
-        programs: dict[Any, Program] = run.session.resource(("step programs", self.op), dict)
-        return programs
-
-    def _program(self, run: Run, chunk: Chunk, outputs: Sequence[Any]) -> tuple[Any, Program, list[Any]]:
-        """The program of a chunk, what it is kept by, and what it takes."""
-        programs = self._programs(run)
-        last = run.store.last
-        untouched = last is not None and not self.loose and any(last[0] is p for p in programs.values())
-        present = {} if untouched else self._present(run)
-        full = bool(chunk.buffers) and chunk.steps == len(chunk.buffers[0])
-        inputs = [*(run.values[t] for t in self.given), *chunk.buffers]
-        key = (
-            full,
-            tuple([(v.shape, v.dtype) for v in inputs]),
-            tuple([(v.shape, v.tobytes()) for v in (to_host(run.values[t]) for t in self.folded)]),
-            tuple([np.shape(present[c]) for c in self.loose if c in present]),
-            tuple([np.shape(o) for o in outputs]) if self.checked else (),
-            tuple(self.given),
-        )
-        program = programs.get(key)
-        if program is None:
-            assert self.known is not None
-            known = {t: to_host(run.values[t]) for t in self.known}
-            program = _LoopProgram(self, full, known, len(chunk.buffers), present or self._present(run))
-        if self.checked:
-            inputs += outputs
+    def _program(self, run: Run, kept: _Kept, chunk: Chunk, outputs: Sequence[Any]) -> tuple[_LoopProgram, list[Any]]:
+        """The program of a chunk, and what it takes. What else a run fetches changes nothing about it."""
+        compiled = self.compiled(run.static, kept.programs)
+        full = chunk.steps == chunk.room and (chunk.room == 1 or kept.pace.worth_a_scan())
+        more = [*chunk.buffers, *(outputs if self.checked else ())]
         if not full:
-            inputs.append(np.asarray(chunk.steps, np.int32))
-        return key, program, inputs
+            more.append(np.asarray(chunk.steps, np.int32))
 
-    def _present(self, run: Run) -> dict[Cell, Any]:
-        """The values of all cells of the loop."""
-        present = {c: v for c in self.cells if (v := run.store.get(c)) is not None}
-        missing = [c for c in self.cells if c not in present and not isinstance(c, Flag)]
-        if missing:
-            raise uninitialized(missing[0], self.op)
-        return present
+        def make(given: Given, trips: Mapping[Operation, int]) -> _LoopProgram:
+            present = compiled.present(run.store, self.op)
+            return _LoopProgram(self, full, given.tensors, given.known, len(chunk.buffers), present)
+
+        try:
+            program, inputs = compiled.find(run.values, run.store, make, more, full)
+        except NeedsStatic as needed:
+            raise needs_value(needed) from None
+        assert program is not None
+        return program, inputs
 
     def zeros(self) -> list[Any]:
         """Stand-ins for the outputs before the first step, one position's."""
@@ -226,17 +190,26 @@ class LoopStage:
                 )  # fmt: skip
 
 
+def _taken_back(feeder: Feeder, source: Source, chunk: Chunk, first: int) -> None:
+    """Returns a chunk's input from step ``first`` on, and all that was taken behind it."""
+    if source.lender is not None:
+        source.lender.give_back(source)
+    feeder.put_back(source, chunk, first)
+
+
 class _LoopProgram(Program):
     """The device program of one chunk: a scan over all of it, or a loop over the first part of it."""
 
     def __init__(
-        self, stage: LoopStage, full: bool, known: Mapping[Tensor, Any], components: int, present: Mapping[Cell, Any]
-    ):
+        self, stage: LoopStage, full: bool, arguments: Sequence[Tensor], known: Mapping[Tensor, Any], components: int,
+        present: Mapping[Cell, Any],
+    ):  # fmt: skip
         self.stage = stage
         self.full = full
+        self.arguments = arguments
         self.known = known
         self.components = components
-        specs = [tensor_spec(t) for t in stage.given] + ["steps"] * components
+        specs = [tensor_spec(t) for t in arguments] + ["steps"] * components
         varying = [t.varies for t in stage.results]
         if stage.checked:
             specs += [tensor_spec(t) for t in stage.results]
@@ -250,7 +223,7 @@ class _LoopProgram(Program):
         stage = self.stage
         rest = iter(values)
         lowering.values.update(self.known)
-        lowering.values.update((t, next(rest)) for t in stage.given)
+        lowering.values.update((t, next(rest)) for t in self.arguments)
         chunk = list(islice(rest, self.components))
         outputs = list(islice(rest, len(stage.results))) if stage.checked else stage.zeros()
         outputs = [
@@ -342,18 +315,17 @@ def lower_loop(op: Operation, steps: int) -> jax.stages.Lowered:
     Raises:
       ValueError: a size is not known while the graph is built, or the step uses a value that a run has to give.
     """
-    stage = LoopStage(op)
-    stage.sort_captures(())
-    unknown = [t for t in stage.inputs if t.dims is None or None in t.dims] + stage.given
-    if unknown or stage.loose:
+    stage = LoopStage(op, {})
+    compiled = stage.compiled()
+    unknown = [t for t in stage.inputs if t.dims is None or None in t.dims] + compiled.arguments
+    if unknown or compiled.loose:
         raise ValueError(
-            f"{op.name} (created at {op.line}) cannot be compiled without a run: {(unknown or stage.loose)[0]!r}."
+            f"{op.name} (created at {op.line}) cannot be compiled without a run: {(unknown or compiled.loose)[0]!r}."
         )
-    assert stage.known is not None
     folding = Lowering("cpu")
-    folding.run(execution_order([t.op for t in stage.known], op.graph.root))
-    known = {t: folding.values[t] for t in stage.known}
-    program = _LoopProgram(stage, True, known, len(stage.inputs), dict.fromkeys(stage.cells))
+    folding.run(execution_order([t.op for t in compiled.constants], op.graph.root))
+    known = {t: folding.values[t] for t in compiled.constants}
+    program = _LoopProgram(stage, True, (), known, len(stage.inputs), dict.fromkeys(compiled.cells))
     lead = () if stage.axis is None else (stage.axis.size,)
 
     def like(value: Any, *before: int) -> jax.ShapeDtypeStruct:
@@ -377,18 +349,24 @@ def _missing(lowering: Lowering, op: Operation) -> list[Any]:
     raise InvalidArgumentError(None, op, "The input of a step has a value only inside its step loop.")
 
 
+def _needs_plan(session: Runner, op: Operation, values: Sequence[Any]) -> list[Any]:
+    raise InvalidArgumentError(None, op, "A step loop runs in a Session; here operations are executed one by one.")
+
+
 define(
     "StepInput",
     lambda inputs, attrs: [Signature(attrs["dtype"], attrs["dims"])],
     lower=_missing,
     per_position=True,
+    given=True,
     differentiable=False,
 )
 define(
     "StepLoop",
     _rule,
-    host=lambda session, op, values: [],
+    host=_needs_plan,
+    stage="step loop",
     stateful=True,
     differentiable=False,
-    hidden=("bodies", "elements", "results", "source", "iterator", "axis", "loop", "whole", "varying_outputs"),
+    hidden=("bodies", "elements", "results", "source", "iterator", "axis", "whole", "varying_outputs"),
 )

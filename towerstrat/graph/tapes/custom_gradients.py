@@ -206,7 +206,7 @@ def _add(graph: Graph, results: Sequence[Tensor], sources: Sequence[Tensor], rul
 def _variables_read(graph: Graph, first: int) -> dict[Tensor, Any]:
     """The trainable variables that operations from the index ``first`` on read, by their handles."""
     ops = graph.get_operations()[first:]
-    read = dict.fromkeys(op.inputs[0] for op in ops if op.type in ("ReadVariableOp", "ResourceGather"))
+    read = dict.fromkeys(op.inputs[0] for op in ops if op.definition.reads_value)
     found = {h: graph.variable_of(h) for h in read}
     return {h: h if v is None else v for h, v in found.items() if getattr(v, "trainable", True)}
 

@@ -8,7 +8,8 @@ from typing import Any
 import jax.numpy as jnp
 
 from towerstrat.graph.eager import mode
-from towerstrat.graph.eager.context import Executed, execute_by
+from towerstrat.graph.eager.context import EagerContext, Executed
+from towerstrat.graph.ir import registry
 from towerstrat.graph.ir.convert import constant, convert_to_tensor
 from towerstrat.graph.ir.core import get_default_graph
 from towerstrat.graph.ir.elements import Operation, Tensor
@@ -81,15 +82,16 @@ def _backward(lowering: Lowering, op: Operation, cotangents: Sequence[Any], oute
         }
 
 
-_DEFINITION = define(
+def _execute(context: EagerContext, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> list[Any]:
+    return _results(Executed(context, registry.lookup("EagerPyFunc"), inputs, attrs, []), inputs)
+
+
+define(
     "EagerPyFunc",
     lambda inputs, attrs: [Signature(kind, None) for kind in attrs["Tout"]],
     host=_call,
     backward=_backward,
+    execute=_execute,
     stateful=True,
     hidden=("_func",),
-)
-execute_by(
-    "EagerPyFunc",
-    lambda context, inputs, attrs: _results(Executed(context, _DEFINITION, inputs, attrs, []), inputs),
 )

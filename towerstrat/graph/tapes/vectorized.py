@@ -7,15 +7,16 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
-from towerstrat.graph.eager.context import EagerArgumentError
+from towerstrat.errors import EagerArgumentError
 from towerstrat.graph.functions.map_fn import map_fn
 from towerstrat.graph.functions.polymorphic import function
 from towerstrat.graph.ir import nest
-from towerstrat.graph.ir.convert import convert_to_tensor
+from towerstrat.graph.ir.convert import constant, convert_to_tensor
 from towerstrat.graph.ir.core import Graph, get_default_graph
 from towerstrat.graph.ir.elements import Block, Operation, Tensor, has_effect
-from towerstrat.graph.ir.registry import Signature, define
+from towerstrat.graph.ir.registry import Signature, Unrolling, define
 from towerstrat.graph.ir.shapes import Dims
 from towerstrat.graph.lowering.gradient_rules import reached_from
 from towerstrat.graph.lowering.lowering import Lowering
@@ -144,4 +145,24 @@ def _lower(lowering: Lowering, op: Operation) -> list[Any]:
     return mapped(*(v[0] if a else v for v, a in zip(values, alone, strict=True)))
 
 
-define("VectorizedMap", _rule, lower=_lower, varying=_varying, hidden=("bodies", "variables", "flows"))
+def _unroll(unrolling: Unrolling, op: Operation) -> None:
+    """One row after the other, operation by operation."""
+    (block,), rows = op.bodies, op.attrs["variables"]
+    given = [unrolling.tensors[t] for t in op.inputs[: len(rows)]]
+    count = next((t.dims[0] for t in given if t.dims[0] != 1), 1)
+    made: list[list[Any]] = []
+    for i in range(count):
+        values = [tensor[0 if tensor.dims[0] == 1 else i] for tensor in given]
+        step = unrolling.inner(dict(zip(rows, values, strict=True)))
+        step.copy(block.needed)
+        made.append([step.tensors[t] for t in block.results])
+    for place, output in enumerate(op.outputs):
+        if count:
+            (stacked,) = unrolling.execute("Pack", [row[place] for row in made], {"axis": 0})
+        else:
+            dims = block.results[place].dims or ()
+            stacked = constant(np.zeros((0, *(d or 0 for d in dims)), output.dtype.np))
+        unrolling.tensors[output] = stacked
+
+
+define("VectorizedMap", _rule, lower=_lower, varying=_varying, unroll=_unroll, hidden=("bodies", "variables", "flows"))

@@ -6,12 +6,12 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from towerstrat.graph.ir.convert import convert_to_tensor, register_tensor_conversion_function
+from towerstrat.graph.ir.composite import Convertible
+from towerstrat.graph.ir.convert import convert_to_tensor
 from towerstrat.graph.ir.core import get_default_graph
 from towerstrat.graph.ir.elements import Tensor
 from towerstrat.graph.ir.shapes import TensorShape, as_shape
 from towerstrat.graph.ir.types import DType, string
-from towerstrat.graph.ops import array
 
 Partitioner = Callable[..., Sequence[int]]
 
@@ -72,7 +72,7 @@ class SaveSliceInfo(NamedTuple):
         return f"{whole} {parts}"
 
 
-class PartitionedVariable:
+class PartitionedVariable(Convertible):
     """Several variables that are one along a dimension. As a tensor it is their concatenation.
 
     Args:
@@ -123,6 +123,11 @@ class PartitionedVariable:
     def _partition_axes(self) -> list[int]:
         return [i for i, p in enumerate(self._partitions) if p > 1] or [0]
 
+    def _to_tensor(self, dtype: DType | None, name: str | None) -> Tensor:
+        if dtype is not None and dtype is not self.dtype:
+            raise ValueError(f"Cannot convert the {self.dtype.name} variable {self.name} to {dtype.name}; use tf.cast.")
+        return self.as_tensor()
+
     def as_tensor(self) -> Tensor:
         """The parts as one tensor."""
         graph = get_default_graph()
@@ -131,9 +136,9 @@ class PartitionedVariable:
         else:
             with graph.name_scope(f"{self._name}/ConcatPartitions/"):
                 parts = [convert_to_tensor(v) for v in self._variables]
-                joined = array.concat(parts, self._partition_axes()[0])
+                joined = graph.add("ConcatV2", parts, {"axis": self._partition_axes()[0]}, "concat").outputs[0]
         with graph.name_scope(None):
-            return array.identity(joined, name=self._name)
+            return graph.add("Identity", [joined], None, self._name).outputs[0]
 
     def assign(self, value: Any, use_locking: bool = False) -> Any:
         raise NotImplementedError(
@@ -145,15 +150,6 @@ class PartitionedVariable:
             f"<tf.PartitionedVariable '{self._name}' shape={self._shape} dtype={self._dtype.name} "
             f"parts={len(self._variables)}>"
         )
-
-
-def _convert(value: Any, dtype: DType | None = None, name: str | None = None, as_ref: bool = False) -> Any:
-    if dtype is not None and dtype is not value.dtype:
-        raise ValueError(f"Cannot convert the {value.dtype.name} variable {value.name} to {dtype.name}; use tf.cast.")
-    return value.as_tensor()
-
-
-register_tensor_conversion_function(PartitionedVariable, _convert, priority=50)
 
 
 def fixed_size_partitioner(num_shards: int, axis: int = 0) -> Partitioner:

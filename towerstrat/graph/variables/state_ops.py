@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from towerstrat.errors import EagerArgumentError
 from towerstrat.graph.ir import shapes
 from towerstrat.graph.ir.core import get_default_graph
 from towerstrat.graph.ir.elements import Operation, Tensor
@@ -166,14 +167,31 @@ def _is_initialized(lowering: Lowering, op: Operation) -> list[Any]:
     return [np.asarray(_cell(op.inputs[0]) in lowering.state)]
 
 
+def _assign_now(context: Any, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> list[Any]:
+    handle, value = inputs
+    try:
+        _assign_rule(inputs, attrs)
+    except ValueError as error:
+        raise EagerArgumentError(None, handle.op, str(error)) from None
+    context.assign(handle.cell, value)
+    return [value]
+
+
 define(
     "VarHandleOp",
     lambda inputs, attrs: [Signature(resource, ())],
     lower=lambda lowering, op: [op.attrs["cell"]],
+    constant=True,
     hidden=("cell",),
 )
-define("ReadVariableOp", _cell_rule, lower=_seen(_read), reads=True, backward=read_backward)
-define("VarIsInitializedOp", scalar(bool_), lower=_is_initialized, reads=True, differentiable=False)
+define(
+    "ReadVariableOp", _cell_rule, lower=_seen(_read), reads=True, backward=read_backward,
+    execute=lambda context, inputs, attrs: [context.read(inputs[0])],
+)  # fmt: skip
+define(
+    "VarIsInitializedOp", scalar(bool_), lower=_is_initialized, reads=True, differentiable=False,
+    execute=lambda context, inputs, attrs: [context.is_initialized(inputs[0])],
+)  # fmt: skip
 define(
     "InitializedValue",
     _cell_rule,
@@ -182,7 +200,10 @@ define(
     differentiable=False,
 )
 define("ResourceGather", _gather_rule, lower=_seen(_gather), reads=True, backward=gather_backward)
-define("AssignVariableOp", _assign_rule, lower=_seen(_assign), writes=True, stateful=True, differentiable=False)
+define(
+    "AssignVariableOp", _assign_rule, lower=_seen(_assign), writes=True, stateful=True, differentiable=False,
+    execute=_assign_now,
+)  # fmt: skip
 define(
     "AssignAddVariableOp", _assign_rule, lower=_seen(_updating(lambda a, b: a + b)), reads=True, writes=True,
     stateful=True, differentiable=False,
@@ -213,4 +234,7 @@ for _type, _method in (
         _type, _cell_rule, lower=_seen(_scattering_nd(_method)), reads=True, writes=True, stateful=True,
         differentiable=False,
     )  # fmt: skip
-define("NoOp", lambda inputs, attrs: [], lower=lambda lowering, op: [])
+define(
+    "NoOp", lambda inputs, attrs: [], lower=lambda lowering, op: [], constant=True,
+    execute=lambda context, inputs, attrs: [],
+)  # fmt: skip

@@ -9,12 +9,14 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
-from towerstrat.graph.ir import shapes
-from towerstrat.graph.ir.convert import convert_to_tensor, register_tensor_conversion_function
+from towerstrat.graph.ir import registry, shapes
+from towerstrat.graph.ir.composite import Convertible
+from towerstrat.graph.ir.convert import convert_to_tensor
 from towerstrat.graph.ir.core import Graph, get_default_graph
 from towerstrat.graph.ir.elements import Operation, Reference, Tensor
 from towerstrat.graph.ir.indexed_slices import IndexedSlices
 from towerstrat.graph.ir.mesh import Axis
+from towerstrat.graph.ir.operators import Operators, differs, equals
 from towerstrat.graph.ir.shapes import TensorShape, as_shape
 from towerstrat.graph.ir.stacks import get_default_session
 from towerstrat.graph.ir.state import Cell
@@ -173,7 +175,7 @@ def variable_creator_scope(variable_creator: Callable[..., Any]) -> Iterator[Non
             creators.remove(variable_creator)
 
 
-class Variable(metaclass=_ThroughCreators):
+class Variable(Operators, Convertible, metaclass=_ThroughCreators):
     """A value that outlives a run, read at each use and changed by assignments.
 
     Args:
@@ -497,23 +499,21 @@ class Variable(metaclass=_ThroughCreators):
     def _get_save_slice_info(self) -> Any:
         return self._save_slice_info
 
-    @classmethod
-    def _set_operator(cls, operator: str, function: Callable[..., Any]) -> None:
-        """Gives variables an operator of their own."""
-        setattr(cls, operator, function)
+    def _overloaded(self) -> Tensor:
+        """A read at the point of use."""
+        return self.value()
 
-    @classmethod
-    def _overload_operators(cls) -> None:
-        """Gives variables the operators of tensors, on a read at the point of use. A part can be assigned to, too."""
-        for operator in Tensor.OVERLOADABLE_OPERATORS - {"__getitem__"}:
-            function = getattr(Tensor, operator)
+    def _to_tensor(self, dtype: DType | None, name: str | None) -> Any:
+        if dtype is not None and dtype is not self.dtype:
+            raise ValueError(
+                f"Incompatible type conversion requested to type '{dtype.name}' for variable {self.name} of type "
+                f"'{self.dtype.name}'. Use tf.cast."
+            )
+        return self.value()
 
-            def apply(self: Any, *args: Any, _function: Any = function) -> Any:
-                return _function(self.value(), *args)
-
-            cls._set_operator(operator, apply)
-
-    __array_priority__ = 100
+    def __getitem__(self, key: Any) -> Tensor:
+        """A part of the value; its ``assign`` stores there."""
+        return registry.operator("__getitem__")(self, key)
 
     def __iter__(self) -> Iterator[Any]:
         raise TypeError(f"Variable {self.name} cannot be iterated over; use tf.unstack.{unconverted()}")
@@ -523,8 +523,8 @@ class Variable(metaclass=_ThroughCreators):
             f"Variable {self.name} has no truth value while the graph is built; use tf.cond.{unconverted()}"
         )
 
-    def __eq__(self, other: Any) -> bool:
-        return self is other
+    __eq__ = equals
+    __ne__ = differs
 
     def __hash__(self) -> int:
         return id(self)
@@ -610,15 +610,3 @@ def _here(graph: Graph, initial_value: Any) -> Iterator[None]:
 
 def _scope(graph: Graph, name: str | None, initial_value: Any) -> str:
     return name or "Variable"
-
-
-def _convert(value: Any, dtype: DType | None = None, name: str | None = None, as_ref: bool = False) -> Any:
-    if dtype is not None and dtype is not value.dtype:
-        raise ValueError(
-            f"Incompatible type conversion requested to type '{dtype.name}' for variable {value.name} of type "
-            f"'{value.dtype.name}'. Use tf.cast."
-        )
-    return value.value()
-
-
-register_tensor_conversion_function(Variable, _convert, priority=50)

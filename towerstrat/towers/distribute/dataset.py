@@ -13,97 +13,18 @@ from towerstrat.data.iterators import Iterator
 from towerstrat.data.optional import Optional
 from towerstrat.data.owned_iterator import IteratorBase, OwnedIterator, opened
 from towerstrat.data.pipeline import Node
-from towerstrat.data.specs import over_elements
 from towerstrat.data.structure import Structure
 from towerstrat.errors import UnsupportedError
-from towerstrat.graph.autograph.iteration import register_iterable
+from towerstrat.graph.autograph.iteration import StagedIterable, Test
 from towerstrat.graph.autograph.loops import Variables
 from towerstrat.graph.eager.positions import PositionTensor
-from towerstrat.graph.functions.arguments import register_argument
 from towerstrat.graph.ir import nest
+from towerstrat.graph.ir.composite import Argument
 from towerstrat.graph.ir.convert import convert_to_tensor
 from towerstrat.graph.ir.core import get_default_graph
 from towerstrat.graph.ir.elements import Operation, Tensor
-from towerstrat.graph.ir.mesh import Axis
-from towerstrat.graph.ir.specs import TensorSpec, TypeSpec, register_type_spec
-from towerstrat.towers.distribute.values import PerReplica, per_replica
+from towerstrat.towers.distribute.values import Layout
 from towerstrat.towers.engine import contexts
-
-
-class Layout:
-    """Which replicas elements have parts for.
-
-    Args:
-      devices: the replicas' devices.
-      axis: their axis.
-    """
-
-    def __init__(self, devices: Sequence[str], axis: Axis):
-        self.devices = tuple(devices)
-        self.axis = axis
-
-    def pack(self, structure: Structure, tensors: Sequence[Tensor]) -> Any:
-        """A structure of per-replica values."""
-        return structure.pack([per_replica(t, self.devices, self.axis) for t in tensors])
-
-    def specs(self, structure: Structure) -> Any:
-        """What is known of such a structure."""
-        pairs = zip(structure.dims, structure.dtypes, strict=True)
-        return structure.pack([PerReplicaSpec(*[TensorSpec(d, t)] * self.axis.size, layout=self) for d, t in pairs])
-
-
-class PerReplicaSpec(TypeSpec):
-    """What is known of a per-replica value.
-
-    Args:
-      value_specs: a ``TensorSpec`` for each replica's part.
-      layout: the replicas.
-    """
-
-    def __init__(self, *value_specs: TensorSpec, layout: Layout | None = None):
-        self._value_specs = value_specs
-        self._layout = layout
-
-    @property
-    def value_type(self) -> type[PerReplica]:
-        return PerReplica
-
-    def _serialize(self) -> tuple[Any, ...]:
-        return self._value_specs
-
-    @property
-    def _component_specs(self) -> TensorSpec:
-        return self._value_specs[0]
-
-    def _to_components(self, value: PerReplica) -> Any:
-        return value.local
-
-    def _from_components(self, components: Tensor) -> PerReplica:
-        assert self._layout is not None
-        return per_replica(components, self._layout.devices, self._layout.axis)
-
-    @property
-    def axis(self) -> Axis | None:
-        """The replicas' axis."""
-        return None if self._layout is None else self._layout.axis
-
-    def is_compatible_with(self, spec_or_value: Any) -> bool:
-        if isinstance(spec_or_value, PerReplica):
-            return self._value_specs[0].is_compatible_with(spec_or_value.local)
-        return isinstance(spec_or_value, PerReplicaSpec) and spec_or_value._value_specs == self._value_specs
-
-    def __repr__(self) -> str:
-        return f"PerReplicaSpec({', '.join(repr(s) for s in self._value_specs)})"
-
-
-register_type_spec(PerReplica, lambda value: _spec_of(value))
-
-
-def _spec_of(value: PerReplica) -> PerReplicaSpec:
-    index: Any = value._index
-    layout = Layout(index.order, index.axis)
-    spec = TensorSpec(value.local.shape, value.local.dtype)
-    return PerReplicaSpec(*[spec] * index.axis.size, layout=layout)
 
 
 class DistributedOptional(Optional):
@@ -190,7 +111,7 @@ def _require_outside() -> None:
         )
 
 
-class DistributedDataset:
+class DistributedDataset(Argument, StagedIterable):
     """What ``Strategy.experimental_distribute_dataset`` gives: elements are structures of per-replica values.
 
     With a single replica they are plain tensors. Nothing can be added to the pipeline.
@@ -224,6 +145,19 @@ class DistributedDataset:
             )
         return DistributedIterator(opened(self._node), self._node.structure, self._layout)
 
+    def _tensors(self) -> list[Tensor]:
+        return [Dataset._made(self._node).handle()]
+
+    def _like(self, tensors: Sequence[Tensor]) -> DistributedDataset:
+        return type(self)(Dataset.from_handle(tensors[0], self._node.structure).node, self._layout)
+
+    def _argument_key(self) -> Any:
+        return self._node.structure.key, None if self._layout is None else self._layout.axis
+
+    def _staged_loop(self, body: Callable[[Any], Any], variables: Variables, goes_on: Test) -> None:
+        iterator: Any = iter(self)
+        iterator._staged_loop(body, variables, goes_on)
+
     @property
     def cardinality(self) -> np.int64:
         """How many elements there are: ``tf.data.INFINITE_CARDINALITY``, or ``UNKNOWN_CARDINALITY``, below 0."""
@@ -251,7 +185,7 @@ class DistributedDataset:
             nonlocal state
             (state,) = values
 
-        _over(self, step, Variables(lambda: (state,), put, ("state",), {}), None)
+        self._staged_loop(step, Variables(lambda: (state,), put, ("state",), {}), None)
         return state
 
     def __repr__(self) -> str:
@@ -314,27 +248,3 @@ class InputIterator:
     @property
     def output_classes(self) -> Any:
         return self.iterator.output_classes
-
-
-def _over(dataset: DistributedDataset, *loop: Any) -> None:
-    iterator: Any = iter(dataset)
-    over_elements(iterator, *loop)
-
-
-register_iterable(DistributedDataset, _over)
-
-
-def _handles(dataset: DistributedDataset) -> list[Tensor]:
-    return [Dataset._made(dataset._node).handle()]
-
-
-def _over_handle(dataset: DistributedDataset, tensors: Sequence[Tensor]) -> DistributedDataset:
-    return type(dataset)(Dataset.from_handle(tensors[0], dataset._node.structure).node, dataset._layout)
-
-
-register_argument(
-    DistributedDataset,
-    lambda dataset: (dataset._node.structure.key, None if dataset._layout is None else dataset._layout.axis),
-    _handles,
-    _over_handle,
-)

@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import jax
 
 from towerstrat.graph.ir import nest
+from towerstrat.graph.ir.composite import Composite
 from towerstrat.graph.ir.elements import Operation, Tensor
-from towerstrat.graph.ops.regions import is_composite, register_composite
+from towerstrat.graph.ops.regions import is_composite
 from towerstrat.graph.variables.variables import Variable
 
 
-class _Kept:
+class _Kept(Composite):
     """A value that a trace returned and that is no tensor: each call returns it."""
 
     def __init__(self, value: Any):
         self.value = value
 
+    def _tensors(self) -> list[Tensor]:
+        return []
 
-register_composite(_Kept, lambda kept: [], lambda kept, tensors: kept, lambda kept: 0)
+    def _like(self, tensors: Sequence[Tensor]) -> _Kept:
+        return self
 
 
 def keep(structure: Any) -> Any:

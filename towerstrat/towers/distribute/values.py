@@ -7,31 +7,27 @@ from typing import Any
 
 import numpy as np
 
+from towerstrat.data.structure import Structure
 from towerstrat.errors import UnsupportedError
 from towerstrat.graph.eager.context import context
 from towerstrat.graph.eager.positions import PositionTensor
 from towerstrat.graph.eager.tensor import EagerTensor
-from towerstrat.graph.functions.arguments import register_argument
 from towerstrat.graph.ir import nest
-from towerstrat.graph.ir.convert import convert_to_tensor, register_tensor_conversion_function
-from towerstrat.graph.ir.core import get_default_graph
-from towerstrat.graph.ir.elements import Operation, Tensor
+from towerstrat.graph.ir.convert import convert_to_tensor
+from towerstrat.graph.ir.elements import Tensor
 from towerstrat.graph.ir.indexed_slices import IndexedSlices
 from towerstrat.graph.ir.mesh import Axis
+from towerstrat.graph.ir.specs import Specified, TensorSpec, TypeSpec
 from towerstrat.graph.ir.static import constant_value
-from towerstrat.graph.ir.types import string
+from towerstrat.graph.ir.types import DType, string
 from towerstrat.graph.ir.uneven import Uneven
 from towerstrat.graph.ops import collectives
-from towerstrat.graph.ops.array import identity
-from towerstrat.graph.ops.regions import register_composite
-from towerstrat.graph.variables.variables import Variable
 from towerstrat.towers.engine import contexts
 from towerstrat.towers.engine import values as tower_values
-from towerstrat.towers.engine.tower_id import TowerId
 from towerstrat.towers.engine.values import PerDevice, Selections
 
 
-class PerReplica(PerDevice):
+class PerReplica(PerDevice, Specified):
     """A value that may differ between replicas. ``values`` are its parts, in the order of the replicas."""
 
     def __init__(self, index: Any):
@@ -41,6 +37,27 @@ class PerReplica(PerDevice):
     def values(self) -> tuple[Any, ...]:
         """The parts. In a function each one used there is taken from its replica by a collective."""
         return tuple([self._index[device] for device in self._index])
+
+    def _to_tensor(self, dtype: DType | None, name: str | None) -> Tensor:
+        """In a function that replicas run: the own part."""
+        mode = contexts.current_mode()
+        if (
+            self.local is None
+            or mode.tower is None
+            or getattr(mode.strategy, "axis", None) is not self._argument_axis()
+        ):
+            raise ValueError(
+                "It looks like you are using a PerReplica object while not inside a replica context, which is not "
+                "supported. Try running your op or function inside a replica context by using `strategy.run`"
+            )
+        return convert_to_tensor(self.local, dtype, name)
+
+    @property
+    def _type_spec(self) -> TypeSpec:
+        index: Any = self._index
+        layout = Layout(index.order, index.axis)
+        spec = TensorSpec(self.local.shape, self.local.dtype)
+        return PerReplicaSpec(*[spec] * index.axis.size, layout=layout)
 
     @property
     def is_tensor_like(self) -> bool:
@@ -62,6 +79,72 @@ class PerReplica(PerDevice):
             yield from self.values
         else:
             yield from (self.local for _ in self._index)
+
+
+class Layout:
+    """Which replicas elements have parts for.
+
+    Args:
+      devices: the replicas' devices.
+      axis: their axis.
+    """
+
+    def __init__(self, devices: Sequence[str], axis: Axis):
+        self.devices = tuple(devices)
+        self.axis = axis
+
+    def pack(self, structure: Structure, tensors: Sequence[Tensor]) -> Any:
+        """A structure of per-replica values."""
+        return structure.pack([per_replica(t, self.devices, self.axis) for t in tensors])
+
+    def specs(self, structure: Structure) -> Any:
+        """What is known of such a structure."""
+        pairs = zip(structure.dims, structure.dtypes, strict=True)
+        return structure.pack([PerReplicaSpec(*[TensorSpec(d, t)] * self.axis.size, layout=self) for d, t in pairs])
+
+
+class PerReplicaSpec(TypeSpec):
+    """What is known of a per-replica value.
+
+    Args:
+      value_specs: a ``TensorSpec`` for each replica's part.
+      layout: the replicas.
+    """
+
+    def __init__(self, *value_specs: TensorSpec, layout: Layout | None = None):
+        self._value_specs = value_specs
+        self._layout = layout
+
+    @property
+    def value_type(self) -> type[PerReplica]:
+        return PerReplica
+
+    def _serialize(self) -> tuple[Any, ...]:
+        return self._value_specs
+
+    @property
+    def _component_specs(self) -> TensorSpec:
+        return self._value_specs[0]
+
+    def _to_components(self, value: PerReplica) -> Any:
+        return value.local
+
+    def _from_components(self, components: Tensor) -> PerReplica:
+        assert self._layout is not None
+        return per_replica(components, self._layout.devices, self._layout.axis)
+
+    @property
+    def axis(self) -> Axis | None:
+        """The replicas' axis."""
+        return None if self._layout is None else self._layout.axis
+
+    def is_compatible_with(self, spec_or_value: Any) -> bool:
+        if isinstance(spec_or_value, PerReplica):
+            return self._value_specs[0].is_compatible_with(spec_or_value.local)
+        return isinstance(spec_or_value, PerReplicaSpec) and spec_or_value._value_specs == self._value_specs
+
+    def __repr__(self) -> str:
+        return f"PerReplicaSpec({', '.join(repr(s) for s in self._value_specs)})"
 
 
 def per_replica(local: Any, devices: Sequence[str], axis: Axis) -> PerReplica:
@@ -113,90 +196,6 @@ def _joined(parts: Sequence[Any], axis: Axis, dims: Any) -> Tensor:
         dims = tuple([sizes[0] if len(set(sizes)) == 1 else None for sizes in zip(*shapes, strict=True)])
     array: Any = np.stack(arrays) if all(s == shapes[0] for s in shapes) else Uneven.of(arrays)
     return PositionTensor(context(), array, dtype, axis, dims)
-
-
-def _converted(value: PerReplica, dtype: Any = None, name: str | None = None, as_ref: bool = False) -> Any:
-    """In a function that replicas run: the own part."""
-    index: Any = value._index
-    mode = contexts.current_mode()
-    if value.local is None or mode.tower is None or getattr(mode.strategy, "axis", None) is not index.axis:
-        raise ValueError(
-            "It looks like you are using a PerReplica object while not inside a replica context, which is not "
-            "supported. Try running your op or function inside a replica context by using `strategy.run`"
-        )
-    return convert_to_tensor(value.local, dtype, name)
-
-
-register_tensor_conversion_function(PerReplica, _converted, priority=10)
-
-
-# ---- in loops, branches and functions ------------------------------------------------------------------------------
-
-
-def _leaves(value: PerDevice) -> list[Any]:
-    if isinstance(value, Variable):
-        return [convert_to_tensor(value)]
-    local = value.local
-    if local is None:
-        parts = [value.get(device) for device in value.devices]
-        raise TypeError(f"{parts!r} are values of single replicas and cannot cross the border of a function or loop.")
-    if isinstance(local, IndexedSlices):
-        return [local.values, local.indices, *([] if _dense(local) is not None else [local.dense_shape])]
-    if isinstance(local, Operation):
-        return []
-    return [local.tensor() if isinstance(local, TowerId) else local]
-
-
-def _dense(slices: IndexedSlices) -> tuple[int, ...] | None:
-    """The shape that slices belong to, () where they have none; None where it is not known before it is computed."""
-    known = () if slices.dense_shape is None else constant_value(slices.dense_shape)
-    return None if known is None else tuple(known)
-
-
-def _axis(value: PerDevice) -> Axis:
-    index: Any = value._index
-    axis: Axis = index.axis
-    return axis
-
-
-def _parts(value: PerDevice) -> list[Tensor]:
-    """Its tensors, each known to differ by replica; of a variable its value."""
-    if isinstance(value, Variable):
-        return _leaves(value)
-    return [_varying(t, _axis(value)) for t in _leaves(value)]
-
-
-def _varying(tensor: Any, axis: Axis) -> Tensor:
-    if tensor.varies:
-        return tensor
-    if tensor.dtype is not string:
-        return collectives.spread(tensor, axis)
-    with get_default_graph().under(axis):
-        own = identity(tensor)
-    own.varies = True
-    return own
-
-
-def _rebuilt(value: PerDevice, tensors: Sequence[Tensor]) -> Any:
-    if isinstance(value, Variable):
-        return tensors[0]
-    index: Any = value._index
-    local = value.local
-    if isinstance(local, IndexedSlices):
-        local = IndexedSlices(tensors[0], tensors[1], tensors[2] if len(tensors) > 2 else local.dense_shape)
-    elif not isinstance(local, Operation):
-        (local,) = tensors
-    return type(value)(Selections(local, index.order, index.axis))
-
-
-register_composite(PerDevice, _parts, _rebuilt, lambda value: len(_leaves(value)))
-register_argument(
-    PerDevice,
-    lambda value: (_axis(value), _dense(value.local) if isinstance(value.local, IndexedSlices) else False),
-    _parts,
-    _rebuilt,
-    _axis,
-)
 
 
 def is_eager(value: Any) -> bool:

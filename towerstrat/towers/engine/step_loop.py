@@ -16,7 +16,6 @@ from towerstrat.graph.ir.mesh import Axis
 from towerstrat.graph.ir.types import int32, string
 from towerstrat.graph.ops.array import stack
 from towerstrat.graph.ops.control_flow import group
-from towerstrat.graph.runtime.step_loop import LoopStage
 from towerstrat.graph.variables.variables import Variable, VariableAggregation
 from towerstrat.towers.engine import contexts
 from towerstrat.towers.engine.inputs import PerDeviceDataIterator, flat_signature
@@ -210,7 +209,6 @@ def _loop(
         "arguments": 1 + len(initial),
         "handles": len(source.handles()),
         "axis": axis,
-        "loop": LoopStage,
         "whole": whole,
         "iterator": source.position,
         "source": iterator_resource,

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any, NoReturn
 
-from towerstrat.graph.ir.convert import convert_to_tensor, register_tensor_conversion_function
+from towerstrat.graph.ir.composite import Convertible
+from towerstrat.graph.ir.convert import convert_to_tensor
 from towerstrat.graph.ir.elements import Tensor
 from towerstrat.graph.ir.mesh import Axis
 from towerstrat.graph.ir.trace import user_line
@@ -20,7 +21,7 @@ def _refuse(what: str, instead: str) -> NoReturn:
     )
 
 
-class TowerId:
+class TowerId(Convertible):
     """Stands for each tower's own number, 0 to ``num_towers - 1``; a tensor wherever one is expected.
 
     Arithmetic gives tensors, and like a Python number it takes the element type of the other side. What would need a
@@ -36,6 +37,9 @@ class TowerId:
         """The number as a tensor, int32 unless another type is wanted."""
         number = collectives.position(self.axis, "tower_id")
         return number if dtype in (None, int32) else cast(number, dtype)
+
+    def _to_tensor(self, dtype: DType | None, name: str | None) -> Tensor:
+        return self.tensor(dtype)
 
     def __eq__(self, other: Any) -> Any:
         _refuse("a comparison with ==", "tf.equal(tower_id, n), and tf.cond to act on it")
@@ -89,10 +93,3 @@ for _name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow"):
     setattr(TowerId, f"__r{_name}__", _operator(f"__r{_name}__"))
 for _name in ("lt", "le", "gt", "ge"):
     setattr(TowerId, f"__{_name}__", _operator(f"__{_name}__"))
-
-
-def _convert(value: Any, dtype: DType | None = None, name: str | None = None, as_ref: bool = False) -> Tensor:
-    return value.tensor(dtype)
-
-
-register_tensor_conversion_function(TowerId, _convert, priority=10)

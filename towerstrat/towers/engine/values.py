@@ -6,15 +6,18 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from towerstrat.graph.ir import nest
-from towerstrat.graph.ir.convert import convert_to_tensor, is_tensor, register_tensor_conversion_function
+from towerstrat.graph.ir.composite import Argument, Convertible, Fetchable
+from towerstrat.graph.ir.convert import convert_to_tensor, is_tensor
 from towerstrat.graph.ir.core import get_default_graph
 from towerstrat.graph.ir.device import canonical
 from towerstrat.graph.ir.elements import Operation, Tensor
 from towerstrat.graph.ir.indexed_slices import IndexedSlices
 from towerstrat.graph.ir.mesh import Axis
-from towerstrat.graph.ir.types import DType
+from towerstrat.graph.ir.operators import Operators
+from towerstrat.graph.ir.static import constant_value
+from towerstrat.graph.ir.types import DType, string
 from towerstrat.graph.ops import collectives
-from towerstrat.graph.runtime.session import register_fetch
+from towerstrat.graph.ops.array import identity
 from towerstrat.graph.variables.variables import Variable
 from towerstrat.towers.engine import contexts
 from towerstrat.towers.engine.tower_id import TowerId
@@ -128,11 +131,80 @@ class DistributedValues:
         return f"{type(self).__name__}({what} on {len(self._index)} devices)"
 
 
-class PerDevice(DistributedValues):
+class PerDevice(Argument, Convertible, Fetchable, DistributedValues):
     """A value that may differ between towers."""
 
+    def _to_tensor(self, dtype: DType | None, name: str | None) -> Any:
+        raise TypeError(
+            f"{self!r} has a value on every tower and is no single tensor. Combine it with distribution.reduce, take "
+            "distribution.unwrap(value)[i], or use it inside call_for_each_tower or merge_call."
+        )
 
-class Mirrored(DistributedValues):
+    def _fetch_parts(self) -> tuple[list[Any], Callable[[list[Any]], Any]]:
+        return [self.get(device) for device in self.devices], list
+
+    def _tensors(self) -> list[Tensor]:
+        """The towers' own tensors, known to differ by tower; of a variable its value."""
+        if isinstance(self, Variable):
+            return self._leaves()
+        return [_varying(t, self._argument_axis()) for t in self._leaves()]
+
+    def _tensor_count(self) -> int:
+        return len(self._leaves())
+
+    def _leaves(self) -> list[Any]:
+        if isinstance(self, Variable):
+            return [convert_to_tensor(self)]
+        local = self.local
+        if local is None:
+            parts = [self.get(device) for device in self.devices]
+            raise TypeError(
+                f"{parts!r} are values of single replicas and cannot cross the border of a function or loop."
+            )
+        if isinstance(local, IndexedSlices):
+            return [local.values, local.indices, *([] if _dense(local) is not None else [local.dense_shape])]
+        if isinstance(local, Operation):
+            return []
+        return [local.tensor() if isinstance(local, TowerId) else local]
+
+    def _like(self, tensors: Sequence[Tensor]) -> Any:
+        if isinstance(self, Variable):
+            return tensors[0]
+        index: Any = self._index
+        local = self.local
+        if isinstance(local, IndexedSlices):
+            local = IndexedSlices(tensors[0], tensors[1], tensors[2] if len(tensors) > 2 else local.dense_shape)
+        elif not isinstance(local, Operation):
+            (local,) = tensors
+        return type(self)(Selections(local, index.order, index.axis))
+
+    def _argument_key(self) -> Any:
+        return self._argument_axis(), _dense(self.local) if isinstance(self.local, IndexedSlices) else False
+
+    def _argument_axis(self) -> Axis:
+        index: Any = self._index
+        axis: Axis = index.axis
+        return axis
+
+
+def _dense(slices: IndexedSlices) -> tuple[int, ...] | None:
+    """The shape that slices belong to, () where they have none; None where it is not known before it is computed."""
+    known = () if slices.dense_shape is None else constant_value(slices.dense_shape)
+    return None if known is None else tuple(known)
+
+
+def _varying(tensor: Tensor, axis: Axis) -> Tensor:
+    if tensor.varies:
+        return tensor
+    if tensor.dtype is not string:
+        return collectives.spread(tensor, axis)
+    with get_default_graph().under(axis):
+        own = identity(tensor)
+    own.varies = True
+    return own
+
+
+class Mirrored(Operators, Convertible, Fetchable, DistributedValues):
     """A value that is the same on all of its devices; used as a tensor it is that value."""
 
     @property
@@ -155,18 +227,14 @@ class Mirrored(DistributedValues):
 
     __array_priority__ = 150
 
-    @classmethod
-    def overload_operators(cls) -> None:
-        """Gives mirrored values the operators of tensors."""
-        for operator in Tensor.OVERLOADABLE_OPERATORS:
+    def _overloaded(self) -> Tensor:
+        return convert_to_tensor(self.primary)
 
-            def apply(self: Any, *args: Any, _operator: str = operator) -> Any:
-                return getattr(convert_to_tensor(self.primary), _operator)(*args)
+    def _to_tensor(self, dtype: DType | None, name: str | None) -> Tensor:
+        return convert_to_tensor(self.primary, dtype, name)
 
-            setattr(cls, operator, apply)
-
-
-Mirrored.overload_operators()
+    def _fetch_parts(self) -> tuple[list[Any], Callable[[list[Any]], Any]]:
+        return [self.primary], lambda values: values[0]
 
 
 class _Everywhere(Selections):
@@ -186,27 +254,6 @@ def per_device(local: Any, devices: Sequence[str], axis: Axis) -> PerDevice:
 def mirrored(value: Any, devices: Sequence[str], axis: Axis) -> Mirrored:
     """One value, mirrored on devices."""
     return Mirrored(_Everywhere(value, devices, axis))
-
-
-def _convert_mirrored(value: Any, dtype: DType | None = None, name: str | None = None, as_ref: bool = False) -> Any:
-    if isinstance(value, Variable):
-        return NotImplemented
-    return convert_to_tensor(value.primary, dtype, name)
-
-
-def _convert_per_device(value: Any, dtype: DType | None = None, name: str | None = None, as_ref: bool = False) -> Any:
-    if isinstance(value, Variable):
-        return NotImplemented
-    raise TypeError(
-        f"{value!r} has a value on every tower and is no single tensor. Combine it with distribution.reduce, take "
-        "distribution.unwrap(value)[i], or use it inside call_for_each_tower or merge_call."
-    )
-
-
-register_tensor_conversion_function(Mirrored, _convert_mirrored, priority=20)
-register_tensor_conversion_function(PerDevice, _convert_per_device, priority=20)
-register_fetch(Mirrored, lambda v: ([v.primary], lambda values: values[0]))
-register_fetch(PerDevice, lambda v: ([v.get(d) for d in v.devices], list))
 
 
 def regroup(per_device_values: Mapping[str, Any], wrap_class: Callable[..., Any] = PerDevice) -> Any:

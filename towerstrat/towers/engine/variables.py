@@ -9,10 +9,12 @@ from weakref import WeakValueDictionary, ref
 import numpy as np
 
 from towerstrat.graph.eager.tensor import shown
-from towerstrat.graph.ir.convert import convert_to_tensor, register_tensor_conversion_function
+from towerstrat.graph.ir.composite import Convertible
+from towerstrat.graph.ir.convert import convert_to_tensor
 from towerstrat.graph.ir.core import Graph, get_default_graph
 from towerstrat.graph.ir.elements import Operation, Tensor
 from towerstrat.graph.ir.mesh import Axis
+from towerstrat.graph.ir.operators import Operators
 from towerstrat.graph.ir.shapes import TensorShape
 from towerstrat.graph.ir.types import DType
 from towerstrat.graph.ops import collectives
@@ -36,7 +38,7 @@ class _ComponentOp(NamedTuple):
     device: str
 
 
-class Component:
+class Component(Operators, Convertible):
     """One tower's copy of a distributed variable, for looking at; assign to the variable itself.
 
     Args:
@@ -44,13 +46,17 @@ class Component:
       position: the tower's number.
     """
 
-    __array_priority__ = 100
-
     def __init__(self, container: Any, position: int):
         self._container = container
         self._position = position
         self._element: Tensor | None = None
         """What a session fetches for it, always the same."""
+
+    def _overloaded(self) -> Tensor:
+        return self.value()
+
+    def _to_tensor(self, dtype: DType | None, name: str | None) -> Tensor:
+        return convert_to_tensor(self.value(), dtype, name)
 
     def _distributed_container(self) -> Any:
         return self._container
@@ -141,14 +147,6 @@ class Component:
     def __repr__(self) -> str:
         value = f", numpy={shown(self.value(), repr)}" if get_default_graph().executing_eagerly else ""
         return f"<tf.Variable '{self.name}' shape={self.shape} dtype={self.dtype.name}{value}>"
-
-
-for _name in Tensor.OVERLOADABLE_OPERATORS:
-
-    def _apply(self: Component, *args: Any, _name: str = _name) -> Any:
-        return getattr(self.value(), _name)(*args)
-
-    setattr(Component, _name, _apply)
 
 
 if TYPE_CHECKING:
@@ -343,13 +341,6 @@ class TowerLocalVariable(DistributedVariable, PerDevice):
         if self._aggregation != VariableAggregation.SUM or self.dtype.is_bool:
             return value
         return value // len(self._index) if self.dtype.is_integer else value * (1.0 / len(self._index))
-
-
-def _convert_component(value: Any, dtype: DType | None = None, name: str | None = None, as_ref: bool = False) -> Any:
-    return convert_to_tensor(value.value(), dtype, name)
-
-
-register_tensor_conversion_function(Component, _convert_component, priority=20)
 
 
 def make_variable(strategy: Any, axis: Axis, devices: list[str], local: bool) -> Callable[..., Any]:

@@ -1,0 +1,85 @@
+"""Python's operators on tensors and on what stands for one. Each finds its function in the registry when it is used."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from towerstrat.graph.ir import registry
+
+_Operator = Callable[..., Any]
+
+
+def _operator(name: str) -> _Operator:
+    def apply(self: Any, *operands: Any) -> Any:
+        return registry.operator(name)(self._overloaded(), *operands)
+
+    apply.__name__ = name
+    return apply
+
+
+class Operators:
+    """The operators of tensors, for every class that says in ``_overloaded`` which tensor they work on."""
+
+    __slots__ = ()
+    __array_priority__ = 100
+
+    def _overloaded(self) -> Any:
+        """The tensor that the operators take as their first operand."""
+        raise NotImplementedError
+
+    __add__: _Operator = _operator("__add__")
+    __radd__: _Operator = _operator("__radd__")
+    __sub__: _Operator = _operator("__sub__")
+    __rsub__: _Operator = _operator("__rsub__")
+    __mul__: _Operator = _operator("__mul__")
+    __rmul__: _Operator = _operator("__rmul__")
+    __div__: _Operator = _operator("__div__")
+    __rdiv__: _Operator = _operator("__rdiv__")
+    __truediv__: _Operator = _operator("__truediv__")
+    __rtruediv__: _Operator = _operator("__rtruediv__")
+    __floordiv__: _Operator = _operator("__floordiv__")
+    __rfloordiv__: _Operator = _operator("__rfloordiv__")
+    __mod__: _Operator = _operator("__mod__")
+    __rmod__: _Operator = _operator("__rmod__")
+    __pow__: _Operator = _operator("__pow__")
+    __rpow__: _Operator = _operator("__rpow__")
+    __matmul__: _Operator = _operator("__matmul__")
+    __rmatmul__: _Operator = _operator("__rmatmul__")
+    __and__: _Operator = _operator("__and__")
+    __rand__: _Operator = _operator("__rand__")
+    __or__: _Operator = _operator("__or__")
+    __ror__: _Operator = _operator("__ror__")
+    __xor__: _Operator = _operator("__xor__")
+    __rxor__: _Operator = _operator("__rxor__")
+    __lt__: _Operator = _operator("__lt__")
+    __le__: _Operator = _operator("__le__")
+    __gt__: _Operator = _operator("__gt__")
+    __ge__: _Operator = _operator("__ge__")
+    __neg__: _Operator = _operator("__neg__")
+    __abs__: _Operator = _operator("__abs__")
+    __invert__: _Operator = _operator("__invert__")
+    __getitem__: _Operator = _operator("__getitem__")
+
+
+OVERLOADABLE = frozenset(name for name, value in vars(Operators).items() if getattr(value, "__name__", None) == name)
+"""The names of these operators."""
+
+
+class _Equality:
+    """What ``==`` means in this process: the same object (as in 1.x), or equal elements (as in 2.x)."""
+
+    by_element = False
+
+
+EQUALITY = _Equality()
+
+
+def equals(self: Any, other: Any) -> Any:
+    """``self == other`` of tensors and variables."""
+    return registry.operator("__eq__")(self, other) if EQUALITY.by_element else self is other
+
+
+def differs(self: Any, other: Any) -> Any:
+    """``self != other`` of tensors and variables."""
+    return registry.operator("__ne__")(self, other) if EQUALITY.by_element else self is not other

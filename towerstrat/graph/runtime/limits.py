@@ -1,0 +1,55 @@
+"""How much a process keeps for its runs, and how long a device program may take: one place, the fields of ``LIMITS``.
+
+The environment variables TOWERSTRAT_INPUT_MB and TOWERSTRAT_PROGRAMS_MB set the two that count bytes.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+
+import jax
+
+_LEAST_INPUT = 64 << 20
+_SHARE = 64
+"""An accelerator's input may take this part of its memory."""
+
+
+@dataclass
+class Limits:
+    """What runs may use.
+
+    Attributes:
+      input_bytes: the input of one step loop, with what is assembled ahead and copies under way; more only where one
+        step needs more. None: 64 MiB, or a 64th of an accelerator's memory where that is more.
+      program_seconds: how long a device program of several steps should take at most.
+      program_bytes: compiled programs together, by an estimate of their size. The least recently used are dropped
+        first, and compiled again where they are needed again.
+      programs: how many compiled programs.
+      programs_of_one: how many of one graph part, function or operation type: one for each signature of its inputs.
+    """
+
+    input_bytes: int | None = None
+    program_seconds: float = 2.0
+    program_bytes: int = 1 << 30
+    programs: int = 4096
+    programs_of_one: int = 128
+
+    def input_of(self, device: jax.Device) -> int:
+        """The bytes that the input of a step loop on such devices may take."""
+        if self.input_bytes is not None:
+            return self.input_bytes
+        memory = (device.memory_stats() or {}) if device.platform != "cpu" else {}
+        return max(_LEAST_INPUT, int(memory.get("bytes_limit", 0)) // _SHARE)
+
+
+def _from_environment(environment: os._Environ[str]) -> Limits:
+    limits = Limits()
+    if "TOWERSTRAT_INPUT_MB" in environment:
+        limits.input_bytes = int(environment["TOWERSTRAT_INPUT_MB"]) << 20
+    if "TOWERSTRAT_PROGRAMS_MB" in environment:
+        limits.program_bytes = int(environment["TOWERSTRAT_PROGRAMS_MB"]) << 20
+    return limits
+
+
+LIMITS = _from_environment(os.environ)

@@ -1,0 +1,19 @@
+"""The stages that carry out operations with bodies of their own, by name; and plans that have them all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from towerstrat.graph.ir.core import Graph
+from towerstrat.graph.ir.elements import Operation, Tensor
+from towerstrat.graph.runtime.data_loop import loop_stage
+from towerstrat.graph.runtime.host_control_flow import HostedBranch
+from towerstrat.graph.runtime.plan import Plan, Stages
+from towerstrat.graph.runtime.step_loop import LoopStage
+
+STAGES: Stages = {"branch": HostedBranch, "loop": loop_stage, "step loop": LoopStage}
+
+
+def plan_of(graph: Graph, fetches: Sequence[Tensor | Operation], fed: Iterable[Tensor]) -> Plan:
+    """How fetches are computed from feeds."""
+    return Plan(graph, fetches, fed, STAGES)

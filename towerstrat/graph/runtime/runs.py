@@ -67,7 +67,7 @@ T = TypeVar("T")
 
 
 class Runner:
-    """Owns a state store, and resources that live from run to run: positions of iterators, programs of step loops.
+    """Owns a state store, positions of iterators, and resources that can be made again, such as programs of step loops.
 
     What a program would need to go on as if it had not stopped is in ``state`` (variables, random counters, counts of
     passes over datasets: cells, each with a name) and in ``positions``.
@@ -81,12 +81,36 @@ class Runner:
     def __init__(self) -> None:
         self._store = StateStore()
         self._resources: dict[Hashable, Any] = {}
+        self._counters: dict[str, Cell] = {}
+        self.positions: dict[str, Any] = {}
+        """Name -> the position of an iterator in its data. Elements taken ahead of it are its own to take back."""
         self.runs = 0
 
     @property
     def state(self) -> StateStore:
         """The values of variables."""
         return self._store
+
+    def count(self, name: str) -> int:
+        """How often this was called with the name before: a number of the state, saved with it."""
+        if name not in self._counters:
+            self._counters[name] = Cell(name, uint32, (), default=np.uint32(0))
+        cell = self._counters[name]
+        count = int(self._store.get(cell))
+        self._store.update({cell: np.uint32(count + 1)})
+        return count
+
+    def start_counts_again(self, prefix: str) -> None:
+        """Forgets the counts whose names begin so."""
+        for name in [n for n in self._counters if n.startswith(prefix)]:
+            self._store.discard(self._counters.pop(name))
+
+    def position(self, name: str, make: Callable[[], T]) -> T:
+        """The position of the iterator with this name, made when first asked for."""
+        if name not in self.positions:
+            self.positions[name] = make()
+        found: T = self.positions[name]
+        return found
 
     def resource(self, key: Hashable, make: Callable[[], Any]) -> Any:
         """The resource of ``key``; ``make`` makes it when it is asked for the first time."""

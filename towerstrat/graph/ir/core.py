@@ -55,8 +55,6 @@ class Graph:
         self.creators: list[Callable[..., Any]] = []
         self.variable_maker: Callable[..., Any] | None = None
         """Makes the variable at the end of the creators' chain, where a strategy wants a class of its own."""
-        self.last_loss_reduction: str | None = None
-        """How the last loss was reduced over its batch; strategies scale by it."""
         self.variable_state: Any = None
         """Where the variable scopes of this graph live (owned by the variable scope module)."""
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
 
 from towerstrat.graph.ir import nest
-from towerstrat.graph.ir.core import get_default_graph
+from towerstrat.graph.ir.core import Graph, get_default_graph
 from towerstrat.graph.ir.elements import Tensor
 from towerstrat.graph.ir.stacks import SURROUNDINGS
 from towerstrat.graph.ops.array import identity
@@ -114,6 +115,14 @@ class UpdateContext:
         SURROUNDINGS.entries.pop()
 
 
+_LOSS_REDUCTIONS: WeakKeyDictionary[Graph, str] = WeakKeyDictionary()
+
+
+def note_loss_reduction(reduction: str) -> None:
+    """Notes the reduction, over its batch, of a loss that is added to the current graph."""
+    _LOSS_REDUCTIONS[get_default_graph()] = reduction
+
+
 def get_loss_reduction() -> VariableAggregation:
     """The reduction of the last loss of ``tf.losses`` over its batch: SUM, or MEAN for every other one.
 
@@ -122,8 +131,8 @@ def get_loss_reduction() -> VariableAggregation:
     """
     if not current_engine().divides_losses:
         return VariableAggregation.SUM
-    reduction = get_default_graph().last_loss_reduction
-    return VariableAggregation.SUM if reduction == "weighted_sum" else VariableAggregation.MEAN
+    weighted_sum = _LOSS_REDUCTIONS.get(get_default_graph()) == "weighted_sum"
+    return VariableAggregation.SUM if weighted_sum else VariableAggregation.MEAN
 
 
 # ---- requirements --------------------------------------------------------------------------------------------------

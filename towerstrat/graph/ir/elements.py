@@ -404,14 +404,15 @@ def has_effect(op: Operation) -> bool:
 
 
 def dependencies(op: Operation, fed: Container[Tensor] = ()) -> Iterator[Operation]:
-    """What has to run before an operation, if it is to run: makers of unfed inputs, control inputs, and more.
+    """What has to run before an operation, if it is to run: makers of unfed inputs, unfed control inputs, and more.
 
     A gradient needs the operations on its paths, a loop or branch what its bodies use from outside.
     """
     for tensor in op._inputs:
         if tensor not in fed:
             yield tensor.op
-    yield from op._control_inputs
+    # A fed placeholder has no value of its own to wait for; an operation whose output is fed still has its effect.
+    yield from (c for c in op._control_inputs if not c.outputs or has_effect(c) or any(t not in fed for t in c.outputs))
     yield from op.attrs.get("path", ())
     for body in op.bodies:
         yield from body.outer_dependencies(fed)

@@ -19,5 +19,5 @@ def get_cross_tower_context() -> DistributionStrategy | None:
 
 def get_tower_context() -> TowerContext | None:
     """The current tower context; None in cross-tower context. Outside of any strategy, the default one."""
-    get_distribution_strategy()  # which a context belongs to, made by now
+    get_distribution_strategy()  # makes the view that the context passes to functions, if there is none
     return contexts.get_tower_context()

@@ -34,7 +34,7 @@ def get_replica_context() -> ReplicaContext | None:
     tower = contexts.get_tower_context()
     if tower is None:
         return None
-    get_strategy()  # which a context belongs to, made by now
+    get_strategy()  # makes the view that the context belongs to, if there is none
     return ReplicaContext._of(tower)
 
 

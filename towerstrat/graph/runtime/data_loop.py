@@ -185,7 +185,9 @@ class FedLoop(HostedLoop):
         if len(self.feeds) > 1:
             return [f.feeder.take(s, wanted, wanted, room, _never) for f, s in zip(self.feeds, sources, strict=True)]
         feed, source = self.feeds[0], sources[0]
-        return [feed.feeder.take(source, wanted, min(left, 2 * wanted), room, partial(self.pace.may_start, wanted))]
+        return [
+            feed.feeder.take(source, wanted, min(left, 2 * wanted), room, partial(self.pace.may_start, min(left, room)))
+        ]
 
     def _look_ahead(self, sources: Sequence[Source], left: int, room: int) -> None:
         steps = self.pace.ahead(left, room)

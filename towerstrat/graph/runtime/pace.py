@@ -11,8 +11,8 @@ import jax
 from towerstrat.graph.ir.mesh import Axis
 from towerstrat.graph.runtime.limits import LIMITS
 
-_LEAST_PART = 16
-"""A program may start early, with part of its input: no smaller part than one in so many."""
+_PARTS = 32
+"""A program may start early, with part of its input: no smaller part of a run than one in so many."""
 _SCANNED = {"cpu": 1e-4}
 _SCANNED_ELSEWHERE = 5e-3
 """Seconds of a step from which on a loop with a constant number of steps is no faster than one with a traced number.
@@ -77,9 +77,13 @@ class Pace:
         limit = _SCANNED.get(self.device.platform, _SCANNED_ELSEWHERE)
         return self.seconds is not None and self.seconds < limit
 
-    def may_start(self, wanted: int, steps: int) -> bool:
-        """Whether a program should rather start with the steps whose input is there, since the device is idle."""
-        return steps * _LEAST_PART >= wanted and self.idle
+    def may_start(self, whole: int, steps: int) -> bool:
+        """Whether a program should rather start with the steps whose input is there, since the device is idle.
+
+        Args:
+          whole: the steps of a run, or those that a program has room for where they are fewer.
+        """
+        return steps * _PARTS >= whole and self.idle
 
     # ---- programs under way -----------------------------------------------------------------------------------
 

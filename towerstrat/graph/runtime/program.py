@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from types import FrameType
 from typing import Any
 
 import jax
@@ -352,29 +353,49 @@ def _detached(value: Any) -> Any:
     return value if isinstance(value, jax.Array) else np.array(value)
 
 
-class Uninterrupted:
-    """Holds Ctrl-C back until the block is done, so that no state is lost between donation and storing."""
+_HELD = (signal.SIGINT, signal.SIGTERM)
 
-    __slots__ = ("caught", "previous")
+
+class Uninterrupted:
+    """Holds back signals that a Python function handles until the block is done: no state is lost between its donation
+    and its storing, whatever the handler raises. Signals with the system's own action are left to it.
+    """
+
+    __slots__ = ("caught", "handlers", "held")
 
     def __enter__(self) -> None:
-        self.caught = False
-        self.previous: Any = None
+        self.caught: list[tuple[int, FrameType | None]] = []
+        self.handlers: dict[int, Callable[[int, FrameType | None], Any]] = {}
+        self.held: list[int] = []
         if threading.current_thread() is not threading.main_thread():
             return
-        previous = signal.getsignal(signal.SIGINT)
-        if previous is signal.default_int_handler:
-            signal.signal(signal.SIGINT, self._catch)
-            self.previous = previous
+        try:
+            for number in _HELD:
+                handler = signal.getsignal(number)
+                if callable(handler) and not isinstance(handler, signal.Handlers):
+                    self.handlers[number] = handler
+                    self.held.append(number)
+                    signal.signal(number, self._catch)
+        except BaseException:
+            self._release()
+            raise
 
-    def _catch(self, number: int, frame: Any) -> None:
-        self.caught = True
+    def _catch(self, number: int, frame: FrameType | None) -> None:
+        self.caught.append((number, frame))
+
+    def _release(self) -> None:
+        """Puts the handlers back: all of them, though one of them may run, and raise, as soon as it is back."""
+        if self.held:
+            number = self.held.pop()
+            try:
+                signal.signal(number, self.handlers[number])
+            finally:
+                self._release()
 
     def __exit__(self, *exc: Any) -> None:
-        if self.previous is not None:
-            signal.signal(signal.SIGINT, self.previous)
-        if self.caught:
-            raise KeyboardInterrupt
+        self._release()
+        for number, frame in self.caught:
+            self.handlers[number](number, frame)
 
 
 def tensor_spec(tensor: Tensor) -> str:

@@ -78,11 +78,12 @@ class LoopStage:
         """The outputs after all steps. One program is under way while the input of the next one is assembled."""
         feeder, pace = kept.feeder, kept.pace
         room = pace.room(iterations, feeder.step_bytes(source))
+        enough = partial(pace.may_start, min(iterations, room))
         done = 0
         while done < iterations:
             left = iterations - done
             wanted = pace.steps(left, room)
-            chunk = feeder.take(source, wanted, min(left, 2 * wanted), room, partial(pace.may_start, wanted))
+            chunk = feeder.take(source, wanted, min(left, 2 * wanted), room, enough)
             if chunk.steps:
                 outputs = self._steps(run, kept, source, chunk, outputs, done, left - chunk.steps or iterations)
                 done += chunk.steps

@@ -176,7 +176,7 @@ class FedLoop(HostedLoop):
         wanted = min(_power(fitting + 1) // 2, _power(total))
         # What was compiled for somewhat longer runs serves shorter ones.
         room = next((r for r in sorted(self.pace.rooms) if wanted <= r <= 4 * wanted), wanted)
-        self.pace.rooms.add(room)
+        self.pace.rooms[room] = room
         return room
 
     def _take(self, sources: Sequence[Source], left: int, room: int) -> list[Chunk]:

@@ -28,7 +28,7 @@ class Pace:
 
     Attributes:
       seconds: of a step, None before one was timed.
-      rooms: the numbers of steps that the buffers of its programs have room for.
+      rooms: steps of a run -> how many steps' input its programs have room for.
     """
 
     def __init__(self, axis: Axis | None):
@@ -37,7 +37,7 @@ class Pace:
         self.copies = 2 if in_place else 3
         """Of a program's input there are at a time: the one that is used, the next one, and copies to devices."""
         self.seconds: float | None = None
-        self.rooms: set[int] = set()
+        self.rooms: dict[int, int] = {}
         self._under_way: deque[tuple[jax.Array, int, float]] = deque()
         self._finished = 0.0
 
@@ -52,10 +52,10 @@ class Pace:
 
         What was compiled for longer runs serves shorter ones.
         """
-        wanted = _part(steps, self.fitting(step_bytes))
-        room = min((r for r in self.rooms if r >= wanted), default=wanted)
-        self.rooms.add(room)
-        return room
+        longer = min((n for n in self.rooms if n >= steps), default=None)
+        if longer is None:
+            self.rooms[steps] = _part(steps, self.fitting(step_bytes))
+        return self.rooms[steps if longer is None else longer]
 
     def steps(self, left: int, room: int) -> int:
         """How many of the steps that are left the next program should run: one, where none has been timed yet."""

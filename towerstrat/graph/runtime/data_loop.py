@@ -111,7 +111,9 @@ class FedLoop(HostedLoop):
             handles = self._handles()
             inputs = [t for t in self.op.inputs[self.size :] if t.dtype is not resource and t not in handles]
             constants = [t for t in inputs if is_constant(t, fed)]
-            self._compiled = Compiled(inputs, dict.fromkeys([*self.op.reads, *self.op.writes]), constants)
+            what = f"The loop {self.op.name} (created at {self.op.line})"
+            cells = dict.fromkeys([*self.op.reads, *self.op.writes])
+            self._compiled = Compiled(what, inputs, cells, constants)
         return self._compiled
 
     def run(self, run: Run) -> None:

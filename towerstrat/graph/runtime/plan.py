@@ -137,7 +137,7 @@ class DeviceStage:
         self.fed = fed
         self.stages = stages
         reads, writes = effects(ops)
-        self.compiled: Compiled[Program] = Compiled(inputs, dict.fromkeys([*reads, *writes]))
+        self.compiled: Compiled[Program] = Compiled(_in_words(ops), inputs, dict.fromkeys([*reads, *writes]))
         self.eager = any(_dynamic(op) or op.definition.host is not None for op in ops)
         self.loops: list[Operation] = []
         """Differentiated loops whose number of iterations is not known before they run, in order."""
@@ -269,6 +269,11 @@ class DeviceStage:
                 run.store.update({cell: jax.numpy.copy(value) if id(value) in taken else value})
                 taken.add(id(value))
         run.values.update((t, lowering.value(t)) for t in self.outputs)
+
+
+def _in_words(ops: Sequence[Operation]) -> str:
+    last = f"{ops[-1].name} (created at {ops[-1].line})"
+    return f"A program of {len(ops)} operations up to {last}" if len(ops) > 1 else f"Operation {last}"
 
 
 def unraised(operations: Sequence[Operation]) -> dict[Cell, Any]:

@@ -109,7 +109,7 @@ class LoopStage:
         """The loop's programs, in a run with such feeds."""
         if self._compiled is None:
             constants = [t for t in self.captures if is_constant(t, fed)]
-            self._compiled = Compiled(self.captures, self.cells, constants, programs)
+            self._compiled = Compiled(_in_words(self.op), self.captures, self.cells, constants, programs)
         return self._compiled
 
     def _before(self, initial: Sequence[Any]) -> list[Any]:
@@ -189,6 +189,10 @@ class LoopStage:
                     f"{flag.message}\n  in step {step} (counted from 0) of {self.op.name}; the state is that after the "
                     f"{step} steps before it.",
                 )  # fmt: skip
+
+
+def _in_words(op: Operation) -> str:
+    return f"The step loop {op.name} (created at {op.line})"
 
 
 def _taken_back(feeder: Feeder, source: Source, chunk: Chunk, first: int) -> None:

@@ -12,7 +12,7 @@ from benchmarks.harness import Devices
 from tests.bounds import close
 from tests.spread import spread
 from towerstrat.graph.eager import mode
-from towerstrat.graph.runtime.data_loop import lower_turns
+from towerstrat.graph.runtime.data_loop import lower_data_loop
 from towerstrat.graph.runtime.step_loop import lower_loop
 
 STEPS, BATCH, FEATURES = 10, 8, 32
@@ -90,7 +90,7 @@ def through_replicas(method, replicas, runs):
         assert steps.experimental_get_tracing_count() == 1
         graph = steps.get_concrete_function(iterator, tf.constant(STEPS)).graph
         (loop,) = [op for op in graph.get_operations() if op.type == "While"]
-        return losses, lower_turns(loop, STEPS).compile()
+        return losses, lower_data_loop(loop, STEPS).compile()
 
 
 def collectives(program):

@@ -232,13 +232,15 @@ class Program:
         return jitted.lower(donated, kept, inputs)
 
     def _spec(self, kind: str) -> PartitionSpec:
-        """How a value lies along the axis: "split" by position, by step and position ("steps"), or the "same" for all.
+        """How a value lies along the axis.
 
-        "turns": by step, by what takes an element in it, and by position.
+        Args:
+          kind: "split" by position; "steps": by step and position; "iterations": by iteration, by the operation that
+            takes an element in it, and by position; "same": whole everywhere.
         """
         if self.axis is None or kind == "same":
             return ALL
-        return {"steps": self.axis.second, "turns": self.axis.third}.get(kind, self.axis.one)
+        return {"steps": self.axis.second, "iterations": self.axis.third}.get(kind, self.axis.one)
 
     def _stored(self, cell: Cell) -> NamedSharding:
         """Where the store has a cell's value after this program, and where it wants it before."""

@@ -17,7 +17,7 @@ from towerstrat.errors import InvalidArgumentError, OutOfRangeError
 from towerstrat.graph.ir.elements import Operation, Tensor, execution_order, has_effect
 from towerstrat.graph.ir.mesh import Axis, vary
 from towerstrat.graph.ir.state import Cell, Flag
-from towerstrat.graph.ir.types import resource, string
+from towerstrat.graph.ir.types import Array, resource, string
 from towerstrat.graph.ir.uneven import Uneven
 from towerstrat.graph.lowering.lowering import Lowering, NeedsStatic, NeedsTrips
 from towerstrat.graph.ops.loop_lowering import Changes, Loop
@@ -27,8 +27,9 @@ from towerstrat.graph.runtime.compiled import Compiled, Given, to_host
 from towerstrat.graph.runtime.feeding import Chunk, Feeder, Source
 from towerstrat.graph.runtime.host_control_flow import HostLoop
 from towerstrat.graph.runtime.pace import Pace
-from towerstrat.graph.runtime.plan import Run, Stages, is_constant, needs_host
+from towerstrat.graph.runtime.plan import Stages, is_constant, needs_host
 from towerstrat.graph.runtime.program import Program, tensor_spec
+from towerstrat.graph.runtime.runs import Run
 
 _OPEN_STEPS = 1024
 """Iterations of one program, in a loop that goes on to the end of the data."""
@@ -200,8 +201,8 @@ class DataLoop(HostLoop):
     # ---- programs --------------------------------------------------------------------------------------------
 
     def _chunk(
-        self, run: Run, sources: Sequence[Source], taken: Sequence[Chunk], values: list[Any], steps: int, tested: bool
-    ) -> tuple[list[Any], int]:
+        self, run: Run, sources: Sequence[Source], taken: Sequence[Chunk], values: list[Array], steps: int, tested: bool
+    ) -> tuple[list[Array], int]:
         """The loop variables after the iterations of a chunk, and how many there were. The rest of the input goes back.
 
         None where the first iteration cannot be part of a program.
@@ -235,7 +236,7 @@ class DataLoop(HostLoop):
             for feed, source, chunk in zip(self.feeds, sources, taken, strict=True):
                 feed.feeder.put_back(source, chunk, used)
 
-    def _raise(self, program: Program, flags: Any, failed: int) -> None:
+    def _raise(self, program: Program, flags: Array, failed: int) -> None:
         flag = next(f for f, raised in zip(program.flags, np.asarray(flags), strict=True) if raised)
         raise InvalidArgumentError(
             None, flag.op,
@@ -243,8 +244,8 @@ class DataLoop(HostLoop):
         )  # fmt: skip
 
     def _program(
-        self, run: Run, buffers: Sequence[Any], values: Sequence[Any], steps: int, tested: bool
-    ) -> tuple[_DataLoopProgram | None, list[Any]]:
+        self, run: Run, buffers: Sequence[Array], values: Sequence[Array], steps: int, tested: bool
+    ) -> tuple[_DataLoopProgram | None, list[Array]]:
         """The program of a chunk, compiled before its input counts as taken, and what it is called with."""
         compiled = self.compiled(run.static)
         arrays = [v for v in values if not isinstance(v, Unwritten)]
@@ -281,7 +282,7 @@ class _BufferedLoop(Loop):
       elements: output of a taking operation -> its value.
     """
 
-    def __init__(self, lowering: Lowering, op: Operation, initial: Sequence[Any], taking: set[Operation]):
+    def __init__(self, lowering: Lowering, op: Operation, initial: Sequence[Array], taking: set[Operation]):
         super().__init__(lowering, op, initial)
         self.taking = taking
         self.elements: dict[Tensor, Any] = {}
@@ -301,7 +302,7 @@ class _DataLoopProgram(Program):
 
     def __init__(
         self, stage: DataLoop, arguments: Sequence[Tensor], known: Mapping[Tensor, Any], values: Sequence[Any],
-        buffers: int, present: Mapping[Cell, Any], tested: bool,
+        buffers: int, present: Container[Cell], tested: bool,
     ):  # fmt: skip
         self.stage = stage
         self.arguments = arguments
@@ -315,11 +316,11 @@ class _DataLoopProgram(Program):
         self.buffers = buffers
         super().__init__([stage.op], self._evaluate, [*specs, "same"], [], present, {}, atomic=False)
 
-    def _evaluate(self, lowering: Lowering, values: Sequence[Any]) -> list[Any]:
+    def _evaluate(self, lowering: Lowering, values: Sequence[Array]) -> list[Array]:
         stage = self.stage
         rest = iter(values)
         given = dict(zip(self.arguments, islice(rest, len(self.arguments)), strict=True))
-        initial = [self.fixed[i] if i in self.fixed else next(rest) for i in range(stage.size)]
+        initial: list[Any] = [self.fixed[i] if i in self.fixed else next(rest) for i in range(stage.size)]
         buffers = list(islice(rest, self.buffers))
         steps = next(rest)
         lowering.values.update({**self.known, **given})
@@ -354,12 +355,12 @@ class _DataLoopProgram(Program):
             lowering.write(cell, value)
         return [*changed, number, bad]
 
-    def _anywhere(self, flags: Sequence[Any]) -> Any:
+    def _anywhere(self, flags: Sequence[Array]) -> Any:
         """Whether a check found an error, at some position."""
         found = jnp.any(jnp.stack([vary(f, self.axis) for f in flags]))
         return found if self.axis is None else lax.psum(found.astype(jnp.int32), self.axis.name) > 0
 
-    def _elements(self, buffers: Sequence[Any], number: Any) -> dict[Tensor, Any]:
+    def _elements(self, buffers: Sequence[Array], number: Array | np.int32) -> dict[Tensor, Any]:
         """The elements that the operations of one iteration take."""
         found: dict[Tensor, Any] = {}
         rest = iter(buffers)
@@ -407,9 +408,7 @@ def lower_data_loop(op: Operation, steps: int) -> jax.stages.Lowered:
         for shape, t in zip(feed.shapes, feed.takes[0].outputs, strict=True)
     ]
     with jax.enable_x64(True):
-        program = _DataLoopProgram(
-            stage, compiled.arguments, known, values, len(buffers), dict.fromkeys(compiled.cells), False
-        )
+        program = _DataLoopProgram(stage, compiled.arguments, known, values, len(buffers), compiled.cells, False)
         count = jax.ShapeDtypeStruct((), np.int32)
         inputs = [*(like(t) for t in compiled.arguments), *values, *buffers, count]
         return program.lowered(state(program.donated), state(program.kept), inputs)

@@ -9,13 +9,14 @@ import numpy as np
 
 from towerstrat.graph.ir.elements import Block, Operation, Tensor, has_effect
 from towerstrat.graph.ir.static import constant_value
-from towerstrat.graph.ir.types import resource
+from towerstrat.graph.ir.types import Array, resource
 from towerstrat.graph.lowering.lowering import Lowering
 from towerstrat.graph.ops.regions import EndOfLoop
 from towerstrat.graph.ops.trips import control_of, course
 from towerstrat.graph.runtime.compiled import to_host
-from towerstrat.graph.runtime.plan import Plan, Run, Stages
+from towerstrat.graph.runtime.plan import Plan, Stages
 from towerstrat.graph.runtime.program import effective_axis
+from towerstrat.graph.runtime.runs import Run
 
 
 class Region:
@@ -75,11 +76,11 @@ class HostLoop:
     def run(self, run: Run) -> None:
         self.run_from(run, self.initial(run), 0, self.count(run))
 
-    def initial(self, run: Run) -> list[Any]:
+    def initial(self, run: Run) -> list[Array]:
         """The loop variables before the first iteration: one value per position where later ones differ by position."""
         return self._like_variables([run.values[t] for t in self.op.inputs[: self.size]], self.op.inputs)
 
-    def _like_variables(self, values: Sequence[Any], tensors: Sequence[Tensor]) -> list[Any]:
+    def _like_variables(self, values: Sequence[Array], tensors: Sequence[Tensor]) -> list[Array]:
         """Values of tensors as those of the loop variables: one per position where the variable differs by position."""
         axis = self.axis
         return [
@@ -123,18 +124,18 @@ class HostLoop:
             return None
         return len(range(int(start), int(bound), int(by)))
 
-    def goes_on(self, run: Run, values: Sequence[Any], done: int) -> bool:
+    def goes_on(self, run: Run, values: Sequence[Array], done: int) -> bool:
         """Whether there is another iteration: the value of the condition."""
         if self.op.attrs["bounded"] and done >= int(run.values[self.op.inputs[self.size]]):
             return False
         return bool(np.reshape(to_host(self.cond.run(run, dict(zip(self.cond_vars, values, strict=True)))[0]), ()))
 
-    def iterate(self, run: Run, values: Sequence[Any]) -> list[Any]:
+    def iterate(self, run: Run, values: Sequence[Array]) -> list[Array]:
         """The loop variables after one iteration. Raises EndOfLoop where the data ends."""
         after = self.body.run(run, dict(zip(self.body_vars, values, strict=True)))
         return self._like_variables(after, self.body.results)
 
-    def run_from(self, run: Run, values: Sequence[Any], done: int, total: int | None) -> None:
+    def run_from(self, run: Run, values: Sequence[Array], done: int, total: int | None) -> None:
         """Runs the iterations from number ``done`` on, and stores the loop's outputs."""
         while done < total if total is not None else self.endless or self.goes_on(run, values, done):
             try:
@@ -144,5 +145,5 @@ class HostLoop:
             done += 1
         self.finish(run, values, done)
 
-    def finish(self, run: Run, values: Sequence[Any], done: int) -> None:
+    def finish(self, run: Run, values: Sequence[Array], done: int) -> None:
         run.values.update(zip(self.op.outputs, [*values, np.asarray(done, np.int32)], strict=True))

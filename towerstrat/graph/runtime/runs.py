@@ -113,7 +113,7 @@ class Runner:
         return found
 
     def resource(self, key: Hashable, make: Callable[[], Any]) -> Any:
-        """The resource of ``key``, one that can be made again; ``make`` makes it when it is asked for the first time."""
+        """A resource that can be made again; ``make`` makes it when ``key`` is asked for the first time."""
         if key not in self._resources:
             self._resources[key] = make()
         return self._resources[key]

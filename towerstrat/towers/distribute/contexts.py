@@ -78,7 +78,7 @@ class Scope:
         self._entered.pop().__exit__(*exc)
 
 
-_SET = Stack()
+_SET: Stack[Any] = Stack()
 """The scope that was set without a ``with`` block, and the mode in it."""
 
 

@@ -19,8 +19,8 @@ class Mode(NamedTuple):
     tower: Any
 
 
-_MODES = Stack()
-_UPDATES = Stack()
+_MODES: Stack[Mode] = Stack()
+_UPDATES: Stack[Any] = Stack()
 _DEFAULT: list[Mode] = []
 
 

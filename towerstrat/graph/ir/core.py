@@ -1,4 +1,4 @@
-"""Graph: a program as it is written down, before anything runs."""
+"""``Graph``: the operations of a program, and the stack of graphs that operations are added to."""
 
 from __future__ import annotations
 
@@ -24,7 +24,17 @@ _SCOPE_NAME = re.compile(r"^[A-Za-z0-9_.\-/]*$")
 
 
 class Graph:
-    """A program: operations in order of creation.
+    """A program as operations in order of creation; nothing is computed before a session runs it.
+
+    Source: ``tensorflow/python/framework/ops.py``.
+
+    Attributes:
+      root, block: the region of the graph itself, and the one that operations are added to.
+      axis: the named axis that operations are made under, or None.
+      version: the number of operations added so far.
+      scope_name: the current name scope, without a slash at its end.
+      control_stack: (region, operations) of the ``control_dependencies`` scopes; None forgets those below it.
+      device_stack, colocation_stack, gradient_overrides, creators: of the scopes of that kind.
 
     >>> graph = Graph()
     >>> with graph.as_default(): pass
@@ -46,7 +56,7 @@ class Graph:
         self.axis: Axis | None = None
         self.version = 0
         self.rewired = 0
-        """How often dependencies were added to operations that were there already."""
+        """Number of times that control inputs were added to existing operations."""
         self.scope_name = ""
         self.control_stack: list[tuple[Block, tuple[Operation, ...]] | None] = []
         self.device_stack: list[Any] = []
@@ -54,9 +64,9 @@ class Graph:
         self.gradient_overrides: dict[str, str] = {}
         self.creators: list[Callable[..., Any]] = []
         self.variable_maker: Callable[..., Any] | None = None
-        """Makes the variable at the end of the creators' chain, where a strategy wants a class of its own."""
+        """The innermost creator if a strategy makes variables of a class of its own; None: ``tf.Variable``'s."""
         self.variable_state: Any = None
-        """Where the variable scopes of this graph live (owned by the variable scope module)."""
+        """The variable store of this graph's variable scopes; None before the first use."""
 
     # ---- names -----------------------------------------------------------------------------------------------
 
@@ -80,11 +90,11 @@ class Graph:
 
     @property
     def state_scope(self) -> str:
-        """What the names of this graph's state begin with, besides variables': "" but in functions."""
+        """The prefix of the names of state other than variables: the function's name in its graph, else ""."""
         return ""
 
     def state_name(self, base: str) -> str:
-        """A name for state that a session keeps beside variables: ``base``, ``base_1``, ... in order of creation.
+        """A new name for state other than variables: ``base``, ``base_1``, ... in order of creation.
 
         It depends on others of the same base only, so it survives edits of the rest of the program.
         """
@@ -93,7 +103,7 @@ class Graph:
         return f"{self.state_scope}{base}_{used}" if used else f"{self.state_scope}{base}"
 
     def cells(self) -> dict[str, Cell]:
-        """The state that its operations use, those in bodies too, by name: variables and random counters."""
+        """The variables and random counters that the graph's operations use, by name."""
         used = (cell for op in self._ops for cell in (*op.reads, *op.writes))
         return {cell.name: cell for cell in used if not isinstance(cell, Flag)}
 
@@ -138,10 +148,19 @@ class Graph:
         axis: Axis | None = None,
         control_inputs: Iterable[Operation] = (),
     ) -> Operation:
-        """Adds an operation and infers its outputs.
+        """Adds an operation and infers the dtypes and shapes of its outputs.
+
+        Args:
+          type: a registered operation type.
+          inputs: tensors of this graph.
+          attrs: the attributes, as the type's ``OpDef`` expects them.
+          name: made unique below the current name scope; one that ends in a slash is absolute and taken as it is.
+          block: the region to add it to; default the current one.
+          axis: the named axis; default the current one.
+          control_inputs: operations to run after, besides those of the scopes around.
 
         Raises:
-          RuntimeError: the graph is finalized.
+          RuntimeError: the graph is finalized, or an eager tensor is used that it cannot capture.
           TypeError, ValueError: the inputs do not fit the type; the message names the user's line.
         """
         if self._finalized:
@@ -196,6 +215,7 @@ class Graph:
         return op
 
     def _check_inputs(self, op: Operation) -> None:
+        """Raises where an input belongs to another graph or to a region that does not enclose the operation."""
         for tensor in op._inputs:
             maker = tensor.op
             if maker.graph is not self and maker.graph.executing_eagerly:
@@ -216,6 +236,7 @@ class Graph:
                 )
 
     def _place(self, op: Operation) -> None:
+        """Sets the device and the colocation group from the scopes around."""
         if self.device_stack:
             for function in self.device_stack:
                 op.device = merge_device(op.device, function(op) if callable(function) else function)
@@ -225,6 +246,7 @@ class Graph:
             op._colocation = tuple(b"loc:@" + o.name.encode() for o in self.colocation_stack)
 
     def _bind_effects(self, op: Operation) -> None:
+        """Sets the cells that the operation reads and writes: its handles', counter and flag, and its bodies'."""
         definition = op.definition
         op.reads = op.writes = ()
         if definition.reads or definition.writes:
@@ -256,7 +278,7 @@ class Graph:
 
     @contextmanager
     def body(self, what: str) -> Iterator[Block]:
-        """Operations made inside belong to a new region below the current one."""
+        """Operations made inside belong to a new region below the current one, described as ``what`` in messages."""
         outer = self.block
         self.block = Block(self, outer, what)
         self.block.axis = self.axis
@@ -267,7 +289,7 @@ class Graph:
 
     @contextmanager
     def outside(self) -> Iterator[None]:
-        """Operations made inside belong to no loop, branch or tower and follow nothing."""
+        """Operations made inside belong to no loop, branch or tower and have no control inputs from scopes."""
         saved = (self.block, self.axis, self.control_stack)
         self.block, self.axis, self.control_stack = self.root, None, []
         try:
@@ -277,7 +299,7 @@ class Graph:
 
     @contextmanager
     def under(self, axis: Axis | None) -> Iterator[None]:
-        """Operations made inside run at every position of ``axis``."""
+        """Operations made inside run at every position of ``axis``; None: once."""
         saved = self.axis
         self.axis = axis
         try:
@@ -315,6 +337,7 @@ class Graph:
 
     @contextmanager
     def colocate_with(self, op: Any, ignore_existing: bool = False) -> Iterator[None]:
+        """Operations made inside take the device of ``op``."""
         saved = self.colocation_stack
         element = None if op is None else self.as_graph_element(op)
         base = [] if ignore_existing or element is None else list(saved)
@@ -328,6 +351,7 @@ class Graph:
 
     @contextmanager
     def gradient_override_map(self, op_type_map: Mapping[str, str]) -> Iterator[None]:
+        """Operations made inside have the gradients registered under other names: type -> name."""
         saved = self.gradient_overrides
         self.gradient_overrides = {**saved, **op_type_map}
         try:
@@ -337,6 +361,7 @@ class Graph:
 
     @contextmanager
     def container(self, container_name: str) -> Iterator[str]:
+        """Changes nothing: each session has its own state."""
         yield container_name
 
     # ---- finding ---------------------------------------------------------------------------------------------
@@ -346,30 +371,30 @@ class Graph:
         return len(self._ops)
 
     def inside(self, tensor: Tensor) -> Tensor:
-        """The tensor as this graph sees it."""
+        """The tensor as one of this graph; a function's graph captures a tensor from outside."""
         return tensor
 
     def variable_of(self, handle: Tensor) -> Any:
-        """The variable that a handle stands for, or None."""
+        """The variable whose handle this is, or None."""
         found = (v for key in ("variables", "local_variables") for v in self.get_collection(key))
         return next((v for v in found if v.handle is handle), None)
 
     def outer_handle(self, handle: Tensor) -> Tensor | None:
-        """Of a function's graph: the handle outside of it that a handle here stands for."""
+        """In a function's graph, the handle outside of it that ``handle`` captures; else None."""
         return None
 
     def check_new_variable(self, name: str) -> None:
-        """Raises where no variable may be made now."""
+        """Raises ValueError in a function that must not make variables (any more)."""
 
     def note_variable(self, variable: Any) -> None:
-        """Is told of every variable with a value that is made while this is the graph."""
+        """Called with every variable that is made while a function is traced to this graph."""
 
     def lifted(self, tensor: Tensor, name: str) -> Any:
-        """The value of a tensor that a variable's initial value is, where it can be known."""
+        """A variable's initial value as one outside of the function that is traced; here the tensor itself."""
         return tensor
 
     def variables_read(self, where: Callable[[Operation], bool]) -> list[tuple[Tensor, Any]]:
-        """The variables that operations at the given places read: their handles here, and they themselves."""
+        """(handle, variable) of the variables that the operations for which ``where`` is true read."""
         known = {v.handle: v for key in ("variables", "local_variables") for v in self.get_collection(key)}
         reads = (op._inputs[0] for op in self._ops if op.definition.reads and op._inputs and where(op))
         return [(h, known[h]) for h in dict.fromkeys(reads) if h in known]
@@ -405,7 +430,7 @@ class Graph:
         wanted = " or ".join(["Tensor"] * allow_tensor + ["Operation"] * allow_operation)
         raise TypeError(f"Expected a {wanted} or its name, got {type(obj).__name__}: {obj!r}.")
 
-    def _named(self, name: str, allow_tensor: bool, allow_operation: bool) -> Any:
+    def _named(self, name: str, allow_tensor: bool, allow_operation: bool) -> Tensor | Operation:
         if ":" in name and allow_tensor:
             op_name, _, index = name.rpartition(":")
             if not index.isdigit():
@@ -456,8 +481,8 @@ class Graph:
 
     # ---- the whole -------------------------------------------------------------------------------------------
 
-    def as_default(self) -> Any:
-        """A context manager inside which this is the graph that is built."""
+    def as_default(self) -> AbstractContextManager[Graph]:
+        """A context manager inside which operations are added to this graph."""
         return _GRAPHS.entered(self)
 
     def finalize(self) -> None:
@@ -477,7 +502,7 @@ class Graph:
 
     @property
     def building_function(self) -> bool:
-        """Whether this is the graph of a Python function that is being traced."""
+        """True for the graph of a Python function that is being traced."""
         return False
 
     @property
@@ -486,12 +511,13 @@ class Graph:
         return self
 
     variable_class: type | None = None
-    """What ``tf.Variable`` makes here, where it is not the variable of graphs."""
+    """The class that ``tf.Variable`` makes here; None: ``Variable``."""
     what = "the graph"
+    """The graph's name in messages."""
     keeps_effects = False
-    """Whether operations with effects run although nothing that is fetched needs them, as in functions."""
+    """True where operations with effects run although no fetch needs them, as in functions."""
     executing_eagerly = False
-    """Whether operations are executed when they are added, and nothing is kept of them."""
+    """True where operations are executed as they are added."""
 
     def prevent_feeding(self, tensor: Tensor) -> None:
         self._unfeedable.add(tensor)
@@ -508,20 +534,20 @@ class Graph:
 
 
 _ZERO = np.zeros((), np.uint32)
-_GRAPHS = Stack(Graph)
+_GRAPHS: Stack[Graph] = Stack()
 _GROUND: list[Graph] = []
-"""The eager context, while programs run eagerly where they have entered no graph."""
+"""The eager context, if programs run eagerly where they have entered no graph; else empty."""
 
 
 def get_default_graph() -> Graph:
     """The graph that operations are added to: the one entered last, else the eager context, else the global graph."""
     if _GRAPHS.entries:
         return _GRAPHS.entries[-1]
-    return _GROUND[0] if _GROUND else _GRAPHS.current()
+    return _GROUND[0] if _GROUND else _bottom()
 
 
 def global_graph() -> Graph:
-    """The graph entered last, else the global one, in whatever mode: what programs call the default graph."""
+    """The graph entered last, else the global one, under eager execution too."""
     for graph in reversed(_GRAPHS.entries):
         if not graph.executing_eagerly:
             return graph
@@ -529,14 +555,14 @@ def global_graph() -> Graph:
 
 
 def _bottom() -> Graph:
-    """The graph of programs that have entered none."""
+    """This thread's global graph, below all that are entered."""
     if _GRAPHS.default is None:
         _GRAPHS.default = Graph()
     return _GRAPHS.default
 
 
 def default_graph_of(graph: Graph) -> Graph:
-    """Where a program's collections are: the graph that is no function's, and if it runs eagerly the one it hides."""
+    """The graph with a program's collections: the graph around functions, under eager execution the global one."""
     home = graph.home
     if not home.executing_eagerly:
         return home
@@ -545,12 +571,12 @@ def default_graph_of(graph: Graph) -> Graph:
 
 
 def set_ground(context: Graph | None) -> None:
-    """Makes an eager context what operations are added to where no graph was entered; None: the global graph again."""
+    """Makes operations execute in an eager context where no graph was entered; None: adds them to the global graph."""
     _GROUND[:] = [] if context is None else [context]
 
 
 def ground() -> Graph | None:
-    """The eager context, where programs run eagerly."""
+    """The eager context if programs run eagerly where they have entered no graph, else None."""
     return _GROUND[0] if _GROUND else None
 
 

@@ -1,4 +1,4 @@
-"""Tensor, Operation and Block: what a graph consists of, and in which order it runs."""
+"""``Tensor``, ``Operation`` and ``Block``: the nodes, edges and regions of a graph, and its order of execution."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from towerstrat.graph.ir.mesh import Axis
 from towerstrat.graph.ir.operators import OVERLOADABLE, Operators, differs, equals
 from towerstrat.graph.ir.registry import OpDef
 from towerstrat.graph.ir.shapes import Dims, TensorShape, as_shape
-from towerstrat.graph.ir.stacks import get_default_session
+from towerstrat.graph.ir.stacks import Session, get_default_session
 from towerstrat.graph.ir.state import Cell, layouts
 from towerstrat.graph.ir.trace import UserLine, unconverted, user_line
 from towerstrat.graph.ir.types import DType, resource
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Reference:
-    """A tensor or variable as a key: two are equal where they are of one object."""
+    """A hashable wrapper of a tensor or variable; two are equal where they wrap the same object."""
 
     __slots__ = ("_referent",)
 
@@ -43,14 +43,15 @@ class Reference:
 
 
 class Tensor(Operators):
-    """One output of an operation: a value that a run will compute.
+    """One output of an operation: a symbolic value that a run computes.
 
     Attributes:
-      op: the operation that makes it.
-      value_index: which output of it.
+      op: the operation that computes it.
+      value_index: its index among the operation's outputs.
       dtype: element type.
-      varies: whether it may differ along the named axis it was made under.
-      assign: of a slice of a variable only: stores a value there.
+      dims: static shape: None for an unknown rank, a None entry for an unknown size.
+      varies: True where it may differ along the named axis that it was made under (see ``mark_varying``).
+      assign: only on a slice of a variable: stores a value in that part of it.
     """
 
     __slots__ = ("__dict__", "__weakref__", "_consumers", "assign", "dims", "dtype", "op", "value_index", "varies")
@@ -80,14 +81,14 @@ class Tensor(Operators):
 
     @property
     def shape(self) -> TensorShape:
-        """The shape as far as it is known while the graph is built."""
+        """The static shape."""
         return TensorShape(self.dims)
 
     def get_shape(self) -> TensorShape:
         return TensorShape(self.dims)
 
     def set_shape(self, shape: Any) -> None:
-        """Adds what is known of the shape. Raises ValueError when it contradicts what was known before."""
+        """Merges ``shape`` into the static shape. Raises ValueError where the two contradict each other."""
         shape = as_shape(shape)
         if not shape.is_compatible_with(self.dims):
             raise ValueError(f"Tensor {self.name} has shape {self.shape}, which is not compatible with {shape}.")
@@ -97,7 +98,7 @@ class Tensor(Operators):
         return list(self._consumers)
 
     def ref(self) -> Reference:
-        """What stands for this tensor as a key of a dictionary, whatever ``==`` means."""
+        """A key for dictionaries and sets that compares by identity, whatever ``==`` means."""
         return Reference(self)
 
     experimental_ref = ref
@@ -114,7 +115,7 @@ class Tensor(Operators):
 
     @classmethod
     def _override_operator(cls, operator: str, function: Callable[..., Any]) -> None:
-        """Gives tensors another operator, as programs of the time could."""
+        """Replaces one of Python's operators on all tensors."""
         setattr(cls, operator, function)
 
     def __iter__(self) -> Iterator[Any]:
@@ -145,7 +146,7 @@ class Tensor(Operators):
     def __copy__(self) -> Tensor:
         return self
 
-    def __deepcopy__(self, memo: Any) -> Tensor:
+    def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
         return self
 
     def __array__(self, *args: Any, **kwargs: Any) -> Any:
@@ -165,8 +166,12 @@ class Tensor(Operators):
             "Python with it, or return it."
         )
 
-    def eval(self, feed_dict: Mapping[Any, Any] | None = None, session: Any = None) -> Any:
-        """Its value, by the given or the default session."""
+    def eval(self, feed_dict: Mapping[Any, Any] | None = None, session: Session | None = None) -> Any:
+        """The value, computed by ``session`` or the default session.
+
+        Raises:
+          ValueError: there is no session, or it is one of another graph.
+        """
         return _session_for(session, self.graph, "eval()").run(self, feed_dict)
 
     def __str__(self) -> str:
@@ -178,22 +183,23 @@ class Tensor(Operators):
 
 
 def place_of(tensor: Tensor, tensors: Iterable[Tensor]) -> int | None:
-    """Where a tensor stands among others, None where it does not: by identity, since ``==`` may mean the values."""
+    """The index of a tensor among others, or None; compares by identity, since ``==`` may compare the values."""
     return next((i for i, other in enumerate(tensors) if other is tensor), None)
 
 
 class Operation:
-    """A node of the graph.
+    """A node of the graph. ``Graph.add`` makes it.
 
     Attributes:
-      type, name, graph, inputs, control_inputs, outputs, device: as in the original.
-      definition: the record of its type.
+      type, name, graph, inputs, control_inputs, outputs, device: as in TensorFlow.
+      definition: the ``OpDef`` of its type.
       attrs: its attributes, by name.
       index: its place in the graph's order of creation.
-      block: the region it belongs to: the graph itself, or the body of a loop or branch.
+      block: its region: the graph itself, or the body of a loop or branch.
       axis: the named axis it was made under (tower context), or None.
       line: the user's line that created it.
-      effects: (cells read, cells written), those of its bodies included.
+      reads, writes: the cells it reads and writes, those of its bodies included.
+      counter: the cell that counts its executions, if it draws random numbers.
     """
 
     __slots__ = (
@@ -246,11 +252,12 @@ class Operation:
 
     @property
     def bodies(self) -> tuple[Block, ...]:
+        """The regions that it runs: of a loop or branch, or the gradient functions of a gradient operation."""
         return self.attrs.get("bodies", ())
 
     @property
     def arguments(self) -> dict[str, Any]:
-        """The attributes that its kernel takes: not the hidden ones, nor those whose names start with "_"."""
+        """The attributes that its kernel takes: all but the hidden ones and those whose names start with "_"."""
         hidden = self.definition.hidden
         return {k: v for k, v in self.attrs.items() if k not in hidden and k[0] != "_"}
 
@@ -284,7 +291,12 @@ class Operation:
         return list(self._colocation) or [b"loc:@" + self.name.encode()]
 
     def add_control_inputs(self, ops: Iterable[Operation]) -> None:
-        """Makes this operation run after ``ops``."""
+        """Makes this operation run after ``ops``.
+
+        Raises:
+          TypeError: one of them is no operation.
+          ValueError: one belongs to another graph, or to a finished region that does not run it.
+        """
         for op in ops:
             if not isinstance(op, Operation):
                 raise TypeError(f"Expected an Operation as a control input of {self.name}, got {op!r}.")
@@ -304,8 +316,8 @@ class Operation:
     def _add_control_input(self, op: Operation) -> None:
         self.add_control_inputs([op])
 
-    def run(self, feed_dict: Mapping[Any, Any] | None = None, session: Any = None) -> None:
-        """Runs it, by the given or the default session."""
+    def run(self, feed_dict: Mapping[Any, Any] | None = None, session: Session | None = None) -> None:
+        """Runs the operation in ``session`` or the default session. Raises ValueError as ``Tensor.eval`` does."""
         _session_for(session, self.graph, "run()").run(self, feed_dict)
 
     def __repr__(self) -> str:
@@ -317,7 +329,7 @@ class Operation:
 
 
 class NodeDef:
-    """What the original's protocol buffer showed of an operation: ``name``, ``op``, ``input``, ``device``, ``attr``."""
+    """An operation with the fields of TensorFlow's ``NodeDef``: ``name``, ``op``, ``input``, ``device``, ``attr``."""
 
     def __init__(self, op: Operation):
         self.name = op.name
@@ -332,7 +344,15 @@ class NodeDef:
 
 
 class Block:
-    """A region of a graph: the graph itself (no parent), or the body of a loop or of one branch."""
+    """A region of a graph: the graph itself (no parent), or the body of a loop or of one branch.
+
+    Operations use tensors of their own and of enclosing regions; the latter are captures.
+
+    Args:
+      graph: the graph.
+      parent: the enclosing region.
+      what: its description in messages, such as "the body of the loop while".
+    """
 
     def __init__(self, graph: Graph, parent: Block | None, what: str):
         self.graph = graph
@@ -343,17 +363,17 @@ class Block:
         self.axis: Axis | None = None
         self.line = user_line()
         self.predicate: Tensor | None = None
-        """What decides whether the region runs (a branch) or runs again (a loop's body)."""
+        """The condition under which the region runs (a branch) or runs again (a loop's body)."""
         self.results: tuple[Any, ...] = ()
-        """What the region computes: tensors, and operations that are run for their effects."""
+        """The region's results: tensors of a loop's body or a branch; of a step also operations to run."""
         self.effects: tuple[Operation, ...] = ()
-        """Operations that run whether a result needs them or not."""
+        """Operations that run although no result needs them."""
         self.needed: list[Operation] = self.ops
-        """The operations that run, in order."""
+        """The operations that run, in order of execution."""
         self.finished = False
 
-    def finish(self, results: Sequence[Any], effects: Sequence[Operation] | None = None) -> None:
-        """Fixes what the region runs: what its results and its effects need, and nothing else.
+    def finish(self, results: Sequence[Tensor | Operation], effects: Sequence[Operation] | None = None) -> None:
+        """Ends building: from now on the region runs what its results and effects need, and nothing else.
 
         Args:
           results: tensors and operations.
@@ -368,18 +388,18 @@ class Block:
         self.finished = True
 
     def leaves_out(self, op: Operation) -> bool:
-        """Whether the region is built and does not run this operation of its own."""
+        """True where ``op`` belongs to this region, which is finished without it."""
         return self.finished and op.block is self and op not in self.needed
 
     def encloses(self, other: Block) -> bool:
-        """Whether ``other`` is this region or lies inside it."""
+        """True where ``other`` is this region or lies inside it."""
         block: Block | None = other
         while block is not None and block.depth > self.depth:
             block = block.parent
         return block is self
 
     def captures(self) -> list[Tensor]:
-        """Tensors made outside and used inside, in order of first use."""
+        """The tensors from enclosing regions that this one uses, in order of first use."""
         found: dict[Tensor, None] = {}
         for tensor in (*(t for op in self.needed for t in op.inputs), *self.results):
             if isinstance(tensor, Tensor) and not self.encloses(tensor.op.block):
@@ -387,7 +407,7 @@ class Block:
         return list(found)
 
     def outer_dependencies(self, fed: Container[Tensor] = ()) -> list[Operation]:
-        """Operations outside that something inside needs or must follow."""
+        """The operations outside that operations inside depend on."""
         found: dict[Operation, None] = {}
         for op in self.needed:
             for other in dependencies(op, fed):
@@ -397,16 +417,16 @@ class Block:
 
 
 def has_effect(op: Operation) -> bool:
-    """Whether running the operation does something besides computing its outputs (drawing a number does not count)."""
+    """True where running the operation has a side effect; advancing a random counter is none."""
     if op.definition.stateful or "flag" in op.attrs:
         return True
     return any(has_effect(inner) for body in op.bodies if op.type != "Gradients" for inner in body.needed)
 
 
 def dependencies(op: Operation, fed: Container[Tensor] = ()) -> Iterator[Operation]:
-    """What has to run before an operation, if it is to run: makers of unfed inputs, unfed control inputs, and more.
+    """The operations that have to run before ``op``: those of its unfed inputs, and its unfed control inputs.
 
-    A gradient needs the operations on its paths, a loop or branch what its bodies use from outside.
+    A gradient also depends on the operations on its paths, a loop or branch on what its bodies use from outside.
     """
     for tensor in op._inputs:
         if tensor not in fed:
@@ -419,7 +439,13 @@ def dependencies(op: Operation, fed: Container[Tensor] = ()) -> Iterator[Operati
 
 
 def execution_order(targets: Iterable[Operation], block: Block, fed: Container[Tensor] = ()) -> list[Operation]:
-    """The operations of ``block`` that ``targets`` need, each after what it depends on, else in order of creation.
+    """The operations of ``block`` that ``targets`` need in topological order; ties in order of creation.
+
+    TensorFlow leaves the order of independent operations to its scheduler; here it is always this one, so that results
+    are deterministic.
+
+    Args:
+      fed: tensors whose operations need not run.
 
     Raises:
       ValueError: the dependencies form a cycle; names operations on it.
@@ -455,7 +481,11 @@ def execution_order(targets: Iterable[Operation], block: Block, fed: Container[T
 
 
 def mark_varying(op: Operation) -> None:
-    """Decides which outputs of an operation may differ along the axis."""
+    """Sets ``Tensor.varies`` on the outputs of an operation: variance along the axis, as in ``jax.shard_map``.
+
+    By default an output varies where an input does. A collective's never does; a write's, and a read's of inputs that
+    do not vary, as its cell; in tower context those of random and ``per_position`` types always do.
+    """
     definition = op.definition
     if definition.collective:
         return
@@ -464,9 +494,11 @@ def mark_varying(op: Operation) -> None:
         for tensor, varying in zip(op.outputs, marked, strict=True):
             tensor.varies = varying
         return
+    # One write of a varying value is enough: all cells that the operation writes are then stored per position.
     if definition.writes and (any(t.varies for t in op._inputs) or any(cell.per_position for cell in op.writes)):
         for cell in op.writes:
-            come_apart(cell, op.graph)
+            make_per_position(cell, op.graph)
+    # Outside of the towers (no axis) a cell with a value per position is read as one value, which does not vary.
     mapped = op.axis is not None and op.axis.size > 1
     varying = mapped and (definition.per_position or definition.random)
     if definition.reads or definition.writes:
@@ -478,15 +510,17 @@ def mark_varying(op: Operation) -> None:
                 break
     if varying:
         for tensor in op.outputs:
+            # A handle stands for the whole cell at every position.
             tensor.varies = tensor.dtype is not resource
 
 
-def come_apart(cell: Cell, graph: Graph) -> None:
-    """From now on each position has a value of its own of a cell that allows it: what was read of it may vary."""
+def make_per_position(cell: Cell, graph: Graph) -> None:
+    """Turns a replicated cell with ``own`` into one with a value per position; does nothing to any other cell."""
     if cell.per_position or cell.own is None:
         return
     cell.axis, cell.combine = cell.own, "first"
     layouts.changed()
+    # Earlier reads of the cell vary from now on, and so does all that depends on them: in functions and around them.
     around: Any = graph
     while around is not None and not around.executing_eagerly:
         for op in around.get_operations():
@@ -494,7 +528,8 @@ def come_apart(cell: Cell, graph: Graph) -> None:
         around = getattr(around, "outer", None)
 
 
-def _session_for(session: Any, graph: Graph, what: str) -> Any:
+def _session_for(session: Session | None, graph: Graph, what: str) -> Session:
+    """``session`` or the default session. Raises ValueError where there is none or its graph is another."""
     session = session or get_default_session()
     if session is None:
         raise ValueError(f"{what} needs a session: pass session= or use it inside `with sess.as_default():`.")

@@ -1,25 +1,32 @@
-"""The operation types: one record per type holds everything about it."""
+"""The registry of operation types: one ``OpDef`` per type holds all that the engine knows about it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from towerstrat.graph.ir import shapes
 from towerstrat.graph.ir.shapes import Dims
-from towerstrat.graph.ir.types import DType
+from towerstrat.graph.ir.types import Array, DType
+
+if TYPE_CHECKING:
+    from towerstrat.graph.ir.elements import Operation, Tensor
+    from towerstrat.graph.ir.state import Cell
+
+Attrs = Mapping[str, Any]
+"""The attributes of an operation by name; each type says what it keeps there."""
 
 
 class Signature(NamedTuple):
-    """What is known of one output while the graph is built."""
+    """Element type and static shape of one output."""
 
     dtype: DType
     dims: Dims
 
 
 class Typed(Protocol):
-    """What a rule sees of an input: a tensor."""
+    """The part of a tensor that most shape rules need."""
 
     dtype: DType
 
@@ -27,45 +34,65 @@ class Typed(Protocol):
     def dims(self) -> Dims: ...
 
 
+class Eager(Protocol):
+    """The eager context, as the ``execute`` of an operation type sees it."""
+
+    def tensor(self, array: Array, dtype: DType) -> Tensor:
+        """An eager tensor that holds ``array``."""
+
+    def read(self, handle: Any) -> Tensor:
+        """The value of the variable behind an eager handle. Raises FailedPreconditionError where it has none."""
+
+    def is_initialized(self, handle: Any) -> Tensor:
+        """Scalar bool: the variable behind an eager handle has a value."""
+
+    def assign(self, cell: Cell, value: Any) -> None:
+        """Stores the value of an eager tensor in a cell."""
+
+
 class Unrolling(Protocol):
-    """The execution of a function's operations one by one: eager tensors in the place of the function's.
+    """The eager execution of a traced function, one operation at a time. Values are eager tensors.
 
     Attributes:
-      tensors: tensor of the function -> eager tensor.
+      tensors: tensor of the function's graph -> its value.
     """
 
-    tensors: dict[Any, Any]
+    tensors: dict[Tensor, Any]
 
-    def execute(self, type: str, inputs: Sequence[Any], attrs: Mapping[str, Any] | None = None) -> list[Any]:
+    def execute(self, type: str, inputs: Sequence[Any], attrs: Attrs | None = None) -> list[Any]:
         """The outputs of one operation on eager tensors."""
 
-    def copy(self, operations: Iterable[Any]) -> None:
-        """Executes operations of the function in order; their outputs are in ``tensors`` afterwards."""
+    def copy(self, operations: Iterable[Operation]) -> None:
+        """Executes operations of the function in order and enters their outputs in ``tensors``."""
 
-    def inner(self, tensors: Mapping[Any, Any]) -> Unrolling:
-        """An execution of a body, with these values for its variables; what it computes stays there."""
+    def inner(self, tensors: Mapping[Tensor, Any]) -> Unrolling:
+        """The execution of a body on values for its loop variables; it adds nothing to this one's ``tensors``."""
 
 
-Rule = Callable[[Sequence[Any], Mapping[str, Any]], Sequence[Signature]]
+Rule = Callable[[Sequence[Any], Attrs], Sequence[Signature]]
+"""Shape rule: (inputs, attributes) -> one signature per output."""
+Function = Callable[..., Any]
+"""A function whose parameters depend on the operation type."""
 
 
 @dataclass(frozen=True)
 class OpDef:
-    """Everything about one operation type.
+    """The definition of one operation type, immutable.
 
     Attributes:
-      type: the original's name of the type.
-      rule: (inputs, attributes) -> output signatures; raises ValueError or TypeError on inputs that cannot work.
+      type: the name, as in TensorFlow's ``OpDef``.
+      rule: (inputs, attributes) -> output signatures; raises ValueError or TypeError on inputs that do not fit.
       kernel: a pure function ``kernel(*arrays, **attributes)`` on JAX arrays; returns an array, or a tuple of arrays
         where the type has several outputs. A random type's kernel takes a JAX key first.
       numpy: the same on numpy arrays, used while lowering where every input is known (shape arithmetic).
       static: positions of inputs whose values must be known while lowering; the kernel gets them as numpy arrays.
-      lower: for types that are not a function of their inputs' arrays: (lowering, operation) -> output values.
-      backward: the type's own gradient where JAX's of the kernel is not it: (lowering, operation, cotangents, gradient
-        operation) -> cotangent per tensor. A collective's cotangents, asked for in tower context, come summed over
-        the positions.
-      differentiable: False where the original gives no gradient.
-      random: draws; has a counter in the session's state and a key of its own at each execution.
+      lower: (lowering, operation) -> output values, for types that need more than their inputs' arrays (state, regions,
+        the axis). Takes precedence over ``kernel``.
+      backward: the type's own gradient, used instead of ``jax.vjp``: (lowering, operation, output cotangents, gradient
+        operation) -> cotangent per input tensor. In tower context the cotangents of a collective are summed over the
+        positions before it is called.
+      differentiable: False where TensorFlow registers no gradient.
+      random: the kernel draws; the operation has a counter in the session's state and a new key at each execution.
       platform: the kernel takes ``platform="cpu" | "gpu" | "tpu"`` as a keyword.
       host: ``host(session, operation, values)`` runs in Python on numpy values, before or after a device program;
         returns a sequence of output values.
@@ -73,36 +100,37 @@ class OpDef:
         ``host``: always.
       object_valued: its output is no array yet, so that it can be made where the host needs it.
       dynamic: the shape of a result depends on values, so the operation cannot be compiled.
-      stateful: has an effect of its own; never folded.
-      reads, writes: whether the cells behind the inputs that are handles are read, written.
+      stateful: has a side effect; never folded.
+      reads, writes: it reads, or writes, the cells behind those inputs that are handles.
       callback: calls Python while a device program runs; a run waits for its calls.
-      collective: combines along the named axis; its output is equal everywhere.
-      joint: ``lower`` knows what to do with inputs whose shape differs by position; other types are evaluated for each
-        kind of position by itself.
+      collective: combines values along the named axis; its output is equal at all positions.
+      joint: ``lower`` handles inputs whose shape differs by position; other types are evaluated once for each kind of
+        position.
       per_position: its output may differ along the axis even where its inputs do not.
-      varying: (operation) -> for each output whether it may differ along the axis, where the inputs do not decide it.
+      varying: (operation) -> one bool per output, True where it may differ along the axis; for types of which the
+        inputs do not decide it.
       hidden: attributes that are the engine's own, not shown in a node definition. They may hold parts of the graph.
       constant: its outputs are known when the graph is built: it needs no device and no feed.
-      given: its value comes from outside the graph or region that it stands in: a placeholder, a loop variable.
-      entrywise: the numpy form works on arrays of objects too, entry by entry: it moves entries, or adds, subtracts and
-        multiplies them. Static shapes are followed through it where only some entries are known.
+      given: its value comes from outside the graph or region that holds it: a placeholder, a loop variable.
+      entrywise: the numpy form also works on arrays of objects, entry by entry: it moves entries, or adds, subtracts
+        and multiplies them. Partially known shapes are followed through it.
       view: the numpy form does not touch the values, however many there are.
-      execute: where operations are executed when they are made: (eager context, inputs, attributes) -> outputs, in the
-        place of kernel and numpy form.
-      unroll: of a type with bodies: (unrolling, operation) executes it step by step on eager tensors.
+      execute: (eager context, inputs, attributes) -> outputs, used instead of kernel and numpy form under eager
+        execution.
+      unroll: of a type with bodies: (unrolling, operation) executes it eagerly, one operation at a time.
     """
 
     type: str
     rule: Rule
-    kernel: Callable[..., Any] | None = None
-    numpy: Callable[..., Any] | None = None
+    kernel: Function | None = None
+    numpy: Function | None = None
     static: tuple[int, ...] = ()
-    lower: Callable[..., Sequence[Any]] | None = None
-    backward: Callable[..., Mapping[Any, Any]] | None = None
+    lower: Callable[..., Sequence[Array]] | None = None
+    backward: Callable[..., Mapping[Tensor, Any]] | None = None
     differentiable: bool = True
     random: bool = False
     platform: bool = False
-    host: Callable[..., Any] | None = None
+    host: Function | None = None
     stage: str | None = None
     object_valued: bool = False
     dynamic: bool = False
@@ -113,18 +141,18 @@ class OpDef:
     collective: bool = False
     joint: bool = False
     per_position: bool = False
-    varying: Callable[[Any], Sequence[bool]] | None = None
+    varying: Callable[[Operation], Sequence[bool]] | None = None
     hidden: tuple[str, ...] = ()
     constant: bool = False
     given: bool = False
     entrywise: bool = False
     view: bool = False
-    execute: Callable[[Any, Sequence[Any], Mapping[str, Any]], list[Any]] | None = None
-    unroll: Callable[[Unrolling, Any], None] | None = None
+    execute: Callable[[Eager, Sequence[Any], Attrs], list[Any]] | None = None
+    unroll: Callable[[Unrolling, Operation], None] | None = None
 
     @property
     def reads_value(self) -> bool:
-        """Whether it hands a variable's value on, and the gradient back to the variable."""
+        """True of differentiable reads: their cotangents go to the variable's handle."""
         return self.reads and self.backward is not None
 
 
@@ -132,10 +160,10 @@ _TYPES: dict[str, OpDef] = {}
 
 
 def register(definition: OpDef) -> OpDef:
-    """Adds a type.
+    """Adds a type to the registry.
 
     Raises:
-      ValueError: when the name is taken.
+      ValueError: the name is taken.
     """
     if definition.type in _TYPES:
         raise ValueError(f"The operation type {definition.type!r} is registered already.")
@@ -143,24 +171,26 @@ def register(definition: OpDef) -> OpDef:
     return definition
 
 
-def define(type: str, rule: Rule, kernel: Callable[..., Any] | None = None, **fields: Any) -> OpDef:
+def define(type: str, rule: Rule, kernel: Function | None = None, **fields: Any) -> OpDef:
     """Registers ``OpDef(type, rule, kernel, **fields)``."""
     return register(OpDef(type, rule, kernel, **fields))
 
 
 def lookup(type: str) -> OpDef:
+    """The definition of a type. Raises KeyError where there is none."""
     return _TYPES[type]
 
 
 def types() -> tuple[str, ...]:
+    """The names of all types, sorted."""
     return tuple(sorted(_TYPES))
 
 
-_OPERATORS: dict[str, Callable[..., Any]] = {}
+_OPERATORS: dict[str, Function] = {}
 
 
-def define_operator(name: str, function: Callable[..., Any]) -> None:
-    """Makes ``function(tensor, *operands)`` what Python's operator ``name`` (``"__add__"``) does.
+def define_operator(name: str, function: Function) -> None:
+    """Registers ``function(tensor, *operands)`` as Python's operator ``name`` (such as ``"__add__"``) on tensors.
 
     Raises:
       ValueError: the operator has a function already.
@@ -170,18 +200,22 @@ def define_operator(name: str, function: Callable[..., Any]) -> None:
     _OPERATORS[name] = function
 
 
-def operator(name: str) -> Callable[..., Any]:
-    """The function of an operator."""
+def operator(name: str) -> Function:
+    """The function registered for an operator."""
     return _OPERATORS[name]
 
 
-def same(inputs: Sequence[Typed], attrs: Mapping[str, Any]) -> list[Signature]:
-    """One output like the first input."""
+def same(inputs: Sequence[Typed], attrs: Attrs) -> list[Signature]:
+    """Shape rule: one output, of the first input's element type and shape."""
     return [Signature(inputs[0].dtype, inputs[0].dims)]
 
 
-def broadcasting(inputs: Sequence[Typed], attrs: Mapping[str, Any]) -> list[Signature]:
-    """One output of the first input's type and the inputs' common shape."""
+def broadcasting(inputs: Sequence[Typed], attrs: Attrs) -> list[Signature]:
+    """Shape rule: one output, of the first input's element type and the shape that the inputs broadcast to.
+
+    Raises:
+      ValueError: the shapes do not broadcast.
+    """
     dims = inputs[0].dims
     for other in inputs[1:]:
         dims = shapes.broadcast(dims, other.dims)
@@ -189,9 +223,10 @@ def broadcasting(inputs: Sequence[Typed], attrs: Mapping[str, Any]) -> list[Sign
 
 
 def scalar(dtype: DType) -> Rule:
+    """The shape rule of types with one scalar output."""
     return lambda inputs, attrs: [Signature(dtype, ())]
 
 
-def nothing(inputs: Sequence[Typed], attrs: Mapping[str, Any]) -> list[Signature]:
-    """No output: the operation is run for its effect."""
+def nothing(inputs: Sequence[Typed], attrs: Attrs) -> list[Signature]:
+    """Shape rule: no output; the operation is run for its effect."""
     return []

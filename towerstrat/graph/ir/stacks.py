@@ -1,47 +1,49 @@
-"""What is current in a thread: graphs, sessions, strategies' contexts."""
+"""Thread-local stacks of what is current: graphs, sessions, strategies' contexts."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Hashable, Sequence
-from typing import Any, Protocol
+from collections.abc import Hashable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+
+if TYPE_CHECKING:
+    from towerstrat.graph.ir.core import Graph
+    from towerstrat.graph.ir.state import StateStore
+
+T = TypeVar("T")
 
 
-class Entered:
-    """Inside, a value is the current one of a stack. One that is never left changes nothing when it is forgotten."""
+class Entered(Generic[T]):
+    """A context manager that pushes a value on a stack. Garbage collection of one that is never left pops nothing."""
 
     __slots__ = ("stack", "value")
 
-    def __init__(self, stack: Stack, value: Any):
+    def __init__(self, stack: Stack[T], value: T):
         self.stack = stack
         self.value = value
 
-    def __enter__(self) -> Any:
+    def __enter__(self) -> T:
         self.stack.entries.append(self.value)
         return self.value
 
-    def __exit__(self, *exc: Any) -> None:
+    def __exit__(self, *exc: object) -> None:
         self.stack.entries.pop()
 
 
-class Stack(threading.local):
-    """What is current in a thread: graphs, sessions, strategies' contexts."""
+class Stack(threading.local, Generic[T]):
+    """A stack per thread with a default below it; ``default`` belongs to the thread too."""
 
-    def __init__(self, make_default: Callable[[], Any] | None = None) -> None:
-        self.entries: list[Any] = []
-        self.make_default = make_default
-        self.default: Any = None
+    def __init__(self) -> None:
+        self.entries: list[T] = []
+        self.default: T | None = None
 
-    def entered(self, value: Any) -> Entered:
-        """A context manager in which a value is current."""
+    def entered(self, value: T) -> Entered[T]:
+        """A context manager inside which ``value`` is current."""
         return Entered(self, value)
 
-    def current(self) -> Any:
-        if self.entries:
-            return self.entries[-1]
-        if self.default is None and self.make_default is not None:
-            self.default = self.make_default()
-        return self.default
+    def current(self) -> T | None:
+        """The value on top, else the default."""
+        return self.entries[-1] if self.entries else self.default
 
 
 class Surrounding(Protocol):
@@ -60,12 +62,26 @@ class Surrounding(Protocol):
         """
 
 
-SURROUNDINGS = Stack()
+SURROUNDINGS: Stack[Surrounding] = Stack()
 """The ``Surrounding`` of the code that runs; None where there is none."""
 
-SESSIONS = Stack()
+
+class Session(Protocol):
+    """The part of a session that tensors, operations and variables need."""
+
+    @property
+    def graph(self) -> Graph: ...
+
+    @property
+    def state(self) -> StateStore: ...
+
+    def run(self, fetches: Any, feed_dict: Mapping[Any, Any] | None = None) -> Any:
+        """The values of a structure of fetches, with the tensors in ``feed_dict`` replaced."""
 
 
-def get_default_session() -> Any:
+SESSIONS: Stack[Session] = Stack()
+
+
+def get_default_session() -> Session | None:
     """The session that ``Tensor.eval`` and ``Operation.run`` use, or None."""
     return SESSIONS.current()

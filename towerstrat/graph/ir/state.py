@@ -1,32 +1,39 @@
-"""What outlives a run: cells, and the store of their values that a session owns."""
+"""State: cells, and the store of their values that a session owns."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Protocol
 
 import jax
 import numpy as np
 
 from towerstrat.graph.ir.mesh import Axis, Parts
 from towerstrat.graph.ir.shapes import Dims
-from towerstrat.graph.ir.types import DType
+from towerstrat.graph.ir.types import Array, DType
+
+if TYPE_CHECKING:
+    from towerstrat.graph.ir.elements import Operation
 
 
 class Cell:
-    """One value that outlives a run: a variable's, a random counter, an error flag. Identity is what counts.
+    """A slot of state: a variable, a random counter or an error flag. Cells are compared by identity, not by name.
+
+    A cell is either *replicated*, one value for all positions of an axis, or *per position*, one value each, stored
+    stacked along a new leading dimension. A replicated cell with ``own`` becomes per position when positions first
+    write different values (``elements.make_per_position``).
 
     Args:
-      name: shown in messages.
+      name: what messages and checkpoints call it.
       dtype: element type.
-      dims: shape, as far as known.
-      axis: None, or the named axis along which there is one value per position (stored stacked, leading dimension).
+      dims: static shape of the value at one position.
+      axis: the axis of a cell that is per position, else None.
       default: the value before the first write; None where reading first is an error.
-      combine: how the values along the axis are seen from outside as one: "sum", "mean" or "first".
+      combine: how values per position become the one that is seen from outside: "sum", "mean" or "first".
 
     Attributes:
-      own: the axis whose positions may come to write values of their own, each to its copy; None: they may not.
-      parts: into how many parts each dimension is split over the logical devices of a position; None: not at all.
+      own: the axis whose positions may come to write values of their own; None: they may not.
+      parts: number of parts of each dimension over the logical devices of a position; None: not split.
     """
 
     __slots__ = ("__weakref__", "axis", "combine", "default", "dims", "dtype", "name", "own", "parts")
@@ -45,23 +52,26 @@ class Cell:
 
     @property
     def per_position(self) -> bool:
-        """Whether the store holds one value per position of an axis of more than one."""
+        """True where the store holds one value per position, of an axis with more than one."""
         return self.axis is not None and self.axis.size > 1
 
     @property
     def may_differ(self) -> bool:
-        """Whether positions may write values of their own, now or from the first such write on."""
+        """True where positions may write different values, now or from the first such write on."""
         return self.per_position or self.own is not None
 
-    def stacked(self, value: Any) -> Any:
-        """A stored value with one value per position; what was stored as one is every position's."""
+    def stacked(self, value: Array) -> Array:
+        """A stored value as ``[positions, ...]`` if the cell is per position; one value is repeated for each."""
         if not self.per_position or self.dims is None or value is None or len(np.shape(value)) > len(self.dims):
             return value
         assert self.axis is not None
         return np.broadcast_to(np.asarray(value), (self.axis.size, *np.shape(value)))
 
-    def joined(self, value: Any) -> Any:
-        """A stored value as it is seen from outside."""
+    def joined(self, value: Array) -> Array:
+        """A stored value as one, combined over the positions as ``combine`` says.
+
+        The mean of integers is rounded down; of floats it is the sum times 1/n in the cell's own type.
+        """
         if not self.per_position:
             return value
         stacked = np.asarray(self.stacked(value))
@@ -79,7 +89,7 @@ class Cell:
 
 
 class _Layouts:
-    """Counts cells that came to have a value per position after they had one for all: older programs are void."""
+    """Counts replicated cells that have become per position. Programs and traces keyed on an older count are void."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -92,33 +102,41 @@ layouts = _Layouts()
 
 
 class Flag(Cell):
-    """An error that a device program found: raised on the host, after the program.
+    """A cell that a device program sets where a check fails; the host raises the error after the program.
 
     Attributes:
-      op: the operation that found it.
-      message: what to say.
+      op: the operation that checks.
+      message: the error's text.
     """
 
     __slots__ = ("message", "op")
 
-    op: Any
+    op: Operation
     message: str
 
 
+class Program(Protocol):
+    """The compiled program of a stage, as a store remembers it: ``complete_for`` is the cache that it belongs to."""
+
+    complete_for: Any
+
+
 class StateStore:
-    """The values of cells. Entries are ``jax.Array``s; a cell without an entry was never written."""
+    """The values of cells: arrays by cell. A cell without an entry was never written."""
 
     def __init__(self) -> None:
-        self._values: dict[Cell, Any] = {}
+        self._values: dict[Cell, Array] = {}
+        # A program donates the arrays that it writes. One that somebody else holds too is copied first.
         self.lent: set[Cell] = set()
-        """Cells whose array somebody else holds too: it must not be given away."""
+        """Cells whose array is held outside the store as well and must not be donated."""
         self.lost: str | None = None
-        """What was lost in a device failure, in words."""
-        self.last: tuple[Any, list[Any], list[Any]] | None = None
-        """The program that made the newest change, and what it takes next: what it writes and what it reads."""
+        """The state lost in a device failure, as a message."""
+        # A program called again with nothing changed in between skips collecting its state cell by cell.
+        self.last: tuple[Program, list[Array], list[Array]] | None = None
+        """(program, arrays it donates next, arrays it reads) of the newest run; None after any other change."""
 
     def get(self, cell: Cell) -> Any:
-        """The value, its default if it was never written, or None."""
+        """The value of a cell, its default where it was never written, or None."""
         value = self._values.get(cell)
         if value is None and cell.default is not None:
             if cell.axis is not None and cell.axis.size > 1:
@@ -127,25 +145,27 @@ class StateStore:
         return value
 
     def lend(self, cell: Cell) -> Any:
-        """As ``get``; the caller keeps the value, so that no program may take its memory."""
+        """``get`` for a caller that keeps the array: no program donates it from now on."""
         if cell in self._values and cell not in self.lent:
             self.lent.add(cell)
             self.last = None
         return self.get(cell)
 
-    def update(self, values: dict[Cell, Any]) -> None:
+    def update(self, values: Mapping[Cell, Any]) -> None:
+        """Stores new values; their cells are no longer lent."""
         self._values.update(values)
         if self.lent:
             self.lent.difference_update(values)
         self.last = None
 
     def discard(self, cell: Cell) -> None:
+        """Forgets the value of a cell, if it has one."""
         self._values.pop(cell, None)
         self.lent.discard(cell)
         self.last = None
 
     def is_gone(self, cell: Cell) -> bool:
-        """Whether the device no longer has the value: it was given to a program that failed."""
+        """True where the value was donated to a program that failed. Raises KeyError for a cell without an entry."""
         value = self._values[cell]
         return isinstance(value, jax.Array) and value.is_deleted()
 
@@ -156,9 +176,9 @@ class StateStore:
         return iter(tuple(self._values))
 
     def by_name(self) -> dict[str, Cell]:
-        """The cells that have a value, by name. Of several with one name the one written last."""
+        """The cells with an entry, by name. Of several with one name the one first written last."""
         return {cell.name: cell for cell in self._values}
 
     def nbytes(self) -> int:
-        """Bytes of all values together, copies on several devices counted once."""
+        """Total bytes of all values; copies on several devices count once."""
         return sum(v.nbytes for v in self._values.values())

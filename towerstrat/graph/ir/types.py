@@ -9,12 +9,19 @@ import jax
 import ml_dtypes
 import numpy as np
 
-Array = np.ndarray[Any, Any] | jax.Array
-"""An array's values: on the host, or on devices."""
+HostArray = np.ndarray[Any, Any]
+"""A numpy array of any shape and type."""
+Array = HostArray | jax.Array
+"""The value of a tensor: on the host, or a JAX array (a tracer while a program is traced)."""
 
 
 class DType:
-    """An element type. Two are equal exactly when they are the same type; a numpy type or a name compares too.
+    """An element type. There is one object per type; it equals the numpy types and names that ``as_dtype`` maps to it.
+
+    Args:
+      name: the original's name, such as ``"float32"``.
+      numpy_type: the numpy scalar type of the elements.
+      enum: the number in the original's ``types.proto``.
 
     >>> as_dtype("float32") == np.float32
     True

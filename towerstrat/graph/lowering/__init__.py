@@ -1,1 +1,1 @@
-"""From operations to JAX: evaluation in order, gradients, positions that go different ways."""
+"""From operations to JAX: evaluation in order, gradients, values whose shape differs by position."""

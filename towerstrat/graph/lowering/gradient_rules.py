@@ -1,4 +1,7 @@
-"""Gradients given in Python for operation types and single operations, built where ``tf.gradients`` meets them."""
+"""Gradient functions in Python: ``tf.RegisterGradient``, ``gradient_override_map`` and ``tf.custom_gradient``.
+
+Each is traced to a region of the graph where ``tf.gradients`` finds its operation on a path.
+"""
 
 from __future__ import annotations
 
@@ -10,12 +13,15 @@ from towerstrat.graph.ir import registry
 from towerstrat.graph.ir.convert import convert_to_tensor
 from towerstrat.graph.ir.elements import Block, Operation, Tensor
 from towerstrat.graph.ir.indexed_slices import IndexedSlices
-from towerstrat.graph.ir.registry import Signature, define
+from towerstrat.graph.ir.registry import Attrs, Signature, define
 from towerstrat.graph.ir.types import resource
 
-Function = Callable[..., Any]
+GradientFunction = Callable[..., Any]
+"""``(op, *output_cotangents) -> input_cotangents``: a tensor, IndexedSlices or None each, alone or in a sequence."""
+Gradient = Tensor | tuple[Tensor, Tensor] | None
+"""A traced cotangent: a tensor, (values, indices) of rows, or None for zeros."""
 
-_RULES: dict[str, Function | None] = {}
+_RULES: dict[str, GradientFunction | None] = {}
 
 
 class TracedRule(NamedTuple):
@@ -23,19 +29,20 @@ class TracedRule(NamedTuple):
 
     Attributes:
       block: the region.
-      cotangents: its stand-ins for the cotangents of the operation's outputs.
-      grads: for each input None, a tensor, or (values, indices) of row gradients.
+      cotangents: placeholders inside it for the cotangents of the operation's outputs.
+      grads: the cotangent of each input.
     """
 
     block: Block
     cotangents: tuple[Tensor, ...]
-    grads: tuple[Any, ...]
+    grads: tuple[Gradient, ...]
 
 
-def register_rule(op_type: str, function: Function | None) -> None:
-    """Gives a type name a gradient function ``(op, *grads) -> grads``; None: no gradient flows.
+def register_rule(op_type: str, function: GradientFunction | None) -> None:
+    """Registers a gradient function under a type name, as ``tf.RegisterGradient`` does; None: not differentiable.
 
     Raises:
+      TypeError: ``op_type`` is not a string.
       KeyError: the name has a gradient already.
     """
     if not isinstance(op_type, str):
@@ -45,11 +52,12 @@ def register_rule(op_type: str, function: Function | None) -> None:
     _RULES[op_type] = function
 
 
-def rule_of(op: Operation) -> Function | None:
-    """The gradient function given for an operation, or None where the engine's own gradient is used.
+def rule_of(op: Operation) -> GradientFunction | None:
+    """The gradient function of one operation, or None where its type's own gradient is used.
 
     Raises:
-      LookupError: the override names a gradient that nobody registered.
+      LookupError: ``gradient_override_map`` names a gradient that is not registered.
+      UnsupportedError: it names the type of another operation.
     """
     kind = op.attrs.get("_gradient_op_type")
     if kind is None or kind == op.type:
@@ -67,15 +75,15 @@ def rule_of(op: Operation) -> Function | None:
 
 
 def passes_gradient(op: Operation) -> bool:
-    """Whether a gradient goes through an operation at all."""
+    """True where the operation is differentiable, by its override if it has one, else by its type."""
     kind = op.attrs.get("_gradient_op_type")
     if kind is not None and kind != op.type:
         return _RULES.get(kind, rule_of) is not None
     return op.definition.differentiable
 
 
-def trace_rule(op: Operation, function: Function, block: Block | None = None) -> TracedRule:
-    """Builds the gradient function of an operation as a region below ``block`` (default: the current one).
+def trace_rule(op: Operation, function: GradientFunction, block: Block | None = None) -> TracedRule:
+    """Calls a gradient function once, symbolically, in a new region below ``block`` (default: the current one).
 
     Raises:
       ValueError: it returns another number of gradients than the operation has inputs.
@@ -107,7 +115,7 @@ def _as_list(found: Any) -> Sequence[Any]:
     return list(found) if isinstance(found, list | tuple) else [found]
 
 
-def _as_gradient(value: Any) -> Any:
+def _as_gradient(value: Any) -> Gradient:
     if value is None:
         return None
     if isinstance(value, IndexedSlices):
@@ -115,7 +123,7 @@ def _as_gradient(value: Any) -> Any:
     return convert_to_tensor(value)
 
 
-def _like(attrs: Any) -> Signature:
+def _like_output(attrs: Attrs) -> Signature:
     out = attrs["_of"]
     return Signature(out.dtype, out.dims)
 
@@ -127,7 +135,7 @@ def _varying(op: Operation) -> list[bool]:
 
 define(
     "Cotangent",
-    lambda inputs, attrs: [_like(attrs)],
+    lambda inputs, attrs: [_like_output(attrs)],
     lower=lambda lowering, op: [lowering.value(op.outputs[0])],
     varying=_varying,
     differentiable=False,
@@ -137,17 +145,22 @@ define(
 
 
 def carries_gradient(tensor: Tensor) -> bool:
+    """True of floating and complex tensors, and of handles: their cotangent is the variable's."""
     return tensor.dtype.is_differentiable or tensor.dtype is resource
 
 
 def sources_of(tensor: Tensor, op: Operation) -> Sequence[Tensor]:
-    """The inputs of an operation that one of its outputs depends on in a differentiable way."""
+    """The inputs that one output of an operation depends on; structural operations say which in ``flows``."""
     flows = op.attrs.get("flows")
     return op.inputs if flows is None else tuple(flows[tensor.value_index])
 
 
-def reached_from(results: Sequence[Any], block: Block) -> set[Tensor]:
-    """What results of a region depend on in a differentiable way: tensors from outside, and loop variables."""
+def differentiable_leaves(results: Sequence[Any], block: Block) -> set[Tensor]:
+    """Where the differentiable paths that end in results of a region begin: its captures and loop variables.
+
+    Args:
+      results: of the region; entries that are no tensors are skipped.
+    """
     found: set[Tensor] = set()
     seen: set[Tensor] = set()
     stack = [r for r in results if isinstance(r, Tensor)]

@@ -1,9 +1,14 @@
-"""``tf.gradients``: one operation that walks back over what was recorded of the operations on its paths."""
+"""``tf.gradients``: one operation that runs reverse-mode differentiation over the records of a lowering.
+
+The graph decides which operations lie on differentiable paths (as ``tensorflow/python/ops/gradients_impl.py`` does);
+the ``Gradients`` operation keeps them, the lowering records a ``jax.vjp`` of each as it evaluates it, and lowering the
+``Gradients`` operation walks the records backwards. Operations without a useful JAX derivative have a ``backward``.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from typing import Any, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -16,8 +21,8 @@ from towerstrat.graph.ir.core import get_default_graph
 from towerstrat.graph.ir.elements import Operation, Tensor
 from towerstrat.graph.ir.indexed_slices import IndexedSlices
 from towerstrat.graph.ir.mesh import vary
-from towerstrat.graph.ir.registry import Signature, define
-from towerstrat.graph.ir.types import int32, int64, resource
+from towerstrat.graph.ir.registry import Attrs, Signature, define
+from towerstrat.graph.ir.types import Array, int32, int64, resource
 from towerstrat.graph.lowering.gradient_rules import (
     TracedRule,
     carries_gradient,
@@ -28,18 +33,19 @@ from towerstrat.graph.lowering.gradient_rules import (
 )
 from towerstrat.graph.lowering.kinds import ByKind
 from towerstrat.graph.lowering.lowering import Lowering, combines_inside
-from towerstrat.graph.lowering.tape import Cotangents, Record, Rows, ones_like, pull_back, reverse
+from towerstrat.graph.lowering.tape import Cotangent, Cotangents, Record, Rows, ones_like, pull_back, reverse
 
 Recorded = Callable[[Operation], bool]
+"""True of the operations that a ``tf.GradientTape`` recorded."""
 
 
 def reached_from(xs: Sequence[Tensor], recorded: Recorded | None = None) -> set[Tensor]:
-    """The tensors that depend on ``xs`` in a differentiable way, through recorded operations (None: through all)."""
+    """The tensors that depend differentiably on ``xs``, through recorded operations only; None: through all."""
     return _reached(xs, recorded)[0]
 
 
 def _reached(xs: Sequence[Tensor], recorded: Recorded | None) -> tuple[set[Tensor], set[Operation]]:
-    """Tensors that depend on ``xs`` in a differentiable way, and the operations between."""
+    """The tensors that depend differentiably on ``xs``, and the operations that such paths go through."""
     reached: set[Tensor] = set(xs)
     stack = list(xs)
     forward: set[Operation] = set()
@@ -66,7 +72,10 @@ def _path(
     rules: dict[Operation, TracedRule],
     recorded: Recorded | None,
 ) -> tuple[list[Operation], set[Tensor]]:
-    """Operations and tensors on differentiable paths from ``xs`` to ``ys``; traces gradient functions on them."""
+    """The operations (in order of creation) and tensors on differentiable paths from ``xs`` to ``ys``.
+
+    Traces the gradient functions of operations on the paths into ``rules``.
+    """
     reached, forward = _reached(xs, recorded)
     active: set[Tensor] = set()
     on_path: dict[Operation, None] = {}
@@ -85,6 +94,7 @@ def _path(
         if function is not None:
             if op not in rules:
                 rules[op] = trace_rule(op, function)
+            # The function decides which inputs get a cotangent: paths through the others end here.
             sources = tuple(t for t, g in zip(op.inputs, rules[op].grads, strict=True) if g is not None)
         backward += [t for t in sources if t in reached and t not in active and carries_gradient(t)]
     for op in on_path:
@@ -94,7 +104,7 @@ def _path(
 
 
 def _trace_inside(op: Operation, rules: dict[Operation, TracedRule]) -> None:
-    """Traces the gradient functions of operations in the bodies of a loop or branch."""
+    """Traces the gradient functions of operations inside the bodies of a loop or branch."""
     for body in op.bodies:
         for inner in body.needed:
             function = rule_of(inner)
@@ -104,6 +114,7 @@ def _trace_inside(op: Operation, rules: dict[Operation, TracedRule]) -> None:
 
 
 def _only_rows(x: Tensor, path: set[Operation]) -> bool:
+    """True where all uses of a variable's handle on the path are row lookups: its gradient is IndexedSlices."""
     uses = [op for op in x._consumers if op in path]
     return bool(uses) and all(op.type == "ResourceGather" for op in uses)
 
@@ -121,15 +132,20 @@ def gradients(
     """Derivatives of the sum of ``ys`` with respect to each of ``xs``.
 
     Args:
-      ys, xs: tensors (or variables), or lists of them.
+      ys, xs: tensors (or variables), or nests of them; ``ys`` of a floating or complex type.
       grad_ys: cotangents of ``ys``, of their shapes; ones where it or an entry is None.
       stop_gradients: tensors taken as constants.
       colocate_gradients_with_ops, gate_gradients, aggregation_method: placement and scheduling of the original; they
-        change no value, and the compiler decides here.
+        change no value: the compiler decides here.
 
     Returns:
-      A list like ``xs``: a tensor, IndexedSlices for a variable that is only read by row lookups, or None where no
-      differentiable path leads from x to any y.
+      One entry per x: a tensor of its shape and type, IndexedSlices for a variable that is only read by row lookups,
+      or None where no differentiable path leads from x to any y.
+
+    Raises:
+      RuntimeError: under eager execution.
+      TypeError: a y of another type, or a complex one without grad_ys.
+      ValueError: grad_ys of another number or shape than ``ys``.
 
     >>> x = constant(3.0)
     >>> dx, = gradients(x * x, x)
@@ -145,7 +161,10 @@ def gradients_through(
     ys: Any, xs: Any, grad_ys: Any = None, name: str = "gradients", stop_gradients: Any = None,
     recorded: Recorded | None = None,
 ) -> list[Any]:  # fmt: skip
-    """As ``gradients``, on paths through recorded operations only; None: through all."""
+    """``gradients`` on paths through recorded operations only (None: through all): the gradient of a tape.
+
+    Source: ``tensorflow/python/eager/backprop.py``.
+    """
     graph = get_default_graph()
     y_list = [_as_tensor(y) for y in nest.flatten(ys)]
     x_list = [graph.inside(_source(x)) for x in nest.flatten(xs)]
@@ -170,6 +189,7 @@ def gradients_through(
         wanted = [x for x, c in zip(x_list, connected, strict=True) if c]
         on_path = set(path)
         sparse = tuple(x.dtype is resource and _only_rows(x, on_path) for x in wanted)
+        # Rules of operations inside loops and branches run in those regions: only those of the path itself capture.
         own = {op: rule for op, rule in rules.items() if op in on_path}
         captured = dict.fromkeys(t for rule in own.values() for t in rule.block.captures())
         op = graph.add(
@@ -197,10 +217,12 @@ def gradients_through(
 
 
 def _as_tensor(value: Any) -> Tensor:
+    """A y as a tensor; of IndexedSlices, as in TensorFlow, the values."""
     return value.values if isinstance(value, IndexedSlices) else convert_to_tensor(value)
 
 
 def _source(x: Any) -> Tensor:
+    """The tensor that is differentiated with respect to x: of a variable its handle."""
     handle = getattr(x, "handle", None)
     if handle is not None:
         return handle
@@ -241,7 +263,7 @@ def _results(op: Operation, xs: list[Tensor], connected: list[bool], sparse: Seq
     return results
 
 
-def _rule(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Signature]:
+def _rule(inputs: Sequence[Tensor], attrs: Attrs) -> list[Signature]:
     signatures = []
     for x, rows in zip(attrs["xs"], attrs["sparse"], strict=True):
         if x.dtype is not resource:
@@ -257,40 +279,47 @@ def _rule(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Signature]
     return signatures
 
 
-_Sums = Generator[Any, Any, Any]
-"""What gives values to be summed over the axis, takes the sums, and ends in a result."""
+T = TypeVar("T")
+Pass = Generator[Array, Array, T]
+"""A backward pass as a coroutine: yields arrays to be summed over the axis, is sent the sums, returns a result.
+
+One pass runs per kind of position, and all of them have to take part in the same ``psum``.
+"""
 
 
-def _walk(lowering: Lowering, op: Operation) -> _Sums:
-    """Cotangents of everything on the paths of a gradient operation."""
+def _backward_pass(lowering: Lowering, op: Operation) -> Pass[Cotangents]:
+    """Walks the paths of a gradient operation from the ys to the xs; the cotangents of all tensors on them."""
     sums = Cotangents()
     inside = op.axis is not None
     for y, seed in zip(op.attrs["ys"], op.attrs["seeds_given"], strict=True):
         if y in op.attrs["active"]:
             value = lowering.value(y)
-            cotangent = ones_like(value) if seed is None else _turned(lowering.value(seed))
-            sums.add(y, vary(jnp.asarray(cotangent), lowering.axis) if inside else jnp.asarray(cotangent))
+            given = jnp.asarray(ones_like(value) if seed is None else _conjugated(lowering.value(seed)))
+            sums.add(y, vary(given, lowering.axis) if inside else given)
     records = {o: r for o in op.attrs["path"] if (r := lowering.record(o)) is not None}
     for step in reverse(op.attrs["path"], records):
         for tensor, cotangent in (yield from _step_back(lowering, op, step, records[step], sums)):
             if tensor in op.attrs["active"]:
-                sums.add(tensor, (yield from _entering(lowering, step, tensor, cotangent, inside)))
+                sums.add(tensor, (yield from _summed_over_towers(lowering, step, tensor, cotangent, inside)))
     return sums
 
 
-def _step_back(lowering: Lowering, op: Operation, step: Operation, record: Record, sums: Cotangents) -> _Sums:
-    """Pairs of inputs of one operation and their cotangents, from those of its outputs."""
+def _step_back(
+    lowering: Lowering, op: Operation, step: Operation, record: Record, sums: Cotangents
+) -> Pass[Iterable[tuple[Tensor, Cotangent | None]]]:
+    """The cotangents of one operation's inputs from those of its outputs; none where no output has one."""
     by_rule, definition = step in op.attrs["rules"], step.definition
     if not by_rule and definition.backward is None:
         outputs = zip(record.results, record.primals, strict=True)
         given = [None if t in op.attrs["stops"] else sums.total(t, p) for t, p in outputs]
         return pull_back(record, given, lowering.axis).items() if any(g is not None for g in given) else ()
-    given = [None if t in op.attrs["stops"] else sums.total(t, None) for t in step.outputs]
+    given = [None if t in op.attrs["stops"] else sums.total(t) for t in step.outputs]
     if all(g is None for g in given):
         return ()
     if by_rule:
         return list(_by_rule(lowering, step, op.attrs["rules"][step], given))
     assert definition.backward is not None
+    # As the gradient of CrossReplicaSum in tensorflow/contrib/tpu/python/ops/tpu_ops.py: the sum of the cotangents.
     if definition.collective and op.axis is not None and lowering.axis is not None:
         for i, cotangent in enumerate(given):
             if cotangent is not None:
@@ -299,11 +328,12 @@ def _step_back(lowering: Lowering, op: Operation, step: Operation, record: Recor
 
 
 def _by_rule(
-    lowering: Lowering, step: Operation, rule: TracedRule, given: Sequence[Any]
-) -> Iterator[tuple[Tensor, Any]]:
-    """What a gradient function says of the inputs; outputs that nothing came for have zeros."""
+    lowering: Lowering, step: Operation, rule: TracedRule, given: Sequence[Array | None]
+) -> Iterator[tuple[Tensor, Cotangent]]:
+    """Evaluates a traced gradient function; None in ``given`` stands for zeros."""
     cotangents = [
-        jnp.zeros_like(lowering.value(t)) if g is None else _turned(g) for t, g in zip(step.outputs, given, strict=True)
+        jnp.zeros_like(lowering.value(t)) if g is None else _conjugated(g)
+        for t, g in zip(step.outputs, given, strict=True)
     ]
     child = lowering.fork(dict(zip(rule.cotangents, cotangents, strict=True)))
     child.run(rule.block.needed)
@@ -311,21 +341,23 @@ def _by_rule(
         lowering.write(cell, child.state[cell])
     for tensor, grad in zip(step.inputs, rule.grads, strict=True):
         if isinstance(grad, tuple):
-            yield tensor, Rows(_turned(child.value(grad[0])), child.value(grad[1]))
+            yield tensor, Rows(_conjugated(child.value(grad[0])), child.value(grad[1]))
         elif grad is not None:
-            yield tensor, _turned(jnp.asarray(child.value(grad)))
+            yield tensor, _conjugated(jnp.asarray(child.value(grad)))
 
 
-def _turned(value: Any) -> Any:
-    """A complex cotangent between JAX's convention, inside, and the original's, its conjugate, outside."""
+def _conjugated(value: Array) -> Array:
+    """Converts a complex cotangent between JAX's convention and TensorFlow's, which is its conjugate."""
     return jnp.conj(value) if jnp.iscomplexobj(value) else value
 
 
-def _entering(lowering: Lowering, consumer: Operation, tensor: Tensor, cotangent: Any, inside: bool) -> _Sums:
-    """A cotangent for what the consumer read.
+def _summed_over_towers(
+    lowering: Lowering, consumer: Operation, tensor: Tensor, cotangent: Cotangent | None, inside: bool
+) -> Pass[Cotangent | None]:
+    """The cotangent of a consumer's input, where it enters the towers summed over them.
 
-    Seen from outside the towers (the gradient operation is in cross-tower context), a value that all towers share
-    gets the sum of what each tower says.
+    A gradient in cross-tower context is the derivative of the whole: a value that all towers share gets the sum of the
+    towers' cotangents. One in tower context (``inside``) is the tower's own.
     """
     if inside or lowering.axis is None or consumer.axis is None or tensor.op.axis is not None or tensor.varies:
         return cotangent
@@ -334,23 +366,26 @@ def _entering(lowering: Lowering, consumer: Operation, tensor: Tensor, cotangent
 
 def _lower(lowering: Lowering, op: Operation) -> list[Any]:
     if lowering.kind is not None or op not in lowering.split:
-        (results,) = _together(lowering, op, [_results_of(lowering, op)])
+        (results,) = _run_together(lowering, op, [_gradients_of_xs(lowering, op)])
         return results
-    found = _together(lowering, op, [_results_of(part, op) for part in lowering.parts])
+    found = _run_together(lowering, op, [_gradients_of_xs(part, op) for part in lowering.parts])
     lowering.collect()
     by_output = zip(op.outputs, zip(*found, strict=True), strict=True)
     return [ByKind(values) if output.varies else values[0] for output, values in by_output]
 
 
-def _together(lowering: Lowering, op: Operation, walks: Sequence[_Sums]) -> list[Any]:
-    """The results of walks over the same operations, one for each kind of position, that sum the same values."""
+def _run_together(lowering: Lowering, op: Operation, passes: Sequence[Pass[T]]) -> list[T]:
+    """Runs one backward pass per kind of position in lockstep: each sum they ask for is one ``psum``.
+
+    All passes walk the same operations, so they ask for the same sums and end together.
+    """
     answer: Any = None
     while True:
-        requests: list[Any] = []
-        results: list[Any] = []
-        for walk in walks:
+        requests: list[Array] = []
+        results: list[T] = []
+        for backward in passes:
             try:
-                requests.append(walk.send(answer))
+                requests.append(backward.send(answer))
             except StopIteration as end:
                 results.append(end.value)
         if results:
@@ -358,55 +393,64 @@ def _together(lowering: Lowering, op: Operation, walks: Sequence[_Sums]) -> list
         if lowering.kind is not None:
             raise combines_inside(op)
         assert lowering.axis is not None
-        answer = lax.psum(lowering.joined(requests[0] if len(walks) == 1 else ByKind(requests)), lowering.axis.name)
+        answer = lax.psum(lowering.joined(requests[0] if len(passes) == 1 else ByKind(requests)), lowering.axis.name)
 
 
-def _results_of(lowering: Lowering, op: Operation) -> _Sums:
-    sums = yield from _walk(lowering, op)
-    results: list[Any] = []
+def _gradients_of_xs(lowering: Lowering, op: Operation) -> Pass[list[Array]]:
+    """The outputs of a gradient operation: for each x its gradient, for rows two outputs."""
+    sums = yield from _backward_pass(lowering, op)
+    results: list[Array] = []
     outputs = iter(op.outputs)
     for x, rows in zip(op.attrs["xs"], op.attrs["sparse"], strict=True):
         if rows:
             found = sums.rows(x)
-            values, indices = next(outputs), next(outputs)
+            values_output, indices_output = next(outputs), next(outputs)
             assert found is not None, x.name
-            values = yield from _settle(lowering, values, _turned(found.values))
-            results += [values, jnp.asarray(found.indices, indices.dtype.np)]
+            values = yield from _of_declared_variance(lowering, values_output, _conjugated(found.values))
+            results += [values, jnp.asarray(found.indices, indices_output.dtype.np)]
             continue
         output = next(outputs)
         like = _value_of(lowering, x)
         total = sums.total(x, like)
         if total is None:
             total = jnp.zeros(np.shape(like), output.dtype.np)
-        results.append((yield from _settle(lowering, output, _turned(total))))
+        results.append((yield from _of_declared_variance(lowering, output, _conjugated(total))))
     return results
 
 
-def _value_of(lowering: Lowering, x: Tensor) -> Any:
+def _value_of(lowering: Lowering, x: Tensor) -> Array:
     return lowering.state[x.op.attrs["cell"]] if x.dtype is resource else lowering.value(x)
 
 
-def _settle(lowering: Lowering, output: Tensor, value: Any) -> _Sums:
-    """Marks a result as equal everywhere where the graph says that it is."""
+def _of_declared_variance(lowering: Lowering, output: Tensor, value: Array) -> Pass[Array]:
+    """Casts a gradient to varying, or proves it equal everywhere, as the graph says of the output."""
     if lowering.axis is None:
         return value
     if output.varies:
         return vary(value, lowering.axis)
+    # The graph knows that positions agree, JAX does not (the path was cast to varying): the first one's share summed
+    # over the axis is the same value, and one that JAX knows to be equal everywhere.
     first = lax.axis_index(lowering.axis.name) == 0
     value = vary(value, lowering.axis)
     return (yield jnp.where(first, value, jnp.zeros_like(value)))
 
 
-def _primal(lowering: Lowering, leaf: Tensor, replayed: Sequence[Operation]) -> Any:
+def _primal(lowering: Lowering, leaf: Tensor, replayed: Sequence[Operation]) -> Array | None:
+    """The value of a leaf when the inner path was evaluated; of a handle, the variable's value at that time."""
     if leaf.dtype is not resource:
         return lowering.value(leaf)
     cell = leaf.op.attrs["cell"]
-    states = (lowering.seen(o) for o in replayed if leaf in o.inputs)
+    states = (lowering.state_read_by(o) for o in replayed if leaf in o.inputs)
     return next((state[cell] for state in states if cell in state), lowering.state.get(cell))
 
 
-def _backward(lowering: Lowering, op: Operation, cotangents: Sequence[Any], outer: Operation) -> Mapping[Tensor, Any]:
-    """The gradient of a gradient: replays the inner paths as a function of what enters them."""
+def _backward(
+    lowering: Lowering, op: Operation, cotangents: Sequence[Array | None], outer: Operation
+) -> Mapping[Tensor, Array]:
+    """The gradient of a gradient: the ``jax.vjp`` of a replay of the inner paths as a function of their leaves.
+
+    State, feeds and random draws are those of the first evaluation, so that the replay is the same function.
+    """
     path = [o for o in op.attrs["path"] if lowering.record(o) is not None]
     replayed = [o for o in path if not o.definition.reads_value]
     made = {t for o in replayed for t in o.outputs}
@@ -418,10 +462,11 @@ def _backward(lowering: Lowering, op: Operation, cotangents: Sequence[Any], oute
         if t in wanted and (t not in made or t in cut)
     ]
     cells = {t: t.op.attrs["cell"] for t in leaves if t.dtype is resource}
+    # Reads are not replayed: the leaves hold what they read. Their records still carry cotangents to the handles.
     reads = {o for o in path if o.definition.reads_value}
     slots = [i for i, c in enumerate(cotangents) if c is not None]
 
-    def replay(*args: Any) -> list[Any]:
+    def replay(*args: Array) -> list[Array]:
         given = dict(zip(leaves, args, strict=True))
         values = {t: v for t, v in given.items() if t not in cells}
         inner = lowering.fork(values)
@@ -429,7 +474,7 @@ def _backward(lowering: Lowering, op: Operation, cotangents: Sequence[Any], oute
         inner.fed = {**lowering.fed, **values}
         inner.records = {o: r for o in path if o in reads and (r := lowering.record(o)) is not None}
         for step in replayed:
-            inner.state.update(lowering.seen(step))
+            inner.state.update(lowering.state_read_by(step))
             inner.state.update((cells[t], v) for t, v in given.items() if t in cells)
             inner.execute(step)
         outputs = _lower(inner, op)
@@ -453,16 +498,19 @@ define(
 
 
 def read_backward(
-    lowering: Lowering, op: Operation, cotangents: Sequence[Any], outer: Operation
-) -> Mapping[Tensor, Any]:
-    """A read passes its cotangent on to the variable's handle."""
+    lowering: Lowering, op: Operation, cotangents: Sequence[Array], outer: Operation
+) -> Mapping[Tensor, Array]:
+    """The gradient rule of a read: the handle's cotangent is the value's."""
     return {op.inputs[0]: cotangents[0]}
 
 
 def gather_backward(
-    lowering: Lowering, op: Operation, cotangents: Sequence[Any], outer: Operation
-) -> Mapping[Tensor, Any]:
-    """A lookup of rows passes on just those rows."""
+    lowering: Lowering, op: Operation, cotangents: Sequence[Array], outer: Operation
+) -> Mapping[Tensor, Rows]:
+    """The gradient rule of a row lookup: the handle's cotangent is zero except for those rows.
+
+    Source: ``_GatherGrad`` in ``tensorflow/python/ops/resource_variable_ops.py``.
+    """
     (cotangent,) = cotangents
     indices = lowering.value(op.inputs[1])
     flat = jnp.reshape(jnp.asarray(indices), (-1,))

@@ -1,7 +1,7 @@
-"""Values whose shape differs by position, inside of a program: one value for each kind of position.
+"""Values whose shape differs by position, while a program is traced: one value per kind of position.
 
-Positions whose inputs have the same shapes are of one kind. While a program is traced, what depends on such an input is
-evaluated once per kind at its exact shapes; ``switched`` makes a program of it in which a position runs its kind only.
+Positions whose inputs have the same shapes are of one kind. Operations that depend on such an input are evaluated once
+per kind, at its exact shapes; ``switched`` turns the trace into a program in which each position runs its own kind.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
-from typing import Any
+from typing import TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -17,33 +17,34 @@ import numpy as np
 from jax import lax
 
 from towerstrat.graph.ir.mesh import Axis, vary
+from towerstrat.graph.ir.types import Array
 from towerstrat.graph.ir.uneven import Uneven
 
 JOINED = "towerstrat_joined"
 SAME = "towerstrat_same"
-"""Names by which ``switched`` finds ``Kinds.joined`` and ``same`` in what was traced."""
+"""Names of the jitted functions by which ``switched`` recognises ``Kinds.joined`` and ``same`` in a jaxpr."""
 _SCOPE = "towerstrat_kind_"
 
 
-def tracing(kind: int) -> AbstractContextManager[Any]:
-    """What is traced inside belongs to a kind, even where it takes nothing that does."""
+def tracing(kind: int) -> AbstractContextManager[None]:
+    """A scope whose equations belong to a kind even if no operand does (an effect on constants)."""
     return jax.named_scope(f"{_SCOPE}{kind}")
 
 
-def kinds_around(names: Any) -> set[int]:
-    """The kinds that something was traced for, from the scopes around it."""
+def kinds_around(names: object) -> set[int]:
+    """The kinds of the ``tracing`` scopes in an equation's name stack."""
     return {int(number) for number in re.findall(f"{_SCOPE}([0-9]+)", str(names))}
 
 
 class ByKind:
-    """The values of one tensor or cell, one per kind of position."""
+    """The values of one tensor or cell, one per kind of position; their shapes may differ."""
 
     __slots__ = ("values",)
 
-    def __init__(self, values: Sequence[Any]):
+    def __init__(self, values: Sequence[Array]):
         self.values = tuple(values)
 
-    def at(self, kind: int) -> Any:
+    def at(self, kind: int) -> Array:
         return self.values[kind]
 
     @property
@@ -51,15 +52,23 @@ class ByKind:
         return tuple([np.shape(v) for v in self.values])
 
 
-def at(value: Any, kind: int) -> Any:
-    """What positions of a kind see of a value."""
+def at(value: Array | ByKind, kind: int) -> Array:
+    """The value at positions of one kind; a value that is no ``ByKind`` is the same for all kinds."""
     return value.at(kind) if isinstance(value, ByKind) else value
 
 
+T = TypeVar("T")
+
+
 class Kinds:
-    """Which positions along an axis get inputs of the same shapes.
+    """The partition of an axis' positions by the shapes of their inputs.
+
+    Args:
+      axis: the mesh axis.
+      inputs: the inputs of the program whose shape differs by position.
 
     Attributes:
+      count: the number of kinds.
       table: the kind of each position.
       shapes: for each input, its shape in each kind.
     """
@@ -72,19 +81,21 @@ class Kinds:
         self.count = len(distinct)
         self.shapes = tuple(zip(*distinct, strict=True))
 
-    def by_position(self, of_kinds: Sequence[Any]) -> list[Any]:
-        """What is known of each kind, for each position."""
+    def by_position(self, of_kinds: Sequence[T]) -> list[T]:
+        """One entry per position from one per kind."""
         return [of_kinds[kind] for kind in self.table]
 
-    def index(self) -> Any:
-        """The kind of this position."""
+    def index(self) -> jax.Array:
+        """The kind of this position (int32 scalar)."""
         return jnp.asarray(np.array(self.table, np.int32))[lax.axis_index(self.axis.name)]
 
-    def joined(self, value: Any, found: bool = True) -> Any:
-        """The value at each position as one that differs by position, padded with zeros to the largest shape.
+    def joined(self, value: Array | ByKind, found: bool = True) -> Array:
+        """A ``ByKind`` as one varying array of the largest shape: at each position its kind's value, padded with zeros.
 
         Args:
-          found: whether ``switched`` finds it; where derivatives are taken through it there would be others like it.
+          found: leave a mark for ``switched``, which selects by a switch instead of computing all kinds everywhere.
+            False where derivatives are taken through it: ``jax.vjp`` of a marked call makes more calls of that name,
+            with other operands.
 
         Raises:
           ValueError: the ranks differ.
@@ -96,11 +107,12 @@ class Kinds:
         arrays = [vary(jnp.asarray(v), self.axis) for v in value.values]
         if self.count == 1:
             return arrays[0]
+        # One program has one shape for all positions: zeros fill up the smaller kinds.
         return (_joined if found else _join)(self.index(), *arrays)
 
 
-def padded(value: Any, shape: Sequence[int]) -> Any:
-    """The value with zeros after it, up to a shape."""
+def padded(value: Array, shape: Sequence[int]) -> Array:
+    """The value with zeros appended in each dimension, up to ``shape``."""
     if np.shape(value) == tuple(shape):
         return value
     widths = [(0, int(n - m), 0) for n, m in zip(shape, np.shape(value), strict=True)]
@@ -108,11 +120,11 @@ def padded(value: Any, shape: Sequence[int]) -> Any:
 
 
 def largest(shapes: Sequence[Sequence[int]]) -> tuple[int, ...]:
-    """The smallest shape that all of these fit into."""
+    """The element-wise maximum of shapes of one rank."""
     return tuple([max(sizes) for sizes in zip(*shapes, strict=True)])
 
 
-def _join(index: Any, *values: Any) -> Any:
+def _join(index: jax.Array, *values: jax.Array) -> jax.Array:
     shape = largest([v.shape for v in values])
     return lax.select_n(index, *(padded(v, shape) for v in values))
 
@@ -121,14 +133,14 @@ _join.__name__ = JOINED
 _joined = jax.jit(_join)
 
 
-def _as_it_is(value: Any) -> Any:
+def _identity(value: Array) -> Array:
     return value
 
 
-_as_it_is.__name__ = SAME
-_same = jax.jit(_as_it_is)
+_identity.__name__ = SAME
+_same = jax.jit(_identity)
 
 
-def same(value: Any) -> Any:
-    """A value that was computed for the first kind, and that is the same in all kinds."""
+def same(value: Array) -> Array:
+    """A value of the first kind that all kinds share; marks it for ``switched`` as one that every position computes."""
     return _same(value) if isinstance(value, jax.core.Tracer) else value

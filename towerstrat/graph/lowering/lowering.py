@@ -1,14 +1,14 @@
-"""From operations to JAX: evaluates a list of operations, in order, on JAX values.
+"""From operations to JAX: an interpreter that evaluates a list of operations, in order, on JAX values.
 
-The same evaluation serves every executor: under ``jit`` the values are tracers and the result is one program; with
-concrete arrays it runs operation by operation.
+Under ``jit`` the values are tracers and the result is one program; on concrete arrays it runs operation by operation.
+(The scheme is that of JAX's own interpreters: https://docs.jax.dev/en/latest/autodidax.html.)
 """
 
 from __future__ import annotations
 
 import itertools
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 import jax
@@ -19,17 +19,23 @@ from jax import lax
 from towerstrat.errors import FailedPreconditionError, InvalidArgumentError, OpError, UnsupportedError
 from towerstrat.graph.ir.elements import Operation, Tensor
 from towerstrat.graph.ir.mesh import Axis, varies, vary
+from towerstrat.graph.ir.shapes import TensorShape
 from towerstrat.graph.ir.state import Cell
-from towerstrat.graph.ir.types import Array, resource
+from towerstrat.graph.ir.types import Array, HostArray, resource
+from towerstrat.graph.lowering.gradient_rules import TracedRule
 from towerstrat.graph.lowering.kinds import ByKind, Kinds, at, same, tracing
 from towerstrat.graph.lowering.tape import Record
 
 _FOLD_LIMIT = 4096
-"""Elements up to which known values are computed by numpy while lowering rather than by the compiled program."""
+"""Elements up to which constants are folded with numpy while lowering, rather than by the compiler."""
 
 
 class NeedsStatic(Exception):
-    """An operation needs the value of an input that is not known while lowering."""
+    """An operation needs the value of an input that is a tracer; the caller may specialise the program on it.
+
+    Attributes:
+      op, tensor: the operation, and the input.
+    """
 
     def __init__(self, op: Operation, position: int):
         super().__init__(f"{op.name} needs input {position} while lowering")
@@ -38,7 +44,7 @@ class NeedsStatic(Exception):
 
 
 class NeedsTrips(UnsupportedError):
-    """The gradient of a loop needs a bound on the number of its iterations that is not known while lowering."""
+    """The gradient of a loop needs a static bound on its number of iterations; the caller may learn it from a run."""
 
     def __init__(self, op: Operation):
         super().__init__(
@@ -48,23 +54,23 @@ class NeedsTrips(UnsupportedError):
         self.op = op
 
 
-Pull = Callable[[Sequence[bool], Sequence[Any]], list[Any]]
-"""(which inputs are wanted, cotangents of the outputs or None) -> cotangents of the inputs, None for nothing."""
+Pull = Callable[[Sequence[bool], Sequence[Array | None]], list[Array | None]]
+"""(per input: wanted, output cotangents) -> input cotangents. None stands for zeros, or an input not wanted."""
 
 
 class Executor(Protocol):
-    """Runs single operations on concrete arrays, each compiled by itself."""
+    """Runs operations one by one on concrete arrays, each as a compiled program of its own."""
 
     def __call__(self, op: Operation, values: Sequence[Array]) -> tuple[list[Array], Pull]:
-        """The operation's outputs on these input values, and its gradient there."""
+        """The operation's outputs, and its vector-Jacobian product at ``values``."""
 
 
 _NOT_CONCRETE = (jax.errors.ConcretizationTypeError, jax.errors.TracerArrayConversionError)
-"""What JAX raises where a kernel asks for the value of a tracer."""
+"""Raised by JAX where a kernel asks for the value of a tracer."""
 
 
 def varying_shape(op: Operation) -> UnsupportedError:
-    """The error of an operation with a result of unknown size, where everything has to be compiled."""
+    """The error for an operation with a result of unknown size, where everything has to be compiled."""
     return UnsupportedError(
         f"{op.name} (type {op.type}, created at {op.line}) has a result whose shape depends on values; that cannot "
         "be compiled for several towers or steps. Use a form of fixed size (tf.where of three arguments, a mask)."
@@ -72,7 +78,7 @@ def varying_shape(op: Operation) -> UnsupportedError:
 
 
 def uninitialized(cell: Cell, op: Operation) -> FailedPreconditionError:
-    """The error of an operation that uses a variable without a value, with the initializer that gives it one."""
+    """The error for an operation that reads a variable without a value; names the initializer to run."""
     local = op.graph.get_collection("local_variables")
     kind = "local" if any(v.name.rpartition(":")[0] == cell.name for v in local) else "global"
     return FailedPreconditionError(
@@ -84,7 +90,7 @@ def uninitialized(cell: Cell, op: Operation) -> FailedPreconditionError:
 
 
 def on_host(op: Operation) -> UnsupportedError:
-    """The error of an operation that runs on the host, where everything has to be compiled."""
+    """The error for an operation that runs on the host, where everything has to be compiled."""
     return UnsupportedError(
         f"{op.name} (type {op.type}, created at {op.line}) runs on the host: it cannot be part of a tower, step, loop "
         "or branch, nor lie on a gradient's path through towers. Call it outside and pass its result in."
@@ -92,7 +98,7 @@ def on_host(op: Operation) -> UnsupportedError:
 
 
 def combines_inside(op: Operation) -> UnsupportedError:
-    """The error of an operation over all positions inside of one that positions run with shapes of their own."""
+    """The error for a collective inside an operation that is evaluated per kind of position."""
     return UnsupportedError(
         f"{op.name} (type {op.type}, created at {op.line}) combines values of all towers inside of a branch, loop or "
         "derivative of a derivative in which shapes differ by tower (an uneven batch): towers would wait for each "
@@ -101,27 +107,35 @@ def combines_inside(op: Operation) -> UnsupportedError:
 
 
 class Lowering:
-    """One evaluation of operations. Forks share what was computed before them.
+    """One evaluation of operations: an environment of values and state. Forks see it and add their own.
+
+    Args:
+      operations: all operations that will be evaluated: the gradients among them say which others to record.
 
     Attributes:
       platform: "cpu", "gpu" or "tpu".
       axis: the named axis the evaluation is mapped over, or None.
-      values: tensor -> value (an array, a tracer, or numpy where it is known).
-      state: cell -> current value.
-      fed: tensor -> value that replaces what its operation makes.
-      taped: operations some gradient goes through.
-      active: tensors some gradient goes through.
-      trips: loop operation -> bound of its trip count, learned by a run of it.
-      rules: operation -> its gradient function, where one was given for it.
-      differentiated: whether all of this is inside of one operation's ``jax.vjp``. Along an axis every value then
-        counts as varying, and what is written is thrown away.
-      eager: whether operations run one by one on concrete values.
-      executor: what runs single operations, where ``eager``; None: their kernels are called.
-      quiet: whether this evaluates again what was evaluated before, so that nothing is printed a second time.
-      kinds: the kinds of positions, where some inputs have shapes that differ by position. The values that depend on
-        them are ``ByKind``; they are made by ``parts``, one evaluation on top of this one for each kind.
+      values: tensor -> value: numpy where it is known while lowering, else a JAX array or tracer; a ``ByKind`` where it
+        differs by kind of position; of a handle its cell.
+      state: cell -> current value (an array or ``ByKind``).
+      fed: tensor -> value that replaces its operation's output.
+      taped: operations on the path of some gradient.
+      active: tensors on the path of some gradient.
+      trips: loop operation -> bound of its trip count, learned from a run of it.
+      rules: operation -> its traced gradient function, for those that have one.
+      differentiated: True inside one operation's ``jax.vjp``. Along an axis every value then counts as varying, and
+        state that is written is discarded.
+      eager: True where operations run one by one on concrete values.
+      executor: runs single operations, where ``eager``; None: their kernels are called.
+      quiet: True in a second evaluation of the same operations: nothing is printed again.
+      kinds: the kinds of positions, where some inputs have shapes that differ by position. Values that depend on such
+        inputs are ``ByKind``; they are computed by ``parts``, one evaluation on top of this one for each kind.
       kind: of such a part, its kind.
       split: the operations that were evaluated once per kind.
+      records: the tape: operation -> its record.
+      twins: tensor -> its invariant twin, see ``invariant``.
+      snapshots: operation -> the state that it read, for evaluating it again.
+      written: cells written so far.
     """
 
     def __init__(
@@ -129,7 +143,7 @@ class Lowering:
         platform: str,
         axis: Axis | None = None,
         state: Mapping[Cell, Any] | None = None,
-        fed: Mapping[Tensor, Any] | None = None,
+        fed: Mapping[Tensor, Array] | None = None,
         operations: Iterable[Operation] = (),
         trips: Mapping[Operation, int] | None = None,
         parent: Lowering | None = None,
@@ -139,17 +153,17 @@ class Lowering:
         self.platform = platform
         self.axis = axis
         self.state: dict[Cell, Any] = dict(state or {})
-        self.fed: dict[Tensor, Any] = dict(fed or {})
+        self.fed: dict[Tensor, Array] = dict(fed or {})
         self.values: dict[Tensor, Any] = dict(self.fed)
         self.trips: Mapping[Operation, int] = trips or {}
         self.parent = parent
         self.records: dict[Operation, Record] = {}
-        self.twins: dict[Tensor, Any] = {}
+        self.twins: dict[Tensor, Array] = {}
         self.written: set[Cell] = set()
-        self.common: dict[Any, Any] = {}
+        self._shared: dict[Hashable, Any] = {}
         self.taped: set[Operation] = set()
         self.active: set[Tensor] = set()
-        self.rules: dict[Operation, Any] = {}
+        self.rules: dict[Operation, TracedRule] = {}
         self.snapshots: dict[Operation, dict[Cell, Any]] = {}
         self.clock: Iterator[int] = itertools.count() if parent is None else parent.clock
         self.differentiated: bool = parent is not None and parent.differentiated
@@ -175,7 +189,11 @@ class Lowering:
                 self._find_paths(body.needed)
 
     def fork(self, values: Mapping[Tensor, Any] | None = None, state: Mapping[Cell, Any] | None = None) -> Lowering:
-        """An evaluation of its own on top of this one: sees its values and state, changes neither."""
+        """An evaluation on top of this one: it sees this one's values and a copy of its state, and changes neither.
+
+        Args:
+          values, state: entries that replace this one's.
+        """
         child = Lowering(self.platform, self.axis, {**self.state, **(state or {})}, trips=self.trips, parent=self)
         child.values.update(values or {})
         child.fed = self.fed
@@ -183,12 +201,17 @@ class Lowering:
 
     # ---- values ----------------------------------------------------------------------------------------------
 
-    def value(self, tensor: Tensor) -> Any:
+    def value(self, tensor: Tensor) -> Array:
+        """The value of a tensor; in a part for one kind of position, at that kind.
+
+        Raises:
+          UnsupportedError: it was not computed in this evaluation or those below it.
+        """
         value = self.of_all_kinds(tensor)
         return value if self.kind is None else at(value, self.kind)
 
     def of_all_kinds(self, tensor: Tensor) -> Any:
-        """The value, a ``ByKind`` where it differs by kind of position."""
+        """The value of a tensor; a ``ByKind`` where it differs by kind of position."""
         frame: Lowering | None = self
         while frame is not None:
             if tensor in frame.values:
@@ -198,21 +221,22 @@ class Lowering:
             f"{tensor!r} (created at {tensor.op.line}) was not computed in this part of the program."
         )
 
-    def shared(self, key: Any, make: Callable[[], Any]) -> Any:
-        """What several operations of this evaluation use together, made once."""
-        if key not in self.common:
-            self.common[key] = make()
-        return self.common[key]
+    def shared(self, key: Hashable, make: Callable[[], Any]) -> Any:
+        """``make()``, computed once per evaluation and key: a common subexpression of several operations."""
+        if key not in self._shared:
+            self._shared[key] = make()
+        return self._shared[key]
 
     def record(self, op: Operation) -> Record | None:
+        """The tape's entry for an operation, or None where it was not recorded."""
         return next((frame.records[op] for frame in self._frames() if op in frame.records), None)
 
-    def seen(self, op: Operation) -> dict[Cell, Any]:
+    def state_read_by(self, op: Operation) -> dict[Cell, Any]:
         """The state that an operation read when it was evaluated."""
         return next((frame.snapshots[op] for frame in self._frames() if op in frame.snapshots), {})
 
     def _frames(self) -> Iterator[Lowering]:
-        """This evaluation and those that it is on top of, with their parts for its kind."""
+        """This evaluation and those below it, each after its part for this one's kind."""
         frame: Lowering | None = self
         while frame is not None:
             if self.kind is not None and frame._parts:
@@ -220,11 +244,13 @@ class Lowering:
             yield frame
             frame = frame.parent
 
-    def invariant(self, tensor: Tensor) -> Any:
-        """The value as one that JAX knows to be equal at every position.
+    def invariant(self, tensor: Tensor) -> Array:
+        """The value, or its invariant twin: the same value as one that JAX knows to be equal at all positions.
 
-        A value on a differentiated path is cast to a varying one; where all it came from is equal everywhere it is
-        computed a second time from there, and the compiler merges the two.
+        Values on a differentiated path are cast to varying, so that cotangents are the position's own. Storing or
+        fetching one as a replicated value would fail under ``check_vma=True``, and a ``pmean`` per write would double
+        the all-reduces. So the operation is evaluated a second time, on the invariant twins of its inputs; XLA merges
+        the two evaluations.
 
         Raises:
           UnsupportedError: the value differs by position.
@@ -232,6 +258,7 @@ class Lowering:
         value = self.value(tensor)
         if self.axis is None or self.differentiated or not varies(value):
             return value
+        # Equal everywhere, yet evaluated per kind: the first kind's twin serves them all.
         if self.kind is None and tensor.op in self.split and not tensor.op.definition.joint:
             owner = next(frame for frame in self._frames() if tensor in frame.values)
             return same(owner.parts[0].invariant(tensor))
@@ -240,6 +267,7 @@ class Lowering:
                 f"{tensor!r} (created at {tensor.op.line}) differs by {self.axis.name} and cannot be stored or fetched "
                 "as one value. Combine it first (distribution.reduce in a merge_call), or unwrap it."
             )
+        # Depth first with a stack of its own: chains of operations are longer than Python's recursion limit.
         stack = [tensor]
         while stack:
             op = stack[-1].op
@@ -249,13 +277,13 @@ class Lowering:
                 stack += missing
                 continue
             if stack.pop() not in self.twins:
-                twins = self.fork({t: self.invariant(t) for t in equal}, self.seen(op))
+                twins = self.fork({t: self.invariant(t) for t in equal}, self.state_read_by(op))
                 twins.quiet = True
                 self.twins.update(zip(op.outputs, twins.evaluate(op), strict=True))
         return self.twins[tensor]
 
-    def static(self, op: Operation, position: int) -> np.ndarray[Any, Any]:
-        """The value of an input that must be known while lowering."""
+    def static(self, op: Operation, position: int) -> HostArray:
+        """The value of an input that must be known while lowering. Raises NeedsStatic where it is a tracer."""
         value = self.value(op.inputs[position])
         if isinstance(value, jax.core.Tracer):
             raise NeedsStatic(op, position)
@@ -263,19 +291,26 @@ class Lowering:
 
     # ---- state -----------------------------------------------------------------------------------------------
 
-    def read(self, cell: Cell, op: Operation) -> Any:
+    def read(self, cell: Cell, op: Operation) -> Array:
+        """The current value of a cell. Raises FailedPreconditionError, in the name of ``op``, where it has none."""
         if cell not in self.state:
             raise uninitialized(cell, op)
         return self.state[cell]
 
-    def write(self, cell: Cell, value: Any) -> None:
+    def write(self, cell: Cell, value: Array | ByKind) -> None:
+        """Stores a value in a cell, in the parts for each kind of position too."""
         self.state[cell] = value
         self.written.add(cell)
         for kind, part in enumerate(self._parts):
             part.state[cell] = at(value, kind)
 
-    def key(self, op: Operation) -> Any:
-        """The random key of this execution of an operation; moves its counter on."""
+    def key(self, op: Operation) -> jax.Array:
+        """The random key of this execution of an operation; adds one to its counter.
+
+        The key is Threefry's (Salmon et al., *Parallel Random Numbers: As Easy as 1, 2, 3*, SC 2011): one word is a
+        hash of the seeds, the other the counter; in tower context the position's index is folded in. An operation
+        without a seed of its own is told apart by its name, so that edits elsewhere in the program do not move it.
+        """
         counter = op.counter
         assert counter is not None
         count = self.state[counter]
@@ -288,13 +323,14 @@ class Lowering:
         self.write(counter, count + np.uint32(1))
         return key
 
-    def position(self) -> Any:
-        """This position's index along the axis (int32)."""
+    def position(self) -> Array:
+        """This position's index along the axis, an int32 scalar; 0 without an axis."""
         if self.axis is None:
             return np.zeros((), np.int32)
         return lax.axis_index(self.axis.name).astype(jnp.int32)
 
-    def missing_feed(self, op: Operation) -> Any:
+    def missing_feed(self, op: Operation) -> list[Array]:
+        """The lowering of a placeholder that was not fed. Raises InvalidArgumentError."""
         tensor = op.outputs[0]
         raise InvalidArgumentError(
             None,
@@ -306,14 +342,17 @@ class Lowering:
     # ---- evaluation ------------------------------------------------------------------------------------------
 
     def run(self, operations: Sequence[Operation]) -> None:
+        """Evaluates operations in the given order."""
         for op in operations:
             self.execute(op)
 
     def execute(self, op: Operation) -> None:
-        """Evaluates one operation; its outputs' values are known afterwards.
+        """Evaluates one operation and enters its outputs in ``values``, except those that are fed.
 
         Raises:
-          OpError: naming the operation and the user's line, when it cannot be evaluated.
+          OpError: it cannot be evaluated on these inputs; names the operation and the user's line.
+          NeedsStatic, NeedsTrips: it needs a value that is not known while lowering.
+          UnsupportedError: it cannot be compiled here.
         """
         if self.kinds is not None and self.kind is None and not _combines(op) and self._splits(op):
             self.split.add(op)
@@ -344,7 +383,7 @@ class Lowering:
 
     @property
     def parts(self) -> list[Lowering]:
-        """For each kind of position the evaluation of what differs between them."""
+        """One evaluation per kind of position, on top of this one; made at first use."""
         if not self._parts:
             assert self.kinds is not None
             for kind in range(self.kinds.count):
@@ -354,12 +393,12 @@ class Lowering:
                 self._parts.append(part)
         return self._parts
 
-    def joined(self, value: Any) -> Any:
-        """A value as one array that differs by position, padded where its shape does."""
+    def joined(self, value: Any) -> Array:
+        """A ``ByKind`` as one varying array, padded to the largest shape; any other value as it is."""
         return value if self.kinds is None else self.kinds.joined(value, found=not self.differentiated)
 
-    def even(self, value: Any, holder: Tensor | Cell) -> Any:
-        """The values of all kinds that a tensor or cell has, as one.
+    def even(self, value: Any, holder: Tensor | Cell) -> Array:
+        """``joined`` for a value that must have one shape everywhere; ``holder`` is named in the error.
 
         Raises:
           UnsupportedError: the shape differs by position.
@@ -375,7 +414,7 @@ class Lowering:
         return self.joined(value)
 
     def _splits(self, op: Operation) -> bool:
-        """Whether what the operation takes differs by kind of position."""
+        """True where an input, the state it uses or the path of a gradient differs by kind of position."""
         if any(isinstance(self.value(t), ByKind) for t in op.inputs if t.dtype is not resource):
             return True
         if any(isinstance(self.state.get(c), ByKind) for c in (*op.reads, *op.writes)):
@@ -383,6 +422,7 @@ class Lowering:
         return bool(self.split) and any(step in self.split for step in _steps(op))
 
     def _execute_by_kind(self, op: Operation) -> None:
+        """Evaluates an operation once in each part; outputs that the graph calls equal everywhere are the first's."""
         for kind, part in enumerate(self.parts):
             with tracing(kind):
                 part.execute(op)
@@ -393,7 +433,7 @@ class Lowering:
         self.collect()
 
     def collect(self) -> None:
-        """Takes over what the parts wrote."""
+        """Writes the cells that the parts have written, and clears their lists."""
         for cell in {cell: None for part in self.parts for cell in part.written}:
             values = [part.state[cell] for part in self.parts]
             self.write(cell, ByKind(values) if cell.per_position else same(values[0]))
@@ -403,12 +443,12 @@ class Lowering:
     # ---- one operation ---------------------------------------------------------------------------------------
 
     def note(self, op: Operation) -> None:
-        """Takes down for gradients that an operation with a gradient function was evaluated elsewhere, on the host."""
+        """Records an operation that was evaluated on the host: its gradient function is its only gradient."""
         if op in self.taped:
             self.records[op] = Record(next(self.clock), None, (), ())
 
     def _arguments(self, op: Operation) -> list[Array] | None:
-        """The inputs' values, where operations run one by one and the executor can run this one; else None."""
+        """The inputs' values if the executor can run this operation, else None."""
         definition = op.definition
         if self.executor is None or not self.eager or self.differentiated or definition.dynamic or definition.random:
             return None
@@ -420,8 +460,8 @@ class Lowering:
         arrays = all(isinstance(v, np.ndarray | jax.Array) and not isinstance(v, jax.core.Tracer) for v in values)
         return values if arrays and not any(np.iscomplexobj(v) for v in values) else None
 
-    def evaluate(self, op: Operation) -> Sequence[Any]:
-        """The outputs of an operation from the values of its inputs, without a record for gradients."""
+    def evaluate(self, op: Operation) -> Sequence[Array]:
+        """The outputs of an operation, without a record for gradients; writes the state that it writes."""
         definition = op.definition
         if definition.collective and self.kind is not None:
             raise combines_inside(op)
@@ -432,8 +472,16 @@ class Lowering:
             return definition.lower(self, op)
         return self.apply(op, [self.value(t) for t in op.inputs])
 
-    def apply(self, op: Operation, args: Sequence[Any]) -> Sequence[Any]:
-        """The kernel's outputs on given input values."""
+    def apply(self, op: Operation, args: Sequence[Any]) -> Sequence[Array]:
+        """The outputs of an operation's kernel, or of its numpy form where all inputs are small and known.
+
+        Args:
+          args: one value per input.
+
+        Raises:
+          NeedsStatic: an input that must be known is a tracer.
+          UnsupportedError: the operation has no kernel, because it runs on the host.
+        """
         definition = op.definition
         attrs = op.arguments
         if definition.numpy is not None and _all_known(args):
@@ -453,7 +501,11 @@ class Lowering:
             attrs.pop("seeds", None)
         return _as_outputs(op, kernel(*args, **attrs), lambda x: x)
 
-    def _execute_taped(self, op: Operation) -> Sequence[Any]:
+    def _execute_taped(self, op: Operation) -> Sequence[Array]:
+        """Evaluates an operation on a gradient's path under its own ``jax.vjp`` and records it.
+
+        The operation stays at its place in the order, so effects and feeds need no second treatment.
+        """
         definition = op.definition
         if definition.backward is not None or op in self.rules:
             self.records[op] = Record(next(self.clock), None, (), ())
@@ -468,11 +520,11 @@ class Lowering:
         cells = {t: t.op.attrs["cell"] for t in sources if t.dtype is resource}
         written: list[Cell] = []
 
-        def function(*args: Any) -> tuple[list[Any], Any]:
+        def function(*args: Array) -> tuple[list[Array], tuple[dict[int, Array], list[Array]]]:
             given = dict(zip(sources, args, strict=True))
             if definition.lower is None:
                 outputs = self.apply(op, [given[t] if t in given else self.value(t) for t in op.inputs])
-                changes: list[Any] = []
+                changes: list[Array] = []
             else:
                 inner = self.fork(
                     {t: v for t, v in given.items() if t not in cells},
@@ -487,9 +539,11 @@ class Lowering:
             return [jnp.asarray(by_tensor[t]) for t in results], (rest, changes)
 
         primals = [self.even(self.read(cells[t], op) if t in cells else self.value(t), t) for t in sources]
+        # Cast to varying before differentiating: the transpose of an implicit cast would sum cotangents over the axis.
         primals = [vary(jnp.asarray(p), self.axis) for p in primals]
         saved_state, saved_written = dict(self.state), set(self.written)
         made, pull, (rest, changes) = jax.vjp(function, *primals, has_aux=True)
+        # The counter was advanced inside the trace of the vjp: undone, and done again outside of it.
         if definition.random:
             self.state, self.written = saved_state, saved_written
             self.write(op.counter, self.state[op.counter] + np.uint32(1))  # type: ignore[arg-type, index]
@@ -501,17 +555,18 @@ class Lowering:
 
     def _execute_singly(
         self, op: Operation, executed: tuple[list[Array], Pull], sources: Sequence[Tensor], results: Sequence[Tensor]
-    ) -> Sequence[Any]:
-        """Records an operation on a gradient's path that the executor has run."""
+    ) -> Sequence[Array]:
+        """Records an operation on a gradient's path that the executor has run; returns its outputs."""
         outputs, pull_back = executed
         by_tensor = dict(zip(op.outputs, outputs, strict=True))
         on_path = set(sources)
         wanted = [t in on_path for t in op.inputs]
 
-        def pull(cotangents: Sequence[Any]) -> list[Any]:
+        def pull(cotangents: Sequence[Array]) -> list[Array | None]:
             given = dict(zip(results, cotangents, strict=True))
             found = pull_back(wanted, [given.get(t) for t in op.outputs])
-            sums: dict[Tensor, Any] = {}
+            # An operation may take the same tensor twice.
+            sums: dict[Tensor, Array] = {}
             for tensor, value in zip(op.inputs, found, strict=True):
                 if tensor in on_path and value is not None:
                     sums[tensor] = value if tensor not in sums else sums[tensor] + value
@@ -521,8 +576,13 @@ class Lowering:
         self.records[op] = Record(next(self.clock), pull, tuple(sources), tuple(results), primals)
         return outputs
 
-    def _changes(self, op: Operation, found: dict[Cell, Any]) -> dict[Cell, Any]:
-        """What an operation wrote. Where that must be equal everywhere, by a second evaluation without derivatives."""
+    def _changes(self, op: Operation, found: dict[Cell, Array]) -> dict[Cell, Array]:
+        """The state that a recorded operation wrote.
+
+        Args:
+          found: the cells and values from its ``jax.vjp``, all varying. Values that must be equal everywhere come from
+            a second evaluation, without casts, that the compiler merges with the first.
+        """
         if self.axis is None or self.differentiated or all(c.per_position for c in found):
             return found
         plain = self.fork()
@@ -530,8 +590,8 @@ class Lowering:
         plain.evaluate(op)
         return {cell: plain.state[cell] for cell in plain.written}
 
-    def _execute_ruled(self, op: Operation) -> Sequence[Any]:
-        """An operation with a gradient function of its own, inside of a differentiated loop or branch."""
+    def _execute_ruled(self, op: Operation) -> Sequence[Array]:
+        """Evaluates an operation with a gradient function inside a differentiated loop or branch: a ``custom_vjp``."""
         rule = self.rules[op]
         wanted = (*op.inputs, *(t for t in rule.block.captures() if t.op is not op))
         sources = [
@@ -539,12 +599,16 @@ class Lowering:
         ]
         grads = dict(zip(op.inputs, rule.grads, strict=True))
 
-        def forward(*args: Any) -> tuple[Any, Any]:
-            outputs = [jnp.asarray(o) for o in self.fork(dict(zip(sources, args, strict=True))).evaluate(op)]
+        def forward(*args: Array) -> tuple[list[Array], tuple[Sequence[Array], list[Array]]]:
+            outputs: list[Array] = [
+                jnp.asarray(o) for o in self.fork(dict(zip(sources, args, strict=True))).evaluate(op)
+            ]
             return outputs, (args, outputs)
 
-        def backward(kept: Any, cotangents: Sequence[Any]) -> tuple[Any, ...]:
-            args, outputs = kept
+        def backward(
+            residuals: tuple[Sequence[Array], list[Array]], cotangents: Sequence[Array]
+        ) -> tuple[Array | None, ...]:
+            args, outputs = residuals
             tensors = (*sources, *op.outputs, *rule.cotangents)
             child = self.fork(dict(zip(tensors, (*args, *outputs, *cotangents), strict=True)))
             child.run(rule.block.needed)
@@ -559,20 +623,21 @@ class Lowering:
 
 
 def _combines(op: Operation) -> bool:
-    """Whether it is a branch or loop that combines values over the axis, so that all positions run it together."""
+    """True of a branch or loop with a collective inside: all positions have to run it together."""
     inside = (inner for body in op.bodies for inner in body.needed)
     return not op.definition.joint and any(inner.definition.collective or _combines(inner) for inner in inside)
 
 
 def _steps(op: Operation) -> Iterator[Operation]:
-    """What gradients walk over, in an operation or inside of its bodies."""
+    """The operations on the paths of gradients, of an operation itself and inside its bodies."""
     yield from op.attrs.get("path", ())
     for body in op.bodies:
         for inner in body.needed:
             yield from _steps(inner)
 
 
-def _as_outputs(op: Operation, result: Any, each: Callable[[Any], Any]) -> Sequence[Any]:
+def _as_outputs(op: Operation, result: Any, each: Callable[[Any], Array]) -> Sequence[Array]:
+    """A kernel's result, an array or a tuple of them, as one value per output; ``each`` is applied to every value."""
     if len(op.outputs) == 1 and not isinstance(result, tuple | list):
         return [each(result)]
     if result is None:
@@ -580,9 +645,10 @@ def _as_outputs(op: Operation, result: Any, each: Callable[[Any], Any]) -> Seque
     return [each(r) for r in result]
 
 
-def _all_known(args: Sequence[Any]) -> bool:
+def _all_known(args: Sequence[Array]) -> bool:
     return all(isinstance(a, np.ndarray | np.generic) and a.size <= _FOLD_LIMIT for a in args)
 
 
-def _shape(value: Any, tensor: Tensor) -> Any:
+def _shape(value: Any, tensor: Tensor) -> list[int] | TensorShape:
+    """The shape of an input for an error message: its value's if it has one."""
     return list(np.shape(value)) if value is not None and tensor.dtype is not resource else tensor.shape

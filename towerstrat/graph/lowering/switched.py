@@ -1,4 +1,8 @@
-"""From a function traced for all kinds of positions to a program in which a position runs what is for its kind."""
+"""From a function traced for all kinds of positions to a program in which each position runs its own kind.
+
+The pass works on the jaxpr: it assigns every equation to all positions or to one kind, and evaluates the latter in
+branches of ``lax.switch`` over the kind of the position.
+"""
 
 from __future__ import annotations
 
@@ -9,29 +13,39 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import lax
 from jax.extend.core import ClosedJaxpr, DropVar, Literal, jaxpr_as_fun, jaxprs_in_params
 
 from towerstrat.graph.ir.mesh import undivided, vary, whole
+from towerstrat.graph.ir.types import Array
 from towerstrat.graph.ir.uneven import exactly
 from towerstrat.graph.lowering.kinds import JOINED, SAME, ByKind, Kinds, kinds_around, largest, padded
 
 Variable = Any
+"""A ``Var`` of a jaxpr. JAX exports no type for it that mypy could check attributes on."""
 Equation = Any
+"""A ``JaxprEqn``, likewise."""
+Atom = Any
+"""An operand of an equation: a variable or a literal."""
 
 _COLLECTIVES = ("psum", "all_gather", "pmax", "pmin", "ppermute", "all_to_all", "reduce_scatter")
 
 
 def switched(kinds: Kinds, function: Callable[[Any, Sequence[ByKind]], Any], given: Any, uneven: Sequence[Any]) -> Any:
-    """``function(given, exact)``, with each position computing what is for its own kind only.
+    """``function(given, exact)``, with each position computing its own kind only.
 
-    The function is traced once: ``exact`` are the uneven values at their shapes in each kind, what it computes of them
-    it computes per kind, and ``kinds.joined`` makes one value of those of all kinds. What leads up to the joined values
-    becomes one ``lax.switch``, or several where it needs joined values that were combined over positions in between.
+    The function is traced once. ``exact`` holds the uneven values at their shapes in each kind; what depends on them is
+    traced per kind, and ``kinds.joined`` selects one value out of those of all kinds. The equations before a selection
+    become branches of a ``lax.switch``; there are several switches where one needs what collectives made of the
+    selected values of another.
 
     Args:
-      given: a structure of arrays.
-      uneven: for each entry of ``kinds.shapes`` the position's value, padded.
+      given: a pytree of arrays.
+      uneven: for each entry of ``kinds.shapes`` this position's value, padded.
+
+    Returns:
+      What ``function`` returns, a pytree of arrays.
     """
     given, uneven = whole((given, uneven))
     exact = [[value[exactly(shape)] for shape in shapes] for value, shapes in zip(uneven, kinds.shapes, strict=True)]
@@ -54,37 +68,41 @@ def _is_call(equation: Equation, name: str) -> bool:
 
 
 def _is_collective(equation: Equation) -> bool:
-    """Whether positions wait for each other in it."""
+    """True where positions wait for each other in the equation or in a jaxpr inside it."""
     if equation.primitive.name.startswith(_COLLECTIVES):
         return True
     return any(_is_collective(e) for jaxpr in jaxprs_in_params(equation.params) for e in jaxpr.eqns)
 
 
-def _variables(operands: Iterable[Any]) -> list[Variable]:
+def _variables(operands: Iterable[Atom]) -> list[Variable]:
     return [v for v in operands if not isinstance(v, Literal)]
 
 
 class _Switches:
-    """Sorts equations into those that every position evaluates, and the branches of switches.
+    """Sorts the equations of a jaxpr into those that every position evaluates and the branches of switches.
 
-    A switch of level n needs values that were joined by switches of lower levels. An equation of a branch is evaluated
-    in the last switch that comes before all of its uses; where a later one uses it too it is passed on, padded.
+    Levels: the inputs are of level 0, the result of a join is one level above its operands, any other result is of its
+    operands' highest level. The switch of level n makes the joins whose operands are of level n, so it runs after all
+    switches of lower levels and the collectives on their results.
+
+    An equation of a kind is evaluated in the branches of the latest switch that still comes before all of its uses;
+    where branches of later switches use it too it leaves the switch as a residual, padded.
     """
 
-    def __init__(self, kinds: Kinds, closed: ClosedJaxpr, given: Sequence[Any], uneven: Sequence[Any]):
+    def __init__(self, kinds: Kinds, closed: ClosedJaxpr, given: Sequence[Array], uneven: Sequence[Array]):
         self.kinds = kinds
         jaxpr = closed.jaxpr
         self.jaxpr = jaxpr
         self.equations: list[Equation] = list(jaxpr.eqns)
-        self.values: dict[Variable, Any] = dict(zip(jaxpr.constvars, closed.consts, strict=True))
+        self.values: dict[Variable, Array] = dict(zip(jaxpr.constvars, closed.consts, strict=True))
         self.values.update(zip(jaxpr.invars, given, strict=False))
         self.kind: dict[Variable, int] = {}
         self.owner: dict[int, int] = {}
-        """The kinds that variables and equations are for; the others are for all."""
+        """The kind of a variable, of an equation (by id); those without an entry belong to all kinds."""
         self.mixed: set[int] = set()
-        """Equations that take what several kinds have: loops over what all kinds do. Every position evaluates them."""
-        self.inputs: dict[Variable, Any] = {}
-        """For the exact form of an uneven value, the padded one."""
+        """Equations with operands of several kinds, such as a loop over all of them: every position evaluates them."""
+        self.inputs: dict[Variable, Array] = {}
+        """The padded value that a variable for the exact form of an uneven input is sliced from."""
         rest = iter(jaxpr.invars[len(given) :])
         for value in uneven:
             for kind in range(kinds.count):
@@ -95,11 +113,11 @@ class _Switches:
         self.maker: dict[Variable, Equation] = {v: e for e in self.equations for v in e.outvars}
         self.order = {id(e): i for i, e in enumerate(self.equations)}
         self.places: dict[int, set[int | None]] = {}
-        """Where each equation is evaluated: in branches of a kind, or (None) at every position."""
-        self.turn: dict[int, int] = {}
-        """The level of the switch whose branch evaluates it."""
-        self.late: dict[Variable, int] = {}
-        """The lowest level of switch in which something for one kind is used."""
+        """Where each equation is evaluated: in the branches of a kind, or (None) at every position."""
+        self.switch_of: dict[int, int] = {}
+        """The level of the switch whose branch evaluates an equation of one kind."""
+        self.first_use: dict[Variable, int] = {}
+        """The lowest level of switch in which a branch uses a variable."""
         self._find_kinds()
         self._find_places()
 
@@ -109,6 +127,7 @@ class _Switches:
         return max([self.level.get(v, 0) for v in _variables(equation.invars)], default=0)
 
     def _find_kinds(self) -> None:
+        """Forward pass: the kind and the level of every variable and equation, from its operands."""
         for equation in self.equations:
             operands = _variables(equation.invars)
             level = self._level(equation)
@@ -116,6 +135,7 @@ class _Switches:
                 level += 1
             elif not _is_call(equation, SAME):
                 found = {self.kind[v] for v in operands if v in self.kind}
+                # A print of a constant has no operand that says for which kind it was traced.
                 if equation.effects and not found:
                     found = kinds_around(equation.source_info.name_stack)
                 if len(found) > 1:
@@ -128,7 +148,7 @@ class _Switches:
         self.levels = max(self.level.values(), default=0)
 
     def _find_places(self) -> None:
-        """From the last equation to the first: who needs it, and when. What nobody needs is left out."""
+        """Backward pass: by whom each equation is needed and in which switch; equations that nobody needs drop out."""
         uses: dict[Variable, set[int | None]] = {}
         for variable in _variables(self.jaxpr.outvars):
             uses.setdefault(variable, set()).add(None)
@@ -145,7 +165,8 @@ class _Switches:
                     self._use(uses, [operand], {k}, level)
                 self.places[id(equation)] = needed
                 continue
-            level = min([self.late.get(v, self.levels) for v in equation.outvars], default=self.levels)
+            level = min([self.first_use.get(v, self.levels) for v in equation.outvars], default=self.levels)
+            # An effect (a print) need not have a use: it runs in the first switch that has its operands.
             if equation.effects:
                 level = self._level(equation)
             if _is_call(equation, SAME) or (kind is None and not self._can_move(equation, needed)):
@@ -154,27 +175,30 @@ class _Switches:
                 (kind,) = needed
                 self.kind.update(dict.fromkeys(equation.outvars, kind))
             self.places[id(equation)] = needed
-            self.turn[id(equation)] = level
+            self.switch_of[id(equation)] = level
             self._use(uses, equation.invars, needed, level)
 
     def _can_move(self, equation: Equation, needed: set[int | None]) -> bool:
-        """Whether what does not depend on uneven values is evaluated in branches of the one kind that needs it."""
+        """True where an equation of all kinds is needed by one of them only and may run in its branches alone.
+
+        Collectives may not: positions of other kinds would not take part.
+        """
         if equation.effects or id(equation) in self.mixed or _is_collective(equation):
             return False
         return len(needed) == 1 and None not in needed
 
     def _use(
-        self, uses: dict[Variable, set[int | None]], operands: Iterable[Any], places: set[int | None], level: int
+        self, uses: dict[Variable, set[int | None]], operands: Iterable[Atom], places: set[int | None], level: int
     ) -> None:
         for variable in _variables(operands):
             uses.setdefault(variable, set()).update(places)
             if places != {None}:
-                self.late[variable] = min(level, self.late.get(variable, level))
+                self.first_use[variable] = min(level, self.first_use.get(variable, level))
 
     # ---- branches --------------------------------------------------------------------------------------------
 
     def _collect(self) -> None:
-        """What the branches of each switch evaluate, take and hand on; the last switch first."""
+        """Fills in the branches of all switches, the last one first: it decides what the earlier ones pass on."""
         self.joins: list[list[Equation]] = [[] for _ in range(self.levels + 1)]
         self.branches: list[list[_Branch]] = [
             [_Branch(self, kind, level) for kind in range(self.kinds.count)] for level in range(self.levels + 1)
@@ -193,8 +217,8 @@ class _Switches:
             for branch in branches:
                 branch.collect()
 
-    def run(self) -> list[Any]:
-        """The function's results."""
+    def run(self) -> list[Array]:
+        """Evaluates the program, level by level: the equations of all positions, then the switch."""
         self._collect()
         shared: list[list[Equation]] = [[] for _ in range(self.levels + 1)]
         for equation in self.equations:
@@ -211,9 +235,13 @@ class _Switches:
         return [v.val if isinstance(v, Literal) else self.values[v] for v in self.jaxpr.outvars]
 
     def evaluated(
-        self, equations: Sequence[Equation], values: Mapping[Variable, Any], wanted: Iterable[Variable] | None = None
-    ) -> dict[Variable, Any]:
-        """The values of what equations make; only of ``wanted``, where given."""
+        self, equations: Sequence[Equation], values: Mapping[Variable, Array], wanted: Iterable[Variable] | None = None
+    ) -> dict[Variable, Array]:
+        """The values of the variables that equations make, or of those among ``wanted``.
+
+        Args:
+          values: at least of the variables that the equations take and do not make.
+        """
         made = {v: None for e in equations for v in e.outvars}
         taken = dict.fromkeys(v for e in equations for v in _variables(e.invars) if v not in made)
         results = list(made) if wanted is None else [v for v in dict.fromkeys(wanted) if v in made]
@@ -233,19 +261,19 @@ class _Switches:
             self.values[equation.outvars[0]] = value
         for branch in branches:
             passed = zip(slots.passed[branch.kind], results[len(joins) :], strict=True)
-            branch.kept = {variable: value for variable, value in passed if variable is not None}
+            branch.residuals = {variable: value for variable, value in passed if variable is not None}
 
 
 class _Branch:
-    """What one switch does at positions of one kind.
+    """The branch of one switch for one kind.
 
     Attributes:
-      wanted: variables that are joined after it.
-      roots: equations that have an effect.
-      passed: variables for branches of later switches; ``kept``: their padded values.
-      taken: variables from branches of earlier switches.
-      exact: inputs at their shapes in this kind.
-      equations: what it evaluates, in order.
+      wanted: operands of the joins of this level.
+      roots: equations with an effect.
+      passed: variables that branches of later switches take from here; ``residuals``: their padded values.
+      taken: variables that it takes from branches of earlier switches.
+      exact: uneven inputs, at their shapes in this kind.
+      equations: the equations that it evaluates, in the order of the jaxpr.
     """
 
     def __init__(self, switches: _Switches, kind: int, level: int):
@@ -258,9 +286,10 @@ class _Branch:
         self.equations: list[Equation] = []
         self.taken: dict[Variable, _Branch] = {}
         self.exact: dict[Variable, None] = {}
-        self.kept: dict[Variable, Any] = {}
+        self.residuals: dict[Variable, Array] = {}
 
     def collect(self) -> None:
+        """Finds the equations that its results need, down to inputs, shared values and earlier switches."""
         switches = self.switches
         found: dict[int, Equation] = {id(e): e for e in self.roots}
         stack = [*self.wanted, *self.passed, *(v for e in self.roots for v in _variables(e.invars))]
@@ -274,7 +303,7 @@ class _Branch:
                 self.exact[variable] = None
                 continue
             maker = switches.maker[variable]
-            level = switches.turn[id(maker)]
+            level = switches.switch_of[id(maker)]
             if level < self.level and not _is_cheap(maker):
                 source = switches.branches[level][self.kind]
                 source.passed[variable] = None
@@ -284,33 +313,37 @@ class _Branch:
                 stack += _variables(maker.invars)
         self.equations = sorted(found.values(), key=lambda e: switches.order[id(e)])
 
-    def run(self) -> dict[Variable, Any]:
-        """The values of what it evaluates, and all that it can see."""
+    def run(self) -> dict[Variable, Array]:
+        """Evaluates the branch: the values of its results and of all that it takes."""
         values = dict(self.switches.values)
         values.update((v, self.switches.inputs[v][exactly(v.aval.shape)]) for v in self.exact)
-        values.update((v, source.kept[v][exactly(v.aval.shape)]) for v, source in self.taken.items())
+        values.update((v, source.residuals[v][exactly(v.aval.shape)]) for v, source in self.taken.items())
         return values | self.switches.evaluated(self.equations, values, [*self.wanted, *self.passed])
 
 
 def _is_cheap(equation: Equation) -> bool:
-    """Whether it is evaluated again rather than passed on: it takes nothing, or makes a random key."""
+    """True where evaluating again is better than a residual: no operands, or a random key, which cannot be padded."""
     extended = any(jax.dtypes.issubdtype(v.aval.dtype, jax.dtypes.extended) for v in equation.outvars)
     return extended or not _variables(equation.invars)
 
 
 class _Slots:
-    """The results of a switch: joined values, and what branches pass on; one result holds a variable of each kind.
+    """The outputs of one switch: the joined values, then the residuals.
+
+    All branches of a ``lax.switch`` return the same types. A residual's slot is shared by the kinds: it holds a
+    variable of each, of one dtype and rank, padded to the largest.
 
     Attributes:
-      passed: per kind the variable that each of the latter results holds, or None.
+      shapes, dtypes: of the outputs.
+      passed: per kind, the variable in each residual slot, or None.
     """
 
     def __init__(self, joins: Sequence[Equation], branches: Sequence[_Branch]):
         self.joins = joins
-        self.dtypes: list[Any] = [e.outvars[0].aval.dtype for e in joins]
+        self.dtypes: list[np.dtype[Any]] = [e.outvars[0].aval.dtype for e in joins]
         self.shapes: list[tuple[int, ...]] = [e.outvars[0].aval.shape for e in joins]
         self.passed: list[list[Variable | None]] = [[] for _ in branches]
-        alike: dict[Any, list[list[Variable]]] = {}
+        alike: dict[tuple[np.dtype[Any], int], list[list[Variable]]] = {}
         for branch in branches:
             for variable in branch.passed:
                 of_kinds = alike.setdefault((variable.aval.dtype, variable.aval.ndim), [[] for _ in branches])
@@ -322,12 +355,13 @@ class _Slots:
                 for variables, variable in zip(self.passed, row, strict=True):
                     variables.append(variable)
 
-    def filled(self, branch: _Branch) -> list[Any]:
-        """What a branch gives, each value padded to its result's shape."""
+    def filled(self, branch: _Branch) -> list[Array]:
+        """The outputs of a branch, each padded to its slot's shape; zeros in slots that it does not use."""
         values = branch.run()
         wanted = [*(e.invars[1 + branch.kind] for e in self.joins), *self.passed[branch.kind]]
         results = []
         for variable, shape, dtype in zip(wanted, self.shapes, self.dtypes, strict=True):
+            array: Array
             if variable is None:
                 array = jnp.zeros(shape, dtype)
             else:

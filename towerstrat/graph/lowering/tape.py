@@ -1,4 +1,7 @@
-"""The backward walk: what was recorded of operations as they were evaluated, and sums of cotangents."""
+"""The tape of reverse-mode differentiation: a record per evaluated operation, and sums of cotangents.
+
+Source: Griewank and Walther, *Evaluating Derivatives*, 2nd ed., SIAM 2008, chapter 3.
+"""
 
 from __future__ import annotations
 
@@ -10,56 +13,68 @@ import numpy as np
 
 from towerstrat.graph.ir.elements import Operation, Tensor
 from towerstrat.graph.ir.mesh import Axis, vary
-
-
-class Record(NamedTuple):
-    """What an evaluated operation left for gradients.
-
-    Attributes:
-      order: its place in the order of evaluation within its region.
-      pull: output cotangents -> input cotangents (``jax.vjp``'s), or None where the type has a rule of its own.
-      sources, results: the inputs and outputs that ``pull`` is about.
-      primals: the outputs' values as they were computed, before feeds replaced any.
-    """
-
-    order: int
-    pull: Callable[..., Any] | None
-    sources: tuple[Tensor, ...]
-    results: tuple[Tensor, ...]
-    primals: tuple[Any, ...] = ()
+from towerstrat.graph.ir.types import Array
 
 
 class Rows(NamedTuple):
-    """A cotangent that is zero but for some rows: ``values[i]`` belongs to row ``indices[i]``."""
+    """A cotangent that is zero except for some rows; rows that repeat add up.
 
-    values: Any
-    indices: Any
+    Attributes:
+      values: ``[n, ...]``, the rows.
+      indices: ``[n]``, integers: the row that each entry belongs to.
+    """
 
-    def dense(self, like: Any) -> Any:
+    values: Array
+    indices: Array
+
+    def dense(self, like: Array) -> Array:
+        """The whole cotangent, of the shape of ``like``."""
         return jnp.zeros(like.shape, self.values.dtype).at[self.indices].add(self.values)
+
+
+Cotangent = Array | Rows
+
+
+class Record(NamedTuple):
+    """The tape's entry for one operation.
+
+    Attributes:
+      order: place in the order of evaluation within its region.
+      pull: the vector-Jacobian product that ``jax.vjp`` returned, cotangents of ``results`` -> cotangents of
+        ``sources``; None where the operation has a gradient rule of its own.
+      sources, results: the inputs and outputs that ``pull`` maps between.
+      primals: the values of ``results`` as they were computed, before feeds replaced any.
+    """
+
+    order: int
+    pull: Callable[[Sequence[Array]], Sequence[Array | None]] | None
+    sources: tuple[Tensor, ...]
+    results: tuple[Tensor, ...]
+    primals: tuple[Array, ...] = ()
 
 
 class Cotangents:
     """Sums of cotangents by tensor."""
 
     def __init__(self) -> None:
-        self._parts: dict[Tensor, list[Any]] = {}
+        self._parts: dict[Tensor, list[Cotangent]] = {}
 
-    def add(self, tensor: Tensor, value: Any) -> None:
+    def add(self, tensor: Tensor, value: Cotangent | None) -> None:
+        """Adds a summand; None stands for zeros."""
         if value is not None:
             self._parts.setdefault(tensor, []).append(value)
 
     def rows(self, tensor: Tensor) -> Rows | None:
-        """The sum as rows, where it is nothing but rows."""
-        parts = self._parts.get(tensor)
-        if not parts or not all(isinstance(p, Rows) for p in parts):
+        """The sum as rows; None where there is none or a summand is dense."""
+        parts = [p for p in self._parts.get(tensor, ()) if isinstance(p, Rows)]
+        if not parts or len(parts) < len(self._parts[tensor]):
             return None
         if len(parts) == 1:
             return parts[0]
         return Rows(jnp.concatenate([p.values for p in parts]), jnp.concatenate([p.indices for p in parts]))
 
-    def total(self, tensor: Tensor, like: Any = None) -> Any:
-        """The sum as one array, or None where nothing came."""
+    def total(self, tensor: Tensor, like: Any = None) -> Array | None:
+        """The sum as one array; None where there is no summand. ``like`` is an array of its shape: rows need it."""
         parts = self._parts.get(tensor)
         if not parts:
             return None
@@ -70,8 +85,8 @@ class Cotangents:
         return result
 
 
-def pull_back(record: Record, cotangents: Sequence[Any], axis: Axis | None) -> Mapping[Tensor, Any]:
-    """Input cotangents of one recorded operation; missing output cotangents are zeros."""
+def pull_back(record: Record, cotangents: Sequence[Array | None], axis: Axis | None) -> Mapping[Tensor, Array | None]:
+    """Input cotangents of one recorded operation from those of its outputs; None stands for zeros."""
     assert record.pull is not None
     filled = []
     for cotangent, primal in zip(cotangents, record.primals, strict=True):
@@ -81,7 +96,8 @@ def pull_back(record: Record, cotangents: Sequence[Any], axis: Axis | None) -> M
     return dict(zip(record.sources, record.pull(filled), strict=True))
 
 
-def ones_like(value: Any) -> Any:
+def ones_like(value: Array) -> Array:
+    """Ones on the host: known while lowering, so that products with them fold."""
     return np.ones(np.shape(value), value.dtype)
 
 

@@ -19,7 +19,7 @@ from towerstrat.graph.ir.elements import Block, Operation, Tensor
 from towerstrat.graph.ir.indexed_slices import IndexedSlices
 from towerstrat.graph.ir.registry import Signature, Unrolling, define
 from towerstrat.graph.ir.types import bool_, resource, string
-from towerstrat.graph.lowering.gradient_rules import reached_from
+from towerstrat.graph.lowering.gradient_rules import differentiable_leaves
 from towerstrat.graph.lowering.lowering import Lowering, NeedsStatic
 from towerstrat.graph.ops.array import identity
 from towerstrat.graph.ops.build import one
@@ -171,7 +171,8 @@ def add_if(pred: Tensor, true: Block, false: Block) -> list[Tensor]:
     graph = get_default_graph()
     inputs = [pred, *captures_of((true, false), but=[pred])]
     depends = [
-        reached_from([a], true) | reached_from([b], false) for a, b in zip(true.results, false.results, strict=True)
+        differentiable_leaves([a], true) | differentiable_leaves([b], false)
+        for a, b in zip(true.results, false.results, strict=True)
     ]
     attrs = {"bodies": (true, false), "flows": flows_of(depends, inputs)}
     op = graph.add("If", inputs, attrs, "If")

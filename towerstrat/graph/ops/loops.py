@@ -13,7 +13,7 @@ from towerstrat.graph.ir.indexed_slices import IndexedSlices
 from towerstrat.graph.ir.registry import Signature, Unrolling, define
 from towerstrat.graph.ir.shapes import Dims, TensorShape, as_shape
 from towerstrat.graph.ir.types import bool_, int32
-from towerstrat.graph.lowering.gradient_rules import reached_from
+from towerstrat.graph.lowering.gradient_rules import differentiable_leaves
 from towerstrat.graph.ops.loop_lowering import lower_while
 from towerstrat.graph.ops.regions import (
     EndOfLoop,
@@ -239,7 +239,7 @@ def _add(graph: Graph, made: _Regions, inits: Sequence[Tensor], bound: Tensor | 
 
 def _flows(made: _Regions, inputs: Sequence[Tensor]) -> tuple[frozenset[Tensor], ...]:
     """For each loop variable what its final value depends on, by way of the others too."""
-    direct = [reached_from([result], made.body) for result in made.body.results]
+    direct = [differentiable_leaves([result], made.body) for result in made.body.results]
     place = {t: i for i, t in enumerate(made.body_vars)}
     found: list[set[Tensor]] = [{init, *d} for init, d in zip(made.inits, direct, strict=True)]
     changed = True

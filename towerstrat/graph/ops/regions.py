@@ -12,7 +12,7 @@ import numpy as np
 from towerstrat.errors import UnsupportedError
 from towerstrat.graph.ir.composite import Composite
 from towerstrat.graph.ir.convert import convert_to_tensor
-from towerstrat.graph.ir.elements import Block, Operation, Tensor, come_apart, mark_varying
+from towerstrat.graph.ir.elements import Block, Operation, Tensor, make_per_position, mark_varying
 from towerstrat.graph.ir.mesh import has_logical, undivided, vary, whole
 from towerstrat.graph.ir.registry import Signature, define
 from towerstrat.graph.ir.shapes import Dims
@@ -101,7 +101,7 @@ def check_under_varying(op: Operation, predicate: Tensor) -> None:
             if cell.per_position or inner.bodies:
                 continue
             if cell.own is not None:
-                come_apart(cell, op.graph)
+                make_per_position(cell, op.graph)
                 continue
             axis = inner.axis or op.axis
             if (cell is inner.counter or isinstance(cell, Flag)) and axis is not None:

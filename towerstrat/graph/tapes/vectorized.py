@@ -18,7 +18,7 @@ from towerstrat.graph.ir.core import Graph, get_default_graph
 from towerstrat.graph.ir.elements import Block, Operation, Tensor, has_effect
 from towerstrat.graph.ir.registry import Signature, Unrolling, define
 from towerstrat.graph.ir.shapes import Dims
-from towerstrat.graph.lowering.gradient_rules import reached_from
+from towerstrat.graph.lowering.gradient_rules import differentiable_leaves
 from towerstrat.graph.lowering.lowering import Lowering
 from towerstrat.graph.ops.regions import captures_of, entering, flows_of, leaving, remark
 
@@ -54,7 +54,7 @@ def vectorized_map(fn: Callable[..., Any], elems: Any, fallback_to_while_loop: b
         return map_fn(fn, elems, nest.map_structure(lambda t: convert_to_tensor(t).dtype, result))
     inputs = [*flat, *captures_of([block], but=flat)]
     of = dict(zip(rows, flat, strict=True))
-    depends = [{of.get(t, t) for t in reached_from([r], block)} for r in block.results]
+    depends = [{of.get(t, t) for t in differentiable_leaves([r], block)} for r in block.results]
     attrs = {"bodies": (block,), "variables": tuple(rows), "flows": flows_of(depends, inputs)}
     return nest.pack_sequence_as(result, graph.add("VectorizedMap", inputs, attrs, "pfor").outputs)
 

@@ -12,7 +12,7 @@ from typing import Any
 from benchmarks.distribute import MODELS, STEPS, function_loop, tower_loop
 from benchmarks.tpu_compile import described, devices, figures
 from towerstrat.graph.eager import mode
-from towerstrat.graph.runtime.data_loop import lower_turns
+from towerstrat.graph.runtime.data_loop import lower_data_loop
 from towerstrat.graph.runtime.step_loop import lower_loop
 
 
@@ -23,7 +23,7 @@ def compare(name: str, topology: str = "v5e:2x2") -> dict[str, dict[str, Any]]:
     with mode.eager_mode():
         for method in ("experimental_run_v2", "run"):
             loop = function_loop(MODELS[name](), there, method)
-            found[method] = figures(lambda loop=loop: lower_turns(loop.op(), STEPS))
+            found[method] = figures(lambda loop=loop: lower_data_loop(loop.op(), STEPS))
     return found
 
 

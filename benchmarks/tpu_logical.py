@@ -26,6 +26,8 @@ from benchmarks.harness import Devices
 from towerstrat.graph.ir.mesh import Axis
 from towerstrat.graph.ops import logical
 from towerstrat.graph.runtime.step_loop import lower_loop
+from towerstrat.towers.contrib.surface import CONTRIB
+from towerstrat.towers.engine.towers import Towers
 
 LAYOUTS = ((2, 1), (2, 2), (1, 2), (1, 4))
 """Towers, and logical devices of each."""
@@ -36,10 +38,10 @@ def ours(towers: int, each: int) -> jax.stages.Lowered:
     """The step loop of the tower surface."""
     with tf.Graph().as_default():
         strategy = tf.contrib.distribute.TPUStrategy(Devices(devices("v5e:2x2")[: towers * each]))
-        strategy._run_on(Axis("tower", devices("v5e:2x2")[: towers * each], each))
+        strategy._stand_on(Towers(Axis("tower", devices("v5e:2x2")[: towers * each], each), CONTRIB))
 
         def tower_fn(x: Any) -> Any:
-            y = tf.matmul(x, logical.split_over(w, strategy.axis, [1, each]))
+            y = tf.matmul(x, logical.split_over(w, strategy.engine.axis, [1, each]))
             loss = tf.reduce_mean(tf.square(y))
             return tf.train.GradientDescentOptimizer(RATE).minimize(loss), loss
 

@@ -32,7 +32,7 @@ def lowered(sizes: Sequence[int], topology: str) -> jax.stages.Lowered:
     count = math.prod(int(n) for n in topology.partition(":")[2].split("x"))
     with tf.Graph().as_default() as graph:
         strategy = tf.contrib.distribute.TPUStrategy(Devices(devices(topology)[:count]), steps_per_run=1)
-        rows = collectives.position_input(strategy.axis, tf.float32, [None, WIDTH], "rows")
+        rows = collectives.position_input(strategy.engine.axis, tf.float32, [None, WIDTH], "rows")
 
         def tower() -> Any:
             net = rows

@@ -16,7 +16,7 @@ from towerstrat.graph.ops.equality import disable_tensor_equality, enable_tensor
 # How long examples take and how many are drawn in vain says more about machine and chance than about the program.
 LUCK = [HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large]
 settings.register_profile("default", max_examples=10, deadline=None, suppress_health_check=LUCK)
-settings.register_profile("long", settings.get_profile("default"), max_examples=60)
+settings.register_profile("long", settings.get_profile("default"), max_examples=40)
 
 
 def pytest_addoption(parser):

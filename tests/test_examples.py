@@ -38,6 +38,7 @@ def test_digits_are_learnt_on_eight_towers():
     assert int(right[1]) >= 0.97 * 360
 
 
+@pytest.mark.long
 def test_digits_are_learnt_by_a_loop_of_tensorflow_2():
     pytest.importorskip("sklearn")
     output = run("digits_v2.py", "--steps=200")

@@ -113,6 +113,7 @@ def test_a_traceback_shows_the_program_only(program):
     assert os.path.join("towerstrat", "graph", "ir", "core.py") in error
 
 
+@pytest.mark.long
 def test_a_traceback_keeps_the_causes_that_are_the_programs(program):
     source = """
 import tensorflow as tf
@@ -175,6 +176,7 @@ def test_version_help_and_devices(capsys):
     assert capsys.readouterr().out.splitlines()[:2] == ["cpu:0  cpu", "cpu:1  cpu"]
 
 
+@pytest.mark.long
 def test_frames_of_libraries_that_are_called_from_inside_are_left_out(program):
     source = """
 import tensorflow as tf
@@ -220,6 +222,7 @@ def test_a_program_of_1_x_says_so(tmp_path):
     assert "use tf.compat.v1.Session, or run with --api 1" in error
 
 
+@pytest.mark.long
 def test_a_module_of_2_x(tmp_path):
     (tmp_path / "package").mkdir()
     (tmp_path / "package/__init__.py").write_text("import tensorflow as tf\n")
@@ -229,6 +232,7 @@ def test_a_module_of_2_x(tmp_path):
     assert said("run", "-m", "package.job", folder=tmp_path) == (0, "2.15.1\n", expected)
 
 
+@pytest.mark.long
 def test_a_program_that_imports_nothing_of_it_hears_nothing(tmp_path):
     (tmp_path / "other.py").write_text("print(1)")
     assert said("run", "other.py", folder=tmp_path) == (0, "1\n", "")

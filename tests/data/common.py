@@ -35,4 +35,4 @@ def pulled(dataset, limit=10_000):
 
 def chunks(programs):
     """How many of the traced programs are those of chunks."""
-    return programs.count("_Chunked")
+    return programs.count("_DataLoopProgram")

@@ -26,13 +26,13 @@ def programs(monkeypatch):
 def turns(monkeypatch):
     """The turns that loops did on the host, with what they did them for."""
     found = []
-    turn = hosted.HostedLoop.turn
+    iterate = hosted.HostLoop.iterate
 
     def counted(stage, run, values):
         found.append(stage)
-        return turn(stage, run, values)
+        return iterate(stage, run, values)
 
-    monkeypatch.setattr(hosted.HostedLoop, "turn", counted)
+    monkeypatch.setattr(hosted.HostLoop, "iterate", counted)
     return found
 
 

@@ -25,6 +25,7 @@ from tests.graph.three_ways_cases import (
     WITHOUT_BATCH,
     of_expressions,
     of_kernels,
+    of_names,
     of_networks,
 )
 from tests.spread import spread
@@ -74,7 +75,7 @@ def table():
     """One case for each type of the tables, and all that were written for this; with the types of each."""
     found = {case: {op.type for op in operations(case)} for case in FURTHER}
     times = Counter(t for types in found.values() for t in types)
-    for case in (*of_expressions(), *of_networks()):
+    for case in (*of_expressions(), *of_networks(), *of_names()):
         types = {op.type for op in operations(case)}
         if types - times.keys():
             found[case] = types

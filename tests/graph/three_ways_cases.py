@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import ast
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 import towerstrat.compat.v1
-import towerstrat.compat.v2  # noqa: F401  (all operation types are registered now)
+import towerstrat.compat.v2  # (all operation types are registered now)
 from tests.golden import array_mathematics_cases as expressions
+from tests.golden import names_v2_cases
 from tests.golden.nn_cases import cases as nn_cases
 from tests.graph.ops.array_namespace import namespace
 from tests.graph.ops.test_kernels import EMPTY
@@ -65,13 +67,22 @@ def one(type: str, **attrs: Any) -> Callable[..., Any]:
 
 
 def of_expressions() -> Iterator[Case]:
-    for text in [*expressions.CASES, *expressions.DYNAMIC]:
-        names = expressions.used(text)
+    yield from _evaluated([*expressions.CASES, *expressions.DYNAMIC], TF, expressions.INPUTS)
 
-        def function(*tensors: Any, text: str = text, names: Any = names) -> Any:
-            return eval(text, {"tf": TF, "np": np}, dict(zip(names, tensors, strict=True)))
 
-        yield Case(text, function, tuple(expressions.INPUTS[n] for n in names))
+def of_names() -> Iterator[Case]:
+    yield from _evaluated(names_v2_cases.CASES, towerstrat.compat.v2, names_v2_cases.INPUTS)
+
+
+def _evaluated(texts: Iterable[str], tf: Any, inputs: Mapping[str, np.ndarray[Any, Any]]) -> Iterator[Case]:
+    """Expressions over ``tf`` and named inputs as functions of those that they use."""
+    for text in texts:
+        names = sorted({n.id for n in ast.walk(ast.parse(text)) if isinstance(n, ast.Name)} & inputs.keys())
+
+        def function(*tensors: Any, text: str = text, names: Sequence[str] = names) -> Any:
+            return eval(text, {"tf": tf, "np": np, **dict(zip(names, tensors, strict=True))})
+
+        yield Case(text, function, tuple(inputs[n] for n in names))
 
 
 def of_networks() -> Iterator[Case]:

@@ -143,15 +143,12 @@ def test_cross_tower_batch_normalization_equals_the_whole_batch(towers):
         np.testing.assert_allclose(got, wanted, rtol=1e-9)
 
 
-def test_tower_counts_agree_in_float32_and_runs_repeat_exactly():
-    one = train(1, np.float32)
-    for towers in (2, 4, 8):
-        many = train(towers, np.float32)
-        for a, b in zip(one, many, strict=True):
-            close(a, b, 6 * (5 + 4 * 24), 1.0)
-    again = train(4, np.float32)
-    for a, b in zip(train(4, np.float32), again, strict=True):
-        assert np.array_equal(a, b)
+@spread("towers", [4, 2, 8], every=3)
+def test_tower_counts_agree_in_float32_and_runs_repeat_exactly(towers):
+    one, many, again = train(1, np.float32), train(towers, np.float32), train(towers, np.float32)
+    for a, b, c in zip(one, many, again, strict=True):
+        close(a, b, 6 * (5 + 4 * 24), 1.0)
+        assert np.array_equal(b, c)
 
 
 def test_integers_agree_exactly():

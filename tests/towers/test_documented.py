@@ -34,7 +34,12 @@ def test_a_loop_has_one_iteration_by_default():
     strategy = tpu(2)
     with strategy.scope(), tf.Session() as sess:
         iterator = tf.data.Dataset.range(10).make_one_shot_iterator()
-        context = strategy.run_steps_on_dataset(lambda c, x: c.set_last_step_output("x", x, SUM), iterator)
+
+        def step(context, x):
+            context.set_last_step_output("x", x, SUM)
+            return x
+
+        context = strategy.run_steps_on_dataset(step, iterator)
         assert sess.run(context.last_step_outputs) == {"x": 1}
         assert sess.run(context.last_step_outputs) == {"x": 5}
 
@@ -57,7 +62,7 @@ def test_inputs_have_the_structure_of_get_next_and_tuples_are_unpacked(structure
     with strategy.scope():
         iterator = tf.data.Dataset.from_tensors(structure).repeat().make_one_shot_iterator()
         seen = []
-        strategy.run_steps_on_dataset(lambda context, *inputs: seen.extend(inputs), iterator)
+        strategy.run_steps_on_dataset(lambda context, *inputs: seen.extend(inputs) or inputs, iterator)
     assert len(seen) == len(expected)
     for got, wanted in zip(seen, expected, strict=True):
         assert type(got) is type(wanted) or wanted == "tensor"

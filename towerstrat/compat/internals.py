@@ -9,8 +9,9 @@ from towerstrat.graph.ir import nest, shapes, static
 from towerstrat.graph.variables import partitioned, variables
 from towerstrat.platform.local import list_local_devices, num_gpus
 from towerstrat.towers.cluster.device_assignment import DeviceAssignment
-from towerstrat.towers.engine import inputs, step_loop, values
-from towerstrat.towers.engine import variables as tower_variables
+from towerstrat.towers.contrib import inputs, step_context
+from towerstrat.towers.contrib import variables as tower_variables
+from towerstrat.towers.engine import values
 from towerstrat.training import moving_averages, ranks, slots
 from towerstrat.training.optimizers.base import get_filtered_grad_fn
 
@@ -30,7 +31,7 @@ _VALUES = {
                   "value_container"),
     **_of(tower_variables, "DistributedVariable MirroredVariable TowerLocalVariable"),
     **_of(inputs, "PerDeviceDataIterator PerDeviceDataset"),
-    **_of(step_loop, "MultiStepContext"),
+    **_of(step_context, "MultiStepContext"),
 }  # fmt: skip
 _VARIABLES = _of(partitioned, "PartitionedVariable")
 _CONTEXT = {**_of(mode, "eager_mode executing_eagerly graph_mode"), "num_gpus": num_gpus}

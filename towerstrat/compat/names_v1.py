@@ -68,6 +68,7 @@ from towerstrat.towers.cluster import resolvers as cluster_resolvers
 from towerstrat.towers.cluster import spec as cluster_spec
 from towerstrat.towers.cluster import topology as cluster_topology
 from towerstrat.towers.cluster import tpu as cluster_tpu
+from towerstrat.towers.contrib import contexts as contrib_contexts
 from towerstrat.towers.contrib import one_device as towers_one_device
 from towerstrat.towers.contrib import steps as towers_steps
 from towerstrat.towers.contrib import strategy as towers_strategy
@@ -461,8 +462,10 @@ ROWS: tuple[tuple[ModuleType, dict[str, str]], ...] = (
     }),
     (towers_contexts, {
         "tf.contrib.distribute": """
-            TowerContext UpdateContext get_cross_tower_context get_distribution_strategy get_loss_reduction
-            get_tower_context has_distribution_strategy require_tower_context""",
+            TowerContext UpdateContext get_loss_reduction has_distribution_strategy require_tower_context""",
+    }),
+    (contrib_contexts, {
+        "tf.contrib.distribute": "get_cross_tower_context get_distribution_strategy get_tower_context",
     }),
     (towers_one_device, {
         "tf.contrib.distribute": "OneDeviceStrategy",

@@ -55,6 +55,7 @@ from towerstrat.towers.cluster import resolvers as cluster_resolvers
 from towerstrat.towers.cluster import topology as cluster_topology
 from towerstrat.towers.cluster import tpu as cluster_tpu
 from towerstrat.towers.distribute import contexts as distribute_contexts
+from towerstrat.towers.distribute import current as distribute_current
 from towerstrat.towers.distribute import dataset as distribute_dataset
 from towerstrat.towers.distribute import extended as distribute_extended
 from towerstrat.towers.distribute import input as distribute_input
@@ -353,9 +354,11 @@ ROWS: tuple[tuple[ModuleType, dict[str, str]], ...] = (
         "tf.tpu.experimental": "TPUSystemMetadata initialize_tpu_system shutdown_tpu_system",
     }),
     (distribute_contexts, {
+        "tf.distribute": "ReplicaContext",
+    }),
+    (distribute_current, {
         "tf.distribute": """
-            ReplicaContext experimental_set_strategy get_replica_context get_strategy has_strategy
-            in_cross_replica_context""",
+            experimental_set_strategy get_replica_context get_strategy has_strategy in_cross_replica_context""",
     }),
     (distribute_dataset, {
         "tf.distribute": "DistributedDataset DistributedIterator",

@@ -20,7 +20,7 @@ def _replicas(what: str, instead: str) -> int:
             f"You are calling `{what}` in cross replica context, while it was expected to be called in replica "
             f"context. {instead}"
         )
-    return int(contexts.get_distribution_strategy().num_towers)
+    return int(contexts.current_distribution().num_towers)
 
 
 def compute_average_loss(per_example_loss: Any, sample_weight: Any = None, global_batch_size: Any = None) -> Tensor:

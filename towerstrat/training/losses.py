@@ -11,6 +11,7 @@ from towerstrat.graph.ir.elements import Tensor
 from towerstrat.graph.ir.types import float32
 from towerstrat.graph.ops import array, cross_entropy, math, nn, reductions, segments
 from towerstrat.graph.variables.variables import GraphKeys
+from towerstrat.towers.engine.contexts import note_loss_reduction
 from towerstrat.training.ranks import broadcast_weights, broadcastable, squeezed
 
 
@@ -95,7 +96,7 @@ def compute_weighted_loss(
     """
     Reduction.validate(reduction)
     with name_scope(scope, "weighted_loss", (losses, weights)):
-        get_default_graph().last_loss_reduction = reduction
+        note_loss_reduction(reduction)
         losses = convert_to_tensor(losses)
         kind = losses.dtype
         losses = math.to_float(losses)

@@ -15,7 +15,8 @@ from towerstrat.graph.ops.math import cast, div, minimum, pow, truediv
 from towerstrat.graph.scopes.initializers import zeros_initializer
 from towerstrat.graph.scopes.variable_scope import get_variable, get_variable_scope, variable_scope
 from towerstrat.graph.variables.variables import GraphKeys, Variable, VariableAggregation
-from towerstrat.towers.engine.contexts import get_tower_context, has_distribution_strategy
+from towerstrat.towers.engine.contexts import in_tower_context, merge_call
+from towerstrat.towers.engine.engine import CrossTower
 from towerstrat.towers.engine.values import Mirrored
 from towerstrat.training.slots import create_slot, create_zeros_slot
 
@@ -46,20 +47,20 @@ def assign_moving_average(
 
 
 def _needs_merge(variable: Any) -> bool:
-    in_towers = has_distribution_strategy() and get_tower_context() is not None
-    return in_towers and isinstance(variable, Mirrored) and variable.aggregation is VariableAggregation.NONE
+    own = isinstance(variable, Mirrored) and variable.aggregation is VariableAggregation.NONE
+    return own and in_tower_context()
 
 
 def _assign_in_towers(variable: Any, value: Any, rate: Tensor, zero_debias: bool, scope: str) -> Any:
     def update(v: Any, mean: Any) -> Any:
         return v.assign_sub(_delta(v, mean, rate, zero_debias), name=scope)
 
-    def merge_fn(strategy: Any, v: Any, value: Any) -> Any:
+    def merge_fn(distribution: CrossTower, v: Any, value: Any) -> Any:
         if not isinstance(value, Variable):
-            value = strategy.reduce(VariableAggregation.MEAN, value, destinations=v)
-        return strategy.update(v, update, value)
+            value = distribution.reduce(VariableAggregation.MEAN, value, destinations=v)
+        return distribution.update(v, update, value)
 
-    return get_tower_context().merge_call(merge_fn, variable, value)
+    return merge_call(merge_fn, variable, value)
 
 
 def _delta(variable: Any, value: Any, rate: Tensor, zero_debias: bool) -> Tensor:

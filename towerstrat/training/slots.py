@@ -12,8 +12,7 @@ from towerstrat.graph.ops import array
 from towerstrat.graph.scopes.initializers import zeros_initializer
 from towerstrat.graph.scopes.variable_scope import get_variable, get_variable_scope, variable_scope
 from towerstrat.graph.variables.variables import Variable
-from towerstrat.towers.contrib.strategy import DistributionStrategy
-from towerstrat.towers.engine.contexts import get_distribution_strategy
+from towerstrat.towers.engine.contexts import current_distribution
 
 
 def _create(
@@ -22,8 +21,7 @@ def _create(
     with variable_scope(None, f"{primary.op.name}/{name}"):
         if not colocate_with_primary:
             return _variable(primary, initial, validate_shape, shape, dtype)
-        strategy: DistributionStrategy = get_distribution_strategy()
-        with strategy.colocate_vars_with(primary):
+        with current_distribution().colocate_vars_with(primary):
             return _variable(primary, initial, validate_shape, shape, dtype)
 
 

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import towerstrat.compat.v1 as tf
+from towerstrat.graph.eager.mode import eager_mode
 
 
 def test_names_are_the_originals():
@@ -193,3 +194,15 @@ def test_node_def_and_attributes():
     assert a.op.get_attr("dtype") == tf.float32
     with pytest.raises(ValueError, match="has no attribute 'nothing'"):
         a.op.get_attr("nothing")
+
+
+def test_programs_set_attributes_of_their_own():
+    tensor, variable = tf.constant(1.0), tf.Variable(2.0)
+    for thing in (tensor, tensor.op, variable, variable.value()):
+        thing._keras_history = ("layer", 0)
+        assert thing._keras_history == ("layer", 0)
+    assert not hasattr(tf.constant(1.0), "_keras_history")
+    with eager_mode():
+        value = tf.constant(1.0)
+        value._keras_mask = None
+        assert value._keras_mask is None

@@ -14,6 +14,8 @@ from towerstrat.graph.ir.mesh import Axis
 from towerstrat.graph.ir.uneven import Uneven
 from towerstrat.graph.ops import logical
 from towerstrat.graph.ops.collectives import all_reduce, position, position_input, select
+from towerstrat.towers.contrib.surface import CONTRIB
+from towerstrat.towers.engine.towers import Towers
 
 LAYOUTS = [(1, 2), (2, 2), (1, 4), (2, 4)]
 """Towers, and logical devices of each."""
@@ -28,7 +30,7 @@ def axis_of(towers, each):
 
 def strategy_of(towers, each):
     strategy = tpu(1)
-    strategy._run_on(axis_of(towers, each))
+    strategy._stand_on(Towers(axis_of(towers, each), CONTRIB))
     return strategy
 
 
@@ -52,7 +54,7 @@ class Trained:
             self.w = tf.get_variable("w", initializer=tf.constant(W))
 
             def tower(x):
-                y = tf.matmul(x, logical.split_over(self.w, strategy.axis, parts))
+                y = tf.matmul(x, logical.split_over(self.w, strategy.engine.axis, parts))
                 loss = tf.reduce_mean(tf.square(y))
                 return optimizer.minimize(loss), loss
 
@@ -197,7 +199,7 @@ def test_variables_that_each_tower_has_its_own_of(towers, each):
                 "v", [4, 6], initializer=tf.zeros_initializer(), synchronization=tf.VariableSynchronization.ON_READ,
                 aggregation=tf.VariableAggregation.SUM, trainable=False,
             )  # fmt: skip
-            return v, v.assign_add(logical.split_over(v, strategy.axis, [1, each]) + 1.0)
+            return v, v.assign_add(logical.split_over(v, strategy.engine.axis, [1, each]) + 1.0)
 
         v, update = strategy.call_for_each_tower(tower)
         sess.run([tf.global_variables_initializer(), tf.local_variables_initializer()])
@@ -372,13 +374,14 @@ def test_batches_of_different_sizes(sizes):
     random = np.random.RandomState(4)
     rows = [random.rand(n, 8).astype(np.float32) for n in sizes]
     strategy = strategy_of(2, 2)
-    x = position_input(strategy.axis, tf.float32, [None, 8], "x")
+    axis = strategy.engine.axis
+    x = position_input(axis, tf.float32, [None, 8], "x")
     with strategy.scope():
         w = tf.get_variable("w", initializer=W)
 
         def tower():
-            y = logical.split_over(tf.matmul(x, logical.split_over(w, strategy.axis, [1, 2])), strategy.axis, [1, 2])
-            loss = tf.reduce_sum(tf.square(logical.replicate(y, strategy.axis)))
+            y = logical.split_over(tf.matmul(x, logical.split_over(w, axis, [1, 2])), axis, [1, 2])
+            loss = tf.reduce_sum(tf.square(logical.replicate(y, axis)))
             return loss, tf.gradients(loss, w)[0]
 
         loss, gradient = strategy.call_for_each_tower(tower)

@@ -218,7 +218,7 @@ def build_all():
     r.multinomial(x, 3, output_dtype="int32")
 
 
-@pytest.mark.parametrize("platform", ["cpu", "tpu"])
+@spread("platform", ["tpu", "cpu"], every=2)
 def test_no_kernel_and_no_gradient_widens(platform):
     build_all()
     wrong, checked = set(), set()

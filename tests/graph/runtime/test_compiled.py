@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import towerstrat.compat.v1 as tf
+from towerstrat.graph.runtime import compilation_log
 from towerstrat.graph.runtime.compiled import CACHE, Programs
 from towerstrat.graph.runtime.limits import LIMITS
 from towerstrat.graph.runtime.program import Program
@@ -99,3 +100,30 @@ def test_a_captured_number_that_is_fed_compiles_a_step_loop_once(lowerings):
             session.run(context.run_op, {rate: value})
         assert session.run(v) == 6.0
     assert [type(p).__name__ for p in lowerings].count("_LoopProgram") == 1
+
+
+def test_programs_for_ever_new_shapes_are_logged_once_with_the_shape_and_the_way_out(caplog):
+    x = tf.placeholder(tf.float32, [None], "x")
+    total = tf.reduce_sum(x)
+    with tf.Session() as session:
+        sizes_of(session, total, x, [1, 2])
+        assert not caplog.records
+        sizes_of(session, total, x, [3, 4, 5, 6])
+    (record,) = caplog.records
+    assert record.levelname == "WARNING"
+    assert "3. time" in record.message
+    assert "x:0 (created at " in record.message
+    assert "is float32[3], it was float32[2] before" in record.message
+    assert "drop_remainder=True" in record.message
+
+
+def test_a_slow_compilation_is_logged_once(monkeypatch, caplog):
+    monkeypatch.setattr(compilation_log, "SLOW", -1.0)
+    v = tf.get_variable("v", initializer=1.0)
+    doubled = v * 2.0
+    with caplog.at_level("INFO"), tf.Session() as session:
+        session.run(v.initializer)
+        caplog.clear()
+        assert [session.run(doubled) for _ in range(2)] == [2.0, 2.0]
+    (record,) = caplog.records
+    assert (record.levelname, "for its first run" in record.message) == ("INFO", True)

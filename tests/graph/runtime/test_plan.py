@@ -35,6 +35,20 @@ def test_a_fed_variable_has_that_value_in_the_run():
             sess.run(doubled, {v: [1.0, 2.0]})
 
 
+def test_a_fed_tensor_as_a_control_input():
+    """As in the original: a fed placeholder needs nothing to run, a fed assignment is carried out all the same."""
+    v = tf.get_variable("v", initializer=1.0)
+    x, assigned = tf.placeholder(tf.float32, []), v.assign(5.0)
+    with tf.control_dependencies([x, assigned]):
+        y = tf.constant(2.0) + 1.0
+    with tf.Session() as sess:
+        sess.run(v.initializer)
+        assert sess.run(y, {x: 0.0, assigned: 7.0}) == 3.0
+        assert sess.run(v) == 5.0
+        with pytest.raises(tf.errors.InvalidArgumentError, match="must feed a value for placeholder"):
+            sess.run(y)
+
+
 def test_a_variable_whose_rows_are_looked_up_cannot_be_fed():
     v = tf.get_variable("v", initializer=[1.0, 2.0])
     row = tf.nn.embedding_lookup(v, [1])
@@ -51,6 +65,7 @@ def test_a_value_inside_a_step_cannot_be_fed():
     def step(context, x):
         inside.append(x.local)
         context.set_last_step_output("x", x, tf.VariableAggregation.SUM)
+        return x
 
     with strategy.scope(), tf.Session() as sess:
         context = strategy.run_steps_on_dataset(step, tf.data.Dataset.range(9).make_one_shot_iterator(), 1)

@@ -78,7 +78,7 @@ def names(tf, kind):
     """What a case sees."""
     seen = distribute_cases.names(tf, kind)
     if kind == "v1":
-        towers = seen["s"].extended._towers
+        towers = seen["s"].extended._engine
         seen["per"] = lambda *values: from_parts(values[: seen["n"]], towers.worker_devices, towers.axis)
     return {**seen, "names": names}
 

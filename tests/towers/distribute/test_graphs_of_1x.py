@@ -164,11 +164,21 @@ def test_a_distributed_datasets_iterator_feeds_a_loop():
             number, names = element
             both = strategy.run(lambda x, y: (tf.reduce_sum(x), tf.reduce_sum(y["a"])), args=(number, names))
             context.set_last_step_output("both", [strategy.reduce(SUM, v) for v in both])
+            return both
 
         context = strategy.extended.experimental_run_steps_on_iterator(step, iterator, 2)
     with tf.Session() as session:
         session.run(iterator.initializer)
         assert session.run(context.last_step_outputs["both"]) == [22.0, 22]
+
+
+@pytest.mark.parametrize("replicas", [0, 1, 2])
+def test_a_step_that_returns_nothing_to_run_is_refused_when_it_is_built(replicas):
+    strategy = made(replicas)
+    with strategy.scope():
+        iterator = strategy.make_dataset_iterator(numbers(8, 4))
+        with pytest.raises(TypeError, match="the step function of experimental_run_steps_on_iterator must return what"):
+            strategy.extended.experimental_run_steps_on_iterator(lambda context, x: None, iterator, 2)
 
 
 def test_a_loop_trains_as_one_device_does_on_all_the_data():

@@ -12,7 +12,7 @@ from benchmarks.harness import Devices
 from tests.bounds import close
 from tests.spread import spread
 from towerstrat.graph.eager import mode
-from towerstrat.graph.runtime.data_loop import lower_turns
+from towerstrat.graph.runtime.data_loop import lower_data_loop
 from towerstrat.graph.runtime.step_loop import lower_loop
 
 STEPS, BATCH, FEATURES = 10, 8, 32
@@ -53,7 +53,9 @@ def through_towers(replicas, runs):
                 return tf1.contrib.distribute.get_tower_context().merge_call(merge, loss, gradient)
 
             def step(context, *inputs):
-                context.set_last_step_output("loss", strategy.unwrap(strategy.call_for_each_tower(tower, *inputs))[0])
+                loss = strategy.unwrap(strategy.call_for_each_tower(tower, *inputs))[0]
+                context.set_last_step_output("loss", loss)
+                return loss
 
             context = strategy.run_steps_on_dataset(step, iterator, STEPS)
         loss = context.last_step_outputs["loss"]
@@ -90,7 +92,7 @@ def through_replicas(method, replicas, runs):
         assert steps.experimental_get_tracing_count() == 1
         graph = steps.get_concrete_function(iterator, tf.constant(STEPS)).graph
         (loop,) = [op for op in graph.get_operations() if op.type == "While"]
-        return losses, lower_turns(loop, STEPS).compile()
+        return losses, lower_data_loop(loop, STEPS).compile()
 
 
 def collectives(program):

@@ -19,7 +19,7 @@ from tests.golden.distribute_variable_cases import (
 )
 from tests.spread import spread
 from tests.towers.distribute.original import TF, _With, names, same, wanted
-from towerstrat.towers.distribute.python_values import keep, kept
+from towerstrat.towers.distribute.python_values import unwrapped, wrapped
 
 
 @pytest.fixture(autouse=True)
@@ -138,7 +138,7 @@ def outcomes(kind, synchronization, aggregation, where, function):
             except Exception as error:
                 failed[operation] = distribute_cases.failed(error)
 
-        results = kept(tf.function(lambda: keep({o: attempt(o) for o in OPERATIONS}), autograph=False)())
+        results = unwrapped(tf.function(lambda: wrapped({o: attempt(o) for o in OPERATIONS}), autograph=False)())
         gives = {operation: told(value) for operation, value in results.items()} | failed
     else:
         gives = {operation: outcome(partial(carry_out, operation)) for operation in OPERATIONS}

@@ -18,6 +18,12 @@ def small_chunks(monkeypatch):
     monkeypatch.setattr(Pace, "fitting", lambda pace, step_bytes: 2)
 
 
+def sum_of_elements(context, x):
+    """A step that does nothing but give out the sum of the towers' elements."""
+    context.set_last_step_output("sum", x, SUM)
+    return x
+
+
 def summing(strategy, iterator, iterations, name="v", step=lambda x: x, dtype=tf.int64):
     """A loop that adds its elements to a variable."""
     v = tf.get_variable(name, initializer=tf.constant(0, dtype), aggregation=SUM)
@@ -236,7 +242,7 @@ def test_fewer_than_no_iterations_are_none():
     with strategy.scope(), tf.Session() as sess:
         iterator = tf.data.Dataset.range(10).make_one_shot_iterator()
         count = tf.placeholder(tf.int64, [])
-        context = strategy.run_steps_on_dataset(lambda c, x: c.set_last_step_output("sum", x, SUM), iterator, count)
+        context = strategy.run_steps_on_dataset(sum_of_elements, iterator, count)
         assert sess.run(context.last_step_outputs, {count: -1}) == {"sum": 0}
 
 
@@ -280,6 +286,7 @@ def test_checked_steps_of_batches_of_unknown_size():
         def step(context, x):
             with tf.control_dependencies([tf.assert_less(x, tf.constant(100, tf.int64))]):
                 context.set_last_step_output("doubled", x * 2)
+            return x
 
         context = strategy.run_steps_on_dataset(step, iterator, 5)
         assert sess.run(context.last_step_outputs)["doubled"].tolist() == [32, 34, 36, 38]
@@ -289,7 +296,7 @@ def test_what_else_is_fetched_compiles_no_loop_again():
     strategy = tpu(2)
     with strategy.scope(), tf.Session() as sess:
         iterator = tf.data.Dataset.range(100).make_one_shot_iterator()
-        context = strategy.run_steps_on_dataset(lambda c, x: c.set_last_step_output("sum", x, SUM), iterator, 2)
+        context = strategy.run_steps_on_dataset(sum_of_elements, iterator, 2)
         sess.run(context.run_op)
         programs = sess.resource(("step loop", context.last_step_outputs["sum"].op), None).programs
         assert len(programs) == 1

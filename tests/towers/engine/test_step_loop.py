@@ -184,6 +184,7 @@ def test_initial_loop_values_are_what_zero_iterations_give():
 
         def fn(context, x):
             context.set_last_step_output("loss", x, SUM)
+            return x
 
         count = tf.placeholder(tf.int32, [])
         context = strategy.run_steps_on_dataset(fn, iterator, count, initial_loop_values={"loss": tf.constant(1e7)})
@@ -197,6 +198,34 @@ def test_shapes_must_be_known_for_tpu_strategy():
         iterator = tf.data.Dataset.range(10).batch(4).make_one_shot_iterator()
         with pytest.raises(ValueError, match=r"TPU currently requires fully defined shapes.*drop_remainder=True"):
             strategy.run_steps_on_dataset(lambda c, x: None, iterator, 2)
+
+
+@pytest.mark.parametrize("towers", [1, 2])
+@pytest.mark.parametrize("returned", [None, (), {}, [None], 3.0, object()])
+def test_a_step_that_returns_nothing_to_run_is_refused_when_it_is_built(towers, returned):
+    for strategy in (tpu(towers), tf.contrib.distribute.OneDeviceStrategy("/cpu:0")):
+        with tf.Graph().as_default(), strategy.scope():
+            v = tf.get_variable("v", initializer=0.0, aggregation=tf.VariableAggregation.SUM)
+            iterator = tf.data.Dataset.range(10).map(tf.to_float).make_one_shot_iterator()
+
+            def step(context, x, strategy=strategy, v=v):
+                strategy.call_for_each_tower(v.assign_add, x)
+                return returned
+
+            with pytest.raises(TypeError, match=r"Can not convert .* into a Tensor or Operation: .*must return what"):
+                strategy.run_steps_on_dataset(step, iterator, 2)
+
+
+@pytest.mark.parametrize("form", [lambda op: op.name, lambda op: op.outputs[0].name, lambda op: {"train": (None, op)}])
+def test_a_step_may_return_its_operation_by_name_or_in_a_structure(form):
+    strategy = tf.contrib.distribute.OneDeviceStrategy("/cpu:0")
+    with strategy.scope(), tf.Session() as sess:
+        v = tf.get_variable("v", initializer=0.0)
+        iterator = tf.data.Dataset.range(10).make_one_shot_iterator()
+        context = strategy.run_steps_on_dataset(lambda context, x: form(v.assign_add(1.0).op), iterator, 3)
+        sess.run(v.initializer)
+        sess.run(context.run_op)
+        assert sess.run(v) == 3.0
 
 
 def test_results_of_unknown_size_are_refused_by_name():

@@ -24,15 +24,13 @@ from towerstrat.graph.ir.core import get_default_graph
 from towerstrat.graph.ir.elements import Tensor
 from towerstrat.graph.ir.shapes import Dims
 from towerstrat.graph.ir.specs import TensorSpec
+from towerstrat.graph.ir.stacks import SURROUNDINGS
 from towerstrat.graph.ir.state import layouts
 from towerstrat.graph.ir.trace import user_line
 
 _RECENT_CALLS = 10
 _MANY_TRACES = 5
 """Of the recent calls, how many may trace before that is said."""
-
-AROUND: list[Callable[[], Any]] = []
-"""What else traces depend on, besides arguments and the graph around them: each gives something to compare."""
 
 
 class _Variant:
@@ -248,11 +246,13 @@ class Function:
 
 
 def _surroundings() -> Any:
-    """What a trace depends on besides its arguments: the graph it is traced into, if any, and what is around."""
+    """What a trace depends on besides its arguments: the graph it is traced into, if any, and its ``Surrounding``."""
     graph: Any = get_default_graph()
     while graph.building_function:
         graph = graph.outer
-    return None if graph.executing_eagerly else graph, layouts.count, *[ask() for ask in AROUND]
+    around = SURROUNDINGS.current()
+    key = None if around is None else around.trace_key()
+    return None if graph.executing_eagerly else graph, layouts.count, key
 
 
 def _without_shapes(key: Any) -> Any:

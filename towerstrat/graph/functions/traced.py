@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from typing import Any
 
 import jax
@@ -26,8 +26,9 @@ from towerstrat.graph.ir.types import DType, string
 from towerstrat.graph.lowering.gradients import gradients
 from towerstrat.graph.lowering.lowering import Lowering
 from towerstrat.graph.runtime.compiled import Given
-from towerstrat.graph.runtime.plan import DeviceStage, FoldStage, Plan, Run, Stage
+from towerstrat.graph.runtime.plan import DeviceStage, FoldStage, Plan
 from towerstrat.graph.runtime.program import Program, mapped_axis
+from towerstrat.graph.runtime.runs import Run, Stage
 from towerstrat.graph.runtime.stages import plan_of
 
 
@@ -278,7 +279,7 @@ class _ForwardStage(DeviceStage):
     def _run_eagerly(self, run: Run) -> None:
         raise _OneByOne
 
-    def program(self, given: Given, present: Mapping[Cell, Any], trips: Mapping[Operation, int]) -> Program:
+    def program(self, given: Given, present: Container[Cell], trips: Mapping[Operation, int]) -> Program:
         base = super().program(given, present, trips)
         grad = self.derivative.grad
         specs: list[bool] = list(base.output_specs)

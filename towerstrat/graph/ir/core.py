@@ -65,8 +65,6 @@ class Graph:
         self.creators: list[Callable[..., Any]] = []
         self.variable_maker: Callable[..., Any] | None = None
         """The innermost creator if a strategy makes variables of a class of its own; None: ``tf.Variable``'s."""
-        self.last_loss_reduction: str | None = None
-        """The reduction over the batch of the last loss; strategies scale by it."""
         self.variable_state: Any = None
         """The variable store of this graph's variable scopes; None before the first use."""
 

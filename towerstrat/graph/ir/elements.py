@@ -424,14 +424,15 @@ def has_effect(op: Operation) -> bool:
 
 
 def dependencies(op: Operation, fed: Container[Tensor] = ()) -> Iterator[Operation]:
-    """The operations that have to run before ``op``: those of its unfed inputs, and its control inputs.
+    """The operations that have to run before ``op``: those of its unfed inputs, and its unfed control inputs.
 
     A gradient also depends on the operations on its paths, a loop or branch on what its bodies use from outside.
     """
     for tensor in op._inputs:
         if tensor not in fed:
             yield tensor.op
-    yield from op._control_inputs
+    # A fed placeholder has no value of its own to wait for; an operation whose output is fed still has its effect.
+    yield from (c for c in op._control_inputs if not c.outputs or has_effect(c) or any(t not in fed for t in c.outputs))
     yield from op.attrs.get("path", ())
     for body in op.bodies:
         yield from body.outer_dependencies(fed)

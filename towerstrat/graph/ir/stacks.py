@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 if TYPE_CHECKING:
     from towerstrat.graph.ir.core import Graph
+    from towerstrat.graph.ir.elements import Tensor
     from towerstrat.graph.ir.state import StateStore
 
 T = TypeVar("T")
@@ -46,6 +47,22 @@ class Stack(threading.local, Generic[T]):
         return self.entries[-1] if self.entries else self.default
 
 
+class Surrounding(Protocol):
+    """The context that code is traced in, besides graphs, such as a strategy's tower context."""
+
+    def trace_key(self) -> Hashable:
+        """Part of the key of a function's traces: functions are traced once for each."""
+
+    def written(self, variable: Any, type: str, inputs: Sequence[Tensor]) -> Sequence[Tensor]:
+        """Called before an operation that writes a variable is added; returns the inputs that it gets.
+
+        Args:
+          variable: the ``Variable``.
+          type: the operation's type.
+          inputs: its inputs after the variable's handle.
+        """
+
+
 class Session(Protocol):
     """The part of a session that tensors, operations and variables need."""
 
@@ -57,6 +74,10 @@ class Session(Protocol):
 
     def run(self, fetches: Any, feed_dict: Mapping[Any, Any] | None = None) -> Any:
         """The values of a structure of fetches, with the tensors in ``feed_dict`` replaced."""
+
+
+SURROUNDINGS: Stack[Any] = Stack()
+"""Each entry is a ``Surrounding``, of whatever class the room that pushes it has."""
 
 
 SESSIONS: Stack[Session] = Stack()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import itertools
 import threading
+import time
 import weakref
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Generic, TypeVar
@@ -18,6 +19,7 @@ from towerstrat.graph.ir.state import Cell, Flag, StateStore, layouts
 from towerstrat.graph.ir.types import Array
 from towerstrat.graph.ir.uneven import Uneven
 from towerstrat.graph.lowering.lowering import Executor, Lowering, NeedsStatic, uninitialized
+from towerstrat.graph.runtime.compilation_log import CompilationLog
 from towerstrat.graph.runtime.limits import LIMITS
 from towerstrat.graph.runtime.program import Program
 
@@ -182,6 +184,7 @@ class Compiled(Generic[P]):
     which shape.
 
     Args:
+      what: the part, in words, for the log.
       inputs: the tensors that the part takes from outside.
       cells: the state that it uses.
       constants: those of the inputs whose values no run changes: they are part of every program.
@@ -193,9 +196,10 @@ class Compiled(Generic[P]):
     """
 
     def __init__(
-        self, inputs: Iterable[Tensor], cells: Iterable[Cell], constants: Iterable[Tensor] = (),
+        self, what: str, inputs: Iterable[Tensor], cells: Iterable[Cell], constants: Iterable[Tensor] = (),
         programs: Programs[P] | None = None,
     ):  # fmt: skip
+        self.log = CompilationLog(what)
         self.constants = list(constants)
         fixed = set(self.constants)
         self.arguments = [t for t in inputs if t not in fixed]
@@ -251,8 +255,10 @@ class Compiled(Generic[P]):
                     counts = {}
                 program = self.programs.get(key)
                 if program is None and key not in self._refused:
+                    start = time.perf_counter()
                     program = make(given, counts)
                     compiled = program.prepare(store, given.inputs)
+                    self.log.note(time.perf_counter() - start, self._described(given))
                     program.complete_for = self.programs if len(self.present(store)) == len(self.cells) else None
                     self.programs.add(key, program, compiled_size(compiled))
                 return program, given.inputs
@@ -282,6 +288,10 @@ class Compiled(Generic[P]):
             None if all(has_value) else tuple(has_value),
             tuple([np.shape(store.get(c)) for c in self.loose if store.get(c) is not None]),
         )
+
+    def _described(self, given: Given) -> dict[Tensor, Any]:
+        found: dict[Tensor, Any] = dict(zip(given.tensors, given.signature, strict=False))
+        return found | {t: str(given.known[t]) for t in self.static}
 
     def _specialise(self, needed: NeedsStatic) -> bool:
         """Makes the integers behind a value part of the programs to come. Returns whether there were new ones."""

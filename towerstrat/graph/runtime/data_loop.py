@@ -1,4 +1,4 @@
-"""Loops whose bodies take elements of datasets: many turns as one device program, the input one chunk ahead."""
+"""Loops whose bodies take elements of datasets: many iterations in one device program, the input assembled ahead."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from towerstrat.errors import InvalidArgumentError, OutOfRangeError
 from towerstrat.graph.ir.elements import Operation, Tensor, execution_order, has_effect
 from towerstrat.graph.ir.mesh import Axis, vary
 from towerstrat.graph.ir.state import Cell, Flag
-from towerstrat.graph.ir.types import resource, string
+from towerstrat.graph.ir.types import Array, resource, string
 from towerstrat.graph.ir.uneven import Uneven
 from towerstrat.graph.lowering.lowering import Lowering, NeedsStatic, NeedsTrips
 from towerstrat.graph.ops.loop_lowering import Changes, Loop
@@ -25,22 +25,23 @@ from towerstrat.graph.ops.regions import EndOfLoop
 from towerstrat.graph.ops.tensor_array_lowering import Grows, Unwritten
 from towerstrat.graph.runtime.compiled import Compiled, Given, to_host
 from towerstrat.graph.runtime.feeding import Chunk, Feeder, Source
-from towerstrat.graph.runtime.host_control_flow import HostedLoop
+from towerstrat.graph.runtime.host_control_flow import HostLoop
 from towerstrat.graph.runtime.pace import Pace
-from towerstrat.graph.runtime.plan import Run, Stages, is_constant, needs_host
+from towerstrat.graph.runtime.plan import Stages, is_constant, needs_host
 from towerstrat.graph.runtime.program import Program, tensor_spec
+from towerstrat.graph.runtime.runs import Run
 
 _OPEN_STEPS = 1024
-"""Turns in a chunk of a loop that goes on to the end of the data."""
+"""Iterations of one program, in a loop that goes on to the end of the data."""
 _TESTED_STEPS = 16
-"""Turns in a chunk of a loop whose end the device finds."""
+"""Iterations of one program, in a loop whose condition the device evaluates."""
 _ALONE = 2
-"""Turns one after the other that no chunk can hold, after which the rest is done turn by turn."""
+"""Iterations in a row that no program can run, after which the host runs the rest one by one."""
 
 
-def loop_stage(op: Operation, stages: Stages) -> HostedLoop:
+def loop_stage(op: Operation, stages: Stages) -> HostLoop:
     """The stage of a loop with operations of the host in it: chunk by chunk where all they do is take elements."""
-    return FedLoop(op, stages) if _only_takes(op) else HostedLoop(op, stages)
+    return DataLoop(op, stages) if _only_takes(op) else HostLoop(op, stages)
 
 
 def _only_takes(op: Operation) -> bool:
@@ -63,7 +64,7 @@ def _dynamic(op: Operation) -> bool:
 
 
 class _Feed:
-    """What a loop's body takes of one iterator in each turn.
+    """What a loop's body takes of one iterator in each iteration.
 
     Attributes:
       takes: its operations, in order; their outputs are alike.
@@ -84,7 +85,7 @@ def _stored(tensor: Tensor, axis: Axis | None) -> Any:
     return (axis.size, *tensor.dims)
 
 
-class FedLoop(HostedLoop):
+class DataLoop(HostLoop):
     """A loop that takes elements, and does nothing else on the host."""
 
     def __init__(self, op: Operation, stages: Stages):
@@ -99,27 +100,29 @@ class FedLoop(HostedLoop):
         self.taking = {inner for feed in self.feeds for inner in feed.takes}
         self.uneven = any(feed.feeder.uneven for feed in self.feeds)
         self.checked = any(isinstance(c, Flag) for c in op.writes)
-        self._compiled: Compiled[_Chunked] | None = None
+        self._compiled: Compiled[_DataLoopProgram] | None = None
         self.pace = Pace(self.axis)
 
     def _handles(self) -> set[Tensor]:
         return {t for inner in self.taking for t in inner.inputs}
 
-    def compiled(self, fed: Container[Tensor] = ()) -> Compiled[_Chunked]:
+    def compiled(self, fed: Container[Tensor] = ()) -> Compiled[_DataLoopProgram]:
         """The loop's programs, in a run with such feeds."""
         if self._compiled is None:
             handles = self._handles()
             inputs = [t for t in self.op.inputs[self.size :] if t.dtype is not resource and t not in handles]
             constants = [t for t in inputs if is_constant(t, fed)]
-            self._compiled = Compiled(inputs, dict.fromkeys([*self.op.reads, *self.op.writes]), constants)
+            what = f"The loop {self.op.name} (created at {self.op.line})"
+            cells = dict.fromkeys([*self.op.reads, *self.op.writes])
+            self._compiled = Compiled(what, inputs, cells, constants)
         return self._compiled
 
     def run(self, run: Run) -> None:
-        total = self.turns(run)
+        total = self.count(run)
         values = self.initial(run)
         sources = [self._source(run, feed) for feed in self.feeds]
         if self.mixed or len({id(getattr(s, "resource", s)) for s in sources}) < len(sources):
-            self.go_on(run, values, 0, total)
+            self.run_from(run, values, 0, total)
             return
         tested = total is None and not self.endless
         ahead = not any(s.live for s in sources) and not self.optional
@@ -141,11 +144,11 @@ class FedLoop(HostedLoop):
                     continue
                 if tested and not self.goes_on(run, values, done):
                     break
-                values = self.turn(run, values)
+                values = self.iterate(run, values)
                 done += 1
                 alone += bool(steps)
                 if alone > _ALONE:
-                    self.go_on(run, values, done, total)
+                    self.run_from(run, values, done, total)
                     return
         except EndOfLoop:
             pass
@@ -166,7 +169,7 @@ class FedLoop(HostedLoop):
         return source
 
     def _room(self, sources: Sequence[Source], total: int | None) -> int:
-        """How many turns' input a chunk has room for."""
+        """How many iterations' input a program has room for."""
         if any(s.live for s in sources):
             return 1
         size = sum(feed.feeder.step_bytes(s) for feed, s in zip(self.feeds, sources, strict=True))
@@ -176,7 +179,7 @@ class FedLoop(HostedLoop):
         wanted = min(_power(fitting + 1) // 2, _power(total))
         # What was compiled for somewhat longer runs serves shorter ones.
         room = next((r for r in sorted(self.pace.rooms) if wanted <= r <= 4 * wanted), wanted)
-        self.pace.rooms.add(room)
+        self.pace.rooms[room] = room
         return room
 
     def _take(self, sources: Sequence[Source], left: int, room: int) -> list[Chunk]:
@@ -185,7 +188,9 @@ class FedLoop(HostedLoop):
         if len(self.feeds) > 1:
             return [f.feeder.take(s, wanted, wanted, room, _never) for f, s in zip(self.feeds, sources, strict=True)]
         feed, source = self.feeds[0], sources[0]
-        return [feed.feeder.take(source, wanted, min(left, 2 * wanted), room, partial(self.pace.may_start, wanted))]
+        return [
+            feed.feeder.take(source, wanted, min(left, 2 * wanted), room, partial(self.pace.may_start, min(left, room)))
+        ]
 
     def _look_ahead(self, sources: Sequence[Source], left: int, room: int) -> None:
         steps = self.pace.ahead(left, room)
@@ -196,13 +201,13 @@ class FedLoop(HostedLoop):
     # ---- programs --------------------------------------------------------------------------------------------
 
     def _chunk(
-        self, run: Run, sources: Sequence[Source], taken: Sequence[Chunk], values: list[Any], steps: int, tested: bool
-    ) -> tuple[list[Any], int]:
-        """The loop variables after the turns of a chunk, and how many there were. The rest of the input goes back.
+        self, run: Run, sources: Sequence[Source], taken: Sequence[Chunk], values: list[Array], steps: int, tested: bool
+    ) -> tuple[list[Array], int]:
+        """The loop variables after the iterations of a chunk, and how many there were. The rest of the input goes back.
 
-        No turns where the first one cannot be part of a program.
+        None where the first iteration cannot be part of a program.
         """
-        program: _Chunked | None = None
+        program: _DataLoopProgram | None = None
         used: int | None = None
         try:
             if steps:
@@ -231,7 +236,7 @@ class FedLoop(HostedLoop):
             for feed, source, chunk in zip(self.feeds, sources, taken, strict=True):
                 feed.feeder.put_back(source, chunk, used)
 
-    def _raise(self, program: Program, flags: Any, failed: int) -> None:
+    def _raise(self, program: Program, flags: Array, failed: int) -> None:
         flag = next(f for f, raised in zip(program.flags, np.asarray(flags), strict=True) if raised)
         raise InvalidArgumentError(
             None, flag.op,
@@ -239,17 +244,17 @@ class FedLoop(HostedLoop):
         )  # fmt: skip
 
     def _program(
-        self, run: Run, buffers: Sequence[Any], values: Sequence[Any], steps: int, tested: bool
-    ) -> tuple[_Chunked | None, list[Any]]:
+        self, run: Run, buffers: Sequence[Array], values: Sequence[Array], steps: int, tested: bool
+    ) -> tuple[_DataLoopProgram | None, list[Array]]:
         """The program of a chunk, compiled before its input counts as taken, and what it is called with."""
         compiled = self.compiled(run.static)
         arrays = [v for v in values if not isinstance(v, Unwritten)]
         if any(isinstance(v, Uneven) for v in (*(run.values[t] for t in compiled.arguments), *arrays, *buffers)):
             return None, []
 
-        def make(given: Given, trips: Mapping[Operation, int]) -> _Chunked:
+        def make(given: Given, trips: Mapping[Operation, int]) -> _DataLoopProgram:
             present = compiled.present(run.store, self.op)
-            return _Chunked(self, given.tensors, given.known, values, len(buffers), present, tested)
+            return _DataLoopProgram(self, given.tensors, given.known, values, len(buffers), present, tested)
 
         form = (tested, tuple([(v.size, v.dtype) if isinstance(v, Unwritten) else None for v in values]))
         more = [*arrays, *buffers, np.asarray(steps, np.int32)]
@@ -270,14 +275,14 @@ def _power(number: int) -> int:
     return 1 << max(0, number - 1).bit_length()
 
 
-class _Turns(Loop):
-    """A loop with the elements that its next turn takes.
+class _BufferedLoop(Loop):
+    """A loop that is given the elements which its next iteration takes.
 
     Attributes:
       elements: output of a taking operation -> its value.
     """
 
-    def __init__(self, lowering: Lowering, op: Operation, initial: Sequence[Any], taking: set[Operation]):
+    def __init__(self, lowering: Lowering, op: Operation, initial: Sequence[Array], taking: set[Operation]):
         super().__init__(lowering, op, initial)
         self.taking = taking
         self.elements: dict[Tensor, Any] = {}
@@ -287,16 +292,17 @@ class _Turns(Loop):
         super().run_body(child, self.taking | but)
 
 
-class _Chunked(Program):
-    """The device program of one chunk: as many turns as it is told, or as the condition says.
+class _DataLoopProgram(Program):
+    """The device program of one chunk: as many iterations as it is told, or as the condition says.
 
     Attributes:
-      changing: the places of the loop variables that it gives, followed by the number of turns and the first bad one.
+      changing: the places of the loop variables among its outputs, which are followed by the number of iterations and
+        the first in which a check failed, -1 for none.
     """
 
     def __init__(
-        self, stage: FedLoop, arguments: Sequence[Tensor], known: Mapping[Tensor, Any], values: Sequence[Any],
-        buffers: int, present: Mapping[Cell, Any], tested: bool,
+        self, stage: DataLoop, arguments: Sequence[Tensor], known: Mapping[Tensor, Any], values: Sequence[Any],
+        buffers: int, present: Container[Cell], tested: bool,
     ):  # fmt: skip
         self.stage = stage
         self.arguments = arguments
@@ -306,35 +312,35 @@ class _Chunked(Program):
         self.changing: list[int] = []
         specs = [tensor_spec(t) for t in arguments]
         specs += [tensor_spec(t) for i, t in enumerate(stage.body_vars) if i not in self.fixed]
-        specs += ["turns" if varying else "same" for feed in stage.feeds for varying in feed.varying]
+        specs += ["iterations" if varying else "same" for feed in stage.feeds for varying in feed.varying]
         self.buffers = buffers
         super().__init__([stage.op], self._evaluate, [*specs, "same"], [], present, {}, atomic=False)
 
-    def _evaluate(self, lowering: Lowering, values: Sequence[Any]) -> list[Any]:
+    def _evaluate(self, lowering: Lowering, values: Sequence[Array]) -> list[Array]:
         stage = self.stage
         rest = iter(values)
         given = dict(zip(self.arguments, islice(rest, len(self.arguments)), strict=True))
-        initial = [self.fixed[i] if i in self.fixed else next(rest) for i in range(stage.size)]
+        initial: list[Any] = [self.fixed[i] if i in self.fixed else next(rest) for i in range(stage.size)]
         buffers = list(islice(rest, self.buffers))
         steps = next(rest)
         lowering.values.update({**self.known, **given})
-        turns = _Turns(lowering, stage.op, initial, stage.taking)
-        turns.elements = self._elements(buffers, np.int32(0))
-        turns.shape_arrays()
-        self.changing = list(turns.changing)
+        loop = _BufferedLoop(lowering, stage.op, initial, stage.taking)
+        loop.elements = self._elements(buffers, np.int32(0))
+        loop.shape_arrays()
+        self.changing = list(loop.changing)
         self.output_specs = [*(stage.op.outputs[i].varies for i in self.changing), False, False]
-        flags = [isinstance(c, Flag) for c in turns.cells]
+        flags = [isinstance(c, Flag) for c in loop.cells]
 
         def test(state: Any) -> Any:
             number, carry, bad = state
             going = (number < steps) & (bad < 0)
-            return going & turns.test(carry)[0] if self.tested else going
+            return going & loop.test(carry)[0] if self.tested else going
 
-        def turn(state: Any) -> Any:
+        def iterate(state: Any) -> Any:
             number, carry, bad = state
-            turns.elements = self._elements(buffers, number)
+            loop.elements = self._elements(buffers, number)
             lowered = tuple(jnp.zeros_like(v) if f else v for f, v in zip(flags, carry[2], strict=True))
-            after = turns.step((*carry[:2], lowered))
+            after = loop.step((*carry[:2], lowered))
             if any(flags):
                 raised = self._anywhere([v for f, v in zip(flags, after[2], strict=True) if f])
                 bad = jnp.where(raised, number, bad)
@@ -343,19 +349,19 @@ class _Chunked(Program):
                 after = (*kept[:2], found)
             return number + np.int32(1), after, bad
 
-        start = (jnp.zeros((), jnp.int32), turns.start(), jnp.full((), -1, jnp.int32))
-        number, (_, changed, state), bad = lax.while_loop(test, turn, start)
-        for cell, value in zip(turns.cells, state, strict=True):
+        start = (jnp.zeros((), jnp.int32), loop.start(), jnp.full((), -1, jnp.int32))
+        number, (_, changed, state), bad = lax.while_loop(test, iterate, start)
+        for cell, value in zip(loop.cells, state, strict=True):
             lowering.write(cell, value)
         return [*changed, number, bad]
 
-    def _anywhere(self, flags: Sequence[Any]) -> Any:
+    def _anywhere(self, flags: Sequence[Array]) -> Any:
         """Whether a check found an error, at some position."""
         found = jnp.any(jnp.stack([vary(f, self.axis) for f in flags]))
         return found if self.axis is None else lax.psum(found.astype(jnp.int32), self.axis.name) > 0
 
-    def _elements(self, buffers: Sequence[Any], number: Any) -> dict[Tensor, Any]:
-        """The elements that the operations of one turn take."""
+    def _elements(self, buffers: Sequence[Array], number: Array | np.int32) -> dict[Tensor, Any]:
+        """The elements that the operations of one iteration take."""
         found: dict[Tensor, Any] = {}
         rest = iter(buffers)
         for feed in self.stage.feeds:
@@ -366,20 +372,20 @@ class _Chunked(Program):
         return found
 
 
-def lower_turns(op: Operation, turns: int) -> jax.stages.Lowered:
+def lower_data_loop(op: Operation, steps: int) -> jax.stages.Lowered:
     """The device program of a chunk of a loop over data, traced and not compiled.
 
     It needs no values, and the loop's devices may be ones that are only described.
 
     Args:
       op: the loop's operation.
-      turns: how many turns its input has room for.
+      steps: how many iterations' input it has room for.
 
     Raises:
       ValueError: a size is not known while the graph is built, or the loop does more on the host than take elements.
     """
     stage = loop_stage(op, {})
-    if not isinstance(stage, FedLoop) or stage.uneven or stage.compiled().loose:
+    if not isinstance(stage, DataLoop) or stage.uneven or stage.compiled().loose:
         raise ValueError(f"{op.name} (created at {op.line}) cannot be compiled without a run.")
     compiled = stage.compiled()
     folding = Lowering("cpu")
@@ -397,12 +403,12 @@ def lower_turns(op: Operation, turns: int) -> jax.stages.Lowered:
 
     values = [like(t) for t in stage.body_vars]
     buffers = [
-        jax.ShapeDtypeStruct((turns, len(feed.takes), *(shape or ())), t.dtype.np)
+        jax.ShapeDtypeStruct((steps, len(feed.takes), *(shape or ())), t.dtype.np)
         for feed in stage.feeds
         for shape, t in zip(feed.shapes, feed.takes[0].outputs, strict=True)
     ]
     with jax.enable_x64(True):
-        program = _Chunked(stage, compiled.arguments, known, values, len(buffers), dict.fromkeys(compiled.cells), False)
+        program = _DataLoopProgram(stage, compiled.arguments, known, values, len(buffers), compiled.cells, False)
         count = jax.ShapeDtypeStruct((), np.int32)
         inputs = [*(like(t) for t in compiled.arguments), *values, *buffers, count]
         return program.lowered(state(program.donated), state(program.kept), inputs)

@@ -15,6 +15,9 @@ _ALIGNMENT = 64
 _PIECE_SECONDS = 5e-3
 """How long input is assembled before anybody looks whether the device waits for it."""
 
+_PATIENCE = 20e-3
+"""How long a device may wait for the rest of a program's input."""
+
 Enough = Callable[[int], bool]
 
 
@@ -156,7 +159,10 @@ class Feeder:
             if source.lender is not None:
                 source.lender.give_back(source)
             chunk = Chunk(room)
-        while chunk.steps < steps and not chunk.closed and not (chunk.steps and enough(chunk.steps)):
+        while chunk.steps < steps and not chunk.closed:
+            waiting = self._step_seconds * (steps - chunk.steps)
+            if chunk.steps and waiting > _PATIENCE and enough(chunk.steps):
+                break
             # Pieces of some milliseconds, so that the caller is asked in time.
             piece = int(_PIECE_SECONDS / self._step_seconds) if self._step_seconds else 2 * chunk.steps
             wanted = min(steps, chunk.steps + max(1, piece))

@@ -1,4 +1,4 @@
-"""Branches and loops that the host carries out, since parts of them run there: one program for each turn."""
+"""Branches and loops that the host carries out, since operations in them run there: one program per iteration."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ import numpy as np
 
 from towerstrat.graph.ir.elements import Block, Operation, Tensor, has_effect
 from towerstrat.graph.ir.static import constant_value
-from towerstrat.graph.ir.types import resource
+from towerstrat.graph.ir.types import Array, resource
 from towerstrat.graph.lowering.lowering import Lowering
 from towerstrat.graph.ops.regions import EndOfLoop
 from towerstrat.graph.ops.trips import control_of, course
 from towerstrat.graph.runtime.compiled import to_host
-from towerstrat.graph.runtime.plan import Plan, Run, Stages
+from towerstrat.graph.runtime.plan import Plan, Stages
 from towerstrat.graph.runtime.program import effective_axis
+from towerstrat.graph.runtime.runs import Run
 
 
 class Region:
@@ -39,7 +40,7 @@ class Region:
         return [self.plan.value(t, inner) if isinstance(t, Tensor) else None for t in self.results]
 
 
-class HostedBranch:
+class HostBranch:
     """One ``If`` operation in a plan: the branch that is taken."""
 
     def __init__(self, op: Operation, stages: Stages):
@@ -51,8 +52,13 @@ class HostedBranch:
         run.values.update(zip(self.op.outputs, self.regions[taken].run(run, {}), strict=True))
 
 
-class HostedLoop:
-    """One ``While`` operation in a plan, turn by turn."""
+class HostLoop:
+    """One ``While`` operation in a plan, run iteration by iteration.
+
+    Attributes:
+      endless: whether the condition is the constant True.
+      control: the part of the loop that decides when it ends, where that can be told apart.
+    """
 
     def __init__(self, op: Operation, stages: Stages):
         self.op = op
@@ -68,13 +74,13 @@ class HostedLoop:
         self.control = control_of(op) if self.plain and not self.endless else None
 
     def run(self, run: Run) -> None:
-        self.go_on(run, self.initial(run), 0, self.turns(run))
+        self.run_from(run, self.initial(run), 0, self.count(run))
 
-    def initial(self, run: Run) -> list[Any]:
-        """The loop variables before the first turn: one value per position where later ones differ by position."""
+    def initial(self, run: Run) -> list[Array]:
+        """The loop variables before the first iteration: one value per position where later ones differ by position."""
         return self._like_variables([run.values[t] for t in self.op.inputs[: self.size]], self.op.inputs)
 
-    def _like_variables(self, values: Sequence[Any], tensors: Sequence[Tensor]) -> list[Any]:
+    def _like_variables(self, values: Sequence[Array], tensors: Sequence[Tensor]) -> list[Array]:
         """Values of tensors as those of the loop variables: one per position where the variable differs by position."""
         axis = self.axis
         return [
@@ -84,8 +90,8 @@ class HostedLoop:
             for v, t, variable in zip(values, tensors, self.body_vars, strict=False)
         ]
 
-    def turns(self, run: Run) -> int | None:
-        """The number of turns, where it can be told now."""
+    def count(self, run: Run) -> int | None:
+        """The number of iterations, None where only running tells it."""
         limit = int(run.values[self.op.inputs[self.size]]) if self.op.attrs["bounded"] else None
         if self.endless:
             return limit
@@ -101,7 +107,7 @@ class HostedLoop:
         return counted if limit is None else min(limit, counted)
 
     def _counted(self, run: Run) -> int | None:
-        """The number of turns of a loop that counts up to a limit."""
+        """The number of iterations of a loop that counts up to a limit."""
         test = self.op.bodies[0].results[0].op
         if test.type != "Less" or test.inputs[0] not in set(self.cond_vars) or test.inputs[1] in set(self.cond_vars):
             return None
@@ -118,26 +124,26 @@ class HostedLoop:
             return None
         return len(range(int(start), int(bound), int(by)))
 
-    def goes_on(self, run: Run, values: Sequence[Any], done: int) -> bool:
-        """Whether there is another turn."""
+    def goes_on(self, run: Run, values: Sequence[Array], done: int) -> bool:
+        """Whether there is another iteration: the value of the condition."""
         if self.op.attrs["bounded"] and done >= int(run.values[self.op.inputs[self.size]]):
             return False
         return bool(np.reshape(to_host(self.cond.run(run, dict(zip(self.cond_vars, values, strict=True)))[0]), ()))
 
-    def turn(self, run: Run, values: Sequence[Any]) -> list[Any]:
-        """The loop variables after a turn. Raises EndOfLoop where there is none."""
+    def iterate(self, run: Run, values: Sequence[Array]) -> list[Array]:
+        """The loop variables after one iteration. Raises EndOfLoop where the data ends."""
         after = self.body.run(run, dict(zip(self.body_vars, values, strict=True)))
         return self._like_variables(after, self.body.results)
 
-    def go_on(self, run: Run, values: Sequence[Any], done: int, total: int | None) -> None:
-        """The turns from ``done`` on."""
+    def run_from(self, run: Run, values: Sequence[Array], done: int, total: int | None) -> None:
+        """Runs the iterations from number ``done`` on, and stores the loop's outputs."""
         while done < total if total is not None else self.endless or self.goes_on(run, values, done):
             try:
-                values = self.turn(run, values)
+                values = self.iterate(run, values)
             except EndOfLoop:
                 break
             done += 1
         self.finish(run, values, done)
 
-    def finish(self, run: Run, values: Sequence[Any], done: int) -> None:
+    def finish(self, run: Run, values: Sequence[Array], done: int) -> None:
         run.values.update(zip(self.op.outputs, [*values, np.asarray(done, np.int32)], strict=True))

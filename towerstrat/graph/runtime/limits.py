@@ -6,6 +6,7 @@ The environment variables TOWERSTRAT_INPUT_MB and TOWERSTRAT_PROGRAMS_MB set the
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import jax
@@ -43,7 +44,7 @@ class Limits:
         return max(_LEAST_INPUT, int(memory.get("bytes_limit", 0)) // _SHARE)
 
 
-def _from_environment(environment: os._Environ[str]) -> Limits:
+def _from_environment(environment: Mapping[str, str]) -> Limits:
     limits = Limits()
     if "TOWERSTRAT_INPUT_MB" in environment:
         limits.input_bytes = int(environment["TOWERSTRAT_INPUT_MB"]) << 20

@@ -11,8 +11,8 @@ import jax
 from towerstrat.graph.ir.mesh import Axis
 from towerstrat.graph.runtime.limits import LIMITS
 
-_LEAST_PART = 16
-"""A program may start early, with part of its input: no smaller part than one in so many."""
+_PARTS = 32
+"""A program may start early, with part of its input: no smaller part of a run than one in so many."""
 _SCANNED = {"cpu": 1e-4}
 _SCANNED_ELSEWHERE = 5e-3
 """Seconds of a step from which on a loop with a constant number of steps is no faster than one with a traced number.
@@ -28,7 +28,7 @@ class Pace:
 
     Attributes:
       seconds: of a step, None before one was timed.
-      rooms: the numbers of steps that the buffers of its programs have room for.
+      rooms: steps of a run -> how many steps' input its programs have room for.
     """
 
     def __init__(self, axis: Axis | None):
@@ -37,7 +37,7 @@ class Pace:
         self.copies = 2 if in_place else 3
         """Of a program's input there are at a time: the one that is used, the next one, and copies to devices."""
         self.seconds: float | None = None
-        self.rooms: set[int] = set()
+        self.rooms: dict[int, int] = {}
         self._under_way: deque[tuple[jax.Array, int, float]] = deque()
         self._finished = 0.0
 
@@ -52,10 +52,10 @@ class Pace:
 
         What was compiled for longer runs serves shorter ones.
         """
-        wanted = _part(steps, self.fitting(step_bytes))
-        room = min((r for r in self.rooms if r >= wanted), default=wanted)
-        self.rooms.add(room)
-        return room
+        longer = min((n for n in self.rooms if n >= steps), default=None)
+        if longer is None:
+            self.rooms[steps] = _part(steps, self.fitting(step_bytes))
+        return self.rooms[steps if longer is None else longer]
 
     def steps(self, left: int, room: int) -> int:
         """How many of the steps that are left the next program should run: one, where none has been timed yet."""
@@ -77,9 +77,13 @@ class Pace:
         limit = _SCANNED.get(self.device.platform, _SCANNED_ELSEWHERE)
         return self.seconds is not None and self.seconds < limit
 
-    def may_start(self, wanted: int, steps: int) -> bool:
-        """Whether a program should rather start with the steps whose input is there, since the device is idle."""
-        return steps * _LEAST_PART >= wanted and self.idle
+    def may_start(self, whole: int, steps: int) -> bool:
+        """Whether a program should rather start with the steps whose input is there, since the device is idle.
+
+        Args:
+          whole: the steps of a run, or those that a program has room for where they are fewer.
+        """
+        return steps * _PARTS >= whole and self.idle
 
     # ---- programs under way -----------------------------------------------------------------------------------
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Hashable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import jax
 import numpy as np
 
-from towerstrat.errors import InvalidArgumentError, UnsupportedError
+from towerstrat.errors import UnsupportedError
 from towerstrat.graph.ir.core import Graph
 from towerstrat.graph.ir.elements import Block, Operation, Tensor, execution_order, has_effect
 from towerstrat.graph.ir.mesh import on_one_device
@@ -19,38 +19,8 @@ from towerstrat.graph.lowering.kinds import Kinds
 from towerstrat.graph.lowering.lowering import Lowering, NeedsStatic, NeedsTrips, on_host, varying_shape
 from towerstrat.graph.runtime.compiled import Compiled, Given, Programs, compiled_size, needs_value, to_host
 from towerstrat.graph.runtime.program import Program, calls_back, effective_axis, effects, tensor_spec
+from towerstrat.graph.runtime.runs import Run, Stage, Values
 from towerstrat.graph.runtime.single_operation import SINGLE_OPERATIONS
-
-Values = dict[Tensor, Any]
-
-
-class Stage(Protocol):
-    """A part of a run: reads and adds values of tensors."""
-
-    def run(self, run: Run) -> None: ...
-
-
-class Run:
-    """One run under way: the session's parts, and the values so far."""
-
-    def __init__(self, session: Any, store: StateStore, values: Values, static: Mapping[Tensor, Any]):
-        self.session = session
-        self.store = store
-        self.values = values
-        self.static = static
-        self.checks: list[Any] = []
-        """(program, flags) of device programs that may have found an error."""
-        self.kept: dict[Any, Any] = {}
-        """What stages leave for whoever started the run."""
-
-    def carry(self, stages: Iterable[Stage]) -> None:
-        """Runs stages one after the other. Raises InvalidArgumentError where a device program found an error."""
-        for stage in stages:
-            stage.run(self)
-            for program, flags in self.checks:
-                for flag, raised in zip(program.flags, np.asarray(flags), strict=True):
-                    if raised:
-                        raise InvalidArgumentError(None, flag.op, flag.message)
 
 
 def foldable(op: Operation) -> bool:
@@ -137,7 +107,7 @@ class DeviceStage:
         self.fed = fed
         self.stages = stages
         reads, writes = effects(ops)
-        self.compiled: Compiled[Program] = Compiled(inputs, dict.fromkeys([*reads, *writes]))
+        self.compiled: Compiled[Program] = Compiled(_in_words(ops), inputs, dict.fromkeys([*reads, *writes]))
         self.eager = any(_dynamic(op) or op.definition.host is not None for op in ops)
         self.loops: list[Operation] = []
         """Differentiated loops whose number of iterations is not known before they run, in order."""
@@ -190,7 +160,7 @@ class DeviceStage:
         for i, (tensor, value) in enumerate(zip(self.outputs, outputs, strict=False)):
             run.values[tensor] = Uneven(value, program.shapes[i]) if i in program.shapes else value
 
-    def program(self, given: Given, present: Mapping[Cell, Any], trips: Mapping[Operation, int]) -> Program:
+    def program(self, given: Given, present: Container[Cell], trips: Mapping[Operation, int]) -> Program:
         """The program for what is given, not compiled.
 
         Args:
@@ -269,6 +239,11 @@ class DeviceStage:
                 run.store.update({cell: jax.numpy.copy(value) if id(value) in taken else value})
                 taken.add(id(value))
         run.values.update((t, lowering.value(t)) for t in self.outputs)
+
+
+def _in_words(ops: Sequence[Operation]) -> str:
+    last = f"{ops[-1].name} (created at {ops[-1].line})"
+    return f"A program of {len(ops)} operations up to {last}" if len(ops) > 1 else f"Operation {last}"
 
 
 def unraised(operations: Sequence[Operation]) -> dict[Cell, Any]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from types import FrameType
 from typing import Any
 
 import jax
@@ -17,9 +18,13 @@ from towerstrat.errors import UnsupportedError
 from towerstrat.graph.ir.elements import Operation, Tensor
 from towerstrat.graph.ir.mesh import ALL, Axis, on_one_device, vary
 from towerstrat.graph.ir.state import Cell, Flag, StateStore
+from towerstrat.graph.ir.types import Array
 from towerstrat.graph.lowering.kinds import ByKind, Kinds
 from towerstrat.graph.lowering.lowering import Lowering
 from towerstrat.graph.lowering.switched import switched
+
+Abstract = Array | jax.ShapeDtypeStruct
+"""An array, or what stands for one where a program is only traced."""
 
 
 def effective_axis(operations: Sequence[Operation]) -> Axis | None:
@@ -91,10 +96,10 @@ class Program:
     def __init__(
         self,
         operations: Sequence[Operation],
-        body: Callable[[Lowering, Sequence[Any]], Sequence[Any]],
+        body: Callable[[Lowering, Sequence[Array]], Sequence[Array]],
         input_specs: Sequence[str],
         output_specs: Sequence[bool],
-        present: Mapping[Cell, Any],
+        present: Container[Cell],
         trips: Mapping[Operation, int],
         atomic: bool = True,
         kinds: Kinds | None = None,
@@ -129,16 +134,16 @@ class Program:
         self.ran = False
         """Whether the last call got as far as storing the new state."""
         self.calls_back = calls_back(operations)
-        self.shardings: dict[Cell, Any] = {}
+        self.shardings: dict[Cell, jax.sharding.Sharding] = {}
         self.wanted: dict[Cell, NamedSharding] = {}
         self.taken = [] if self.place is None else [self.place.placed(self._spec(s)) for s in input_specs]
 
     # ---- tracing ---------------------------------------------------------------------------------------------
 
-    def _local(self, cell: Cell, value: Any) -> Any:
+    def _local(self, cell: Cell, value: Array) -> Any:
         return value[0] if cell.per_position and self.axis is not None else value
 
-    def _function(self, donated: Sequence[Any], kept: Sequence[Any], inputs: Sequence[Any]) -> Any:
+    def _function(self, donated: Sequence[Array], kept: Sequence[Array], inputs: Sequence[Array]) -> Any:
         values = [v[0] if spec in ("split", "uneven") and self.axis is not None else v
                   for v, spec in zip(inputs, self.input_specs, strict=True)]  # fmt: skip
         if self.kinds is None:
@@ -184,18 +189,18 @@ class Program:
             )
         return lowering.joined(value)
 
-    def _grouped(self, results: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+    def _grouped(self, results: Sequence[Array]) -> tuple[list[Array], list[Array]]:
         """The outputs that are split by position, and the others: which are which is known once they are made."""
         pairs = list(zip(results, self.output_specs, strict=True))
         varying = [self._outgoing(v, True) for v, split in pairs if split]
         return varying, [jnp.asarray(v) for v, split in pairs if not split]
 
-    def _in_order(self, groups: tuple[Sequence[Any], Sequence[Any]]) -> list[Any]:
+    def _in_order(self, groups: tuple[Sequence[Array], Sequence[Array]]) -> list[Array]:
         """The outputs as they were made."""
         split, same = (iter(group) for group in groups)
         return [next(split) if is_split else next(same) for is_split in self.output_specs]
 
-    def _outgoing(self, value: Any, split: bool) -> Any:
+    def _outgoing(self, value: Array, split: bool) -> Any:
         value = jnp.asarray(value)
         if split and self.axis is not None:
             return vary(value, self.axis)[None]
@@ -210,7 +215,9 @@ class Program:
             return flags
         return lax.psum(flags.astype(jnp.int32), self.axis.name) > 0
 
-    def lowered(self, donated: Sequence[Any], kept: Sequence[Any], inputs: Sequence[Any]) -> jax.stages.Lowered:
+    def lowered(
+        self, donated: Sequence[Abstract], kept: Sequence[Abstract], inputs: Sequence[Abstract]
+    ) -> jax.stages.Lowered:
         """Traced for arguments like these, arrays or their shapes and types alone. Runs nothing."""
         function: Any = self._function
         options: dict[str, Any] = {}
@@ -231,13 +238,15 @@ class Program:
         return jitted.lower(donated, kept, inputs)
 
     def _spec(self, kind: str) -> PartitionSpec:
-        """How a value lies along the axis: "split" by position, by step and position ("steps"), or the "same" for all.
+        """How a value lies along the axis.
 
-        "turns": by step, by what takes an element in it, and by position.
+        Args:
+          kind: "split" by position; "steps": by step and position; "iterations": by iteration, by the operation that
+            takes an element in it, and by position; "same": whole everywhere.
         """
         if self.axis is None or kind == "same":
             return ALL
-        return {"steps": self.axis.second, "turns": self.axis.third}.get(kind, self.axis.one)
+        return {"steps": self.axis.second, "iterations": self.axis.third}.get(kind, self.axis.one)
 
     def _stored(self, cell: Cell) -> NamedSharding:
         """Where the store has a cell's value after this program, and where it wants it before."""
@@ -248,7 +257,7 @@ class Program:
 
     # ---- running ---------------------------------------------------------------------------------------------
 
-    def gather(self, store: StateStore, cells: Sequence[Cell], donating: bool) -> list[Any]:
+    def gather(self, store: StateStore, cells: Sequence[Cell], donating: bool) -> list[Array]:
         """The cells' values, where this program's devices want them."""
         result = []
         seen: set[int] = set()
@@ -263,7 +272,7 @@ class Program:
             result.append(value)
         return result
 
-    def _placed(self, store: StateStore, cell: Cell, value: Any, donating: bool) -> Any:
+    def _placed(self, store: StateStore, cell: Cell, value: Array, donating: bool) -> Any:
         """A cell's value where this program wants it: on the whole axis, or on the one device."""
         if self.place is not None:
             wanted = self._stored(cell)
@@ -283,7 +292,7 @@ class Program:
         self.shardings[cell] = value.sharding
         return value
 
-    def _brought(self, inputs: Sequence[Any]) -> Sequence[Any]:
+    def _brought(self, inputs: Sequence[Array]) -> Sequence[Array]:
         """Inputs that may be on other devices, on this program's."""
         if self.place is None:
             return [on_one_device(v) for v in inputs]
@@ -292,21 +301,21 @@ class Program:
             for v, wanted in zip(inputs, self.taken, strict=True)
         ]
 
-    def prepare(self, store: StateStore, inputs: Sequence[Any]) -> jax.stages.Compiled:
+    def prepare(self, store: StateStore, inputs: Sequence[Array]) -> jax.stages.Compiled:
         """Compiles it for a store's state and such inputs. Runs nothing."""
         donated, kept = self._state(store)
         self.compiled = self.lowered(donated, kept, self._brought(inputs)).compile()
         store.last = (self, donated, kept)
         return self.compiled
 
-    def _state(self, store: StateStore) -> tuple[list[Any], list[Any]]:
+    def _state(self, store: StateStore) -> tuple[list[Array], list[Array]]:
         """What it takes of the state: values it replaces, whose memory it may use again, and values it reads."""
         last, store.last = store.last, None
         if last is not None and last[0] is self:
             return last[1], last[2]
         return self.gather(store, self.donated, True), self.gather(store, self.kept, False)
 
-    def __call__(self, store: StateStore, inputs: Sequence[Any]) -> tuple[list[Any], Any]:
+    def __call__(self, store: StateStore, inputs: Sequence[Array]) -> tuple[list[Array], Any]:
         """Runs it: the outputs, and the error flags (a device array, empty where it can raise none)."""
         self.ran = False
         compiled = self.compiled or self.prepare(store, inputs)
@@ -347,34 +356,54 @@ def effects(operations: Sequence[Operation]) -> tuple[list[Cell], list[Cell]]:
     return list(reads), list(writes)
 
 
-def _detached(value: Any) -> Any:
+def _detached(value: Array) -> Any:
     """A host value that no later write of ours or the user's can reach."""
     return value if isinstance(value, jax.Array) else np.array(value)
 
 
-class Uninterrupted:
-    """Holds Ctrl-C back until the block is done, so that no state is lost between donation and storing."""
+_HELD = (signal.SIGINT, signal.SIGTERM)
 
-    __slots__ = ("caught", "previous")
+
+class Uninterrupted:
+    """Holds back signals that a Python function handles until the block is done: no state is lost between its donation
+    and its storing, whatever the handler raises. Signals with the system's own action are left to it.
+    """
+
+    __slots__ = ("caught", "handlers", "held")
 
     def __enter__(self) -> None:
-        self.caught = False
-        self.previous: Any = None
+        self.caught: list[tuple[int, FrameType | None]] = []
+        self.handlers: dict[int, Callable[[int, FrameType | None], Any]] = {}
+        self.held: list[int] = []
         if threading.current_thread() is not threading.main_thread():
             return
-        previous = signal.getsignal(signal.SIGINT)
-        if previous is signal.default_int_handler:
-            signal.signal(signal.SIGINT, self._catch)
-            self.previous = previous
+        try:
+            for number in _HELD:
+                handler = signal.getsignal(number)
+                if callable(handler) and not isinstance(handler, signal.Handlers):
+                    self.handlers[number] = handler
+                    self.held.append(number)
+                    signal.signal(number, self._catch)
+        except BaseException:
+            self._release()
+            raise
 
-    def _catch(self, number: int, frame: Any) -> None:
-        self.caught = True
+    def _catch(self, number: int, frame: FrameType | None) -> None:
+        self.caught.append((number, frame))
+
+    def _release(self) -> None:
+        """Puts the handlers back: all of them, though one of them may run, and raise, as soon as it is back."""
+        if self.held:
+            number = self.held.pop()
+            try:
+                signal.signal(number, self.handlers[number])
+            finally:
+                self._release()
 
     def __exit__(self, *exc: Any) -> None:
-        if self.previous is not None:
-            signal.signal(signal.SIGINT, self.previous)
-        if self.caught:
-            raise KeyboardInterrupt
+        self._release()
+        for number, frame in self.caught:
+            self.handlers[number](number, frame)
 
 
 def tensor_spec(tensor: Tensor) -> str:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeVar
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from typing import Any, Protocol, TypeVar
 
 import jax
 import numpy as np
@@ -11,20 +11,63 @@ import numpy as np
 from towerstrat.errors import (
     FailedPreconditionError,
     InternalError,
+    InvalidArgumentError,
     OpError,
     ResourceExhaustedError,
     UnsupportedError,
 )
 from towerstrat.graph.ir.elements import Tensor
 from towerstrat.graph.ir.state import Cell, StateStore
-from towerstrat.graph.ir.types import uint32
-from towerstrat.graph.runtime.plan import Run, Stage
+from towerstrat.graph.ir.types import Array, uint32
+from towerstrat.graph.runtime.program import Program
+
+Values = dict[Tensor, Any]
+"""Tensor -> its value: an array, or one whose shape differs by position (``Uneven``)."""
+
+
+class Stage(Protocol):
+    """A part of a run: reads and adds values of tensors."""
+
+    def run(self, run: Run) -> None: ...
+
+
+class Run:
+    """One run under way.
+
+    Args:
+      session: whose resources operations of the host use.
+      store: the state.
+      values: tensor -> value, so far; first those of the feeds.
+      static: the feeds.
+
+    Attributes:
+      checks: programs that may have found an error, with their error flags.
+      kept: what stages leave for the caller.
+    """
+
+    def __init__(self, session: Runner, store: StateStore, values: Values, static: Mapping[Tensor, Any]):
+        self.session = session
+        self.store = store
+        self.values = values
+        self.static = static
+        self.checks: list[tuple[Program, Array]] = []
+        self.kept: dict[object, Any] = {}
+
+    def carry(self, stages: Iterable[Stage]) -> None:
+        """Runs stages one after the other. Raises InvalidArgumentError where a device program found an error."""
+        for stage in stages:
+            stage.run(self)
+            for program, flags in self.checks:
+                for flag, raised in zip(program.flags, np.asarray(flags), strict=True):
+                    if raised:
+                        raise InvalidArgumentError(None, flag.op, flag.message)
+
 
 T = TypeVar("T")
 
 
 class Runner:
-    """Owns a state store, and what is kept between runs.
+    """Owns a state store, positions of iterators, and resources that can be made again, such as programs of step loops.
 
     What a program would need to go on as if it had not stopped is in ``state`` (variables, random counters, counts of
     passes over datasets: cells, each with a name) and in ``positions``.
@@ -37,7 +80,7 @@ class Runner:
 
     def __init__(self) -> None:
         self._store = StateStore()
-        self._resources: dict[Any, Any] = {}
+        self._resources: dict[Hashable, Any] = {}
         self._counters: dict[str, Cell] = {}
         self.positions: dict[str, Any] = {}
         """Name -> the position of an iterator in its data. Elements taken ahead of it are its own to take back."""
@@ -69,17 +112,17 @@ class Runner:
         found: T = self.positions[name]
         return found
 
-    def resource(self, key: Any, make: Callable[[], Any]) -> Any:
-        """What is kept for ``key`` and can be made again, made when first asked for."""
+    def resource(self, key: Hashable, make: Callable[[], Any]) -> Any:
+        """The resource of ``key``; ``make`` makes it when it is asked for the first time."""
         if key not in self._resources:
             self._resources[key] = make()
         return self._resources[key]
 
     def carry_out(
-        self, stages: Sequence[Stage], fed: Mapping[Tensor, Any], read: Callable[[Run], Any],
+        self, stages: Sequence[Stage], fed: Mapping[Tensor, Any], read: Callable[[Run], T],
         store: StateStore | None = None,
-    ) -> Any:  # fmt: skip
-        """Runs a plan's stages; gives what ``read`` takes from the run.
+    ) -> T:  # fmt: skip
+        """Runs a plan's stages, and returns what ``read`` gives for the run.
 
         Args:
           fed: the values of tensors that are given.

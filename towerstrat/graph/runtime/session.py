@@ -22,8 +22,8 @@ from towerstrat.graph.ir.types import resource, string
 from towerstrat.graph.lowering.lowering import uninitialized
 from towerstrat.graph.runtime import operations  # noqa: F401  (registers all that a session can run)
 from towerstrat.graph.runtime.config import ConfigProto
-from towerstrat.graph.runtime.plan import Plan, Run
-from towerstrat.graph.runtime.runs import Runner
+from towerstrat.graph.runtime.plan import Plan
+from towerstrat.graph.runtime.runs import Run, Runner
 from towerstrat.graph.runtime.stages import plan_of
 from towerstrat.graph.variables.variables import Variable
 

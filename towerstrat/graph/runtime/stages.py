@@ -7,11 +7,11 @@ from collections.abc import Iterable, Sequence
 from towerstrat.graph.ir.core import Graph
 from towerstrat.graph.ir.elements import Operation, Tensor
 from towerstrat.graph.runtime.data_loop import loop_stage
-from towerstrat.graph.runtime.host_control_flow import HostedBranch
+from towerstrat.graph.runtime.host_control_flow import HostBranch
 from towerstrat.graph.runtime.plan import Plan, Stages
 from towerstrat.graph.runtime.step_loop import LoopStage
 
-STAGES: Stages = {"branch": HostedBranch, "loop": loop_stage, "step loop": LoopStage}
+STAGES: Stages = {"branch": HostBranch, "loop": loop_stage, "step loop": LoopStage}
 
 
 def plan_of(graph: Graph, fetches: Sequence[Tensor | Operation], fed: Iterable[Tensor]) -> Plan:

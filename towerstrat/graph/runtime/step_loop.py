@@ -18,14 +18,14 @@ from towerstrat.graph.ir.elements import Operation, Tensor, execution_order
 from towerstrat.graph.ir.mesh import Axis, vary
 from towerstrat.graph.ir.registry import Signature, define
 from towerstrat.graph.ir.state import Cell, Flag
-from towerstrat.graph.ir.types import resource
+from towerstrat.graph.ir.types import Array, resource
 from towerstrat.graph.lowering.lowering import Lowering, NeedsStatic
 from towerstrat.graph.runtime.compiled import Compiled, Given, Programs, needs_value
 from towerstrat.graph.runtime.feeding import Chunk, Feeder, Source
 from towerstrat.graph.runtime.pace import Pace
-from towerstrat.graph.runtime.plan import Run, Stages, is_constant
+from towerstrat.graph.runtime.plan import Stages, is_constant
 from towerstrat.graph.runtime.program import Program, tensor_spec
-from towerstrat.graph.runtime.runs import Runner
+from towerstrat.graph.runtime.runs import Run, Runner
 
 
 def _noted(error: BaseException, op: Operation) -> BaseException:
@@ -67,22 +67,25 @@ class LoopStage:
         names = [run.values[t] for t in op.inputs[arguments : arguments + handles]]
         source: Source = op.attrs["source"](run.session, op, names)
         kept: _Kept = run.session.resource(("step loop", op), lambda: _Kept(self._feeder(), Pace(self.axis)))
-        outputs: Sequence[Any] = ()
+        outputs: Sequence[Array] = ()
         if self.checked or iterations <= 0:
             outputs = self._before([run.values[t] for t in op.inputs[1:arguments]])
         if iterations > 0:
             outputs = self._iterate(run, kept, source, iterations, outputs)
         run.values.update(zip(op.outputs, outputs, strict=True))
 
-    def _iterate(self, run: Run, kept: _Kept, source: Source, iterations: int, outputs: Sequence[Any]) -> Sequence[Any]:
+    def _iterate(
+        self, run: Run, kept: _Kept, source: Source, iterations: int, outputs: Sequence[Array]
+    ) -> Sequence[Array]:
         """The outputs after all steps. One program is under way while the input of the next one is assembled."""
         feeder, pace = kept.feeder, kept.pace
         room = pace.room(iterations, feeder.step_bytes(source))
+        enough = partial(pace.may_start, min(iterations, room))
         done = 0
         while done < iterations:
             left = iterations - done
             wanted = pace.steps(left, room)
-            chunk = feeder.take(source, wanted, min(left, 2 * wanted), room, partial(pace.may_start, wanted))
+            chunk = feeder.take(source, wanted, min(left, 2 * wanted), room, enough)
             if chunk.steps:
                 outputs = self._steps(run, kept, source, chunk, outputs, done, left - chunk.steps or iterations)
                 done += chunk.steps
@@ -108,12 +111,12 @@ class LoopStage:
         """The loop's programs, in a run with such feeds."""
         if self._compiled is None:
             constants = [t for t in self.captures if is_constant(t, fed)]
-            self._compiled = Compiled(self.captures, self.cells, constants, programs)
+            self._compiled = Compiled(_in_words(self.op), self.captures, self.cells, constants, programs)
         return self._compiled
 
-    def _before(self, initial: Sequence[Any]) -> list[Any]:
+    def _before(self, initial: Sequence[Array]) -> list[Array]:
         """The outputs as they are before the first step: the given values, or zeros."""
-        result = []
+        result: list[Array] = []
         for i, tensor in enumerate(self.results):
             if i < len(initial):
                 value = np.asarray(initial[i], tensor.dtype.np)
@@ -129,8 +132,8 @@ class LoopStage:
         return result
 
     def _steps(
-        self, run: Run, kept: _Kept, source: Source, chunk: Chunk, outputs: Sequence[Any], done: int, left: int
-    ) -> Sequence[Any]:  # fmt: skip
+        self, run: Run, kept: _Kept, source: Source, chunk: Chunk, outputs: Sequence[Array], done: int, left: int
+    ) -> Sequence[Array]:  # fmt: skip
         """The outputs after the steps of a chunk. While they run, input for the ``left`` steps is assembled.
 
         Input of steps that were not run goes back.
@@ -155,7 +158,9 @@ class LoopStage:
             self._raise_found(program, flags, bad, done, lambda first: _taken_back(feeder, source, chunk, first))
         return made
 
-    def _program(self, run: Run, kept: _Kept, chunk: Chunk, outputs: Sequence[Any]) -> tuple[_LoopProgram, list[Any]]:
+    def _program(
+        self, run: Run, kept: _Kept, chunk: Chunk, outputs: Sequence[Array]
+    ) -> tuple[_LoopProgram, list[Array]]:
         """The program of a chunk, and what it takes. What else a run fetches changes nothing about it."""
         compiled = self.compiled(run.static, kept.programs)
         full = chunk.steps == chunk.room and (chunk.room == 1 or kept.pace.worth_a_scan())
@@ -174,11 +179,13 @@ class LoopStage:
         assert program is not None
         return program, inputs
 
-    def zeros(self) -> list[Any]:
+    def zeros(self) -> list[Array]:
         """Stand-ins for the outputs before the first step, one position's."""
         return [np.zeros([d or 0 for d in t.dims or ()], t.dtype.np) for t in self.results]
 
-    def _raise_found(self, program: Program, flags: Any, bad: Any, done: int, put_back: Callable[[int], None]) -> None:
+    def _raise_found(
+        self, program: Program, flags: Array, bad: Array, done: int, put_back: Callable[[int], None]
+    ) -> None:
         for flag, raised in zip(program.flags, np.asarray(flags), strict=True):
             if raised:
                 step = done + int(bad)
@@ -188,6 +195,10 @@ class LoopStage:
                     f"{flag.message}\n  in step {step} (counted from 0) of {self.op.name}; the state is that after the "
                     f"{step} steps before it.",
                 )  # fmt: skip
+
+
+def _in_words(op: Operation) -> str:
+    return f"The step loop {op.name} (created at {op.line})"
 
 
 def _taken_back(feeder: Feeder, source: Source, chunk: Chunk, first: int) -> None:
@@ -202,7 +213,7 @@ class _LoopProgram(Program):
 
     def __init__(
         self, stage: LoopStage, full: bool, arguments: Sequence[Tensor], known: Mapping[Tensor, Any], components: int,
-        present: Mapping[Cell, Any],
+        present: Container[Cell],
     ):  # fmt: skip
         self.stage = stage
         self.full = full
@@ -218,7 +229,7 @@ class _LoopProgram(Program):
             specs.append("same")
         super().__init__([stage.op], self._evaluate, specs, varying, present, {}, atomic=False)
 
-    def _evaluate(self, lowering: Lowering, values: Sequence[Any]) -> list[Any]:
+    def _evaluate(self, lowering: Lowering, values: Sequence[Array]) -> list[Array]:
         """The outputs after the last step; where steps are checked, also the first bad step, -1 for none."""
         stage = self.stage
         rest = iter(values)
@@ -239,7 +250,8 @@ class _LoopProgram(Program):
             carry = self._step(lowering, carry, np.zeros((), np.int32), [x[0] for x in chunk])
         elif self.full:
             numbers = jnp.arange(chunk[0].shape[0], dtype=jnp.int32) if stage.checked else None
-            carry, _ = lax.scan(lambda c, x: (self._step(lowering, c, x[0], x[1:]), None), carry, (numbers, *chunk))
+            inputs: Any = (numbers, *chunk)
+            carry, _ = lax.scan(lambda c, x: (self._step(lowering, c, x[0], x[1:]), None), carry, inputs)
         else:
 
             def body(i: Any, c: Any) -> Any:
@@ -251,14 +263,14 @@ class _LoopProgram(Program):
             lowering.write(cell, value)
         for flag, value in zip(self.flags, flags, strict=True):
             lowering.write(flag, value)
-        return [*outputs, bad] if stage.checked else outputs
+        return outputs if bad is None else [*outputs, bad]
 
-    def _sized(self, lowering: Lowering, chunk: Sequence[Any], outputs: list[Any]) -> list[Any]:
+    def _sized(self, lowering: Lowering, chunk: Sequence[Array], outputs: list[Array]) -> list[Array]:
         """Zeros of the right shape for outputs whose shape was not known while the graph was built."""
         if all(t.dims is not None and None not in t.dims for t in self.stage.results):
             return outputs
 
-        def shapes() -> list[Any]:
+        def shapes() -> list[Array]:
             child = self._child(lowering, {}, [x[0] for x in chunk])
             return [child.value(t) for t in self.stage.results]
 
@@ -267,9 +279,9 @@ class _LoopProgram(Program):
             for o, s in zip(outputs, jax.eval_shape(shapes), strict=True)
         ]
 
-    def _child(self, lowering: Lowering, state: Mapping[Cell, Any], elements: Sequence[Any]) -> Lowering:
+    def _child(self, lowering: Lowering, state: Mapping[Cell, Array], elements: Sequence[Array]) -> Lowering:
         stage = self.stage
-        flags: dict[Cell, Any] = {
+        flags: dict[Cell, Array] = {
             f: vary(jnp.zeros((), jnp.bool_), self.axis if f.axis is not None else None) for f in self.flags
         }
         own = [e[0] for e in elements] if self.axis is not None else list(elements)
@@ -277,7 +289,7 @@ class _LoopProgram(Program):
         child.run(stage.order)
         return child
 
-    def _step(self, lowering: Lowering, carry: Any, number: Any, elements: Sequence[Any]) -> Any:
+    def _step(self, lowering: Lowering, carry: Any, number: Any, elements: Sequence[Array]) -> Any:
         state, outputs, flags, bad = carry
         child = self._child(lowering, dict(zip(self.written, state, strict=True)), elements)
         new_state = [child.state[c] for c in self.written]
@@ -325,11 +337,11 @@ def lower_loop(op: Operation, steps: int) -> jax.stages.Lowered:
     folding = Lowering("cpu")
     folding.run(execution_order([t.op for t in compiled.constants], op.graph.root))
     known = {t: folding.values[t] for t in compiled.constants}
-    program = _LoopProgram(stage, True, (), known, len(stage.inputs), dict.fromkeys(compiled.cells))
+    program = _LoopProgram(stage, True, (), known, len(stage.inputs), compiled.cells)
     lead = () if stage.axis is None else (stage.axis.size,)
 
-    def like(value: Any, *before: int) -> jax.ShapeDtypeStruct:
-        return jax.ShapeDtypeStruct((*before, *value.dims), value.dtype.np)
+    def like(value: Tensor | Cell, *before: int) -> jax.ShapeDtypeStruct:
+        return jax.ShapeDtypeStruct((*before, *(value.dims or ())), value.dtype.np)
 
     def state(cells: Sequence[Cell]) -> list[jax.ShapeDtypeStruct]:
         return [like(c, *lead) if c.per_position else like(c) for c in cells]
@@ -345,11 +357,11 @@ def _rule(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Signature]
     return [Signature(t.dtype, t.dims) for t in attrs["results"]]
 
 
-def _missing(lowering: Lowering, op: Operation) -> list[Any]:
+def _missing(lowering: Lowering, op: Operation) -> list[Array]:
     raise InvalidArgumentError(None, op, "The input of a step has a value only inside its step loop.")
 
 
-def _needs_plan(session: Runner, op: Operation, values: Sequence[Any]) -> list[Any]:
+def _needs_plan(session: Runner, op: Operation, values: Sequence[Array]) -> list[Array]:
     raise InvalidArgumentError(None, op, "A step loop runs in a Session; here operations are executed one by one.")
 
 

@@ -18,7 +18,7 @@ from towerstrat.graph.ir.indexed_slices import IndexedSlices
 from towerstrat.graph.ir.mesh import Axis
 from towerstrat.graph.ir.operators import Operators, differs, equals
 from towerstrat.graph.ir.shapes import TensorShape, as_shape
-from towerstrat.graph.ir.stacks import get_default_session
+from towerstrat.graph.ir.stacks import SURROUNDINGS, get_default_session
 from towerstrat.graph.ir.state import Cell
 from towerstrat.graph.ir.trace import unconverted
 from towerstrat.graph.ir.types import DType
@@ -80,10 +80,6 @@ class GraphKeys:
     TRAIN_OP = "train_op"
     COND_CONTEXT = "cond_context"
     WHILE_CONTEXT = "while_context"
-
-
-WRITTEN: list[Callable[[Any, str, Sequence[Any]], Sequence[Any]]] = []
-"""Asked before a variable is written: given it, the operation's type and inputs, what the inputs shall be."""
 
 
 class _ThroughCreators(type):
@@ -393,8 +389,9 @@ class Variable(Operators, Convertible, metaclass=_ThroughCreators):
     # ---- changing --------------------------------------------------------------------------------------------
 
     def _change(self, type: str, inputs: Sequence[Any], name: str | None, read_value: bool = True) -> Any:
-        for ask in WRITTEN:
-            inputs = ask(self, type, inputs)
+        around = SURROUNDINGS.current()
+        if around is not None:
+            inputs = around.written(self, type, inputs)
         return self._changed(get_default_graph().add(type, (self._handle, *inputs), None, name), read_value)
 
     def _changed(self, op: Operation, read_value: bool) -> Any:

@@ -1,40 +1,41 @@
-"""The contract of a strategy, and the default one."""
+"""``DistributionStrategy`` of 1.8 to 1.12: a view of an engine, whose methods programs may override."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
-from absl import logging
-
 from towerstrat.data.dataset import Dataset
-from towerstrat.graph.ir import nest
-from towerstrat.graph.ir.core import get_default_graph
-from towerstrat.graph.ops.array import identity
-from towerstrat.graph.ops.control_flow import group
-from towerstrat.graph.scopes.variable_scope import get_variable_scope, variable_scope
-from towerstrat.graph.variables.variables import VariableAggregation, variable_creator_scope
+from towerstrat.graph.variables.variables import Variable, VariableAggregation
+from towerstrat.towers.contrib.inputs import PerDeviceDataIterator, PerDeviceDataset
 from towerstrat.towers.engine import contexts
-from towerstrat.towers.engine.contexts import require_cross_tower_context, require_scope
+from towerstrat.towers.engine.contexts import require_cross_tower_context
+from towerstrat.towers.engine.engine import Engine, grouped
+from towerstrat.towers.engine.scope import colocated, strategy_scope
 
 _REDUCTIONS = (VariableAggregation.SUM, VariableAggregation.MEAN, VariableAggregation.ONLY_FIRST_TOWER)
 
 
 class DistributionStrategy:
-    """How state and computation are spread over towers. Subclasses implement the methods that begin with ``_``.
+    """How state and computation are spread over towers. Subclasses override the methods that begin with ``_``.
 
     What is called in cross-tower context speaks for all towers; ``call_for_each_tower`` runs a function in the tower
-    context of each. The class documents the contract; ``TPUStrategy`` is the usual implementation.
+    context of each. The class documents the contract; ``TPUStrategy`` is the usual implementation. A strategy of the
+    program's own implements those methods that it uses: its engine refuses them all.
+
+    Attributes:
+      engine: the engine that it is a view of.
     """
 
-    surface: Any = None
-    """The strategy of ``tf.distribute`` that is a view of this one, if there is one."""
-    word = "tower"
-    """What messages call a tower."""
-
     def __init__(self) -> None:
-        self._default_device: str | None = None
+        self._stand_on(Engine())
+
+    def _stand_on(self, engine: Engine) -> None:
+        """Makes this the strategy over an engine."""
+        self.engine = engine
+        self._default_device = engine.default_device
+        engine.tower_view = self
 
     # ---- scope and variables ---------------------------------------------------------------------------------
 
@@ -45,53 +46,23 @@ class DistributionStrategy:
         Raises:
           RuntimeError: inside the scope of another strategy, or in tower context.
         """
-        if contexts.has_distribution_strategy():
-            require_cross_tower_context(self)
-            yield self
-            return
-
-        def creator(next_creator: Callable[..., Any], **kwargs: Any) -> Any:
-            require_scope(self)
-            kwargs["use_resource"] = True
-            return self._create_variable(next_creator, **kwargs)
-
-        def without_partitioner(getter: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-            if kwargs.pop("partitioner", None) is not None:
-                logging.log_first_n(
-                    logging.WARNING, "Partitioned variables are disabled when using DistributionStrategy.", 1
-                )
-            return getter(*args, **kwargs)
-
-        with (
-            contexts.enter_cross_tower(self),
-            variable_scope(get_variable_scope(), custom_getter=without_partitioner),
-            variable_creator_scope(creator),
-            get_default_graph().device(self._default_device or ""),
-        ):
+        with strategy_scope(self.engine, self._create_variable, self._default_device):
             yield self
 
     def _create_variable(self, next_creator: Callable[..., Any], **kwargs: Any) -> Any:
-        raise NotImplementedError("must be implemented in descendants")
+        return self.engine.create_variable(next_creator, **kwargs)
 
     def read_var(self, v: Any) -> Any:
         """The value of a variable; of a tower-local one its sum or mean over towers."""
-        raise NotImplementedError("must be implemented in descendants")
+        return self.engine.read_var(v)
 
-    def colocate_vars_with(self, colocate_with_variable: Any) -> Any:
+    def colocate_vars_with(self, colocate_with_variable: Variable) -> AbstractContextManager[Any]:
         """A context manager: variables made inside live on the devices of ``colocate_with_variable``.
 
         Raises:
           RuntimeError: not inside ``scope()``.
         """
-        require_scope(self)
-
-        def creator(next_creator: Callable[..., Any], **kwargs: Any) -> Any:
-            require_scope(self)
-            kwargs["use_resource"] = True
-            kwargs["colocate_with"] = colocate_with_variable
-            return next_creator(**kwargs)
-
-        return variable_creator_scope(creator)
+        return colocated(self.engine, colocate_with_variable)
 
     # ---- input -----------------------------------------------------------------------------------------------
 
@@ -110,15 +81,17 @@ class DistributionStrategy:
 
     def distribute_dataset(self, dataset_fn: Callable[[], Any]) -> Any:
         """The dataset that ``dataset_fn()`` returns, so that its iterators give one element to each tower."""
-        raise NotImplementedError("must be implemented in descendants")
+        engine = self.engine
+        devices, axis = engine.worker_devices, engine.axis if engine.mapped else None
+        return PerDeviceDataset(self._call_dataset_fn(dataset_fn), devices, axis)
 
     def broadcast(self, tensor: Any, destinations: Any = None) -> Any:
         """``tensor`` mirrored on ``destinations`` (default: all worker devices)."""
-        require_cross_tower_context(self)
+        require_cross_tower_context(self.engine)
         return self._broadcast(tensor, destinations)
 
     def _broadcast(self, tensor: Any, destinations: Any) -> Any:
-        raise NotImplementedError("must be implemented in descendants")
+        return self.engine.broadcast(tensor, destinations)
 
     def initialize(self) -> list[Any]:
         """Operations to run before any computation; none by default."""
@@ -142,11 +115,12 @@ class DistributionStrategy:
         Returns:
           The context: ``run_op``, ``last_step_outputs``, ``non_tensor_outputs``.
         """
-        require_cross_tower_context(self)
+        require_cross_tower_context(self.engine)
         return self._run_steps_on_dataset(fn, iterator, iterations, initial_loop_values)
 
     def _run_steps_on_dataset(self, fn: Any, iterator: Any, iterations: Any, initial_loop_values: Any = None) -> Any:
-        raise NotImplementedError("must be implemented in descendants")
+        source = iterator.iterator if isinstance(iterator, PerDeviceDataIterator) else iterator
+        return self.engine.run_steps(fn, source, iterations, initial_loop_values)
 
     # ---- towers ----------------------------------------------------------------------------------------------
 
@@ -155,15 +129,17 @@ class DistributionStrategy:
 
         ``run_concurrently`` among the keywords is about threads of the original and is not passed on.
         """
-        require_cross_tower_context(self)
+        require_cross_tower_context(self.engine)
         return self._call_for_each_tower(fn, *args, **kwargs)
 
     def _call_for_each_tower(self, fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-        raise NotImplementedError("must be implemented in descendants")
+        kwargs.pop("run_concurrently", None)
+        return self.engine.call_for_each_tower(fn, *args, **kwargs)
 
     def map(self, map_over: Any, fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         """``fn(m, *args, **kwargs)`` for each ``m`` of ``map_over``, spread over the towers."""
-        raise NotImplementedError("must be implemented in descendants")
+        require_cross_tower_context(self.engine)
+        return self.engine.map(map_over, fn, *args, **kwargs)
 
     def reduce(self, aggregation: VariableAggregation, value: Any, destinations: Any) -> Any:
         """One value from a per-device value.
@@ -176,17 +152,17 @@ class DistributionStrategy:
         Raises:
           ValueError: another aggregation, empty destinations, a value that is mirrored already.
         """
-        require_cross_tower_context(self)
+        require_cross_tower_context(self.engine)
         if aggregation not in _REDUCTIONS:
             raise ValueError(f"Expected SUM, MEAN or ONLY_FIRST_TOWER as the aggregation, got {aggregation}.")
         return self._reduce(aggregation, value, destinations)
 
     def _reduce(self, aggregation: VariableAggregation, value: Any, destinations: Any) -> Any:
-        raise NotImplementedError("must be implemented in descendants")
+        return self.engine.reduce(aggregation, value, destinations)
 
     def batch_reduce(self, aggregation: VariableAggregation, value_destination_pairs: Sequence[Any]) -> list[Any]:
         """``reduce`` of several (value, destinations) pairs together."""
-        require_cross_tower_context(self)
+        require_cross_tower_context(self.engine)
         if aggregation not in _REDUCTIONS:
             raise ValueError(f"Expected SUM, MEAN or ONLY_FIRST_TOWER as the aggregation, got {aggregation}.")
         return self._batch_reduce(aggregation, value_destination_pairs)
@@ -202,75 +178,72 @@ class DistributionStrategy:
         Raises:
           TypeError: an argument is per-device.
         """
-        require_cross_tower_context(self)
+        require_cross_tower_context(self.engine)
         options = {"grouped": kwargs.pop("grouped", True)}
         return self._update(var, options, fn, *args, **kwargs)
 
     def _update(self, var: Any, options: dict[str, Any], fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-        raise NotImplementedError("must be implemented in descendants")
+        return self.engine.update(var, fn, *args, grouped=options["grouped"], **kwargs)
 
     def update_non_slot(self, colocate_with: Any, fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         """``fn(*args, **kwargs)`` on the devices that ``non_slot_devices`` returned. Options as of ``update``."""
-        require_cross_tower_context(self)
+        require_cross_tower_context(self.engine)
         options = {"grouped": kwargs.pop("grouped", True)}
         return self._update_non_slot(colocate_with, options, fn, *args, **kwargs)
 
     def _update_non_slot(
         self, colocate_with: Any, options: dict[str, Any], fn: Callable[..., Any], *args: Any, **kwargs: Any
     ) -> Any:
-        raise NotImplementedError("must be implemented in descendants")
+        return self.engine.update_non_slot(colocate_with, fn, *args, grouped=options["grouped"], **kwargs)
 
     def unwrap(self, value: Any) -> list[Any]:
         """The parts of a value, one per device; ``[value]`` for a plain one."""
         return self._unwrap(value)
 
     def _unwrap(self, distributed_value: Any) -> list[Any]:
-        raise NotImplementedError("must be implemented in descendants")
+        return self.engine.unwrap(distributed_value)
 
     def value_container(self, value: Any) -> Any:
         """The distributed value that a component belongs to, otherwise the value itself."""
-        raise NotImplementedError("must be implemented in descendants")
+        return self.engine.value_container(value)
 
     def group(self, value: Any, name: str | None = None) -> Any:
         """One operation that runs all parts of a value."""
-        parts = nest.flatten(self.unwrap(value))
-        if len(parts) == 1 and name is None:
-            return getattr(parts[0], "op", parts[0])
-        return group(*parts, name=name)
+        return grouped(self.unwrap(value), name)
 
     # ---- what it is ------------------------------------------------------------------------------------------
 
     @property
     def is_single_tower(self) -> bool:
         """Whether ``call_for_each_tower`` runs its function for one tower only."""
-        raise NotImplementedError("must be implemented in descendants")
+        return self.engine.is_single_tower
 
     @property
     def num_towers(self) -> int:
-        raise NotImplementedError("must be implemented in descendants")
+        return self.engine.num_towers
 
     @property
     def worker_devices(self) -> list[str]:
         """Where towers run."""
-        raise NotImplementedError("must be implemented in descendants")
+        return self.engine.worker_devices
 
     @property
     def parameter_devices(self) -> list[str]:
         """Where variables live."""
-        raise NotImplementedError("must be implemented in descendants")
+        return self.engine.parameter_devices
 
     def non_slot_devices(self, var_list: Any) -> Any:
         """Where an optimizer's variables that belong to no single variable live."""
-        raise NotImplementedError("must be implemented in descendants")
+        return self.engine.non_slot_devices(var_list)
 
     @property
     def worker_device_index(self) -> Any:
         """Tower -> its number, to be passed to ``call_for_each_tower``; 0 where there is one tower."""
-        require_cross_tower_context(self)
+        require_cross_tower_context(self.engine)
         return self._worker_device_index()
 
     def _worker_device_index(self) -> Any:
-        raise NotImplementedError("must be implemented in descendants")
+        return self.engine.worker_device_index
 
     @property
     def between_graph(self) -> bool:
@@ -280,7 +253,8 @@ class DistributionStrategy:
     def configure(
         self, session_config: Any = None, cluster_spec: Any = None, task_type: Any = None, task_id: Any = None
     ) -> None:
-        """Adapts a session's configuration; nothing to do by default."""
+        """Adapts a session's configuration."""
+        self.engine.configure(session_config)
 
     @property
     def should_init(self) -> bool:
@@ -298,84 +272,32 @@ class DistributionStrategy:
         return self
 
 
-class SingleTowerStrategy(DistributionStrategy):
-    """What strategies of one tower share: values have one part, updates run once."""
+class DefaultDistributionStrategy(DistributionStrategy):
+    """The strategy that is current where none was entered: a single tower, everything passes through."""
 
-    def _on_device(self, device: Any) -> AbstractContextManager[Any]:
-        """Where updates run."""
-        return nullcontext()
-
-    def _update(self, var: Any, options: dict[str, Any], fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-        return self._update_non_slot(var, options, fn, var, *args, **kwargs)
-
-    def _update_non_slot(
-        self, colocate_with: Any, options: dict[str, Any], fn: Callable[..., Any], *args: Any, **kwargs: Any
-    ) -> Any:
-        with self._on_device(colocate_with), contexts.UpdateContext(self._default_device or colocate_with):
-            result = fn(*args, **kwargs)
-        return result if options["grouped"] else nest.map_structure(self._unwrap, result)
-
-    def read_var(self, tower_local_var: Any) -> Any:
-        return identity(tower_local_var)
-
-    def _unwrap(self, distributed_value: Any) -> list[Any]:
-        return [distributed_value]
-
-    def value_container(self, value: Any) -> Any:
-        return value
-
-    @property
-    def is_single_tower(self) -> bool:
-        return True
-
-    @property
-    def num_towers(self) -> int:
-        return 1
-
-
-class DefaultDistributionStrategy(SingleTowerStrategy):
-    """What is current where no strategy was entered: a single tower, everything passes through."""
+    def __init__(self) -> None:
+        self._stand_on(contexts.default_engine())
 
     @contextmanager
     def scope(self) -> Iterator[DistributionStrategy]:
         if contexts.has_distribution_strategy():
             raise RuntimeError("Must not nest DistributionStrategy scopes.")
-        with contexts.enter_cross_tower(self):
+        with contexts.enter_cross_tower(self.engine):
             yield self
 
-    def colocate_vars_with(self, colocate_with_variable: Any) -> Any:
-        require_scope(self)
-        return get_default_graph().colocate_with(colocate_with_variable)
+    def colocate_vars_with(self, colocate_with_variable: Variable) -> AbstractContextManager[Any]:
+        return self.engine.colocate_vars_with(colocate_with_variable)
 
     def distribute_dataset(self, dataset_fn: Callable[[], Any]) -> Any:
         return self._call_dataset_fn(dataset_fn)
 
-    def _broadcast(self, tensor: Any, destinations: Any) -> Any:
-        if destinations is not None:
-            raise NotImplementedError("Without a strategy in scope there are no destinations to broadcast to.")
-        return tensor
 
-    def _call_for_each_tower(self, fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-        kwargs.pop("run_concurrently", None)
-        with contexts.TowerContext(self, tower_id=0):
-            return fn(*args, **kwargs)
-
-    def _reduce(self, aggregation: VariableAggregation, value: Any, destinations: Any) -> Any:
-        return value
-
-    @property
-    def worker_devices(self) -> list[str]:
-        raise RuntimeError("worker_devices is not defined where no strategy is in scope.")
-
-    @property
-    def parameter_devices(self) -> list[str]:
-        raise RuntimeError("parameter_devices is not defined where no strategy is in scope.")
-
-    def non_slot_devices(self, var_list: Any) -> Any:
-        return min(var_list, key=lambda v: v.name)
-
-    def _worker_device_index(self) -> Any:
-        raise RuntimeError("worker_device_index is not defined where no strategy is in scope.")
-
-
-contexts.install_default(DefaultDistributionStrategy())
+def strategy_of(engine: Engine) -> DistributionStrategy:
+    """The strategy over an engine, made where it has none yet."""
+    if isinstance(engine.tower_view, DistributionStrategy):
+        return engine.tower_view
+    if engine is contexts.default_engine():
+        return DefaultDistributionStrategy()
+    made = DistributionStrategy()
+    made._stand_on(engine)
+    return made

@@ -1,4 +1,4 @@
-"""What is asked of values and axes where the values of replicas are combined, and sums along axes."""
+"""Checks of values and axes that reductions over replicas take, and sums along axes."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def summed(value: Any, axis: Any) -> Tensor:
 
 
 def entries(value: Any, axis: Any) -> Tensor:
-    """How many entries a reduction along ``axis`` combines, int64."""
+    """The number of entries that a reduction along ``axis`` combines, int64."""
     value = convert_to_tensor(value)
     axes = [axis] if isinstance(axis, int) else list(axis)
     sizes = shape(value, out_type=int64)

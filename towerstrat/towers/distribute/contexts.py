@@ -1,4 +1,4 @@
-"""Which strategy is current, and whether code speaks for one replica or for all: the later surface's view of it."""
+"""Scopes and replica contexts of ``tf.distribute``, and what methods require of the context they are called in."""
 
 from __future__ import annotations
 
@@ -9,45 +9,24 @@ from typing import Any
 from towerstrat.graph.ir.convert import convert_to_tensor
 from towerstrat.graph.ir.device import canonical
 from towerstrat.graph.ir.elements import Tensor
-from towerstrat.graph.ir.stacks import Stack
 from towerstrat.towers.engine import contexts
-from towerstrat.towers.engine.contexts import Mode
+from towerstrat.towers.engine.contexts import Mode, TowerContext
+from towerstrat.towers.engine.engine import Engine, ReplicaView
 from towerstrat.towers.engine.tower_id import TowerId
 
 
-def surface_of(engine: Any) -> Any:
-    """The strategy of this surface over a strategy of towers.
+def strategy_of(engine: Engine) -> ReplicaView:
+    """The strategy of this surface over an engine.
 
     Raises:
-      RuntimeError: it is one of ``tf.contrib.distribute``.
+      RuntimeError: there is none: the engine's strategy is one of ``tf.contrib.distribute``.
     """
-    if engine.surface is None:
+    if engine.replica_view is None:
         raise RuntimeError(
-            f"The current strategy {engine!r} is one of tf.contrib.distribute, which tf.distribute does not show. Use "
-            "tf.contrib.distribute.get_distribution_strategy() and get_tower_context()."
+            f"The current strategy {engine.tower_view!r} is one of tf.contrib.distribute, which tf.distribute does not "
+            "show. Use tf.contrib.distribute.get_distribution_strategy() and get_tower_context()."
         )
-    return engine.surface
-
-
-def get_strategy() -> Any:
-    """The current strategy; outside of any scope the default one, of a single replica."""
-    return surface_of(contexts.get_distribution_strategy())
-
-
-def has_strategy() -> bool:
-    """Whether a strategy other than the default is current."""
-    return contexts.has_distribution_strategy()
-
-
-def in_cross_replica_context() -> bool:
-    """Whether code speaks for all replicas of the current strategy; False outside of any scope."""
-    return contexts.get_cross_tower_context() is not None
-
-
-def get_replica_context() -> Any:
-    """The context of the current replica; None in cross-replica context; the default one outside of any scope."""
-    tower = contexts.get_tower_context()
-    return None if tower is None else ReplicaContext._of(tower)
+    return engine.replica_view
 
 
 class Scope:
@@ -78,59 +57,42 @@ class Scope:
         self._entered.pop().__exit__(*exc)
 
 
-_SET: Stack[Any] = Stack()
-"""The scope that was set without a ``with`` block, and the mode in it."""
+# ---- requirements ----------------------------------------------------------------------------------------------------
 
 
-def experimental_set_strategy(strategy: Any) -> None:
-    """Makes a strategy current without a ``with`` block; None: none.
-
-    Raises:
-      RuntimeError: inside of a scope.
-    """
-    outer = contexts.current_mode()
-    scope, mode = _SET.current() or (None, contexts.default_mode())
-    if outer is not mode:
-        raise RuntimeError("Must not be called inside a `tf.distribute.Strategy` scope.")
-    entered = None if strategy is None else strategy.scope
-    if scope is not None:
-        _SET.entries.pop()
-        scope.__exit__(None, None, None)
-    if entered is not None:
-        scope = entered()
-        scope.__enter__()
-        _SET.entries.append((scope, contexts.current_mode()))
-
-
-# ---- what is required ----------------------------------------------------------------------------------------------
-
-
-def mismatch(engine: Any, mode: Mode) -> RuntimeError:
-    """What says that another strategy than an engine's is current."""
-    if mode.strategy is contexts.default_strategy():
-        return RuntimeError(f'Need to be inside "with strategy.scope()" for {engine.surface!r}')
+def mismatch(engine: Engine, mode: Mode) -> RuntimeError:
+    """The error where another engine than ``engine`` is current."""
+    if mode.engine is contexts.default_engine():
+        return RuntimeError(f'Need to be inside "with strategy.scope()" for {engine.replica_view!r}')
     return RuntimeError(
-        f"Mixing different tf.distribute.Strategy objects: {mode.strategy.surface} is not {engine.surface}"
+        f"Mixing different tf.distribute.Strategy objects: {strategy_shown(mode.engine)} is not {engine.replica_view}"
     )
 
 
-def require_cross_replica(engine: Any, or_default: bool = True, instead: str | None = None) -> None:
+def strategy_shown(engine: Engine) -> object:
+    """The strategy of an engine, for messages."""
+    return engine.replica_view or engine.tower_view
+
+
+def require_cross_replica(engine: Engine, or_default: bool = True, instead: str | None = None) -> None:
     """Raises RuntimeError in a replica's context, in another strategy's, or without ``or_default`` outside of any.
 
     Args:
-      instead: what is said in a replica's context.
+      instead: the message in a replica's context.
     """
     mode = contexts.current_mode()
-    if mode.cross_tower is engine or (or_default and mode is contexts.default_mode()):
+    if or_default and mode.tower is contexts.default_mode().tower:
         return
-    if mode.strategy is not engine:
+    if mode.engine is engine and mode.tower is None:
+        return
+    if mode.engine is not engine:
         raise mismatch(engine, mode)
     raise RuntimeError(
         instead or "Method requires being in cross-replica context, use get_replica_context().merge_call()"
     )
 
 
-def require_replica(tower: Any) -> None:
+def require_replica(tower: TowerContext) -> None:
     """Raises RuntimeError unless ``tower`` is the current replica's context."""
     mode = contexts.current_mode()
     if mode.tower is tower:
@@ -140,19 +102,19 @@ def require_replica(tower: Any) -> None:
             "Need to be inside `call_for_each_replica()`: code is in cross-replica context, and a replica's context "
             "is of use in the function that strategy.run calls."
         )
-    if mode.strategy is tower.distribution_strategy:
+    if mode.engine is tower.engine:
         raise RuntimeError(
             "Mismatching ReplicaContext.: it is one of another run, or made by hand. Ask for the current one with "
             "tf.distribute.get_replica_context()."
         )
     raise RuntimeError(
-        f"Mismatching tf.distribute.Strategy objects: {mode.strategy.surface} is not "
-        f"{tower.distribution_strategy.surface}."
+        f"Mismatching tf.distribute.Strategy objects: {strategy_shown(mode.engine)} is not "
+        f"{strategy_shown(tower.engine)}."
     )
 
 
 class ReplicaContext:
-    """What a function run by ``Strategy.run`` can ask about its replica.
+    """The context of one replica: its number, its devices, ``merge_call`` and collectives.
 
     Args:
       strategy: its strategy.
@@ -168,17 +130,20 @@ class ReplicaContext:
                 f"replica_id_in_sync_group can only be an integer, a Tensor or None., got {replica_id_in_sync_group!r}."
             )
         self._strategy = strategy
-        self._tower = contexts.TowerContext(strategy.extended._towers, replica_id_in_sync_group)
+        self._tower = contexts.TowerContext(strategy.extended._engine, replica_id_in_sync_group)
 
     @classmethod
-    def _of(cls, tower: Any) -> ReplicaContext:
-        """The context over a tower's."""
-        found = getattr(tower, "replica", None)
-        if found is None:
-            found = cls.__new__(cls)
+    def _of(cls, tower: TowerContext) -> ReplicaContext:
+        """The context of this surface over a tower's, one and the same each time.
+
+        Raises:
+          RuntimeError: the tower's strategy is one of ``tf.contrib.distribute``.
+        """
+        found = tower.replica_view
+        if not isinstance(found, ReplicaContext):
+            found = tower.replica_view = cls.__new__(cls)
             found._tower = tower
-            found._strategy = surface_of(tower.distribution_strategy)
-            tower.replica = found
+            found._strategy = strategy_of(tower.engine)
         return found
 
     def __enter__(self) -> None:
@@ -196,8 +161,8 @@ class ReplicaContext:
           RuntimeError: not in this context, or in a condition or loop that may differ between replicas.
         """
         require_replica(self._tower)
-        surface = self._strategy
-        return self._tower._merge_call(lambda _, *a, **k: merge_fn(surface, *a, **k), *args, **(kwargs or {}))
+        strategy = self._strategy
+        return self._tower._merge_call(lambda _, *a, **k: merge_fn(strategy, *a, **k), *args, **(kwargs or {}))
 
     @property
     def num_replicas_in_sync(self) -> int:
@@ -225,12 +190,12 @@ class ReplicaContext:
     def devices(self) -> tuple[str, ...]:
         """The device of this replica, in a tuple; outside of any strategy an empty name."""
         require_replica(self._tower)
-        if self._tower.distribution_strategy is contexts.default_strategy():
+        if self._tower.engine is contexts.default_engine():
             return ("",)
         return (canonical(self._tower.device),)
 
     def all_reduce(self, reduce_op: Any, value: Any, options: Any = None) -> Any:
-        """The sum or mean of what the replicas pass, on every replica; differentiable.
+        """The sum or mean of the replicas' values, on every replica; differentiable.
 
         Args:
           reduce_op: ``ReduceOp.SUM`` or ``ReduceOp.MEAN``, or the name of one.
@@ -244,7 +209,7 @@ class ReplicaContext:
         return self._strategy.extended._all_reduce(self, reduce_op, value, options)
 
     def all_gather(self, value: Any, axis: int, options: Any = None) -> Any:
-        """What the replicas pass, joined along ``axis``, on every replica; differentiable.
+        """The replicas' values joined along ``axis``, on every replica; differentiable.
 
         Raises:
           RuntimeError: not in a replica's context. NotImplementedError: IndexedSlices.

@@ -18,8 +18,8 @@ class DefaultExtended(StrategyExtendedV1):
     """``extended`` of the default strategy: everything passes through."""
 
     def _run(self, fn: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
-        require_cross_replica(self._towers)
-        return self._towers._call_for_each_tower(fn, *args, **kwargs)
+        require_cross_replica(self._engine)
+        return self._engine.call_for_each_tower(fn, *args, **kwargs)
 
     @property
     def worker_devices(self) -> tuple[str, ...]:
@@ -41,7 +41,7 @@ class DefaultStrategy(Strategy):
     """A single replica; everything passes through. Its scope changes nothing."""
 
     def __init__(self) -> None:
-        self._towers = contexts.default_strategy()
+        self._engine = contexts.default_engine()
         super().__init__(DefaultExtended(self))
 
     def _require_scope(self) -> None:
@@ -69,6 +69,3 @@ class DefaultStrategy(Strategy):
           options: how it would be replicated; there is one replica.
         """
         return dataset_fn(InputContext())
-
-
-DEFAULT = DefaultStrategy()

@@ -1,4 +1,4 @@
-"""What a strategy offers to libraries: ``strategy.extended``."""
+"""``strategy.extended``: the methods of a strategy that are for libraries."""
 
 from __future__ import annotations
 
@@ -19,11 +19,12 @@ from towerstrat.graph.ops.math import cast, truediv
 from towerstrat.graph.variables.variables import Variable
 from towerstrat.towers.distribute.combining import check_numbers, checked_dimension, entries, summed
 from towerstrat.towers.distribute.contexts import ReplicaContext, require_cross_replica
-from towerstrat.towers.distribute.python_values import keep, kept
+from towerstrat.towers.distribute.python_values import unwrapped, wrapped
 from towerstrat.towers.distribute.reduce_op import AGGREGATIONS, ReduceOp, reduce_op_of
 from towerstrat.towers.distribute.values import mirrored_values
 from towerstrat.towers.distribute.variables import ReplicaVariable
 from towerstrat.towers.engine import contexts
+from towerstrat.towers.engine.engine import Engine
 from towerstrat.towers.engine.tower_id import TowerId
 from towerstrat.towers.engine.values import DistributedValues, Mirrored, PerDevice, mirrored, value_container
 
@@ -32,24 +33,24 @@ _FUNCTIONS = 100
 
 
 class StrategyExtended:
-    """What libraries ask of a strategy; programs use the strategy's own methods.
+    """Methods of a strategy that libraries use; programs use the strategy's own.
 
     Args:
-      container_strategy: the strategy, which has its towers already.
+      container_strategy: the strategy, which has its engine already.
 
     Raises:
       UnsupportedError: it has none.
     """
 
     def __init__(self, container_strategy: Any):
-        towers = getattr(container_strategy, "_towers", None)
-        if towers is None:
+        engine: Engine | None = getattr(container_strategy, "_engine", None)
+        if engine is None:
             raise UnsupportedError(
                 "StrategyExtended of a strategy of your own: strategies are views of towers here. Derive from "
                 "tf.distribute.OneDeviceStrategy or tf.distribute.TPUStrategy."
             )
         self._strategy = container_strategy
-        self._towers = towers
+        self._engine = engine
         self._functions: dict[Any, Function] = {}
 
     def _container_strategy(self) -> Any:
@@ -58,16 +59,16 @@ class StrategyExtended:
     @property
     def _mapped(self) -> bool:
         """Whether there are several replicas."""
-        return getattr(self._towers, "mapped", False)
+        return self._engine.mapped
 
     @property
     def _on_several_devices(self) -> bool:
         """Whether there are several replicas, or several devices for one."""
-        axis = getattr(self._towers, "axis", None)
+        axis = self._engine.axis
         return axis is not None and axis.mapped
 
     def _carried(self, key: Any, function: Callable[..., Any], *args: Any) -> Any:
-        """What a function of all replicas gives: where operations are executed eagerly it is traced, and called.
+        """Calls a function of all replicas; where operations are executed eagerly it is traced first.
 
         Args:
           key: what the function does, besides its arguments.
@@ -79,26 +80,26 @@ class StrategyExtended:
             name = getattr(function, "__name__", "step").strip("<>")
 
             def traced(*given: Any) -> Any:
-                return keep(function(*given))
+                return wrapped(function(*given))
 
             found = self._functions[key] = Function(traced, name, autograph=False, always=True)
             if len(self._functions) > _FUNCTIONS:
                 del self._functions[next(iter(self._functions))]
         with self._strategy.scope():
-            return kept(found(*args))
+            return unwrapped(found(*args))
 
     # ---- running ---------------------------------------------------------------------------------------------
 
     def _run(self, fn: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         """``fn`` on every replica, in a graph or on a single replica."""
         with self._strategy.scope():
-            return self._towers.call_for_each_tower(fn, *args, **kwargs)
+            return self._engine.call_for_each_tower(fn, *args, **kwargs)
 
     # ---- combining -------------------------------------------------------------------------------------------
 
     def _combine(self, reduce_op: ReduceOp, value: Any, destinations: Any) -> Any:
         """One leaf reduced over replicas: mirrored on the destinations where there are several replicas."""
-        towers = self._towers
+        engine = self._engine
         if isinstance(value, Mirrored) and not isinstance(value, Variable):
             value = value.primary
         if not self._mapped:
@@ -108,17 +109,17 @@ class StrategyExtended:
         with self._strategy.scope():
             local = self._numbers(value)
             if reduce_op is ReduceOp.MEAN and not isinstance(local, IndexedSlices) and local.dtype.is_integer:
-                total = towers.reduce(AGGREGATIONS[ReduceOp.SUM], towers._per_tower(local), destinations)
-                return mirrored(truediv(total.primary, towers.axis.size), total.devices, towers.axis)
-            return towers.reduce(AGGREGATIONS[reduce_op], towers._per_tower(local), destinations)
+                total = engine.reduce(AGGREGATIONS[ReduceOp.SUM], engine.per_tower(local), destinations)
+                return mirrored(truediv(total.primary, engine.num_towers), total.devices, engine.mesh_axis)
+            return engine.reduce(AGGREGATIONS[reduce_op], engine.per_tower(local), destinations)
 
     def _numbers(self, value: DistributedValues) -> Any:
-        """What each replica has of a value, or of a variable its own copy.
+        """Each replica's part of a value, or its copy of a variable.
 
         Raises:
           TypeError: strings or truths, which have no sum.
         """
-        local = value._own_read() if isinstance(value, ReplicaVariable) else self._towers.local_of(value)
+        local = value._own_read() if isinstance(value, ReplicaVariable) else self._engine.local_of(value)
         if not isinstance(local, IndexedSlices):
             local = convert_to_tensor(local.tensor() if isinstance(local, TowerId) else local)
             check_numbers(local)
@@ -165,8 +166,8 @@ class StrategyExtended:
     def _gathered(self, value: Any, axis: int) -> Any:
         """``Strategy.gather`` of one leaf, in a graph or on a single replica."""
         if isinstance(value, DistributedValues):
-            local = value._own_read() if isinstance(value, ReplicaVariable) else self._towers.local_of(value)
-            return self._towers.concatenated(local, axis)
+            local = value._own_read() if isinstance(value, ReplicaVariable) else self._engine.local_of(value)
+            return self._engine.concatenated(local, axis)
         return value
 
     def _all_reduce(self, context: ReplicaContext, reduce_op: Any, value: Any, options: Any) -> Any:
@@ -196,7 +197,7 @@ class StrategyExtended:
         return nest.pack_sequence_as(value, [_each(v) for v in context.merge_call(merge_fn, flat)])
 
     def reduce_to(self, reduce_op: Any, value: Any, destinations: Any, options: Any = None) -> Any:
-        """What the replicas' values are together, on the devices of ``destinations``.
+        """The replicas' values reduced to one, on the devices of ``destinations``.
 
         Args:
           reduce_op: ``ReduceOp.SUM`` or ``ReduceOp.MEAN``, or the name of one.
@@ -205,14 +206,14 @@ class StrategyExtended:
             name, for a single tensor; a list of names. All replicas' devices hold the result here.
           options: a ``CommunicationOptions``; how the sum is computed is the compiler's choice.
         """
-        require_cross_replica(self._towers)
+        require_cross_replica(self._engine)
         op = reduce_op_of(reduce_op)
         found = self._carried(("reduce_to", op), lambda v: self._single(self._combine(op, v, "/device:CPU:0")), value)
         return self._placed(found, destinations)
 
     def batch_reduce_to(self, reduce_op: Any, value_destination_pairs: Iterable[Any], options: Any = None) -> list[Any]:
         """``reduce_to`` of several (value, destinations) pairs together."""
-        require_cross_replica(self._towers)
+        require_cross_replica(self._engine)
         op = reduce_op_of(reduce_op)
         pairs = list(value_destination_pairs)
 
@@ -239,26 +240,26 @@ class StrategyExtended:
           RuntimeError: in another strategy's context.
         """
         mode = contexts.current_mode()
-        if mode.strategy is self._towers and mode.tower is not None and mode is not contexts.default_mode():
+        if mode.engine is self._engine and mode.tower not in (None, contexts.default_mode().tower):
             merged = ReplicaContext._of(mode.tower).merge_call
             return merged(lambda _, *a, **k: self.update(var, fn, a, k, group), args, kwargs)
-        require_cross_replica(self._towers)
+        require_cross_replica(self._engine)
         given = tuple(args), dict(kwargs or {})
         with self._strategy.scope():
             if self._mapped and (_differs(var) or any(_differs(v) for v in nest.flatten(given))):
                 result = self._on_copies(var, fn, *given)
             else:
-                result = self._towers._update(var, {"grouped": True}, fn, *given[0], **given[1])
+                result = self._engine.update(var, fn, *given[0], **given[1])
         return self._updated(result, group)
 
     def _updated(self, result: Any, group: bool) -> Any:
-        """What an update gives: values that are the same on all devices are mirrored."""
+        """The result of an update: values that are the same on all devices become mirrored."""
         result = nest.map_structure(lambda v: self._mirrored(v.primary) if _is_mirrored(v) else v, result)
         return result if group else nest.map_structure(self._strategy.experimental_local_results, result)
 
     def _mirrored(self, value: Any) -> Any:
         """One value on all replicas' devices."""
-        return mirrored_values(value, self.worker_devices, self._towers.axis)
+        return mirrored_values(value, self.worker_devices, self._engine.mesh_axis)
 
     def _placed(self, value: Any, destinations: Any) -> Any:
         """A value as it is on some devices: mirrored, unless they are one device or there is one replica."""
@@ -270,16 +271,16 @@ class StrategyExtended:
 
     def _on_copies(self, var: Any, fn: Callable[..., Any], args: Any, kwargs: Any) -> Any:
         """``fn`` on each replica's copy of a variable, traced."""
-        towers = self._towers
+        engine = self._engine
 
         def updated(args: Any, kwargs: Any) -> Any:
-            with get_default_graph().under(towers.axis), contexts.UpdateContext(towers.worker_devices[0]):
-                result = fn(value_container(var), *towers.local_of(args), **towers.local_of(kwargs))
-            return keep(towers.leaving(result))
+            with get_default_graph().under(engine.axis), contexts.UpdateContext(engine.worker_devices[0]):
+                result = fn(value_container(var), *engine.local_of(args), **engine.local_of(kwargs))
+            return wrapped(engine.leaving(result))
 
         if not get_default_graph().executing_eagerly:
-            return kept(updated(args, kwargs))
-        return kept(Function(updated, "update", autograph=False)(args, kwargs))
+            return unwrapped(updated(args, kwargs))
+        return unwrapped(Function(updated, "update", autograph=False)(args, kwargs))
 
     # ---- variables -------------------------------------------------------------------------------------------
 
@@ -289,25 +290,24 @@ class StrategyExtended:
         Raises:
           RuntimeError: outside of ``scope()``. ValueError: not a variable of this strategy.
         """
-        if contexts.get_distribution_strategy() is not self._towers:
-            require_cross_replica(self._towers, or_default=False)
+        if contexts.current_engine() is not self._engine:
+            require_cross_replica(self._engine, or_default=False)
         if not self.variable_created_in_scope(colocate_with_variable):
             raise ValueError(
                 "`colocate_vars_with` must only be passed a variable created in this tf.distribute.Strategy.scope(), "
                 f"not: {colocate_with_variable!r}"
             )
-        manager: AbstractContextManager[Any] = self._towers.colocate_vars_with(colocate_with_variable)
-        return manager
+        return self._engine.colocate_vars_with(colocate_with_variable)
 
     def variable_created_in_scope(self, v: Any) -> bool:
         """Whether a variable was made inside the strategy's ``scope()``."""
         variable = value_container(v)
-        made_by = getattr(variable, "_strategy", contexts.default_strategy())
-        return isinstance(variable, Variable) and made_by is self._towers
+        made_by = getattr(variable, "_engine", contexts.default_engine())
+        return isinstance(variable, Variable) and made_by is self._engine
 
     def value_container(self, value: Any) -> Any:
         """The variable that a component belongs to, otherwise the value itself."""
-        return self._towers.value_container(value)
+        return self._engine.value_container(value)
 
     # ---- what it is ------------------------------------------------------------------------------------------
 
@@ -319,16 +319,16 @@ class StrategyExtended:
     @property
     def worker_devices(self) -> tuple[str, ...]:
         """Where the replicas run, in their order."""
-        return tuple([canonical(device) for device in self._towers.worker_devices])
+        return tuple([canonical(device) for device in self._engine.worker_devices])
 
     @property
     def parameter_devices(self) -> tuple[str, ...]:
         """Where variables live."""
-        return tuple([canonical(device) for device in self._towers.parameter_devices])
+        return tuple([canonical(device) for device in self._engine.parameter_devices])
 
     @property
     def _num_replicas_in_sync(self) -> int:
-        return int(self._towers.num_towers)
+        return int(self._engine.num_towers)
 
 
 class StrategyExtendedV1(StrategyExtended):
@@ -336,7 +336,7 @@ class StrategyExtendedV1(StrategyExtended):
 
     def broadcast_to(self, tensor: Any, destinations: Any) -> Any:
         """``tensor`` mirrored on ``destinations``."""
-        require_cross_replica(self._towers)
+        require_cross_replica(self._engine)
         return self._placed(convert_to_tensor(tensor), destinations)
 
     def call_for_each_replica(self, fn: Callable[..., Any], args: Sequence[Any] = (), kwargs: Any = None) -> Any:
@@ -345,7 +345,7 @@ class StrategyExtendedV1(StrategyExtended):
         Raises:
           RuntimeError: in a replica's context.
         """
-        require_cross_replica(self._towers)
+        require_cross_replica(self._engine)
         return self._strategy._called(fn, args, kwargs)
 
     def experimental_make_numpy_dataset(self, numpy_input: Any, session: Any = None) -> Any:
@@ -359,12 +359,12 @@ class StrategyExtendedV1(StrategyExtended):
         Raises:
           RuntimeError: in a replica's context.
         """
-        require_cross_replica(self._towers)
+        require_cross_replica(self._engine)
         return self._strategy._run_steps(fn, iterator, iterations, initial_loop_values)
 
     def non_slot_devices(self, var_list: Any) -> Any:
         """Where an optimizer's variables that belong to no single variable live."""
-        found = self._towers.non_slot_devices(var_list)
+        found = self._engine.non_slot_devices(var_list)
         return tuple([canonical(device) for device in found]) if isinstance(found, list) else found
 
     def update_non_slot(
@@ -372,18 +372,18 @@ class StrategyExtendedV1(StrategyExtended):
         group: bool = True,
     ) -> Any:  # fmt: skip
         """``fn(*args, **kwargs)`` on the devices that ``non_slot_devices`` returned."""
-        require_cross_replica(self._towers)
+        require_cross_replica(self._engine)
         given = tuple(args), dict(kwargs or {})
         with self._strategy.scope():
             if self._mapped and any(_differs(v) for v in nest.flatten(given)):
                 result = self._on_copies(None, lambda _, *a, **k: fn(*a, **k), *given)
             else:
-                result = self._towers._update_non_slot(colocate_with, {"grouped": True}, fn, *given[0], **given[1])
+                result = self._engine.update_non_slot(colocate_with, fn, *given[0], **given[1])
         return self._updated(result, group)
 
     def read_var(self, v: Any) -> Any:
         """The value of a variable; of one that is combined when read its sum or mean over replicas."""
-        return self._towers.read_var(v)
+        return self._engine.read_var(v)
 
     @property
     def experimental_between_graph(self) -> bool:

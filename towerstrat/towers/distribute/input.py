@@ -1,4 +1,4 @@
-"""What input functions are told, and how datasets are distributed."""
+"""Distribution of datasets: options, contexts of input functions, pipelines with a part for every replica."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from towerstrat.towers.distribute.splitting import Dealt, Split
 
 
 class InputReplicationMode(enum.Enum):
-    """How often an input function is called."""
+    """The number of calls of an input function: one for each worker, or one for each replica."""
 
     PER_WORKER = "PER_WORKER"
     PER_REPLICA = "PER_REPLICA"
 
 
 class InputContext:
-    """What an input function is told about where its dataset is used.
+    """The argument of an input function: the pipelines and replicas that there are.
 
     Args:
       num_input_pipelines: how many input pipelines there are: one for each worker.
@@ -69,7 +69,7 @@ class InputContext:
 
 
 class ValueContext:
-    """What a function is told that makes one replica's value.
+    """The argument of a function that makes one replica's value.
 
     Args:
       replica_id_in_sync_group: the replica's number.
@@ -105,7 +105,7 @@ class _InputOptions(NamedTuple):
 
 
 class InputOptions(_InputOptions):
-    """How a dataset is distributed.
+    """Options of the distribution of a dataset.
 
     Attributes:
       experimental_fetch_to_device: True, also for None: elements are put on the devices ahead of their use in any case.

@@ -2,21 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
-from towerstrat.towers.contrib import one_device
 from towerstrat.towers.distribute.extended import StrategyExtendedV1
 from towerstrat.towers.distribute.strategy import Strategy, StrategyV1
-
-
-class _OneTower(one_device.OneDeviceStrategy):
-    """The tower under a strategy; its variables know who made them."""
-
-    def _create_variable(self, next_creator: Callable[..., Any], **kwargs: Any) -> Any:
-        variable = super()._create_variable(next_creator, **kwargs)
-        variable._strategy = self
-        return variable
+from towerstrat.towers.distribute.surface import REPLICAS
+from towerstrat.towers.engine.one_tower import OneTower
 
 
 class OneDeviceStrategy(Strategy):
@@ -27,7 +16,7 @@ class OneDeviceStrategy(Strategy):
     """
 
     def __init__(self, device: str):
-        self._towers = _OneTower(device)
+        self._engine = OneTower(device, REPLICAS)
         super().__init__(StrategyExtendedV1(self))
 
 
@@ -39,5 +28,5 @@ class OneDeviceStrategyV1(StrategyV1):
     """
 
     def __init__(self, device: str):
-        self._towers = _OneTower(device)
+        self._engine = OneTower(device, REPLICAS)
         super().__init__(StrategyExtendedV1(self))

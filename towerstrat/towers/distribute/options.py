@@ -21,7 +21,7 @@ class RunOptions(NamedTuple):
 
 
 class CommunicationImplementation(enum.Enum):
-    """What sums would be computed by. The compiler's collectives are what computes them here."""
+    """The library that would compute sums. Here the compiler's collectives do, whichever it is."""
 
     AUTO = "AUTO"
     RING = "RING"
@@ -29,7 +29,7 @@ class CommunicationImplementation(enum.Enum):
 
 
 class CommunicationOptions:
-    """How values of several replicas are combined.
+    """Options of reductions over replicas.
 
     Args:
       bytes_per_pack: the compiler packs as it finds best; changes no value.

@@ -1,4 +1,4 @@
-"""Python values that a replica function returned, on their way out of a traced function."""
+"""Python values among the results of a traced function of replicas."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from towerstrat.graph.ops.regions import is_composite
 from towerstrat.graph.variables.variables import Variable
 
 
-class _Kept(Composite):
-    """A value that a trace returned and that is no tensor: each call returns it."""
+class _PythonValue(Composite):
+    """A Python value that a trace returned, which each call returns again."""
 
     def __init__(self, value: Any):
         self.value = value
@@ -23,21 +23,21 @@ class _Kept(Composite):
     def _tensors(self) -> list[Tensor]:
         return []
 
-    def _like(self, tensors: Sequence[Tensor]) -> _Kept:
+    def _like(self, tensors: Sequence[Tensor]) -> _PythonValue:
         return self
 
 
-def keep(structure: Any) -> Any:
-    """A structure with what is no tensor wrapped, so that it leaves a traced function as it is; of operations None."""
+def wrapped(structure: Any) -> Any:
+    """A structure whose Python values are wrapped so that a traced function can return them; operations become None."""
 
     def wrap(value: Any) -> Any:
         if isinstance(value, Variable) or not (isinstance(value, Tensor | jax.Array) or is_composite(value)):
-            return _Kept(None if isinstance(value, Operation) else value)
+            return _PythonValue(None if isinstance(value, Operation) else value)
         return value
 
     return nest.map_structure(wrap, structure)
 
 
-def kept(structure: Any) -> Any:
-    """The structure with these values unwrapped."""
-    return nest.map_structure(lambda value: value.value if isinstance(value, _Kept) else value, structure)
+def unwrapped(structure: Any) -> Any:
+    """A structure that ``wrapped`` returned, with the Python values themselves."""
+    return nest.map_structure(lambda value: value.value if isinstance(value, _PythonValue) else value, structure)

@@ -1,4 +1,4 @@
-"""How the values of several replicas become one."""
+"""``ReduceOp``: the operation that reduces the values of several replicas to one."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from towerstrat.graph.variables.variables import VariableAggregation
 
 
 class ReduceOp(enum.Enum):
-    """How the values of several replicas become one."""
+    """The operation that reduces the values of several replicas to one."""
 
     SUM = "SUM"
     MEAN = "MEAN"

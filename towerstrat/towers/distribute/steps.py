@@ -2,75 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from towerstrat.graph.ir.core import get_default_graph
-from towerstrat.graph.ir.elements import Tensor
-from towerstrat.graph.ir.mesh import Axis
-from towerstrat.towers.distribute.contexts import get_replica_context, get_strategy
 from towerstrat.towers.distribute.dataset import DistributedDataset, InputIterator
-from towerstrat.towers.distribute.values import per_replica
-from towerstrat.towers.engine import contexts, step_loop
+from towerstrat.towers.distribute.step_context import MultiStepContext
+from towerstrat.towers.engine import contexts
+from towerstrat.towers.engine.engine import ReplicaView
 
 
-class MultiStepContext(step_loop.MultiStepContext):
-    """What a step function uses to give outputs out of the loop.
-
-    Attributes:
-      run_op: the operation that runs all iterations; None where they were run at once.
-    """
-
-    def set_last_step_output(self, name: str, output: Any, reduce_op: Any = None) -> None:
-        """Makes ``output`` available after the last step.
-
-        Args:
-          name: its key in ``last_step_outputs``.
-          output: a tensor or per-replica value.
-          reduce_op: how the replicas' values become one. Required in a replica's context; None in cross-replica context
-            keeps the value as it is.
-
-        Raises:
-          ValueError: no ``reduce_op`` in a replica's context.
-        """
-        context = get_replica_context()
-        if context is None:
-            given = reduce_op is not None
-            self._last_step_outputs[name] = get_strategy().reduce(reduce_op, output, axis=None) if given else output
-            return
-        if reduce_op is None:
-            raise ValueError(
-                f"set_last_step_output({name!r}) in a replica's context needs a reduce_op, tf.distribute.ReduceOp.MEAN "
-                "or SUM. Or call it in cross-replica context, for the values of all replicas."
-            )
-        context.merge_call(lambda strategy, value: self.set_last_step_output(name, value, reduce_op), args=(output,))
-
-    def set_non_tensor_output(self, name: str, output: Any) -> None:
-        """Keeps any Python value; from a replica's context its parts."""
-        context = get_replica_context()
-        if context is None:
-            self._non_tensor_outputs[name] = output
-            return
-
-        def merge_fn(strategy: Any, value: Any) -> None:
-            self._non_tensor_outputs[name] = strategy.experimental_local_results(value)
-
-        context.merge_call(merge_fn, args=(output,))
-
-
-class _Surface(step_loop.Surface):
-    method = "experimental_run_steps_on_iterator"
-    context = MultiStepContext
-    whole = True
-
-    def per_position(self, tensor: Tensor, devices: Sequence[str], axis: Axis) -> Any:
-        return per_replica(tensor, devices, axis)
-
-    def arguments(self, element: Any) -> tuple[Any, ...]:
-        return (element,)
-
-
-def run_steps(strategy: Any, fn: Callable[..., Any], iterator: Any, iterations: Any, initial_values: Any) -> Any:
+def run_steps(
+    strategy: ReplicaView, fn: Callable[..., Any], iterator: Any, iterations: Any, initial_values: Any
+) -> MultiStepContext:
     """``fn(context, element)`` run ``iterations`` times. In a graph it is a loop, otherwise it is run at once.
 
     Raises:
@@ -87,16 +31,11 @@ def run_steps(strategy: Any, fn: Callable[..., Any], iterator: Any, iterations: 
                 f"Expected an iterator of strategy.make_dataset_iterator(dataset), or of a distributed dataset, got "
                 f"{iterator!r}."
             )
-        towers = contexts.get_distribution_strategy()
-        axis = None if iterator.layout is None else iterator.layout.axis
-        devices = towers.worker_devices
-        return step_loop.run_steps(
-            axis, devices, fn, iterator.iterator, iterations, initial_values, fixed_shapes=True, surface=_Surface()
-        )
+        return contexts.current_engine().run_steps(fn, iterator.iterator, iterations, initial_values)
 
 
 class DatasetIterator:
-    """What ``make_dataset_iterator`` gives where operations are executed eagerly: it is ready from the start.
+    """An iterator of ``make_dataset_iterator`` where operations are executed eagerly: it is ready from the start.
 
     Args:
       dataset: a distributed one, or one of a single replica.

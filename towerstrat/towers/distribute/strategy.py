@@ -30,24 +30,25 @@ from towerstrat.towers.distribute.input import (
 from towerstrat.towers.distribute.reduce_op import reduce_op_of
 from towerstrat.towers.distribute.splitting import Dealt
 from towerstrat.towers.distribute.steps import DatasetIterator, run_steps
-from towerstrat.towers.distribute.values import from_parts, require_numbers
+from towerstrat.towers.distribute.values import from_parts, of_replicas, require_numbers
 from towerstrat.towers.engine import contexts
+from towerstrat.towers.engine.scope import strategy_scope
 from towerstrat.towers.engine.values import DistributedValues, Mirrored
 
 
 class _Base:
-    """What strategies of 1.14 and of 2.x have in common."""
+    """The base of strategies of 1.14 and of 2.x: a view of an engine."""
 
     _extended: StrategyExtended
 
     def __init__(self, extended: StrategyExtended):
         self._extended = extended
-        self._towers = extended._towers
-        self._towers.surface = self
+        self._engine = extended._engine
+        self._engine.replica_view = self
 
     @property
     def extended(self) -> StrategyExtended:
-        """What libraries ask of the strategy."""
+        """The strategy's methods for libraries."""
         return self._extended
 
     @property
@@ -57,7 +58,7 @@ class _Base:
 
     @property
     def cluster_resolver(self) -> Any:
-        """What describes the cluster; None where the strategy has none."""
+        """The resolver of the strategy's cluster; None where the strategy has none."""
         return None
 
     # ---- scope -----------------------------------------------------------------------------------------------
@@ -76,12 +77,12 @@ class _Base:
     def _require_scope(self) -> None:
         """Raises RuntimeError where the scope cannot be entered."""
         if contexts.has_distribution_strategy():
-            require_cross_replica(self._towers, or_default=False)
+            require_cross_replica(self._engine, or_default=False)
 
     def _entered(self) -> AbstractContextManager[Any]:
         self._require_scope()
-        manager: AbstractContextManager[Any] = self._towers.scope()
-        return manager
+        engine = self._engine
+        return strategy_scope(engine, engine.create_variable, engine.default_device)
 
     def colocate_vars_with(self, colocate_with_variable: Any) -> AbstractContextManager[Any]:
         """Deprecated: ``extended.colocate_vars_with``."""
@@ -119,7 +120,7 @@ class _Base:
         extended = self._extended
         kwargs = dict(kwargs or {})
         if extended._mapped:
-            args, kwargs = nest.map_structure(self._towers.own, (tuple(args), kwargs))
+            args, kwargs = nest.map_structure(self._fitted, (tuple(args), kwargs))
         require_numbers([*args, *kwargs.values()])
 
         def run(args: Any, kwargs: Any) -> Any:
@@ -127,8 +128,12 @@ class _Base:
 
         return extended._carried(("run", fn), run, tuple(args), kwargs)
 
+    def _fitted(self, value: Any) -> Any:
+        """An argument whose parts are as many as the replicas."""
+        return of_replicas(value, self._engine.worker_devices, self._engine.mesh_axis)
+
     def reduce(self, reduce_op: Any, value: Any, axis: Any) -> Any:
-        """What the replicas' values are together: one tensor for each of them.
+        """The replicas' values reduced to one, for each tensor of a structure.
 
         Args:
           reduce_op: ``ReduceOp.SUM`` or ``ReduceOp.MEAN``, or the name of one.
@@ -140,7 +145,7 @@ class _Base:
           ValueError: another ``reduce_op``. TypeError: ``axis`` or ``reduce_op`` of another type.
           RuntimeError: in a replica's context. InvalidArgumentError: shapes that differ by replica, without ``axis``.
         """
-        require_cross_replica(self._towers)
+        require_cross_replica(self._engine)
         op = reduce_op_of(reduce_op)
         along = checked_axis(axis)
         extended = self._extended
@@ -161,7 +166,7 @@ class _Base:
           RuntimeError: in a replica's context. NotImplementedError: IndexedSlices. ValueError: a scalar, or no axis.
         """
         require_cross_replica(
-            self._towers,
+            self._engine,
             instead="tf.distribute.Strategy.gather method requires cross-replica context, use "
             "get_replica_context().all_gather() instead",
         )
@@ -215,8 +220,8 @@ class _Base:
 
     def _layout(self) -> Layout | None:
         """The replicas as datasets see them; None for a single one."""
-        towers = self._towers
-        return Layout(towers.worker_devices, towers.axis) if self._extended._mapped else None
+        engine = self._engine
+        return Layout(engine.worker_devices, engine.mesh_axis) if engine.mapped else None
 
     def experimental_distribute_dataset(self, dataset: Any, options: InputOptions | None = None) -> DistributedDataset:
         """A dataset of global batches, each divided among the replicas.
@@ -326,9 +331,9 @@ class _Base:
             nest.assert_same_structure(parts[0], part)
         if not self._extended._mapped:
             return parts[0]
-        towers = self._towers
+        engine = self._engine
         columns = zip(*(nest.flatten(part) for part in parts), strict=True)
-        made = [from_parts(column, towers.worker_devices, towers.axis) for column in columns]
+        made = [from_parts(column, engine.worker_devices, engine.mesh_axis) for column in columns]
         return nest.pack_sequence_as(parts[0], made)
 
     # ---- sessions --------------------------------------------------------------------------------------------
@@ -337,12 +342,12 @@ class _Base:
         self, session_config: Any = None, cluster_spec: Any = None, task_type: Any = None, task_id: Any = None
     ) -> None:
         """Deprecated: ``update_config_proto``."""
-        self._towers.configure(session_config, cluster_spec, task_type, task_id)
+        self._engine.configure(session_config)
 
     def update_config_proto(self, config_proto: Any) -> Any:
         """A copy of a session's configuration, for this strategy: sessions of several replicas share no state."""
         updated = deepcopy(config_proto)
-        self._towers.configure(updated)
+        self._engine.configure(updated)
         return updated
 
     def __copy__(self) -> Any:
@@ -356,7 +361,7 @@ class _Base:
 
 
 class Strategy(_Base):
-    """How state and computation are spread over replicas.
+    """State and computation spread over replicas.
 
     Args:
       extended: what does the work.

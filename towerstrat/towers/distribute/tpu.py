@@ -13,12 +13,14 @@ from towerstrat.graph.functions.polymorphic import Function
 from towerstrat.graph.ir import nest
 from towerstrat.graph.ir.convert import convert_to_tensor
 from towerstrat.graph.ir.core import get_default_graph
+from towerstrat.graph.ir.mesh import Axis
 from towerstrat.graph.ops import logical
 from towerstrat.towers.cluster.tpu import TPUClusterResolver
 from towerstrat.towers.distribute.extended import StrategyExtendedV1
 from towerstrat.towers.distribute.strategy import Strategy, StrategyV1
+from towerstrat.towers.distribute.surface import REPLICAS
 from towerstrat.towers.distribute.variables import ReplicaVariable
-from towerstrat.towers.engine.replicas import Replicas
+from towerstrat.towers.engine.towers import Towers
 
 
 class TPUExtended(StrategyExtendedV1):
@@ -59,7 +61,7 @@ def _check_variables(fn: Callable[..., Any], args: Any, kwargs: Mapping[str, Any
 
 
 class _OnTPUs:
-    """What TPU strategies of all versions share: a mixin."""
+    """A mixin of the TPU strategies of all versions."""
 
     _resolver: Any
 
@@ -103,7 +105,7 @@ class TPUStrategy(_OnTPUs, Strategy):
                 "divide tensors with strategy.experimental_split_to_logical_devices."
             )
         self._resolver = tpu_cluster_resolver or TPUClusterResolver("")
-        self._towers = Replicas(_devices(self._resolver, experimental_device_assignment))
+        self._engine = _towers(_devices(self._resolver, experimental_device_assignment))
         super().__init__(TPUExtended(self))
 
     def experimental_assign_to_logical_device(self, tensor: Any, logical_device_id: int) -> Any:
@@ -115,7 +117,7 @@ class TPUStrategy(_OnTPUs, Strategy):
         Raises:
           ValueError: there is no such device.
         """
-        return logical.assign_to(convert_to_tensor(tensor), self._towers.axis, logical_device_id)
+        return logical.assign_to(convert_to_tensor(tensor), self._engine.mesh_axis, logical_device_id)
 
     def experimental_split_to_logical_devices(self, tensor: Any, partition_dimensions: Sequence[int]) -> Any:
         """Divides a tensor over its replica's devices, and what is computed from it with it.
@@ -126,11 +128,11 @@ class TPUStrategy(_OnTPUs, Strategy):
         Raises:
           ValueError: not one number per dimension, another product, or a size that does not divide.
         """
-        return logical.split_over(convert_to_tensor(tensor), self._towers.axis, partition_dimensions)
+        return logical.split_over(convert_to_tensor(tensor), self._engine.mesh_axis, partition_dimensions)
 
     def experimental_replicate_to_logical_devices(self, tensor: Any) -> Any:
         """Says that each of its replica's devices has the whole tensor."""
-        return logical.replicate(convert_to_tensor(tensor), self._towers.axis)
+        return logical.replicate(convert_to_tensor(tensor), self._engine.mesh_axis)
 
 
 class ExperimentalTPUStrategy(TPUStrategy):
@@ -158,7 +160,7 @@ class TPUStrategyV1(_OnTPUs, StrategyV1):
         self, tpu_cluster_resolver: Any = None, steps_per_run: int | None = None, device_assignment: Any = None
     ):
         self._resolver = tpu_cluster_resolver or TPUClusterResolver("")
-        self._towers = Replicas(_devices(self._resolver, device_assignment))
+        self._engine = _towers(_devices(self._resolver, device_assignment))
         super().__init__(TPUExtended(self))
         self._steps_per_run = 1 if steps_per_run is None else steps_per_run
 
@@ -181,3 +183,11 @@ def _devices(resolver: Any, assignment: Any) -> Sequence[Any]:
     present = resolver.devices()
     found: Sequence[Any] = present if assignment is None else assignment.devices(present)
     return found
+
+
+def _towers(devices: Sequence[Any]) -> Towers:
+    """The engine of replicas on devices: one for each, or a list of logical devices for each."""
+    several = bool(devices) and isinstance(devices[0], list | tuple)
+    logical = len(devices[0]) if several else 1
+    flat = [device for own in devices for device in own] if several else devices
+    return Towers(Axis(REPLICAS.word, flat, logical), REPLICAS)

@@ -1,4 +1,4 @@
-"""What a replica function gives back: values with a part on every replica."""
+"""Per-replica and mirrored values of ``tf.distribute``."""
 
 from __future__ import annotations
 
@@ -41,11 +41,7 @@ class PerReplica(PerDevice, Specified):
     def _to_tensor(self, dtype: DType | None, name: str | None) -> Tensor:
         """In a function that replicas run: the own part."""
         mode = contexts.current_mode()
-        if (
-            self.local is None
-            or mode.tower is None
-            or getattr(mode.strategy, "axis", None) is not self._argument_axis()
-        ):
+        if self.local is None or mode.tower is None or mode.engine.axis is not self._argument_axis():
             raise ValueError(
                 "It looks like you are using a PerReplica object while not inside a replica context, which is not "
                 "supported. Try running your op or function inside a replica context by using `strategy.run`"
@@ -82,7 +78,7 @@ class PerReplica(PerDevice, Specified):
 
 
 class Layout:
-    """Which replicas elements have parts for.
+    """The replicas that the elements of a dataset have parts for.
 
     Args:
       devices: the replicas' devices.
@@ -98,13 +94,13 @@ class Layout:
         return structure.pack([per_replica(t, self.devices, self.axis) for t in tensors])
 
     def specs(self, structure: Structure) -> Any:
-        """What is known of such a structure."""
+        """The specifications of such a structure."""
         pairs = zip(structure.dims, structure.dtypes, strict=True)
         return structure.pack([PerReplicaSpec(*[TensorSpec(d, t)] * self.axis.size, layout=self) for d, t in pairs])
 
 
 class PerReplicaSpec(TypeSpec):
-    """What is known of a per-replica value.
+    """The specification of a per-replica value.
 
     Args:
       value_specs: a ``TensorSpec`` for each replica's part.
@@ -148,7 +144,7 @@ class PerReplicaSpec(TypeSpec):
 
 
 def per_replica(local: Any, devices: Sequence[str], axis: Axis) -> PerReplica:
-    """What the replicas see of a value, as one value."""
+    """The per-replica value over a value of replica context."""
     return PerReplica(Selections(local, devices, axis))
 
 
@@ -179,6 +175,20 @@ def from_parts(parts: Sequence[Any], devices: Sequence[str], axis: Axis, dims: A
         values, indices = (_joined([getattr(p, name) for p in parts], axis, None) for name in ("values", "indices"))
         return per_replica(IndexedSlices(values, indices, parts[0].dense_shape), devices, axis)
     return per_replica(_joined(parts, axis, dims), devices, axis)
+
+
+def of_replicas(value: Any, devices: Sequence[str], axis: Axis) -> Any:
+    """A per-replica value of other replicas as one of these, which take the first parts. What is not is returned.
+
+    Raises:
+      IndexError: it has fewer parts.
+    """
+    if not isinstance(value, PerReplica) or not isinstance(value.local, PositionTensor) or value.local.axis is axis:
+        return value
+    parts = value.values
+    if len(parts) < axis.size:
+        raise IndexError(f"A per-replica value of {len(parts)} replicas was passed to a function of {axis.size}.")
+    return from_parts(parts[: axis.size], devices, axis)
 
 
 def _joined(parts: Sequence[Any], axis: Axis, dims: Any) -> Tensor:

@@ -24,15 +24,16 @@ from towerstrat.graph.ops.array import identity
 from towerstrat.graph.ops.indexing import gather
 from towerstrat.graph.ops.math import cast, truediv
 from towerstrat.graph.variables.variables import (
-    WRITTEN,
     Variable,
     VariableAggregation,
     VariableSynchronization,
     create_variable,
 )
+from towerstrat.towers.distribute.contexts import strategy_of, strategy_shown
 from towerstrat.towers.distribute.reduce_op import ReduceOp
 from towerstrat.towers.distribute.values import per_replica
 from towerstrat.towers.engine import contexts
+from towerstrat.towers.engine.engine import CrossTower, Engine
 from towerstrat.towers.engine.values import Mirrored, PerDevice
 from towerstrat.towers.engine.variables import Shared
 
@@ -40,10 +41,10 @@ _SUMMED = (VariableAggregation.SUM, VariableAggregation.MEAN)
 
 
 class ReplicaVariable(Shared):
-    """What the variables of a strategy have in common. A mixin in front of a class of variables.
+    """A variable of a strategy: a mixin in front of a class of variables.
 
     Args:
-      strategy: the towers that hold its copies.
+      engine: whose towers hold its copies.
       devices: canonical names, in the order of the replicas.
       aggregation: how values that several replicas assign become one.
       towers: the axis of the replicas.
@@ -57,12 +58,12 @@ class ReplicaVariable(Shared):
     shown_as: str
 
     def __init__(
-        self, strategy: Any, devices: list[str], aggregation: VariableAggregation, towers: Axis,
+        self, engine: Engine, devices: Sequence[str], aggregation: VariableAggregation, towers: Axis,
         axis: Axis | None = None, **kwargs: Any,
     ):  # fmt: skip
         self._towers = towers
         self._changes: dict[Hashable, Function] = {}
-        super().__init__(strategy, devices, aggregation, axis, **kwargs)
+        super().__init__(engine, devices, aggregation, axis, **kwargs)
 
     def _build(self, *args: Any, **kwargs: Any) -> None:
         super()._build(*args, **kwargs)
@@ -75,7 +76,7 @@ class ReplicaVariable(Shared):
     @property
     def distribute_strategy(self) -> Any:
         """The strategy that made it."""
-        return self._strategy.surface
+        return self._engine.replica_view
 
     @property
     def is_distributed_variable(self) -> bool:
@@ -115,14 +116,14 @@ class ReplicaVariable(Shared):
     def _in_replica(self) -> bool:
         """Whether a replica's code runs: a context of its own strategy is current."""
         mode = contexts.current_mode()
-        return mode.strategy is self._strategy and mode.tower is not None
+        return mode.engine is self._engine and mode.tower is not None
 
     def _check_strategy(self) -> None:
         """Raises RuntimeError in the scope of another strategy."""
         mode = contexts.current_mode()
-        if mode.strategy is not self._strategy and contexts.has_distribution_strategy():
+        if mode.engine is not self._engine and contexts.has_distribution_strategy():
             raise RuntimeError(
-                f"Mixing different tf.distribute.Strategy objects: {mode.strategy.surface} is not "
+                f"Mixing different tf.distribute.Strategy objects: {strategy_shown(mode.engine)} is not "
                 f"{self.distribute_strategy}. Variable {self.name} (made at {self.created_at}) belongs to the latter, "
                 "and only there it can be changed."
             )
@@ -162,13 +163,13 @@ class ReplicaVariable(Shared):
     # ---- changing --------------------------------------------------------------------------------------------
 
     def _operand(self, value: Any) -> Any:
-        """What is assigned: a tensor; across replicas also a per-replica value, as it is."""
+        """The value of an assignment as a tensor; in cross-replica context per-replica values stay as they are."""
         if isinstance(value, Mirrored) and not isinstance(value, Variable):
             value = value.primary
         elif isinstance(value, PerDevice) and not isinstance(value, Variable):
             if not self._within():
                 return value
-            value = self._strategy.local_of(value)
+            value = self._engine.local_of(value)
         return super()._operand(value)
 
     def _copies(self) -> Any:
@@ -188,12 +189,12 @@ class ReplicaVariable(Shared):
 
         def changed(*given: Any) -> Any:
             with get_default_graph().under(self._towers):
-                local = [self._strategy.local_of(value) for value in given]
+                local = [self._engine.local_of(value) for value in given]
                 return change(*local)
 
         if not get_default_graph().executing_eagerly:
             result = changed(*values)
-            return self._strategy.leaving(result) if isinstance(result, Tensor) else result
+            return self._engine.leaving(result) if isinstance(result, Tensor) else result
         found = self._changes.get(key)
         if found is None:
             found = self._changes[key] = Function(changed, "change", autograph=False)
@@ -231,7 +232,7 @@ class ReplicaVariable(Shared):
         def change(*given: Any) -> Any:
             return plain(given[:-1], masks, given[-1], name)
 
-        if self._locally() or not self._strategy.mapped:
+        if self._locally() or not self._engine.mapped:
             return change(*bounds, value)
         if self._cell.per_position:
             return self._on_copies(("slice", tuple(masks.items())), change, [*bounds, value])
@@ -262,15 +263,15 @@ class OnWrite(ReplicaVariable):
         """Plain Python values reach the aggregation as they are: they are one value for all replicas."""
         if self._aggregates() and not isinstance(value, Tensor | np.ndarray | PerDevice | Mirrored):
             return value
-        if self._aggregates() and isinstance(value, OnWrite) and value._strategy is self._strategy:
+        if self._aggregates() and isinstance(value, OnWrite) and value._engine is self._engine:
             return value
-        if isinstance(value, OnRead) and value._strategy.mapped and not self._within():
+        if isinstance(value, OnRead) and value._engine.mapped and not self._within():
             return value._copies()
         return super()._operand(value)
 
     def _aggregates(self) -> bool:
         """Whether replicas' values become one when they are assigned here."""
-        return self._aggregation != VariableAggregation.NONE and self._strategy.mapped and self._in_replica()
+        return self._aggregation != VariableAggregation.NONE and self._engine.mapped and self._in_replica()
 
     def _change(self, type: str, inputs: Any, name: str | None, read_value: bool = True) -> Any:
         self._check_strategy()
@@ -281,8 +282,8 @@ class OnWrite(ReplicaVariable):
 
         if self._aggregates():
             return self._aggregated(type, inputs, change)
-        if not self._strategy.mapped:
-            return change(*(self._strategy.local_of(value) for value in inputs))
+        if not self._engine.mapped:
+            return change(*(self._engine.local_of(value) for value in inputs))
         if self._locally():
             return change(*inputs)
         whole = type == "AssignVariableOp" and get_default_graph().executing_eagerly
@@ -299,19 +300,19 @@ class OnWrite(ReplicaVariable):
         rows = type.startswith("ResourceScatter")
         value = IndexedSlices(inputs[1], inputs[0]) if rows else inputs[0]
 
-        def merge_fn(strategy: Any, value: Any) -> Any:
-            combined = self._combined(strategy, value)
+        def merge_fn(distribution: CrossTower, value: Any) -> Any:
+            combined = self._combined(distribution, value)
             if rows:
                 return change(combined.indices, combined.values)
             return change(self._operand(combined))
 
-        result = contexts.get_tower_context().merge_call(merge_fn, value)
+        result = contexts.merge_call(merge_fn, value)
         return identity(result) if isinstance(result, Tensor) else result
 
-    def _combined(self, towers: Any, value: Any) -> Any:
+    def _combined(self, distribution: CrossTower, value: Any) -> Any:
         """One value from those of all replicas."""
         if self._aggregation not in _SUMMED:
-            found = towers.reduce(self._aggregation, value, self) if isinstance(value, PerDevice) else value
+            found = distribution.reduce(self._aggregation, value, self) if isinstance(value, PerDevice) else value
         elif isinstance(value, Variable):
             if self._aggregation == VariableAggregation.SUM:
                 raise ValueError(
@@ -321,7 +322,8 @@ class OnWrite(ReplicaVariable):
                 )
             found = value
         else:
-            found = towers.surface.extended._combine(ReduceOp.from_variable_aggregation(self._aggregation), value, self)
+            reduce_op = ReduceOp.from_variable_aggregation(self._aggregation)
+            found = strategy_of(self._engine).extended._combine(reduce_op, value, self)
         return found.primary if isinstance(found, Mirrored) and not isinstance(found, Variable) else found
 
     def _check_scatter(self, kind: str, method: str) -> None:
@@ -367,14 +369,14 @@ class OnRead(ReplicaVariable):
         return collectives.all_reduce(self._own_read(), self._towers, self._cell.combine, f"{self.op.name}/aggregate")
 
     def numpy(self) -> Any:
-        """What the copies are together."""
+        """The copies combined to one array."""
         if get_default_graph().executing_eagerly:
             self._check_combines()
         return super().numpy()  # type: ignore[misc]
 
     def _check_combines(self) -> None:
         """Raises ValueError where nothing says what the copies are together."""
-        if self._aggregation == VariableAggregation.NONE and self._strategy.mapped:
+        if self._aggregation == VariableAggregation.NONE and self._engine.mapped:
             raise ValueError(
                 f"Could not convert from `tf.VariableAggregation` {self._aggregation} to `tf.distribute.ReduceOp` "
                 f"type: variable {self.name} (made at {self.created_at}) has a value on every replica, and no "
@@ -388,7 +390,7 @@ class OnRead(ReplicaVariable):
         def change(*given: Any) -> Any:
             return plain(type, given, name, read_value)
 
-        if self._locally() or not self._strategy.mapped:
+        if self._locally() or not self._engine.mapped:
             return change(*inputs)
         for value in inputs:
             if isinstance(value, PerDevice):
@@ -419,13 +421,13 @@ class OnRead(ReplicaVariable):
         )
 
     def load(self, value: Any, session: Any = None) -> None:
-        if not self._strategy.mapped or isinstance(self, EagerVariable):
+        if not self._engine.mapped or isinstance(self, EagerVariable):
             super().load(value, session)
         else:
             super().load(self._share(np.asarray(value, self.dtype.np)), session)
 
     def _share(self, value: Any) -> Any:
-        """What each replica holds so that together they are ``value``: whole numbers lose their remainder."""
+        """Each replica's value where the replicas' values add up to ``value``: integers lose their remainder."""
         if self._aggregation != VariableAggregation.SUM or self.dtype.is_bool:
             return value
         count = len(self._index)
@@ -461,44 +463,42 @@ class SyncOnReadVariable(OnRead, EagerVariable, PerDevice):
     """A variable of the eager context that is combined when read."""
 
 
-def make_variable(strategy: Any, towers: Axis, devices: list[str], on_read: bool) -> Callable[..., Any]:
-    """How the end of the creators' chain makes a strategy's variable."""
+def variable_maker(engine: Engine, devices: Sequence[str], axis: Axis, on_read: bool) -> Callable[..., Any]:
+    """A function that makes a strategy's variable; ``on_read``: one that is combined when it is read."""
 
     def make(**kwargs: Any) -> Any:
         aggregation = kwargs.pop("aggregation", VariableAggregation.NONE)
         eager = get_default_graph().variable_class is EagerVariable
         if on_read:
             kind: Any = SyncOnReadVariable if eager else GraphSyncOnReadVariable
-            return kind(strategy, devices, aggregation, towers, towers, **kwargs)
+            return kind(engine, devices, aggregation, axis, axis, **kwargs)
         kwargs["synchronization"] = VariableSynchronization.ON_WRITE
         kind = MirroredVariable if eager else GraphMirroredVariable
-        return kind(strategy, devices, aggregation, towers, **kwargs)
+        return kind(engine, devices, aggregation, axis, **kwargs)
 
     return make
 
 
-# ---- variables made outside ----------------------------------------------------------------------------------------
+def written_in_turn(
+    engine: Engine, axis: Axis, variable: Variable, type: str, inputs: Sequence[Tensor]
+) -> Sequence[Tensor]:
+    """The inputs of one write that has the effect of the writes of all replicas, one after the other.
 
-
-def _in_turn(variable: Variable, type: str, inputs: Sequence[Any]) -> Sequence[Any]:
-    """What replicas that write a variable of no strategy one after the other write together.
+    Args:
+      variable: one that belongs to no strategy and so has one value; variables of a strategy combine values themselves.
 
     Raises:
-      ValueError: each assigns a value of its own.
+      ValueError: each replica assigns a value of its own.
     """
-    mode = contexts.current_mode()
-    if isinstance(variable, Shared) or mode.tower is None or not getattr(mode.strategy, "mapped", False):
+    if isinstance(variable, Shared):
         return inputs
     if _METHODS.get(type) in ("assign_add", "assign_sub"):
         with get_default_graph().under(None):
-            return [collectives.all_reduce(value, mode.strategy.axis, "sum") for value in inputs]
+            return [collectives.all_reduce(value, axis, "sum") for value in inputs]
     if any(value.varies for value in inputs):
         raise ValueError(
             f"Replicas assign different values to variable {variable.name} (made at {variable.created_at}), which "
-            f"belongs to no strategy and has one value. Make it within the scope of {mode.strategy.surface}, or "
+            f"belongs to no strategy and has one value. Make it within the scope of {engine.replica_view}, or "
             "combine the values first."
         )
     return inputs
-
-
-WRITTEN.append(_in_turn)

@@ -1,1 +1,1 @@
-"""What both surfaces stand on: the axis of towers, contexts, values, variables, step loops."""
+"""The engine under the strategies of both surfaces: contexts, values, variables, reductions, step loops."""

@@ -1,4 +1,4 @@
-"""``run_steps_on_dataset``: builds the step once and hands it to the step loop."""
+"""Step loops: a step function is traced once, and one operation runs it on successive elements."""
 
 from __future__ import annotations
 
@@ -13,174 +13,93 @@ from towerstrat.graph.ir.core import Graph, get_default_graph
 from towerstrat.graph.ir.elements import Block, Operation, Tensor
 from towerstrat.graph.ir.indexed_slices import IndexedSlices
 from towerstrat.graph.ir.mesh import Axis
-from towerstrat.graph.ir.types import int32, string
+from towerstrat.graph.ir.shapes import Dims
+from towerstrat.graph.ir.trace import user_line
+from towerstrat.graph.ir.types import DType, int32, string
 from towerstrat.graph.ops.array import stack
 from towerstrat.graph.ops.control_flow import group
-from towerstrat.graph.variables.variables import Variable, VariableAggregation
-from towerstrat.towers.engine import contexts
-from towerstrat.towers.engine.inputs import PerDeviceDataIterator, flat_signature
-from towerstrat.towers.engine.values import DistributedValues, Mirrored, per_device
-
-
-class MultiStepContext:
-    """What a step function uses to give outputs out of the loop.
-
-    Attributes:
-      run_op: the operation that runs all iterations.
-    """
-
-    def __init__(self) -> None:
-        self.run_op: Operation | None = None
-        self._last_step_outputs: dict[str, Any] = {}
-        self._last_step_outputs_aggregations: dict[str, VariableAggregation] = {}
-        self._non_tensor_outputs: dict[str, Any] = {}
-
-    @property
-    def last_step_outputs(self) -> dict[str, Any]:
-        """Name -> tensor after the last step: one value where it was aggregated, else per-device."""
-        return self._last_step_outputs
-
-    def _set_last_step_outputs(self, outputs: dict[str, Any]) -> None:
-        if not isinstance(outputs, dict):
-            raise ValueError("Need a dictionary to set last_step_outputs.")
-        self._last_step_outputs = outputs
-
-    def set_last_step_output(
-        self, name: str, output: Any, aggregation: VariableAggregation = VariableAggregation.NONE
-    ) -> None:
-        """Makes ``output`` available after the last step.
-
-        Args:
-          name: its key in ``last_step_outputs``.
-          output: a tensor or per-device value.
-          aggregation: how the towers' values become one. Required in tower context; NONE in cross-tower context keeps
-            the value as it is.
-
-        Raises:
-          ValueError: no aggregation in tower context.
-        """
-        if contexts.get_cross_tower_context() is not None:
-            self._last_step_outputs_aggregations[name] = aggregation
-            if aggregation is not VariableAggregation.NONE:
-                strategy = contexts.get_distribution_strategy()
-                output = strategy.reduce(aggregation, output, destinations="/device:CPU:0")
-            self._last_step_outputs[name] = output
-            return
-        if aggregation is VariableAggregation.NONE:
-            raise ValueError(
-                f"set_last_step_output({name!r}) in tower context needs an aggregation: pass aggregation="
-                "tf.VariableAggregation.MEAN (or SUM, ONLY_FIRST_TOWER), or call it in cross-tower context."
-            )
-
-        def merge_fn(distribution: Any, value: Any) -> None:
-            reduced = distribution.reduce(aggregation, value, destinations="/device:CPU:0")
-            self._last_step_outputs[name] = reduced
-            self._last_step_outputs_aggregations[name] = aggregation
-
-        contexts.get_tower_context().merge_call(merge_fn, output)
-
-    @property
-    def non_tensor_outputs(self) -> dict[str, Any]:
-        """Name -> what ``set_non_tensor_output`` was given; from tower context a list of its parts."""
-        return self._non_tensor_outputs
-
-    def set_non_tensor_output(self, name: str, output: Any) -> None:
-        """Keeps any Python value."""
-        if contexts.get_cross_tower_context() is not None:
-            self._non_tensor_outputs[name] = output
-            return
-
-        def merge_fn(distribution: Any, value: Any) -> None:
-            self._non_tensor_outputs[name] = distribution.unwrap(value)
-
-        contexts.get_tower_context().merge_call(merge_fn, output)
-
-
-class Surface:
-    """How a step function sees its loop.
-
-    Attributes:
-      method: what the program calls.
-      context: makes the context that the step function gets.
-      whole: whether the source's elements have a part for every tower already, rather than being one tower's.
-    """
-
-    method = "run_steps_on_dataset"
-    context: Callable[[], MultiStepContext] = MultiStepContext
-    whole = False
-
-    def per_position(self, tensor: Tensor, devices: Sequence[str], axis: Axis) -> Any:
-        """What a tensor is on every tower, as one value."""
-        return per_device(tensor, devices, axis)
-
-    def arguments(self, element: Any) -> tuple[Any, ...]:
-        """What an element is to the step function, after its context."""
-        return element if isinstance(element, tuple) and not hasattr(element, "_fields") else (element,)
+from towerstrat.graph.variables.variables import Variable
+from towerstrat.towers.engine.step_context import MultiStepContext
+from towerstrat.towers.engine.surface import Surface
+from towerstrat.towers.engine.values import DistributedValues, Mirrored
 
 
 def run_steps(
+    surface: Surface,
     axis: Axis | None,
     devices: Sequence[str],
     fn: Callable[..., Any],
-    iterator: Any,
+    iterator: Iterator,
     iterations: Any,
     initial_loop_values: Any,
     fixed_shapes: bool = False,
-    surface: Surface | None = None,
 ) -> MultiStepContext:
     """Builds a loop of ``fn`` over the elements of an iterator.
 
     Args:
-      fixed_shapes: whether shapes of elements must be known.
-      surface: how the step function sees its loop, where it is not written for towers.
+      surface: says what the step function is given.
+      axis: the towers' axis, None for one tower.
+      devices: the towers' devices.
+      fn: traced once, as ``fn(context, *inputs)``. It returns what every step runs: operations, tensors or a structure.
+      iterations: a Python integer or a scalar integer tensor.
+      initial_loop_values: the outputs of no step, by name; optional.
+      fixed_shapes: whether shapes of elements must be known, as the surface may demand too.
+
+    Returns:
+      The context that ``fn`` was given, with ``run_op`` and the outputs of the last step.
 
     Raises:
-      ValueError: element shapes are not known (where the strategy needs them), or ``iterations`` is no count.
+      ValueError: element shapes are not known where they must be, or ``iterations`` is no count.
+      TypeError: not an iterator of a dataset; ``fn`` returns nothing that could be run.
     """
-    surface = surface or Surface()
-    source = iterator.iterator if isinstance(iterator, PerDeviceDataIterator) else iterator
-    if not isinstance(source, Iterator):
-        raise TypeError(
-            f"Expected an iterator of a dataset, got {iterator!r}. Make one with dataset.make_one_shot_iterator() or "
-            "make_initializable_iterator()."
-        )
-    types, dims = flat_signature(source)
-    if fixed_shapes and any(d is None or None in d for d in dims):
-        raise ValueError(
-            f"TPU currently requires fully defined shapes, got {source.output_shapes}. Either use set_shape() on the "
-            "input tensors or use dataset.batch(..., drop_remainder=True)."
-        )
-    if string in types:
-        raise UnsupportedError(
-            f"{surface.method} got elements of types {source.output_types}: strings cannot enter a compiled step. "
-            "Leave them out, or turn them into numbers, with dataset.map(...)."
-        )
+    types, dims = _checked_elements(surface, iterator, fixed_shapes or surface.fixed_shapes)
     graph = get_default_graph()
     if graph.block is not graph.root:
         raise ValueError(
-            f"{surface.method} inside {graph.block.what} (created at {graph.block.line}) is not supported: a step "
+            f"{surface.loop_method} inside {graph.block.what} (created at {graph.block.line}) is not supported: a step "
             "loop takes its input from the host. Call it at the top level."
         )
     count = _count(iterations)
-    context = surface.context()
-    with graph.body(f"the step function of {surface.method}") as block:
+    context = surface.step_context()
+    with graph.body(f"the step function of {surface.loop_method}") as block:
         elements = [
             graph.add("StepInput", (), {"dtype": t, "dims": d}, "step_input", axis=axis).outputs[0]
             for t, d in zip(types, dims, strict=True)
         ]
-        parts = elements if axis is None else [surface.per_position(t, devices, axis) for t in elements]
-        result = fn(context, *surface.arguments(nest.pack_sequence_as(source.output_types, parts)))
+        parts = elements if axis is None else [surface.per_tower(t, devices, axis) for t in elements]
+        result = fn(context, *surface.step_arguments(nest.pack_sequence_as(iterator.output_types, parts)))
         outputs = nest.flatten(context.last_step_outputs)
-        tensors = [_local(o) for o in outputs]
-        block.finish([*tensors, *_effects(result, graph)])
-    op = _loop(graph, block, source, count, elements, tensors, context, initial_loop_values, axis, surface.whole)
+        tensors = [convert_to_tensor(_in_tower(o)) for o in outputs]
+        block.finish([*tensors, *_effects(result, graph, surface)])
+    op = _loop(graph, block, iterator, count, elements, tensors, initial_loop_values, axis, surface.whole_elements)
     after = [
-        surface.per_position(t, devices, axis) if axis is not None and _has_parts(o, t) else t
+        surface.per_tower(t, devices, axis) if axis is not None and _has_parts(o, t) else t
         for o, t in zip(outputs, op.outputs, strict=True)
     ]
     context._set_last_step_outputs(nest.pack_sequence_as(context.last_step_outputs, after))
     context.run_op = group(op)
     return context
+
+
+def _checked_elements(surface: Surface, iterator: Any, fixed_shapes: bool) -> tuple[Sequence[DType], Sequence[Dims]]:
+    """Types and shapes of the components of an iterator's elements, once they can enter a step loop."""
+    if not isinstance(iterator, Iterator):
+        raise TypeError(
+            f"Expected an iterator of a dataset, got {iterator!r}. Make one with dataset.make_one_shot_iterator() or "
+            "make_initializable_iterator()."
+        )
+    types, dims = iterator.structure.dtypes, iterator.structure.dims
+    if fixed_shapes and any(d is None or None in d for d in dims):
+        raise ValueError(
+            f"TPU currently requires fully defined shapes, got {iterator.output_shapes}. Either use set_shape() on the "
+            "input tensors or use dataset.batch(..., drop_remainder=True)."
+        )
+    if string in types:
+        raise UnsupportedError(
+            f"{surface.loop_method} got elements of types {iterator.output_types}: strings cannot enter a compiled "
+            "step. Leave them out, or turn them into numbers, with dataset.map(...)."
+        )
+    return types, dims
 
 
 def _count(iterations: Any) -> Tensor:
@@ -197,9 +116,10 @@ def _count(iterations: Any) -> Tensor:
 
 
 def _loop(
-    graph: Graph, block: Block, source: Any, count: Tensor, elements: Sequence[Tensor], tensors: Sequence[Tensor],
-    context: MultiStepContext, initial_loop_values: Any, axis: Axis | None, whole: bool,
+    graph: Graph, block: Block, source: Iterator, count: Tensor, elements: Sequence[Tensor], tensors: Sequence[Tensor],
+    initial_loop_values: Any, axis: Axis | None, whole: bool,
 ) -> Operation:  # fmt: skip
+    """The loop's operation: inputs are the count, the initial outputs, the iterator's handles and the captures."""
     initial = _initial(initial_loop_values, tensors, 1 if axis is None else axis.size)
     captures = list(block.captures())
     attrs = {
@@ -233,14 +153,11 @@ def _initial(values: Any, outputs: Sequence[Tensor], towers: int) -> list[Tensor
     ]
 
 
-def _local(value: Any) -> Tensor:
-    if isinstance(value, Variable):
-        return value.value()
-    if isinstance(value, Mirrored):
-        return convert_to_tensor(value.primary)
-    if isinstance(value, DistributedValues):
-        return convert_to_tensor(value.local)
-    return convert_to_tensor(value)
+def _in_tower(value: Any) -> Any:
+    """A step function's output or result as the towers see it."""
+    if isinstance(value, Variable) or not isinstance(value, DistributedValues):
+        return value
+    return value.primary if isinstance(value, Mirrored) else value.local
 
 
 def _has_parts(before: Any, tensor: Tensor) -> bool:
@@ -249,19 +166,25 @@ def _has_parts(before: Any, tensor: Tensor) -> bool:
     return tensor.varies
 
 
-def _effects(result: Any, graph: Graph) -> list[Any]:
-    """What the step function returned: run in every step."""
-    found: list[Any] = []
-    for leaf in nest.flatten(result):
-        if isinstance(leaf, DistributedValues) and not isinstance(leaf, Variable):
-            leaf = leaf.primary if isinstance(leaf, Mirrored) else leaf.local
+def _effects(result: Any, graph: Graph, surface: Surface) -> list[Operation]:
+    """The operations of a step function's result: of operations, tensors and variables, or of one that it names.
+
+    Raises:
+      TypeError: there is none, as where the function returns None.
+      KeyError: no operation or tensor has the name.
+    """
+    found: list[Operation] = []
+    for leaf in nest.flatten(graph.as_graph_element(result) if isinstance(result, str) else result):
+        leaf = _in_tower(leaf)
         if isinstance(leaf, IndexedSlices):
             leaf = leaf.values
-        if leaf is None or isinstance(leaf, str | int | float):
-            continue
-        element = leaf if isinstance(leaf, Operation | Tensor) else getattr(leaf, "op", None)
-        if isinstance(element, Tensor):
-            element = element.op
+        element = leaf if isinstance(leaf, Operation) else getattr(leaf, "op", None)
         if isinstance(element, Operation) and element.graph is graph:
             found.append(element)
+    if not found:
+        raise TypeError(
+            f"Can not convert {result!r} into a Tensor or Operation: the step function of {surface.loop_method} must "
+            "return what every step runs, such as the training operation; several as tf.group(...).\n"
+            f"  at: {user_line()}"
+        )
     return found

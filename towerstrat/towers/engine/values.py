@@ -1,4 +1,4 @@
-"""Values with a part on every tower, and their forms: per-device, mirrored."""
+"""Distributed values: per-device ones have a part on every tower, mirrored ones are equal everywhere."""
 
 from __future__ import annotations
 
@@ -18,20 +18,22 @@ from towerstrat.graph.ir.static import constant_value
 from towerstrat.graph.ir.types import DType, string
 from towerstrat.graph.ops import collectives
 from towerstrat.graph.ops.array import identity
-from towerstrat.graph.variables.variables import Variable
+from towerstrat.graph.variables.variables import Variable, VariableAggregation
 from towerstrat.towers.engine import contexts
 from towerstrat.towers.engine.tower_id import TowerId
 
 
 class OwnDevice(str):
-    """The name of "the device this tower runs on", where one trace stands for all towers."""
+    """The device's name in a tower context whose trace runs on all towers: it stands for each tower's own device."""
 
 
 class Selections(Mapping[str, Any]):
-    """Device -> that device's part of a value with one trace for all towers; a part is made when asked for.
+    """Device -> the value of the tower there, selected from the tensor of a trace that runs on all towers.
+
+    The operation that selects a part is added to the graph when the part is first asked for, once for each block.
 
     Args:
-      local: the value as the towers see it.
+      local: the value in tower context.
       devices: canonical device names in tower order.
       axis: the axis of the towers.
     """
@@ -85,7 +87,7 @@ class DistributedValues:
 
     @property
     def local(self) -> Any:
-        """The value as the towers see it where one trace stands for all of them, else None."""
+        """The value in tower context; None where it was made of separate parts."""
         return self._index.local if isinstance(self._index, Selections) else None
 
     def get(self, device: str | None = None) -> Any:
@@ -247,7 +249,7 @@ class _Everywhere(Selections):
 
 
 def per_device(local: Any, devices: Sequence[str], axis: Axis) -> PerDevice:
-    """What the towers see of a value, as one per-device value."""
+    """The per-device value over a value of tower context."""
     return PerDevice(Selections(local, devices, axis))
 
 
@@ -326,10 +328,19 @@ def select_device_mirrored(device: str, structured: Any) -> Any:
 
 
 class MapOutput:
-    """What ``DistributionStrategy.map`` gives: a list of values."""
+    """The results of ``DistributionStrategy.map``, in order."""
 
     def __init__(self, values: Sequence[Any]):
         self._values = list(values)
 
     def get(self) -> list[Any]:
         return self._values
+
+    def reduced(self, aggregation: VariableAggregation) -> Any:
+        """Their sum, their mean or the first of them. Raises ValueError where there are none."""
+        if not self._values:
+            raise ValueError("Cannot reduce the output of map() over nothing.")
+        if aggregation == VariableAggregation.ONLY_FIRST_TOWER:
+            return self._values[0]
+        total = sum(self._values[1:], self._values[0])
+        return total / len(self._values) if aggregation == VariableAggregation.MEAN else total

@@ -1,12 +1,10 @@
-"""Variables of a strategy: mirrored on all towers, or one per tower."""
+"""The base of variables with a copy on each tower, and their copies."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import WeakValueDictionary, ref
-
-import numpy as np
 
 from towerstrat.graph.eager.tensor import shown
 from towerstrat.graph.ir.composite import Convertible
@@ -17,10 +15,9 @@ from towerstrat.graph.ir.mesh import Axis
 from towerstrat.graph.ir.operators import Operators
 from towerstrat.graph.ir.shapes import TensorShape
 from towerstrat.graph.ir.types import DType
-from towerstrat.graph.ops import collectives
 from towerstrat.graph.variables.variables import Variable, VariableAggregation
-from towerstrat.towers.engine import contexts
-from towerstrat.towers.engine.values import DistributedValues, Mirrored, PerDevice
+from towerstrat.towers.engine.engine import Engine
+from towerstrat.towers.engine.values import DistributedValues
 
 HOW = {
     VariableAggregation.SUM: "sum",
@@ -30,7 +27,7 @@ HOW = {
 
 
 class _ComponentOp(NamedTuple):
-    """What is asked of a component's operation: its name, graph, type and device."""
+    """The ``op`` of a component: name, graph, type and device of its variable's operation."""
 
     name: str
     graph: Graph
@@ -50,7 +47,7 @@ class Component(Operators, Convertible):
         self._container = container
         self._position = position
         self._element: Tensor | None = None
-        """What a session fetches for it, always the same."""
+        """The tensor that a session fetches for it, made once."""
 
     def _overloaded(self) -> Tensor:
         return self.value()
@@ -180,10 +177,10 @@ class _Components(Mapping[str, Component]):
 
 
 class Shared(_InFrontOfVariable):
-    """What variables with a copy on each tower have in common: a mixin in front of a class of variables.
+    """A variable with a copy on each tower: a mixin in front of a class of variables.
 
     Args:
-      strategy: whose towers.
+      engine: the engine of the strategy that makes it.
       devices: canonical names, in tower order.
       aggregation: how values assigned by several towers become one.
       **kwargs: as of ``tf.Variable``.
@@ -193,15 +190,15 @@ class Shared(_InFrontOfVariable):
 
     def __init__(
         self,
-        strategy: Any,
-        devices: list[str],
+        engine: Engine,
+        devices: Sequence[str],
         aggregation: VariableAggregation,
         axis: Axis | None = None,
         **kwargs: Any,
     ):
         combine = HOW.get(aggregation, "sum")
         super().__init__(aggregation=aggregation, axis=axis, combine=combine, **kwargs)
-        self._strategy = strategy
+        self._engine = engine
         self._index = _Components(self, devices)
 
     def __getattr__(self, name: str) -> Any:
@@ -228,129 +225,3 @@ class Shared(_InFrontOfVariable):
 
     def _component_element(self, position: int) -> Tensor:
         return self._component_value(position)
-
-
-class DistributedVariable(Shared, Variable, DistributedValues):
-    """A variable of a graph with a copy on each tower."""
-
-
-class MirroredVariable(DistributedVariable, Mirrored):
-    """A variable whose copies are kept equal.
-
-    In tower context an assignment combines the towers' values by the variable's aggregation. In cross-tower context and
-    in ``update``, it sets all copies.
-    """
-
-    def _component_value(self, position: int) -> Tensor:
-        return self.value()
-
-    def _component_element(self, position: int) -> Tensor:
-        return self._handle
-
-    def _change(self, type: str, inputs: Any, name: str | None, read_value: bool = True) -> Any:
-        if contexts.get_tower_context() is None or not contexts.has_distribution_strategy():
-            return Variable._change(self, type, inputs, name, read_value)
-        if self._aggregation == VariableAggregation.NONE:
-            raise ValueError(
-                "You must specify an aggregation method to update a MirroredVariable in Tower Context. "
-                f"Variable {self.name}, created at {self.created_at}: pass aggregation=tf.VariableAggregation.MEAN (or "
-                "SUM, ONLY_FIRST_TOWER) when it is made, or update it in a merge_call."
-            )
-
-        def merge_fn(strategy: Any, *values: Any) -> Any:
-            combined = [strategy.reduce(self._aggregation, v, destinations=self) for v in values]
-            return strategy.update(self, lambda v, *c: Variable._change(v, type, c, name, read_value), *combined)
-
-        return contexts.get_tower_context().merge_call(merge_fn, *inputs)
-
-    def _assign(self, type: str, value: Any, name: str, read_value: bool) -> Any:
-        """An assignment; plain Python values reach the aggregation as they are."""
-        in_towers = contexts.get_tower_context() is not None and contexts.has_distribution_strategy()
-        if (
-            not in_towers
-            or isinstance(value, Tensor | DistributedValues)
-            or self._aggregation == VariableAggregation.NONE
-        ):
-            return self._change(type, [self._operand(value)], name, read_value)
-
-        def merge_fn(strategy: Any) -> Any:
-            combined = strategy.reduce(self._aggregation, value, destinations=self)
-            return strategy.update(
-                self, lambda v, c: Variable._change(v, type, [v._operand(c)], name, read_value), combined
-            )
-
-        return contexts.get_tower_context().merge_call(merge_fn)
-
-    def assign(self, value: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True) -> Any:
-        return self._assign("AssignVariableOp", value, name or "Assign", read_value)
-
-    def assign_add(
-        self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
-    ) -> Any:
-        return self._assign("AssignAddVariableOp", delta, name or "AssignAdd", read_value)
-
-    def assign_sub(
-        self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
-    ) -> Any:
-        return self._assign("AssignSubVariableOp", delta, name or "AssignSub", read_value)
-
-
-class TowerLocalVariable(DistributedVariable, PerDevice):
-    """A variable of which every tower has its own; outside, it is their sum or mean. Never trainable."""
-
-    def __init__(self, strategy: Any, devices: list[str], aggregation: VariableAggregation, axis: Axis, **kwargs: Any):
-        super().__init__(strategy, devices, aggregation, axis, **kwargs)
-        self._axis = axis
-
-    def _local_read(self) -> Tensor:
-        return Variable._read(self)
-
-    def _read(self) -> Tensor:
-        if get_default_graph().axis is not None:
-            return self._local_read()
-        with get_default_graph().under(self._axis):
-            own = self._local_read()
-        return collectives.all_reduce(own, self._axis, self._cell.combine, f"{self.op.name}/aggregate")
-
-    def _component_value(self, position: int) -> Tensor:
-        with get_default_graph().under(self._axis):
-            own = self._local_read()
-        return collectives.select(own, self._axis, position)
-
-    def _change(self, type: str, inputs: Any, name: str | None, read_value: bool = True) -> Any:
-        if get_default_graph().axis is None:
-            raise RuntimeError(
-                f"Tower-local variables may only be assigned in a tower context. Variable {self.name}, created at "
-                f"{self.created_at}."
-            )
-        return Variable._change(self, type, inputs, name, read_value)
-
-    def assign(self, value: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True) -> Any:
-        """In tower context this tower's own value; outside every tower's, a SUM is divided among them."""
-        if get_default_graph().axis is not None:
-            return Variable.assign(self, value, use_locking, name, read_value)
-        tensor = self._share(self._operand(value))
-        graph = get_default_graph()
-        return graph.add("AssignVariableOp", (self._handle, tensor), None, name or "Assign", axis=self._axis)
-
-    def load(self, value: Any, session: Any = None) -> None:
-        super().load(self._share(np.asarray(value, self.dtype.np)), session)
-
-    def _share(self, value: Any) -> Any:
-        """What each tower holds so that together they are ``value``."""
-        if self._aggregation != VariableAggregation.SUM or self.dtype.is_bool:
-            return value
-        return value // len(self._index) if self.dtype.is_integer else value * (1.0 / len(self._index))
-
-
-def make_variable(strategy: Any, axis: Axis, devices: list[str], local: bool) -> Callable[..., Any]:
-    """How the end of the creators' chain makes a strategy's variable."""
-
-    def make(**kwargs: Any) -> DistributedVariable:
-        aggregation = kwargs.pop("aggregation", VariableAggregation.NONE)
-        if local:
-            kwargs["trainable"] = False
-            return TowerLocalVariable(strategy, devices, aggregation, axis, **kwargs)
-        return MirroredVariable(strategy, devices, aggregation, **kwargs)
-
-    return make

@@ -17,8 +17,8 @@ from towerstrat.graph.variables.variables import (
     VariableSynchronization,
     create_variable,
 )
-from towerstrat.towers.contrib.strategy import DistributionStrategy
 from towerstrat.towers.engine.contexts import get_tower_context
+from towerstrat.towers.engine.engine import CrossTower
 from towerstrat.training.ranks import squeezed
 
 
@@ -58,7 +58,7 @@ def across_towers(collections: Any, function: Callable[..., Any], *args: Any) ->
       RuntimeError: not in tower context.
     """
 
-    def merge(distribution: DistributionStrategy, *merged: Any) -> Any:
+    def merge(distribution: CrossTower, *merged: Any) -> Any:
         value = function(distribution, *merged)
         collect(collections, value)
         return value

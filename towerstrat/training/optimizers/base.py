@@ -19,14 +19,15 @@ from towerstrat.graph.ops.control_flow import group
 from towerstrat.graph.ops.control_flow import tuple as gated
 from towerstrat.graph.tapes.gradient_tape import GradientTape
 from towerstrat.graph.variables.variables import GraphKeys, Variable, VariableAggregation, create_variable
-from towerstrat.towers.contrib.strategy import DistributionStrategy
 from towerstrat.towers.engine.contexts import (
-    get_cross_tower_context,
-    get_distribution_strategy,
+    current_distribution,
+    current_engine,
     get_loss_reduction,
-    get_tower_context,
     has_distribution_strategy,
+    in_cross_tower_context,
+    merge_call,
 )
+from towerstrat.towers.engine.engine import CrossTower
 from towerstrat.towers.engine.values import container_of
 from towerstrat.training import slots
 from towerstrat.training.optimizers.updates import deduplicate
@@ -299,7 +300,7 @@ class Optimizer:
     def _scaled(self, loss: Any) -> Tensor:
         loss = convert_to_tensor(loss)
         if has_distribution_strategy() and get_loss_reduction() is VariableAggregation.MEAN:
-            num_towers = get_distribution_strategy().num_towers
+            num_towers = current_distribution().num_towers
             if num_towers > 1:
                 loss = loss * (1.0 / num_towers)
         return loss
@@ -319,8 +320,8 @@ class Optimizer:
           TypeError: a gradient is no tensor.
           RuntimeError: called in cross-tower context.
         """
-        if get_cross_tower_context():
-            word = get_distribution_strategy().word
+        if in_cross_tower_context():
+            word = current_engine().word
             raise RuntimeError(f"Use `_distributed_apply()` instead of `apply_gradients()` in a cross-{word} context.")
         pairs = tuple(grads_and_vars)
         if not pairs:
@@ -331,7 +332,7 @@ class Optimizer:
             raise ValueError(f"No gradients provided for any variable: {[str(v) for _, v in pairs]}.")
         if has_distribution_strategy():
             wanted = [(g, v) for g, v, _ in given]
-            return get_tower_context().merge_call(self._distributed_apply, wanted, global_step, name)
+            return merge_call(self._distributed_apply, wanted, global_step, name)
         with init_scope():
             self._create_slots([v for _, v, _ in given])
         with name_scope(name, self._name) as scope:
@@ -347,7 +348,7 @@ class Optimizer:
 
     def _distributed_apply(
         self,
-        distribution: DistributionStrategy,
+        distribution: CrossTower,
         grads_and_vars: Iterable[Any],
         global_step: Any = None,
         name: str | None = None,
@@ -410,7 +411,7 @@ class Optimizer:
         """A variable of the optimizer itself, one per graph and name."""
         key = (name, colocate_with.graph.home)
         if key not in self._non_slot_dict:
-            with get_distribution_strategy().colocate_vars_with(colocate_with):
+            with current_distribution().colocate_vars_with(colocate_with):
                 self._non_slot_dict[key] = create_variable(initial_value=initial_value, name=name, trainable=False)
         return self._non_slot_dict[key]
 

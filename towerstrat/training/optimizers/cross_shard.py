@@ -12,7 +12,7 @@ from towerstrat.graph.ir.convert import convert_to_tensor
 from towerstrat.graph.ir.core import get_default_graph
 from towerstrat.graph.ir.elements import Tensor
 from towerstrat.graph.ops import collectives
-from towerstrat.towers.engine.contexts import get_distribution_strategy, get_tower_context, has_distribution_strategy
+from towerstrat.towers.engine.contexts import current_distribution, in_tower_context
 from towerstrat.training.optimizers.base import Optimizer
 
 SUM = "weighted_sum"
@@ -20,8 +20,8 @@ MEAN = "weighted_mean"
 
 
 def _num_shards() -> int:
-    if has_distribution_strategy() and get_tower_context() is not None:
-        return get_distribution_strategy().num_towers
+    if in_tower_context():
+        return current_distribution().num_towers
     logging.log_first_n(logging.WARNING, "CrossShardOptimizer is used outside of towers; it assumes a single shard.", 1)
     return 1
 

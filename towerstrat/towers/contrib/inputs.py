@@ -16,8 +16,6 @@ from towerstrat.graph.ir.core import get_default_graph
 from towerstrat.graph.ir.elements import Operation
 from towerstrat.graph.ir.mesh import Axis
 from towerstrat.graph.ir.registry import Signature, define
-from towerstrat.graph.ir.shapes import as_shape
-from towerstrat.graph.ir.types import as_dtype
 from towerstrat.towers.engine.values import per_device
 
 
@@ -25,7 +23,7 @@ class PerDeviceDataset:
     """A dataset of which each tower gets every n-th element.
 
     Args:
-      dataset: what is distributed.
+      dataset: its elements go to the towers in turn.
       devices: the towers' devices.
       axis: the towers' axis, None for one tower.
     """
@@ -87,7 +85,7 @@ class PerDeviceDataIterator:
         """
         if self._axis is None:
             return self.iterator.get_next(name)
-        types, dims = flat_signature(self.iterator)
+        types, dims = self.iterator.structure.dtypes, self.iterator.structure.dims
         op = get_default_graph().add(
             "DistributedIteratorGetNext",
             self.iterator.handles(),
@@ -98,13 +96,6 @@ class PerDeviceDataIterator:
             tensor.varies = True
         parts = [per_device(t, self._devices, self._axis) for t in op.outputs]
         return nest.pack_sequence_as(self.iterator.output_types, parts)
-
-
-def flat_signature(iterator: Any) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
-    """Element types and shapes of an iterator's components, flattened."""
-    types = tuple(as_dtype(t) for t in nest.flatten(iterator.output_types))
-    shapes = nest.flatten_up_to(iterator.output_types, iterator.output_shapes)
-    return types, tuple(as_shape(s).raw for s in shapes)
 
 
 def _next_for_all(session: Any, op: Operation, values: Sequence[Any]) -> list[Any]:

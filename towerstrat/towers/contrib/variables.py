@@ -1,0 +1,145 @@
+"""Variables of 1.12's strategies: mirrored on all towers, or one per tower."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from towerstrat.graph.ir.core import get_default_graph
+from towerstrat.graph.ir.elements import Tensor
+from towerstrat.graph.ir.mesh import Axis
+from towerstrat.graph.ops import collectives
+from towerstrat.graph.variables.variables import Variable, VariableAggregation
+from towerstrat.towers.engine import contexts
+from towerstrat.towers.engine.engine import CrossTower, Engine
+from towerstrat.towers.engine.values import DistributedValues, Mirrored, PerDevice
+from towerstrat.towers.engine.variables import Shared
+
+
+class DistributedVariable(Shared, Variable, DistributedValues):
+    """A variable of a graph with a copy on each tower."""
+
+
+class MirroredVariable(DistributedVariable, Mirrored):
+    """A variable whose copies are kept equal.
+
+    In tower context an assignment combines the towers' values by the variable's aggregation. In cross-tower context and
+    in ``update``, it sets all copies.
+    """
+
+    def _component_value(self, position: int) -> Tensor:
+        return self.value()
+
+    def _component_element(self, position: int) -> Tensor:
+        return self._handle
+
+    def _change(self, type: str, inputs: Any, name: str | None, read_value: bool = True) -> Any:
+        if not contexts.in_tower_context():
+            return Variable._change(self, type, inputs, name, read_value)
+        if self._aggregation == VariableAggregation.NONE:
+            raise ValueError(
+                "You must specify an aggregation method to update a MirroredVariable in Tower Context. "
+                f"Variable {self.name}, created at {self.created_at}: pass aggregation=tf.VariableAggregation.MEAN (or "
+                "SUM, ONLY_FIRST_TOWER) when it is made, or update it in a merge_call."
+            )
+
+        def merge_fn(distribution: CrossTower, *values: Any) -> Any:
+            combined = [distribution.reduce(self._aggregation, v, destinations=self) for v in values]
+            return distribution.update(self, lambda v, *c: Variable._change(v, type, c, name, read_value), *combined)
+
+        return contexts.merge_call(merge_fn, *inputs)
+
+    def _assign(self, type: str, value: Any, name: str, read_value: bool) -> Any:
+        """An assignment; plain Python values reach the aggregation as they are."""
+        if (
+            not contexts.in_tower_context()
+            or isinstance(value, Tensor | DistributedValues)
+            or self._aggregation == VariableAggregation.NONE
+        ):
+            return self._change(type, [self._operand(value)], name, read_value)
+
+        def merge_fn(distribution: CrossTower) -> Any:
+            combined = distribution.reduce(self._aggregation, value, destinations=self)
+            return distribution.update(
+                self, lambda v, c: Variable._change(v, type, [v._operand(c)], name, read_value), combined
+            )
+
+        return contexts.merge_call(merge_fn)
+
+    def assign(self, value: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True) -> Any:
+        return self._assign("AssignVariableOp", value, name or "Assign", read_value)
+
+    def assign_add(
+        self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
+    ) -> Any:
+        return self._assign("AssignAddVariableOp", delta, name or "AssignAdd", read_value)
+
+    def assign_sub(
+        self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
+    ) -> Any:
+        return self._assign("AssignSubVariableOp", delta, name or "AssignSub", read_value)
+
+
+class TowerLocalVariable(DistributedVariable, PerDevice):
+    """A variable of which every tower has its own; outside, it is their sum or mean. Never trainable."""
+
+    def __init__(
+        self, engine: Engine, devices: Sequence[str], aggregation: VariableAggregation, axis: Axis, **kwargs: Any
+    ):
+        super().__init__(engine, devices, aggregation, axis, **kwargs)
+        self._axis = axis
+
+    def _local_read(self) -> Tensor:
+        return Variable._read(self)
+
+    def _read(self) -> Tensor:
+        if get_default_graph().axis is not None:
+            return self._local_read()
+        with get_default_graph().under(self._axis):
+            own = self._local_read()
+        return collectives.all_reduce(own, self._axis, self._cell.combine, f"{self.op.name}/aggregate")
+
+    def _component_value(self, position: int) -> Tensor:
+        with get_default_graph().under(self._axis):
+            own = self._local_read()
+        return collectives.select(own, self._axis, position)
+
+    def _change(self, type: str, inputs: Any, name: str | None, read_value: bool = True) -> Any:
+        if get_default_graph().axis is None:
+            raise RuntimeError(
+                f"Tower-local variables may only be assigned in a tower context. Variable {self.name}, created at "
+                f"{self.created_at}."
+            )
+        return Variable._change(self, type, inputs, name, read_value)
+
+    def assign(self, value: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True) -> Any:
+        """In tower context this tower's own value; outside every tower's, a SUM is divided among them."""
+        if get_default_graph().axis is not None:
+            return Variable.assign(self, value, use_locking, name, read_value)
+        tensor = self._share(self._operand(value))
+        graph = get_default_graph()
+        return graph.add("AssignVariableOp", (self._handle, tensor), None, name or "Assign", axis=self._axis)
+
+    def load(self, value: Any, session: Any = None) -> None:
+        super().load(self._share(np.asarray(value, self.dtype.np)), session)
+
+    def _share(self, value: Any) -> Any:
+        """Each tower's value where the towers' values add up to ``value``."""
+        if self._aggregation != VariableAggregation.SUM or self.dtype.is_bool:
+            return value
+        return value // len(self._index) if self.dtype.is_integer else value * (1.0 / len(self._index))
+
+
+def variable_maker(engine: Engine, devices: Sequence[str], axis: Axis, local: bool) -> Callable[..., Any]:
+    """A function that makes a variable of a strategy; ``local``: each tower has its own value."""
+
+    def make(**kwargs: Any) -> DistributedVariable:
+        aggregation = kwargs.pop("aggregation", VariableAggregation.NONE)
+        if local:
+            kwargs["trainable"] = False
+            return TowerLocalVariable(engine, devices, aggregation, axis, **kwargs)
+        return MirroredVariable(engine, devices, aggregation, **kwargs)
+
+    return make

@@ -1,0 +1,93 @@
+"""The engine of a single tower on one named device."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from typing import Any
+
+from towerstrat.graph.ir.core import get_default_graph
+from towerstrat.graph.variables.variables import Variable, VariableAggregation
+from towerstrat.towers.engine.contexts import SingleTower
+from towerstrat.towers.engine.scope import colocated
+from towerstrat.towers.engine.step_context import MultiStepContext
+from towerstrat.towers.engine.step_loop import run_steps
+from towerstrat.towers.engine.surface import Surface
+from towerstrat.towers.engine.values import MapOutput
+
+
+class OneTower(SingleTower):
+    """Runs everything as one tower on one device.
+
+    Args:
+      device: the device's name.
+      surface: the surface that its strategy belongs to.
+    """
+
+    def __init__(self, device: str, surface: Surface):
+        super().__init__()
+        self.default_device = device
+        self._device = device
+        self.surface = surface
+        self.word = surface.word
+        self.divides_losses = surface.divides_losses
+
+    def _placed(self) -> AbstractContextManager[Any]:
+        return get_default_graph().device(self._device)
+
+    # ---- variables -------------------------------------------------------------------------------------------
+
+    def create_variable(self, next_creator: Callable[..., Any], **kwargs: Any) -> Any:
+        variable = self._created(next_creator, **kwargs)
+        variable._engine = self
+        return variable
+
+    def _created(self, next_creator: Callable[..., Any], **kwargs: Any) -> Any:
+        where = kwargs.pop("colocate_with", None)
+        if isinstance(where, list) and len(where) == 1:
+            (where,) = where
+        graph = get_default_graph()
+        if where is None or isinstance(where, str):
+            with graph.device(where or self._device):
+                return next_creator(**kwargs)
+        with graph.colocate_with(where):
+            return next_creator(**kwargs)
+
+    def colocate_vars_with(self, colocate_with_variable: Variable) -> AbstractContextManager[Any]:
+        return colocated(self, colocate_with_variable)
+
+    # ---- running ---------------------------------------------------------------------------------------------
+
+    def run_steps(
+        self, fn: Callable[..., Any], iterator: Any, iterations: Any, initial_loop_values: Any
+    ) -> MultiStepContext:
+        return run_steps(self.surface, None, self.worker_devices, fn, iterator, iterations, initial_loop_values)
+
+    def map(self, map_over: Any, fn: Callable[..., Any], *args: Any, **kwargs: Any) -> MapOutput:
+        with self._placed():
+            return MapOutput([fn(m, *args, **kwargs) for m in map_over])
+
+    # ---- combining -------------------------------------------------------------------------------------------
+
+    def broadcast(self, tensor: Any, destinations: Any) -> Any:
+        return tensor
+
+    def reduce(self, aggregation: VariableAggregation, value: Any, destinations: Any) -> Any:
+        return value.reduced(aggregation) if isinstance(value, MapOutput) else value
+
+    # ---- what it is ------------------------------------------------------------------------------------------
+
+    @property
+    def worker_devices(self) -> list[str]:
+        return [self._device]
+
+    @property
+    def parameter_devices(self) -> list[str]:
+        return [self._device]
+
+    def non_slot_devices(self, var_list: Sequence[Variable]) -> list[str]:
+        return [self._device]
+
+    @property
+    def worker_device_index(self) -> Any:
+        return 0

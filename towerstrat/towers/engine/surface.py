@@ -1,0 +1,50 @@
+"""The points in which ``tf.contrib.distribute`` and ``tf.distribute`` differ on one engine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+from towerstrat.graph.ir.elements import Tensor
+from towerstrat.graph.ir.mesh import Axis
+from towerstrat.graph.variables.variables import Variable
+from towerstrat.towers.engine.engine import Engine
+from towerstrat.towers.engine.step_context import MultiStepContext
+from towerstrat.towers.engine.values import PerDevice
+
+
+class Surface(Protocol):
+    """The words, classes and rules of one surface; an engine gets that of its strategy.
+
+    Attributes:
+      word: what messages call a tower.
+      kind: what messages call a strategy.
+      divides_losses: whether optimizers divide a mean loss by the number of towers.
+      loop_method: the method that runs steps, as messages call it.
+      fixed_shapes: whether step loops take elements of known shapes only, on one tower too.
+      whole_elements: whether an element of a step loop has a part for every tower, rather than being one tower's.
+    """
+
+    word: str
+    kind: str
+    divides_losses: bool
+    loop_method: str
+    fixed_shapes: bool
+    whole_elements: bool
+
+    def per_tower(self, local: Any, devices: Sequence[str], axis: Axis) -> PerDevice:
+        """A value that towers have, as one per-device value."""
+
+    def variable_maker(self, engine: Engine, devices: Sequence[str], axis: Axis, local: bool) -> Callable[..., Any]:
+        """A function that makes a variable with a copy on each tower; ``local``: each copy has its own value."""
+
+    def written(
+        self, engine: Engine, axis: Axis, variable: Variable, type: str, inputs: Sequence[Tensor]
+    ) -> Sequence[Tensor]:
+        """The inputs of an operation that writes a variable in the context of one of several towers."""
+
+    def step_context(self) -> MultiStepContext:
+        """The context that a step function is given."""
+
+    def step_arguments(self, element: Any) -> tuple[Any, ...]:
+        """An element as the arguments of a step function, after its context."""

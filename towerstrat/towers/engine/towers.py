@@ -1,0 +1,323 @@
+"""The engine of several towers: one trace of a function runs at every position of a mesh axis."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from typing import Any
+
+from towerstrat.graph.eager.positions import PositionTensor
+from towerstrat.graph.ir import nest
+from towerstrat.graph.ir.convert import convert_to_tensor
+from towerstrat.graph.ir.core import get_default_graph
+from towerstrat.graph.ir.device import canonical
+from towerstrat.graph.ir.elements import Block, Tensor
+from towerstrat.graph.ir.indexed_slices import IndexedSlices
+from towerstrat.graph.ir.mesh import Axis
+from towerstrat.graph.ops import collectives
+from towerstrat.graph.ops.array import identity
+from towerstrat.graph.ops.control_flow import region_is_uniform
+from towerstrat.graph.runtime.config import ConfigProto
+from towerstrat.graph.variables.variables import Variable, VariableAggregation, VariableSynchronization
+from towerstrat.towers.engine import contexts
+from towerstrat.towers.engine.engine import Engine
+from towerstrat.towers.engine.scope import colocated
+from towerstrat.towers.engine.step_context import MultiStepContext
+from towerstrat.towers.engine.step_loop import run_steps
+from towerstrat.towers.engine.surface import Surface
+from towerstrat.towers.engine.tower_id import TowerId
+from towerstrat.towers.engine.values import (
+    DistributedValues,
+    MapOutput,
+    Mirrored,
+    OwnDevice,
+    PerDevice,
+    mirrored,
+    select_device_mirrored,
+    value_container,
+)
+from towerstrat.towers.engine.variables import HOW, Component
+
+
+class Towers(Engine):
+    """One tower at each position of a mesh axis.
+
+    A function of the towers is traced once, and the trace runs at every position. Its operations carry the axis; what
+    is made in tower context leaves as a per-device value.
+
+    Args:
+      axis: its positions are the towers; a tower is named by the first of its devices.
+      surface: the surface that the strategy belongs to.
+    """
+
+    axis: Axis
+
+    def __init__(self, axis: Axis, surface: Surface):
+        super().__init__()
+        self.axis = axis
+        self.surface = surface
+        self.word = surface.word
+        self.divides_losses = surface.divides_losses
+        self._devices = [canonical(f"/device:TPU:{i * axis.logical}") for i in range(axis.size)]
+
+    # ---- variables -------------------------------------------------------------------------------------------
+
+    def create_variable(self, next_creator: Callable[..., Any], **kwargs: Any) -> Any:
+        kwargs.pop("colocate_with", None)
+        kwargs.pop("caching_device", None)
+        synchronization = kwargs.get("synchronization", VariableSynchronization.AUTO)
+        if synchronization == VariableSynchronization.NONE:
+            raise ValueError(
+                f"`NONE` variable synchronization mode is not supported with {self.surface.kind} strategy. Please "
+                f"change the `synchronization` for variable: {kwargs.get('name')}"
+            )
+        local = synchronization == VariableSynchronization.ON_READ
+        graph = get_default_graph()
+        outer = graph.variable_maker
+        graph.variable_maker = self.surface.variable_maker(self, self._devices, self.axis, local)
+        try:
+            return next_creator(**kwargs)
+        finally:
+            graph.variable_maker = outer
+
+    def colocate_vars_with(self, colocate_with_variable: Variable) -> AbstractContextManager[Any]:
+        return colocated(self, colocate_with_variable)
+
+    def read_var(self, v: Any) -> Any:
+        return identity(v)
+
+    def written(self, variable: Variable, type: str, inputs: Sequence[Tensor]) -> Sequence[Tensor]:
+        return self.surface.written(self, self.axis, variable, type, inputs) if self.mapped else inputs
+
+    # ---- running ---------------------------------------------------------------------------------------------
+
+    def call_for_each_tower(self, fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        graph = get_default_graph()
+        with graph.under(self.axis), _TowerTrace(self, graph.block):
+            result = fn(*self.local_of(args), **self.local_of(kwargs))
+        return self.leaving(result)
+
+    def run_steps(
+        self, fn: Callable[..., Any], iterator: Any, iterations: Any, initial_loop_values: Any
+    ) -> MultiStepContext:
+        axis = self.axis if self.mapped else None
+        return run_steps(
+            self.surface, axis, self._devices, fn, iterator, iterations, initial_loop_values, fixed_shapes=True
+        )
+
+    def map(self, map_over: Any, fn: Callable[..., Any], *args: Any, **kwargs: Any) -> MapOutput:
+        return MapOutput([fn(m, *args, **kwargs) for m in map_over])
+
+    def per_tower(self, local: Any) -> PerDevice:
+        return self.surface.per_tower(local, self._devices, self.axis)
+
+    def local_of(self, structure: Any) -> Any:
+        return nest.map_structure(self._local, structure)
+
+    def _local(self, value: Any) -> Any:
+        if isinstance(value, Variable) or not isinstance(value, DistributedValues):
+            return value
+        if value.local is not None:
+            return value.local
+        if isinstance(value, Mirrored):
+            return value.primary
+        parts = [value.get(d) for d in self._devices]
+        if not self.mapped:
+            return parts[0]
+        return collectives.distribute([convert_to_tensor(p) for p in parts], self.axis)
+
+    def leaving(self, structure: Any) -> Any:
+        return nest.map_structure(self._left, structure) if self.mapped else structure
+
+    def _left(self, value: Any) -> Any:
+        if isinstance(value, PerDevice) and isinstance(value.local, PositionTensor):
+            # A value from outside that the function returned: an operation of the towers hands it on.
+            with get_default_graph().under(self.axis):
+                value = identity(value.local)
+        if isinstance(value, TowerId):
+            return self.per_tower(value)
+        if isinstance(value, Tensor | IndexedSlices) and _in_towers(value):
+            return self.per_tower(value)
+        return value_container(value)
+
+    # ---- combining -------------------------------------------------------------------------------------------
+
+    def broadcast(self, tensor: Any, destinations: Any) -> Any:
+        devices = self._devices if destinations is None else self._destinations(destinations)
+        if isinstance(tensor, DistributedValues):
+            raise ValueError(f"Expected one tensor to broadcast, got {tensor!r}.")
+        return mirrored(convert_to_tensor(tensor), devices, self.axis) if self.mapped else tensor
+
+    def reduce(self, aggregation: VariableAggregation, value: Any, destinations: Any) -> Any:
+        devices = self._destinations(destinations)
+        if isinstance(value, MapOutput):
+            return value.reduced(aggregation)
+        if isinstance(value, Variable) and isinstance(value, PerDevice):
+            return identity(value)
+        if isinstance(value, Mirrored) and not isinstance(value, Variable):
+            raise ValueError(
+                f"{value!r} is the same on all towers already: reducing it again is refused. Use it as it is."
+            )
+        if not isinstance(value, DistributedValues):
+            if not (isinstance(value, Tensor | IndexedSlices) and _in_towers(value)):
+                return self._reduce_plain(aggregation, value)
+            value = self.per_tower(value)
+        local = self.local_of(value)
+        if not self.mapped:
+            return local
+        return mirrored(self._combined(HOW[aggregation], local), devices, self.axis)
+
+    def _combined(self, how: str, local: Any) -> Any:
+        """The towers' values as one: ``how`` is "sum", "mean" or "first"."""
+        with get_default_graph().under(None):
+            if isinstance(local, IndexedSlices):
+                return self._combined_rows(how, local)
+            return collectives.all_reduce(convert_to_tensor(local), self.axis, how)
+
+    def _combined_rows(self, how: str, local: IndexedSlices) -> IndexedSlices:
+        if how == "first":
+            values = collectives.select(local.values, self.axis, 0)
+            return IndexedSlices(values, collectives.select(local.indices, self.axis, 0), local.dense_shape)
+        scaled = local.values * (1.0 / self.axis.size) if how == "mean" else local.values
+        values = collectives.all_concat(scaled, self.axis)
+        return IndexedSlices(values, collectives.all_concat(local.indices, self.axis), local.dense_shape)
+
+    def _reduce_plain(self, aggregation: VariableAggregation, value: Any) -> Any:
+        """A value that all towers share. Raises ValueError for the sum of one."""
+        if isinstance(value, int | float) and value == 0:
+            return 0
+        if aggregation in (VariableAggregation.MEAN, VariableAggregation.ONLY_FIRST_TOWER) or not self.mapped:
+            return value
+        raise ValueError(
+            f"A non-DistributedValues value {value} cannot be reduced with the given aggregation {aggregation}."
+        )
+
+    def concatenated(self, local: Any, axis: int) -> Tensor:
+        if not self.mapped:
+            return convert_to_tensor(local)
+        with get_default_graph().under(None):
+            return collectives.all_concat(convert_to_tensor(local), self.axis, dim=axis)
+
+    def _destinations(self, destinations: Any) -> list[str]:
+        """The names of the devices that ``destinations`` stands for. Raises ValueError for none, and for others."""
+        if isinstance(destinations, DistributedValues):
+            return destinations.devices
+        if isinstance(destinations, str):
+            return [canonical(destinations)]
+        if isinstance(destinations, list | tuple) and all(isinstance(d, str) for d in destinations):
+            if not destinations:
+                raise ValueError("destinations can not be empty")
+            return [canonical(d) for d in destinations]
+        if isinstance(destinations, Tensor | Variable | Component | IndexedSlices):
+            return [canonical(destinations.device)] if destinations.device else list(self._devices)
+        if not destinations:
+            raise ValueError("destinations can not be empty")
+        raise ValueError(
+            "destinations must be one of a DistributedValues object, a tf.Variable object, or a device string or list, "
+            f"got {destinations!r}."
+        )
+
+    # ---- updating --------------------------------------------------------------------------------------------
+
+    def update(self, var: Any, fn: Callable[..., Any], *args: Any, grouped: bool = True, **kwargs: Any) -> Any:
+        var = value_container(var)
+        if not isinstance(var, Variable):
+            raise TypeError(f"Expected a variable to update, got {var!r}.")
+        return self._updated(lambda *a, **k: fn(var, *a, **k), args, kwargs, grouped)
+
+    def update_non_slot(
+        self, colocate_with: Any, fn: Callable[..., Any], *args: Any, grouped: bool = True, **kwargs: Any
+    ) -> Any:
+        return self._updated(fn, args, kwargs, grouped)
+
+    def _updated(self, fn: Callable[..., Any], args: Any, kwargs: Any, grouped: bool) -> Any:
+        device = self._devices[0]
+        args, kwargs = select_device_mirrored(device, (args, kwargs))
+        with contexts.UpdateContext(device):
+            result = fn(*args, **kwargs)
+
+        def merged(value: Any) -> Any:
+            return mirrored(value, self._devices, self.axis) if isinstance(value, Tensor) and self.mapped else value
+
+        result = nest.map_structure(merged, result)
+        return result if grouped else nest.map_structure(self.tower_view.unwrap, result)
+
+    # ---- parts -----------------------------------------------------------------------------------------------
+
+    def unwrap(self, value: Any) -> list[Any]:
+        if isinstance(value, DistributedValues):
+            return [value.get(d) for d in value.devices]
+        if isinstance(value, list):
+            return value
+        return [value]
+
+    def value_container(self, value: Any) -> Any:
+        return value_container(value)
+
+    # ---- what it is ------------------------------------------------------------------------------------------
+
+    @property
+    def is_single_tower(self) -> bool:
+        return not self.mapped
+
+    @property
+    def num_towers(self) -> int:
+        return self.axis.size
+
+    @property
+    def worker_devices(self) -> list[str]:
+        return list(self._devices)
+
+    @property
+    def parameter_devices(self) -> list[str]:
+        return list(self._devices)
+
+    def non_slot_devices(self, var_list: Sequence[Variable]) -> list[str]:
+        return list(self._devices)
+
+    @property
+    def worker_device_index(self) -> Any:
+        return self.per_tower(TowerId(self.axis)) if self.mapped else 0
+
+    def configure(self, session_config: ConfigProto | None) -> None:
+        """Sessions of several towers share no state."""
+        if session_config:
+            session_config.isolate_session_state = True
+
+    def __repr__(self) -> str:
+        return f"<Towers: {self.axis.size}>"
+
+
+def _in_towers(value: Tensor | IndexedSlices) -> bool:
+    """Whether a value was made in tower context."""
+    return (value.values if isinstance(value, IndexedSlices) else value).op.axis is not None
+
+
+class _TowerTrace(contexts.TowerContext):
+    """The tower context of a function that is traced once for all towers."""
+
+    def __init__(self, towers: Towers, block: Block):
+        super().__init__(towers, TowerId(towers.axis) if towers.mapped else 0)
+        self._towers = towers
+        self._block = block
+
+    @property
+    def device(self) -> str:
+        contexts.require_tower_context(self)
+        device = self._towers.worker_devices[0]
+        return OwnDevice(device) if self._towers.mapped else device
+
+    def _merge_call(self, merge_fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        towers = self._towers
+        graph = get_default_graph()
+        if graph.block is not self._block and not region_is_uniform(self._block, graph.block):
+            raise RuntimeError(
+                "merge_call() inside a tf.cond or tf.while_loop whose condition may differ between "
+                f"{towers.word}s: the {towers.word}s would wait for each other forever. Call it outside, or make "
+                "the condition the same everywhere (reduce it first).\n"
+                f"  the condition's region was created at: {graph.block.line}"
+            )
+        args, kwargs = towers.leaving(args), towers.leaving(kwargs)
+        with graph.under(None):
+            result = super()._merge_call(merge_fn, *args, **kwargs)
+        return towers.local_of(result)

@@ -1,9 +1,9 @@
-"""What the engine asks of values that are no tensors but stand for some: the base classes of their types."""
+"""Base classes of values that are no tensors but consist of some, such as IndexedSlices or a TensorArray."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from typing import Any
+from typing import Any, Self
 
 from towerstrat.graph.ir.elements import Tensor
 from towerstrat.graph.ir.mesh import Axis
@@ -11,7 +11,7 @@ from towerstrat.graph.ir.types import DType
 
 
 class Composite:
-    """A value that branches, loops and functions take apart into tensors and put together again."""
+    """A value that branches, loops and functions flatten into tensors and rebuild from others."""
 
     __slots__ = ()
 
@@ -19,43 +19,44 @@ class Composite:
         """The tensors that the value consists of."""
         raise NotImplementedError
 
-    def _like(self, tensors: Sequence[Tensor]) -> Any:
-        """A value like this one over other tensors, as many as ``_tensor_count`` says."""
+    def _like(self, tensors: Sequence[Tensor]) -> Self:
+        """A value of this type and static properties that consists of ``tensors``, ``_tensor_count()`` of them."""
         raise NotImplementedError
 
     def _tensor_count(self) -> int:
+        """The number of tensors."""
         return len(self._tensors())
 
 
 class Argument(Composite):
-    """A composite that functions take as an argument: its tensors become inputs of the function's graph."""
+    """A composite that traced functions take as an argument: its tensors become inputs of the function's graph."""
 
     __slots__ = ()
 
     def _argument_key(self) -> Hashable:
-        """What two values have in common that may share a trace, besides the types and shapes of their tensors."""
+        """Part of the key of a trace, besides the dtypes and shapes of the tensors: equal keys share a trace."""
         raise NotImplementedError
 
     def _argument_axis(self) -> Axis | None:
-        """The axis along which the tensors have a value at each position, or None."""
+        """The axis along which the tensors have one value per position, or None."""
         return None
 
 
 class Convertible:
-    """A value that ``convert_to_tensor`` makes one tensor of."""
+    """A value that ``convert_to_tensor`` accepts."""
 
     __slots__ = ()
 
     def _to_tensor(self, dtype: DType | None, name: str | None) -> Any:
-        """The value as a tensor of ``dtype`` (None: its own). Raises TypeError or ValueError where there is none."""
+        """The value as a tensor of ``dtype`` (None: its own). Raises TypeError or ValueError where it has none."""
         raise NotImplementedError
 
 
 class Fetchable:
-    """A value that ``Session.run`` fetches part by part."""
+    """A value that ``Session.run`` fetches in parts."""
 
     __slots__ = ()
 
     def _fetch_parts(self) -> tuple[Sequence[Any], Callable[[list[Any]], Any]]:
-        """What to fetch, and what makes one value of the fetched ones."""
+        """The fetches of the parts, and a function from the list of fetched values to the result."""
         raise NotImplementedError

@@ -1,9 +1,12 @@
-"""From Python and numpy values to tensors."""
+"""Constants, placeholders and the conversion of Python, numpy and JAX values to tensors.
+
+Source: ``tensorflow/python/framework/constant_op.py`` and ``tensor_util.py``.
+"""
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
@@ -13,16 +16,16 @@ from towerstrat.graph.ir import shapes
 from towerstrat.graph.ir.composite import Convertible
 from towerstrat.graph.ir.core import Graph, get_default_graph
 from towerstrat.graph.ir.elements import Tensor
-from towerstrat.graph.ir.registry import Signature, define
+from towerstrat.graph.ir.registry import Attrs, Eager, Signature, define
 from towerstrat.graph.ir.shapes import as_shape
-from towerstrat.graph.ir.types import DType, as_dtype, float32, int32, int64, string
+from towerstrat.graph.ir.types import DType, HostArray, as_dtype, float32, int32, int64, string
 
 
-def _constant_rule(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> list[Signature]:
+def _constant_rule(inputs: Sequence[Tensor], attrs: Attrs) -> list[Signature]:
     return [Signature(attrs["dtype"], attrs["value"].shape)]
 
 
-def _no_placeholder(context: Any, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> list[Any]:
+def _no_placeholder(context: Eager, inputs: Sequence[Tensor], attrs: Attrs) -> list[Tensor]:
     raise RuntimeError(
         "tf.placeholder() is not compatible with eager execution: call functions with values, or build a graph inside "
         "`with tf.Graph().as_default():`."
@@ -53,14 +56,23 @@ define(
 )
 
 ConversionFunction = Callable[..., Any]
+"""``(value, dtype=None, name=None, as_ref=False)`` -> a tensor, or NotImplemented."""
+Types = type | tuple[type, ...]
 
 
 def register_tensor_conversion_function(
-    base_type: Any, conversion_func: ConversionFunction, priority: int = 100
+    base_type: Types, conversion_func: ConversionFunction, priority: int = 100
 ) -> None:
-    """Teaches ``convert_to_tensor`` a type: ``conversion_func(value, dtype=None, name=None, as_ref=False)``.
+    """Makes ``convert_to_tensor`` accept a type, or several.
 
-    The function may return NotImplemented to pass. Lower priorities are asked first.
+    Args:
+      base_type: the type or types; values of derived types count too.
+      conversion_func: called as ``conversion_func(value, dtype=None, name=None, as_ref=False)``; it returns a tensor,
+        or NotImplemented to leave the value to the next function.
+      priority: lower ones are asked first.
+
+    Raises:
+      TypeError: ``conversion_func`` is not callable.
     """
     if not callable(conversion_func):
         raise TypeError("conversion_func must be callable.")
@@ -68,12 +80,16 @@ def register_tensor_conversion_function(
     _CONVERSIONS.sort(key=lambda entry: entry[0])
 
 
-def numpy_value(value: Any, dtype: DType | None = None) -> np.ndarray[Any, Any]:
-    """A Python or numpy value as the array that ``tf.constant`` would hold.
+def numpy_value(value: Any, dtype: DType | None = None) -> HostArray:
+    """A Python, numpy or JAX value as the array that ``tf.constant`` holds.
+
+    Args:
+      dtype: the element type; by default an array's own, float32 for Python floats, int32 (or int64 where it is
+        needed) for integers. Strings become an object array of bytes.
 
     Raises:
-      TypeError: the values do not fit ``dtype`` (a float where integers are wanted, a string among numbers).
-      ValueError: nested sequences of unequal lengths.
+      TypeError: values that do not fit ``dtype`` (a float where integers are wanted, a string among numbers).
+      ValueError: nested sequences of unequal lengths, None, or an integer out of range.
     """
     if isinstance(value, np.ndarray | np.generic | jax.Array):
         array = np.asarray(value)
@@ -95,7 +111,8 @@ def numpy_value(value: Any, dtype: DType | None = None) -> np.ndarray[Any, Any]:
         raise type(error)(f"Cannot make a {dtype.name} tensor of {value!r}: {error}") from None
 
 
-def _strings(value: Any) -> np.ndarray[Any, Any]:
+def _strings(value: Any) -> HostArray:
+    """Nested strings as an object array of bytes. Raises TypeError where one is neither str nor bytes."""
     array = np.array(value, dtype=object)
     flat = [v.encode() if isinstance(v, str) else v for v in array.ravel()]
     wrong = [v for v in flat if not isinstance(v, bytes)]
@@ -107,6 +124,7 @@ def _strings(value: Any) -> np.ndarray[Any, Any]:
 
 
 def _first(value: Any) -> Any:
+    """The leaf that decides the element type of nested sequences: the first float or complex, else the first."""
     while isinstance(value, list | tuple):
         if not value:
             return None
@@ -116,6 +134,7 @@ def _first(value: Any) -> Any:
 
 
 def _inferred(value: Any) -> DType:
+    """The element type of a Python value, as TensorFlow infers it."""
     leaf = value
     if isinstance(value, list | tuple):
         leaf = _first(value)
@@ -141,6 +160,7 @@ def _inferred(value: Any) -> DType:
 
 
 def _check_python(value: Any, dtype: DType) -> None:
+    """Raises TypeError or ValueError where a Python value, or an entry of it, does not fit an element type."""
     if isinstance(value, list | tuple):
         for item in value:
             _check_python(item, dtype)
@@ -164,13 +184,17 @@ def _check_python(value: Any, dtype: DType) -> None:
 def constant(
     value: Any, dtype: Any = None, shape: Any = None, name: str = "Const", verify_shape: bool = False
 ) -> Tensor:
-    """A tensor of fixed values.
+    """A constant tensor.
 
     Args:
       value: a number, string, nested sequence or array.
-      dtype: element type; Python floats are float32, integers int32 unless it is given.
-      shape: repeats a scalar to this shape, or the last value of a shorter list.
+      dtype: element type; by default float32 for Python floats, int32 for integers, an array's own.
+      shape: the tensor's shape; missing entries repeat the last value.
       verify_shape: raise TypeError where ``shape`` is not exactly the value's.
+
+    Raises:
+      TypeError: values that do not fit ``dtype``, or a shape that ``verify_shape`` refuses.
+      ValueError: nested sequences of unequal lengths, or more values than ``shape`` has entries.
     """
     graph = get_default_graph()
     wanted = None if dtype is None else as_dtype(dtype)
@@ -183,7 +207,8 @@ def constant(
     return _constant(graph, array, wanted, name)
 
 
-def _fill(array: np.ndarray[Any, Any], dims: tuple[int, ...]) -> np.ndarray[Any, Any]:
+def _fill(array: HostArray, dims: tuple[int, ...]) -> HostArray:
+    """An array reshaped to ``dims``, with its last value repeated for missing entries."""
     wanted = int(np.prod(dims))
     if array.size > wanted:
         raise ValueError(f"Too many elements provided. Needed at most {wanted}, but received {array.size}.")
@@ -195,8 +220,9 @@ def _fill(array: np.ndarray[Any, Any], dims: tuple[int, ...]) -> np.ndarray[Any,
     return array.reshape(dims)
 
 
-def _constant(graph: Graph, array: np.ndarray[Any, Any], dtype: DType | None, name: str | None) -> Tensor:
+def _constant(graph: Graph, array: HostArray, dtype: DType | None, name: str | None) -> Tensor:
     dtype = dtype or as_dtype(array.dtype)
+    # The caller may go on writing to its array; constants never change.
     if array.flags.writeable:
         array = array.copy()
         array.flags.writeable = False
@@ -207,13 +233,14 @@ def convert_to_tensor(value: Any, dtype: Any = None, name: str | None = None, pr
     """``value`` as a tensor of the default graph.
 
     Args:
-      value: a tensor, variable, number, string, nested sequence (of tensors too), array, or a registered type.
-      dtype: the element type that is required.
-      preferred_dtype: the element type to use if the value allows it.
+      value: a tensor, variable, number, string, array, nested sequence (of tensors too), or a value of a type
+        registered with ``register_tensor_conversion_function``.
+      dtype: the required element type.
+      preferred_dtype: the element type to use if the value fits it and ``dtype`` is None.
 
     Raises:
       ValueError: a tensor of another element type than ``dtype``.
-      TypeError: no tensor can be made of the value.
+      TypeError: a value of no such type, or one that does not fit ``dtype``.
     """
     wanted = None if dtype is None else as_dtype(dtype)
     if isinstance(value, Tensor):
@@ -239,7 +266,7 @@ def convert_to_tensor(value: Any, dtype: Any = None, name: str | None = None, pr
 
 
 @functools.lru_cache(maxsize=4096)
-def _integers(values: tuple[int, ...]) -> tuple[np.ndarray[Any, Any], DType]:
+def _integers(values: tuple[int, ...]) -> tuple[HostArray, DType]:
     kind = int64 if any(not -(2**31) <= v < 2**31 for v in values) else int32
     array = np.array(values, kind.np)
     array.flags.writeable = False
@@ -247,7 +274,7 @@ def _integers(values: tuple[int, ...]) -> tuple[np.ndarray[Any, Any], DType]:
 
 
 def vector(values: tuple[int, ...], name: str) -> Tensor:
-    """Integers that are known as a constant, int32 where they fit: the shapes and bounds of many operations."""
+    """A constant vector of integers, int32 where they fit, else int64. Equal vectors share one array."""
     array, kind = _integers(values)
     return get_default_graph().add("Const", (), {"value": array, "dtype": kind}, name).outputs[0]
 
@@ -262,7 +289,10 @@ def _checked(tensor: Tensor, wanted: DType | None, name: str | None) -> Tensor:
 
 
 def is_tensor(x: Any) -> bool:
-    """Whether ``x`` is a tensor, or of a type that stands for one (a variable, IndexedSlices) and says nothing else."""
+    """True of tensors and of types registered as convertible (variables, IndexedSlices), except lists and arrays.
+
+    A type says otherwise with ``is_tensor_like = False``.
+    """
     if isinstance(x, Tensor):
         return True
     return getattr(x, "is_tensor_like", True) and any(
@@ -276,8 +306,8 @@ def _by_itself(value: Convertible, dtype: DType | None = None, name: str | None 
     return value._to_tensor(dtype, name)
 
 
-def _from_jax(value: Any, dtype: DType | None = None, name: str | None = None, as_ref: bool = False) -> Any:
-    """A JAX array, eagerly without a copy."""
+def _from_jax(value: jax.Array, dtype: DType | None = None, name: str | None = None, as_ref: bool = False) -> Any:
+    """A JAX array as an eager tensor without a copy; NotImplemented in graphs, or where its type must change."""
     graph = get_default_graph()
     kind = as_dtype(value.dtype)
     if not graph.executing_eagerly or dtype not in (None, kind):
@@ -285,17 +315,21 @@ def _from_jax(value: Any, dtype: DType | None = None, name: str | None = None, a
     return graph.add("Const", (), {"value": value, "dtype": kind}, name).outputs[0]
 
 
-def _from_shape(value: Any, dtype: DType | None = None, name: str | None = None, as_ref: bool = False) -> Any:
+def _from_shape(
+    value: shapes.TensorShape, dtype: DType | None = None, name: str | None = None, as_ref: bool = False
+) -> Tensor:
     if not value.is_fully_defined():
         raise ValueError(f"Cannot convert a partially known TensorShape to a Tensor: {value}. Use tf.shape(x).")
-    dims = value.as_list()
+    dims = [d or 0 for d in value.as_list()]
     kind = dtype or (int64 if any(d >= 2**31 for d in dims) else int32)
     if kind not in (int32, int64):
         raise TypeError(f"Cannot convert a TensorShape to dtype {kind.name}.")
     return constant(dims, kind, name=name or "shape_as_tensor")
 
 
-def _from_dimension(value: Any, dtype: DType | None = None, name: str | None = None, as_ref: bool = False) -> Any:
+def _from_dimension(
+    value: shapes.Dimension, dtype: DType | None = None, name: str | None = None, as_ref: bool = False
+) -> Tensor:
     if value.value is None:
         raise ValueError("Cannot convert an unknown Dimension to a Tensor. Use tf.shape(x)[i].")
     return constant(value.value, dtype or int32, name=name or "dimension_as_tensor")
@@ -316,7 +350,10 @@ def _element_dtype(value: Any) -> DType | None:
     return None if dtype is None else as_dtype(dtype)
 
 
-def _from_sequence(value: Any, dtype: DType | None = None, name: str | None = None, as_ref: bool = False) -> Any:
+def _from_sequence(
+    value: Sequence[Any], dtype: DType | None = None, name: str | None = None, as_ref: bool = False
+) -> Any:
+    """A sequence with tensors in it, stacked; NotImplemented for one without."""
     if not _holds_tensor(value):
         return NotImplemented
     dtype = dtype or _element_dtype(value)
@@ -324,27 +361,32 @@ def _from_sequence(value: Any, dtype: DType | None = None, name: str | None = No
     return get_default_graph().add("Pack", parts, {"axis": 0}, name or "packed").outputs[0]
 
 
-_CONVERSIONS: list[tuple[int, Any, ConversionFunction]] = [
+_CONVERSIONS: list[tuple[int, Types, ConversionFunction]] = [
     (50, Convertible, _by_itself),
     (100, shapes.TensorShape, _from_shape),
     (100, shapes.Dimension, _from_dimension),
     (100, (list, tuple), _from_sequence),
     (100, jax.Array, _from_jax),
 ]
-"""(priority, types, function), the first that applies first: these, and what the program has registered."""
+"""(priority, types, function) in the order in which they are tried: these, and those that the program registers."""
 
 
 def placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> Tensor:
-    """A tensor that has no value of its own and must be fed.
+    """A tensor that must be fed.
 
-    Raises (on ``Session.run``):
-      InvalidArgumentError: when it was not fed.
+    Args:
+      dtype: element type.
+      shape: static shape of the values that can be fed; None: any.
+
+    Raises:
+      InvalidArgumentError: from ``Session.run``, where it is needed and not fed.
+      RuntimeError: under eager execution.
     """
     attrs = {"dtype": as_dtype(dtype), "shape": as_shape(shape).raw}
     return get_default_graph().add("Placeholder", (), attrs, name).outputs[0]
 
 
 def placeholder_with_default(input: Any, shape: Any, name: str | None = None) -> Tensor:
-    """``input``, unless it is fed."""
+    """A tensor with the value of ``input`` unless it is fed; ``shape`` is its static shape."""
     value = convert_to_tensor(input)
     return get_default_graph().add("PlaceholderWithDefault", [value], {"shape": as_shape(shape).raw}, name).outputs[0]

@@ -1,4 +1,4 @@
-"""Scopes of the default graph: names, devices, control dependencies; and its collections."""
+"""Public functions on the default graph: scopes of names, devices and control dependencies, and collections."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from towerstrat.graph.ir.indexed_slices import IndexedSlices
 
 
 def graph_of(values: Iterable[Any] | None) -> Graph:
-    """The one graph that the tensors, operations and variables among ``values`` belong to, or the default graph.
+    """The graph that the tensors, operations and variables among ``values`` belong to, or the default graph.
 
-    Eagerly and in functions it is the default graph: values from outside are used there.
+    Under eager execution and in functions it is the default graph, which can use values from outside.
 
     Raises:
       ValueError: they belong to different graphs.
@@ -42,12 +42,12 @@ def graph_of(values: Iterable[Any] | None) -> Graph:
 
 
 class name_scope:
-    """Prefixes the names of operations made inside. ``with`` gives the scope's name, with a slash at its end.
+    """A context manager that prefixes the names of operations made inside; yields the prefix, ending in a slash.
 
     Args:
-      name: the scope's name, made unique; one that ends in a slash is entered again as it is; None: ``default_name``.
+      name: the scope's name, made unique; one that ends in a slash re-enters that scope; None: ``default_name``.
       default_name: the name where ``name`` is None.
-      values: tensors that are going to be used inside; the scope is opened in their graph.
+      values: tensors that are used inside; the scope is opened in their graph.
 
     Raises:
       ValueError: neither name is given although ``values`` are, or the values are of different graphs.
@@ -89,7 +89,7 @@ class name_scope:
 
 @contextmanager
 def op_scope(values: Iterable[Any], name: str | None, default_name: str | None = None) -> Iterator[str]:
-    """``name_scope(name, default_name, values)`` by its older name."""
+    """``name_scope(name, default_name, values)`` under its older name."""
     with name_scope(name, default_name, values) as scope:
         yield scope
 
@@ -120,9 +120,9 @@ def container(container_name: str) -> AbstractContextManager[str]:
 
 @contextmanager
 def init_scope() -> Iterator[None]:
-    """Operations made inside belong to no function, loop, branch or tower and follow nothing; names keep their scope.
+    """Lifts operations made inside out of functions, loops, branches, towers and control dependencies.
 
-    They are executed eagerly where programs run so, else added to the outermost graph.
+    They are executed eagerly if eager execution is enabled, else added to the outermost graph. The name scope stays.
     """
     outer = next((g for g in reversed(entered_graphs()) if not g.building_function), None) or ground() or global_graph()
     scope = get_default_graph().get_name_scope()
@@ -131,16 +131,18 @@ def init_scope() -> Iterator[None]:
 
 
 def _collecting() -> Graph:
-    """The graph whose collections the program sees: eagerly, those of the default graph."""
+    """The graph whose collections the program sees; under eager execution those of the global graph."""
     graph = get_default_graph()
     return default_graph_of(graph) if graph.executing_eagerly else graph
 
 
 def add_to_collection(name: Any, value: Any) -> None:
+    """Appends a value to a collection of the default graph."""
     _collecting().add_to_collection(name, value)
 
 
 def add_to_collections(names: Any, value: Any) -> None:
+    """Appends a value to several collections, or to the one that a string names."""
     _collecting().add_to_collections(names, value)
 
 

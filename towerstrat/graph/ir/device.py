@@ -1,4 +1,7 @@
-"""Device names: ``/job:worker/replica:0/task:1/device:GPU:0``."""
+"""Device names such as ``/job:worker/replica:0/task:1/device:GPU:0``.
+
+Source: ``tensorflow/python/framework/device.py``.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ _KINDS = ("CPU", "GPU", "TPU", "XLA_CPU", "XLA_GPU")
 
 
 def parse(name: str) -> dict[str, str]:
-    """The parts of a name. Raises ValueError on a name that is none."""
+    """The parts of a name: "job", "replica", "task", "device" -> value. Raises ValueError on a malformed name."""
     parts: dict[str, str] = {}
     for piece in filter(None, name.split("/")):
         key, _, value = piece.partition(":")
@@ -36,10 +39,11 @@ def merge_device(base: str, over: Any) -> str:
 
 
 def unparse(parts: dict[str, str]) -> str:
+    """The name with these parts: the inverse of ``parse``."""
     return "".join(f"/{key}:{parts[key]}" for key in _PARTS if key in parts)
 
 
 def canonical(name: str) -> str:
-    """The full name on the local machine."""
+    """The name with missing parts filled in for the local machine's CPU."""
     parts = {"job": "localhost", "replica": "0", "task": "0", "device": "CPU:0"} | parse(name)
     return unparse(parts)

@@ -1,8 +1,8 @@
-"""Gradients of row lookups: values for some rows of a larger tensor."""
+"""``IndexedSlices``: some rows of a larger tensor, as gradients of row lookups have them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import jax.numpy as jnp
@@ -11,29 +11,29 @@ from towerstrat.graph.ir.composite import Argument, Convertible, Fetchable
 from towerstrat.graph.ir.convert import convert_to_tensor
 from towerstrat.graph.ir.core import Graph, get_default_graph
 from towerstrat.graph.ir.elements import Operation, Tensor
-from towerstrat.graph.ir.registry import Signature, define
-from towerstrat.graph.ir.types import DType
+from towerstrat.graph.ir.registry import Attrs, Signature, define
+from towerstrat.graph.ir.types import Array, DType, HostArray
 
 
 class IndexedSlicesValue:
     """A fetched ``IndexedSlices``: numpy ``values``, ``indices`` and ``dense_shape`` (or None)."""
 
-    def __init__(self, values: Any, indices: Any, dense_shape: Any = None):
+    def __init__(self, values: HostArray, indices: HostArray, dense_shape: HostArray | None = None):
         self.values = values
         self.indices = indices
         self.dense_shape = dense_shape
 
-    def __iter__(self) -> Iterator[Any]:
+    def __iter__(self) -> Iterator[HostArray | None]:
         return iter((self.values, self.indices, self.dense_shape))
 
 
 class IndexedSlices(Argument, Convertible, Fetchable):
-    """``values[i]`` belongs to row ``indices[i]`` of a tensor of shape ``dense_shape``; rows may repeat and add up.
+    """Rows of a larger tensor that is zero elsewhere: ``values[i]`` is added to row ``indices[i]``.
 
     Attributes:
-      values: ``[n, ...]``.
-      indices: ``[n]``, int32 or int64.
-      dense_shape: 1-D integers, or None.
+      values: ``[n, ...]``, any dtype.
+      indices: ``[n]``, int32 or int64; rows may repeat.
+      dense_shape: the larger tensor's shape, a vector of integers, or None.
     """
 
     def __init__(self, values: Tensor, indices: Tensor, dense_shape: Tensor | None = None):
@@ -71,7 +71,7 @@ class IndexedSlices(Argument, Convertible, Fetchable):
         return self.dense_shape is None
 
     def _to_tensor(self, dtype: DType | None, name: str | None) -> Tensor:
-        """The whole tensor, with zeros in all other rows."""
+        """The larger tensor. Raises ValueError without ``dense_shape``, or where ``dtype`` is another."""
         if dtype is not None and dtype is not self.dtype:
             raise ValueError(
                 f"Tensor conversion requested dtype {dtype.name} for IndexedSlices with {self.dtype.name}."
@@ -89,14 +89,14 @@ class IndexedSlices(Argument, Convertible, Fetchable):
         return f"IndexedSlices(indices={self.indices!s}, values={self.values!s}{shape})"
 
 
-def _dense_rule(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Signature]:
+def _dense_rule(inputs: Sequence[Tensor], attrs: Attrs) -> list[Signature]:
     values, _, shape = inputs
     known = shape.op.attrs["value"] if shape.op.type == "Const" else None
     dims = None if known is None else tuple(int(d) for d in known)
     return [Signature(values.dtype, dims)]
 
 
-def _scatter(values: Any, indices: Any, shape: Any) -> Any:
+def _scatter(values: Array, indices: Array, shape: HostArray) -> Array:
     return jnp.zeros(tuple(int(d) for d in shape), values.dtype).at[indices].add(values, mode="drop")
 
 

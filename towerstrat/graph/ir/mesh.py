@@ -1,4 +1,7 @@
-"""Named axes over devices: the only module that asks JAX how a value varies, or maps a function over devices."""
+"""Named axes over devices. The only module that uses JAX's mesh, ``shard_map`` and varying types.
+
+Source for varying and invariant values: https://docs.jax.dev/en/latest/notebooks/shard_map.html.
+"""
 
 from __future__ import annotations
 
@@ -15,28 +18,34 @@ import numpy as np
 from jax import lax
 from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec
 
+from towerstrat.graph.ir.types import Array
+
 ALL = PartitionSpec()
+"""Replicated over the whole mesh."""
 
 Parts = tuple[int, ...] | None
-"""Into how many parts each dimension of a value is split over logical devices; None: it is whole on each."""
+"""Number of parts of each dimension of a value over the logical devices of a position; None: not split."""
 
 
 class Axis:
-    """A named axis over devices: positions, each of one device or of several "logical" ones.
+    """A mesh axis of positions, each of one device or of several "logical" ones.
 
-    At every position the same function runs on values of its own. On the logical devices of a position every value is
-    there whole, except where ``constrained`` splits it: the compiler then shares the work out among them.
+    ``map`` runs the same function at every position on values of its own. Within a position values are replicated over
+    its logical devices, except where ``constrained`` splits them: the compiler then partitions the work.
 
     Args:
       name: the mesh axis' name, ``"tower"`` for towers.
       devices: the JAX devices, in order of position; those of one position follow each other.
-      logical: how many devices each position has.
+      logical: the number of devices of each position.
+
+    Attributes:
+      size: the number of positions.
 
     Raises:
-      ValueError: the devices do not make up whole positions.
+      ValueError: the number of devices is no multiple of ``logical``, or 0.
     """
 
-    def __init__(self, name: str, devices: Sequence[Any], logical: int = 1):
+    def __init__(self, name: str, devices: Sequence[jax.Device], logical: int = 1):
         self.name = name
         self.devices = tuple(devices)
         self.logical = logical
@@ -47,11 +56,12 @@ class Axis:
 
     @cached_property
     def mapped(self) -> bool:
-        """Whether a program along it runs elsewhere than on the first device of the machine alone."""
+        """False where the axis is just the machine's first device: programs along it need no mesh."""
         return len(self.devices) > 1 or self.devices[0] in jax.devices()[1:]
 
     @cached_property
     def mesh(self) -> Mesh:
+        """The mesh of this axis and one for each prime factor of ``logical``, all of type Auto."""
         names, sizes = _logical_axes(self.logical)
         devices = np.array(self.devices).reshape(self.size, *sizes)
         return Mesh(devices, (self.name, *names), axis_types=(AxisType.Auto,) * devices.ndim)
@@ -71,18 +81,21 @@ class Axis:
         return PartitionSpec(None, None, self.name)
 
     def placed(self, spec: PartitionSpec, parts: Parts = None) -> NamedSharding:
-        """Where a value is that ``spec`` splits over the positions, and ``parts`` over each one's logical devices."""
+        """The sharding of a value split by ``spec`` over positions and by ``parts`` over their logical devices."""
         if parts is None or math.prod(parts) != self.logical:
             return NamedSharding(self.mesh, spec)
         return NamedSharding(self.mesh, PartitionSpec(*spec, *_partition(parts)))
 
     def bring(self, values: Sequence[Any]) -> list[Any]:
-        """Values that are on one device or none, on all devices."""
+        """Replicates values that are on one device, or on the host, over all devices; others stay where they are."""
         whole = self.placed(ALL)
         return [v if len(_devices_of(v)) > 1 else jax.device_put(v, whole) for v in values]
 
     def map(self, function: Callable[..., Any], in_specs: Any, out_specs: Any) -> Callable[..., Any]:
-        """``function`` run at every position. JAX proves that outputs with spec ``ALL`` are equal everywhere."""
+        """``jax.shard_map`` of ``function`` over the positions; with one position, the function itself.
+
+        ``check_vma=True``: JAX proves that outputs with spec ``ALL`` are equal at all positions.
+        """
         if self.size > 1:
             return jax.shard_map(
                 function, mesh=self.mesh, in_specs=in_specs, out_specs=out_specs, axis_names={self.name}, check_vma=True
@@ -99,7 +112,7 @@ class Axis:
 
 
 def _logical_axes(count: int) -> tuple[tuple[str, ...], tuple[int, ...]]:
-    """Names and sizes of mesh axes for logical devices, one for each prime factor: so any partition can be said."""
+    """Names and sizes of mesh axes for logical devices: one per prime factor, so that any partition is expressible."""
     sizes: list[int] = []
     divisor = 2
     while count > 1:
@@ -112,9 +125,9 @@ def _logical_axes(count: int) -> tuple[tuple[str, ...], tuple[int, ...]]:
 
 
 def _partition(parts: tuple[int, ...]) -> PartitionSpec:
-    """Each dimension split into so many parts, over logical devices that are as many as all parts together."""
+    """The spec that splits each dimension into its number of parts; there is one logical device per part."""
     free = list(zip(*_logical_axes(math.prod(parts)), strict=True))
-    dimensions: list[Any] = []
+    dimensions: list[tuple[str, ...] | str | None] = []
     for count in parts:
         names: list[str] = []
         for size in _logical_axes(count)[1]:
@@ -125,12 +138,13 @@ def _partition(parts: tuple[int, ...]) -> PartitionSpec:
     return PartitionSpec(*dimensions)
 
 
-def constrained(value: Any, parts: tuple[int, ...], apart: bool = False) -> Any:
-    """The same value, split over the logical devices where a program for some is traced; all ones: whole on each.
+def constrained(value: Array, parts: tuple[int, ...], apart: bool = False) -> Array:
+    """A sharding constraint over the logical devices of a position; the identity where it has only one.
 
     Args:
-      apart: what is before and after may lie otherwise: the compiler refuses branches whose results, or gradients,
-        were demanded in different ways.
+      parts: the number of parts of each dimension; all ones: replicated.
+      apart: put optimization barriers around it, so that the constraint does not spread to the values before and
+        after: the compiler refuses branches whose results, or gradients, are constrained in different ways.
     """
     if not has_logical():
         return value
@@ -143,16 +157,16 @@ _UNDIVIDED = ContextVar("undivided", default=False)
 
 
 def has_logical() -> bool:
-    """Whether what is being traced is for positions of several logical devices, which may share values out."""
+    """True while a program for positions of several logical devices is traced, outside of ``undivided``."""
     return "logical_0" in jax.sharding.get_abstract_mesh().axis_names and not _UNDIVIDED.get()
 
 
 @contextmanager
 def undivided() -> Iterator[None]:
-    """Nothing that is traced in here splits a value over logical devices.
+    """Turns ``constrained`` off inside, for code that only some positions run.
 
-    For what some positions run and others do not: to bring parts of a value together the compiler may make all devices
-    wait for each other.
+    To reassemble a value that is split the compiler may insert collectives over all devices: positions that do not run
+    the code would never join them.
     """
     before = _UNDIVIDED.set(True)
     try:
@@ -162,31 +176,31 @@ def undivided() -> Iterator[None]:
 
 
 def whole(structure: Any) -> Any:
-    """The arrays of a structure, each of them whole on every logical device."""
+    """A pytree with its arrays replicated over the logical devices of each position."""
     if not has_logical():
         return structure
     return jax.tree.map(lambda v: lax.with_sharding_constraint(v, ALL) if isinstance(v, jax.Array) else v, structure)
 
 
 def several_devices() -> bool:
-    """Whether what is being traced will run on several devices."""
+    """True while a program for a mesh is traced."""
     return not jax.sharding.get_abstract_mesh().empty
 
 
 def varies(value: Any) -> bool:
-    """Whether JAX sees the value as possibly different along a mapped axis."""
+    """True where the value's type is varying along a mapped axis; False of host arrays."""
     return isinstance(value, jax.Array) and bool(jax.typeof(value).manual_axis_type.varying)
 
 
 def vary(value: Any, axis: Axis | None) -> Any:
-    """The same value, seen as one that may differ along ``axis``."""
+    """Casts a value to varying along ``axis`` (``lax.pcast``); the transpose of the cast is a ``psum``."""
     if axis is None or varies(value):
         return value
     return lax.pcast(value, (axis.name,), to="varying")
 
 
-def at_first(value: Any, axis: Axis) -> Any:
-    """What the first position has, the same everywhere."""
+def at_first(value: Array, axis: Axis) -> jax.Array:
+    """The first position's value at all positions, as an invariant one: one ``psum``."""
     value = vary(jnp.asarray(value), axis)
     value = jnp.where(lax.axis_index(axis.name) == 0, value, jnp.zeros_like(value))
     if value.dtype == jnp.bool_:
@@ -195,7 +209,7 @@ def at_first(value: Any, axis: Axis) -> Any:
 
 
 def alike(*values: Any) -> tuple[Any, ...]:
-    """The same values, all seen as ones that may differ along every axis along which one of them may."""
+    """Casts values to varying along every axis along which one of them varies."""
     axes: frozenset[str] = frozenset()
     for value in values:
         if isinstance(value, jax.Array):
@@ -212,12 +226,12 @@ def _axes(value: Any) -> frozenset[str]:
     return frozenset(jax.typeof(value).manual_axis_type.varying) if isinstance(value, jax.Array) else frozenset()
 
 
-def _devices_of(value: Any) -> Collection[Any]:
+def _devices_of(value: Any) -> Collection[jax.Device]:
     return value.sharding.device_set if isinstance(value, jax.Array) else ()
 
 
 def on_one_device(value: Any) -> Any:
-    """A value that several devices hold, all of it on one of them."""
+    """A value on several devices moved to one of them; any other value as it is."""
     if len(_devices_of(value)) < 2:
         return value
     if value.is_fully_replicated:

@@ -1,6 +1,7 @@
 """Nested structures: sequences, namedtuples, dicts, views of dicts and objects of attrs classes.
 
 Everything else is a leaf: None, strings, tensors, dataclasses. Dict entries go in the order of their sorted keys.
+Source: ``tensorflow/python/util/nest.py``.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import Any
 
 
 def is_sequence(o: Any) -> bool:
-    """Whether ``o`` is a structure rather than a leaf."""
+    """True where ``o`` is a structure rather than a leaf."""
     return _is_structure(o.__class__)
 
 
@@ -31,6 +32,7 @@ def _keys(value: Mapping[Any, Any]) -> list[Any]:
 
 
 def children(value: Any) -> Iterator[Any]:
+    """The entries of a structure (one level), dict entries in the order of their sorted keys."""
     if isinstance(value, Mapping):
         return (value[k] for k in _keys(value))
     if hasattr(value, "__attrs_attrs__"):
@@ -39,7 +41,7 @@ def children(value: Any) -> Iterator[Any]:
 
 
 def keys(value: Any) -> list[Any]:
-    """By what each child is found: a key, a field's name or a position."""
+    """The key of each child: a dict's key, an attrs or namedtuple field's name, or an index."""
     if isinstance(value, Mapping):
         return _keys(value)
     if hasattr(value, "__attrs_attrs__"):
@@ -48,7 +50,7 @@ def keys(value: Any) -> list[Any]:
 
 
 def rebuild(like: Any, parts: Iterable[Any]) -> Any:
-    """A structure of the type of ``like`` over new parts (one level)."""
+    """A structure of the type and keys of ``like`` with other children (one level)."""
     if isinstance(like, Mapping):
         by_key = dict(zip(_keys(like), parts, strict=True))
         ordered = ((k, by_key[k]) for k in like)
@@ -82,7 +84,7 @@ def _pack(structure: Any, leaves: Iterator[Any]) -> Any:
 
 
 def pack_sequence_as(structure: Any, flat_sequence: Iterable[Any]) -> Any:
-    """``flat_sequence`` in the form of ``structure``. Raises ValueError when their numbers of leaves differ."""
+    """A structure like ``structure`` with other leaves. Raises ValueError where their numbers differ."""
     flat = list(flat_sequence)
     wanted = len(flatten(structure))
     if wanted != len(flat):
@@ -91,7 +93,7 @@ def pack_sequence_as(structure: Any, flat_sequence: Iterable[Any]) -> Any:
 
 
 def _same_type(one: type, two: type) -> bool:
-    """Whether structures may stand for each other: namedtuples of one name and fields may, wherever they were made."""
+    """True for one type, and for namedtuples of equal names and fields, wherever they were defined."""
     fields = getattr(one, "_fields", None)
     return one is two or (
         fields is not None and fields == getattr(two, "_fields", None) and one.__name__ == two.__name__
@@ -127,7 +129,12 @@ def map_structure(func: Callable[..., Any], *structure: Any, check_types: bool =
 
 
 def flatten_up_to(shallow_tree: Any, input_tree: Any) -> list[Any]:
-    """The parts of ``input_tree`` that stand where ``shallow_tree`` has leaves."""
+    """The subtrees of ``input_tree`` at the leaves of ``shallow_tree``.
+
+    Raises:
+      TypeError: ``input_tree`` is a leaf where ``shallow_tree`` is none.
+      ValueError: the two differ in length.
+    """
     if not is_sequence(shallow_tree):
         return [input_tree]
     if not is_sequence(input_tree):

@@ -1,4 +1,4 @@
-"""Python's operators on tensors and on what stands for one. Each finds its function in the registry when it is used."""
+"""Python's operators on tensors and variables. Each looks its function up in the registry when it is used."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ def _operator(name: str) -> _Operator:
 
 
 class Operators:
-    """The operators of tensors, for every class that says in ``_overloaded`` which tensor they work on."""
+    """Mixin with the operators of tensors; they apply to the tensor that ``_overloaded`` returns."""
 
     __slots__ = ()
     __array_priority__ = 100
 
     def _overloaded(self) -> Any:
-        """The tensor that the operators take as their first operand."""
+        """The operators' first operand: a tensor."""
         raise NotImplementedError
 
     __add__: _Operator = _operator("__add__")
@@ -67,7 +67,7 @@ OVERLOADABLE = frozenset(name for name, value in vars(Operators).items() if geta
 
 
 class _Equality:
-    """What ``==`` means in this process: the same object (as in 1.x), or equal elements (as in 2.x)."""
+    """The meaning of ``==`` in this process: identity (1.x) or element-wise comparison (2.x)."""
 
     by_element = False
 
@@ -76,10 +76,10 @@ EQUALITY = _Equality()
 
 
 def equals(self: Any, other: Any) -> Any:
-    """``self == other`` of tensors and variables."""
+    """``self == other`` for tensors and variables: a bool, or a boolean tensor."""
     return registry.operator("__eq__")(self, other) if EQUALITY.by_element else self is other
 
 
 def differs(self: Any, other: Any) -> Any:
-    """``self != other`` of tensors and variables."""
+    """``self != other`` for tensors and variables: a bool, or a boolean tensor."""
     return registry.operator("__ne__")(self, other) if EQUALITY.by_element else self is not other

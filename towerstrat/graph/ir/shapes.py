@@ -1,31 +1,34 @@
-"""Partially known shapes."""
+"""Static shapes, of which sizes or the rank may be unknown.
+
+Source: ``tensorflow/python/framework/tensor_shape.py``.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, TypeAlias
 
 Dims: TypeAlias = "tuple[int | None, ...] | None"
-"""A shape as the library passes it: None is an unknown rank, a None entry an unknown size."""
+"""A static shape inside the library: None for an unknown rank, a None entry for an unknown size."""
 
 
 _plain_sizes = False
 
 
 def enable_v2_tensorshape() -> None:
-    """From now on the sizes in a TensorShape are integers and None, as 2.x has them, not Dimensions."""
+    """Makes the entries of a TensorShape integers and None, as in 2.x, for the whole process."""
     global _plain_sizes
     _plain_sizes = True
 
 
 def disable_v2_tensorshape() -> None:
-    """From now on the sizes in a TensorShape are Dimensions, as 1.x has them."""
+    """Makes the entries of a TensorShape Dimensions, as in 1.x, for the whole process."""
     global _plain_sizes
     _plain_sizes = False
 
 
 def _entry(size: int | None) -> Any:
-    """A size as a shape shows it."""
+    """A size as an entry of a TensorShape."""
     return size if _plain_sizes else Dimension(size)
 
 
@@ -34,7 +37,12 @@ def _size(value: Any) -> int | None:
 
 
 class Dimension:
-    """One size of a shape, perhaps unknown (``value`` is None). Arithmetic with an unknown size is unknown."""
+    """One size of a shape; ``value`` is None where it is unknown. Arithmetic with an unknown size is unknown.
+
+    Raises:
+      TypeError: ``value`` is no integer, None or Dimension.
+      ValueError: it is negative.
+    """
 
     __slots__ = ("_value",)
 
@@ -66,7 +74,8 @@ class Dimension:
         self.assert_is_compatible_with(other)
         return Dimension(_size(other) if self._value is None else self._value)
 
-    def _with(self, other: Any, function: Any) -> Any:
+    def _with(self, other: Any, function: Callable[[int, int], Any]) -> Any:
+        """``function`` of both sizes; None where one is unknown, NotImplemented where ``other`` is no size."""
         try:
             other = _size(other)
             other = None if other is None else other.__index__()
@@ -74,7 +83,7 @@ class Dimension:
             return NotImplemented
         return None if self._value is None or other is None else function(self._value, other)
 
-    def _arith(self, other: Any, function: Any) -> Any:
+    def _arith(self, other: Any, function: Callable[[int, int], int]) -> Any:
         result = self._with(other, function)
         return result if result is NotImplemented else Dimension(result)
 
@@ -146,10 +155,15 @@ class Dimension:
 
 
 class TensorShape:
-    """The shape of a tensor as far as it is known while the graph is built.
+    """A static shape.
 
     Args:
-      dims: None (unknown rank), an integer (a vector of that length), or a sequence of integers, Nones and Dimensions.
+      dims: None (unknown rank), an integer (a vector of that length), a sequence of integers, Nones and Dimensions, or
+        a ``TensorShapeProto``.
+
+    Raises:
+      TypeError: ``dims`` is none of these.
+      ValueError: a negative size.
 
     >>> TensorShape([None, 3]).merge_with([2, None]).as_list()
     [2, 3]
@@ -175,7 +189,7 @@ class TensorShape:
 
     @property
     def raw(self) -> Dims:
-        """The shape as a tuple with None for unknown sizes, or None for an unknown rank."""
+        """The shape as ``Dims``."""
         return self._dims
 
     @property
@@ -230,7 +244,7 @@ class TensorShape:
             raise ValueError(f"Shape {self} must have rank {rank}.")
 
     def most_specific_compatible_shape(self, other: Any) -> TensorShape:
-        """What both shapes have in common: sizes that differ are unknown, and so is the rank where it does."""
+        """The most exact shape that covers both: sizes that differ become unknown, and so does a rank that differs."""
         return TensorShape(relax(self.raw, as_shape(other).raw))
 
     def merge_with(self, other: Any) -> TensorShape:
@@ -313,7 +327,7 @@ def as_shape(value: Any) -> TensorShape:
 
 
 def size_at(shape: Any, axis: int) -> int | None:
-    """One size of a shape; None where it, or the rank, is not known."""
+    """One size of a shape; None where it or the rank is unknown. Raises IndexError where there is no such axis."""
     dims = as_shape(shape).raw
     return None if dims is None else dims[axis]
 
@@ -323,14 +337,14 @@ def unknown_shape(ndims: int | None = None) -> TensorShape:
 
 
 def merge(a: Dims, b: Dims) -> Dims:
-    """What two compatible descriptions of one shape say together."""
+    """The most exact shape that two compatible shapes of one tensor imply. Raises ValueError where ranks differ."""
     if a is None or b is None:
         return b if a is None else a
     return tuple(y if x is None else x for x, y in zip(a, b, strict=True))
 
 
 def relax(a: Dims, b: Dims) -> Dims:
-    """The most exact description that covers both shapes."""
+    """The most exact shape that covers both."""
     if a is None or b is None or len(a) != len(b):
         return None
     return tuple(x if x == y else None for x, y in zip(a, b, strict=True))
@@ -341,10 +355,12 @@ def known(dims: Dims) -> bool:
 
 
 def broadcast(a: Dims, b: Dims) -> Dims:
-    """The shape of an element-wise combination, as far as it is known.
+    """The shape that two shapes broadcast to, by numpy's rules.
+
+    An unknown size beside a known one other than 1 becomes the known one: anything else would fail when it runs.
 
     Raises:
-      ValueError: when two known sizes differ and neither is 1.
+      ValueError: two known sizes differ and neither is 1.
     """
     if a == b and a is not None and None not in a:
         return a

@@ -1,4 +1,7 @@
-"""Type specifications: what is known of a value (its kind, element types and shapes) without the value."""
+"""Type specifications: the Python type, dtypes and static shapes of values.
+
+Source: ``tensorflow/python/framework/type_spec.py`` and ``tensor_spec.py``.
+"""
 
 from __future__ import annotations
 
@@ -16,10 +19,10 @@ from towerstrat.graph.ir.types import DType, as_dtype, float32, int64
 
 
 class TypeSpec(ABC):
-    """What is known of a value. Two are equal when they are of one class and say the same.
+    """The static type of a value. Specifications are equal where class and parameters are.
 
-    A class of its own gives ``value_type``, ``_serialize`` (its parameters: shapes, dtypes and plain values),
-    ``_component_specs``, and how a value becomes tensors and is made of them again.
+    Derived classes define ``value_type``, the parameters (``_serialize``: shapes, dtypes and plain values), and how
+    values are flattened into tensors and rebuilt from them.
     """
 
     @property
@@ -29,32 +32,32 @@ class TypeSpec(ABC):
 
     @abstractmethod
     def _serialize(self) -> tuple[Any, ...]:
-        """The arguments that make an equal specification."""
+        """The arguments that construct an equal specification."""
 
     @property
     @abstractmethod
     def _component_specs(self) -> Any:
-        """A nest of the specifications of the tensors that a value consists of."""
+        """A nest of the specifications of a value's tensors."""
 
     @abstractmethod
     def _to_components(self, value: Any) -> Any:
-        """A value as a nest of tensors, in the form of ``_component_specs``."""
+        """The tensors of a value, as a nest in the form of ``_component_specs``."""
 
     @abstractmethod
     def _from_components(self, components: Any) -> Any:
-        """The value that consists of these tensors."""
+        """The value that consists of a nest of tensors; the inverse of ``_to_components``."""
 
     def is_compatible_with(self, spec_or_value: Any) -> bool:
-        """Whether a value, or what another specification describes, can be one of these."""
+        """True where some value could be of both types; a value counts as its own specification."""
         spec = spec_or_value if isinstance(spec_or_value, TypeSpec) else type_spec_from_value(spec_or_value)
         return type(self) is type(spec) and _all(_compatible, self._serialize(), spec._serialize())
 
     def is_subtype_of(self, other: Any) -> bool:
-        """Whether every value that this describes is described by ``other``."""
+        """True where every value of this type is one of ``other``."""
         return type(self) is type(other) and _all(_covered, self._serialize(), other._serialize())
 
     def most_specific_common_supertype(self, others: Sequence[Any]) -> Self | None:
-        """The most exact specification that covers this one and ``others``, None where there is none."""
+        """The most exact specification that covers this one and ``others``; None where there is none."""
         found: tuple[Any, ...] = self._serialize()
         for other in others:
             if type(other) is not type(self):
@@ -66,7 +69,7 @@ class TypeSpec(ABC):
         return type(self)(*found)
 
     def most_specific_compatible_type(self, other: Any) -> Self:
-        """The same for one other.
+        """The most exact specification that covers this one and ``other``.
 
         Raises:
           ValueError: no specification covers both.
@@ -131,12 +134,12 @@ def _sizes(dims: Dims) -> str:
 
 
 class TensorSpec(TypeSpec):
-    """What is known of a tensor.
+    """The dtype and static shape of a tensor.
 
     Args:
-      shape: its shape as far as it is known; None where nothing is.
-      dtype: its element type.
-      name: what the argument of a function is called that has this as its signature.
+      shape: anything that ``TensorShape`` accepts.
+      dtype: element type.
+      name: the argument's name, in the signature of a function.
 
     >>> TensorSpec([None, 3])
     TensorSpec(shape=(None, 3), dtype=tf.float32, name=None)
@@ -149,15 +152,15 @@ class TensorSpec(TypeSpec):
 
     @classmethod
     def from_spec(cls, spec: Any, name: str | None = None) -> Self:
-        """The same shape and dtype as ``spec``'s, under ``name`` where it is given."""
+        """A copy of ``spec``, with another name if ``name`` is given."""
         return cls(spec.shape, spec.dtype, name or spec.name)
 
     @classmethod
     def from_tensor(cls, tensor: Tensor, name: str | None = None) -> Self:
-        """What is known of a tensor. Its operation's name is taken too where it is part of a graph.
+        """The specification of a tensor, named ``name`` or, in a graph, as its operation.
 
         Raises:
-          ValueError: ``tensor`` is not one.
+          ValueError: ``tensor`` is no tensor.
         """
         if not isinstance(tensor, Tensor):
             raise ValueError(f"`tensor` should be a tf.Tensor, but got type {type(tensor)}.")
@@ -180,7 +183,7 @@ class TensorSpec(TypeSpec):
         return Tensor
 
     def is_compatible_with(self, spec_or_tensor: Any) -> bool:
-        """Whether a tensor, or what another specification describes, can be one of these: names do not count."""
+        """True for a tensor or specification of the same dtype and a compatible shape; names do not count."""
         return (
             isinstance(spec_or_tensor, TensorSpec | Tensor)
             and self._dtype is spec_or_tensor.dtype
@@ -188,7 +191,7 @@ class TensorSpec(TypeSpec):
         )
 
     def is_subtype_of(self, other: Any) -> bool:
-        """Whether ``other`` describes every tensor that this describes."""
+        """True where ``other`` has the same dtype and covers the shape; a name must be equal where this has one."""
         return (
             isinstance(other, TensorSpec)
             and self._dtype is other._dtype
@@ -217,13 +220,13 @@ class TensorSpec(TypeSpec):
 
 
 class IndexedSlicesSpec(TypeSpec):
-    """What is known of an ``IndexedSlices``.
+    """The static type of an ``IndexedSlices``.
 
     Args:
-      shape: of the dense tensor whose rows these are.
-      dtype: of the values.
-      indices_dtype: of the indices.
-      dense_shape_dtype: of the dense shape; None where the values have none.
+      shape: static shape of the larger tensor.
+      dtype: element type of ``values``.
+      indices_dtype: element type of ``indices``.
+      dense_shape_dtype: element type of ``dense_shape``; None where there is none.
       indices_shape: ``[n]`` or ``[None]`` (default).
     """
 
@@ -288,28 +291,28 @@ class NoneTensorSpec(TypeSpec):
 
 
 class Specified:
-    """A value, not a tensor, that a ``TypeSpec`` describes."""
+    """Base class of composite values with a specification of their own."""
 
     __slots__ = ()
 
     @property
     def _type_spec(self) -> TypeSpec:
-        """What is known of the value."""
+        """The value's specification."""
         raise NotImplementedError
 
 
 def composite_spec(value: Any) -> TypeSpec | None:
-    """The specification of a value that consists of several tensors, None of any other."""
+    """The specification of a composite value; None for any other."""
     if isinstance(value, IndexedSlices):
         return _of_slices(value)
     return value._type_spec if isinstance(value, Specified) else None
 
 
 def type_spec_from_value(value: Any) -> TypeSpec:
-    """What is known of a value: a tensor, a value of a registered type, or what can become a tensor.
+    """The specification of a tensor, None, a composite value, or a value that converts to a tensor.
 
     Raises:
-      TypeError: no specification describes it.
+      TypeError: it is none of these.
     """
     if isinstance(value, Tensor):
         return TensorSpec(value.shape, value.dtype)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 if TYPE_CHECKING:
     from towerstrat.graph.ir.core import Graph
+    from towerstrat.graph.ir.elements import Tensor
     from towerstrat.graph.ir.state import StateStore
 
 T = TypeVar("T")
@@ -47,13 +48,13 @@ class Stack(threading.local, Generic[T]):
 
 
 class Surrounding(Protocol):
-    """What surrounds a trace besides graphs: who runs the code, as a strategy's context says."""
+    """The context that code is traced in, besides graphs, such as a strategy's tower context."""
 
     def trace_key(self) -> Hashable:
-        """What a function's traces depend on: a function is traced once for each."""
+        """Part of the key of a function's traces: functions are traced once for each."""
 
-    def written(self, variable: Any, type: str, inputs: Sequence[Any]) -> Sequence[Any]:
-        """The inputs of an operation that is about to write a variable, as that operation shall get them.
+    def written(self, variable: Any, type: str, inputs: Sequence[Tensor]) -> Sequence[Tensor]:
+        """Called before an operation that writes a variable is added; returns the inputs that it gets.
 
         Args:
           variable: the ``Variable``.

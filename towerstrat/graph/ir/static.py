@@ -1,4 +1,7 @@
-"""Values known while the graph is built: what rules and public functions learn shapes from."""
+"""Constant folding while the graph is built: shape rules and public functions read shapes from its results.
+
+Source: ``constant_value`` in ``tensorflow/python/framework/tensor_util.py``.
+"""
 
 from __future__ import annotations
 
@@ -10,19 +13,18 @@ import numpy as np
 from towerstrat.graph.ir import shapes
 from towerstrat.graph.ir.elements import Tensor
 from towerstrat.graph.ir.shapes import Dims
-
-Array = np.ndarray[Any, Any]
+from towerstrat.graph.ir.types import HostArray
 
 _DEPTH = 40
-"""How many operations back a value is followed."""
+"""Operations that are followed backwards before a value counts as unknown."""
 _LARGEST = 4096
-"""Elements up to which a value is computed."""
+"""Elements up to which a value is folded."""
 
 
 class _Unknown:
-    """A number that is not known yet; arithmetic with it gives another."""
+    """An integer that is not known yet. Arithmetic with it gives an unknown one."""
 
-    def _same(self, *others: Any) -> _Unknown:
+    def _same(self, *others: object) -> _Unknown:
         return self
 
     __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __floordiv__ = __rfloordiv__ = __neg__ = _same
@@ -31,14 +33,15 @@ class _Unknown:
 _UNKNOWN = _Unknown()
 
 
-def constant_value(tensor: Any, depth: int = _DEPTH) -> Array | None:
-    """The value of a tensor as numpy where constants and static shapes decide it, else None. Never written to.
+def constant_value(tensor: Any, depth: int = _DEPTH) -> HostArray | None:
+    """The value of a tensor if constants and static shapes determine it, else None. Callers must not write to it.
 
-    Feeds are not known yet: a constant that is fed has another value when it runs.
+    Feeds are ignored: a constant that is fed has another value when it runs.
     """
     if not isinstance(tensor, Tensor):
         return None
     found = _value(tensor, depth, {})
+    # ``tf.shape(x)[1:]`` with an unknown first size: entries may all be known where an input is not.
     if found is None and tensor.dtype.is_integer and tensor.op.definition.entrywise:
         parts = _partial(tensor, depth)
         if parts is not None and parts.size and not any(v is _UNKNOWN for v in parts.ravel()):
@@ -46,7 +49,8 @@ def constant_value(tensor: Any, depth: int = _DEPTH) -> Array | None:
     return found
 
 
-def _value(tensor: Tensor, depth: int, seen: dict[Tensor, Array | None]) -> Array | None:
+def _value(tensor: Tensor, depth: int, seen: dict[Tensor, HostArray | None]) -> HostArray | None:
+    """The value of a tensor whose inputs are all known, else None; ``seen`` memoises it."""
     if tensor in seen:
         return seen[tensor]
     op = tensor.op
@@ -56,7 +60,7 @@ def _value(tensor: Tensor, depth: int, seen: dict[Tensor, Array | None]) -> Arra
     if op.type in ("Shape", "Size", "Rank"):
         result = _of_shape(tensor)
     elif depth > 0 and op.definition.numpy is not None and not op.definition.given and _small(tensor):
-        args = []
+        args: list[HostArray] = []
         for source in op.inputs:
             value = _value(source, depth - 1, seen)
             if value is None or value.size > _LARGEST or value.dtype == object:
@@ -69,13 +73,15 @@ def _value(tensor: Tensor, depth: int, seen: dict[Tensor, Array | None]) -> Arra
 
 
 def _small(tensor: Tensor) -> bool:
+    """True up to ``_LARGEST`` elements; unknown sizes count as 1."""
     size = 1
     for dim in tensor.dims or ():
         size *= dim or 1
     return size <= _LARGEST
 
 
-def _computed(tensor: Tensor, args: list[Any]) -> Any:
+def _computed(tensor: Tensor, args: list[HostArray]) -> HostArray | None:
+    """The numpy form of a tensor's operation on known inputs; None where it does not accept them."""
     op = tensor.op
     attrs = op.arguments
     assert op.definition.numpy is not None
@@ -88,7 +94,8 @@ def _computed(tensor: Tensor, args: list[Any]) -> Any:
     return np.asarray(outputs)
 
 
-def _of_shape(tensor: Tensor) -> Array | None:
+def _of_shape(tensor: Tensor) -> HostArray | None:
+    """The value of a Shape, Size or Rank operation if the static shape of its input determines it."""
     dims = tensor.op.inputs[0].dims
     kind = tensor.dtype.np
     if dims is None:
@@ -102,8 +109,12 @@ def _of_shape(tensor: Tensor) -> Array | None:
     return None if None in dims else np.array(dims, kind)
 
 
-def _partial(tensor: Tensor, depth: int) -> Array | None:
-    """The value as objects: integers, and _UNKNOWN where an entry is not known. None where even its shape is not."""
+def _partial(tensor: Tensor, depth: int) -> HostArray | None:
+    """The value of an integer tensor as an array of objects: integers, and ``_UNKNOWN`` for unknown entries.
+
+    None where not even the shape is known. The numpy forms of ``entrywise`` operations run on such arrays unchanged,
+    because numpy hands their arithmetic to the objects: ``tf.shape(x)[1] * 2`` is followed through an unknown batch.
+    """
     known = _value(tensor, depth, {})
     if known is not None:
         return known.astype(object)
@@ -118,33 +129,33 @@ def _partial(tensor: Tensor, depth: int) -> Array | None:
         found = _partial(op.inputs[0], depth - 1)
     elif depth > 0 and op.definition.entrywise:
         args = [_partial(t, depth - 1) if t.dtype.is_integer else None for t in op.inputs]
-        if all(a is not None for a in args):
-            found = _computed(tensor, [_settled(a) for a in args])
+        given = [_settled(a) for a in args if a is not None]
+        if len(given) == len(args):
+            found = _computed(tensor, given)
     if found is not None and found.dtype == object:
         return found
     if found is not None:
         return found.astype(object)
+    # A vector of known length and unknown entries still gives a rank.
     if shapes.known(tensor.dims) and len(tensor.dims or ()) <= 1:
         return _objects([_UNKNOWN] * math.prod(d or 0 for d in tensor.dims or ())).reshape(tensor.shape.as_list())
     return None
 
 
-def _objects(values: list[Any]) -> Array:
+def _objects(values: list[Any]) -> HostArray:
+    """A vector of objects; ``np.array`` would look for numbers in them."""
     result = np.empty(len(values), object)
     result[:] = values
     return result
 
 
-def _settled(array: Any) -> Array:
-    """Integers again where every entry is one, so that it can serve as an index or an axis."""
+def _settled(array: HostArray) -> HostArray:
+    """An array of objects as int64 if all its entries are known: numpy takes only integers as an index or axis."""
     return array if any(v is _UNKNOWN for v in array.ravel()) else array.astype(np.int64)
 
 
 def partial_value(tensor: Any) -> tuple[int | None, ...] | None:
-    """The entries of an integer vector (or the only one of a scalar), None for those that are not known.
-
-    None where not even the length is known.
-    """
+    """The entries of an integer vector or scalar, None for unknown ones; None where not even the length is known."""
     found = _partial(tensor, _DEPTH) if isinstance(tensor, Tensor) else None
     if found is None or found.ndim > 1:
         return None
@@ -152,6 +163,6 @@ def partial_value(tensor: Any) -> tuple[int | None, ...] | None:
 
 
 def constant_value_as_dims(tensor: Any) -> Dims:
-    """The shape that an integer vector describes, with None for entries that are -1 or not known."""
+    """The static shape that an integer vector describes, None for entries that are negative or unknown."""
     entries = partial_value(tensor)
     return None if entries is None else tuple(None if v is None or v < 0 else v for v in entries)

@@ -1,4 +1,4 @@
-"""``tf.nest`` of the later surface: nested structures, and values of several tensors taken apart where asked."""
+"""``tf.nest`` of 2.x: nested structures, with composite values flattened into their tensors on request."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from towerstrat.graph.ir.specs import composite_spec
 
 
 def is_nested(seq: Any) -> bool:
-    """Whether it is a sequence (no string), a dict, a view of one or an attrs object, rather than a leaf."""
+    """True for a sequence (but no string), a dict, a view of one or an attrs object; False for a leaf."""
     return nest.is_sequence(seq)
 
 
@@ -24,14 +24,17 @@ def flatten(structure: Any, expand_composites: bool = False) -> list[Any]:
     """The leaves from left to right, dict entries in the order of their sorted keys; ``[x]`` for a leaf x.
 
     Args:
-      expand_composites: also take values of several tensors, such as IndexedSlices, apart.
+      expand_composites: flatten composite values such as IndexedSlices too.
     """
     leaves = nest.flatten(structure)
     return [part for leaf in leaves for part in _parts(leaf)] if expand_composites else leaves
 
 
 def pack_sequence_as(structure: Any, flat_sequence: Any, expand_composites: bool = False) -> Any:
-    """The entries of a flat sequence in the form of ``structure``: the inverse of ``flatten``.
+    """A structure like ``structure`` with the leaves ``flat_sequence``: the inverse of ``flatten``.
+
+    Args:
+      expand_composites: rebuild composite values of ``structure`` from their tensors.
 
     Raises:
       TypeError: ``flat_sequence`` is no sequence.
@@ -59,15 +62,15 @@ def pack_sequence_as(structure: Any, flat_sequence: Any, expand_composites: bool
 
 
 def assert_same_structure(nest1: Any, nest2: Any, check_types: bool = True, expand_composites: bool = False) -> None:
-    """Makes sure that two structures have the same form.
+    """Raises where two structures differ in form; leaves are not compared.
 
     Args:
       check_types: types of sequences must agree too (any dict agrees with any other).
-      expand_composites: values of several tensors must be of compatible specifications.
+      expand_composites: composite leaves must have compatible specifications.
 
     Raises:
-      ValueError: they differ in form.
-      TypeError: they differ in type.
+      ValueError: the structures differ in form, or composite leaves in their specifications.
+      TypeError: sequences, or composite leaves, differ in type.
     """
     nest.assert_same_structure(nest1, nest2, check_types)
     if expand_composites:
@@ -84,7 +87,7 @@ def map_structure(func: Callable[..., Any], *structure: Any, **kwargs: Any) -> A
 
     Args:
       check_types: types of sequences must agree too; True by default.
-      expand_composites: apply it to the tensors of values of several tensors.
+      expand_composites: apply it to the tensors of composite values.
 
     Raises:
       TypeError: ``func`` cannot be called, or types differ.

@@ -1,4 +1,4 @@
-"""Where in the user's program something was created."""
+"""The user's line that created something, and the reasons why code was not converted by autograph."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 _OURS = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))) + os.sep
 _CONTEXTS = contextlib.__file__
-"""Where the frames between a ``with`` of ours and its body lie."""
+"""Frames of ``contextlib`` lie between a ``with`` of the user and our generators: they are skipped too."""
 
 
 class UserLine(NamedTuple):
@@ -47,7 +47,7 @@ def user_line() -> UserLine:
 
 
 def user_code() -> CodeType | None:
-    """The code of that frame; None where there is none."""
+    """The code of the innermost frame that is not towerstrat's own; None where there is none."""
     frame = sys._getframe(1)
     while frame is not None:
         code = frame.f_code
@@ -58,7 +58,7 @@ def user_code() -> CodeType | None:
 
 
 class Status(enum.Enum):
-    """Of a thread: outside of converted code, inside of it, and below ``do_not_convert``."""
+    """The state of autograph in a thread: outside of converted code, inside of it, or below ``do_not_convert``."""
 
     UNSPECIFIED = 0
     ENABLED = 1
@@ -66,7 +66,7 @@ class Status(enum.Enum):
 
 
 class _Conversion(threading.local):
-    """Source conversion in this thread: whether calls are converted right now, and how."""
+    """The state and options of autograph in this thread."""
 
     status = Status.UNSPECIFIED
     options: Any = None
@@ -78,16 +78,15 @@ _UNCALLED = "it was called by code that is not converted"
 
 
 def note_reason(code: CodeType, reason: str) -> None:
-    """Remembers why a code object runs as it is written; "" of code that is itself the result of a conversion."""
+    """Records why a code object is not converted; "" for code that is itself the result of a conversion."""
     key = id(code)
     _REASONS[key] = (weakref.ref(code, lambda _: _REASONS.pop(key, None)), reason)
 
 
 def unconverted() -> str:
-    """For the end of a message about Python control flow on a tensor: which code was not converted, and why.
+    """The end of a message about Python control flow on a tensor: which code was not converted, and why.
 
-    The code is that of the innermost frame that is not towerstrat's own. Empty where there is nothing to say: nothing
-    is being converted in this thread.
+    The code is that of the innermost frame that is not towerstrat's own. Empty where no conversion is under way.
     """
     code = user_code()
     found = None if code is None else _REASONS.get(id(code))

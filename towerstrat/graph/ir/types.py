@@ -1,4 +1,7 @@
-"""Element types of tensors: the original's names over numpy's."""
+"""Element types of tensors: TensorFlow's names over numpy's types.
+
+Source: ``tensorflow/python/framework/dtypes.py``.
+"""
 
 from __future__ import annotations
 
@@ -47,6 +50,7 @@ class DType:
 
     @property
     def real_dtype(self) -> DType:
+        """The type of the real part; a type that is not complex itself."""
         return {"complex64": float32, "complex128": float64}.get(self.name, self)
 
     @property
@@ -76,20 +80,24 @@ class DType:
 
     @property
     def is_numpy_compatible(self) -> bool:
+        """False of the types of handles."""
         return self.name not in ("resource", "variant")
 
     @property
     def is_differentiable(self) -> bool:
+        """True of floating and complex types."""
         return self.is_floating or self.is_complex
 
     @property
     def min(self) -> Any:
+        """The smallest finite value."""
         if self.is_bool:
             return False
         return (ml_dtypes.finfo if self.is_floating else np.iinfo)(self._np).min
 
     @property
     def max(self) -> Any:
+        """The largest finite value."""
         if self.is_bool:
             return True
         return (ml_dtypes.finfo if self.is_floating else np.iinfo)(self._np).max
@@ -160,10 +168,10 @@ _CACHE: dict[Any, DType] = {t: t for t in ALL}
 
 
 def as_dtype(type_value: Any) -> DType:
-    """The DType that ``type_value`` names: a DType, a numpy type, a name, an enum number or a Python type.
+    """The DType for a DType, a numpy type, a name, a number of ``types.proto`` or a Python type.
 
     Raises:
-      TypeError: when it names none.
+      TypeError: ``type_value`` is none of these.
     """
     if isinstance(type_value, DType):
         return type_value

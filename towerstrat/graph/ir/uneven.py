@@ -1,4 +1,4 @@
-"""Values whose shape differs by position along an axis, as runs hold them."""
+"""Values whose shape differs by position along an axis, as they travel between the stages of a run."""
 
 from __future__ import annotations
 
@@ -7,17 +7,19 @@ from typing import Any
 
 import numpy as np
 
+from towerstrat.graph.ir.types import Array, HostArray
 
-def exactly(shape: Sequence[int]) -> tuple[Any, ...]:
-    """The index that takes what is of this shape out of a larger array."""
+
+def exactly(shape: Sequence[int]) -> tuple[slice, ...]:
+    """The index that undoes padding: it takes the leading part of this shape out of a larger array."""
     return tuple([slice(n) for n in shape])
 
 
 class Uneven:
-    """One array per position, of one rank and type: padded with zeros to the largest and stacked.
+    """One array per position, of one rank and dtype: padded with zeros to the largest shape and stacked.
 
     Args:
-      padded: ``[positions, ...]``, on the host or on a device.
+      padded: ``[positions, ...]``, on the host or on devices.
       shapes: the shape at each position.
 
     >>> Uneven.of([np.ones(2), np.ones(1)]).part(1)
@@ -26,13 +28,13 @@ class Uneven:
 
     __slots__ = ("padded", "shapes")
 
-    def __init__(self, padded: Any, shapes: Sequence[Sequence[int]]):
+    def __init__(self, padded: Array, shapes: Sequence[Sequence[int]]):
         self.padded = padded
         self.shapes = tuple([tuple(s) for s in shapes])
 
     @classmethod
-    def of(cls, parts: Sequence[Any]) -> Uneven:
-        """The value with these arrays at the positions. Raises ValueError where their ranks differ."""
+    def of(cls, parts: Sequence[Array]) -> Uneven:
+        """The value with these arrays, one per position. Raises ValueError where their ranks differ."""
         shapes = [np.shape(p) for p in parts]
         if len({len(s) for s in shapes}) > 1:
             raise ValueError(f"Expected values of one rank on all positions, got shapes {shapes}.")
@@ -43,15 +45,15 @@ class Uneven:
         return cls(padded, shapes)
 
     @property
-    def dtype(self) -> Any:
+    def dtype(self) -> np.dtype[Any]:
         return self.padded.dtype
 
     @property
-    def shape(self) -> tuple[Any, ...]:
-        """What tells programs for different sizes apart: the padded shape, and each position's."""
+    def shape(self) -> tuple[tuple[int, ...], tuple[tuple[int, ...], ...]]:
+        """(padded shape, shape at each position): the part of a program's key that an array's shape is elsewhere."""
         return (self.padded.shape, self.shapes)
 
-    def part(self, position: int) -> Any:
+    def part(self, position: int) -> HostArray:
         """The array at one position, on the host."""
         return np.asarray(self.padded)[position][exactly(self.shapes[position])]
 

@@ -1,4 +1,7 @@
-"""Variables in parts along one dimension, and the functions that decide how many parts."""
+"""Partitioned variables, split along one dimension, and the partitioners that decide the number of parts.
+
+Source: ``tensorflow/python/ops/partitioned_variables.py``.
+"""
 
 from __future__ import annotations
 
@@ -12,16 +15,21 @@ from towerstrat.graph.ir.core import get_default_graph
 from towerstrat.graph.ir.elements import Tensor
 from towerstrat.graph.ir.shapes import TensorShape, as_shape
 from towerstrat.graph.ir.types import DType, string
+from towerstrat.graph.variables.variables import Variable
 
 Partitioner = Callable[..., Sequence[int]]
+"""``(shape=..., dtype=...)`` -> the number of parts of each dimension."""
 
 
 class PartitionInfo:
-    """Which part of the whole an initializer is asked for.
+    """The part of a partitioned variable that an initializer makes.
 
     Attributes:
       full_shape: the whole variable's shape.
-      var_offset: where the part begins in each dimension.
+      var_offset: the index of the part's first entry in each dimension.
+
+    Raises:
+      ValueError: the two differ in length.
     """
 
     def __init__(self, full_shape: Sequence[int], var_offset: Sequence[int]):
@@ -37,7 +45,7 @@ class PartitionInfo:
         """The dimension in which a part of ``shape`` is smaller than the whole, or None if there is none.
 
         Raises:
-          ValueError: more than one, or a part that does not lie inside the whole.
+          ValueError: there are several, the rank is another, or the part does not lie inside the whole.
         """
         if len(shape) != len(self.full_shape):
             raise ValueError(f"Expected a shape of rank {len(self.full_shape)}, got {list(shape)}.")
@@ -52,13 +60,13 @@ class PartitionInfo:
         return found[0] if found else None
 
     def single_offset(self, shape: Sequence[int]) -> int:
-        """Where a part of ``shape`` begins in its sliced dimension."""
+        """The offset of a part of ``shape`` in its sliced dimension; 0 where it is the whole."""
         dim = self.single_slice_dim(shape)
         return 0 if dim is None else self.var_offset[dim]
 
 
 class SaveSliceInfo(NamedTuple):
-    """Under which name, and as which part of it, a variable is saved."""
+    """The name that a variable is saved under, and its part of the saved tensor."""
 
     full_name: str
     full_shape: list[int]
@@ -67,22 +75,24 @@ class SaveSliceInfo(NamedTuple):
 
     @property
     def spec(self) -> str:
+        """The part in the form that savers use: the whole shape, then ``offset,size`` per dimension."""
         whole = " ".join(str(d) for d in self.full_shape)
         parts = ":".join(f"{o},{s}" for o, s in zip(self.var_offset, self.var_shape, strict=True))
         return f"{whole} {parts}"
 
 
 class PartitionedVariable(Convertible):
-    """Several variables that are one along a dimension. As a tensor it is their concatenation.
+    """A sequence of variables that are the parts of one along a dimension; it converts to their concatenation.
 
     Args:
-      name: the whole's name.
-      shape, dtype: the whole's.
+      name, shape, dtype: the whole variable's.
       variable_list: the parts, in order.
       partitions: the number of parts in each dimension.
     """
 
-    def __init__(self, name: str, shape: Any, dtype: DType, variable_list: Sequence[Any], partitions: Sequence[int]):
+    def __init__(
+        self, name: str, shape: Any, dtype: DType, variable_list: Sequence[Variable], partitions: Sequence[int]
+    ):
         self._name = name
         self._shape = as_shape(shape)
         self._dtype = dtype
@@ -108,13 +118,13 @@ class PartitionedVariable(Convertible):
     def trainable(self) -> bool:
         return any(v.trainable for v in self._variables)
 
-    def __iter__(self) -> Iterator[Any]:
+    def __iter__(self) -> Iterator[Variable]:
         return iter(self._variables)
 
     def __len__(self) -> int:
         return len(self._variables) if len(self._partition_axes()) <= 1 else 1
 
-    def _get_variable_list(self) -> list[Any]:
+    def _get_variable_list(self) -> list[Variable]:
         return self._variables
 
     def _get_partitions(self) -> list[int]:
@@ -153,7 +163,7 @@ class PartitionedVariable(Convertible):
 
 
 def fixed_size_partitioner(num_shards: int, axis: int = 0) -> Partitioner:
-    """A partitioner into ``num_shards`` parts along ``axis`` (fewer where there are fewer rows)."""
+    """A partitioner that splits ``axis`` into ``num_shards`` parts, or one per row where there are fewer."""
 
     def partitioner(shape: TensorShape, **unused: Any) -> list[int]:
         parts = [1] * len(shape)
@@ -166,10 +176,10 @@ def fixed_size_partitioner(num_shards: int, axis: int = 0) -> Partitioner:
 def variable_axis_size_partitioner(
     max_shard_bytes: int, axis: int = 0, bytes_per_string_element: int = 16, max_shards: int | None = None
 ) -> Partitioner:
-    """A partitioner into parts of at most ``max_shard_bytes`` along ``axis``, and at most ``max_shards`` of them.
+    """A partitioner that splits ``axis`` into parts of at most ``max_shard_bytes``, and into ``max_shards`` at most.
 
     Raises:
-      ValueError: limits below 1.
+      ValueError: a limit below 1; from the partitioner, a shape that is not fully defined.
     """
     if max_shard_bytes < 1 or bytes_per_string_element < 1:
         raise ValueError("Both max_shard_bytes and bytes_per_string_element must be positive.")
@@ -196,7 +206,7 @@ def variable_axis_size_partitioner(
 def min_max_variable_partitioner(
     max_partitions: int = 1, axis: int = 0, min_slice_size: int = 256 << 10, bytes_per_string_element: int = 16
 ) -> Partitioner:
-    """A partitioner into at most ``max_partitions`` parts along ``axis``, of about ``min_slice_size`` bytes or more."""
+    """A partitioner that splits ``axis`` into parts of ``min_slice_size`` bytes, ``max_partitions`` at most."""
 
     def partitioner(shape: TensorShape, dtype: DType) -> list[int]:
         if axis >= len(shape):
@@ -211,7 +221,7 @@ def min_max_variable_partitioner(
 
 
 def slices(full_shape: Sequence[int], partitions: Sequence[int]) -> tuple[int, list[int]]:
-    """The sliced dimension and the parts' sizes along it; the first parts get the rest of an uneven division.
+    """The sliced dimension and the parts' sizes along it; of an uneven division the first parts are one larger.
 
     Raises:
       ValueError: several sliced dimensions, or more parts than rows.

@@ -1,10 +1,14 @@
-"""Operations on what outlives a run: reading, assigning, looking up and updating rows."""
+"""The operations on variables: reads, assignments, lookups and updates of rows.
+
+Source: ``tensorflow/core/ops/resource_variable_ops.cc``.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
@@ -14,15 +18,19 @@ from towerstrat.graph.ir import shapes
 from towerstrat.graph.ir.core import get_default_graph
 from towerstrat.graph.ir.elements import Operation, Tensor
 from towerstrat.graph.ir.mesh import at_first, vary
-from towerstrat.graph.ir.registry import Signature, define, scalar
+from towerstrat.graph.ir.registry import Attrs, Eager, Signature, define, scalar
 from towerstrat.graph.ir.state import Cell
-from towerstrat.graph.ir.types import bool_, resource
+from towerstrat.graph.ir.types import Array, bool_, resource
 from towerstrat.graph.lowering.gradients import gather_backward, read_backward
 from towerstrat.graph.lowering.lowering import Lowering
 
 
 def variable_handle(cell: Cell, name: str) -> Tensor:
-    """The tensor that stands for a cell in the current graph; ``name`` is absolute."""
+    """Adds a variable's handle to the current graph: a tensor of dtype ``resource`` that stands for the cell.
+
+    Args:
+      name: the operation's absolute name.
+    """
     return get_default_graph().add("VarHandleOp", (), {"cell": cell}, f"{name}/").outputs[0]
 
 
@@ -30,12 +38,19 @@ def _cell(tensor: Tensor) -> Cell:
     return tensor.op.attrs["cell"]
 
 
-def _cell_rule(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Signature]:
+def _cell_rule(inputs: Sequence[Tensor], attrs: Attrs) -> list[Signature]:
+    """Shape rule: one output of the cell's dtype and shape."""
     cell = _cell(inputs[0])
     return [Signature(cell.dtype, cell.dims)]
 
 
-def _assign_rule(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Signature]:
+def _assign_rule(inputs: Sequence[Tensor], attrs: Attrs) -> list[Signature]:
+    """Shape rule of assignments.
+
+    Raises:
+      TypeError: a value of another dtype.
+      ValueError: a shape that does not fit, or a value that differs by tower for a variable that must not.
+    """
     cell, value = _cell(inputs[0]), inputs[1]
     if value.dtype is not cell.dtype:
         raise TypeError(f"Expected a {cell.dtype.name} value for variable {cell.name}, got {value.dtype.name}.")
@@ -55,18 +70,24 @@ def _assign_rule(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Sig
     ]
 
 
-def _storable(lowering: Lowering, op: Operation, position: int) -> Any:
-    """An input as a value that the first input's cell can hold."""
+Lower = Callable[[Lowering, Operation], list[Array]]
+
+
+def _storable(lowering: Lowering, op: Operation, position: int) -> jax.Array:
+    """An input of a write: varying if the cell is per position, else invariant (see ``Lowering.invariant``)."""
     cell, tensor = _cell(op.inputs[0]), op.inputs[position]
     if cell.per_position:
         return vary(jnp.asarray(lowering.value(tensor)), lowering.axis)
     return jnp.asarray(lowering.invariant(tensor))
 
 
-def _seen(lower: Callable[[Lowering, Operation], list[Any]]) -> Callable[[Lowering, Operation], list[Any]]:
-    """The lowering of a read or write: for all positions together, what the first one has is seen."""
+def _first_outside(lower: Lower) -> Lower:
+    """The lowering of a read or write that gives operations outside of tower context the first position's value.
 
-    def lowered(lowering: Lowering, op: Operation) -> list[Any]:
+    Only cells that became per position when their positions first differed (``Cell.own``) are read like that.
+    """
+
+    def lowered(lowering: Lowering, op: Operation) -> list[Array]:
         values = lower(lowering, op)
         cell = _cell(op.inputs[0])
         if op.axis is None and lowering.axis is not None and cell.own is not None and cell.per_position:
@@ -76,11 +97,11 @@ def _seen(lower: Callable[[Lowering, Operation], list[Any]]) -> Callable[[Loweri
     return lowered
 
 
-def _read(lowering: Lowering, op: Operation) -> list[Any]:
+def _read(lowering: Lowering, op: Operation) -> list[Array]:
     return [lowering.read(_cell(op.inputs[0]), op)]
 
 
-def _assign(lowering: Lowering, op: Operation) -> list[Any]:
+def _assign(lowering: Lowering, op: Operation) -> list[Array]:
     cell = _cell(op.inputs[0])
     value = lax.stop_gradient(_storable(lowering, op, 1))
     if op.attrs.get("validate_shape", True) and cell in lowering.state:
@@ -89,13 +110,15 @@ def _assign(lowering: Lowering, op: Operation) -> list[Any]:
     return [value]
 
 
-def _check_shape(cell: Cell, old: Any, new: Any) -> None:
+def _check_shape(cell: Cell, old: Array, new: Array) -> None:
     if np.shape(old) != np.shape(new):
         raise ValueError(f"Variable {cell.name} has shape {np.shape(old)}, the assigned value {np.shape(new)}.")
 
 
-def _updating(function: Callable[[Any, Any], Any]) -> Callable[[Lowering, Operation], list[Any]]:
-    def lower(lowering: Lowering, op: Operation) -> list[Any]:
+def _updating(function: Callable[[Array, Array], Array]) -> Lower:
+    """The lowering of ``cell = function(cell, value)``."""
+
+    def lower(lowering: Lowering, op: Operation) -> list[Array]:
         cell = _cell(op.inputs[0])
         old = lowering.read(cell, op)
         delta = _storable(lowering, op, 1)
@@ -108,8 +131,10 @@ def _updating(function: Callable[[Any, Any], Any]) -> Callable[[Lowering, Operat
     return lower
 
 
-def _scattering(method: str) -> Callable[[Lowering, Operation], list[Any]]:
-    def lower(lowering: Lowering, op: Operation) -> list[Any]:
+def _scattering(method: str) -> Lower:
+    """The lowering of a row update by a method of ``array.at[indices]``; indices out of range are dropped."""
+
+    def lower(lowering: Lowering, op: Operation) -> list[Array]:
         cell = _cell(op.inputs[0])
         old = lowering.read(cell, op)
         indices, updates = _storable(lowering, op, 1), _storable(lowering, op, 2)
@@ -123,8 +148,10 @@ def _scattering(method: str) -> Callable[[Lowering, Operation], list[Any]]:
     return lower
 
 
-def _scattering_nd(method: str) -> Callable[[Lowering, Operation], list[Any]]:
-    def lower(lowering: Lowering, op: Operation) -> list[Any]:
+def _scattering_nd(method: str) -> Lower:
+    """The lowering of a slice update, where ``indices[..., :]`` are leading indices; those out of range are dropped."""
+
+    def lower(lowering: Lowering, op: Operation) -> list[Array]:
         cell = _cell(op.inputs[0])
         old = lowering.read(cell, op)
         indices, updates = _storable(lowering, op, 1), _storable(lowering, op, 2)
@@ -136,7 +163,7 @@ def _scattering_nd(method: str) -> Callable[[Lowering, Operation], list[Any]]:
     return lower
 
 
-def _scatter_rule(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Signature]:
+def _scatter_rule(inputs: Sequence[Tensor], attrs: Attrs) -> list[Signature]:
     cell, indices, updates = _cell(inputs[0]), inputs[1], inputs[2]
     if updates.dtype is not cell.dtype:
         raise TypeError(f"Expected {cell.dtype.name} updates for variable {cell.name}, got {updates.dtype.name}.")
@@ -150,7 +177,7 @@ def _scatter_rule(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Si
     return [Signature(cell.dtype, cell.dims)]
 
 
-def _gather_rule(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Signature]:
+def _gather_rule(inputs: Sequence[Tensor], attrs: Attrs) -> list[Signature]:
     cell, indices = _cell(inputs[0]), inputs[1]
     if not indices.dtype.is_integer:
         raise TypeError(f"Expected integer indices, got {indices.dtype.name}.")
@@ -158,16 +185,16 @@ def _gather_rule(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Sig
     return [Signature(cell.dtype, dims)]
 
 
-def _gather(lowering: Lowering, op: Operation) -> list[Any]:
+def _gather(lowering: Lowering, op: Operation) -> list[Array]:
     table = lowering.read(_cell(op.inputs[0]), op)
     return [jnp.take(jnp.asarray(table), jnp.asarray(lowering.value(op.inputs[1])), axis=0, mode="clip")]
 
 
-def _is_initialized(lowering: Lowering, op: Operation) -> list[Any]:
+def _is_initialized(lowering: Lowering, op: Operation) -> list[Array]:
     return [np.asarray(_cell(op.inputs[0]) in lowering.state)]
 
 
-def _assign_now(context: Any, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> list[Any]:
+def _assign_eagerly(context: Eager, inputs: Sequence[Any], attrs: Attrs) -> list[Tensor]:
     handle, value = inputs
     try:
         _assign_rule(inputs, attrs)
@@ -185,7 +212,7 @@ define(
     hidden=("cell",),
 )
 define(
-    "ReadVariableOp", _cell_rule, lower=_seen(_read), reads=True, backward=read_backward,
+    "ReadVariableOp", _cell_rule, lower=_first_outside(_read), reads=True, backward=read_backward,
     execute=lambda context, inputs, attrs: [context.read(inputs[0])],
 )  # fmt: skip
 define(
@@ -199,17 +226,17 @@ define(
     reads=True,
     differentiable=False,
 )
-define("ResourceGather", _gather_rule, lower=_seen(_gather), reads=True, backward=gather_backward)
+define("ResourceGather", _gather_rule, lower=_first_outside(_gather), reads=True, backward=gather_backward)
 define(
-    "AssignVariableOp", _assign_rule, lower=_seen(_assign), writes=True, stateful=True, differentiable=False,
-    execute=_assign_now,
+    "AssignVariableOp", _assign_rule, lower=_first_outside(_assign), writes=True, stateful=True, differentiable=False,
+    execute=_assign_eagerly,
 )  # fmt: skip
 define(
-    "AssignAddVariableOp", _assign_rule, lower=_seen(_updating(lambda a, b: a + b)), reads=True, writes=True,
+    "AssignAddVariableOp", _assign_rule, lower=_first_outside(_updating(lambda a, b: a + b)), reads=True, writes=True,
     stateful=True, differentiable=False,
 )  # fmt: skip
 define(
-    "AssignSubVariableOp", _assign_rule, lower=_seen(_updating(lambda a, b: a - b)), reads=True, writes=True,
+    "AssignSubVariableOp", _assign_rule, lower=_first_outside(_updating(lambda a, b: a - b)), reads=True, writes=True,
     stateful=True, differentiable=False,
 )  # fmt: skip
 for _type, _method in (
@@ -222,7 +249,7 @@ for _type, _method in (
     ("ResourceScatterMax", "max"),
 ):
     define(
-        _type, _scatter_rule, lower=_seen(_scattering(_method)), reads=True, writes=True, stateful=True,
+        _type, _scatter_rule, lower=_first_outside(_scattering(_method)), reads=True, writes=True, stateful=True,
         differentiable=False,
     )  # fmt: skip
 for _type, _method in (
@@ -231,7 +258,7 @@ for _type, _method in (
     ("ResourceScatterNdSub", "subtract"),
 ):
     define(
-        _type, _cell_rule, lower=_seen(_scattering_nd(_method)), reads=True, writes=True, stateful=True,
+        _type, _cell_rule, lower=_first_outside(_scattering_nd(_method)), reads=True, writes=True, stateful=True,
         differentiable=False,
     )  # fmt: skip
 define(

@@ -1,8 +1,11 @@
-"""The variables of the default graph as groups, and the functions that change one."""
+"""Public functions on variables: the collections of a graph, initializers, and assignments to one.
+
+Source: ``tensorflow/python/ops/variables.py`` and ``state_ops.py``.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,22 +14,24 @@ from towerstrat.errors import FailedPreconditionError, OutOfRangeError
 from towerstrat.graph.ir.convert import convert_to_tensor
 from towerstrat.graph.ir.core import get_default_graph
 from towerstrat.graph.ir.elements import Operation, Tensor
-from towerstrat.graph.ir.registry import Signature, define
-from towerstrat.graph.ir.types import int32, int64, string
+from towerstrat.graph.ir.registry import Attrs, Signature, define
+from towerstrat.graph.ir.stacks import Session
+from towerstrat.graph.ir.state import Cell
+from towerstrat.graph.ir.types import HostArray, int32, int64, string
 from towerstrat.graph.variables.variables import GraphKeys, Variable
 
 
-def _names_rule(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Signature]:
+def _names_rule(inputs: Sequence[Tensor], attrs: Attrs) -> list[Signature]:
     return [Signature(string, (None,))]
 
 
-def _names(session: Any, op: Operation, values: Sequence[Any]) -> list[Any]:
-    missing = [name.encode() for name, there in zip(op.attrs["names"], values, strict=True) if not there]
+def _names(session: Session, op: Operation, values: Sequence[HostArray]) -> list[HostArray]:
+    missing = [name.encode() for name, initialized in zip(op.attrs["names"], values, strict=True) if not initialized]
     return [np.array(missing, dtype=object)]
 
 
-def _all_there(session: Any, op: Operation, values: Sequence[Any]) -> list[Any]:
-    missing = [name for name, there in zip(op.attrs["names"], values, strict=True) if not there]
+def _assert_initialized(session: Session, op: Operation, values: Sequence[HostArray]) -> list[HostArray]:
+    missing = [name for name, initialized in zip(op.attrs["names"], values, strict=True) if not initialized]
     if missing:
         raise FailedPreconditionError(
             None, op, f"Attempting to use uninitialized value {', '.join(missing)}. Run its initializer first."
@@ -34,14 +39,14 @@ def _all_there(session: Any, op: Operation, values: Sequence[Any]) -> list[Any]:
     return []
 
 
-def _count_rule(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Signature]:
+def _count_rule(inputs: Sequence[Tensor], attrs: Attrs) -> list[Signature]:
     cell = inputs[0].op.attrs["cell"]
     if cell.dtype not in (int32, int64) or cell.dims != ():
         raise TypeError(f"Expected an int32 or int64 scalar variable, got {cell.name}: {cell.dtype.name} {cell.dims}.")
     return [Signature(cell.dtype, ())]
 
 
-def _count(session: Any, op: Operation, values: Sequence[Any]) -> list[Any]:
+def _count(session: Session, op: Operation, values: Sequence[Cell]) -> list[HostArray]:
     cell, limit = values[0], op.attrs["limit"]
     now = session.state.get(cell)
     if now is None:
@@ -57,7 +62,7 @@ define("UninitializedNames", _names_rule, host=_names, differentiable=False, hid
 define(
     "AssertInitialized",
     lambda inputs, attrs: [],
-    host=_all_there,
+    host=_assert_initialized,
     differentiable=False,
     stateful=True,
     hidden=("names",),
@@ -66,29 +71,36 @@ define("CountUpTo", _count_rule, host=_count, reads=True, writes=True, stateful=
 
 
 def global_variables(scope: str | None = None) -> list[Any]:
-    """Variables that are shared and saved; with ``scope``, those whose names match it at their start."""
+    """The collection of variables that are shared and saved.
+
+    Args:
+      scope: a regular expression that names must match at their start, here and below.
+    """
     return get_default_graph().get_collection(GraphKeys.GLOBAL_VARIABLES, scope)
 
 
 def local_variables(scope: str | None = None) -> list[Any]:
-    """Variables that are neither shared nor saved, such as those of metrics."""
+    """The collection of variables that are neither shared nor saved, such as those of metrics."""
     return get_default_graph().get_collection(GraphKeys.LOCAL_VARIABLES, scope)
 
 
 def trainable_variables(scope: str | None = None) -> list[Any]:
+    """The collection of variables that optimizers update by default."""
     return get_default_graph().get_collection(GraphKeys.TRAINABLE_VARIABLES, scope)
 
 
 def model_variables(scope: str | None = None) -> list[Any]:
+    """The collection ``GraphKeys.MODEL_VARIABLES``."""
     return get_default_graph().get_collection(GraphKeys.MODEL_VARIABLES, scope)
 
 
 def moving_average_variables(scope: str | None = None) -> list[Any]:
+    """The collection of variables with a moving average."""
     return get_default_graph().get_collection(GraphKeys.MOVING_AVERAGE_VARIABLES, scope)
 
 
 def all_variables() -> list[Any]:
-    """``global_variables`` by its older name."""
+    """``global_variables`` under its older name."""
     return global_variables()
 
 
@@ -100,30 +112,32 @@ def variables_initializer(var_list: Iterable[Any], name: str = "init") -> Operat
 
 
 def global_variables_initializer() -> Operation:
+    """An operation that initializes all global variables."""
     return variables_initializer(global_variables())
 
 
 def local_variables_initializer() -> Operation:
+    """An operation that initializes all local variables."""
     return variables_initializer(local_variables())
 
 
 def initialize_variables(var_list: Iterable[Any], name: str = "init") -> Operation:
-    """``variables_initializer`` by its older name."""
+    """``variables_initializer`` under its older name."""
     return variables_initializer(var_list, name)
 
 
 def initialize_all_variables() -> Operation:
-    """``global_variables_initializer`` by its older name."""
+    """``global_variables_initializer`` under its older name."""
     return global_variables_initializer()
 
 
 def initialize_local_variables() -> Operation:
-    """``local_variables_initializer`` by its older name."""
+    """``local_variables_initializer`` under its older name."""
     return local_variables_initializer()
 
 
 def is_variable_initialized(variable: Any) -> Tensor:
-    """Whether it has a value at that point of the run (scalar bool)."""
+    """A scalar bool tensor: the variable has a value at that point of the run."""
     found: Tensor = variable.is_initialized()
     return found
 
@@ -131,10 +145,10 @@ def is_variable_initialized(variable: Any) -> Tensor:
 def report_uninitialized_variables(
     var_list: Sequence[Any] | None = None, name: str = "report_uninitialized_variables"
 ) -> Tensor:
-    """The names of the variables without a value, a vector of strings.
+    """The names of the variables without a value, a string tensor ``[n]``.
 
     Args:
-      var_list: default all global and local variables.
+      var_list: the variables to look at; default all global and local ones.
     """
     if var_list is None:
         var_list = global_variables() + local_variables()
@@ -146,7 +160,7 @@ def report_uninitialized_variables(
 
 
 def assert_variables_initialized(var_list: Sequence[Any] | None = None) -> Operation | None:
-    """An operation that raises FailedPreconditionError where a variable has no value; None if there are none."""
+    """An operation that raises FailedPreconditionError where a variable has no value; None for no variables."""
     if var_list is None:
         var_list = global_variables() + local_variables()
     if not var_list:
@@ -159,6 +173,7 @@ def assert_variables_initialized(var_list: Sequence[Any] | None = None) -> Opera
 
 
 def _assignable(ref: Any, what: str) -> Any:
+    """``ref`` if it is a variable. Raises TypeError, naming the function ``what``, if not."""
     if isinstance(ref, Tensor) or not hasattr(ref, "assign"):
         raise TypeError(f"{what} needs a variable, got {ref!r}.")
     return ref
@@ -167,7 +182,7 @@ def _assignable(ref: Any, what: str) -> Any:
 def assign(
     ref: Any, value: Any, validate_shape: bool | None = None, use_locking: bool | None = None, name: str | None = None
 ) -> Any:
-    """Stores ``value`` in the variable; the result is the stored value.
+    """Stores ``value`` in the variable; returns the stored value as a tensor.
 
     Args:
       validate_shape: False lets the value have another shape, where the variable was made with
@@ -183,20 +198,21 @@ def assign(
 
 
 def assign_add(ref: Any, value: Any, use_locking: bool | None = None, name: str | None = None) -> Any:
-    """Adds to the variable; the result is the new value."""
+    """Adds to the variable; returns the new value as a tensor."""
     return _assignable(ref, "tf.assign_add").assign_add(value, name=name)
 
 
 def assign_sub(ref: Any, value: Any, use_locking: bool | None = None, name: str | None = None) -> Any:
-    """Subtracts from the variable; the result is the new value."""
+    """Subtracts from the variable; returns the new value as a tensor."""
     return _assignable(ref, "tf.assign_sub").assign_sub(value, name=name)
 
 
 def count_up_to(ref: Any, limit: int, name: str | None = None) -> Tensor:
-    """The integer variable's value, which is then one more. It runs on the host, so not inside towers or loops.
+    """Increments an integer scalar variable; returns its value before. Runs on the host: not inside towers or loops.
 
-    Raises (on ``Session.run``):
-      OutOfRangeError: the value is ``limit`` already.
+    Raises:
+      TypeError: no variable, or not an int32 or int64 scalar.
+      OutOfRangeError: from ``Session.run``, where the value has reached ``limit``.
     """
     variable = _assignable(ref, "tf.count_up_to")
     return get_default_graph().add("CountUpTo", (variable.handle,), {"limit": int(limit)}, name).outputs[0]
@@ -208,9 +224,13 @@ def _scatter(ref: Any, kind: str, indices: Any, updates: Any, name: str | None) 
 
 
 def scatter_update(ref: Any, indices: Any, updates: Any, use_locking: bool = True, name: str | None = None) -> Any:
-    """Sets rows: ``ref[indices[i]] = updates[i]``. ``updates`` is ``[*indices.shape, *row]``, or one scalar.
+    """Sets rows: ``ref[indices[i]] = updates[i]``; returns the variable's new value, here and below.
 
-    Rows that do not exist are left out. ``use_locking`` changes nothing here and below.
+    Args:
+      ref: a variable of shape ``[n, *row]``.
+      indices: integers of any shape; those out of range are dropped.
+      updates: ``[*indices.shape, *row]``, or a scalar.
+      use_locking: changes nothing: the order of effects is fixed.
     """
     return _scatter(ref, "Update", indices, updates, name)
 
@@ -236,12 +256,12 @@ def scatter_div(ref: Any, indices: Any, updates: Any, use_locking: bool = False,
 
 
 def scatter_min(ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None) -> Any:
-    """Lowers rows to ``updates`` where those are less."""
+    """Sets rows to the element-wise minimum of them and ``updates``."""
     return _scatter(ref, "Min", indices, updates, name)
 
 
 def scatter_max(ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None) -> Any:
-    """Raises rows to ``updates`` where those are more."""
+    """Sets rows to the element-wise maximum of them and ``updates``."""
     return _scatter(ref, "Max", indices, updates, name)
 
 

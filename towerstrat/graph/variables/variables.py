@@ -1,4 +1,8 @@
-"""Variables: named values in a session's state."""
+"""``tf.Variable`` of 1.x and 2.x: a handle in the graph on a cell in a session's state.
+
+All variables behave like TensorFlow's resource variables: each use reads at its own point of the program.
+Source: ``tensorflow/python/ops/resource_variable_ops.py`` and ``variables.py``.
+"""
 
 from __future__ import annotations
 
@@ -18,10 +22,10 @@ from towerstrat.graph.ir.indexed_slices import IndexedSlices
 from towerstrat.graph.ir.mesh import Axis
 from towerstrat.graph.ir.operators import Operators, differs, equals
 from towerstrat.graph.ir.shapes import TensorShape, as_shape
-from towerstrat.graph.ir.stacks import SURROUNDINGS, get_default_session
+from towerstrat.graph.ir.stacks import SURROUNDINGS, Session, get_default_session
 from towerstrat.graph.ir.state import Cell
 from towerstrat.graph.ir.trace import unconverted
-from towerstrat.graph.ir.types import DType
+from towerstrat.graph.ir.types import DType, HostArray
 from towerstrat.graph.variables.state_ops import variable_handle
 
 
@@ -35,7 +39,7 @@ class VariableSynchronization(enum.Enum):
 
 
 class VariableAggregation(enum.Enum):
-    """How values from several towers become one."""
+    """The reduction of values from several towers to one."""
 
     NONE = 0
     SUM = 1
@@ -83,7 +87,7 @@ class GraphKeys:
 
 
 class _ThroughCreators(type):
-    """``Variable(...)`` asks the creators in scope, innermost last, before it makes one."""
+    """Sends ``Variable(...)`` through the creators in scope; derived classes are constructed directly."""
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
         if cls is not Variable:
@@ -99,6 +103,7 @@ _PARAMETERS = ("initial_value", "trainable", "collections", "validate_shape", "c
 
 
 def _by_name(args: Sequence[Any], kwargs: dict[str, Any]) -> dict[str, Any]:
+    """The arguments of ``tf.Variable`` by name. Raises TypeError on unknown and repeated ones."""
     named = dict(zip(_PARAMETERS, args, strict=False))
     unknown = set(kwargs) - set(_PARAMETERS)
     if unknown or set(named) & set(kwargs) or len(args) > len(_PARAMETERS):
@@ -109,7 +114,7 @@ def _by_name(args: Sequence[Any], kwargs: dict[str, Any]) -> dict[str, Any]:
 
 
 def create_variable(**kwargs: Any) -> Any:
-    """A variable as the creators in scope make it. Arguments as of ``tf.Variable``."""
+    """A new variable, made by the creators in scope. Arguments as of ``tf.Variable``."""
     graph = get_default_graph()
     creator: Callable[..., Any] = _default_creator
     for outer in graph.creators:
@@ -118,7 +123,7 @@ def create_variable(**kwargs: Any) -> Any:
 
 
 def trainable_value(synchronization: VariableSynchronization, trainable: bool | None) -> bool:
-    """Whether a variable is trainable: by default it is, unless its copies are combined when read.
+    """``trainable`` with its default filled in: True, except for ``ON_READ``.
 
     Raises:
       ValueError: True was asked for with ``ON_READ``.
@@ -137,6 +142,7 @@ _MODES: dict[str, type[enum.Enum]] = {"synchronization": VariableSynchronization
 
 
 def _default_creator(**kwargs: Any) -> Variable:
+    """The innermost creator: a strategy's, or the class of variables of the default graph."""
     synchronization = kwargs.get("synchronization", VariableSynchronization.AUTO)
     for what, value in (("synchronization", synchronization), ("aggregation", kwargs.get("aggregation"))):
         if value is not None and value not in tuple(_MODES[what]):
@@ -172,24 +178,26 @@ def variable_creator_scope(variable_creator: Callable[..., Any]) -> Iterator[Non
 
 
 class Variable(Operators, Convertible, metaclass=_ThroughCreators):
-    """A value that outlives a run, read at each use and changed by assignments.
+    """State that persists between runs. Each use reads it; assignments change it.
 
     Args:
-      initial_value: a tensor, array or number, or a function that makes one.
+      initial_value: a tensor, array or number, or a function without arguments that returns one.
       trainable: adds it to ``GraphKeys.TRAINABLE_VARIABLES``.
       collections: default ``[GraphKeys.GLOBAL_VARIABLES]``.
       validate_shape: False allows values of other shapes later.
       name: default "Variable", made unique.
       dtype: element type that the initial value is converted to.
-      constraint: applied by optimizers after an update.
-      synchronization, aggregation: what strategies do with copies of it.
-      shape: what later values' shapes must fit; default the initial value's.
-      axis, combine: of a tower-local variable, the axis it has one value per position of and how they combine.
-      caching_device: reads are not cached here; a value other than None changes nothing.
+      expected_shape: what the initial value's shape must be compatible with.
+      constraint: a function of the value that optimizers apply after an update.
+      synchronization, aggregation: how strategies keep and combine copies of it.
+      shape: static shape that all values must fit; default the initial value's.
+      axis, combine: of a tower-local variable, as of ``Cell``.
+      caching_device, import_scope: change nothing: reads are not cached, and there are no imported definitions.
 
     Raises:
-      ValueError: no initial value, an initial value of unknown shape (with ``validate_shape``), or one made inside a
-        loop or branch that is not a function.
+      NotImplementedError: ``variable_def`` is given.
+      ValueError: no initial value; one of unknown shape (with ``validate_shape``) or of another than ``shape`` or
+        ``expected_shape``; a tensor made inside a loop or branch; a constraint that is not callable.
     """
 
     def __init__(
@@ -234,14 +242,16 @@ class Variable(Operators, Convertible, metaclass=_ThroughCreators):
         self._collect(graph, keys)
 
     def _collect(self, graph: Graph, keys: Sequence[Any]) -> None:
+        """Adds the variable to collections of the graph."""
         graph.add_to_collections(keys, self)
 
     def _build(
         self, graph: Graph, initial_value: Any, name: str | None, dtype: Any, expected_shape: Any,
         validate_shape: bool, axis: Axis | None, combine: str, shape: Any,
     ) -> None:  # fmt: skip
-        with graph.outside() if callable(initial_value) else _here(graph, initial_value), \
-                graph.name_scope(_scope(graph, name, initial_value)) as scope:  # fmt: skip
+        """Adds the operations of the variable: handle, initial value, initializer and a read under its name."""
+        with graph.outside() if callable(initial_value) else _at_root(graph, initial_value), \
+                graph.name_scope(name or "Variable") as scope:  # fmt: skip
             base = scope[:-1]
             if callable(initial_value):
                 with graph.name_scope("Initializer"), graph.device(None):
@@ -273,12 +283,12 @@ class Variable(Operators, Convertible, metaclass=_ThroughCreators):
 
     @property
     def handle(self) -> Tensor:
-        """The tensor that stands for the variable itself; gradients with respect to it are the variable's."""
+        """The tensor that stands for the variable (dtype ``resource``); its gradient is the variable's."""
         return self._handle
 
     @property
     def cell(self) -> Cell:
-        """Its place in a session's state."""
+        """The key of its value in a session's state."""
         return self._cell
 
     @property
@@ -305,6 +315,7 @@ class Variable(Operators, Convertible, metaclass=_ThroughCreators):
         return self.shape
 
     def set_shape(self, shape: Any) -> None:
+        """Merges ``shape`` into the static shape. Raises ValueError where the two contradict each other."""
         self._cell.dims = self.shape.merge_with(shape).raw
 
     @property
@@ -333,10 +344,12 @@ class Variable(Operators, Convertible, metaclass=_ThroughCreators):
 
     @property
     def initializer(self) -> Operation:
+        """The operation that assigns the initial value."""
         return self._initializer
 
     @property
     def initial_value(self) -> Tensor:
+        """The initial value as a tensor; feeding it initializes the variable with another."""
         return self._initial_value
 
     @property
@@ -355,10 +368,11 @@ class Variable(Operators, Convertible, metaclass=_ThroughCreators):
             graph.scope_name = scope
 
     def value(self) -> Tensor:
-        """A read at this point of the program."""
+        """The value at this point of the program, as a new tensor."""
         return self._read()
 
     def read_value(self) -> Tensor:
+        """``value()``."""
         return self._read()
 
     def _ref(self) -> Tensor:
@@ -368,7 +382,11 @@ class Variable(Operators, Convertible, metaclass=_ThroughCreators):
         return self._handle
 
     def sparse_read(self, indices: Any, name: str | None = None) -> Tensor:
-        """Rows of the value: ``[*indices.shape, *row]``."""
+        """Rows of the value, ``[*indices.shape, *row]``; their gradient is IndexedSlices.
+
+        Args:
+          indices: integers of any shape.
+        """
         inputs = (self._handle, convert_to_tensor(indices))
         return get_default_graph().add("ResourceGather", inputs, None, name or "Gather").outputs[0]
 
@@ -380,7 +398,8 @@ class Variable(Operators, Convertible, metaclass=_ThroughCreators):
             .outputs[0]
         )
 
-    def eval(self, session: Any = None) -> Any:
+    def eval(self, session: Session | None = None) -> HostArray:
+        """The value in ``session`` or the default session. Raises ValueError where there is none."""
         session = session or get_default_session()
         if session is None:
             raise ValueError("eval() needs a session: pass session= or use it inside `with sess.as_default():`.")
@@ -388,38 +407,53 @@ class Variable(Operators, Convertible, metaclass=_ThroughCreators):
 
     # ---- changing --------------------------------------------------------------------------------------------
 
-    def _change(self, type: str, inputs: Sequence[Any], name: str | None, read_value: bool = True) -> Any:
+    def _change(self, type: str, inputs: Sequence[Tensor], name: str | None, read_value: bool = True) -> Any:
+        """Adds an operation that writes the variable; a strategy's context may replace its inputs."""
         around = SURROUNDINGS.current()
         if around is not None:
             inputs = around.written(self, type, inputs)
         return self._changed(get_default_graph().add(type, (self._handle, *inputs), None, name), read_value)
 
     def _changed(self, op: Operation, read_value: bool) -> Any:
-        """What an assignment returns."""
+        """The return value of an assignment: the stored value, or the operation."""
         return op.outputs[0] if read_value else op
 
     def assign(self, value: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True) -> Any:
-        """Stores a value. Returns the stored value as a tensor, or the operation if ``read_value`` is False.
+        """Stores a value.
 
-        ``use_locking`` changes nothing: the order of effects is fixed.
+        Args:
+          value: converted to the variable's dtype; of its shape.
+          use_locking: changes nothing, here and below: the order of effects is fixed.
+          read_value: False: return the operation.
+
+        Returns:
+          The stored value as a tensor, or the operation.
         """
         return self._change("AssignVariableOp", [self._operand(value)], name or "Assign", read_value)
 
     def assign_add(
         self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
     ) -> Any:
+        """Adds ``delta``; returns as ``assign`` does."""
         return self._change("AssignAddVariableOp", [self._operand(delta)], name or "AssignAdd", read_value)
 
     def assign_sub(
         self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
     ) -> Any:
+        """Subtracts ``delta``; returns as ``assign`` does."""
         return self._change("AssignSubVariableOp", [self._operand(delta)], name or "AssignSub", read_value)
 
     def _operand(self, value: Any) -> Tensor:
         return convert_to_tensor(value, self.dtype)
 
     def scatter(self, kind: str, indices: Any, updates: Any, name: str | None = None) -> Tensor:
-        """Rows ``indices`` updated in place; ``kind`` is Update, Add, Sub, Mul, Div, Min, Max or an Nd form."""
+        """Updates rows; returns the new value.
+
+        Args:
+          kind: "Update", "Add", "Sub", "Mul", "Div", "Min", "Max", "NdUpdate", "NdAdd" or "NdSub".
+          indices: integers; those out of range are dropped.
+          updates: ``[*indices.shape, *row]``, or a scalar.
+        """
         inputs = [convert_to_tensor(indices), convert_to_tensor(updates, self.dtype)]
         return self._change(f"ResourceScatter{kind}", inputs, name or f"Scatter{kind}")
 
@@ -433,6 +467,7 @@ class Variable(Operators, Convertible, metaclass=_ThroughCreators):
         return self._scatter_slices("Sub", sparse_delta, name)
 
     def _scatter_slices(self, kind: str, slices: Any, name: str | None) -> Tensor:
+        """``scatter`` with IndexedSlices. Raises ValueError where ``slices`` is none."""
         if not isinstance(slices, IndexedSlices):
             raise ValueError(f"sparse_delta is not IndexedSlices: {slices!r}.")
         return self.scatter(kind, slices.indices, slices.values, name)
@@ -459,26 +494,27 @@ class Variable(Operators, Convertible, metaclass=_ThroughCreators):
         return self.scatter("NdSub", indices, updates, name)
 
     def assign_slice(self, bounds: Sequence[Tensor], masks: Mapping[str, int], value: Tensor, name: str | None) -> Any:
-        """Stores a value in a part; ``bounds`` and ``masks`` as of ``tf.strided_slice``."""
+        """Stores a value in a slice of the variable; ``bounds`` and ``masks`` as of ``tf.strided_slice``."""
         op = get_default_graph().add(
             "ResourceStridedSliceAssign", (self._handle, *bounds, value), masks, name or "SliceAssign"
         )
         return self._changed(op, True)
 
-    def load(self, value: Any, session: Any = None) -> None:
-        """Stores a value in a session at once, outside of the graph."""
+    def load(self, value: Any, session: Session | None = None) -> None:
+        """Stores a value in ``session`` or the default session at once. Raises ValueError where there is none."""
         session = session or get_default_session()
         if session is None:
             raise ValueError("load() needs a session: pass session= or use it inside `with sess.as_default():`.")
         session.run(self.initializer, {self._initial_value: value})
 
     def ref(self) -> Reference:
-        """What stands for this variable as a key of a dictionary."""
+        """A key for dictionaries and sets that compares by identity."""
         return Reference(self)
 
     experimental_ref = ref
 
     def is_initialized(self, name: str | None = None) -> Tensor:
+        """A scalar bool tensor: the variable has a value at that point of the run."""
         return get_default_graph().add("VarIsInitializedOp", (self._handle,), None, name).outputs[0]
 
     def to_proto(self, export_scope: str | None = None) -> Any:
@@ -509,7 +545,7 @@ class Variable(Operators, Convertible, metaclass=_ThroughCreators):
         return self.value()
 
     def __getitem__(self, key: Any) -> Tensor:
-        """A part of the value; its ``assign`` stores there."""
+        """A slice of the value; its ``assign`` stores in that part of the variable."""
         return registry.operator("__getitem__")(self, key)
 
     def __iter__(self) -> Iterator[Any]:
@@ -530,8 +566,8 @@ class Variable(Operators, Convertible, metaclass=_ThroughCreators):
         return f"<tf.Variable '{self.name}' shape={self.shape} dtype={self.dtype.name}>"
 
 
-class _OfLater(_ThroughCreators):
-    """Makes variables with the arguments of 2.x; every variable counts as one of the class."""
+class _ThroughCreatorsV2(_ThroughCreators):
+    """Makes variables with the arguments of 2.x; every ``Variable`` is an instance of the class."""
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
         if cls is not VariableV2:
@@ -547,14 +583,17 @@ class _OfLater(_ThroughCreators):
 _LIFTING = "experimental_enable_variable_lifting"
 
 
-class VariableV2(Variable, metaclass=_OfLater):
-    """``tf.Variable`` of 2.x: the same variables, made with other arguments.
+class VariableV2(Variable, metaclass=_ThroughCreatorsV2):
+    """``tf.Variable`` of 2.x: a ``Variable``, constructed with other arguments.
 
     Args:
-      initial_value, trainable, validate_shape, caching_device, name, dtype, constraint, synchronization, aggregation,
-        shape: as of ``Variable``; ``variable_def`` is refused there.
+      initial_value, trainable, validate_shape, caching_device, name, variable_def, dtype, import_scope, constraint,
+        synchronization, aggregation, shape: as of ``Variable``.
       experimental_enable_variable_lifting: changes nothing: variables that are made while a function is traced are
         always made outside of it.
+
+    Raises:
+      TypeError: a derived class is constructed.
     """
 
     def __init__(
@@ -577,10 +616,15 @@ class VariableV2(Variable, metaclass=_OfLater):
 
 
 def wider(dims: shapes.Dims, shape: Any, name: str) -> shapes.Dims:
-    """The shape that a variable keeps: its initial value's, or the one asked for, which that must fit.
+    """A variable's static shape: ``shape`` if it is given, else its initial value's.
+
+    Args:
+      dims: the initial value's.
+      shape: the one asked for, or None.
+      name: the variable's, for the error.
 
     Raises:
-      ValueError: it does not.
+      ValueError: the initial value does not fit ``shape``.
     """
     if shape is None:
         return dims
@@ -590,8 +634,12 @@ def wider(dims: shapes.Dims, shape: Any, name: str) -> shapes.Dims:
 
 
 @contextmanager
-def _here(graph: Graph, initial_value: Any) -> Iterator[None]:
-    """A value given as such stays where it was made, which cannot be inside a loop or branch."""
+def _at_root(graph: Graph, initial_value: Any) -> Iterator[None]:
+    """Adds the operations of a variable to the root region; the tensor ``initial_value`` has to be there too.
+
+    Raises:
+      ValueError: it was made inside a loop or branch.
+    """
     if graph.block is not graph.root and isinstance(initial_value, Tensor) and initial_value.op.block is not graph.root:
         raise ValueError(
             f"The initial value {initial_value!r} of a variable was made inside {graph.block.what} (at "
@@ -603,7 +651,3 @@ def _here(graph: Graph, initial_value: Any) -> Iterator[None]:
         yield
     finally:
         graph.block = block
-
-
-def _scope(graph: Graph, name: str | None, initial_value: Any) -> str:
-    return name or "Variable"

@@ -176,7 +176,7 @@ class EagerSession(Runner):
         """Drops the resource kept under ``key``, if there is one."""
         self._resources.pop(key, None)
 
-    def run(self, fetches: Sequence[EagerTensor]) -> list[np.ndarray[Any, Any]]:
+    def run(self, fetches: Sequence[Any]) -> list[np.ndarray[Any, Any]]:
         """The values of eager tensors."""
         return [t.host() for t in fetches]
 

@@ -242,6 +242,7 @@ class _Program:
         return found
 
     def _try_rows(self, forms: Sequence[Array], captured: Values, state: CellValues) -> _RowsFunction | None:
+        """The function under ``jax.vmap`` over its inputs, checked by ``jax.eval_shape``; None where that raises."""
         order = self._order()
         if any(not _pure(op) for op in order) or any(a.dtype.hasobject for a in (*forms, *captured.values())):
             return None

@@ -17,10 +17,11 @@ from towerstrat.errors import OutOfRangeError, UnsupportedError
 from towerstrat.graph.autograph.builtins import Overloading
 from towerstrat.graph.autograph.iteration import StagedIterable, Test
 from towerstrat.graph.autograph.loops import Variables, staged_while
+from towerstrat.graph.eager.context import EagerContext
 from towerstrat.graph.eager.tensor import EagerTensor
 from towerstrat.graph.ir.composite import Argument
 from towerstrat.graph.ir.convert import constant, convert_to_tensor
-from towerstrat.graph.ir.core import Graph, get_default_graph
+from towerstrat.graph.ir.core import get_default_graph
 from towerstrat.graph.ir.elements import Operation, Tensor
 from towerstrat.graph.ir.mesh import Axis
 from towerstrat.graph.ir.registry import Signature, define
@@ -119,7 +120,7 @@ class OwnedIterator(IteratorBase, Argument, Specified, StagedIterable, Overloadi
         """An element from its components."""
         return self.structure.pack(components)
 
-    def _components(self, context: Graph, arrays: Sequence[Any]) -> list[Tensor]:
+    def _components(self, context: EagerContext, arrays: Sequence[Any]) -> list[Tensor]:
         """The components of an element as eager tensors."""
         pairs = zip(arrays, self.structure.dtypes, strict=True)
         return [EagerTensor(context, array, dtype) for array, dtype in pairs]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 import numpy as np
@@ -16,6 +16,9 @@ from towerstrat.graph.ir.elements import Operation, Tensor
 from towerstrat.graph.ir.state import Cell
 from towerstrat.graph.ir.trace import user_line
 from towerstrat.graph.ir.types import Array, DType, resource, string
+
+if TYPE_CHECKING:
+    from towerstrat.graph.eager.context import EagerContext
 
 
 class EagerTensor(Tensor):
@@ -31,7 +34,7 @@ class EagerTensor(Tensor):
 
     array: Any
 
-    def __init__(self, context: Any, array: Array, dtype: DType):
+    def __init__(self, context: EagerContext, array: Array, dtype: DType):
         self._context = context
         self.array = array
         self.dtype = dtype
@@ -52,7 +55,7 @@ class EagerTensor(Tensor):
         return self._op
 
     @property
-    def graph(self) -> Graph:
+    def graph(self) -> EagerContext:
         return self._context
 
     @property
@@ -103,7 +106,7 @@ class EagerTensor(Tensor):
         # Who gets it may write to it.
         return array if copy is False else np.array(array)
 
-    def __jax_array__(self) -> Any:
+    def __jax_array__(self) -> jax.Array:
         return self.device_array()
 
     def device_array(self) -> jax.Array:
@@ -222,7 +225,7 @@ class Handle(EagerTensor):
     variable: Callable[[], Any]
     made_in: Graph
 
-    def __init__(self, context: Any, cell: Cell, name: str, trainable: bool):
+    def __init__(self, context: EagerContext, cell: Cell, name: str, trainable: bool):
         super().__init__(context, _NO_VALUE, resource)
         self.cell = cell
         self.trainable = trainable

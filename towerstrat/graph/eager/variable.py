@@ -66,6 +66,7 @@ class EagerVariable(Variable):
         base = f"{scope}/{name}" if scope else name
         graph.check_new_variable(base)
         if isinstance(initial_value, Tensor) and not isinstance(initial_value, EagerTensor):
+            # Traced in a function: the value must be computed now, once, and not in each call.
             initial_value = graph.lifted(initial_value, base)
         with init_scope():
             value: Any = initial_value() if callable(initial_value) else initial_value
@@ -83,6 +84,7 @@ class EagerVariable(Variable):
         self._handle.made_in = graph
         self._handle.op.line = self._line
         eager.assign(self._cell, initial)
+        # Functions hold the handle and not the variable, so the value goes when the last of them does.
         weakref.finalize(self._handle, eager.session.state.discard, self._cell).atexit = False
         graph.note_variable(self)
 

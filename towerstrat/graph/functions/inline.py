@@ -38,6 +38,7 @@ class Copying:
                 self._copy_one(op)
 
     def _copy_one(self, op: Operation) -> None:
+        """Copies one operation with its bodies; the handle of a captured variable becomes the target's."""
         target = self.target
         outside = op.graph.outer_handle(op.outputs[0]) if op.outputs else None
         if outside is not None:
@@ -79,6 +80,7 @@ class Copying:
         return value
 
     def _copy_block(self, block: Block) -> Block:
+        """Copies what a region runs, with the effects that were fixed when it was finished; each region once."""
         if block in self.blocks:
             return self.blocks[block]
         with self.target.body(block.what) as made:
@@ -121,6 +123,7 @@ class Executing:
                 self._execute(op)
 
     def _execute(self, op: Operation) -> None:
+        """Executes one operation; branches and loops by the ``unroll`` of their types."""
         outside = op.graph.outer_handle(op.outputs[0]) if op.outputs else None
         if outside is not None:
             self.tensors[op.outputs[0]] = outside

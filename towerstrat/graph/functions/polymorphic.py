@@ -144,6 +144,7 @@ class Function:
         except TypeError as error:
             raise TypeError(f"An argument of {self._name} cannot be hashed: {error}") from None
         if found is None:
+            # A trace that captures tensors of the current graph is kept under that graph.
             found = self._cache.get((get_default_graph(), key[1])) or self._traced(key, args)
             self._kept += kept
         elif self._recent:

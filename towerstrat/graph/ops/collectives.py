@@ -103,6 +103,7 @@ def _lower_reduce(lowering: Lowering, op: Operation) -> list[Array]:
     if axis is None:
         return [lowering.value(tensor)]
     how = op.attrs["how"]
+    # The mean and the first of equal values are that value; a sum over N positions is N times it.
     if not tensor.varies and how != "sum":
         return [lowering.invariant(tensor)]
     value = lowering.value(tensor)
@@ -171,6 +172,7 @@ def _lower_concat(lowering: Lowering, op: Operation) -> list[Array]:
             f"Values are joined along dimension {dim}, and their shapes differ in another one: {_listed(shapes)}.",
         )  # fmt: skip
     gathered = _gathered(lowering.joined(value), lowering.axis)
+    # Positions of one shape stand side by side: one slice and reshape per run of them, not per position.
     parts = []
     start = 0
     for shape, run in groupby(shapes):
@@ -217,6 +219,7 @@ def _lower_select(lowering: Lowering, op: Operation) -> list[Array]:
     if lowering.axis is None or not tensor.varies:
         return [lowering.invariant(tensor)]
     value = lowering.value(tensor)
+    # Selections of all positions share one gather.
     gathered = lowering.shared(("gathered", tensor), lambda: _gathered(lowering.joined(value), op.attrs["axis"]))
     return [gathered[position][exactly(_shapes(lowering, value)[position])]]
 

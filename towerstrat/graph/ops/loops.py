@@ -238,6 +238,7 @@ class _Regions:
             self.body.finish(results)
 
     def _check(self, results: Sequence[Tensor]) -> None:
+        """Raises TypeError or ValueError where a result has another dtype or shape than its loop variable."""
         for result, variable, init, dims in zip(results, self.body_vars, self.inits, self.dims, strict=True):
             if result.dtype is not variable.dtype:
                 raise TypeError(

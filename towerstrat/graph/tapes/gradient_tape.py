@@ -239,6 +239,7 @@ class GradientTape:
         return any(first <= op.index < last for first, last in self._spans.get(graph, ()))
 
     def _in_graph(self, targets: Sequence[Tensor], sources: Sequence[Any], given: Sequence[Any]) -> list[Cotangent]:
+        """Adds the ``Gradients`` operation, over recorded operations, for sources that depend on watched tensors."""
         graph = get_default_graph()
         useful = [(t, g) for t, g in zip(targets, given, strict=True) if t.dtype.is_differentiable]
         tensors = [graph.inside(_tensor_or_handle(s)) for s in sources]
@@ -261,6 +262,7 @@ class GradientTape:
     # ---- eagerly ---------------------------------------------------------------------------------------------
 
     def _eagerly(self, targets: Sequence[Any], sources: Sequence[Any], given: Sequence[Any]) -> list[Cotangent]:
+        """Walks the records backwards, by operations that are executed and that outer tapes record."""
         places = [id(_tensor_or_handle(s)) for s in sources]
         records, reached = self._relevant([i for i in places if i in self._followed])
         sums = _Sums()

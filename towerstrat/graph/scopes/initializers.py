@@ -237,7 +237,7 @@ def _orthogonal(x: Any, *, gain: float) -> Any:
 
 define(
     "OrthogonalColumns", lambda inputs, attrs: [Signature(inputs[0].dtype, inputs[0].dims)], _orthogonal,
-    differentiable=False,
+    differentiable=False, immediate=True,
 )  # fmt: skip
 
 
@@ -251,8 +251,9 @@ def _placed(x: Any, *, shape: tuple[int, ...], transposed: bool, middle: bool) -
 
 
 define(
-    "PlacedMatrix", lambda inputs, attrs: [Signature(inputs[0].dtype, attrs["shape"])], _placed, differentiable=False
-)
+    "PlacedMatrix", lambda inputs, attrs: [Signature(inputs[0].dtype, attrs["shape"])], _placed, differentiable=False,
+    immediate=True,
+)  # fmt: skip
 
 
 class Orthogonal(Initializer):

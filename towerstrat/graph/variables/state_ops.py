@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
@@ -60,7 +61,10 @@ def _storable(lowering: Lowering, op: Operation, position: int) -> Any:
     cell, tensor = _cell(op.inputs[0]), op.inputs[position]
     if cell.per_position:
         return vary(jnp.asarray(lowering.value(tensor)), lowering.axis)
-    return jnp.asarray(lowering.invariant(tensor))
+    value = lowering.invariant(tensor)
+    if lowering.eager and isinstance(value, np.ndarray):
+        return jax.device_put(np.array(value))  # For this ``jnp.asarray`` compiles a program per shape.
+    return jnp.asarray(value)
 
 
 def _seen(lower: Callable[[Lowering, Operation], list[Any]]) -> Callable[[Lowering, Operation], list[Any]]:
@@ -82,7 +86,9 @@ def _read(lowering: Lowering, op: Operation) -> list[Any]:
 
 def _assign(lowering: Lowering, op: Operation) -> list[Any]:
     cell = _cell(op.inputs[0])
-    value = lax.stop_gradient(_storable(lowering, op, 1))
+    value = _storable(lowering, op, 1)
+    if isinstance(value, jax.core.Tracer):  # JAX compiles a program per shape to stop the gradient of an array.
+        value = lax.stop_gradient(value)
     if op.attrs.get("validate_shape", True) and cell in lowering.state:
         _check_shape(cell, lowering.state[cell], value)
     lowering.write(cell, value)
@@ -202,7 +208,7 @@ define(
 define("ResourceGather", _gather_rule, lower=_seen(_gather), reads=True, backward=gather_backward)
 define(
     "AssignVariableOp", _assign_rule, lower=_seen(_assign), writes=True, stateful=True, differentiable=False,
-    execute=_assign_now,
+    immediate=True, execute=_assign_now,
 )  # fmt: skip
 define(
     "AssignAddVariableOp", _assign_rule, lower=_seen(_updating(lambda a, b: a + b)), reads=True, writes=True,

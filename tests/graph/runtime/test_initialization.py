@@ -6,6 +6,7 @@ import pytest
 
 import towerstrat.compat.v1 as tf
 from towerstrat.graph.ops import draws
+from towerstrat.graph.runtime import single_operation
 from towerstrat.graph.runtime.initialization import InitializationStage
 
 COMPILED = "/jax/core/compile/backend_compile_duration"
@@ -199,3 +200,20 @@ def test_the_shape_of_a_draw_may_be_computed():
         session.run(v.initializer)
         assert InitializationStage in stages(session, v.initializer)
         assert session.run(v).shape == (3, 4)
+
+
+def test_eager_draws_share_a_program_too(compilations, later_behavior):
+    for rows in range(1, 6):
+        tf.random_normal([rows, 7], stddev=0.1 * rows)
+    assert len(compilations) == 1, compilations
+
+
+def test_eager_draws_of_one_shape_are_compiled_in_the_end_and_stay_what_they_are(later_behavior):
+    def drawn(count):
+        tf.set_random_seed(5)
+        return [tf.random_normal([3, 3], 1.0, 0.3).numpy().tobytes() for _ in range(count)]
+
+    count = single_operation.EARLY_DRAWS + 4
+    by_blocks = drawn(count)
+    assert len(set(by_blocks)) == count
+    assert drawn(count) == by_blocks  # now by the program of the shape

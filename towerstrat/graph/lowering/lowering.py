@@ -320,6 +320,7 @@ class Lowering:
         if isinstance(count, jax.core.Tracer):
             data = jnp.stack([jnp.full((), stable, jnp.uint32), jnp.asarray(count, jnp.uint32)])
         else:
+            count = np.asarray(count)
             data = np.array([stable, count], np.uint32)
         key = jax.random.wrap_key_data(data, impl="threefry2x32")
         if op.axis is not None and self.axis is not None:

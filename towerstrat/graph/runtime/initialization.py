@@ -30,14 +30,9 @@ class InitializationStage:
         self.ops = ops
         self.outputs = outputs
         self.fed = fed
-        self.counters = {op.counter for op in ops}
 
     def run(self, run: Run) -> None:
-        state: dict[Cell, Any] = {}
-        for cell in effects(self.ops)[0]:
-            value = run.store.get(cell)
-            if value is not None:
-                state[cell] = np.asarray(value) if cell in self.counters else value
+        state = {c: v for c in effects(self.ops)[0] if (v := run.store.get(c)) is not None}
         fed = {t: v for t, v in run.values.items() if t in self.fed}
         platform = jax.devices()[0].platform
         lowering = Lowering(platform, None, state, fed, self.ops, eager=True, executor=SINGLE_OPERATIONS)

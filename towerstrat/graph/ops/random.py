@@ -20,7 +20,7 @@ from towerstrat.graph.ir.registry import Signature, define
 from towerstrat.graph.ir.shapes import Dims, TensorShape, size_at
 from towerstrat.graph.ir.static import constant_value, constant_value_as_dims
 from towerstrat.graph.ir.types import Array, DType, as_dtype, float32, int32, int64
-from towerstrat.graph.ops import math
+from towerstrat.graph.ops import draws, math
 from towerstrat.graph.ops.build import one
 
 _DEFAULT_GRAPH_SEED = 87654321
@@ -107,12 +107,9 @@ def _drawn(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Signature
     return [Signature(attrs["dtype"], result_dims(inputs, attrs))]
 
 
-def _draw(function: _RawDraw) -> Callable[..., Array]:
+def _draw(function: draws.Draw) -> Callable[..., Array]:
     def kernel(key: Array, *given: Array, shape: Dims, dtype: DType, low: float = 0, factor: float = 1) -> Array:
-        made = function(key, sizes(shape, given), dtype.np)
-        if factor != 1:
-            made = made * np.asarray(factor, dtype.np)
-        return made + np.asarray(low, dtype.np) if low != 0 else made
+        return draws.draw(function, key, sizes(shape, given), dtype.np, factor, low)
 
     return kernel
 
@@ -131,7 +128,7 @@ def _truncated_normal(key: Array, shape: tuple[int, ...], dtype: np.dtype[Any]) 
 
 _RAW = (("RandomUniform", _uniform), ("RandomStandardNormal", _normal), ("TruncatedNormal", _truncated_normal))
 for _type, _function in _RAW:
-    define(_type, _drawn, _draw(_function), static=(0,), random=True, differentiable=False)
+    define(_type, _drawn, _draw(_function), static=(0,), random=True, differentiable=False, immediate=True)
 
 
 def _uniform_int_rule(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Signature]:

@@ -249,7 +249,7 @@ def _orthogonal(x: jax.Array, *, gain: float) -> jax.Array:
 
 define(
     "OrthogonalColumns", lambda inputs, attrs: [Signature(inputs[0].dtype, inputs[0].dims)], _orthogonal,
-    differentiable=False,
+    differentiable=False, immediate=True,
 )  # fmt: skip
 
 
@@ -264,8 +264,9 @@ def _placed(x: jax.Array, *, shape: tuple[int, ...], transposed: bool, middle: b
 
 
 define(
-    "PlacedMatrix", lambda inputs, attrs: [Signature(inputs[0].dtype, attrs["shape"])], _placed, differentiable=False
-)
+    "PlacedMatrix", lambda inputs, attrs: [Signature(inputs[0].dtype, attrs["shape"])], _placed, differentiable=False,
+    immediate=True,
+)  # fmt: skip
 
 
 class Orthogonal(Initializer):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import functools
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -474,11 +475,7 @@ def _leaked(tensor: Any, type: str) -> TypeError:
     )
 
 
-_CONTEXT: list[EagerContext] = []
-
-
+@functools.cache
 def context() -> EagerContext:
-    """The eager context of the process, made when first asked for."""
-    if not _CONTEXT:
-        _CONTEXT.append(EagerContext())
-    return _CONTEXT[0]
+    """The process' eager context."""
+    return EagerContext()

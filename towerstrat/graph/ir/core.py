@@ -535,15 +535,23 @@ class Graph:
 
 _ZERO = np.zeros((), np.uint32)
 _GRAPHS: Stack[Graph] = Stack()
-_GROUND: list[Graph] = []
-"""The eager context, if programs run eagerly where they have entered no graph; else empty."""
+
+
+class _Ground:
+    """What operations are added to in this process where no graph was entered.
+
+    Attributes:
+      context: the eager context, if programs run eagerly there; None: the thread's global graph.
+    """
+
+    context: Graph | None = None
 
 
 def get_default_graph() -> Graph:
     """The graph that operations are added to: the one entered last, else the eager context, else the global graph."""
     if _GRAPHS.entries:
         return _GRAPHS.entries[-1]
-    return _GROUND[0] if _GROUND else _bottom()
+    return _Ground.context or _bottom()
 
 
 def global_graph() -> Graph:
@@ -572,12 +580,12 @@ def default_graph_of(graph: Graph) -> Graph:
 
 def set_ground(context: Graph | None) -> None:
     """Makes operations execute in an eager context where no graph was entered; None: adds them to the global graph."""
-    _GROUND[:] = [] if context is None else [context]
+    _Ground.context = context
 
 
 def ground() -> Graph | None:
     """The eager context if programs run eagerly where they have entered no graph, else None."""
-    return _GROUND[0] if _GROUND else None
+    return _Ground.context
 
 
 def enter(graph: Graph) -> AbstractContextManager[Graph]:

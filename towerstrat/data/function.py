@@ -154,8 +154,8 @@ class Function:
     def bind_rows(self, opening: Opening, forms: Sequence[Array]) -> Callable[[Sequence[Any]], list[Array]] | None:
         """The function of many elements at once: columns ``[n, ...]`` of components -> columns of outputs.
 
-        None where the function does not vectorize: it has effects, random numbers, host operations, strings, or shapes
-        that depend on values.
+        None where the function does not vectorize (effects, random numbers, host operations, strings, shapes that
+        depend on values), or reads variables anew for each element.
 
         Args:
           forms: per component an array ``[n, ...]`` of the type and shape of the columns to come.

@@ -61,7 +61,7 @@ def distribute(values: Sequence[Tensor], axis: Axis, name: str | None = None) ->
 
 
 def spread(value: Tensor, axis: Axis, name: str | None = None) -> Tensor:
-    """The value as a varying one: its gradient is each position's own."""
+    """The same value at each position, typed as varying (``lax.pcast``)."""
     return get_default_graph().add("Spread", (value,), {"axis": axis}, name or "spread", axis=axis).outputs[0]
 
 

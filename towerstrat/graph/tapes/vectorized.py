@@ -29,8 +29,8 @@ def vectorized_map(fn: Callable[..., Any], elems: Any, fallback_to_while_loop: b
     Args:
       fn: takes a structure like ``elems`` of rows, returns a structure of tensors.
       elems: a tensor or a structure of tensors of one first dimension; one of size 1 is broadcast.
-      fallback_to_while_loop: whether a ``fn`` with effects, checks, host operations, collectives or results of unknown
-        size is computed row by row; else it is refused.
+      fallback_to_while_loop: whether a ``fn`` with effects, random numbers, checks, host operations, collectives or
+        results of unknown size is computed row by row; else it is refused.
       warn: changes nothing: the fallback logs no warning.
 
     Raises:

@@ -51,8 +51,7 @@ class IteratorResource:
     def initialize(self, source: PyIterator[Element]) -> None:
         """Starts at the beginning of ``source``; what was given back before is dropped."""
         with self._lock:
-            if self.lender is not None:
-                self.lender.give_back(self)
+            self.lender = None  # what it holds is of the data before
             self._source = source
             self._returned.clear()
             self._error = None

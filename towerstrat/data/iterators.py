@@ -61,8 +61,7 @@ class IteratorResource:
     def initialize(self, source: PyIterator[Element]) -> None:
         """Moves to the beginning of ``source``. Elements that were pushed back before are dropped."""
         with self._lock:
-            if self.lender is not None:
-                self.lender.give_back(self)
+            self.lender = None  # what it holds is of the data before
             self._source = source
             self._returned.clear()
             self._error = None

@@ -226,7 +226,7 @@ class Compiled(Generic[P]):
         trips: Callable[[Hashable, Given], Mapping[Operation, int]] | None = None,
         refusals: tuple[type[Exception], ...] = (),
     ) -> tuple[P | None, list[Array]]:  # fmt: skip
-        """The compiled program for a run, and its arguments. Compiles it where there is none; runs nothing.
+        """The program for a run, not ``ran``, and its arguments. Compiles it where there is none; runs nothing.
 
         An integer whose value a shape needs becomes part of the program, with all integers that it is computed from.
 
@@ -261,6 +261,8 @@ class Compiled(Generic[P]):
                     self.log.note(time.perf_counter() - start, self._described(given))
                     program.complete_for = self.programs if len(self.present(store)) == len(self.cells) else None
                     self.programs.add(key, program, compiled_size(compiled))
+                if program is not None:
+                    program.ran = False
                 return program, given.inputs
             except NeedsStatic as needed:
                 if self._specialise(needed):

@@ -219,6 +219,7 @@ class DataLoop(HostLoop):
         program: _DataLoopProgram | None = None
         used: int | None = None
         try:
+            self.pace.settle(1)
             if steps:
                 buffers = [buffer for chunk in taken for buffer in chunk.buffers]
                 program, inputs = self._program(run, buffers, values, steps, tested)
@@ -228,7 +229,7 @@ class DataLoop(HostLoop):
             outputs, flags = program(run.store, inputs)
             used = steps
             self.pace.started(flags, steps, start)
-            self.pace.settle(1)
+            self.pace.make_room(taken[0].room)
             *changed, ran, bad = outputs
             if tested:
                 used = int(ran)

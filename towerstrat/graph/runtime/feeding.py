@@ -12,7 +12,7 @@ import numpy as np
 from towerstrat.graph.ir.uneven import Uneven
 
 _ALIGNMENT = 64
-_PIECE_SECONDS = 5e-3
+PIECE_SECONDS = 5e-3
 """How long input is assembled before anybody looks whether the device waits for it."""
 
 _PATIENCE = 20e-3
@@ -164,7 +164,7 @@ class Feeder:
             if chunk.steps and waiting > _PATIENCE and enough(chunk.steps):
                 break
             # Pieces of some milliseconds, so that the caller is asked in time.
-            piece = int(_PIECE_SECONDS / self._step_seconds) if self._step_seconds else 2 * chunk.steps
+            piece = int(PIECE_SECONDS / self._step_seconds) if self._step_seconds else 2 * chunk.steps
             wanted = min(steps, chunk.steps + max(1, piece))
             source.lender = None
             start, before = time.perf_counter(), chunk.steps

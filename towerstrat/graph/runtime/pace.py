@@ -9,6 +9,7 @@ from collections import deque
 import jax
 
 from towerstrat.graph.ir.mesh import Axis
+from towerstrat.graph.runtime.feeding import PIECE_SECONDS
 from towerstrat.graph.runtime.limits import LIMITS
 
 _PARTS = 32
@@ -78,12 +79,12 @@ class Pace:
         return self.seconds is not None and self.seconds < limit
 
     def may_start(self, whole: int, steps: int) -> bool:
-        """Whether a program should rather start with the steps whose input is there, since the device is idle.
+        """Whether a program should rather start with the steps whose input is there: the device is idle, or soon.
 
         Args:
           whole: the steps of a run, or those that a program has room for where they are fewer.
         """
-        return steps * _PARTS >= whole and self.idle
+        return steps * _PARTS >= whole and (self.idle or self._idle_soon())
 
     # ---- programs under way -----------------------------------------------------------------------------------
 
@@ -96,6 +97,11 @@ class Pace:
         """
         self._under_way.append((marker, steps, start))
 
+    def make_room(self, room: int) -> None:
+        """Waits until the input of the programs under way, but for the last one, leaves room for as much again."""
+        while len(self._under_way) > 1 and sum(steps for _, steps, _ in self._under_way) > room:
+            self._finish()
+
     def settle(self, most: int) -> None:
         """Waits until at most so many programs are under way."""
         while len(self._under_way) > most:
@@ -107,6 +113,13 @@ class Pace:
         while self._under_way and _is_ready(self._under_way[0][0]):
             self._finish()
         return not self._under_way
+
+    def _idle_soon(self) -> bool:
+        """Whether the only program under way is done, as it seems, before the next piece of input is there."""
+        if len(self._under_way) > 1 or self.seconds is None:
+            return False
+        _, steps, start = self._under_way[0]
+        return time.perf_counter() + PIECE_SECONDS > max(start, self._finished) + steps * self.seconds
 
     def _finish(self) -> None:
         """Waits for the program that started first, and learns from it how long a step takes."""

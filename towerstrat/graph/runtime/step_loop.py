@@ -141,6 +141,7 @@ class LoopStage:
         feeder, pace = kept.feeder, kept.pace
         program: Program | None = None
         try:
+            pace.settle(1)
             program, inputs = self._program(run, kept, chunk, outputs)
             start = time.perf_counter()
             made, flags = program(run.store, inputs)
@@ -150,7 +151,7 @@ class LoopStage:
             raise
         pace.started(flags, chunk.steps, start)
         del inputs
-        pace.settle(1)
+        pace.make_room(chunk.room)
         if chunk.error is None:
             feeder.look_ahead(source, pace.ahead(left, chunk.room), chunk.room, lambda steps: pace.idle)
         if self.checked:

@@ -46,12 +46,14 @@ def run_program(program: Path, *arguments: str, cache: str) -> str:
 
 
 def start(arguments: list[str]) -> int:
-    """Runs a program as ``towerstrat run`` does, and prints the seconds it spent compiling at the end."""
-    spent = [0.0]
+    """Runs a program as ``towerstrat run`` does, and prints at the end the seconds it spent tracing and compiling."""
+    spent = {"tracing": 0.0, "compiling": 0.0}
 
     def note(event: str, seconds: float, **about: Any) -> None:
-        if event.startswith(COMPILED):
-            spent[0] += seconds
+        if event == COMPILED:
+            spent["compiling"] += seconds
+        elif event in TRACED:
+            spent["tracing"] += seconds
 
     jax.monitoring.register_event_duration_secs_listener(note)
     atexit.register(lambda: print(json.dumps(spent)))

@@ -10,7 +10,7 @@ from towerstrat.graph.ir import shapes
 from towerstrat.graph.ir.mesh import Axis
 from towerstrat.graph.ir.operators import OVERLOADABLE, Operators, differs, equals
 from towerstrat.graph.ir.registry import OpDef
-from towerstrat.graph.ir.shapes import Dims, TensorShape, as_shape
+from towerstrat.graph.ir.shapes import Dims, ShapeLike, TensorShape, as_shape
 from towerstrat.graph.ir.stacks import Session, get_default_session
 from towerstrat.graph.ir.state import Cell, layouts
 from towerstrat.graph.ir.trace import UserLine, unconverted, user_line
@@ -32,7 +32,7 @@ class Reference:
         """The tensor or variable."""
         return self._referent
 
-    def __eq__(self, other: Any) -> bool:
+    def __eq__(self, other: object) -> bool:
         return isinstance(other, Reference) and self._referent is other._referent
 
     def __hash__(self) -> int:
@@ -87,7 +87,7 @@ class Tensor(Operators):
     def get_shape(self) -> TensorShape:
         return TensorShape(self.dims)
 
-    def set_shape(self, shape: Any) -> None:
+    def set_shape(self, shape: ShapeLike) -> None:
         """Merges ``shape`` into the static shape. Raises ValueError where the two contradict each other."""
         shape = as_shape(shape)
         if not shape.is_compatible_with(self.dims):

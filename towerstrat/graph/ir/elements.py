@@ -11,7 +11,7 @@ from towerstrat.graph.ir.mesh import Axis
 from towerstrat.graph.ir.operators import OVERLOADABLE, Operators, differs, equals
 from towerstrat.graph.ir.registry import OpDef
 from towerstrat.graph.ir.shapes import Dims, ShapeLike, TensorShape, as_shape
-from towerstrat.graph.ir.stacks import Session, get_default_session
+from towerstrat.graph.ir.stacks import SessionLike, get_default_session
 from towerstrat.graph.ir.state import Cell, layouts
 from towerstrat.graph.ir.trace import UserLine, unconverted, user_line
 from towerstrat.graph.ir.types import DType, resource
@@ -166,7 +166,7 @@ class Tensor(Operators):
             "Python with it, or return it."
         )
 
-    def eval(self, feed_dict: Mapping[Any, Any] | None = None, session: Session | None = None) -> Any:
+    def eval(self, feed_dict: Mapping[Any, Any] | None = None, session: SessionLike | None = None) -> Any:
         """The value, computed by ``session`` or the default session.
 
         Raises:
@@ -316,7 +316,7 @@ class Operation:
     def _add_control_input(self, op: Operation) -> None:
         self.add_control_inputs([op])
 
-    def run(self, feed_dict: Mapping[Any, Any] | None = None, session: Session | None = None) -> None:
+    def run(self, feed_dict: Mapping[Any, Any] | None = None, session: SessionLike | None = None) -> None:
         """Runs the operation in ``session`` or the default session. Raises ValueError as ``Tensor.eval`` does."""
         _session_for(session, self.graph, "run()").run(self, feed_dict)
 
@@ -528,7 +528,7 @@ def make_per_position(cell: Cell, graph: Graph) -> None:
         around = getattr(around, "outer", None)
 
 
-def _session_for(session: Session | None, graph: Graph, what: str) -> Session:
+def _session_for(session: SessionLike | None, graph: Graph, what: str) -> SessionLike:
     """``session`` or the default session. Raises ValueError where there is none or its graph is another."""
     session = session or get_default_session()
     if session is None:

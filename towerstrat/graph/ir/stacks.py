@@ -63,7 +63,7 @@ class Surrounding(Protocol):
         """
 
 
-class Session(Protocol):
+class SessionLike(Protocol):
     """The part of a session that tensors, operations and variables need."""
 
     @property
@@ -80,9 +80,9 @@ SURROUNDINGS: Stack[Any] = Stack()
 """Each entry is a ``Surrounding``, of whatever class the room that pushes it has."""
 
 
-SESSIONS: Stack[Session] = Stack()
+SESSIONS: Stack[SessionLike] = Stack()
 
 
-def get_default_session() -> Session | None:
+def get_default_session() -> SessionLike | None:
     """The session that ``Tensor.eval`` and ``Operation.run`` use, or None."""
     return SESSIONS.current()

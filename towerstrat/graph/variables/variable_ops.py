@@ -15,7 +15,7 @@ from towerstrat.graph.ir.convert import TensorLike, convert_to_tensor
 from towerstrat.graph.ir.core import get_default_graph
 from towerstrat.graph.ir.elements import Operation, Tensor
 from towerstrat.graph.ir.registry import Attrs, Signature, define
-from towerstrat.graph.ir.stacks import Session
+from towerstrat.graph.ir.stacks import SessionLike
 from towerstrat.graph.ir.state import Cell
 from towerstrat.graph.ir.types import HostArray, int32, int64, string
 from towerstrat.graph.variables.variables import GraphKeys, Variable
@@ -25,12 +25,12 @@ def _names_rule(inputs: Sequence[Tensor], attrs: Attrs) -> list[Signature]:
     return [Signature(string, (None,))]
 
 
-def _names(session: Session, op: Operation, values: Sequence[HostArray]) -> list[HostArray]:
+def _names(session: SessionLike, op: Operation, values: Sequence[HostArray]) -> list[HostArray]:
     missing = [name.encode() for name, initialized in zip(op.attrs["names"], values, strict=True) if not initialized]
     return [np.array(missing, dtype=object)]
 
 
-def _assert_initialized(session: Session, op: Operation, values: Sequence[HostArray]) -> list[HostArray]:
+def _assert_initialized(session: SessionLike, op: Operation, values: Sequence[HostArray]) -> list[HostArray]:
     missing = [name for name, initialized in zip(op.attrs["names"], values, strict=True) if not initialized]
     if missing:
         raise FailedPreconditionError(
@@ -46,7 +46,7 @@ def _count_rule(inputs: Sequence[Tensor], attrs: Attrs) -> list[Signature]:
     return [Signature(cell.dtype, ())]
 
 
-def _count(session: Session, op: Operation, values: Sequence[Cell]) -> list[HostArray]:
+def _count(session: SessionLike, op: Operation, values: Sequence[Cell]) -> list[HostArray]:
     cell, limit = values[0], op.attrs["limit"]
     now = session.state.get(cell)
     if now is None:

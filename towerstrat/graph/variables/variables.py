@@ -22,7 +22,7 @@ from towerstrat.graph.ir.indexed_slices import IndexedSlices
 from towerstrat.graph.ir.mesh import Axis
 from towerstrat.graph.ir.operators import Operators, differs, equals
 from towerstrat.graph.ir.shapes import ShapeLike, TensorShape, as_shape
-from towerstrat.graph.ir.stacks import SURROUNDINGS, Session, get_default_session
+from towerstrat.graph.ir.stacks import SURROUNDINGS, SessionLike, get_default_session
 from towerstrat.graph.ir.state import Cell
 from towerstrat.graph.ir.trace import unconverted
 from towerstrat.graph.ir.types import DType, DTypeLike, HostArray
@@ -398,7 +398,7 @@ class Variable(Operators, Convertible, metaclass=_ThroughCreators):
             .outputs[0]
         )
 
-    def eval(self, session: Session | None = None) -> HostArray:
+    def eval(self, session: SessionLike | None = None) -> HostArray:
         """The value in ``session`` or the default session. Raises ValueError where there is none."""
         session = session or get_default_session()
         if session is None:
@@ -502,7 +502,7 @@ class Variable(Operators, Convertible, metaclass=_ThroughCreators):
         )
         return self._changed(op, True)
 
-    def load(self, value: TensorLike, session: Session | None = None) -> None:
+    def load(self, value: TensorLike, session: SessionLike | None = None) -> None:
         """Stores a value in ``session`` or the default session at once. Raises ValueError where there is none."""
         session = session or get_default_session()
         if session is None:

@@ -4,6 +4,7 @@ import os
 
 os.environ["XLA_FLAGS"] = os.environ.get("XLA_FLAGS", "") + " --xla_force_host_platform_device_count=8"
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
+os.environ.setdefault("TOWERSTRAT_COMPILATION_CACHE", "off")  # Programs that tests start leave the user's alone.
 
 import pytest
 from hypothesis import HealthCheck, settings

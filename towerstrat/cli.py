@@ -35,7 +35,8 @@ def _parser() -> argparse.ArgumentParser:
         "       towerstrat run [--towers N] [--api 1|2] -m MODULE [ARGS...]",
         description="Runs an unedited program: in this process, `import tensorflow` means towerstrat.",
         epilog="TOWERSTRAT_TRACEBACK=full in the environment shows towerstrat's own frames in tracebacks. "
-        "JAX_PLATFORMS=cpu leaves an accelerator alone.",
+        "JAX_PLATFORMS=cpu leaves an accelerator alone. TOWERSTRAT_COMPILATION_CACHE names the folder for compiled "
+        "programs (default: in the user's cache folder), off: none are kept.",
     )
     run.add_argument(
         "--towers",

@@ -15,7 +15,7 @@ from typing import Any
 
 from towerstrat import errors
 from towerstrat.compat import behavior, evidence, importer
-from towerstrat.platform import devices
+from towerstrat.platform import compilation_cache, devices
 
 _OURS = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _LIBRARIES = f"{os.sep}site-packages{os.sep}"
@@ -144,6 +144,10 @@ def _code_of(spec: importlib.machinery.ModuleSpec) -> CodeType:
 
 
 def _execute(code: CodeType, path: str, spec: Any, towers: int | None) -> None:
+    try:
+        compilation_cache.enable()
+    except OSError as error:
+        raise CannotStart(f"{compilation_cache.VARIABLE}: {error}") from None
     if towers is not None:
         devices.ask(towers)
     main = ModuleType("__main__")

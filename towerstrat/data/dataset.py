@@ -18,7 +18,7 @@ from towerstrat.data.pipeline import INFINITE, UNKNOWN, Node, Seeds
 from towerstrat.data.records import Matching
 from towerstrat.data.reduction import only_element, reduced
 from towerstrat.data.structure import Structure, flatten, map_leaves
-from towerstrat.data.variants import Handed, handle_of
+from towerstrat.data.variants import VariantNode, handle_of
 from towerstrat.errors import UnsupportedError
 from towerstrat.graph.autograph.builtins import Overloading
 from towerstrat.graph.autograph.iteration import StagedIterable, Test
@@ -126,7 +126,7 @@ class Dataset(Argument, Specified, StagedIterable, Overloading):
     @classmethod
     def from_handle(cls, handle: Tensor, structure: Structure) -> Any:
         """The dataset that a handle stands for when the program runs."""
-        return cls._made(Handed(handle, structure))
+        return cls._made(VariantNode(handle, structure))
 
     def _tensors(self) -> list[Tensor]:
         return [self.handle()]

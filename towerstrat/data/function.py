@@ -1,7 +1,7 @@
-"""Functions of elements: traced once into a graph of their own, evaluated on the host.
+"""Functions of datasets (``map``, ``filter``, ...): traced once into a graph of their own, evaluated on the CPU.
 
-Operations that have a numpy form are evaluated by numpy, one by one; the others are compiled for the CPU, a run of them
-at a time; operations of the host (Python functions, strings) are called. The accelerator is not used.
+A function whose operations all have numpy forms is evaluated by numpy, one operation at a time. Else operations are
+compiled for the CPU in segments between those of the host (Python functions, strings), which are called.
 """
 
 from __future__ import annotations
@@ -22,36 +22,51 @@ from towerstrat.graph.functions.graph import FunctionGraph
 from towerstrat.graph.ir.convert import convert_to_tensor
 from towerstrat.graph.ir.core import Graph
 from towerstrat.graph.ir.elements import Operation, Tensor, execution_order
+from towerstrat.graph.ir.shapes import Dims
 from towerstrat.graph.ir.state import Cell, Flag, StateStore
-from towerstrat.graph.ir.types import resource, string
+from towerstrat.graph.ir.types import DType, resource, string
 from towerstrat.graph.lowering.lowering import NeedsStatic
 from towerstrat.graph.runtime.compiled import SINGLE_BYTES, ArrayFunction, Programs
 from towerstrat.graph.runtime.program import effects
+from towerstrat.graph.runtime.runs import Runner
 
 Values = dict[Tensor, Any]
+CellValues = dict[Cell, Any]
+"""Values of variables, or counts of draws."""
+_Step = Callable[[Runner, Values, CellValues, CellValues], None]
+"""(session, values, variables, counters): adds the values of some operations to ``values``."""
+_RowsFunction = Callable[[Sequence[Array], Values, CellValues], list[Array]]
+"""(columns, captured, variables) -> columns of the outputs."""
+_Arrays = Sequence[Any]
+"""Arrays of numpy or JAX."""
 
 
 def call_form(value: Any) -> tuple[Any, ...]:
-    """The arguments a function of one element gets: a plain tuple is spread out."""
+    """The arguments for a function of one element: a plain tuple is spread out."""
     return value if type(value) is tuple else (value,)
 
 
 class Function:
-    """A function of the components of one element (and of what it captured).
+    """A traced function of the components of one element.
 
     Args:
-      function: the user's; takes the structure of an element.
+      function: the user's function of a structure of tensors.
       arguments: the structures of its arguments.
-      name: what the function is for, in names and messages.
-      outer: the graph around it.
-      datasets: the class of results that are datasets rather than tensors, where the caller wants one.
+      name: of the transformation, for names and messages.
+      outer: the graph in which the dataset is made.
+      datasets: the class of datasets, where the function may return one (``flat_map``).
 
     Attributes:
+      inputs: the placeholders of the components.
       outputs: the tensors it returns, flattened.
-      value, structure: they in the structure that it returned, and its description.
+      value, structure: the result with tensors in it, and its structure.
       dataset: the dataset it returned, or None.
-      dataset_inputs: the tensors which that dataset needs, in the order of ``outputs``.
-      captures: the outside tensors it needs.
+      dataset_inputs: the tensors that the dataset needs, in the order of ``outputs``.
+      captures: the outside tensors that it uses.
+      cells: the variables that it reads.
+
+    Raises:
+      TypeError: the result is no structure of tensors. UnsupportedError: the function writes a variable.
     """
 
     def __init__(
@@ -83,7 +98,7 @@ class Function:
         self.cells = self._cells()
         self.program = _Program(self)
 
-    def _placeholder(self, dtype: Any, dims: Any) -> Tensor:
+    def _placeholder(self, dtype: DType, dims: Dims) -> Tensor:
         with self.graph.outside():
             return self.graph.add("Placeholder", (), {"dtype": dtype, "shape": dims}, "arg").outputs[0]
 
@@ -111,13 +126,14 @@ class Function:
             found.update((c, None) for c in op.reads if c not in counters and not isinstance(c, Flag))
         return list(found)
 
-    def _outside(self, opening: Opening) -> tuple[Values, dict[Cell, Any]]:
-        """Captured tensors and variables with their values of now."""
+    def _outside(self, opening: Opening) -> tuple[Values, CellValues]:
+        """The current values of captured tensors, and of variables."""
         captured: Values = {self.graph.captured[t]: opening.values[t] for t in self.captures}
         return captured, self._state(opening)
 
-    def _state(self, opening: Opening) -> dict[Cell, Any]:
-        state: dict[Cell, Any] = {}
+    def _state(self, opening: Opening) -> CellValues:
+        """The current values of the variables. Raises FailedPreconditionError where one has none."""
+        state: CellValues = {}
         for cell in self.cells:
             value = _present(opening.session.state, cell)
             if value is None:
@@ -129,20 +145,20 @@ class Function:
             state[cell] = value[0] if cell.per_position else value
         return state
 
-    def _counters(self, opening: Opening) -> dict[Cell, Any]:
-        """The random counters at the beginning. Those of operations without seeds differ by initialization."""
+    def _counters(self, opening: Opening) -> CellValues:
+        """Initial counters of the random operations without a seed; they differ between initializations."""
         start = np.uint32(zlib.crc32(repr(opening.entropy).encode()))
         operations = _all_operations(self.graph.get_operations())
         return {op.counter: start for op in operations if op.counter and op.attrs.get("seeds") == (None, None)}
 
     def bind_rows(self, opening: Opening, forms: Sequence[Array]) -> Callable[[Sequence[Any]], list[Array]] | None:
-        """The function of many elements at once, stacked; None where it cannot be had.
+        """The function of many elements at once: columns ``[n, ...]`` of components -> columns of outputs.
 
-        It can be had of functions of numbers without effects, random numbers and host operations, whose shapes do not
-        depend on values.
+        None where the function does not vectorize: it has effects, random numbers, host operations, strings, or shapes
+        that depend on values.
 
         Args:
-          forms: per component an array of one row or more, of the type and shape of those to come.
+          forms: per component an array ``[n, ...]`` of the type and shape of the columns to come.
         """
         if self.cells and opening.live:
             return None
@@ -153,9 +169,9 @@ class Function:
         return lambda columns: call(columns, captured, state)
 
     def bind(self, opening: Opening) -> Callable[[Sequence[Any]], list[Array]]:
-        """The function for one initialization: captured tensors and (unless live) variables as they are now."""
+        """The function of one element, with the current values of captured tensors and (unless live) of variables."""
         captured, state = self._outside(opening)
-        counters = opening.kept(self, lambda: self._counters(opening))
+        counters = opening.cached(self, lambda: self._counters(opening))
         program, inputs, session = self.program, self.inputs, opening.session
         live = bool(self.cells) and opening.live
 
@@ -169,7 +185,10 @@ class Function:
 
 
 def _present(store: StateStore, cell: Cell) -> Array | None:
-    """A copy of a variable's value. It may be read while another thread's program takes the old value's memory."""
+    """A copy of a variable's value, or None.
+
+    Another thread's program may donate the array while it is read; then the new value is read.
+    """
     while True:
         value = store.get(cell)
         try:
@@ -180,6 +199,7 @@ def _present(store: StateStore, cell: Cell) -> Array | None:
 
 
 def _all_operations(ops: Iterable[Operation]) -> Iterable[Operation]:
+    """Operations and those of their bodies."""
     for op in ops:
         yield op
         for body in op.bodies:
@@ -187,17 +207,21 @@ def _all_operations(ops: Iterable[Operation]) -> Iterable[Operation]:
 
 
 class _Program:
-    """The operations of a function as steps over a dictionary of values."""
+    """A function as steps that read and add values: numpy operations, host calls, compiled segments.
+
+    Attributes:
+      constants: the values of constant operations, known once the steps are built.
+    """
 
     def __init__(self, function: Function):
         self.function = function
         self.constants: Values = {}
-        self._steps: list[Any] | None = None
-        self._over_rows: Programs[Callable[..., list[Array]]] = Programs()
+        self._steps: list[_Step] | None = None
+        self._over_rows: Programs[_RowsFunction] = Programs()
         self._one_by_one: set[Hashable] = set()
 
-    def run(self, session: Any, values: Values, state: dict[Cell, Any], counters: dict[Cell, Any]) -> list[Array]:
-        """The outputs for these inputs. Advances the random counters."""
+    def run(self, session: Runner, values: Values, state: CellValues, counters: CellValues) -> list[Array]:
+        """Runs the steps on the inputs in ``values``; returns the outputs and advances the random counters."""
         if self._steps is None:
             self._steps = self._build()
         values.update(self.constants)
@@ -205,8 +229,8 @@ class _Program:
             step(session, values, state, counters)
         return [values[t] for t in self.function.outputs]
 
-    def over_rows(self, forms: Sequence[Array], captured: Values, state: dict[Cell, Any]) -> Any:
-        """(columns, captured, state) -> columns of the outputs, compiled; None where that cannot be done."""
+    def over_rows(self, forms: Sequence[Array], captured: Values, state: CellValues) -> _RowsFunction | None:
+        """The vectorized function for these types and shapes, compiled; None where it does not vectorize."""
         key = tuple((f.shape[1:], f.dtype) for f in (*forms, *(v[None] for v in captured.values())))
         found = self._over_rows.get(key)
         if found is None and key not in self._one_by_one:
@@ -217,7 +241,8 @@ class _Program:
                 self._over_rows.add(key, found, SINGLE_BYTES)
         return found
 
-    def _try_rows(self, forms: Sequence[Array], captured: Values, state: dict[Cell, Any]) -> Any:
+    def _try_rows(self, forms: Sequence[Array], captured: Values, state: CellValues) -> _RowsFunction | None:
+        """The function under ``jax.vmap`` over its inputs, checked by ``jax.eval_shape``; None where that raises."""
         order = self._order()
         if any(not _pure(op) for op in order) or any(a.dtype.hasobject for a in (*forms, *captured.values())):
             return None
@@ -227,13 +252,13 @@ class _Program:
         rows = [t for t in segment.inputs if t in inputs]
         fixed = [t for t in segment.inputs if t not in inputs]
 
-        def of_row(given: Sequence[Any], others: Sequence[Any], cells: Sequence[Any]) -> Any:
+        def of_row(given: Sequence[jax.Array], others: Sequence[jax.Array], cells: Sequence[jax.Array]) -> _Arrays:
             row = dict(zip((*rows, *fixed), (*given, *others), strict=True))
             return segment.function([row[t] for t in segment.inputs], cells)[0]
 
         compiled = jax.jit(jax.vmap(of_row, in_axes=(0, None, None)))
 
-        def call(columns: Sequence[Any], captured: Values, state: dict[Cell, Any]) -> list[Array]:
+        def call(columns: Sequence[Array], captured: Values, state: CellValues) -> list[Array]:
             values: Values = dict(zip(inputs, columns, strict=True))
             if segment.outputs:
                 given = [values[t] for t in rows], [captured[t] for t in fixed], [state[c] for c in segment.cells]
@@ -252,21 +277,23 @@ class _Program:
                     [captured[t] for t in fixed],
                     [state[c] for c in segment.cells],
                 )
-        except Exception:  # Whatever it is, the elements will tell it one by one.
+        except Exception:  # whatever it is: evaluation one by one raises it again for the element that it is about
             return None
         return call
 
     def _order(self) -> list[Operation]:
+        """The operations that the outputs need and those with effects, in order."""
         function = self.function
         fed = {*function.inputs, *function.graph.captured.values()}
         effective = [op for op in function.graph.root.ops if op.definition.stateful or op.attrs.get("flag") is not None]
         targets = [t.op for t in function.outputs if t not in fed]
         return execution_order([*targets, *effective], function.graph.root, fed)
 
-    def _build(self) -> list[Any]:
+    def _build(self) -> list[_Step]:
+        """The steps; constants are collected on the way."""
         function = self.function
         order = self._order()
-        steps: list[Any] = []
+        steps: list[_Step] = []
         segment: list[Operation] = []
 
         def finish() -> None:
@@ -275,6 +302,7 @@ class _Program:
                 steps.append(_Segment(tuple(segment), later, self.constants))
                 segment.clear()
 
+        # One operation outside numpy makes a compiled segment worth its call: then numpy does strings only.
         numpy_only = all(_by_numpy(op) or op.definition.host is not None or _is_known(op) for op in order)
         for op in order:
             if op.type == "Const":
@@ -294,15 +322,17 @@ class _Program:
 
 
 def _is_known(op: Operation) -> bool:
-    """Whether the values of an operation are there before the function is called."""
+    """Whether an operation is a constant, an input or a handle, so that no step is for it."""
     return op.definition.constant or (op.definition.given and not op.inputs)
 
 
 def _by_numpy(op: Operation) -> bool:
+    """Whether an operation has a numpy form and touches no state."""
     return op.definition.numpy is not None and not op.reads and not op.writes
 
 
 def _pure(op: Operation) -> bool:
+    """Whether an operation is a function of numeric arrays of known shapes, so that ``jax.vmap`` applies."""
     definition = op.definition
     return (
         definition.host is None
@@ -314,16 +344,20 @@ def _pure(op: Operation) -> bool:
 
 
 def _of_strings(op: Operation) -> bool:
+    """Whether an input or output is a string."""
     return any(t.dtype is string for t in (*op.inputs, *op.outputs))
 
 
 def _captured_by_bodies(ops: Sequence[Operation]) -> set[Tensor]:
+    """The outside tensors that the bodies of loops and branches use."""
     return {t for op in ops for body in op.bodies for t in body.captures()}
 
 
-def _call_host(op: Operation, session: Any, values: Values, state: Any, counters: Any) -> None:
+def _call_host(op: Operation, session: Runner, values: Values, state: CellValues, counters: CellValues) -> None:
+    """Runs an operation of the host. A StopIteration that it raises becomes OutOfRangeError."""
+    host = op.definition.host
+    assert host is not None
     try:
-        host: Any = op.definition.host
         results = host(
             session, op, [_host(values[t]) if t.dtype is not resource else t.op.attrs["cell"] for t in op.inputs]
         )
@@ -337,20 +371,20 @@ def _host(value: Any) -> Array:
 
 
 class _NumpyStep:
-    """One operation, by its numpy form."""
+    """One operation, evaluated by its numpy form. Raises InvalidArgumentError where numpy raises."""
 
     __slots__ = ("call", "dtypes", "inputs", "op", "outputs")
 
     def __init__(self, op: Operation):
         attrs = op.arguments
         self.op = op
-        function: Any = op.definition.numpy
-        self.call = functools.partial(function, **attrs)
+        assert op.definition.numpy is not None
+        self.call = functools.partial(op.definition.numpy, **attrs)
         self.inputs = op.inputs
         self.outputs = op.outputs
         self.dtypes = [t.dtype.np for t in op.outputs]
 
-    def __call__(self, session: Any, values: Values, state: Any, counters: Any) -> None:
+    def __call__(self, session: Runner, values: Values, state: CellValues, counters: CellValues) -> None:
         try:
             results = self.call(*[values[t] for t in self.inputs])
         except (TypeError, ValueError, IndexError, ZeroDivisionError) as error:
@@ -363,7 +397,7 @@ class _NumpyStep:
             values[tensor] = result
 
 
-def _as_array(result: Any, dtype: Any) -> Array:
+def _as_array(result: Any, dtype: np.dtype[Any]) -> Array:
     if dtype.hasobject and not isinstance(result, np.ndarray):
         array = np.empty((), object)
         array[()] = result
@@ -372,12 +406,16 @@ def _as_array(result: Any, dtype: Any) -> Array:
 
 
 class _Segment:
-    """Operations that are compiled together for the CPU.
+    """Operations that are compiled together for the CPU, once per signature of their inputs.
 
-    Where one of them needs a value to know a shape, or makes a shape from values, they are evaluated one by one.
+    Where a shape depends on a value they are evaluated one by one, uncompiled.
+
+    Args:
+      later: the tensors that later steps or the result use.
+      constants: tensors whose values are known.
     """
 
-    def __init__(self, ops: tuple[Operation, ...], later: set[Tensor], constants: Mapping[Tensor, Any]):
+    def __init__(self, ops: tuple[Operation, ...], later: set[Tensor], constants: Mapping[Tensor, Array]):
         own = set(ops)
         self.ops = ops
         used = dict.fromkeys([*(t for op in ops for t in op.inputs), *_captured_by_bodies(ops)])
@@ -396,7 +434,7 @@ class _Segment:
         self.function = ArrayFunction(ops, self.inputs, self.outputs, known, cells, "cpu")
         self._programs: Programs[Callable[..., Any]] = Programs()
 
-    def __call__(self, session: Any, values: Values, state: dict[Cell, Any], counters: dict[Cell, Any]) -> None:
+    def __call__(self, session: Runner, values: Values, state: CellValues, counters: CellValues) -> None:
         given = [values[t] for t in self.inputs]
         before = [counters.get(c, c.default) for c in self.counters]
         cells = [state[c] for c in self.cells]
@@ -408,14 +446,17 @@ class _Segment:
             if raised:
                 raise InvalidArgumentError(None, flag.op, flag.message)
 
-    def _evaluate(self, given: Sequence[Any], counters: Sequence[Any], cells: Sequence[Any]) -> Any:
-        """The outputs, and what the counters and flags are afterwards."""
+    def _evaluate(
+        self, given: Sequence[Array], counters: Sequence[Array], cells: Sequence[Array]
+    ) -> tuple[_Arrays, _Arrays, _Arrays]:
+        """(outputs, new counters, flags)."""
         state = [*counters, *(np.zeros((), np.bool_) for _ in self.flags), *cells]
         outputs, after = self._call(given, state)
         raised = len(self.counters)
         return outputs, after[:raised], after[raised : raised + len(self.flags)]
 
-    def _call(self, given: Sequence[Any], state: Sequence[Any]) -> Any:
+    def _call(self, given: Sequence[Array], state: Sequence[Array]) -> tuple[_Arrays, _Arrays]:
+        """(outputs, new values of the state); the latter has the counters and flags first."""
         if not self.eager:
             key = tuple([(v.shape, v.dtype) for v in given])
             jitted = self._programs.get(key) or self._programs.add(key, jax.jit(self.function), SINGLE_BYTES)
@@ -427,10 +468,11 @@ class _Segment:
 
 
 def _dynamic(op: Operation) -> bool:
+    """Whether the shape of a result depends on values, in the operation or its bodies."""
     return op.definition.dynamic or any(_dynamic(inner) for body in op.bodies for inner in body.needed)
 
 
 @functools.cache
-def cpu_device() -> Any:
-    """The device that functions of datasets run on."""
+def cpu_device() -> jax.Device:
+    """The device that functions of datasets run on: the CPU, whatever the accelerator is."""
     return jax.local_devices(backend="cpu")[0]

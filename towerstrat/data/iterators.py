@@ -1,4 +1,4 @@
-"""Iterators: operations that take elements out of datasets, and the positions that a session keeps for them."""
+"""Iterators of sessions: ``tf.data.Iterator``, its operations, and the positions in the data that a session owns."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import itertools
 import threading
 from collections.abc import Iterator as PyIterator
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from towerstrat.data.pipeline import Array, Element, Node, Opening, Pull, ordina
 from towerstrat.data.sources import host_array
 from towerstrat.data.structure import Structure, flatten
 from towerstrat.errors import FailedPreconditionError, InvalidArgumentError, OpError, OutOfRangeError, UnsupportedError
+from towerstrat.graph.eager.context import EagerSession
 from towerstrat.graph.ir.convert import convert_to_tensor
 from towerstrat.graph.ir.core import Graph, get_default_graph
 from towerstrat.graph.ir.elements import Operation, Tensor
@@ -21,23 +22,32 @@ from towerstrat.graph.ir.mesh import Axis
 from towerstrat.graph.ir.registry import Signature, define, nothing
 from towerstrat.graph.ir.types import string
 from towerstrat.graph.runtime.program import Uninterrupted
+from towerstrat.graph.runtime.session import BaseSession
+
+Session: TypeAlias = BaseSession | EagerSession
+
+
+class Lender(Protocol):
+    """A step loop's buffer of elements that were taken ahead of their use."""
+
+    def give_back(self, source: Any) -> None:
+        """Returns the elements to the source they were taken from."""
 
 
 class IteratorResource:
-    """The position of one iterator in one session. Safe to use from several threads.
+    """The position of one iterator in one session. It may be used from several threads.
 
     Attributes:
       structure: of the elements.
       initializations: how often it was initialized.
-      lender: holds elements taken ahead, if there are any: asked to give them back before somebody else takes one.
-      live: whether functions of the pipeline see variables as they are when an element is made, so that none may be
-        made ahead.
+      lender: the buffer that holds elements taken ahead, or None. It gives them back before an element is taken.
+      live: whether functions of the pipeline read variables when an element is made; no element is made ahead then.
     """
 
     def __init__(self, structure: Structure):
         self.structure = structure
         self.initializations = 0
-        self.lender: Any = None
+        self.lender: Lender | None = None
         self.live = False
         self._source: PyIterator[Element] | None = None
         self._returned: list[Element] = []
@@ -49,7 +59,7 @@ class IteratorResource:
         return self._source is not None
 
     def initialize(self, source: PyIterator[Element]) -> None:
-        """Starts at the beginning of ``source``; what was given back before is dropped."""
+        """Moves to the beginning of ``source``. Elements that were pushed back before are dropped."""
         with self._lock:
             if self.lender is not None:
                 self.lender.give_back(self)
@@ -64,7 +74,7 @@ class IteratorResource:
         Raises:
           StopIteration: there is none.
           FailedPreconditionError: it was not initialized.
-          any other: what the pipeline raised for this element; the next call goes on after it.
+          Exception: the pipeline raised it for this element; the next call goes on after it.
         """
         with self._lock:
             if self.lender is not None:
@@ -77,10 +87,15 @@ class IteratorResource:
             return list(next(self._started()))
 
     def fill(self, buffers: Sequence[Array], start: int, count: int) -> int:
-        """Writes up to ``count`` elements into ``buffers`` (one per component, ``[n, ...]``) from index ``start`` on.
+        """Writes the next elements into rows ``start, start + 1, ...`` of buffers.
 
-        Returns the number written. It is smaller than ``count`` where the data ends, an element has another shape than
-        the buffers, or the pipeline fails: ``next()`` then tells which, by StopIteration, the element or the exception.
+        Args:
+          buffers: one per component, ``[n, ...]``.
+          count: the number of elements wanted.
+
+        Returns:
+          The number written. It is smaller than ``count`` where the data ends, an element has another shape than the
+          buffers, or the pipeline raises: ``next()`` then gives StopIteration, the element or the exception.
         """
         with self._lock:
             if self.lender is not None:
@@ -96,12 +111,13 @@ class IteratorResource:
                         break
                     done += 1
             except BaseException:
+                # Interrupted (Ctrl-C): the caller never learns of these elements, so they must come again.
                 self.push_back([[np.array(buffer[start + i]) for buffer in buffers] for i in range(done)])
                 raise
             return done
 
     def _write_many(self, source: Pull, buffers: Sequence[Array], start: int, count: int) -> int:
-        """Writes as many of the next elements as the pipeline gives at once."""
+        """Writes as many of the next elements as the pipeline produces in one batch; returns how many."""
         if self._returned or self._error is not None or not buffers:
             return 0
         try:
@@ -111,6 +127,7 @@ class IteratorResource:
             return 0
 
     def _write(self, out: Sequence[Array]) -> bool:
+        """Writes the next element into ``out``. False where there is none, it does not fit, or the pipeline raised."""
         if self._returned:
             element: Element | None = self._returned[-1]
             assert element is not None
@@ -136,12 +153,12 @@ class IteratorResource:
         return True
 
     def push_back(self, elements: Sequence[Element]) -> None:
-        """Gives elements back that were taken ahead and not used; they come out first, in this order."""
+        """Returns elements that were taken ahead and not used; they are the next ones, in this order."""
         with self._lock:
             self._returned += reversed(elements)
 
     def push_error(self, error: BaseException) -> None:
-        """Gives an exception back that was met ahead: it is raised after the elements that were given back."""
+        """Returns an exception that was met ahead; it is raised after the elements that were pushed back."""
         with self._lock:
             self._error = error
 
@@ -155,12 +172,12 @@ class IteratorResource:
 
 
 class Position:
-    """What identifies an iterator: a session keeps an ``IteratorResource`` for each, by its name.
+    """The key of an iterator in sessions: each session owns an ``IteratorResource`` per name.
 
     Args:
       structure: of the elements.
       shared_name: iterators of one session with the same name share their position.
-      node: the pipeline that is opened when the first element is asked for (one-shot iterators).
+      node: of a one-shot iterator: the pipeline, which is opened when the first element is taken.
     """
 
     _NUMBERS = itertools.count()
@@ -173,8 +190,8 @@ class Position:
         self.name = f"shared iterator {shared_name}" if shared_name else graph.state_name("iterator")
         self.handle = f"towerstrat.iterator.{next(self._NUMBERS)}".encode()
 
-    def resource(self, session: Any) -> IteratorResource:
-        """The session's position, at the beginning of the data where the iterator is a one-shot iterator."""
+    def resource(self, session: Session) -> IteratorResource:
+        """The session's position; that of a one-shot iterator is initialized first."""
         resource: IteratorResource = session.position(self.name, lambda: IteratorResource(self.structure))
         if self.node is not None and not resource.initialized:
             tensors = self.node.inputs()
@@ -183,26 +200,29 @@ class Position:
             self.initialize(session, self.node, {t: host_array(v, t.dtype) for t, v in pairs})
         return resource
 
-    def initialize(self, session: Any, node: Node, values: Mapping[Tensor, Array]) -> None:
-        """Starts the session's position at the beginning of a pipeline with these values of its tensors."""
+    def initialize(self, session: Session, node: Node, values: Mapping[Tensor, Array]) -> None:
+        """Moves the session's position to the beginning of a pipeline, with these values of its tensors."""
         resource = session.position(self.name, lambda: IteratorResource(self.structure))
         opening = Opening(session, values, (resource.initializations, self.ordinal))
         resource.initialize(node.open(opening))
 
 
 class NamedPosition:
-    """The iterator that a string handle names when the program runs."""
+    """The key of an iterator that is named by a string tensor when the program runs."""
 
     def __init__(self, structure: Structure, handle: Tensor):
         self.structure = structure
         self.handle = handle
 
 
-def iterator_resource(session: Any, op: Operation, values: Sequence[Any] = ()) -> IteratorResource:
-    """Where a get_next operation takes its elements from.
+def iterator_resource(session: Session, op: Operation, values: Sequence[Array] = ()) -> IteratorResource:
+    """The position from which an ``IteratorGetNext`` takes its elements.
 
     Args:
-      values: of the operation's inputs (the string handle, where it has one).
+      values: of the operation's inputs: the string handle, where it has one.
+
+    Raises:
+      InvalidArgumentError: the string is no handle of this session, or of an iterator of another structure.
     """
     position = op.attrs["iterator"]
     if isinstance(position, Position):
@@ -221,8 +241,8 @@ def iterator_resource(session: Any, op: Operation, values: Sequence[Any] = ()) -
     return found.resource(session)
 
 
-def named(error: BaseException, op: Operation) -> BaseException:
-    """A pipeline's exception, with the operation that met it."""
+def with_operation(error: BaseException, op: Operation) -> BaseException:
+    """Adds to a pipeline's exception the operation that was taking an element."""
     if isinstance(error, OpError):
         if error.op is not None:
             return error
@@ -233,25 +253,25 @@ def named(error: BaseException, op: Operation) -> BaseException:
     return error
 
 
-def _get_next(session: Any, op: Operation, values: Sequence[Any]) -> list[Array]:
+def _get_next(session: Session, op: Operation, values: Sequence[Array]) -> list[Array]:
     try:
         return iterator_resource(session, op, values).next()
     except StopIteration:
         raise OutOfRangeError(None, op, "End of sequence") from None
     except Exception as error:
-        raise named(error, op) from error.__cause__
+        raise with_operation(error, op) from error.__cause__
 
 
-def _make_iterator(session: Any, op: Operation, values: Sequence[Any]) -> list[Array]:
+def _make_iterator(session: Session, op: Operation, values: Sequence[Array]) -> list[Array]:
     try:
         node = op.attrs["node"]
         op.attrs["iterator"].initialize(session, node, dict(zip(node.inputs(), values, strict=True)))
     except Exception as error:
-        raise named(error, op) from error.__cause__
+        raise with_operation(error, op) from error.__cause__
     return []
 
 
-def _string_handle(session: Any, op: Operation, values: Sequence[Any]) -> list[Array]:
+def _string_handle(session: Session, op: Operation, values: Sequence[Array]) -> list[Array]:
     position = op.attrs["iterator"]
     if isinstance(position, NamedPosition):
         return [values[0]]
@@ -259,7 +279,7 @@ def _string_handle(session: Any, op: Operation, values: Sequence[Any]) -> list[A
     return [np.array(position.handle, object)]
 
 
-def _components(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> list[Signature]:
+def _components(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Signature]:
     structure = attrs["structure"]
     return [Signature(t, d) for t, d in zip(structure.dtypes, structure.dims, strict=True)]
 
@@ -274,15 +294,15 @@ define(
 
 
 class Iterator:
-    """Goes through a dataset, one element for each run of a ``get_next()`` operation.
+    """An iterator of a graph: each run of a ``get_next()`` operation takes one element.
 
     Made by ``Dataset.make_one_shot_iterator``, ``Dataset.make_initializable_iterator``, ``Iterator.from_structure`` and
     ``Iterator.from_string_handle``.
     """
 
     def __init__(
-        self, iterator_resource: Any, initializer: Operation | None, output_types: Any, output_shapes: Any,
-        output_classes: Any,
+        self, iterator_resource: Position | NamedPosition, initializer: Operation | None, output_types: Any,
+        output_shapes: Any, output_classes: Any,
     ):  # fmt: skip
         self._position = iterator_resource
         self._initializer = initializer
@@ -292,7 +312,7 @@ class Iterator:
     def from_structure(
         output_types: Any, output_shapes: Any = None, shared_name: str | None = None, output_classes: Any = None
     ) -> Iterator:
-        """An iterator without a dataset: the operations of ``make_initializer`` give it one, again and again."""
+        """A reinitializable iterator: the operations of ``make_initializer`` move it to datasets of one structure."""
         structure = Structure.of_types(output_types, output_shapes)
         _only_tensors(output_classes)
         position = Position(get_default_graph(), structure, shared_name)
@@ -302,7 +322,7 @@ class Iterator:
     def from_string_handle(
         string_handle: Any, output_types: Any, output_shapes: Any = None, output_classes: Any = None
     ) -> Iterator:
-        """The iterator whose ``string_handle()`` is fed when the program runs."""
+        """A feedable iterator: the value of ``string_handle`` names the iterator when the program runs."""
         structure = Structure.of_types(output_types, output_shapes)
         _only_tensors(output_classes)
         handle = convert_to_tensor(string_handle, string)
@@ -310,7 +330,7 @@ class Iterator:
 
     @property
     def initializer(self) -> Operation:
-        """The operation that starts it at the beginning. Raises ValueError where there is none."""
+        """The operation that moves it to the beginning of its dataset. Raises ValueError where there is none."""
         if self._initializer is None:
             raise ValueError(
                 "This iterator has no initializer: a one-shot iterator needs none, and an iterator made from a "
@@ -320,18 +340,19 @@ class Iterator:
 
     @property
     def position(self) -> Position | NamedPosition:
-        """What identifies it in a session."""
+        """Its key in sessions."""
         return self._position
 
     def handles(self) -> list[Tensor]:
-        """What has to be evaluated before its position is known: the string handle, where it has one."""
+        """The inputs of its operations: the string handle, where it has one."""
         return [self._position.handle] if isinstance(self._position, NamedPosition) else []
 
     def make_initializer(self, dataset: Any, name: str | None = None) -> Operation:
-        """An operation that puts this iterator at the beginning of ``dataset``.
+        """An operation that moves this iterator to the beginning of ``dataset``.
 
         Raises:
           TypeError: the dataset's types or shapes are not the iterator's.
+          ValueError: the iterator was made from a string handle.
         """
         if not isinstance(self._position, Position):
             raise ValueError("An iterator from a string handle cannot be initialized; initialize the one it names.")
@@ -340,7 +361,7 @@ class Iterator:
         return make_iterator(self._position, node, name or "make_initializer")
 
     def get_next(self, name: str | None = None) -> Any:
-        """The next element, as tensors: one element for each run, however many operations use it.
+        """The next element as symbolic tensors. A run takes one element, however many operations use them.
 
         Raises (when it runs):
           OutOfRangeError: there are no more elements.
@@ -348,7 +369,7 @@ class Iterator:
         return self._structure.pack(self.components(None, name))
 
     def components(self, axis: Axis | None, name: str | None = None) -> list[Tensor]:
-        """The components of the next element. With an axis they have a part at each of its positions."""
+        """The components of the next element; along ``axis``, if given, each position gets a part."""
         attrs: dict[str, Any] = {
             "iterator": self._position,
             "structure": self._structure,
@@ -360,13 +381,13 @@ class Iterator:
         return get_default_graph().add("IteratorGetNext", self.handles(), attrs, name, axis=axis).outputs
 
     def string_handle(self, name: str | None = None) -> Tensor:
-        """A scalar string tensor that names this iterator; its value can be fed where one is wanted."""
+        """A scalar string tensor whose value names this iterator, to be fed to one made by ``from_string_handle``."""
         attrs = {"iterator": self._position}
         return get_default_graph().add("IteratorToStringHandle", self.handles(), attrs, name).outputs[0]
 
     @property
     def structure(self) -> Structure:
-        """Of the elements."""
+        """The structure of the elements."""
         return self._structure
 
     @property
@@ -383,10 +404,11 @@ class Iterator:
 
 
 def _only_tensors(classes: Any) -> None:
+    """Raises UnsupportedError where ``output_classes`` names anything but tensors."""
     if classes is not None and any(c is not Tensor for c in flatten(classes)):
         raise UnsupportedError(f"output_classes={classes!r}: only dense tensors are supported as components.")
 
 
 def make_iterator(position: Position, node: Node, name: str | None = None) -> Operation:
-    """The operation that starts an iterator at the beginning of a pipeline."""
+    """The operation that moves an iterator to the beginning of a pipeline."""
     return get_default_graph().add("MakeIterator", node.inputs(), {"iterator": position, "node": node}, name)

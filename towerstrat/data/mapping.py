@@ -63,7 +63,7 @@ class Map(OfFunction):
         many = self.function.bind_rows(opening, forms)
         if many is None:
             return None
-        one = opening.kept((self, "one"), lambda: self.function.bind(opening))
+        one = opening.cached((self, "one"), lambda: self.function.bind(opening))
         return Rows(rows.table, rows.order, (*rows.functions, RowFunction(one, many)), rows.plain)
 
     def open(self, opening: Opening) -> Iterator[Element]:
@@ -414,7 +414,7 @@ class SampleFrom(Node):
         return self.children[0].cardinality() if len(self.children) == 1 else UNKNOWN
 
     def open(self, opening: Opening) -> Iterator[Element]:
-        draws = opening.kept(self, lambda: Draws(opening.generator(self.seeds, self.again)))
+        draws = opening.cached(self, lambda: Draws(opening.generator(self.seeds, self.again)))
 
         def choose(alive: list[bool]) -> int:
             bounds = np.cumsum(self.weights * alive)

@@ -1,22 +1,23 @@
-"""Iterators of Python loops and functions: each is a value of its own, which lives as long as somebody holds it."""
+"""``iter(dataset)``: iterators that are values (TensorFlow's ``OwnedIterator``), for Python loops and functions."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from towerstrat.data.arguments import structure_of_specs
-from towerstrat.data.iterators import IteratorResource, named
+from towerstrat.data.iterators import IteratorResource, with_operation
 from towerstrat.data.optional import Optional
 from towerstrat.data.pipeline import Array, Node
 from towerstrat.data.structure import Structure, flatten, map_leaves
-from towerstrat.data.variants import behind, boxed, opening_of
+from towerstrat.data.variants import boxed, opening_of, reachable_nodes
 from towerstrat.errors import OutOfRangeError, UnsupportedError
 from towerstrat.graph.autograph.builtins import Overloading
 from towerstrat.graph.autograph.iteration import StagedIterable, Test
 from towerstrat.graph.autograph.loops import Variables, staged_while
+from towerstrat.graph.eager.context import EagerContext
 from towerstrat.graph.eager.tensor import EagerTensor
 from towerstrat.graph.ir.composite import Argument
 from towerstrat.graph.ir.convert import constant, convert_to_tensor
@@ -30,15 +31,16 @@ from towerstrat.graph.ir.types import bool_, variant
 from towerstrat.graph.ir.uneven import Uneven
 from towerstrat.graph.ops.control_flow import cond
 from towerstrat.graph.ops.regions import EndOfLoop
+from towerstrat.graph.runtime.runs import Runner
 
 _UNROLLED = 10_000
-"""Elements that one trace may ask for one by one."""
+"""Elements that a Python loop may take while a function is traced, before it counts as endless."""
 
 
 class IteratorBase(Iterator[Any]):
-    """Goes through the elements of a dataset; ``isinstance`` of what ``iter(dataset)`` gives.
+    """The base class of the iterators that ``iter(dataset)`` returns.
 
-    Elements are structures of tensors: with values where operations are executed eagerly, symbolic in a function.
+    Elements are structures of tensors: eager ones in eager code, symbolic ones in a function.
     """
 
     @property
@@ -55,21 +57,21 @@ class IteratorBase(Iterator[Any]):
         raise NotImplementedError
 
     def get_next_as_optional(self) -> Optional:
-        """The next element, or that there is none."""
+        """The next element as an ``Optional``, which has no value at the end of the data."""
         raise NotImplementedError
 
 
 class OwnedIterator(IteratorBase, Argument, Specified, StagedIterable, Overloading):
-    """What ``iter(dataset)`` gives.
+    """An iterator over a dataset. It lives as long as its handle.
 
     Args:
-      handle: a scalar whose value is the position in the data.
+      handle: a scalar variant tensor whose element is an ``IteratorResource``, the position in the data.
       structure: of the elements.
     """
 
     converted_builtins = {next: lambda iterator, *default: _next(iterator, *default)}
     axis: Axis | None = None
-    """The axis whose every position gets a part of each element, or None."""
+    """The mesh axis whose positions each get a part of every element, or None."""
 
     def __init__(self, handle: Tensor, structure: Structure):
         self.handle = handle
@@ -82,12 +84,12 @@ class OwnedIterator(IteratorBase, Argument, Specified, StagedIterable, Overloadi
         return cls(opened(node), node.structure)
 
     def like(self, handle: Tensor) -> OwnedIterator:
-        """An iterator over elements like these."""
+        """An iterator of the same kind with another handle."""
         return type(self)(handle, self.structure)
 
     @property
-    def key(self) -> Any:
-        """What equals that of iterators over elements like these."""
+    def key(self) -> Hashable:
+        """Part of the key of traces: equal for iterators whose elements have the same structure."""
         return self.structure.key
 
     def _tensors(self) -> list[Tensor]:
@@ -96,7 +98,7 @@ class OwnedIterator(IteratorBase, Argument, Specified, StagedIterable, Overloadi
     def _like(self, tensors: Sequence[Tensor]) -> OwnedIterator:
         return self.like(tensors[0])
 
-    def _argument_key(self) -> Any:
+    def _argument_key(self) -> Hashable:
         return self.key
 
     @property
@@ -104,22 +106,22 @@ class OwnedIterator(IteratorBase, Argument, Specified, StagedIterable, Overloadi
         return IteratorSpec(self.element_spec)
 
     def _staged_loop(self, body: Callable[[Any], Any], variables: Variables, goes_on: Test) -> None:
-        """A loop whose first operation takes the next element, and ends it where there is none."""
+        """Stages ``for element in iterator`` as a loop whose body first takes an element, which ends it at the end."""
 
         def advance() -> None:
             body(self.get_next_or_end())
 
-        def test() -> Any:
+        def test() -> Tensor:
             return convert_to_tensor(True) if goes_on is None else convert_to_tensor(goes_on())
 
         staged_while(test, advance, variables, "for loop", body)
 
     def _packed(self, components: Sequence[Tensor]) -> Any:
-        """An element."""
+        """An element from its components."""
         return self.structure.pack(components)
 
-    def _components(self, context: Any, arrays: Sequence[Any]) -> list[Tensor]:
-        """An element's components, of the eager context."""
+    def _components(self, context: EagerContext, arrays: Sequence[Any]) -> list[Tensor]:
+        """The components of an element as eager tensors."""
         pairs = zip(arrays, self.structure.dtypes, strict=True)
         return [EagerTensor(context, array, dtype) for array, dtype in pairs]
 
@@ -127,7 +129,7 @@ class OwnedIterator(IteratorBase, Argument, Specified, StagedIterable, Overloadi
         return Optional(self.structure, has_value, components)
 
     def _add(self, type: str, attrs: dict[str, Any], name: str | None = None, before: int = 0) -> list[Tensor]:
-        """The outputs of an operation that takes an element. ``before``: how many stand before its components."""
+        """Adds an operation that takes an element. ``before``: the number of its outputs before the components."""
         attrs = {"structure": self.structure, **attrs}
         if self.axis is not None:
             attrs["varying_outputs"] = (False,) * before + (True,) * len(self.structure)
@@ -141,7 +143,12 @@ class OwnedIterator(IteratorBase, Argument, Specified, StagedIterable, Overloadi
         return self.structure.specs
 
     def __next__(self) -> Any:
-        """The next element; StopIteration at the end, in a function OutOfRangeError when it runs."""
+        """The next element.
+
+        Raises:
+          StopIteration: eagerly, at the end of the data. A function raises OutOfRangeError when it runs.
+          UnsupportedError: a Python loop over the iterator does not end while a function is traced.
+        """
         if isinstance(self.handle, EagerTensor) and get_default_graph().executing_eagerly:
             resource: IteratorResource = self.handle.array.item()
             return self._packed(self._components(self.handle.graph, resource.next()))
@@ -163,7 +170,7 @@ class OwnedIterator(IteratorBase, Argument, Specified, StagedIterable, Overloadi
             raise OutOfRangeError(None, None, "End of sequence") from None
 
     def get_next_or_end(self) -> Any:
-        """The next element, in a loop that ends where there is none."""
+        """The next element; at the end of the data it ends the staged loop whose body contains it."""
         return self._taken(ends=True)
 
     def get_next_as_optional(self) -> Optional:
@@ -180,7 +187,7 @@ class OwnedIterator(IteratorBase, Argument, Specified, StagedIterable, Overloadi
 
 
 def _next(iterator: OwnedIterator, *default: Any) -> Any:
-    """``next`` in converted code."""
+    """``next(iterator[, default])`` in code that autograph converted."""
     if not default or get_default_graph().executing_eagerly:
         return next(iterator, *default)
     found = iterator.get_next_as_optional()
@@ -194,7 +201,7 @@ def _next(iterator: OwnedIterator, *default: Any) -> Any:
 
 
 class IteratorSpec(TypeSpec):
-    """What is known of an iterator.
+    """The ``TypeSpec`` of an iterator.
 
     Args:
       element_spec: a structure of ``TensorSpec``.
@@ -209,7 +216,7 @@ class IteratorSpec(TypeSpec):
 
     @staticmethod
     def from_value(value: OwnedIterator) -> IteratorSpec:
-        """What is known of an iterator."""
+        """The specification of an iterator."""
         return IteratorSpec(value.element_spec)
 
     def _serialize(self) -> tuple[Any, ...]:
@@ -227,15 +234,15 @@ class IteratorSpec(TypeSpec):
 
 
 def opened(node: Node) -> Tensor:
-    """What stands for a position at the beginning of a pipeline."""
+    """The handle of a new iterator at the beginning of a pipeline."""
     return get_default_graph().add("OpenIterator", node.inputs(), {"node": node}).outputs[0]
 
 
 class NumpyIterator(Iterator[Any]):
-    """The elements of a dataset as numpy values.
+    """An iterator over a dataset with elements as numpy values.
 
     Raises:
-      RuntimeError: inside of a graph or function.
+      RuntimeError: it is made inside a graph or function.
     """
 
     def __init__(self, dataset: Any):
@@ -256,25 +263,29 @@ class NumpyIterator(Iterator[Any]):
 # ---- operations --------------------------------------------------------------------------------------------------
 
 
-def _open(session: Any, op: Operation, values: Sequence[Array]) -> list[Array]:
+def _open(session: Runner, op: Operation, values: Sequence[Array]) -> list[Array]:
     node = op.attrs["node"]
     resource = IteratorResource(node.structure)
     try:
         opening = opening_of(session, op, node, values)
-        resource.live = opening.live and any(n.cells for n in behind(node, opening.values))
+        resource.live = opening.live and any(n.cells for n in reachable_nodes(node, opening.values))
         resource.initialize(node.open(opening))
     except Exception as error:
-        raise named(error, op) from error.__cause__
+        raise with_operation(error, op) from error.__cause__
     return [boxed(resource)]
 
 
-def _resource(session: Any, op: Operation, values: Sequence[Array]) -> IteratorResource:
-    """Where a loop takes the elements of an operation from."""
+def _resource(session: Runner, op: Operation, values: Sequence[Array]) -> IteratorResource:
+    """The source from which a fed loop takes the elements of an operation."""
     return values[0].item()
 
 
 class _Optionals:
-    """A position as a source without end: each element begins with whether it is there."""
+    """The elements of an iterator as optionals: an endless source whose elements begin with ``has_value``.
+
+    At the end of the data the other components are zeros of the last element's shapes, so that a loop whose shapes
+    are compiled goes on.
+    """
 
     def __init__(self, resource: IteratorResource, axis: Axis | None):
         self.resource = resource
@@ -283,6 +294,7 @@ class _Optionals:
         self._last = _nothing(resource.structure, axis)
 
     def next(self) -> list[Array]:
+        """``[has_value, *components]`` of the next element."""
         try:
             element = self.resource.next()
         except StopIteration:
@@ -292,6 +304,7 @@ class _Optionals:
         return [np.asarray(True), *element]
 
     def fill(self, buffers: Sequence[Array], start: int, count: int) -> int:
+        """As of ``IteratorResource``."""
         for done in range(count):
             element = self.next()
             if any(part.shape != buffer.shape[1:] for part, buffer in zip(element, buffers, strict=True)):
@@ -308,25 +321,25 @@ class _Optionals:
         self.resource.push_error(error)
 
 
-def _optionals(session: Any, op: Operation, values: Sequence[Array]) -> _Optionals:
+def _optionals(session: Runner, op: Operation, values: Sequence[Array]) -> _Optionals:
     return _Optionals(values[0].item(), op.axis)
 
 
 def _nothing(structure: Structure, axis: Axis | None) -> list[Array]:
-    """The components of an element that is not there."""
+    """Zeros in the place of the components of an element, at the end of the data."""
     blank = structure.blank()
     return blank if axis is None else [np.stack([part] * axis.size) for part in blank]
 
 
-def _optional_parts(resource: IteratorResource, axis: Axis | None) -> list[Any]:
-    """Whether there is another element, and its components."""
+def _optional_parts(resource: IteratorResource, axis: Axis | None) -> list[Array]:
+    """``[has_value, *components]`` of the next element."""
     try:
         return [np.asarray(True), *resource.next()]
     except StopIteration:
         return [np.asarray(False), *_nothing(resource.structure, axis)]
 
 
-def _get_next(session: Any, op: Operation, values: Sequence[Array]) -> list[Array]:
+def _get_next(session: Runner, op: Operation, values: Sequence[Array]) -> list[Array]:
     try:
         return values[0].item().next()
     except StopIteration:
@@ -334,17 +347,17 @@ def _get_next(session: Any, op: Operation, values: Sequence[Array]) -> list[Arra
             raise EndOfLoop from None
         raise OutOfRangeError(None, op, "End of sequence") from None
     except Exception as error:
-        raise named(error, op) from error.__cause__
+        raise with_operation(error, op) from error.__cause__
 
 
-def _get_optional(session: Any, op: Operation, values: Sequence[Array]) -> list[Array]:
+def _get_optional(session: Runner, op: Operation, values: Sequence[Array]) -> list[Array]:
     try:
         return _optional_parts(values[0].item(), op.axis)
     except Exception as error:
-        raise named(error, op) from error.__cause__
+        raise with_operation(error, op) from error.__cause__
 
 
-def _components(inputs: Sequence[Any], attrs: Any) -> list[Signature]:
+def _components(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Signature]:
     structure = attrs["structure"]
     return [Signature(t, d) for t, d in zip(structure.dtypes, structure.dims, strict=True)]
 

@@ -1,10 +1,10 @@
-"""The parts of a pipeline: nodes that describe, pulls that produce, and what they share while one iterator lives."""
+"""The parts of an input pipeline: nodes describe it, pulls produce elements, an ``Opening`` is one pass over it."""
 
 from __future__ import annotations
 
 import itertools
 import weakref
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -14,22 +14,23 @@ from towerstrat.data.structure import Structure
 from towerstrat.graph.ir.core import Graph
 from towerstrat.graph.ir.elements import Tensor
 from towerstrat.graph.ir.state import Cell
+from towerstrat.graph.runtime.runs import Runner
 
 Array: TypeAlias = "np.ndarray[Any, Any]"
 Element: TypeAlias = "Sequence[Array]"
-"""The components of one element, flattened. Nobody writes into them."""
+"""The components of one element, flattened. They are never written to."""
 
 _ORDINALS: weakref.WeakKeyDictionary[Graph, Iterator[int]] = weakref.WeakKeyDictionary()
 _DEFAULT_GRAPH_SEED = 87654321
 
 
 def ordinal(graph: Graph) -> int:
-    """How many parts of pipelines the graph's program made before this one: the same in every run of the program."""
+    """The next number of the graph's counter of pipeline parts. A program gets the same numbers in every run."""
     return next(_ORDINALS.setdefault(graph, itertools.count()))
 
 
 class Pull:
-    """Produces elements one after the other.
+    """An iterator over elements that can write them into buffers.
 
     ``__next__`` raises StopIteration at the end. Any other exception belongs to one element: the next call goes on
     with what comes after it.
@@ -46,7 +47,7 @@ class Pull:
         return copied_into(out, next(self))
 
     def next_many(self, out: Sequence[Array]) -> int:
-        """Writes next elements into the rows of ``out``, several at once. Returns how many; perhaps none."""
+        """Writes next elements into the rows of ``out``, several at once; returns how many, 0 where it cannot."""
         return 0
 
 
@@ -60,55 +61,55 @@ def copied_into(out: Sequence[Array], element: Element) -> Element | None:
 
 
 class Opening:
-    """One initialization of an iterator, shared by the pulls of its pipeline.
+    """One pass over a pipeline, shared by its pulls: an initialization of an iterator.
 
     Args:
-      session: whose variables and resources functions see.
-      values: the graph tensors that the datasets hold, evaluated.
-      entropy: numbers that tell this initialization from others; they seed what the program left unseeded.
+      session: owns the variables and resources that functions of the pipeline use.
+      values: of the graph tensors that the datasets hold.
+      entropy: integers that differ between initializations; they seed random parts that have no seed.
 
     Attributes:
-      elements: of the window that a dataset was made from.
-      live: whether functions see variables as they are when an element is made, not as they are now.
+      elements: the elements of the current window, for a dataset that is made from one.
+      live: whether functions read variables each time an element is made, and not once when the pass begins.
     """
 
     live = False
 
-    def __init__(self, session: Any, values: Mapping[Tensor, Array], entropy: tuple[int, ...]):
+    def __init__(self, session: Runner, values: Mapping[Tensor, Array], entropy: tuple[int, ...]):
         self.session = session
         self.values = values
         self.entropy = entropy
-        self._kept: dict[Any, Any] = {}
+        self._cached: dict[Hashable, Any] = {}
         self._children = itertools.count()
         self.elements: Sequence[Element] = ()
 
     def value(self, argument: Any) -> Any:
-        """A number given when the dataset was made: itself, or the value of its tensor."""
+        """An argument of a dataset: a number itself, or the value of a tensor."""
         return self.values[argument].item() if isinstance(argument, Tensor) else argument
 
-    def kept(self, key: Any, make: Callable[[], Any]) -> Any:
-        """What a node keeps as long as this initialization lasts, however often it is opened."""
-        if key not in self._kept:
-            self._kept[key] = make()
-        return self._kept[key]
+    def cached(self, key: Hashable, make: Callable[[], Any]) -> Any:
+        """A value that is made once per pass, however often a node is opened within it (by ``repeat``)."""
+        if key not in self._cached:
+            self._cached[key] = make()
+        return self._cached[key]
 
     def child(self, values: Mapping[Tensor, Array]) -> Opening:
-        """For a dataset that a function made from one element."""
+        """An opening for a dataset that a function made from one element."""
         child = type(self)(self.session, values, (*self.entropy, next(self._children)))
         child.elements = self.elements
         return child
 
     def source_of(self, seeds: Seeds, again: bool) -> tuple[int, ...]:
-        """The numbers that a random stream begins with.
+        """The entropy of a random stream.
 
         Args:
-          again: whether another pass over the same dataset is to have another stream.
+          again: whether each pass of an eager program over the same dataset gets another stream.
         """
         pair = seeds.pair(self)
         return pair if pair is not None else (*self.entropy, seeds.ordinal)
 
     def generator(self, seeds: Seeds, again: bool = True) -> np.random.Generator:
-        """A new random stream."""
+        """A new random stream: PCG64 seeded by ``source_of``."""
         entropy = self.source_of(seeds, again)
         return np.random.Generator(np.random.PCG64(np.random.SeedSequence([e & 0xFFFFFFFFFFFFFFFF for e in entropy])))
 
@@ -117,9 +118,9 @@ _PASSES: weakref.WeakKeyDictionary[Seeds, Iterator[int]] = weakref.WeakKeyDictio
 
 
 class EagerOpening(Opening):
-    """One pass of a Python loop, or of a function, over a dataset.
+    """A pass of eager code, or of a function, over a dataset.
 
-    Where a dataset is gone through again its random parts go on, seeded or not, unless they are to be the same again.
+    Each further pass over the same dataset draws other random numbers, seeded or not, unless ``again`` is False.
     """
 
     live = True
@@ -130,7 +131,7 @@ class EagerOpening(Opening):
 
 
 class Seeds:
-    """The seeds of one random part of a pipeline. With neither a graph nor an own seed each initialization differs."""
+    """The seeds of one random part of a pipeline. Without a graph seed and its own, each initialization differs."""
 
     def __init__(self, graph: Graph, seed: Any):
         self.graph_seed = graph.seed
@@ -138,6 +139,7 @@ class Seeds:
         self.ordinal = ordinal(graph)
 
     def pair(self, opening: Opening) -> tuple[int, int] | None:
+        """(graph seed, own seed), or None where neither is set."""
         own = None if self.seed is None else int(opening.value(self.seed))
         if own is None and self.graph_seed is None:
             return None
@@ -149,17 +151,17 @@ class Seeds:
 
 INFINITE = -1
 UNKNOWN = -2
-"""Numbers of elements that are no numbers."""
+"""Cardinalities that are no numbers of elements, as ``tf.data.INFINITE_CARDINALITY`` and its kin."""
 
 
 class Node:
-    """One part of a pipeline: knows what its elements look like, and produces them when opened.
+    """One transformation or source of a pipeline.
 
     Attributes:
       structure: of its elements.
       children: the nodes it takes elements from.
-      tensors: the graph tensors whose values it needs itself when it is opened.
-      cells: the variables whose values it needs itself.
+      tensors: the graph tensors whose values this node, not a child, needs when it is opened.
+      cells: the variables that this node's functions read.
     """
 
     structure: Structure
@@ -168,44 +170,45 @@ class Node:
     cells: tuple[Cell, ...] = ()
 
     def open(self, opening: Opening) -> Iterator[Element]:
-        """A fresh pass over its elements."""
+        """A new iterator over its elements."""
         raise NotImplementedError
 
     def rows(self, opening: Opening) -> Rows | None:
-        """The same pass as a table and a stream of row numbers, where it is nothing else."""
+        """The same pass as a table and a stream of row numbers, or None where the elements are no rows of arrays."""
         return None
 
     def cardinality(self) -> int:
-        """How many elements there are, as far as it can be told without making them; or INFINITE, UNKNOWN."""
+        """The number of elements, without making them; INFINITE or UNKNOWN."""
         return UNKNOWN
 
     def inputs(self) -> list[Tensor]:
-        """The graph tensors that this and what is below it need, without repeats."""
+        """The graph tensors that this node and its descendants need, each once."""
         found = dict.fromkeys(t for child in self.children for t in child.inputs())
         found.update(dict.fromkeys(self.tensors))
         return list(found)
 
     def variables(self) -> list[Cell]:
-        """The variables that functions in this and below it read."""
+        """The variables that functions of this node and its descendants read."""
         return [*self.cells, *(c for child in self.children for c in child.variables())]
 
 
 def tensors_among(*arguments: Any) -> tuple[Tensor, ...]:
+    """The arguments that are tensors."""
     return tuple(a for a in arguments if isinstance(a, Tensor))
 
 
 def smallest(numbers: Sequence[int]) -> int:
-    """The number of elements of what ends with the first of several."""
+    """The cardinality of a dataset that ends with the shortest of several."""
     if UNKNOWN in numbers:
         return 0 if 0 in numbers else UNKNOWN
     return min((n for n in numbers if n != INFINITE), default=INFINITE)
 
 
 def added(numbers: Sequence[int]) -> int:
-    """The number of elements of several one after the other."""
+    """The cardinality of several datasets one after the other."""
     return INFINITE if INFINITE in numbers else UNKNOWN if UNKNOWN in numbers else sum(numbers)
 
 
 def known(argument: Any) -> int | None:
-    """A number given when a dataset was made, where it is no tensor."""
+    """An argument of a dataset where it is a Python integer, else None."""
     return argument if isinstance(argument, int) else None

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from towerstrat.data.function import Function
-from towerstrat.data.iterators import named
+from towerstrat.data.iterators import with_operation
 from towerstrat.data.pipeline import Array, Node
 from towerstrat.data.structure import Structure, flatten, map_leaves
 from towerstrat.data.variants import opening_of
@@ -31,7 +31,7 @@ def _reduce(session: Any, op: Operation, values: Sequence[Any]) -> Sequence[Arra
         for element in node.open(opening):
             state = call([*state, *element])
     except Exception as error:
-        raise named(error, op) from error.__cause__
+        raise with_operation(error, op) from error.__cause__
     return state
 
 
@@ -44,7 +44,7 @@ def _only(session: Any, op: Operation, values: Sequence[Any]) -> Sequence[Array]
                 raise InvalidArgumentError(None, op, "Dataset had more than one element.")
             return element
     except Exception as error:
-        raise named(error, op) from error.__cause__
+        raise with_operation(error, op) from error.__cause__
     raise InvalidArgumentError(None, op, "Dataset was empty.")
 
 

@@ -289,8 +289,8 @@ class Shuffle(Reordering):
 
     def _draws(self, opening: Opening) -> Draws:
         if self.reshuffle:
-            return opening.kept(self, lambda: Draws(opening.generator(self.seeds)))
-        state = opening.kept(self, lambda: opening.generator(self.seeds, again=False).bit_generator.state)
+            return opening.cached(self, lambda: Draws(opening.generator(self.seeds)))
+        state = opening.cached(self, lambda: opening.generator(self.seeds, again=False).bit_generator.state)
         generator = np.random.Generator(np.random.PCG64())
         generator.bit_generator.state = state
         return Draws(generator)
@@ -416,7 +416,7 @@ class Cache(Reordering):
         return rows if rows is not None and rows.plain is not None and not rows.functions else None
 
     def pull(self, opening: Opening) -> Iterator[Element]:
-        memory: list[list[Element]] = opening.kept(self, list)
+        memory: list[list[Element]] = opening.cached(self, list)
         return iter(memory[0]) if memory else CachingPull(self.child.open(opening), memory)
 
 

@@ -1,4 +1,4 @@
-"""Datasets as values: what stands for a dataset, and for an iterator, among the tensors of a program."""
+"""Datasets as values: scalar variant tensors whose element is a dataset or an iterator."""
 
 from __future__ import annotations
 
@@ -15,21 +15,23 @@ from towerstrat.graph.ir.core import get_default_graph
 from towerstrat.graph.ir.elements import Operation, Tensor
 from towerstrat.graph.ir.registry import Signature, define
 from towerstrat.graph.ir.types import variant
+from towerstrat.graph.runtime.runs import Runner
 
 
 def boxed(value: Any) -> Array:
-    """An object as the value of a scalar tensor."""
+    """A scalar object array, the value of a variant tensor."""
     array = np.empty((), object)
     array[()] = value
     return array
 
 
 def opening_of(
-    session: Any, op: Operation, node: Node, values: Sequence[Array], further: Sequence[Tensor] = ()
+    session: Runner, op: Operation, node: Node, values: Sequence[Array], further: Sequence[Tensor] = ()
 ) -> Opening:
-    """A pass over a pipeline by an operation of the host.
+    """Starts a pass over a pipeline for an operation of the host.
 
     Args:
+      op: the operation; its name and the number of its passes so far seed what is unseeded.
       values: of ``node.inputs()`` and, after those, of the tensors of ``further`` that are not among them.
     """
     given = dict(zip(dict.fromkeys([*node.inputs(), *further]), values, strict=True))
@@ -38,53 +40,54 @@ def opening_of(
     return EagerOpening(session, given, (passes,)) if eager else Opening(session, given, (passes, op.index))
 
 
-class _Given:
-    """A dataset with the values of the tensors that it needs."""
+class _Bound:
+    """The element of a dataset's variant tensor: a pipeline with the values of the tensors that it needs."""
 
     def __init__(self, node: Node, values: Mapping[Tensor, Array]):
         self.node = node
         self.values = values
 
 
-class Handed(Node):
-    """The dataset that a handle stands for."""
+class VariantNode(Node):
+    """The pipeline behind a variant tensor, known only when it is opened (TensorFlow's ``_VariantDataset``)."""
 
     def __init__(self, handle: Tensor, structure: Structure):
         self.handle = handle
         self.tensors = (handle,)
         self.structure = structure
 
-    def _given(self, opening: Opening) -> tuple[Node, Opening]:
-        given: _Given = opening.values[self.handle].item()
-        return given.node, opening.kept(self, lambda: opening.child(given.values))
+    def _resolved(self, opening: Opening) -> tuple[Node, Opening]:
+        """The pipeline, and an opening with the values of its tensors."""
+        bound: _Bound = opening.values[self.handle].item()
+        return bound.node, opening.cached(self, lambda: opening.child(bound.values))
 
     def rows(self, opening: Opening) -> Rows | None:
-        node, inner = self._given(opening)
+        node, inner = self._resolved(opening)
         return node.rows(inner)
 
     def open(self, opening: Opening) -> Iterator[Element]:
-        node, inner = self._given(opening)
+        node, inner = self._resolved(opening)
         return node.open(inner)
 
 
-def behind(node: Node, values: Mapping[Tensor, Array]) -> Iterator[Node]:
-    """A node, those below it, and those behind handles among them."""
+def reachable_nodes(node: Node, values: Mapping[Tensor, Array]) -> Iterator[Node]:
+    """A node, its descendants, and those of the pipelines behind variant tensors among them."""
     yield node
     for child in node.children:
-        yield from behind(child, values)
-    if isinstance(node, Handed):
-        given: _Given = values[node.handle].item()
-        yield from behind(given.node, given.values)
+        yield from reachable_nodes(child, values)
+    if isinstance(node, VariantNode):
+        bound: _Bound = values[node.handle].item()
+        yield from reachable_nodes(bound.node, bound.values)
 
 
 def handle_of(node: Node) -> Tensor:
-    """A scalar that stands for a pipeline with the values that its tensors have now."""
+    """A variant tensor of a pipeline, with the values that its tensors have when the operation runs."""
     return get_default_graph().add("DatasetHandle", node.inputs(), {"node": node}).outputs[0]
 
 
-def _handle(session: Any, op: Operation, values: Sequence[Array]) -> list[Array]:
+def _handle(session: Runner, op: Operation, values: Sequence[Array]) -> list[Array]:
     node = op.attrs["node"]
-    return [boxed(_Given(node, dict(zip(node.inputs(), values, strict=True))))]
+    return [boxed(_Bound(node, dict(zip(node.inputs(), values, strict=True))))]
 
 
 define(

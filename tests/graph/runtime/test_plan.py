@@ -192,3 +192,17 @@ def test_a_finished_step_takes_no_further_control_inputs():
         strategy.run_steps_on_dataset(step, tf.data.Dataset.range(9).make_one_shot_iterator(), 1)
     with pytest.raises(ValueError, match=r"test_plan.py.*the step function .* was built without it"):
         made[0].add_control_inputs([made[1]])
+
+
+def test_a_step_loop_runs_beside_operations_that_run_one_by_one():
+    strategy = tf.contrib.distribute.OneDeviceStrategy("/cpu:0")
+    with strategy.scope(), tf.Session() as sess:
+        v = tf.get_variable("v", initializer=tf.constant(0, tf.int64))
+        iterator = tf.data.Dataset.range(9).make_one_shot_iterator()
+        run_op = strategy.run_steps_on_dataset(lambda c, x: v.assign_add(x), iterator, 4).run_op
+        x = tf.placeholder(tf.float32, [])
+        y = x * x
+        (gradient,) = tf.gradients(y * tf.py_func(lambda a: a, [y], tf.float32), x)
+        sess.run(v.initializer)
+        assert sess.run([gradient, run_op], {x: 3.0}) == [54.0, None]
+        assert sess.run(v) == 6

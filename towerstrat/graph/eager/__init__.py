@@ -1,1 +1,1 @@
-"""Operations that run when they are called: tensors with values, the context that executes, and the tape."""
+"""Eager execution: tensors and variables with values, and the context that executes operations."""

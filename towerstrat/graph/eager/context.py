@@ -1,4 +1,4 @@
-"""The eager context: what operations are added to while programs run eagerly. It executes them."""
+"""The eager context: the default graph of programs that run eagerly. It executes each operation that is added."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import copy
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Protocol, TypeAlias
 
 import jax
 import jax.numpy as jnp
@@ -21,27 +21,37 @@ from towerstrat.graph.ir.core import Graph
 from towerstrat.graph.ir.elements import Block, Operation, Tensor
 from towerstrat.graph.ir.indexed_slices import IndexedSlices
 from towerstrat.graph.ir.mesh import Axis, on_one_device
+from towerstrat.graph.ir.registry import OpDef
 from towerstrat.graph.ir.state import Cell, Flag
 from towerstrat.graph.ir.trace import UserLine, user_line
-from towerstrat.graph.ir.types import DType, bool_, resource
+from towerstrat.graph.ir.types import Array, DType, bool_
 from towerstrat.graph.lowering.lowering import NeedsStatic, uninitialized
 from towerstrat.graph.runtime.runs import Runner
 from towerstrat.graph.runtime.single_operation import SINGLE_OPERATIONS, Executable, Execution
 
+Cotangent: TypeAlias = Tensor | IndexedSlices | None
+"""The gradient of the target by a tensor; None where the target does not depend on it."""
+CellValues: TypeAlias = Sequence[tuple[Cell | None, Array | None]]
+"""For each cell of an execution the cell of the eager state (None: a flag or a count of draws), and its value."""
+
+_NOT_RAISED = np.zeros((), np.bool_)
 _UNKNOWN_LINE = UserLine("<eagerly>", 0, "")
 
 
 class Executed(Operation):
-    """An operation that was executed: what is left of it are its outputs."""
+    """An operation that was executed. It keeps its inputs and outputs, and belongs to no order of execution."""
 
     __slots__ = ()
 
-    def __init__(self, context: EagerContext, definition: Any, inputs: Sequence[Tensor], attrs: Any, outputs: Any):
+    def __init__(
+        self, context: EagerContext, definition: OpDef, inputs: Sequence[Tensor], attrs: Mapping[str, Any] | None,
+        outputs: list[Tensor],
+    ):  # fmt: skip
         self.definition = definition
         self.type = definition.type
         self.graph = context
         self._inputs = tuple(inputs)
-        self.attrs = attrs or {}
+        self.attrs = attrs or {}  # type: ignore[assignment]  # not copied: nobody writes to them
         self.outputs = outputs
         self._control_inputs = []
         self.device = ""
@@ -54,37 +64,62 @@ class Executed(Operation):
 
 
 class Record:
-    """What a tape keeps of an executed operation.
+    """One executed operation on a tape, with its vector-Jacobian product.
 
     Attributes:
-      inputs, outputs: its tensors; a variable's handle where it was read.
+      inputs, outputs: its tensors; for a read of a variable the input is the variable's handle.
     """
 
     __slots__ = ("inputs", "outputs")
 
-    def __init__(self, inputs: Sequence[EagerTensor], outputs: Sequence[EagerTensor]):
+    def __init__(self, inputs: Sequence[Tensor], outputs: Sequence[Tensor]):
         self.inputs = inputs
         self.outputs = outputs
 
-    def backward(self, wanted: Sequence[bool], cotangents: Sequence[Any]) -> Sequence[Any]:
-        """The inputs' cotangents (None: nothing) from the outputs', by operations that are executed."""
+    def backward(self, wanted: Sequence[bool], cotangents: Sequence[Tensor | None]) -> Sequence[Cotangent]:
+        """The cotangents of the inputs, by operations that outer tapes record.
+
+        Args:
+          wanted: for each input whether its cotangent is used.
+          cotangents: one per output; None counts as zeros.
+        """
         raise NotImplementedError
 
 
+class Tape(Protocol):
+    """An observer of executed operations."""
+
+    def follows(self, tensors: Iterable[Tensor]) -> bool:
+        """Whether operations on one of these tensors are recorded."""
+
+    def record(self, record: Record) -> None:
+        """Is called with each executed operation."""
+
+    def access(self, handle: Handle) -> None:
+        """Is called with the handle of each trainable variable that is read."""
+
+
 class ExecutionRecord(Record):
-    """An operation that a kernel computed."""
+    """An operation that a kernel computed, or the gradient of one.
+
+    Attributes:
+      state: the values of its cells as it was executed, for its gradient.
+    """
 
     __slots__ = ("context", "execution", "state")
 
-    def __init__(self, context: EagerContext, execution: Any, inputs: Any, outputs: Any, state: Any):
+    def __init__(
+        self, context: EagerContext, execution: Executable, inputs: Sequence[Tensor], outputs: Sequence[Tensor],
+        state: CellValues,
+    ):  # fmt: skip
         super().__init__(inputs, outputs)
         self.context = context
         self.execution = execution
         self.state = state
 
-    def backward(self, wanted: Sequence[bool], cotangents: Sequence[Any]) -> Sequence[Any]:
+    def backward(self, wanted: Sequence[bool], cotangents: Sequence[Tensor | None]) -> Sequence[Cotangent]:
         given = tuple([c is not None for c in cotangents])
-        result: list[Any] = [None] * len(self.inputs)
+        result: list[Cotangent] = [None] * len(self.inputs)
         seeds = [c for c in cotangents if c is not None]
         while True:
             pull = self.execution.pull(tuple(wanted), given)
@@ -94,6 +129,8 @@ class ExecutionRecord(Record):
                 outputs = iter(self.context.execute(pull, [*self.inputs, *seeds], self.state))
                 break
             except NeedsStatic as needed:
+                if not isinstance(self.execution, Execution):
+                    raise
                 self.execution = SINGLE_OPERATIONS.specialised(self.execution, needed, self.inputs)
         found = iter(pull.results)
         for place, is_wanted in enumerate(wanted):
@@ -106,16 +143,16 @@ class ExecutionRecord(Record):
 
 
 class ReadRecord(Record):
-    """A variable's read: the handle's cotangent is the value's."""
+    """A read of a variable: the cotangent of the handle is that of the value."""
 
     __slots__ = ()
 
-    def backward(self, wanted: Sequence[bool], cotangents: Sequence[Any]) -> Sequence[Any]:
+    def backward(self, wanted: Sequence[bool], cotangents: Sequence[Tensor | None]) -> Sequence[Cotangent]:
         return cotangents
 
 
 class EagerSession(Runner):
-    """What operations of the host, datasets and functions see as their session: the eager state."""
+    """The session of eager code: owns the values of eager variables, runs functions, datasets and host operations."""
 
     what = "program"
 
@@ -125,8 +162,9 @@ class EagerSession(Runner):
 
     @contextmanager
     def unlocked(self) -> Iterator[None]:
-        """Lets other threads call functions, while this one waits for what they make."""
+        """Releases this thread's hold on the lock inside, so that threads it waits for can call functions."""
         lock: Any = self.lock
+        # The methods by which threading.Condition gives up a lock that was acquired several times.
         saved = lock._release_save() if lock._is_owned() else None
         try:
             yield
@@ -135,31 +173,32 @@ class EagerSession(Runner):
                 lock._acquire_restore(saved)
 
     def release(self, key: Any) -> None:
-        """Forgets what was kept for ``key``."""
+        """Drops the resource kept under ``key``, if there is one."""
         self._resources.pop(key, None)
 
-    def run(self, fetches: Any) -> Any:
-        """The values of a list of eager tensors."""
+    def run(self, fetches: Sequence[Any]) -> list[np.ndarray[Any, Any]]:
+        """The values of eager tensors."""
         return [t.host() for t in fetches]
 
 
 class _Tapes(threading.local):
-    """The tapes that record in a thread."""
+    """The tapes that record in a thread, the outermost first."""
 
     def __init__(self) -> None:
-        self.active: list[Any] = []
+        self.active: list[Tape] = []
 
 
 _DRAWS = "eager draws"
-"""What the names of the counts of random operations begin with that are executed at once."""
+"""Prefix of the names under which the session counts eager random operations."""
 
 
 class EagerContext(Graph):
-    """Executes each operation that is added; there is one in a process.
+    """A graph that executes each operation that is added. There is one in a process.
 
     Attributes:
-      session: owns the state of eager variables.
-      tapes: what records.
+      session: owns the values of eager variables.
+      tapes: the tapes that record in the current thread.
+      first_line: the user's line that executed the first operation.
     """
 
     executing_eagerly = True
@@ -169,17 +208,16 @@ class EagerContext(Graph):
         super().__init__()
         self.session = EagerSession()
         self.tapes = _Tapes()
-        self.first_line: Any = None
-        """Where the first operation was executed."""
+        self.first_line: UserLine | None = None
 
     # ---- tapes -----------------------------------------------------------------------------------------------
 
-    def recording(self, tensors: Iterable[EagerTensor]) -> bool:
+    def recording(self, tensors: Iterable[Tensor]) -> bool:
         """Whether some tape records operations on these tensors."""
         return any(tape.follows(tensors) for tape in self.tapes.active)
 
     def record(self, record: Record) -> None:
-        """Shows an executed operation to the tapes."""
+        """Gives an executed operation to each tape."""
         for tape in self.tapes.active:
             tape.record(record)
 
@@ -196,10 +234,15 @@ class EagerContext(Graph):
         axis: Axis | None = None,
         control_inputs: Iterable[Operation] = (),
     ) -> Operation:
-        """Executes an operation. ``name``, ``block``, ``axis`` and ``control_inputs`` are of graphs: all is in order.
+        """Executes an operation now.
+
+        Args:
+          name, block, axis, control_inputs: as of a graph; they change nothing, since operations execute in the order
+            of the calls.
 
         Raises:
-          TypeError: a symbolic tensor of a graph among the inputs. InvalidArgumentError: the inputs do not fit.
+          TypeError: an input is a symbolic tensor of a graph, or has a value per position of an axis.
+          InvalidArgumentError: the inputs do not fit the type, or their values cannot be computed.
         """
         definition = registry.lookup(type)
         if self.first_line is None:
@@ -221,41 +264,45 @@ class EagerContext(Graph):
             outputs = self._compute(definition, inputs, attrs or {})
         return Executed(self, definition, inputs, attrs, outputs)
 
-    def _compute(self, definition: Any, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> list[EagerTensor]:
+    def _compute(self, definition: OpDef, inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Tensor]:
         execution = self._execution(definition, inputs, attrs)
         state = self._state(execution, definition, inputs, attrs)
         while True:
             try:
                 return self.execute(execution, inputs, state)
             except NeedsStatic as needed:
+                # The kernel asked for the value of an input: compile again with that value as a constant.
                 execution = SINGLE_OPERATIONS.specialised(execution, needed, inputs)
 
-    def _execution(self, definition: Any, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Execution:
+    def _execution(self, definition: OpDef, inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> Execution:
         try:
             found = SINGLE_OPERATIONS.find(definition, inputs, attrs)
         except ValueError as error:
             raise EagerArgumentError(None, None, str(error)) from None
         if "flag" in attrs:
-            # The message is this call's; the cell in the program stays the first one's.
+            # Executions are shared between calls: the flag in the program is the first call's, the message this one's.
             found.message = attrs["flag"].message
         return found
 
-    def _state(self, execution: Execution, definition: Any, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
-        """The values of the cells that an execution takes, and where they come from."""
+    def _state(
+        self, execution: Execution, definition: OpDef, inputs: Sequence[Tensor], attrs: Mapping[str, Any]
+    ) -> CellValues:
+        """The values of the cells that an execution reads or writes, in the order of ``execution.cells``."""
         if not execution.cells:
             return ()
         store = self.session.state
-        handles = iter([t for t in inputs if t.dtype is resource])
-        result: list[Any] = []
+        handles = iter([t for t in inputs if isinstance(t, Handle)])
+        result: list[tuple[Cell | None, Array | None]] = []
         for cell in execution.cells:
             if cell is execution.op.counter:
                 result.append((None, self._draw(definition.type, attrs)))
                 continue
             if isinstance(cell, Flag):
-                result.append((None, np.False_))
+                result.append((None, _NOT_RAISED))
                 continue
             handle = next(handles)
             if self.tapes.active:
+                # The record keeps the value for its gradient, so no later program may take the memory.
                 value = store.lend(handle.cell)
                 self._accessed(handle)
             else:
@@ -266,13 +313,21 @@ class EagerContext(Graph):
         return result
 
     def _draw(self, type: str, attrs: Mapping[str, Any]) -> np.ndarray[Any, Any]:
-        """How many draws there were before: of operations of this type and seed, or of all without a seed."""
+        """The number of draws before this one: of operations of this type and seed, or of all without a seed."""
         seeds = attrs.get("seeds", (None, None))
         name = _DRAWS if seeds[1] is None else f"{_DRAWS}/{type}/{seeds[0]}/{seeds[1]}"
         return np.asarray(self.session.count(name), np.uint32)
 
-    def execute(self, execution: Executable, inputs: Sequence[Any], state: Any = ()) -> list[EagerTensor]:
-        """The outputs of an execution or a pull; what it writes is stored, and the tapes see it."""
+    def execute(self, execution: Executable, inputs: Sequence[Any], state: CellValues = ()) -> list[Tensor]:
+        """Computes an execution or the gradient of one, stores what it writes, and gives it to the tapes.
+
+        Args:
+          inputs: eager tensors.
+          state: the values of ``execution.cells``.
+
+        Raises:
+          EagerArgumentError: the values cannot be computed. InvalidArgumentError: a check failed.
+        """
         try:
             values, after = SINGLE_OPERATIONS.compute(execution, inputs, [value for _, value in state])
         except (OpError, UnsupportedError) as error:
@@ -282,12 +337,14 @@ class EagerContext(Graph):
             raise
         if state:
             self._store(execution, state, after)
-        outputs = [EagerTensor(self, v, d) for v, d in zip(map(_array, values), execution.dtypes, strict=True)]
+        outputs: list[Tensor] = [
+            EagerTensor(self, v, d) for v, d in zip(map(_array, values), execution.dtypes, strict=True)
+        ]
         if self.tapes.active and outputs:
             self.record(ExecutionRecord(self, execution, inputs, outputs, state))
         return outputs
 
-    def _store(self, execution: Any, state: Any, after: Sequence[Any]) -> None:
+    def _store(self, execution: Executable, state: CellValues, after: Sequence[Any]) -> None:
         if not isinstance(execution, Execution):
             return
         written = set(execution.op.writes)
@@ -296,12 +353,14 @@ class EagerContext(Graph):
         for cell, own, value in zip([c for c, _ in state], execution.cells, after, strict=True):
             if cell is not None and own in written:
                 self.session.state.update({cell: value})
+                # The value may be an output or an input too (an assignment's is), so it must never be donated.
                 self.session.state.lent.add(cell)
 
-    def _on_host(self, definition: Any, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> list[EagerTensor]:
+    def _on_host(self, definition: OpDef, inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Tensor]:
+        assert definition.host is not None
         op = Executed(self, definition, inputs, attrs, [])
         signatures = definition.rule(inputs, attrs)
-        values = [t.cell if isinstance(t, Handle) else t.host() for t in inputs]
+        values = [t.cell if isinstance(t, Handle) else t.host() for t in inputs if isinstance(t, EagerTensor)]
         results = definition.host(self.session, op, values)
         return [
             EagerTensor(self, np.asarray(v) if not isinstance(v, jax.Array) else v, s.dtype)
@@ -310,19 +369,19 @@ class EagerContext(Graph):
 
     # ---- values ----------------------------------------------------------------------------------------------
 
-    def tensor(self, array: Any, dtype: DType) -> EagerTensor:
-        """A tensor of a value."""
+    def tensor(self, array: Array, dtype: DType) -> EagerTensor:
+        """A tensor with this value."""
         return EagerTensor(self, array, dtype)
 
-    def rows(self, values: EagerTensor, indices: EagerTensor, handle: Any) -> Any:
-        """The gradient of a row lookup."""
+    def rows(self, values: Tensor, indices: Tensor, handle: Any) -> IndexedSlices:
+        """The gradient of a row lookup in the variable of ``handle``: rows ``values`` at ``indices``."""
         return IndexedSlices(values, indices, constant([int(d) for d in handle.cell.dims]))
 
     def read(self, handle: Handle) -> EagerTensor:
-        """A variable's value.
+        """The value of a variable; the read is recorded by tapes.
 
         Raises:
-          FailedPreconditionError: it has none.
+          FailedPreconditionError: the variable was never initialized.
         """
         value = self.session.state.lend(handle.cell)
         if value is None:
@@ -334,7 +393,7 @@ class EagerContext(Graph):
         return tensor
 
     def is_initialized(self, handle: Handle) -> EagerTensor:
-        """Whether a variable has a value."""
+        """Whether a variable has a value, as a bool tensor."""
         return EagerTensor(self, np.asarray(self.session.state.get(handle.cell) is not None), bool_)
 
     def _accessed(self, handle: Handle) -> None:
@@ -343,7 +402,7 @@ class EagerContext(Graph):
                 tape.access(handle)
 
     def assign(self, cell: Cell, value: EagerTensor) -> None:
-        """Stores a value."""
+        """Stores a value in a cell. A numpy array is copied, since the caller may write to it later."""
         array = cell.stacked(value.array)
         if isinstance(array, jax.Array):
             self.session.state.update({cell: array})
@@ -366,11 +425,11 @@ class EagerContext(Graph):
         self.session.start_counts_again(_DRAWS)
 
     def unique_name(self, name: str, mark_as_used: bool = True) -> str:
-        """The name below the current scope, as often as it is asked for: nothing is found by its name."""
+        """The name in the current name scope, never numbered: nothing is looked up by name here."""
         return f"{self.scope_name}/{name}" if self.scope_name else name
 
     def add_to_collection(self, name: Any, value: Any) -> None:
-        """Nothing is collected: objects live as long as the program holds them."""
+        """Does nothing: a collection would keep alive what the program has dropped."""
 
     def get_operations(self) -> list[Operation]:
         return []
@@ -388,17 +447,18 @@ class EagerContext(Graph):
 
 
 def _here(op: Operation) -> Operation:
-    """An operation for the message of an error, as made by the line that runs."""
+    """A copy of an operation, for an error message, that names the user's current line as its origin."""
     made = copy.copy(op)
     made.line = user_line()
     return made
 
 
-def _array(value: Any) -> Any:
+def _array(value: Any) -> Array:
     return value if isinstance(value, jax.Array | np.ndarray) else np.asarray(value)
 
 
-def _leaked(tensor: Any, type: str) -> Exception:
+def _leaked(tensor: Any, type: str) -> TypeError:
+    """The error for an input that is no eager tensor."""
     if not isinstance(tensor, Tensor):
         return TypeError(f"Expected tensors as inputs of {type}, got {tensor!r}.")
     graph = tensor.graph
@@ -418,7 +478,7 @@ _CONTEXT: list[EagerContext] = []
 
 
 def context() -> EagerContext:
-    """The process' eager context."""
+    """The eager context of the process, made when first asked for."""
     if not _CONTEXT:
         _CONTEXT.append(EagerContext())
     return _CONTEXT[0]

@@ -1,4 +1,4 @@
-"""Whether programs run eagerly or as graphs: decided once, before the first operation."""
+"""Switches between eager execution and graphs. The default is chosen once, before the first operation."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _TOO_LATE = "{} must be called at program startup: operations were made already,
 
 
 def executing_eagerly() -> bool:
-    """Whether an operation made now is executed at once.
+    """Whether operations execute at once here, in the current thread and scope.
 
     >>> executing_eagerly()
     False
@@ -22,7 +22,7 @@ def executing_eagerly() -> bool:
 
 
 def executing_eagerly_outside_functions() -> bool:
-    """Whether operations outside of graphs and functions are executed at once."""
+    """As ``executing_eagerly``, seen from outside of the functions that are being traced."""
     graphs = [g for g in entered_graphs() if not g.building_function]
     return graphs[-1].executing_eagerly if graphs else ground() is not None
 
@@ -37,7 +37,7 @@ def _check_early(what: str) -> None:
 
 
 def enable_eager_execution(config: Any = None, device_policy: Any = None, execution_mode: Any = None) -> None:
-    """From now on operations outside of graphs and functions are executed at once.
+    """Makes eager execution the default: operations outside of graphs and functions execute at once.
 
     Args:
       config: a ``tf.ConfigProto``; its sizes and counts change no value.
@@ -52,7 +52,7 @@ def enable_eager_execution(config: Any = None, device_policy: Any = None, execut
 
 
 def disable_eager_execution() -> None:
-    """From now on programs are graphs, run by sessions.
+    """Makes graphs, run by sessions, the default.
 
     Raises:
       ValueError: operations were executed already.
@@ -64,23 +64,27 @@ def disable_eager_execution() -> None:
 
 @contextmanager
 def eager_mode() -> Iterator[None]:
-    """Operations made inside are executed at once."""
+    """Executes operations at once inside, whatever the default is."""
     with enter(context()):
         yield
 
 
 @contextmanager
 def graph_mode() -> Iterator[None]:
-    """Operations made inside are added to the global graph."""
+    """Adds operations to the global graph inside, whatever the default is."""
     with enter(global_graph()):
         yield
 
 
 def refuse_eager(what: str, instead: str) -> None:
-    """Raises where programs run eagerly, of what graphs alone have.
+    """Refuses what only graphs have.
+
+    Args:
+      what: the function, for the message.
+      instead: a sentence that says what to use.
 
     Raises:
-      RuntimeError: it names ``what`` and what to use instead.
+      RuntimeError: operations execute eagerly here.
     """
     if get_default_graph().executing_eagerly:
         raise RuntimeError(f"{what} is not supported when eager execution is enabled. {instead}")

@@ -1,8 +1,6 @@
-"""Values of the eager context that have a part at each position of an axis."""
+"""Eager tensors with a value at each position of a mesh axis."""
 
 from __future__ import annotations
-
-from typing import Any
 
 import jax
 import numpy as np
@@ -12,22 +10,22 @@ from towerstrat.graph.eager.tensor import EagerTensor, _maker
 from towerstrat.graph.ir.elements import Operation
 from towerstrat.graph.ir.mesh import Axis
 from towerstrat.graph.ir.shapes import Dims
-from towerstrat.graph.ir.types import DType
+from towerstrat.graph.ir.types import Array, DType
 from towerstrat.graph.ir.uneven import Uneven
 
 
 class PositionTensor(EagerTensor):
-    """What the positions of an axis hold, together: one array ``[positions, ...]``, or an ``Uneven`` one.
+    """The values at all positions of a mesh axis: one array ``[positions, *dims]``, or an ``Uneven`` one.
 
-    It is an argument and a result of functions that run along the axis; the eager context takes parts of it.
+    Functions that run along the axis take and return it. Eager operations refuse it; ``part`` gives one value.
 
     Args:
-      dims: the shape at one position, with None for sizes that later values may have differently.
+      dims: the shape at one position; None for sizes that may differ from call to call.
     """
 
     __slots__ = ("axis",)
 
-    def __init__(self, context: EagerContext, array: Any, dtype: DType, axis: Axis, dims: Dims):
+    def __init__(self, context: EagerContext, array: Array | Uneven, dtype: DType, axis: Axis, dims: Dims):
         self._context = context
         self.array = array
         self.dtype = dtype
@@ -53,6 +51,7 @@ class PositionTensor(EagerTensor):
         if isinstance(array, Uneven):
             return EagerTensor(self._context, array.part(position), self.dtype)
         if isinstance(array, jax.Array) and len(array.sharding.device_set) > 1:
+            # The shard of this position is on one device already: indexing the whole array would gather it first.
             (part,) = [s.data for s in array.addressable_shards if s.index[0].start == position and s.replica_id == 0]
             return EagerTensor(self._context, np.asarray(part)[0, ...], self.dtype)
         return EagerTensor(self._context, np.asarray(array)[position, ...], self.dtype)

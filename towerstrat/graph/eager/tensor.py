@@ -1,10 +1,10 @@
-"""Tensors that have a value."""
+"""Eager tensors: tensors that have a value."""
 
 from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import jax
 import numpy as np
@@ -15,10 +15,10 @@ from towerstrat.graph.ir.core import Graph
 from towerstrat.graph.ir.elements import Operation, Tensor
 from towerstrat.graph.ir.state import Cell
 from towerstrat.graph.ir.trace import user_line
-from towerstrat.graph.ir.types import DType, resource, string
+from towerstrat.graph.ir.types import Array, DType, resource, string
 
-_SHOWN_ROWS = 64
-"""Rows up to which a watched tensor is taken apart by one operation when it is iterated over."""
+if TYPE_CHECKING:
+    from towerstrat.graph.eager.context import EagerContext
 
 
 class EagerTensor(Tensor):
@@ -34,7 +34,7 @@ class EagerTensor(Tensor):
 
     array: Any
 
-    def __init__(self, context: Any, array: Any, dtype: DType):
+    def __init__(self, context: EagerContext, array: Array, dtype: DType):
         self._context = context
         self.array = array
         self.dtype = dtype
@@ -49,13 +49,13 @@ class EagerTensor(Tensor):
 
     @property
     def op(self) -> Operation:  # type: ignore[override]
-        """A constant of this value: what functions that look at a tensor's maker see."""
+        """A constant with this value, for code that looks at the operation behind a tensor."""
         if self._op is None:
             self._op = _maker(self, "Const", {"value": self.host(), "dtype": self.dtype})
         return self._op
 
     @property
-    def graph(self) -> Graph:
+    def graph(self) -> EagerContext:
         return self._context
 
     @property
@@ -72,7 +72,7 @@ class EagerTensor(Tensor):
     backing_device = device
 
     def host(self) -> np.ndarray[Any, Any]:
-        """The value as numpy; not to be written to."""
+        """The value as a numpy array that must not be written to."""
         array = self.array
         return array if isinstance(array, np.ndarray) else np.asarray(array)
 
@@ -84,7 +84,7 @@ class EagerTensor(Tensor):
         return array.item() if self.dtype is string else array[()]
 
     def part(self, position: int) -> EagerTensor:
-        """The value at one position of an axis: here it is the same at all."""
+        """The value at one position of a mesh axis: this tensor, which is the same at all."""
         return self
 
     def set_shape(self, shape: Any) -> None:
@@ -106,10 +106,10 @@ class EagerTensor(Tensor):
         # Who gets it may write to it.
         return array if copy is False else np.array(array)
 
-    def __jax_array__(self) -> Any:
+    def __jax_array__(self) -> jax.Array:
         return self.device_array()
 
-    def device_array(self) -> Any:
+    def device_array(self) -> jax.Array:
         """The value as a ``jax.Array``."""
         if not isinstance(self.array, jax.Array):
             with jax.enable_x64(True):
@@ -167,21 +167,26 @@ class EagerTensor(Tensor):
         return str(tuple(self.dims or ()))
 
 
-def shown(tensor: Any, form: Any) -> str:
-    """The value as text: ``form`` of an array, on lines of its own where it has several; a scalar bare."""
+def shown(tensor: Any, form: Callable[[Any], str]) -> str:
+    """The value of a tensor or variable as text.
+
+    Args:
+      form: ``str`` or ``repr``, applied to arrays. Text of several lines begins on a line of its own; a scalar is
+        shown by ``str``.
+    """
     value = tensor.numpy()
     if isinstance(value, np.generic):
         return str(value)
-    text: str = form(value)
+    text = form(value)
     return f"\n{text}" if "\n" in text else text
 
 
-def _rebuilt(array: Any, dtype: str) -> Any:
+def _rebuilt(array: np.ndarray[Any, Any], dtype: str) -> Tensor:
     return constant(array, dtype)
 
 
 def _maker(tensor: EagerTensor, type: str, attrs: dict[str, Any]) -> Operation:
-    """An operation that looks as if it had made the tensor."""
+    """An operation without a graph's bookkeeping whose output is the tensor."""
     op = Operation.__new__(Operation)
     op.definition = registry.lookup(type)
     op.type = type
@@ -206,21 +211,21 @@ _NO_VALUE = np.zeros((), np.uint8)
 
 
 class Handle(EagerTensor):
-    """What stands for a variable of the eager context. Functions that use the variable hold it.
+    """The resource tensor of an eager variable. The variable's value lives as long as its handle.
 
     Attributes:
-      cell: the variable's place in the state.
-      trainable: whether tapes watch it when it is read.
-      variable: gives the variable, or None when it is gone.
-      made_in: the graph of the function that made it, if one did.
+      cell: the variable's cell in the eager session's state.
+      trainable: whether tapes watch the variable when it is read.
+      variable: a weak reference: returns the variable, or None when it was collected.
+      made_in: the graph that was current when the variable was made: the eager context, or a function's graph.
     """
 
     __slots__ = ("_name", "cell", "made_in", "trainable", "variable")
 
     variable: Callable[[], Any]
-    made_in: Any
+    made_in: Graph
 
-    def __init__(self, context: Any, cell: Cell, name: str, trainable: bool):
+    def __init__(self, context: EagerContext, cell: Cell, name: str, trainable: bool):
         super().__init__(context, _NO_VALUE, resource)
         self.cell = cell
         self.trainable = trainable

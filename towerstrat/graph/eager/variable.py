@@ -1,4 +1,4 @@
-"""Variables of the eager context: a value at once, used by eager operations and by functions alike."""
+"""Eager variables, used by eager operations and by functions."""
 
 from __future__ import annotations
 
@@ -22,12 +22,14 @@ from towerstrat.graph.variables.variables import Variable, VariableAggregation, 
 
 
 class EagerVariable(Variable):
-    """As ``Variable``, with a value from the moment it is made; assignments return the variable.
+    """A ``Variable`` that has its value from the moment it is made, and whose assignments return it.
 
-    Inside of a function that is being traced, an initial value must be a function, or not depend on the arguments.
+    Inside a function that is being traced, the initial value must be a callable or not depend on the arguments: it is
+    computed once, eagerly, while the function is traced.
 
     Raises:
-      ValueError: no initial value; or made inside of a function that was traced before and made none then.
+      ValueError: there is no initial value, or it depends on an argument of the function that is traced, or that
+        function was traced before and made no variables then.
     """
 
     def __init__(
@@ -64,6 +66,7 @@ class EagerVariable(Variable):
         base = f"{scope}/{name}" if scope else name
         graph.check_new_variable(base)
         if isinstance(initial_value, Tensor) and not isinstance(initial_value, EagerTensor):
+            # Traced in a function: the value must be computed now, once, and not in each call.
             initial_value = graph.lifted(initial_value, base)
         with init_scope():
             value: Any = initial_value() if callable(initial_value) else initial_value
@@ -81,17 +84,18 @@ class EagerVariable(Variable):
         self._handle.made_in = graph
         self._handle.op.line = self._line
         eager.assign(self._cell, initial)
+        # Functions hold the handle and not the variable, so the value goes when the last of them does.
         weakref.finalize(self._handle, eager.session.state.discard, self._cell).atexit = False
         graph.note_variable(self)
 
     def _collect(self, graph: Graph, keys: Sequence[Any]) -> None:
-        """Nothing: it lives only as long as the program holds it."""
+        """Does nothing: an eager variable lives only as long as the program holds it."""
 
     # ---- what it is ------------------------------------------------------------------------------------------
 
     @property
     def initializer(self) -> Any:
-        """None: it has its value already."""
+        """None: the variable is initialized already."""
         return None
 
     @property
@@ -114,7 +118,8 @@ class EagerVariable(Variable):
         """A copy of the value.
 
         Raises:
-          NotImplementedError: inside of a function that is being traced, where the value is that of a later call.
+          NotImplementedError: inside a function that is being traced, where the value is not known yet.
+          FailedPreconditionError: the variable has no value.
         """
         if not get_default_graph().executing_eagerly:
             raise NotImplementedError(

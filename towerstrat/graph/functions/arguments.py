@@ -1,9 +1,9 @@
-"""What a function is called with: by what a trace is found again, and how arguments become tensors."""
+"""Arguments of functions: the key by which a trace is found again, and the placeholders of a new trace."""
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -18,25 +18,28 @@ from towerstrat.graph.ir.elements import Tensor
 from towerstrat.graph.ir.mesh import Axis
 from towerstrat.graph.ir.shapes import Dims, TensorShape
 from towerstrat.graph.ir.specs import TensorSpec, TypeSpec
+from towerstrat.graph.ir.types import Array, DType
 from towerstrat.graph.ops.collectives import position_input
 from towerstrat.graph.variables.variables import Variable
 
 
 def is_array(value: Any) -> bool:
-    """Whether a value becomes a tensor when it is an argument."""
+    """Whether an argument is an array, so that it is traced as a tensor."""
     return isinstance(value, np.ndarray | np.generic | jax.Array)
 
 
-def key_of(value: Any, keep: list[Any]) -> Any:
-    """What tells arguments apart. Python values count with their types, tensors by dtype and shape.
+def key_of(value: Any, keep: list[Any]) -> Hashable:
+    """The cache key of an argument: dtype and shape of tensors and arrays, type and value of Python values.
 
     Args:
-      keep: gets objects whose identity counts and that must live as long as the key.
+      keep: objects whose identity is in the key are appended; they must live as long as the key is in use, since
+        another object may get the same ``id`` afterwards.
     """
     if isinstance(value, Tensor):
         return (value.dtype, value.dims)
     cls = value.__class__
     if cls in (int, float, bool, str, bytes, complex) or value is None:
+        # NaN is unequal to itself: as a value it would be traced again at every call.
         return (cls, value) if value == value else (cls, "nan")
     if isinstance(value, TensorSpec):
         return (value.dtype, value.shape.raw)
@@ -60,12 +63,14 @@ def key_of(value: Any, keep: list[Any]) -> Any:
     return (cls, value)
 
 
-def _dtype_of(value: Any) -> Any:
+def _dtype_of(value: Array) -> DType:
     return convert_to_tensor(value).dtype if value.dtype.kind in "USO" else _TYPES[value.dtype]
 
 
-class _Types(dict[Any, Any]):
-    def __missing__(self, dtype: Any) -> Any:
+class _Types(dict[Hashable, DType]):
+    """numpy's dtypes -> ours, filled on first use: ``np.dtype`` hashes faster than a conversion takes."""
+
+    def __missing__(self, dtype: Any) -> DType:
         self[dtype] = convert_to_tensor(np.zeros((), dtype)).dtype
         return self[dtype]
 
@@ -73,9 +78,9 @@ class _Types(dict[Any, Any]):
 _TYPES = _Types()
 
 
-def tensors_of(value: Any) -> list[Any]:
-    """The tensors among arguments, in order; arrays become ones."""
-    found: list[Any] = []
+def tensors_of(value: Any) -> list[Tensor]:
+    """The tensors in a structure of arguments, in order; arrays are converted, variables left out."""
+    found: list[Tensor] = []
     for leaf in nest.flatten(value):
         if isinstance(leaf, Tensor):
             found.append(leaf)
@@ -89,16 +94,20 @@ def tensors_of(value: Any) -> list[Any]:
 def stand_ins(
     graph: Graph, values: Sequence[Any], names: Iterable[str], shapes: Sequence[Dims] | None = None
 ) -> tuple[list[Any], list[Tensor]]:
-    """Arguments with placeholders for their tensors, and the placeholders.
+    """Replaces the tensors in arguments by placeholders of a graph.
 
     Args:
-      names: of the parameters; the placeholders are called by them.
-      shapes: of the placeholders, where they are less known than the tensors.
+      values: the arguments, one structure per parameter; a ``TensorSpec`` stands for a tensor.
+      names: of the parameters; placeholders are named after them.
+      shapes: of the placeholders, one per tensor; by default those of the tensors.
+
+    Returns:
+      The arguments with the placeholders in them, and the placeholders in order.
     """
     made: list[Tensor] = []
     wanted = iter(shapes) if shapes is not None else None
 
-    def place(dtype: Any, dims: Dims, name: str, axis: Axis | None = None) -> Tensor:
+    def place(dtype: DType, dims: Dims, name: str, axis: Axis | None = None) -> Tensor:
         shape = dims if wanted is None else next(wanted)
         if axis is not None:
             made.append(position_input(axis, dtype, shape, _name(name)))
@@ -127,12 +136,13 @@ def stand_ins(
 
 
 def _name(name: str) -> str:
+    """A parameter's name as one that an operation may have."""
     cleaned = "".join(c if c.isalnum() or c in "_.-" else "_" for c in name)
     return cleaned if cleaned and (cleaned[0].isalnum() or cleaned[0] == ".") else "args"
 
 
 def relaxed(one: Iterable[Dims], two: Iterable[Dims]) -> list[Dims] | None:
-    """Shapes that both fit; None where a rank differs."""
+    """The most specific shapes that cover both lists, one by one; None where two ranks differ."""
     result: list[Dims] = []
     for a, b in itertools.zip_longest(one, two):
         if a is None or b is None:
@@ -145,4 +155,5 @@ def relaxed(one: Iterable[Dims], two: Iterable[Dims]) -> list[Dims] | None:
 
 
 def fits(dims: Dims, wanted: Dims) -> bool:
+    """Whether two partially known shapes can be the same."""
     return TensorShape(wanted).is_compatible_with(TensorShape(dims))

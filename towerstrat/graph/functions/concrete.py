@@ -1,12 +1,13 @@
-"""One trace of a function, as programs see it."""
+"""``ConcreteFunction``: one trace of a function, as programs see it."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 from towerstrat.graph.functions import arguments
 from towerstrat.graph.functions.graph import FunctionGraph
+from towerstrat.graph.functions.signature import InputSignature
 from towerstrat.graph.functions.traced import Traced
 from towerstrat.graph.ir import nest
 from towerstrat.graph.ir.convert import convert_to_tensor
@@ -20,13 +21,19 @@ from towerstrat.graph.variables.variables import Variable
 class ConcreteFunction:
     """One trace of a function: a graph with inputs and outputs.
 
+    Args:
+      inputs: the placeholders of the arguments' tensors, in order.
+      value: the result of the trace: a structure of tensors of ``graph``, composites and None.
+
     Attributes:
-      graph: the graph.
+      graph: the graph that was traced.
       structured_input_signature: (args, kwargs) with a ``TensorSpec`` for each tensor.
-      structured_outputs: what it returns, in the structure of the Python function's result.
+      structured_outputs: ``value``.
     """
 
-    def __init__(self, name: str, graph: FunctionGraph, signature: Any, inputs: Sequence[Tensor], value: Any):
+    def __init__(
+        self, name: str, graph: FunctionGraph, signature: InputSignature, inputs: Sequence[Tensor], value: Any
+    ):
         self.name = f"__inference_{name}"
         self.graph = graph
         self.structured_input_signature = signature
@@ -39,7 +46,7 @@ class ConcreteFunction:
         self._single = not nest.is_sequence(value) and isinstance(value, Tensor)
 
     def call(self, tensors: Sequence[Tensor]) -> Any:
-        """The result for the tensors among the arguments, in order."""
+        """Runs it on the tensors of its arguments, in order; the result is packed like the Python function's."""
         outputs = self.traced(tensors)
         if self._single:
             return outputs[0]
@@ -49,10 +56,12 @@ class ConcreteFunction:
         )
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Calls it with tensors where its signature has some; Python values are part of the trace and may be left out.
+        """Calls it with a tensor for each ``TensorSpec`` of its signature.
+
+        Python values of the signature are part of the trace and may be left out.
 
         Raises:
-          TypeError: tensors that do not fit the signature, too few or too many.
+          TypeError: too few or too many tensors, or one that does not fit the signature.
         """
         inputs = self.traced.inputs
         specs, keywords = self.structured_input_signature
@@ -86,17 +95,17 @@ class ConcreteFunction:
 
     @property
     def captured_inputs(self) -> list[Tensor]:
-        """What it uses from outside: tensors and variables' handles."""
+        """The tensors and variables' handles from outside that it uses."""
         return [*self.graph.captured, *self.graph.handles]
 
     @property
-    def variables(self) -> tuple[Any, ...]:
-        """The variables that it uses."""
+    def variables(self) -> tuple[Variable, ...]:
+        """The variables that it reads or writes, in the order of first use."""
         found = (self.graph.variable_of(inner) for inner in self.graph.handles.values())
         return tuple([v for v in found if v is not None])
 
     @property
-    def trainable_variables(self) -> tuple[Any, ...]:
+    def trainable_variables(self) -> tuple[Variable, ...]:
         return tuple([v for v in self.variables if v.trainable])
 
     @property
@@ -108,7 +117,7 @@ class ConcreteFunction:
         return nest.map_structure(lambda t: None if t is None else t.shape, self._value)
 
     @property
-    def function_def(self) -> Any:
+    def function_def(self) -> NoReturn:
         raise AttributeError("function_def: there is no FunctionDef protocol buffer; .graph has the operations.")
 
     def __repr__(self) -> str:
@@ -116,23 +125,31 @@ class ConcreteFunction:
 
 
 def _plain(value: Any) -> bool:
+    """Whether an argument is part of the trace, so that no input of the graph is for it."""
     return isinstance(value, Variable) or value is None or isinstance(value, str | bool)
 
 
-def _by_name(named: dict[str, Any], specs: Any, keywords: Mapping[str, Any], start: int) -> list[Any]:
+def _by_name(named: Mapping[str, Any], specs: Sequence[Any], keywords: Mapping[str, Any], start: int) -> list[Any]:
+    """Keyword arguments in the order of the signature's tensors from the ``start``-th on."""
     order = [s.name for s in nest.flatten(list(specs)) if isinstance(s, TensorSpec)][start:]
     order += [k for k in keywords if k not in order]
     unknown = set(named) - set(order)
     if unknown:
         raise TypeError(f"Got unexpected keyword arguments {sorted(unknown)}; the signature has {order}.")
-    return [named[k] for k in order if k in named]
+    return [named[k] for k in order if k is not None and k in named]
 
 
 def as_result(value: Any, name: str) -> Any:
-    """A leaf of what a function returned, as a tensor, something of tensors, or None.
+    """Converts one leaf of a Python function's result.
+
+    Args:
+      name: the function's, for the message.
+
+    Returns:
+      A tensor, a composite value (``IndexedSlices``, a ``TensorArray``, ...), or None for None and operations.
 
     Raises:
-      TypeError: it cannot be one.
+      TypeError: the value cannot be converted.
     """
     if value is None or isinstance(value, Operation):
         return None
@@ -149,6 +166,7 @@ def as_result(value: Any, name: str) -> Any:
 
 
 def _composite(value: Any) -> bool:
+    """Whether a value with one tensor is returned as itself and not as that tensor."""
     if is_composite(value):
         return True
     return not isinstance(value, Tensor | Variable) and not arguments.is_array(value) and hasattr(value, "dtype")

@@ -1,4 +1,4 @@
-"""The graph of a Python function: what it uses from outside becomes an input of it."""
+"""``FunctionGraph``: the graph of a traced Python function. It captures the outside tensors that it uses."""
 
 from __future__ import annotations
 
@@ -16,22 +16,25 @@ from towerstrat.graph.ir.core import Graph
 from towerstrat.graph.ir.elements import Operation, Tensor, execution_order, has_effect
 from towerstrat.graph.ir.trace import user_line
 from towerstrat.graph.ir.types import resource, variant
+from towerstrat.graph.variables.variables import Variable
 
 _EMBEDDED = 4096
-"""Elements up to which an outside value that no gradient goes through becomes part of the graph."""
+"""Elements up to which a captured eager tensor without a gradient becomes a constant of the graph."""
 
 
 class FunctionGraph(Graph):
-    """The graph of a function. A tensor from outside becomes an input of the function when it is used.
+    """The graph of a traced function (TensorFlow's ``FuncGraph``). Outside tensors that it uses become inputs.
 
     Args:
-      outer: the graph around it: names, seeds, and what may be captured come from there.
-      name: of the function, in messages.
+      outer: the graph in which the function is traced. Names and seeds come from there, and tensors of it and of the
+        graphs around it may be captured.
+      name: of the function, for messages.
 
     Attributes:
-      captured: outside tensor -> the placeholder that stands for it.
-      handles, outside_of: outside handle of a variable -> the handle here, and back.
-      variables: those made while the function was traced.
+      captured: outside tensor -> its placeholder here.
+      handles: outside handle of a variable -> its handle here, on the same cell. ``outside_of`` is the inverse.
+      variables: weak references to the variables made while the function was traced.
+      creates: whether variables may be made.
     """
 
     keeps_effects = True
@@ -47,9 +50,8 @@ class FunctionGraph(Graph):
         self.captured: dict[Tensor, Tensor] = {}
         self.handles: dict[Tensor, Tensor] = {}
         self.outside_of: dict[Tensor, Tensor] = {}
-        self.variables: list[weakref.ref[Any]] = []
+        self.variables: list[weakref.ref[Variable]] = []
         self.creates = True
-        """Whether variables may be made."""
 
     @property
     def building_function(self) -> bool:
@@ -65,7 +67,7 @@ class FunctionGraph(Graph):
 
     @property
     def stands_alone(self) -> bool:
-        """Whether all that it uses from outside has a value of its own."""
+        """Whether it captures eager tensors only, so that it can be called from anywhere."""
         return all(isinstance(t, EagerTensor) for t in (*self.captured, *self.handles))
 
     def add(self, type: str, inputs: Sequence[Tensor] = (), *args: Any, **kwargs: Any) -> Operation:
@@ -80,10 +82,10 @@ class FunctionGraph(Graph):
         return super().as_graph_element(obj, allow_tensor, allow_operation)
 
     def inside(self, tensor: Tensor) -> Tensor:
-        """The tensor as this graph sees it.
+        """The tensor of this graph that stands for ``tensor``; an outside tensor is captured on first use.
 
         Raises:
-          TypeError: it belongs to a graph that is not around this one.
+          TypeError: the tensor belongs to a graph that does not enclose this one.
         """
         if tensor.graph is self:
             return tensor
@@ -114,6 +116,11 @@ class FunctionGraph(Graph):
         return handle
 
     def _embedded(self, tensor: EagerTensor) -> Tensor | None:
+        """A constant of the tensor's value, or None where it has to be an input.
+
+        Constants let shape arithmetic fold while the function is lowered. A value on a device is embedded only where
+        it is small, since that copies it to the host.
+        """
         array = tensor.array
         if (
             tensor.varies
@@ -127,6 +134,7 @@ class FunctionGraph(Graph):
             return super().add("Const", (), {"value": tensor.host(), "dtype": tensor.dtype}, "Const").outputs[0]
 
     def _check_around(self, tensor: Tensor) -> None:
+        """Raises TypeError unless the tensor is eager or of a graph that encloses this one."""
         graph: Graph | None = self.outer
         while graph is not None:
             if tensor.graph is graph:
@@ -148,10 +156,10 @@ class FunctionGraph(Graph):
     # ---- variables -------------------------------------------------------------------------------------------
 
     def check_variables_kept(self) -> None:
-        """Makes sure that the program holds the variables that were made here.
+        """Checks that each variable made while tracing is still referenced by the program.
 
         Raises:
-          ValueError: it does not, so that every call would want a new one.
+          ValueError: one was collected: each call of the Python function would make a new one.
         """
         for handle in self.handles:
             if isinstance(handle, Handle) and handle.made_in is self and handle.variable() is None:
@@ -168,20 +176,23 @@ class FunctionGraph(Graph):
                 "supports singleton tf.Variables created on the first call. Make the variable outside, or keep it (`if "
                 "self.v is None: self.v = tf.Variable(...)`)."
             )
-        outer: Any = self.outer
-        outer.check_new_variable(name)
+        self.outer.check_new_variable(name)
 
-    def note_variable(self, variable: Any) -> None:
+    def note_variable(self, variable: Variable) -> None:
         self.variables.append(weakref.ref(variable))
         self.outer.note_variable(variable)
 
-    def lifted(self, tensor: Tensor, name: str) -> Any:
-        """The value of an initial value that depends on no argument of the function, computed eagerly.
+    def lifted(self, tensor: Tensor, name: str) -> Tensor:
+        """Computes the initial value of a variable eagerly, outside of the trace.
+
+        Args:
+          tensor: the initial value, of this graph.
+          name: the variable's, for the message.
 
         Raises:
-          ValueError: it depends on an argument, or on what the function did before.
+          ValueError: the value depends on an argument of the function, or is made in a branch or loop.
         """
-        known: dict[Tensor, Any] = {}
+        known: dict[Tensor, Tensor] = {}
         for outer, inner in self.captured.items():
             known[inner] = outer if outer.graph.executing_eagerly else self.outer.lifted(outer, name)
         order = execution_order([tensor.op], self.root, known)
@@ -200,16 +211,19 @@ class FunctionGraph(Graph):
     # ---- calls -----------------------------------------------------------------------------------------------
 
     def effects(self) -> list[Operation]:
-        """The operations that run in each call, needed or not."""
+        """The operations that run in each call, whether an output needs them or not."""
         return [op for op in self.root.ops if has_effect(op)]
 
     def inlined(self, outputs: Sequence[Tensor], given: Mapping[Tensor, Tensor], target: Graph) -> list[Tensor]:
-        """The function's outputs as tensors of another graph; its effects happen there too.
+        """Copies the function's operations, with its effects, into the graph that calls it.
 
         Args:
           outputs: tensors of this graph.
-          given: for each input of the function the tensor that is passed.
-          target: the graph of the call; in the eager context operations are executed.
+          given: the arguments: input of the function -> tensor of ``target``.
+          target: the calling graph; in the eager context the operations are executed.
+
+        Returns:
+          The tensors of ``target`` that correspond to ``outputs``.
         """
         mapping = {inner: target.inside(outer) for outer, inner in self.captured.items()}
         mapping.update(given)
@@ -224,17 +238,17 @@ class FunctionGraph(Graph):
         made = [copying.tensors[t] for t in outputs]
         if not effects or target.building_function:
             return made
-        # A plain graph runs what is needed only: whoever needs an output of a function needs its effects.
+        # A plain graph runs only what is fetched: make each output depend on the function's effects.
         first = [copying.operations[op] for op in effects]
         return [target.add("Identity", (t,), control_inputs=first).outputs[0] for t in made]
 
-    def variables_read(self, where: Callable[[Operation], bool]) -> list[tuple[Tensor, Any]]:
+    def variables_read(self, where: Callable[[Operation], bool]) -> list[tuple[Tensor, Variable]]:
         outside = self.outside_of
         reads = (op._inputs[0] for op in self._ops if op.definition.reads and op._inputs and where(op))
         found = ((h, self._variable(outside[h])) for h in dict.fromkeys(reads) if h in outside)
         return [(h, v) for h, v in found if v is not None]
 
-    def _variable(self, handle: Tensor) -> Any:
+    def _variable(self, handle: Tensor) -> Variable | None:
         if isinstance(handle, Handle):
             return handle.variable()
         return self.outer.variable_of(handle)
@@ -242,7 +256,7 @@ class FunctionGraph(Graph):
     def outer_handle(self, handle: Tensor) -> Tensor | None:
         return self.outside_of.get(handle)
 
-    def variable_of(self, handle: Tensor) -> Any:
-        """The variable that a handle of this graph or one around it stands for, or None."""
+    def variable_of(self, handle: Tensor) -> Variable | None:
+        """The variable of a handle of this graph or of one that encloses it; None where it was collected."""
         outer = self.outside_of.get(handle)
         return self.outer.variable_of(handle) if outer is None else self._variable(outer)

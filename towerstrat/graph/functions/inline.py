@@ -1,4 +1,4 @@
-"""Operations of one graph made again in another, or executed: how a function becomes part of what calls it."""
+"""Inlining: the operations of a function's graph are copied into the calling graph, or executed eagerly."""
 
 from __future__ import annotations
 
@@ -6,18 +6,23 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from towerstrat.errors import UnsupportedError
-from towerstrat.graph.eager.context import EagerContext, Record
+from towerstrat.graph.eager.context import Cotangent, EagerContext, Record
+from towerstrat.graph.eager.tensor import EagerTensor
 from towerstrat.graph.ir.core import Graph
 from towerstrat.graph.ir.elements import Block, Operation, Tensor
 from towerstrat.graph.ir.indexed_slices import IndexedSlices
+from towerstrat.graph.lowering.gradient_rules import TracedRule
 
 
 class Copying:
-    """One copying of operations into another graph.
+    """Copies operations of one graph into another.
 
     Args:
-      target: where they are made again.
-      mapping: tensors that stand for others.
+      target: the graph that gets the copies.
+      mapping: tensor of the source graph -> tensor of ``target`` that replaces it.
+
+    Attributes:
+      tensors, operations, blocks: original -> copy.
     """
 
     def __init__(self, target: Graph, mapping: Mapping[Tensor, Tensor]):
@@ -27,12 +32,13 @@ class Copying:
         self.blocks: dict[Block, Block] = {}
 
     def copy(self, operations: Iterable[Operation]) -> None:
-        """Makes operations again, in order."""
+        """Copies operations, in order; those whose outputs are all replaced are left out."""
         for op in operations:
             if not (op.outputs and all(t in self.tensors for t in op.outputs)):
                 self._copy_one(op)
 
     def _copy_one(self, op: Operation) -> None:
+        """Copies one operation with its bodies; the handle of a captured variable becomes the target's."""
         target = self.target
         outside = op.graph.outer_handle(op.outputs[0]) if op.outputs else None
         if outside is not None:
@@ -41,6 +47,7 @@ class Copying:
         bodies = tuple([self._copy_block(b) for b in op.bodies if op.type != "Gradients"])
         inputs = [self.tensors[t] for t in op.inputs]
         controls = [self.operations[c] for c in op.control_inputs if c in self.operations]
+        # Hidden attributes and those with a leading underscore may hold tensors, operations and blocks.
         hidden = op.definition.hidden
         attrs = {k: self._mapped(v) if k in hidden or k[0] == "_" else v for k, v in op.attrs.items() if k != "bodies"}
         if bodies:
@@ -57,7 +64,7 @@ class Copying:
         self.operations[op] = made
 
     def _mapped(self, value: Any) -> Any:
-        """A value of an attribute over the copies of the parts of the graph that it holds."""
+        """An attribute's value with each tensor, operation and block in it replaced by its copy."""
         if isinstance(value, Tensor):
             return self.tensors.get(value, value)
         if isinstance(value, Operation):
@@ -73,6 +80,7 @@ class Copying:
         return value
 
     def _copy_block(self, block: Block) -> Block:
+        """Copies what a region runs, with the effects that were fixed when it was finished; each region once."""
         if block in self.blocks:
             return self.blocks[block]
         with self.target.body(block.what) as made:
@@ -89,32 +97,33 @@ class Copying:
 
 
 class Executing:
-    """One execution of a graph's operations, one by one, on eager tensors.
+    """Executes a graph's operations one by one, eagerly (an ``Unrolling`` of the registry).
 
     Args:
       eager: the context that executes them.
       tensors: tensor of the graph -> eager tensor.
     """
 
-    def __init__(self, eager: EagerContext, tensors: Mapping[Tensor, Any]):
+    def __init__(self, eager: EagerContext, tensors: Mapping[Tensor, Tensor]):
         self.eager = eager
-        self.tensors: dict[Tensor, Any] = dict(tensors)
+        self.tensors: dict[Tensor, Tensor] = dict(tensors)
 
-    def inner(self, tensors: Mapping[Tensor, Any]) -> Executing:
-        """An execution of a body, with these values for its variables; what it computes stays there."""
+    def inner(self, tensors: Mapping[Tensor, Tensor]) -> Executing:
+        """A copy for one execution of a body, with values for the body's variables added."""
         return Executing(self.eager, {**self.tensors, **tensors})
 
-    def execute(self, type: str, inputs: Sequence[Any], attrs: Mapping[str, Any] | None = None) -> list[Any]:
-        """The outputs of one operation on eager tensors."""
+    def execute(self, type: str, inputs: Sequence[Tensor], attrs: Mapping[str, Any] | None = None) -> list[Tensor]:
+        """Executes one operation on eager tensors; returns its outputs."""
         return self.eager.add(type, inputs, attrs).outputs
 
     def copy(self, operations: Iterable[Operation]) -> None:
-        """Executes operations of the graph in order; their outputs are in ``tensors`` afterwards."""
+        """Executes operations of the graph in order and adds their outputs to ``tensors``."""
         for op in operations:
             if not (op.outputs and all(t in self.tensors for t in op.outputs)):
                 self._execute(op)
 
     def _execute(self, op: Operation) -> None:
+        """Executes one operation; branches and loops by the ``unroll`` of their types."""
         outside = op.graph.outer_handle(op.outputs[0]) if op.outputs else None
         if outside is not None:
             self.tensors[op.outputs[0]] = outside
@@ -132,35 +141,34 @@ class Executing:
             self.tensors.update(zip(op.outputs, made.outputs, strict=True))
 
     def _execute_ruled(self, op: Operation) -> None:
-        """An operation with a gradient of its own: the tapes see that."""
+        """Executes a ``CustomGradient``: its outputs are new tensors, so that tapes record its own gradient."""
         inputs = [self.tensors[t] for t in op.inputs]
-        outputs = [self.eager.tensor(t.array, t.dtype) for t in inputs[: len(op.outputs)]]
+        outputs = [self.eager.tensor(t.array, t.dtype) for t in inputs[: len(op.outputs)] if isinstance(t, EagerTensor)]
         self.tensors.update(zip(op.outputs, outputs, strict=True))
         if self.eager.tapes.active:
             self.eager.record(_RuleRecord(self, op, inputs, outputs))
 
 
 class _RuleRecord(Record):
-    """An executed operation whose gradient was traced in a function."""
+    """An executed ``CustomGradient`` whose gradient function was traced as a region of the function's graph."""
 
     __slots__ = ("executing", "op")
 
-    def __init__(self, executing: Executing, op: Operation, inputs: Any, outputs: Any):
+    def __init__(self, executing: Executing, op: Operation, inputs: Sequence[Tensor], outputs: Sequence[Tensor]):
         super().__init__(inputs, outputs)
         self.executing = executing
         self.op = op
 
-    def backward(self, wanted: Sequence[bool], cotangents: Sequence[Any]) -> Sequence[Any]:
-        rule = self.op.attrs["_traced_gradient"]
+    def backward(self, wanted: Sequence[bool], cotangents: Sequence[Tensor | None]) -> Sequence[Cotangent]:
+        rule: TracedRule = self.op.attrs["_traced_gradient"]
         step = self.executing.inner({})
         for place, cotangent, output in zip(rule.cotangents, cotangents, self.outputs, strict=True):
             step.tensors[place] = step.execute("ZerosLike", [output])[0] if cotangent is None else cotangent
         step.copy(rule.block.needed)
-        return [
-            IndexedSlices(*(step.tensors[t] for t in g))
-            if isinstance(g, tuple)
-            else None
-            if g is None
-            else step.tensors[g]
-            for g in rule.grads
-        ]
+        found: list[Cotangent] = []
+        for gradient in rule.grads:
+            if isinstance(gradient, tuple):
+                found.append(IndexedSlices(*(step.tensors[t] for t in gradient)))
+            else:
+                found.append(None if gradient is None else step.tensors[gradient])
+        return found

@@ -16,8 +16,8 @@ from towerstrat.graph.ops.loops import while_loop
 from towerstrat.graph.ops.tensor_array import TensorArray
 
 
-def _as_elems(fn: Callable[..., Any], elems: Any) -> tuple[list[Tensor], Any, list[TensorArray]]:
-    """The tensors that are walked over, how many steps that is, and the tensors by step."""
+def _as_elems(fn: Callable[..., Any], elems: Any) -> tuple[list[Tensor], int | Tensor, list[TensorArray]]:
+    """``elems`` as (tensors, size of the first dimension, TensorArrays of their rows)."""
     if not callable(fn):
         raise TypeError("fn must be callable.")
     flat = [convert_to_tensor(e, name="elem") for e in nest.flatten(elems)]
@@ -33,11 +33,8 @@ def _as_elems(fn: Callable[..., Any], elems: Any) -> tuple[list[Tensor], Any, li
     return flat, count, [TensorArray(e.dtype, size=count).unstack(e) for e in flat]
 
 
-def _less(i: Tensor, count: Any) -> Tensor:
-    return math.less(i, count)
-
-
 def _with_length(results: Sequence[Tensor], elems: Sequence[Tensor]) -> list[Tensor]:
+    """The results with the first dimension of ``elems``, where that is known."""
     length = TensorShape(None)
     for elem in elems:
         if elem.dims is not None:
@@ -72,7 +69,7 @@ def map_fn(
     with graph.name_scope(name or "map"):
         flat, count, arrays = _as_elems(fn, elems)
         if graph.executing_eagerly and count == 0:
-            # What a row becomes is known from a trace alone.
+            # There is no row to call fn with: trace it, to learn the shape of its result.
             return function(lambda e: map_fn(fn, e, dtype, infer_shape=infer_shape), autograph=False)(
                 nest.pack_sequence_as(elems, flat)
             )
@@ -84,7 +81,7 @@ def map_fn(
             nest.assert_same_structure(wanted, value)
             return math.add(i, 1), [a.write(i, v) for a, v in zip(made, nest.flatten(value), strict=True)]
 
-        _, final = while_loop(lambda i, _: _less(i, count), compute, (constant(0), results), back_prop=back_prop)
+        _, final = while_loop(lambda i, _: math.less(i, count), compute, (constant(0), results), back_prop=back_prop)
         return nest.pack_sequence_as(wanted, _with_length([a.stack() for a in final], flat))
 
 
@@ -137,7 +134,7 @@ def scan(
             return math.subtract(i, 1) if reverse else math.add(i, 1), found, written
 
         def goes_on(i: Tensor, values: Any, made: Any) -> Tensor:
-            return math.greater_equal(i, 0) if reverse else _less(i, count)
+            return math.greater_equal(i, 0) if reverse else math.less(i, count)
 
         _, _, final = while_loop(goes_on, compute, (i, values, made), back_prop=back_prop)
         return nest.pack_sequence_as(like, _with_length([a.stack() for a in final], flat))
@@ -167,7 +164,7 @@ def foldl(
             return [math.add(i, 1), fn(value, nest.pack_sequence_as(elems, [a.read(i) for a in arrays]))]
 
         first = constant(1 if initializer is None else 0)
-        return while_loop(lambda i, _: _less(i, count), compute, [first, start], back_prop=back_prop)[1]
+        return while_loop(lambda i, _: math.less(i, count), compute, [first, start], back_prop=back_prop)[1]
 
 
 def foldr(

@@ -1,4 +1,4 @@
-"""``tf.function``: a Python function that is traced once per kind of arguments, and then called as a program."""
+"""``tf.function``: a Python function, traced once per signature of its arguments, and then called as a program."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import inspect
 import types
 import weakref
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any
 
 from absl import logging
@@ -30,11 +30,14 @@ from towerstrat.graph.ir.trace import user_line
 
 _RECENT_CALLS = 10
 _MANY_TRACES = 5
-"""Of the recent calls, how many may trace before that is said."""
+"""How many of the recent calls may trace before a warning is logged."""
+
+_Key = tuple[Hashable, Hashable]
+"""(surroundings, arguments) of a trace."""
 
 
 class _Variant:
-    """The traces of one kind of arguments that differ in shapes only, once they are kept together."""
+    """Calls whose arguments differ in the sizes of tensors only, and the one relaxed trace that serves them."""
 
     def __init__(self, shapes: list[Dims]):
         self.shapes = shapes
@@ -42,9 +45,15 @@ class _Variant:
 
 
 class Function:
-    """What ``tf.function`` makes of a Python function.
+    """A traced function: callable like the Python function, which runs only while it is traced.
 
-    Each kind of arguments is traced once: tensors count by dtype and shape, Python values by type and value.
+    There is one trace per key: tensors count by dtype and shape, Python values by type and value.
+
+    Args:
+      input_signature: a ``TensorSpec`` for each argument, or None.
+      autograph: whether control flow over tensors is converted.
+      relax: whether a second shape makes one trace for all sizes.
+      always: whether it is traced even after ``run_functions_eagerly(True)``.
     """
 
     def __init__(
@@ -52,17 +61,17 @@ class Function:
         relax: bool = False, always: bool = False,
     ):  # fmt: skip
         self._always = always
-        """Whether it is traced even where functions are called as they are written."""
         self._function = function
         self._name = name
         self._input_signature = checked(input_signature)
         self._autograph = autograph
         self._relax = relax
-        self._cache: dict[Any, ConcreteFunction] = {}
-        self._variants: dict[Any, _Variant] = {}
+        self._cache: dict[Hashable, ConcreteFunction] = {}
+        self._variants: dict[Hashable, _Variant] = {}
         self._kept: list[Any] = []
+        """Objects whose ``id`` is in a key."""
         self._bound: dict[int, tuple[Any, Function]] = {}
-        """Per instance, by identity whatever its ``==`` means: a weak reference to it, and its own function."""
+        """Of a method: ``id(instance)`` -> (weak reference to the instance, its own function)."""
         self._recent: deque[str] = deque(maxlen=_RECENT_CALLS)
         self._traces = 0
         self._variables_made = False
@@ -82,15 +91,15 @@ class Function:
         return self._function
 
     @property
-    def input_signature(self) -> Any:
+    def input_signature(self) -> tuple[Any, ...] | None:
         return self._input_signature
 
     @property
-    def function_spec(self) -> Any:
+    def function_spec(self) -> inspect.Signature:
         return self._signature
 
     def experimental_get_tracing_count(self) -> int:
-        """How often the function was traced."""
+        """The number of traces so far."""
         return self._traces
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
@@ -110,7 +119,7 @@ class Function:
             reference: Any = weakref.ref(instance, lambda _: bound.pop(key, None))
             method: Any = WeakMethod(function, reference)
         except TypeError:
-            # It cannot be referred to weakly, so it stays, and its identity with it.
+            # Without weak references the instance is kept alive, so that no other object gets its id.
             reference, method = instance, types.MethodType(function, instance)
         return reference, Function(method, self._name, self._input_signature, self._autograph, self._relax)
 
@@ -127,12 +136,13 @@ class Function:
         if self._input_signature is not None:
             args = fitted(args, self._input_signature, self._signature, self._name)
         kept: list[Any] = []
-        key: Any = (_surroundings(), tuple([arguments.key_of(a, kept) for a in args]))
+        key = (_surroundings(), tuple([arguments.key_of(a, kept) for a in args]))
         try:
             found = self._cache.get(key)
         except TypeError as error:
             raise TypeError(f"An argument of {self._name} cannot be hashed: {error}") from None
         if found is None:
+            # A trace that captures tensors of the current graph is kept under that graph.
             found = self._cache.get((get_default_graph(), key[1])) or self._traced(key, args)
             self._kept += kept
         elif self._recent:
@@ -140,13 +150,13 @@ class Function:
         return found.call(arguments.tensors_of(args))
 
     def _canonical(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[Any, ...]:
-        """All arguments by position; what is given by name only, in dictionaries at the end."""
+        """One value per parameter, defaults filled in: a tuple for ``*args``, a dict for ``**kwargs``."""
         bound = self._signature.bind(*args, **kwargs)
         bound.apply_defaults()
         return tuple(bound.arguments.values())
 
     def _spread(self, args: Sequence[Any]) -> tuple[list[Any], dict[str, Any]]:
-        """The arguments as the Python function takes them."""
+        """The inverse of ``_canonical``: (positional, keyword) arguments."""
         positional: list[Any] = []
         named: dict[str, Any] = {}
         for value, parameter in zip(args, self._signature.parameters.values(), strict=True):
@@ -162,7 +172,8 @@ class Function:
 
     # ---- tracing ---------------------------------------------------------------------------------------------
 
-    def _traced(self, key: Any, args: tuple[Any, ...]) -> ConcreteFunction:
+    def _traced(self, key: _Key, args: tuple[Any, ...]) -> ConcreteFunction:
+        """The trace for arguments whose key is not in the cache yet."""
         shapes: list[Dims] | None = None
         tensors = arguments.tensors_of(args)
         if self._input_signature is not None:
@@ -186,13 +197,13 @@ class Function:
         self._notice(args)
         found = self._trace(args, shapes)
         if not found.graph.stands_alone:
-            # It uses tensors of the function around it, so it is of use there only.
+            # It captures tensors of the function around it, so it can be called there only.
             key = (get_default_graph(), key[1])
         self._cache[key] = found
         return found
 
     def _notice(self, args: Sequence[Any]) -> None:
-        """Says when calls keep tracing."""
+        """Logs a warning, once, when many of the recent calls traced."""
         self._recent.append(_shown(args))
         traced = [r for r in self._recent if r]
         if len(traced) > _MANY_TRACES and not self._said:
@@ -205,6 +216,11 @@ class Function:
             )  # fmt: skip
 
     def _trace(self, args: tuple[Any, ...], shapes: Sequence[Dims] | None) -> ConcreteFunction:
+        """Calls the Python function with placeholders in a graph of its own.
+
+        Args:
+          shapes: of the placeholders, where they are less specific than those of the tensors in ``args``.
+        """
         outer = get_default_graph()
         graph = FunctionGraph(outer, self._name)
         graph.creates = not self._variables_made and not self._traces
@@ -226,7 +242,11 @@ class Function:
             return ConcreteFunction(self._name, graph, signature, inputs, value)
 
     def get_concrete_function(self, *args: Any, **kwargs: Any) -> ConcreteFunction:
-        """The trace for arguments like these, where a ``TensorSpec`` may stand for a tensor."""
+        """The trace for such arguments, made if need be. A ``TensorSpec`` may stand for a tensor.
+
+        Raises:
+          TypeError: the arguments do not fit the input signature.
+        """
         if self._input_signature is not None and not args and not kwargs:
             given: tuple[Any, ...] = self._input_signature
             rest = [p.default for p in self._signature.parameters.values()][len(given) :]
@@ -237,7 +257,7 @@ class Function:
                 isinstance(a, TensorSpec) for a in nest.flatten(list(given))
             ):
                 given = fitted(given, self._input_signature, self._signature, self._name)
-        key: Any = (_surroundings(), tuple([arguments.key_of(a, self._kept) for a in given]))
+        key: _Key = (_surroundings(), tuple([arguments.key_of(a, self._kept) for a in given]))
         if self._input_signature is not None:
             key = (key[0], "signature")
         if key not in self._cache:
@@ -256,6 +276,7 @@ def _surroundings() -> Any:
 
 
 def _without_shapes(key: Any) -> Any:
+    """A key with ranks in the place of tensors' shapes."""
     if isinstance(key, tuple):
         if len(key) == 2 and hasattr(key[0], "is_integer"):
             return (key[0], None if key[1] is None else len(key[1]))
@@ -264,6 +285,7 @@ def _without_shapes(key: Any) -> Any:
 
 
 def _shown(args: Sequence[Any]) -> str:
+    """Arguments as a log message shows them."""
     shown = []
     for value in nest.flatten(list(args)):
         if isinstance(value, Tensor):
@@ -286,14 +308,14 @@ def function(
     experimental_compile: bool | None = None,
     experimental_follow_type_hints: bool | None = None,
 ) -> Any:
-    """Makes a Python function a program: traced to a graph, compiled, and called like the function.
+    """Traces a Python function to a graph that is compiled; the result is called like the function.
 
     Args:
       func: the function; without it, a decorator is returned.
-      input_signature: a ``TensorSpec`` for each argument: traced once, and called with nothing else.
+      input_signature: a ``TensorSpec`` for each argument: there is one trace, and other arguments are refused.
       autograph: convert ``if``, ``while``, ``for`` and ``and``, ``or``, ``not`` over tensors.
       jit_compile, experimental_compile: True or None; everything is compiled.
-      reduce_retracing, experimental_relax_shapes: a second shape makes a trace for any size.
+      reduce_retracing, experimental_relax_shapes: a second shape makes one trace for all sizes.
       experimental_implements, experimental_attributes: names for other runtimes; recorded nowhere.
       experimental_autograph_options: features of the conversion; all are on.
       experimental_follow_type_hints: arguments annotated as tensors are converted; they are traced by value otherwise.

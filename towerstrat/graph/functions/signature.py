@@ -1,4 +1,4 @@
-"""Input signatures: arguments as the tensors that one asks for, and the signature of a trace."""
+"""Input signatures: checking them, converting arguments to them, and the signature of a trace."""
 
 from __future__ import annotations
 
@@ -15,12 +15,15 @@ from towerstrat.graph.ir.specs import TensorSpec
 from towerstrat.graph.ir.types import as_dtype
 from towerstrat.graph.variables.variables import Variable
 
+InputSignature = tuple[tuple[Any, ...], dict[str, Any]]
+"""(args, kwargs) of a trace with a ``TensorSpec`` for each tensor."""
+
 
 def checked(signature: Any) -> tuple[Any, ...] | None:
-    """An input signature as a tuple.
+    """An input signature as a tuple; None stays None.
 
     Raises:
-      TypeError: it does not consist of specifications.
+      TypeError: a leaf is no specification.
     """
     if signature is None:
         return None
@@ -34,13 +37,16 @@ def checked(signature: Any) -> tuple[Any, ...] | None:
 
 
 def fitted(args: tuple[Any, ...], wanted: tuple[Any, ...], signature: inspect.Signature, name: str) -> tuple[Any, ...]:
-    """The arguments as tensors of an input signature; those behind it have their defaults.
+    """Converts arguments to the tensors of an input signature.
 
     Args:
-      args: one per parameter; of ``*args`` a tuple.
+      args: one per parameter; a tuple for ``*args``.
+      wanted: the input signature. Parameters after it must have their defaults.
+      signature: of the Python function.
+      name: of the function, for messages.
 
     Raises:
-      TypeError: they do not fit.
+      TypeError: there are too few or too many arguments, or one does not fit.
     """
     parameters = list(signature.parameters.values())
     spread = bool(parameters) and parameters[-1].kind is inspect.Parameter.VAR_POSITIONAL
@@ -59,7 +65,7 @@ def fitted(args: tuple[Any, ...], wanted: tuple[Any, ...], signature: inspect.Si
 
 
 def shapes_of(signature: Any) -> list[Dims]:
-    """The shapes of the tensors that an input signature asks for."""
+    """The shapes of an input signature's tensors, in order."""
     found: list[Dims] = []
     for spec in nest.flatten(signature):
         if isinstance(spec, TensorSpec):
@@ -71,7 +77,7 @@ def shapes_of(signature: Any) -> list[Dims]:
 
 
 def _as_specified(value: Any, spec: Any, name: str) -> Any:
-    """An argument as tensors of its place in an input signature."""
+    """One argument, converted to its entry of an input signature. Raises TypeError where it does not fit."""
     if nest.is_sequence(spec):
         try:
             nest.assert_same_structure(spec, value, check_types=False)
@@ -96,8 +102,13 @@ def _as_specified(value: Any, spec: Any, name: str) -> Any:
     return tensor
 
 
-def described(signature: inspect.Signature, symbolic: Sequence[Any], inputs: Sequence[Tensor]) -> Any:
-    """(args, kwargs) of a trace with a specification for each tensor, named as its parameter."""
+def described(signature: inspect.Signature, symbolic: Sequence[Any], inputs: Sequence[Tensor]) -> InputSignature:
+    """The signature of a trace, each ``TensorSpec`` named after its parameter.
+
+    Args:
+      symbolic: the arguments of the trace, one per parameter.
+      inputs: the placeholders among them.
+    """
     own = set(inputs)
     positional: list[Any] = []
     named: dict[str, Any] = {}

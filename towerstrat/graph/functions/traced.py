@@ -1,4 +1,4 @@
-"""A traced function that is called: by one plan over the eager state, or as part of another graph."""
+"""Calling a traced function: as one plan over the eager state, or inlined into the calling graph; and its gradient."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ import numpy as np
 from jax.extend.core import ClosedJaxpr, jaxpr_as_fun
 
 from towerstrat.errors import UnsupportedError
-from towerstrat.graph.eager.context import EagerContext, Record
+from towerstrat.graph.eager.context import Cotangent, EagerContext, Record
 from towerstrat.graph.eager.positions import PositionTensor
-from towerstrat.graph.eager.tensor import EagerTensor
+from towerstrat.graph.eager.tensor import EagerTensor, Handle
 from towerstrat.graph.functions.graph import FunctionGraph
 from towerstrat.graph.ir.convert import placeholder
 from towerstrat.graph.ir.core import get_default_graph
@@ -22,7 +22,7 @@ from towerstrat.graph.ir.elements import Operation, Tensor
 from towerstrat.graph.ir.indexed_slices import IndexedSlices
 from towerstrat.graph.ir.mesh import Axis, on_one_device
 from towerstrat.graph.ir.state import Cell, StateStore
-from towerstrat.graph.ir.types import DType, string
+from towerstrat.graph.ir.types import Array, DType, string
 from towerstrat.graph.lowering.gradients import gradients
 from towerstrat.graph.lowering.lowering import Lowering
 from towerstrat.graph.runtime.compiled import Given
@@ -33,13 +33,12 @@ from towerstrat.graph.runtime.stages import plan_of
 
 
 class Traced:
-    """A graph with inputs and outputs that can be called with eager tensors, or inside of another graph.
+    """A function's graph with inputs and outputs, callable eagerly and in graphs.
 
     Args:
-      graph: of the function.
-      inputs: its arguments.
-      outputs: its results.
-      effects: the operations that run although no output needs them.
+      inputs: placeholders of ``graph``, one per argument.
+      outputs: tensors of ``graph``.
+      effects: operations that run in each call, whether an output needs them or not.
     """
 
     def __init__(
@@ -51,23 +50,23 @@ class Traced:
         self.effects = list(effects)
         self.dtypes = [t.dtype for t in outputs]
         self._plan: Plan | None = None
-        self._derivatives: dict[Any, _Derivative | None] = {}
-        self._pulls: dict[Any, tuple[Traced, list[Any]]] = {}
+        self._derivatives: dict[tuple[bool, ...], _Derivative | None] = {}
+        self._pulls: dict[tuple[tuple[bool, ...], ...], tuple[Traced, list[Cotangent]]] = {}
 
     @property
     def captures(self) -> list[Tensor]:
-        """What it uses from outside, in the order of first use."""
+        """The outside tensors that it uses, in the order of first use."""
         return list(self.graph.captured)
 
     def plan(self) -> Plan:
-        """How its outputs are computed."""
+        """The plan that computes its outputs, made on the first call."""
         if self._plan is None:
             fed = [*self.inputs, *self.graph.captured.values()]
             self._plan = plan_of(self.graph, [*self.outputs, *self.effects], fed)
         return self._plan
 
     def __call__(self, tensors: Sequence[Tensor]) -> list[Tensor]:
-        """The outputs for given arguments, in the graph or eager context that is current."""
+        """Calls it in the current graph or eager context; returns the outputs."""
         target = get_default_graph()
         if not target.executing_eagerly:
             given = {p: target.inside(t) for p, t in zip(self.inputs, tensors, strict=True)}
@@ -82,6 +81,11 @@ class Traced:
     def _called(
         self, eager: EagerContext, tensors: Sequence[Any], stages: Sequence[Stage], store: StateStore | None = None
     ) -> tuple[list[Tensor], Run]:
+        """Runs stages on eager tensors; returns the outputs and the finished run.
+
+        Args:
+          store: the state to run over, if not the eager session's.
+        """
         fed: dict[Tensor, Any] = {p: t.array for p, t in zip(self.inputs, tensors, strict=True)}
         for outer, inner in self.graph.captured.items():
             fed[inner] = outer.array  # type: ignore[attr-defined]
@@ -104,15 +108,19 @@ class Traced:
 
     @functools.cached_property
     def _axis(self) -> Axis | None:
-        """The axis over whose devices parts of it run, or whose values it returns as they came."""
+        """The mesh axis along which an operation of it runs or an output varies, or None."""
         return mapped_axis([*self.plan().order, *(t.op for t in self.outputs)])
 
     def _recorded(self, eager: EagerContext, tensors: Sequence[Any], store: StateStore | None = None) -> list[Tensor]:
-        """As a call, seen by the tapes as one operation; where parts of it run on the host, operation by operation."""
+        """Calls it as one operation on the tapes; where parts of it run on the host, operation by operation.
+
+        Raises:
+          UnsupportedError: it runs along an axis of several positions and a tape follows one of its inputs.
+        """
         for tape in eager.tapes.active:
             for handle in self._trainable:
                 tape.access(handle)
-        outside: list[Any] = [*tensors, *self.graph.captured, *self.graph.handles]
+        outside: list[Tensor] = [*tensors, *self.graph.captured, *self.graph.handles]
         inside = [*self.inputs, *self.graph.captured.values(), *self.graph.handles.values()]
         active = tuple([any(tape.follows((t,)) for tape in eager.tapes.active) for t in outside])
         if not any(active):
@@ -127,11 +135,12 @@ class Traced:
         if derivative is None:
             given = dict(zip(self.inputs, tensors, strict=True))
             return self.graph.inlined(self.outputs, given, eager)
+        # Only an outer tape can ask for the gradient of this call's gradient, which needs the state as it was.
         before = store or (self._snapshot(eager) if len(eager.tapes.active) > 1 else None)
         try:
             outputs, run = self._called(eager, tensors, derivative.stages, store)
         except _OneByOne:
-            # Found out while tracing, so nothing has happened yet.
+            # Raised while the program is traced, before anything ran: start over.
             self._derivatives[active] = None
             return self._recorded(eager, tensors, store)
         if derivative.grad is not None:
@@ -140,18 +149,19 @@ class Traced:
         return outputs
 
     def over(self, eager: EagerContext, tensors: Sequence[Any], store: StateStore) -> list[Tensor]:
-        """As a call, with variables as they are in a store of their own."""
+        """Calls it over the state in ``store`` in the place of the eager session's."""
         return self._recorded(eager, tensors, store)
 
     @functools.cached_property
-    def _trainable(self) -> list[Any]:
-        """The handles, outside, of the trainable variables that it reads."""
-        return [self.graph.outside_of[h] for h, v in self.graph.variables_read(lambda op: True) if v.trainable]
+    def _trainable(self) -> list[Handle]:
+        """The outside handles of the trainable variables that it reads."""
+        read = [self.graph.outside_of[h] for h, v in self.graph.variables_read(lambda op: True) if v.trainable]
+        return [h for h in read if isinstance(h, Handle)]
 
     def _snapshot(self, eager: EagerContext) -> StateStore:
-        """The state that the function reads, as it is now."""
+        """A store with the current values of the cells that the function uses."""
         store = StateStore()
-        cells: list[Cell] = [h.cell for h in self.graph.handles]  # type: ignore[attr-defined]
+        cells = [h.cell for h in self.graph.handles if isinstance(h, Handle)]
         cells += [op.counter for op in self.graph.get_operations() if op.counter is not None]
         for cell in cells:
             value = eager.session.state.lend(cell)
@@ -167,8 +177,17 @@ class Traced:
 
     def pull(
         self, active: tuple[bool, ...], inside: Sequence[Tensor], given: tuple[bool, ...]
-    ) -> tuple[Traced, list[Any]]:
-        """The function of the arguments and cotangents that gives the gradients; and these in its graph."""
+    ) -> tuple[Traced, list[Cotangent]]:
+        """The gradient as a function of the arguments and cotangents, which itself has a gradient.
+
+        Args:
+          active: for each of ``inside`` whether its gradient is wanted.
+          inside: the inputs, captures and handles in the graph.
+          given: for each output whether there is a cotangent.
+
+        Returns:
+          The function, and the gradients in its graph, one per active input.
+        """
         key = (active, given)
         if key not in self._pulls:
             with self.graph.as_default():
@@ -183,17 +202,19 @@ class Traced:
 
 
 class _Derivative:
-    """A function's forward pass that keeps what its backward pass needs, and that backward pass.
+    """A function's forward pass, which also returns the residuals of its backward pass.
 
     Attributes:
-      stages: the forward pass as a plan's.
+      stages: the forward pass, as the stages of a plan.
+      seeds: per output the placeholder of its cotangent, or None where its type has no gradient.
       results: per active input its gradient in the graph: a tensor, IndexedSlices, or None.
       grad: the gradient operation, None where nothing is connected.
     """
 
     def __init__(
-        self, traced: Traced, stages: Sequence[Stage], seeds: Sequence[Any], results: Sequence[Any], grad: Any
-    ):
+        self, traced: Traced, stages: Sequence[Stage], seeds: Sequence[Tensor | None], results: Sequence[Cotangent],
+        grad: Operation | None,
+    ):  # fmt: skip
         self.traced = traced
         self.stages = stages
         self.seeds = seeds
@@ -202,7 +223,7 @@ class _Derivative:
 
     @staticmethod
     def of(traced: Traced, active: Sequence[Tensor]) -> _Derivative | None:
-        """None where a part of the function runs on the host, so that it is no one program."""
+        """The derivative by ``active`` inputs; None where the function is not one compiled program."""
         plan = traced.plan()
         devices = [s for s in plan.stages if isinstance(s, DeviceStage)]
         if (
@@ -224,27 +245,29 @@ class _Derivative:
         return derivative
 
 
-def _paired(outputs: Sequence[Tensor], seeds: Sequence[Tensor]) -> Iterator[tuple[Tensor, Any]]:
+def _paired(outputs: Sequence[Tensor], seeds: Sequence[Tensor]) -> Iterator[tuple[Tensor, Tensor | None]]:
+    """Each output with its seed; ``seeds`` are of the differentiable outputs only."""
     rest = iter(seeds)
     for tensor in outputs:
         yield tensor, next(rest) if tensor.dtype.is_differentiable else None
 
 
 class _ForwardProgram(Program):
-    """A program whose last outputs are what its backward pass needs.
+    """A program whose last outputs are residuals: the values that its backward pass needs.
 
     Attributes, known once the program was traced:
-      backward: (residuals, cotangents) -> gradients.
-      routes: where each residual comes from: a cell that is only read, an input, or None: it is an output.
+      backward: (residuals, cotangents) -> gradients, jitted.
+      routes: where each residual is found after a run: in a cell that the program only reads, in an input, or (None)
+        among the further outputs. What the store or the caller holds anyway is not returned a second time.
     """
 
-    backward: Callable[..., Any]
+    backward: Callable[[Sequence[Array], Sequence[Array]], Sequence[Array]]
     routes: list[Cell | Tensor | None]
 
-    def residuals(self, run: Run, outputs: Sequence[Any]) -> list[Any]:
-        """The residuals after a run, from its further outputs."""
+    def residuals(self, run: Run, outputs: Sequence[Array]) -> list[Array]:
+        """The residuals after a run, given the further outputs."""
         made = iter(outputs)
-        found: list[Any] = []
+        found: list[Array] = []
         for route in self.routes:
             if isinstance(route, Cell):
                 found.append(run.store.lend(route))
@@ -252,8 +275,8 @@ class _ForwardProgram(Program):
                 found.append(next(made) if route is None else run.values[route])
         return found
 
-    def pulled(self, residuals: Sequence[Any], cotangents: Sequence[Any]) -> Sequence[Any]:
-        """The gradients, on one device."""
+    def pulled(self, residuals: Sequence[Array], cotangents: Sequence[Array]) -> Sequence[Array]:
+        """The gradients, each on one device."""
         if self.place is None:
             return self.backward(residuals, cotangents)
         found = self.backward(self.place.bring(residuals), self.place.bring(cotangents))
@@ -261,11 +284,11 @@ class _ForwardProgram(Program):
 
 
 class _OneByOne(Exception):
-    """A function turned out to need values while it is compiled, so that its operations run one by one."""
+    """A function that cannot be compiled as a whole: its operations have to run one by one."""
 
 
 class _ForwardStage(DeviceStage):
-    """A function's operations as one program that keeps what its gradient needs."""
+    """The device stage of a function as one program that returns residuals too."""
 
     def __init__(self, stage: DeviceStage, derivative: _Derivative):
         super().__init__(stage.ops, stage.inputs, stage.outputs, stage.fed, stage.stages, stage.inner)
@@ -282,26 +305,29 @@ class _ForwardStage(DeviceStage):
     def program(self, given: Given, present: Container[Cell], trips: Mapping[Operation, int]) -> Program:
         base = super().program(given, present, trips)
         grad = self.derivative.grad
+        assert grad is not None
         specs: list[bool] = list(base.output_specs)
         program: _ForwardProgram
 
         def body(lowering: Lowering, values: Sequence[Any]) -> list[Any]:
-            there: dict[int, Any] = {id(v): t for t, v in zip(given.tensors, values, strict=True)}
+            # By identity: the constants of the backward jaxpr are tracers, whose == makes new ones.
+            there: dict[int, Cell | Tensor] = {id(v): t for t, v in zip(given.tensors, values, strict=True)}
             there |= {id(lowering.state[c]): c for c in program.kept}
             outputs = list(base.body(lowering, values))
             seeds = [s for s in self.derivative.seeds if s is not None]
             shapes = [_like(lowering, t) for t in self.derivative.traced.outputs if t.dtype.is_differentiable]
 
-            def back(*cotangents: Any) -> list[Any]:
+            def back(*cotangents: Array) -> list[Array]:
                 child = lowering.fork(dict(zip(seeds, cotangents, strict=True)))
                 child.quiet = True
                 child.execute(grad)
                 return [jnp.asarray(child.value(t)) for t in grad.outputs]
 
+            # Traced inside the forward trace: values of the forward pass become constants, which are the residuals.
             closed = jax.make_jaxpr(back)(*shapes)
             jaxpr = closed.jaxpr
 
-            def backward(residuals: Sequence[Any], cotangents: Sequence[Any]) -> Any:
+            def backward(residuals: Sequence[Array], cotangents: Sequence[Array]) -> Sequence[Array]:
                 return jaxpr_as_fun(ClosedJaxpr(jaxpr, list(residuals)))(*cotangents)
 
             program.backward = jax.jit(backward)
@@ -315,18 +341,28 @@ class _ForwardStage(DeviceStage):
 
 
 def _like(lowering: Lowering, tensor: Tensor) -> jax.ShapeDtypeStruct:
+    """The shape and type of a tensor's value."""
     value = lowering.value(tensor)
     return jax.ShapeDtypeStruct(np.shape(value), tensor.dtype.np)
 
 
 class _CallRecord(Record):
-    """A function's call: one operation to a tape."""
+    """A function's call on a tape.
+
+    Attributes:
+      inputs: the arguments, captures and handles. active: which of them the tapes followed.
+      residuals: the forward program and the residuals of this call.
+      before: the state before the call, where an outer tape may need it.
+    """
+
+    outputs: Sequence[EagerTensor]
 
     __slots__ = ("active", "before", "derivative", "eager", "residuals", "traced")
 
     def __init__(
-        self, traced: Traced, eager: EagerContext, derivative: _Derivative, inputs: Any, outputs: Any, residuals: Any,
-        active: tuple[bool, ...], before: StateStore | None,
+        self, traced: Traced, eager: EagerContext, derivative: _Derivative, inputs: Sequence[Tensor],
+        outputs: Sequence[Tensor], residuals: tuple[_ForwardProgram, list[Array]], active: tuple[bool, ...],
+        before: StateStore | None,
     ):  # fmt: skip
         super().__init__(inputs, outputs)
         self.traced = traced
@@ -336,13 +372,14 @@ class _CallRecord(Record):
         self.active = active
         self.before = before
 
-    def backward(self, wanted: Sequence[bool], cotangents: Sequence[Any]) -> Sequence[Any]:
+    def backward(self, wanted: Sequence[bool], cotangents: Sequence[Tensor | None]) -> Sequence[Cotangent]:
         if self.eager.tapes.active and self.before is not None:
             return self._again(cotangents, self.before)
         program, residuals = self.residuals
+        assert self.derivative.grad is not None
         with jax.enable_x64(True):
             seeds = [
-                np.zeros(t.array.shape, t.dtype.np) if c is None else c.array
+                c.array if isinstance(c, EagerTensor) else np.zeros(t.array.shape, t.dtype.np)
                 for t, c in zip(self.outputs, cotangents, strict=True)
                 if t.dtype.is_differentiable
             ]
@@ -352,8 +389,8 @@ class _CallRecord(Record):
         )
         return self._placed(self.derivative.results, tensors)
 
-    def _again(self, cotangents: Sequence[Any], before: StateStore) -> Sequence[Any]:
-        """The gradients as a function of the arguments, which outer tapes can go through."""
+    def _again(self, cotangents: Sequence[Tensor | None], before: StateStore) -> Sequence[Cotangent]:
+        """The gradients as a call of the gradient function over the earlier state, which outer tapes record."""
         given = tuple([c is not None for c in cotangents])
         graph = self.traced.graph
         inside = [*self.traced.inputs, *graph.captured.values(), *graph.handles.values()]
@@ -362,9 +399,10 @@ class _CallRecord(Record):
         outputs = pull.over(self.eager, [*arguments, *(c for c in cotangents if c is not None)], before)
         return self._placed(results, iter(outputs))
 
-    def _placed(self, results: Sequence[Any], tensors: Iterator[Any]) -> list[Any]:
+    def _placed(self, results: Sequence[Cotangent], tensors: Iterator[Tensor]) -> list[Cotangent]:
+        """One cotangent per input, built from the values of ``results`` in order; None for inputs not active."""
         found = iter(results)
-        placed: list[Any] = []
+        placed: list[Cotangent] = []
         for tensor, is_active in zip(self.inputs, self.active, strict=True):
             kind = next(found) if is_active else None
             if isinstance(kind, IndexedSlices):
@@ -374,12 +412,12 @@ class _CallRecord(Record):
         return placed
 
 
-def _array(value: Any) -> Any:
+def _array(value: Any) -> Array:
     return value if isinstance(value, jax.Array | np.ndarray) else np.asarray(value)
 
 
 def _by_position(value: Any, dtype: DType, axis: Axis) -> Any:
-    """A value with a part for each position. Text is made by the host, the same for all."""
+    """The value of a varying output as ``[positions, ...]``. Strings are computed once by the host, for all."""
     return np.broadcast_to(value, (axis.size, *np.shape(value))) if dtype is string else value
 
 

@@ -100,6 +100,8 @@ class OpDef:
         ``host``: always.
       object_valued: its output is no array yet, so that it can be made where the host needs it.
       dynamic: the shape of a result depends on values, so the operation cannot be compiled.
+      immediate: executed by itself it compiles nothing, or one program that all shapes share. Runs that initialize
+        variables execute it eagerly.
       stateful: has a side effect; never folded.
       reads, writes: it reads, or writes, the cells behind those inputs that are handles.
       callback: calls Python while a device program runs; a run waits for its calls.
@@ -134,6 +136,7 @@ class OpDef:
     stage: str | None = None
     object_valued: bool = False
     dynamic: bool = False
+    immediate: bool = False
     stateful: bool = False
     reads: bool = False
     writes: bool = False

@@ -63,6 +63,10 @@ class Surrounding(Protocol):
         """
 
 
+SURROUNDINGS: Stack[Surrounding] = Stack()
+"""The ``Surrounding`` of the code that runs; None where there is none."""
+
+
 class SessionLike(Protocol):
     """The part of a session that tensors, operations and variables need."""
 
@@ -74,10 +78,6 @@ class SessionLike(Protocol):
 
     def run(self, fetches: Any, feed_dict: Mapping[Any, Any] | None = None) -> Any:
         """The values of a structure of fetches, with the tensors in ``feed_dict`` replaced."""
-
-
-SURROUNDINGS: Stack[Any] = Stack()
-"""Each entry is a ``Surrounding``, of whatever class the room that pushes it has."""
 
 
 SESSIONS: Stack[SessionLike] = Stack()

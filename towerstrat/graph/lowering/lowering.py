@@ -26,7 +26,7 @@ from towerstrat.graph.lowering.gradient_rules import TracedRule
 from towerstrat.graph.lowering.kinds import ByKind, Kinds, at, same, tracing
 from towerstrat.graph.lowering.tape import Record
 
-_FOLD_LIMIT = 4096
+FOLD_LIMIT = 4096
 """Elements up to which constants are folded with numpy while lowering, rather than by the compiler."""
 
 
@@ -316,7 +316,12 @@ class Lowering:
         count = self.state[counter]
         seeds = op.attrs.get("seeds", (0, 0))
         stable = zlib.crc32(repr((op.attrs.get("seeds"), op.name if seeds[1] is None else "")).encode())
-        data = jnp.stack([jnp.full((), stable, jnp.uint32), jnp.asarray(count, jnp.uint32)])
+        data: Any
+        if isinstance(count, jax.core.Tracer):
+            data = jnp.stack([jnp.full((), stable, jnp.uint32), jnp.asarray(count, jnp.uint32)])
+        else:
+            count = np.asarray(count)
+            data = np.array([stable, count], np.uint32)
         key = jax.random.wrap_key_data(data, impl="threefry2x32")
         if op.axis is not None and self.axis is not None:
             key = jax.random.fold_in(key, lax.axis_index(self.axis.name))
@@ -646,7 +651,7 @@ def _as_outputs(op: Operation, result: Any, each: Callable[[Any], Array]) -> Seq
 
 
 def _all_known(args: Sequence[Array]) -> bool:
-    return all(isinstance(a, np.ndarray | np.generic) and a.size <= _FOLD_LIMIT for a in args)
+    return all(isinstance(a, np.ndarray | np.generic) and a.size <= FOLD_LIMIT for a in args)
 
 
 def _shape(value: Any, tensor: Tensor) -> list[int] | TensorShape:

@@ -1,8 +1,8 @@
-"""How the public functions of an operation family add operations to the graph."""
+"""Helpers of the public functions: they convert arguments to tensors and add operations to the current graph."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from towerstrat.graph.ir.convert import convert_to_tensor
@@ -11,23 +11,25 @@ from towerstrat.graph.ir.elements import Tensor
 from towerstrat.graph.ir.types import DType
 
 
-def add(type: str, inputs: Any, attrs: Mapping[str, Any] | None = None, name: str | None = None) -> list[Tensor]:
-    """The outputs of a new operation on tensors."""
+def add(
+    type: str, inputs: Sequence[Tensor], attrs: Mapping[str, Any] | None = None, name: str | None = None
+) -> list[Tensor]:
+    """Adds an operation on tensors; returns its outputs."""
     return get_default_graph().add(type, inputs, attrs, name).outputs
 
 
-def one(type: str, inputs: Any, attrs: Mapping[str, Any] | None = None, name: str | None = None) -> Tensor:
-    """The only output of a new operation on tensors."""
+def one(type: str, inputs: Sequence[Tensor], attrs: Mapping[str, Any] | None = None, name: str | None = None) -> Tensor:
+    """Adds an operation on tensors; returns its first output."""
     return get_default_graph().add(type, inputs, attrs, name).outputs[0]
 
 
 def reserve(graph: Graph, name: str) -> str:
-    """The full name, with a slash, that an operation called ``name`` gets; what is made for it is named below that."""
+    """Reserves the unique full name of an operation, with a slash at its end, so that constants are named below it."""
     return name if name[-1] == "/" else graph.unique_name(name) + "/"
 
 
 def unary(type: str, x: Any, name: str | None = None, attrs: Mapping[str, Any] | None = None) -> Tensor:
-    """A new operation on one value."""
+    """Adds an operation on one value, which is converted to a tensor."""
     graph = get_default_graph()
     name = name or type
     if not isinstance(x, Tensor):
@@ -39,10 +41,11 @@ def unary(type: str, x: Any, name: str | None = None, attrs: Mapping[str, Any] |
 def pair(
     x: Any, y: Any, dtype: DType | None = None, what: str = "operands", scope: str | None = None
 ) -> tuple[Tensor, Tensor]:
-    """Two values as tensors of one element type: a tensor decides, a Python number follows.
+    """Converts two values to tensors of one element type: a Python number takes that of the other value.
 
     Args:
-      dtype: the element type of two Python values.
+      dtype: the element type where both are Python values.
+      what: the operands, for the message.
       scope: the name, with a slash at its end, below which constants are named x and y.
 
     Raises:
@@ -64,15 +67,17 @@ def pair(
 
 
 def _called(tensor: Tensor) -> str:
+    """A tensor as an error message names it."""
     return f"shape {tensor.shape}" if tensor.graph.executing_eagerly else tensor.name
 
 
 def _leads(value: Any) -> bool:
-    """Whether the value has an element type of its own: a variable, rows of a gradient, ..."""
+    """Whether the value has an element type and is no numpy value: a variable, IndexedSlices, ..."""
     return hasattr(value, "dtype") and not hasattr(value, "__array_interface__")
 
 
 def _follow(value: Any, leader: Tensor, name: str | None) -> Tensor:
+    """The value as a tensor; one without an element type of its own gets the leader's."""
     if isinstance(value, Tensor):
         return value
     if _leads(value):
@@ -84,7 +89,7 @@ def _follow(value: Any, leader: Tensor, name: str | None) -> Tensor:
 
 
 def binary(type: str, x: Any, y: Any, name: str | None = None, attrs: Mapping[str, Any] | None = None) -> Tensor:
-    """A new operation on two values of one element type."""
+    """Adds an operation on two values, converted to tensors of one element type. Raises TypeError as ``pair``."""
     graph = get_default_graph()
     name = name or type
     if isinstance(x, Tensor) and isinstance(y, Tensor):

@@ -1,4 +1,4 @@
-"""Checks while a program runs: ``tf.Assert``, ``tf.check_numerics``. Errors are raised when the program is done."""
+"""Run-time checks: ``tf.Assert``, ``tf.check_numerics``. They set flags, which raise after the device program."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from towerstrat.graph.ir.mesh import vary
 from towerstrat.graph.ir.registry import Signature, define, nothing
 from towerstrat.graph.ir.state import Flag
 from towerstrat.graph.ir.static import constant_value
-from towerstrat.graph.ir.types import bfloat16, bool_, float16, float32, float64
+from towerstrat.graph.ir.types import Array, bfloat16, bool_, float16, float32, float64
 from towerstrat.graph.lowering.lowering import Lowering
 from towerstrat.graph.ops.array import identity
 
@@ -26,7 +26,7 @@ _SHOWN = 3
 
 
 def new_flag(graph: Graph, message: str, tensors: Sequence[Tensor]) -> Flag:
-    """An error flag for an operation on tensors; it is one per position where they are made at each."""
+    """A flag for a check of some tensors; it has a value per position where a tensor varies along a mesh axis."""
     axis = graph.axis or next((t.op.axis for t in tensors if t.varies), None)
     flag = Flag("error", bool_, (), axis)
     flag.message = message
@@ -34,7 +34,7 @@ def new_flag(graph: Graph, message: str, tensors: Sequence[Tensor]) -> Flag:
 
 
 def checked(type: str, inputs: Sequence[Tensor], message: str, attrs: Mapping[str, Any], name: str | None) -> Operation:
-    """A new operation that raises InvalidArgumentError with a message after a run in which its check failed."""
+    """Adds an operation with a flag: a run in which it is set raises InvalidArgumentError with the message."""
     graph = get_default_graph()
     flag = new_flag(graph, message, inputs)
     op = graph.add(type, inputs, {**attrs, "flag": flag}, name or type)
@@ -42,24 +42,29 @@ def checked(type: str, inputs: Sequence[Tensor], message: str, attrs: Mapping[st
     return op
 
 
-def raise_flag(lowering: Lowering, op: Operation, fails: Callable[[Any], Any], value: Any) -> None:
-    """Sets an operation's flag where ``fails(value)``; raises at once where the program runs operation by operation."""
+def raise_flag(lowering: Lowering, op: Operation, fails: Callable[[Array], Any], value: Array) -> None:
+    """Sets an operation's flag if ``fails(value)``.
+
+    Raises:
+      InvalidArgumentError: operations run one by one, so that the value is known now, and it fails.
+    """
     flag = op.attrs["flag"]
     bad = fails(value)
     if lowering.eager:
         if bool(bad):
             raise InvalidArgumentError(None, op, flag.message)
-    elif isinstance(bad, jax.core.Tracer) or bool(bad):
+    elif isinstance(bad, jax.core.Tracer) or bool(bad):  # a check that is known to pass costs the program nothing
         if flag.per_position or lowering.differentiated:
             bad = vary(jnp.asarray(bad), lowering.axis)
         lowering.write(flag, jnp.logical_or(lowering.state[flag], bad))
 
 
-def _tested(lowering: Lowering, op: Operation, tensor: Tensor) -> Any:
+def _tested(lowering: Lowering, op: Operation, tensor: Tensor) -> Array:
+    """The value that a check looks at: the position's own where the flag is per position, else the invariant one."""
     return lowering.value(tensor) if op.attrs["flag"].per_position else lowering.invariant(tensor)
 
 
-def _lower_assert(lowering: Lowering, op: Operation) -> list[Any]:
+def _lower_assert(lowering: Lowering, op: Operation) -> list[Array]:
     value = _tested(lowering, op, op.inputs[0])
     host = not isinstance(value, jax.Array)
     raise_flag(lowering, op, lambda v: not np.all(v) if host else jnp.logical_not(jnp.all(v)), value)
@@ -81,7 +86,8 @@ def shown(value: Any, summarize: int | None = None) -> str:
     return _nested(array, left)
 
 
-def _nested(array: Any, left: list[int]) -> str:
+def _nested(array: np.ndarray[Any, Any], left: list[int]) -> str:
+    """An array in brackets. ``left[0]`` counts down the entries that may still be shown."""
     parts = []
     for item in array:
         if left[0] <= 0:
@@ -107,6 +113,7 @@ def entry(value: Any) -> str:
 
 
 def _message(words: str, data: Sequence[Any], summarize: int | None) -> str:
+    """The message of a failed ``Assert``. Tensors whose values are not known are shown by name."""
     parts = []
     for item in data:
         known = constant_value(item) if isinstance(item, Tensor) else item
@@ -141,7 +148,7 @@ def Assert(condition: Any, data: Sequence[Any], summarize: int | None = None, na
 
 
 def assert_all(condition: Tensor, data: Sequence[Any], summarize: int | None = None) -> Any:
-    """``Assert`` that every entry of a condition is true."""
+    """As ``Assert``, of a condition of any shape: every entry must be true."""
     if get_default_graph().executing_eagerly:
         if not np.all(condition):
             raise InvalidArgumentError(None, None, _message("assertion failed", data, summarize))
@@ -154,7 +161,8 @@ def assert_all(condition: Tensor, data: Sequence[Any], summarize: int | None = N
 # ---- numbers that are none -------------------------------------------------------------------------------------
 
 
-def _not_finite(value: Any) -> Any:
+def _not_finite(value: Array) -> Array | bool:
+    """Whether an entry is NaN or infinite."""
     if isinstance(value, jax.Array):
         return jnp.logical_not(jnp.all(jnp.isfinite(value)))
     return not np.all(np.isfinite(np.asarray(value, np.float64)))
@@ -166,15 +174,15 @@ def _numerics_rule(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[S
     return [Signature(inputs[0].dtype, inputs[0].dims)]
 
 
-def _lower_numerics(lowering: Lowering, op: Operation) -> list[Any]:
+def _lower_numerics(lowering: Lowering, op: Operation) -> list[Array]:
     raise_flag(lowering, op, _not_finite, _tested(lowering, op, op.inputs[0]))
     return [lowering.value(op.inputs[0])]
 
 
 def _numerics_backward(
-    lowering: Lowering, op: Operation, cotangents: Sequence[Any], outer: Operation
-) -> Mapping[Tensor, Any]:
-    """The cotangent goes on, and is checked too."""
+    lowering: Lowering, op: Operation, cotangents: Sequence[Array], outer: Operation
+) -> Mapping[Tensor, Array]:
+    """Passes the cotangent on, and checks it too."""
     (cotangent,) = cotangents
     flag = op.attrs["flag"]
     if flag in lowering.state and (flag.per_position or lowering.axis is None):

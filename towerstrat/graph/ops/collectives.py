@@ -1,4 +1,4 @@
-"""Operations across the positions of a named axis: sums, gathers, selections, indices."""
+"""Collectives: operations across the positions of a named mesh axis (sums, gathers, selections, indices)."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
@@ -15,7 +16,8 @@ from towerstrat.graph.ir.core import get_default_graph
 from towerstrat.graph.ir.elements import Operation, Tensor
 from towerstrat.graph.ir.mesh import Axis, at_first, vary
 from towerstrat.graph.ir.registry import Signature, define, same
-from towerstrat.graph.ir.types import DType, int32
+from towerstrat.graph.ir.shapes import Dims
+from towerstrat.graph.ir.types import Array, DType, int32
 from towerstrat.graph.ir.uneven import exactly
 from towerstrat.graph.lowering.kinds import ByKind
 from towerstrat.graph.lowering.lowering import Lowering
@@ -23,44 +25,55 @@ from towerstrat.graph.ops.build import one
 
 
 def all_reduce(value: Tensor, axis: Axis, how: str, name: str | None = None) -> Tensor:
-    """One value from those at all positions: their "sum", "mean", or the "first" position's."""
+    """Combines the values at all positions into one that is equal everywhere (``lax.psum``).
+
+    Args:
+      how: "sum", "mean", or "first" for the value at position 0.
+
+    Raises:
+      InvalidArgumentError: at run time: the shapes differ by position, unless ``how`` is "first".
+    """
     return one("AllReduce", [value], {"axis": axis, "how": how}, name or "all_reduce")
 
 
 def all_concat(value: Tensor, axis: Axis, name: str | None = None, dim: int = 0) -> Tensor:
-    """The values of all positions, joined along a dimension (counted from the end where negative), in order.
+    """Concatenates the values at all positions, in order (``lax.all_gather``).
+
+    Args:
+      dim: the dimension to concatenate along; from the end where negative.
 
     Raises:
-      ValueError: the value has no such dimension. InvalidArgumentError, at run time: other dimensions differ.
+      ValueError: the value has no such dimension.
+      InvalidArgumentError: at run time: other dimensions differ by position.
     """
     return one("AllConcat", [value], {"axis": axis, "dim": dim}, name or "all_concat")
 
 
 def select(value: Tensor, axis: Axis, position: int, name: str | None = None) -> Tensor:
-    """The value at one position."""
+    """The value at one position, as one that is equal everywhere."""
     return one("SelectPosition", [value], {"axis": axis, "position": position}, name or "select")
 
 
 def distribute(values: Sequence[Tensor], axis: Axis, name: str | None = None) -> Tensor:
-    """Value i at position i, of values of one type and shape."""
+    """A varying tensor that has ``values[i]`` at position i. The values have one type and shape."""
     graph = get_default_graph()
     return graph.add("FromPositions", values, {"axis": axis}, name or "from_positions", axis=axis).outputs[0]
 
 
 def spread(value: Tensor, axis: Axis, name: str | None = None) -> Tensor:
-    """The same value at each position, as one that may differ by position."""
+    """The value as a varying one: its gradient is each position's own."""
     return get_default_graph().add("Spread", (value,), {"axis": axis}, name or "spread", axis=axis).outputs[0]
 
 
 def position(axis: Axis, name: str | None = None) -> Tensor:
-    """Each position's own index, int32."""
+    """The index of each position along the axis, a scalar int32 (``lax.axis_index``)."""
     return get_default_graph().add("PositionIndex", (), {"axis": axis}, name or "position", axis=axis).outputs[0]
 
 
-def position_input(axis: Axis, dtype: DType, dims: Sequence[int | None] | None, name: str | None = None) -> Tensor:
-    """A placeholder for a value that differs by position.
+def position_input(axis: Axis, dtype: DType, dims: Dims, name: str | None = None) -> Tensor:
+    """A placeholder for a varying value.
 
-    It is fed one array ``[positions, ...]``, or an ``Uneven``; where the axis is not mapped, the value itself.
+    It is fed one array ``[positions, *dims]`` or an ``Uneven``; where the axis is not mapped, an array ``dims``.
 
     Args:
       dims: the shape at a position, as far as it is known.
@@ -69,7 +82,8 @@ def position_input(axis: Axis, dtype: DType, dims: Sequence[int | None] | None, 
     return get_default_graph().add("PositionInput", (), attrs, name or "position_input", axis=axis).outputs[0]
 
 
-def _reduced(value: Any, axis: Axis, how: str) -> Any:
+def _reduced(value: Array, axis: Axis, how: str) -> jax.Array:
+    """Combines the values along a mapped axis. A sum of booleans is their OR; a mean of integers is floored."""
     value = vary(jnp.asarray(value), axis)
     if how == "first":
         return at_first(value, axis)
@@ -83,12 +97,13 @@ def _reduced(value: Any, axis: Axis, how: str) -> Any:
     return total
 
 
-def _lower_reduce(lowering: Lowering, op: Operation) -> list[Any]:
+def _lower_reduce(lowering: Lowering, op: Operation) -> list[Array]:
     (tensor,) = op.inputs
     axis = lowering.axis
     if axis is None:
         return [lowering.value(tensor)]
     how = op.attrs["how"]
+    # The mean and the first of equal values are that value; a sum over N positions is N times it.
     if not tensor.varies and how != "sum":
         return [lowering.invariant(tensor)]
     value = lowering.value(tensor)
@@ -105,24 +120,25 @@ def _lower_reduce(lowering: Lowering, op: Operation) -> list[Any]:
     return [reduced]
 
 
-def _shapes(lowering: Lowering, value: Any) -> list[tuple[int, ...]]:
+def _shapes(lowering: Lowering, value: Array | ByKind) -> list[tuple[int, ...]]:
     """The shape at each position."""
     assert lowering.axis is not None
-    if isinstance(value, ByKind) and lowering.kinds is not None:
+    if isinstance(value, ByKind):
+        assert lowering.kinds is not None
         return lowering.kinds.by_position(value.shapes)
     return [np.shape(value)] * lowering.axis.size
 
 
 def _listed(shapes: Sequence[tuple[int, ...]]) -> str:
-    """Shapes by position; of many the first ones."""
+    """Shapes by position for a message; at most eight."""
     shown = ", ".join(str(list(s)) for s in shapes[:8])
     return shown if len(shapes) <= 8 else f"{shown}, ... ({len(shapes)} in all)"
 
 
 def _reduce_backward(
-    lowering: Lowering, op: Operation, cotangents: Sequence[Any], outer: Operation
-) -> Mapping[Tensor, Any]:
-    """What each tower contributed to the one value."""
+    lowering: Lowering, op: Operation, cotangents: Sequence[Array], outer: Operation
+) -> Mapping[Tensor, Array]:
+    """The cotangent of each position's own value, from that of the combined one."""
     (cotangent,) = cotangents
     (tensor,) = op.inputs
     axis, how = lowering.axis, op.attrs["how"]
@@ -130,7 +146,7 @@ def _reduce_backward(
         return {tensor: cotangent}
     cotangent = vary(cotangent, axis)
     own = np.shape(lowering.value(tensor))
-    if own != cotangent.shape:  # the first position's value, and this one's has another shape
+    if own != cotangent.shape:  # only with "first": the value here is of another shape than the first position's
         return {tensor: vary(jnp.zeros(own, cotangent.dtype), axis)}
     if how == "mean":
         cotangent = cotangent * np.asarray(1.0 / axis.size, cotangent.dtype)
@@ -139,12 +155,12 @@ def _reduce_backward(
     return {tensor: cotangent}
 
 
-def _gathered(value: Any, axis: Axis) -> Any:
-    """``[positions, ...]``, known to be equal everywhere."""
+def _gathered(value: Array, axis: Axis) -> jax.Array:
+    """The values of all positions, ``[positions, ...]``; JAX knows that they are equal everywhere."""
     return lax.all_gather(vary(jnp.asarray(value), axis), axis.name, to="invarying")
 
 
-def _lower_concat(lowering: Lowering, op: Operation) -> list[Any]:
+def _lower_concat(lowering: Lowering, op: Operation) -> list[Array]:
     value = lowering.value(op.inputs[0])
     if lowering.axis is None:
         return [value]
@@ -156,6 +172,7 @@ def _lower_concat(lowering: Lowering, op: Operation) -> list[Any]:
             f"Values are joined along dimension {dim}, and their shapes differ in another one: {_listed(shapes)}.",
         )  # fmt: skip
     gathered = _gathered(lowering.joined(value), lowering.axis)
+    # Positions of one shape stand side by side: one slice and reshape per run of them, not per position.
     parts = []
     start = 0
     for shape, run in groupby(shapes):
@@ -167,9 +184,9 @@ def _lower_concat(lowering: Lowering, op: Operation) -> list[Any]:
 
 
 def _concat_backward(
-    lowering: Lowering, op: Operation, cotangents: Sequence[Any], outer: Operation
-) -> Mapping[Tensor, Any]:
-    """To each position the part that came from it."""
+    lowering: Lowering, op: Operation, cotangents: Sequence[Array], outer: Operation
+) -> Mapping[Tensor, Array]:
+    """The slice of the cotangent that belongs to each position."""
     (cotangent,) = cotangents
     (tensor,) = op.inputs
     axis = lowering.axis
@@ -196,19 +213,20 @@ def _concat_rule(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Sig
     return [Signature(value.dtype, tuple(dims))]
 
 
-def _lower_select(lowering: Lowering, op: Operation) -> list[Any]:
+def _lower_select(lowering: Lowering, op: Operation) -> list[Array]:
     (tensor,) = op.inputs
     position = op.attrs["position"]
     if lowering.axis is None or not tensor.varies:
         return [lowering.invariant(tensor)]
     value = lowering.value(tensor)
+    # Selections of all positions share one gather.
     gathered = lowering.shared(("gathered", tensor), lambda: _gathered(lowering.joined(value), op.attrs["axis"]))
     return [gathered[position][exactly(_shapes(lowering, value)[position])]]
 
 
 def _select_backward(
-    lowering: Lowering, op: Operation, cotangents: Sequence[Any], outer: Operation
-) -> Mapping[Tensor, Any]:
+    lowering: Lowering, op: Operation, cotangents: Sequence[Array], outer: Operation
+) -> Mapping[Tensor, Array]:
     (cotangent,) = cotangents
     (tensor,) = op.inputs
     axis = lowering.axis
@@ -222,7 +240,7 @@ def _select_backward(
     return {tensor: jnp.where(here, cotangent, jnp.zeros_like(cotangent))}
 
 
-def _lower_distribute(lowering: Lowering, op: Operation) -> list[Any]:
+def _lower_distribute(lowering: Lowering, op: Operation) -> list[Array]:
     values = [jnp.asarray(lowering.value(t)) for t in op.inputs]
     if lowering.axis is None:
         return [values[0]]

@@ -1,4 +1,4 @@
-"""Branches, and operations that only order others: ``tf.cond``, ``tf.case``, ``tf.group``, ``tf.tuple``, ..."""
+"""Branches (``tf.cond``, ``tf.case``), and operations that order others (``tf.group``, ``tf.tuple``)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from towerstrat.graph.ir.core import get_default_graph
 from towerstrat.graph.ir.elements import Block, Operation, Tensor
 from towerstrat.graph.ir.indexed_slices import IndexedSlices
 from towerstrat.graph.ir.registry import Signature, Unrolling, define
-from towerstrat.graph.ir.types import bool_, resource, string
+from towerstrat.graph.ir.types import Array, bool_, resource, string
 from towerstrat.graph.lowering.gradient_rules import differentiable_leaves
 from towerstrat.graph.lowering.lowering import Lowering, NeedsStatic
 from towerstrat.graph.ops.array import identity
@@ -39,7 +39,7 @@ from towerstrat.graph.ops.regions import (
     remark,
     state_type,
 )
-from towerstrat.graph.ops.tensor_array_lowering import Unwritten
+from towerstrat.graph.ops.tensor_array_lowering import Shape, Unwritten, Value
 
 __all__ = ["case", "cond", "group", "no_op", "region_is_uniform", "switch_case", "tuple", "with_dependencies"]
 
@@ -48,7 +48,7 @@ __all__ = ["case", "cond", "group", "no_op", "region_is_uniform", "switch_case",
 
 
 def no_op(name: str | None = None) -> Any:
-    """An operation that does nothing; control dependencies can hang on it. None eagerly."""
+    """An operation that does nothing, to carry control dependencies. None eagerly."""
     graph = get_default_graph()
     return None if graph.executing_eagerly else graph.add("NoOp", (), None, name or "NoOp")
 
@@ -127,14 +127,14 @@ def cond(
     fn1: Callable[[], Any] | None = None,
     fn2: Callable[[], Any] | None = None,
 ) -> Any:
-    """What ``true_fn()`` returned where ``pred`` is true when the program runs, else what ``false_fn()`` did.
+    """The result of ``true_fn()`` if ``pred`` is true when the program runs, else that of ``false_fn()``.
 
-    Eagerly one of the functions is called, and may return anything; ``pred`` is anything that has a truth value.
+    Eagerly one of the functions is called, and may return anything; ``pred`` is anything with a truth value.
 
     Args:
       pred: a scalar bool tensor (not a Python bool: use Python's ``if``).
-      true_fn, false_fn: build the branches, and return structures of the same form and element types. An operation as
-        a result is run with its branch. Operations made outside of the functions run in any case.
+      true_fn, false_fn: build the branches; they return one structure, with equal element types. An operation as a
+        result is run with its branch. Operations that were made outside of the functions run in any case.
       strict: keep a list or tuple of one.
       fn1, fn2: old names of the functions.
 
@@ -167,7 +167,7 @@ def cond(
 
 
 def add_if(pred: Tensor, true: Block, false: Block) -> list[Tensor]:
-    """Adds the operation that runs one of two finished regions; its outputs are their results."""
+    """Adds the ``If`` operation of two finished regions; returns the results of the one that is taken."""
     graph = get_default_graph()
     inputs = [pred, *captures_of((true, false), but=[pred])]
     depends = [
@@ -198,6 +198,7 @@ def _unpacked(result: Any) -> Any:
 
 
 def _branch(pred: Tensor, function: Callable[[], Any], what: str) -> builtins.tuple[Block, Any]:
+    """Builds a branch as a region; returns it with the function's result."""
     graph = get_default_graph()
     with graph.body(f"the {what} of {graph.scope_name}") as block:
         block.predicate = pred
@@ -250,28 +251,30 @@ def _if_varying(op: Operation) -> list[bool]:
     return [pred.varies or a.varies or b.varies for a, b in zip(true.results, false.results, strict=True)]
 
 
-class _Template(Exception):
-    """The other branch says what an array looks like that this one leaves unwritten."""
+def _lower_if(lowering: Lowering, op: Operation) -> list[Value]:
+    """``lax.cond`` of the two regions; a known predicate runs one region only.
 
-
-def _lower_if(lowering: Lowering, op: Operation) -> list[Any]:
+    Raises:
+      NeedsStatic: the branches differ in shape or make strings, so that the predicate's value must be known.
+    """
     given = entering(lowering, op.inputs)
     pred = given[op.inputs[0]] if op.inputs[0] in given else lowering.value(op.inputs[0])
     if lowering.eager or not isinstance(pred, jax.core.Tracer):
         return _run_known(lowering, op, given, bool(pred))
     if any(t.dtype is string for t in op.outputs):
         raise NeedsStatic(op, 0)
-    templates: list[Any] = [None] * len(op.outputs)
+    templates: list[Shape | None] = [None] * len(op.outputs)
     cells = list(dict.fromkeys(op.writes))
-    traced: dict[int, list[Any]] = {}
+    traced: dict[int, list[builtins.tuple[Shape, str]]] = {}
 
-    def branch(which: int) -> Callable[[], Any]:
-        def run() -> Any:
+    def branch(which: int) -> Callable[[], builtins.tuple[list[Value], list[jax.Array]]]:
+        def run() -> builtins.tuple[list[Value], list[jax.Array]]:
             block = op.bodies[which]
             child = lowering.fork(given)
             child.run(block.needed)
             values = [_filled(v, t) for v, t in zip(_results(child, op, block), templates, strict=True)]
             traced[which] = [described(v) for v in values if not isinstance(v, Unwritten)]
+            # lax.cond would raise a TypeError about its branches; the plan can run the operation another way.
             if len(traced) == 2 and traced[0] != traced[1]:
                 raise NeedsStatic(op, 0)
             state = [state_type(lowering, c, child.read(c, op)) for c in cells]
@@ -287,13 +290,14 @@ def _lower_if(lowering: Lowering, op: Operation) -> list[Any]:
     return [unwritten[i] if i in unwritten else next(values) for i in range(len(op.outputs))]
 
 
-def _results(child: Lowering, op: Operation, block: Block, keep: bool = False) -> list[Any]:
+def _results(child: Lowering, op: Operation, block: Block, keep: bool = False) -> list[Value]:
+    """The values of a region's results. ``keep``: numpy values stay such."""
     varying = child.differentiated
     return [leaving(child, r, varying or out.varies, keep) for r, out in zip(block.results, op.outputs, strict=True)]
 
 
-def _run_known(lowering: Lowering, op: Operation, given: Mapping[Tensor, Any], pred: bool) -> list[Any]:
-    """Only the branch that is taken."""
+def _run_known(lowering: Lowering, op: Operation, given: Mapping[Tensor, Array], pred: bool) -> list[Value]:
+    """Evaluates only the branch that is taken."""
     block = op.bodies[0 if pred else 1]
     child = lowering.fork(given)
     child.run(block.needed)
@@ -302,19 +306,21 @@ def _run_known(lowering: Lowering, op: Operation, given: Mapping[Tensor, Any], p
     return _results(child, op, block, keep=True)
 
 
-def _filled(value: Any, template: Any) -> Any:
-    return value.like(template) if isinstance(value, Unwritten) and template is not None else value
+def _filled(value: Value, template: Shape | None) -> Value:
+    """Zeros of the template's shape in the place of an array that a branch leaves unwritten."""
+    filled = value.like(template) if isinstance(value, Unwritten) and template is not None else None
+    return value if filled is None else filled
 
 
 def _unwritten(
-    lowering: Lowering, op: Operation, given: Mapping[Tensor, Any], templates: list[Any]
+    lowering: Lowering, op: Operation, given: Mapping[Tensor, Array], templates: list[Shape | None]
 ) -> dict[int, Unwritten]:
-    """Outputs that no branch writes to; notes in ``templates`` what the others look like."""
+    """Outputs, by place, that neither branch writes; fills ``templates`` with the shapes of those that one does."""
     if not any(isinstance(lowering.value(t), Unwritten) for t in op.inputs if t.dtype not in (string, resource)):
         return {}
-    found: list[list[Any]] = []
+    found: list[list[Value]] = []
 
-    def probe(block: Block) -> Any:
+    def probe(block: Block) -> builtins.tuple[()]:
         child = lowering.fork(given)
         child.run(block.needed)
         found.append([child.value(r) for r in block.results])
@@ -333,7 +339,7 @@ def _unwritten(
 
 
 def _unroll_if(unrolling: Unrolling, op: Operation) -> None:
-    """The branch that is taken, operation by operation."""
+    """Executes the branch that is taken, operation by operation."""
     block = op.bodies[0 if bool(unrolling.tensors[op.inputs[0]]) else 1]
     unrolling.copy(block.needed)
     unrolling.tensors.update(zip(op.outputs, [unrolling.tensors[t] for t in block.results], strict=True))
@@ -360,7 +366,7 @@ def case(
     strict: bool = False,
     name: str = "case",
 ) -> Any:
-    """What the function of the first true predicate returned, else what ``default()`` did.
+    """The result of the function whose predicate is the first true one, else that of ``default()``.
 
     Args:
       pred_fn_pairs: pairs of a scalar bool tensor and a function, or a dict of them (then ``exclusive`` should be set:
@@ -407,7 +413,7 @@ def case(
 def switch_case(
     branch_index: Any, branch_fns: Any, default: Callable[[], Any] | None = None, name: str = "switch_case"
 ) -> Any:
-    """What the branch function number ``branch_index`` returned.
+    """The result of the branch function with the number ``branch_index``.
 
     Args:
       branch_index: a scalar integer tensor.
@@ -434,7 +440,7 @@ def switch_case(
 
 
 def _numbered(branch_fns: Any) -> list[Callable[[], Any]]:
-    """Branch functions in the order of their numbers."""
+    """The branch functions, sorted by number. Raises TypeError or ValueError where the argument is no such list."""
     if not isinstance(branch_fns, dict | list | builtins.tuple):
         raise TypeError("'branch_fns' must be a list, tuple, or dict")
     pairs = list(branch_fns.items()) if isinstance(branch_fns, dict) else list(branch_fns)
@@ -455,7 +461,7 @@ def _numbered(branch_fns: Any) -> list[Callable[[], Any]]:
 
 
 def _checked_last(preds: Sequence[Tensor], function: Callable[[], Any]) -> Callable[[], Any]:
-    """The last function, for where no predicate before its own is true: then its own has to be."""
+    """The last function with an ``Assert`` of its predicate, for a ``case`` without a default."""
 
     def run() -> Any:
         data = ["Input error: None of conditions evaluated as True:", *preds]

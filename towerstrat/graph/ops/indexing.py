@@ -584,7 +584,7 @@ def bincount(arr: Any, weights: Any = None, minlength: Any = None, maxlength: An
     low = None if minlength is None else convert_to_tensor(minlength, int32, name="minlength")
     high = None if maxlength is None else convert_to_tensor(maxlength, int32, name="maxlength")
     known = [None if t is None else constant_value(t) for t in (low, high)]
-    if known[0] is not None and known[1] is not None and int(known[0]) == int(known[1]):
+    if high is not None and known[0] is not None and known[1] is not None and int(known[0]) == int(known[1]):
         length = high
     else:
         filled = cast(size_(values) > 0, int32)

@@ -1,4 +1,4 @@
-"""How a loop becomes JAX: ``lax.while_loop``, or ``lax.scan`` where it is differentiated, or iteration by iteration."""
+"""Lowering of ``While``: to ``lax.while_loop``, to ``lax.scan`` where it is differentiated, or unrolled."""
 
 from __future__ import annotations
 
@@ -12,33 +12,42 @@ from jax import lax
 
 from towerstrat.graph.ir.elements import Operation, Tensor, place_of
 from towerstrat.graph.ir.mesh import vary
-from towerstrat.graph.ir.types import string
+from towerstrat.graph.ir.types import Array, string
 from towerstrat.graph.lowering.lowering import Lowering, NeedsStatic, NeedsTrips
 from towerstrat.graph.ops.loop_rows import Walk, reads_of, writes_of
 from towerstrat.graph.ops.regions import bind, described, entering, leaving, state_type
-from towerstrat.graph.ops.tensor_array_lowering import Grows, Unwritten
+from towerstrat.graph.ops.tensor_array_lowering import Grows, Unwritten, Value
 from towerstrat.graph.ops.trips import Course, control_of, course, unknown
 
 _UNROLLED = 1024
-"""Iterations up to which a loop whose shapes change is written out."""
+"""Iterations up to which a loop whose shapes change is unrolled."""
 
 Carry = tuple[Any, tuple[Any, ...], tuple[Any, ...]]
-"""Number of iterations so far, the loop variables that change, the cells that are written."""
+"""(number of iterations so far, the loop variables that change, the cells that are written): arrays."""
 
 
 class Changes(Exception):
     """A loop variable has another shape after an iteration than before."""
 
 
-def lower_while(lowering: Lowering, op: Operation) -> list[Any]:
-    """The final loop variables, and the number of iterations."""
+def lower_while(lowering: Lowering, op: Operation) -> list[Value]:
+    """Evaluates a loop; returns the final loop variables and the number of iterations."""
     return Loop(lowering, op).run()
 
 
 class Loop:
-    """One evaluation of a loop."""
+    """One evaluation of a loop.
 
-    def __init__(self, lowering: Lowering, op: Operation, inits: Sequence[Any] | None = None):
+    Args:
+      inits: the loop variables, where a caller runs iterations on its own; ``maximum_iterations`` is its affair then.
+
+    Attributes:
+      given: the invariant values of inputs that do not vary (see ``entering``).
+      changing: places of the loop variables that the body changes; only these are carried.
+      reads, writes: arrays that are inputs and outputs of the scan, while it is built.
+    """
+
+    def __init__(self, lowering: Lowering, op: Operation, inits: Sequence[Value] | None = None):
         self.lowering = lowering
         self.op = op
         self.cond, self.body = op.bodies
@@ -46,7 +55,7 @@ class Loop:
         self.size = len(self.body_vars)
         self.given = entering(lowering, op.inputs if inits is None else op.inputs[self.size :])
         self.maximum = self._value(op.inputs[self.size]) if op.attrs["bounded"] and inits is None else None
-        self.inits = [self._value(t) for t in op.inputs[: self.size]] if inits is None else list(inits)
+        self.inits: list[Any] = [self._value(t) for t in op.inputs[: self.size]] if inits is None else list(inits)
         self.cells = list(dict.fromkeys(op.writes))
         self.changing = [
             i for i, (r, v) in enumerate(zip(self.body.results, self.body_vars, strict=True)) if r is not v
@@ -59,21 +68,23 @@ class Loop:
         return self.given[tensor] if tensor in self.given else self.lowering.value(tensor)
 
     def _varies(self, output: int) -> bool:
+        """Whether JAX types an output as varying: where gradients are taken everything is."""
         return self.lowering.differentiated or self.op.outputs[output].varies
 
     # ---- one iteration ---------------------------------------------------------------------------------------
 
     def _child(self, variables: Sequence[Tensor], carry: Carry) -> Lowering:
+        """A lowering of one of the regions, with the carry's values."""
         values = list(self.inits)
         for i, value in zip(self.changing, carry[1], strict=True):
             values[i] = value
         return self.lowering.fork(bind(variables, values, self.given), dict(zip(self.cells, carry[2], strict=True)))
 
-    def _state(self, child: Lowering) -> tuple[Any, ...]:
+    def _state(self, child: Lowering) -> tuple[Array, ...]:
         return tuple(child.state[c] for c in self.cells)
 
-    def test(self, carry: Carry) -> tuple[Any, Carry]:
-        """Whether there is another iteration; the carry with what the condition wrote."""
+    def test(self, carry: Carry) -> tuple[jax.Array, Carry]:
+        """Evaluates the condition: (whether there is another iteration, the carry with the state after it)."""
         child = self._child(self.cond_vars, carry)
         child.run(self.cond.needed)
         result = self.cond.results[0]
@@ -83,19 +94,26 @@ class Loop:
         return goes_on, (carry[0], carry[1], self._typed(self._state(child)))
 
     def run_body(self, child: Lowering, but: Set[Operation] = frozenset()) -> None:
-        """Evaluates the body, but for operations whose outputs are known."""
+        """Evaluates the body, without the operations in ``but``, whose outputs are known."""
         child.run([op for op in self.body.needed if op not in but] if but else self.body.needed)
 
     def step(self, carry: Carry) -> Carry:
-        """One iteration; the types of what it carries stay.
+        """Evaluates one iteration.
 
         Raises:
-          Changes: they would not.
+          Changes: the shape of a loop variable would not be the same afterwards.
         """
-        return self.turn(carry, ())[0]
+        return self.scan_step(carry, ())[0]
 
-    def turn(self, carry: Carry, rows: Sequence[Any]) -> tuple[Carry, tuple[Any, ...]]:
-        """One iteration on given elements of arrays: what it carries, and the elements that it makes."""
+    def scan_step(self, carry: Carry, rows: Sequence[jax.Array]) -> tuple[Carry, tuple[jax.Array, ...]]:
+        """One iteration as a step of ``lax.scan``.
+
+        Args:
+          rows: the elements of arrays that it reads, one per entry of ``reads``.
+
+        Returns:
+          The carry, and the elements that it writes, one per entry of ``writes``.
+        """
         child = self._child(self.body_vars, carry)
         child.values.update((walk.op.outputs[0], row) for walk, row in zip(self.reads, rows, strict=True))
         self.run_body(child, {walk.op for walk in (*self.reads, *self.writes.values())})
@@ -105,10 +123,12 @@ class Loop:
             raise Changes
         return (carry[0] + np.int32(1), values, self._typed(self._state(child))), made
 
-    def _typed(self, state: Sequence[Any]) -> tuple[Any, ...]:
+    def _typed(self, state: Sequence[Array]) -> tuple[Array, ...]:
+        """The state with the types that it has as a carry."""
         return tuple(state_type(self.lowering, c, v) for c, v in zip(self.cells, state, strict=True))
 
     def start(self) -> Carry:
+        """The initial carry."""
         axis = self.lowering.axis
         count = jnp.zeros((), jnp.int32)
         values = []
@@ -120,11 +140,18 @@ class Loop:
 
     # ---- the whole -------------------------------------------------------------------------------------------
 
-    def run(self) -> list[Any]:
+    def run(self) -> list[Value]:
+        """Evaluates the loop.
+
+        Raises:
+          NeedsStatic: it can only be evaluated with the values of its control part known.
+          NeedsTrips: it is differentiated, and its number of iterations has to be counted first.
+        """
         if self.lowering.eager:
             return self._finish(self._one_by_one(None))
         if any(t.dtype is string for t in self.op.outputs):
             raise self._needs_course()
+        # Without gradients lax.while_loop serves any trip count, so the control part is not worth following.
         found = course(self.lowering, self.op, self._limit()) if self.lowering.differentiated else None
         try:
             self.shape_arrays()
@@ -141,11 +168,13 @@ class Loop:
         return None if self.maximum is None or isinstance(self.maximum, jax.core.Tracer) else int(self.maximum)
 
     def _needs_course(self) -> NeedsStatic:
+        """The request for the value of the first unknown input of the control part."""
         control = control_of(self.op)
         tensor = unknown(self.lowering, self.op, control) if control is not None else None
         return NeedsStatic(self.op, (place_of(tensor, self.op.inputs) or 0) if tensor is not None else 0)
 
-    def _finish(self, carry: Carry) -> list[Any]:
+    def _finish(self, carry: Carry) -> list[Value]:
+        """Writes the cells back; returns the outputs from the final carry."""
         count, changed, state = carry
         for cell, value in zip(self.cells, state, strict=True):
             self.lowering.write(cell, value)
@@ -155,11 +184,17 @@ class Loop:
         return [*values, jnp.asarray(count, jnp.int32)]
 
     def shape_arrays(self) -> None:
-        """Gives arrays that the body is the first to write to the shape that it writes; leaves the others out."""
-        while any(isinstance(self.inits[i], Unwritten) for i in self.changing):
-            found: list[Any] = []
+        """Allocates unwritten arrays with the shape that the body writes; those it does not write are not carried.
 
-            def probe(found: list[Any] = found) -> Any:
+        A loop can do so for several arrays in turn, each found once the one before is known.
+
+        Raises:
+          Changes: what the body returns in the place of an array has another size.
+        """
+        while any(isinstance(self.inits[i], Unwritten) for i in self.changing):
+            found: list[Value] = []
+
+            def probe(found: list[Value] = found) -> tuple[()]:
                 child = self._child(
                     self.body_vars, (0, tuple(self.inits[i] for i in self.changing), self._first_state())
                 )
@@ -170,20 +205,23 @@ class Loop:
             jax.eval_shape(probe)
             before = len(self.changing)
             for i in list(self.changing):
-                init = self.inits[i]
-                if isinstance(init, Unwritten) and isinstance(found[i], Unwritten):
+                init, result = self.inits[i], found[i]
+                if not isinstance(init, Unwritten):
+                    continue
+                if isinstance(result, Unwritten):
                     self.changing.remove(i)
-                elif isinstance(init, Unwritten):
-                    self.inits[i] = init.like(found[i].shape)
+                else:
+                    self.inits[i] = init.like(result.shape)
                     if self.inits[i] is None:
                         raise Changes
             if len(self.changing) == before:
                 break
 
-    def _first_state(self) -> tuple[Any, ...]:
+    def _first_state(self) -> tuple[Array, ...]:
         return tuple(self.lowering.read(c, self.op) for c in self.cells)
 
     def _compiled(self, found: Course | None) -> Carry:
+        """The loop as one JAX loop: ``found`` is its evaluated control part, where it is known."""
         if found is not None:
             return self._scan(found)
         if not self.lowering.differentiated:
@@ -196,27 +234,27 @@ class Loop:
         return self._masked(bound)
 
     def _loop(self) -> Carry:
-        """Not differentiated. A condition that writes is evaluated at the end of each iteration."""
+        """``lax.while_loop``, which has no gradient. Its condition cannot write, so one that does runs in the body."""
         if not self.cond_writes:
             return lax.while_loop(lambda c: self.test(c)[0], self.step, self.start())
         return lax.while_loop(lambda c: c[0], lambda c: self.test(self.step(c[1])), self.test(self.start()))[1]
 
     def _scan(self, found: Course) -> Carry:
-        """As many iterations as are known to be."""
+        """``lax.scan`` of a known number of iterations."""
         count = found.length
         changing = self.changing
         self._find_walks(found)
 
-        def turn(carry: Carry, rows: Any) -> tuple[Carry, Any]:
+        def advance(carry: Carry, rows: tuple[jax.Array, ...]) -> tuple[Carry, tuple[jax.Array, ...]]:
             if self.cond_writes:
                 carry = self.test(carry)[1]
-            return self.turn(carry, rows)
+            return self.scan_step(carry, rows)
 
         carry = self.start()
-        made: Sequence[Any] = ()
+        made: Sequence[jax.Array] = ()
         if count:
             rows = tuple(walk.taken(self._rows(walk.op.inputs[0]), count) for walk in self.reads)
-            carry, made = lax.scan(turn, carry, rows, length=count)
+            carry, made = lax.scan(advance, carry, rows, length=count)
         for (i, walk), elements in zip(self.writes.items(), made, strict=True):
             self.inits[i] = walk.put(self.inits[i], elements, count)
         carry = self.test(carry)[1] if self.cond_writes else carry
@@ -225,12 +263,12 @@ class Loop:
         return carry[0], tuple(values[i] if i in values else self.inits[i] for i in changing), carry[2]
 
     def _rows(self, tensor: Tensor) -> Any:
-        """An array that the loop reads."""
+        """The value of an array that the loop reads."""
         place = place_of(tensor, self.body_vars)
         return self.lowering.even(self._value(tensor) if place is None else self.inits[place], tensor)
 
     def _find_walks(self, found: Course) -> None:
-        """Arrays that the iterations walk through become inputs and outputs of the scan."""
+        """Finds the arrays that become inputs (``reads``) and outputs (``writes``) of the scan; see ``loop_rows``."""
         if not found.length:
             return
         fixed = [v for i, v in enumerate(self.body_vars) if i not in self.changing]
@@ -246,23 +284,23 @@ class Loop:
         self.changing = [i for i in self.changing if i not in self.writes]
 
     def _masked(self, bound: int) -> Carry:
-        """At most ``bound`` iterations; those after the last do nothing."""
+        """``lax.scan`` of ``bound`` iterations, of which those after the loop's end pass the carry on."""
         keep: Callable[[Any], Any] = lambda c: c  # noqa: E731
 
-        def advance(carry: Carry) -> tuple[Any, Carry]:
+        def advance(carry: Carry) -> tuple[jax.Array, Carry]:
             goes_on, carry = self.test(carry)
             return goes_on, lax.cond(goes_on, self.step, keep, carry)
 
-        def turn(state: tuple[Any, Carry], _: Any) -> tuple[tuple[Any, Carry], None]:
+        def masked(state: tuple[jax.Array, Carry], _: None) -> tuple[tuple[jax.Array, Carry], None]:
             return lax.cond(state[0], lambda s: advance(s[1]), keep, state), None
 
         alive = vary(jnp.ones((), jnp.bool_), self.lowering.axis)
-        return lax.scan(turn, (alive, self.start()), None, length=bound)[0][1]
+        return lax.scan(masked, (alive, self.start()), None, length=bound)[0][1]
 
     # ---- iteration by iteration ------------------------------------------------------------------------------
 
     def _one_by_one(self, count: int | None) -> Carry:
-        """Evaluates the body once per iteration: ``count`` times, or as often as the condition says right now."""
+        """Unrolls the loop: ``count`` iterations, or (None) while the condition, whose value is known, is true."""
         carry: Carry = (0, tuple(self.inits[i] for i in self.changing), self._first_state())
         limit = self._limit()
         while True:

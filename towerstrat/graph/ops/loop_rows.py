@@ -1,42 +1,46 @@
-"""Arrays that a loop of known length walks through, one element per iteration: the inputs and outputs of a scan.
+"""TensorArrays that a loop reads or writes at one element per iteration become the ``xs`` and ``ys`` of a scan.
 
-Read by index inside of a loop, the gradient of every iteration would have the size of the whole array.
+Were they read by index inside the scan, the gradient of each iteration would have the size of the whole array.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
 from towerstrat.graph.ir.elements import Operation, Tensor, place_of
-from towerstrat.graph.ops.tensor_array_lowering import Unwritten
+from towerstrat.graph.ir.types import Array
+from towerstrat.graph.ops.tensor_array_lowering import Unwritten, Value
 from towerstrat.graph.ops.trips import Course
 
 
 class Walk(NamedTuple):
-    """Elements ``first, first + step, ...`` of an array, with step 1 or -1."""
+    """A read or write of elements ``first, first + step, ...`` of an array, one per iteration; step is 1 or -1."""
 
     op: Operation
     first: int
     step: int
 
     def lowest(self, count: int) -> int:
+        """The smallest index in ``count`` iterations."""
         return self.first if self.step == 1 else self.first - count + 1
 
     def fits(self, size: int, count: int) -> bool:
+        """Whether all indices lie within an array of ``size`` elements."""
         return self.lowest(count) >= 0 and self.lowest(count) + count <= size
 
-    def taken(self, array: Any, count: int) -> Any:
-        """The elements in the order of the iterations."""
+    def taken(self, array: Array, count: int) -> jax.Array:
+        """The elements that are read, in the order of the iterations: ``[count, ...]``."""
         rows = lax.slice_in_dim(array, self.lowest(count), self.lowest(count) + count)
         return rows if self.step == 1 else jnp.flip(rows, 0)
 
-    def put(self, array: Any, rows: Any, count: int) -> Any:
-        """The array with the elements that the iterations made."""
+    def put(self, array: Value, rows: jax.Array, count: int) -> jax.Array:
+        """The array with the elements that the iterations wrote, ``rows`` of shape ``[count, ...]``."""
         rows = rows if self.step == 1 else jnp.flip(rows, 0)
         size = array.size if isinstance(array, Unwritten) else array.shape[0]
         if size == count:
@@ -47,7 +51,7 @@ class Walk(NamedTuple):
 
 
 def _course_of(index: Tensor, variables: Sequence[Tensor], found: Course) -> tuple[int, int] | None:
-    """Where an index starts and by what it moves, where it is a loop variable that moves by one."""
+    """(first value, step) of an index that is a loop variable with step 1 or -1, else None."""
     place = place_of(index, variables)
     if place is None or place not in found.values:
         return None
@@ -62,7 +66,7 @@ def _course_of(index: Tensor, variables: Sequence[Tensor], found: Course) -> tup
 
 
 def reads_of(op: Operation, found: Course, fixed: Collection[Tensor]) -> list[Walk]:
-    """Reads of arrays that the loop does not change, at each iteration's own element."""
+    """Reads, one element per iteration, of arrays that the loop does not change: outside ones and ``fixed``."""
     body = op.bodies[1]
     variables = op.attrs["variables"][1]
     result = []
@@ -77,10 +81,10 @@ def reads_of(op: Operation, found: Course, fixed: Collection[Tensor]) -> list[Wa
 
 
 def writes_of(op: Operation, found: Course, changing: Sequence[int]) -> dict[int, Walk]:
-    """Loop variables that are arrays, written at each iteration's own element and not looked at otherwise."""
+    """Place -> write of each array that the body writes once per iteration, in order, and uses in no other way."""
     cond, body = op.bodies
     cond_vars, variables = op.attrs["variables"]
-    looked_at = {t for o in cond.needed for t in o.inputs}
+    used_by_condition = {t for o in cond.needed for t in o.inputs}
     uses: dict[Tensor, int] = {}
     for tensor in (*(t for o in body.needed for t in o.inputs), *body.results):
         uses[tensor] = uses.get(tensor, 0) + 1
@@ -88,7 +92,7 @@ def writes_of(op: Operation, found: Course, changing: Sequence[int]) -> dict[int
     for i in changing:
         made = body.results[i]
         inner = made.op
-        if inner.type != "TensorArrayWriteV3" or inner.block is not body or cond_vars[i] in looked_at:
+        if inner.type != "TensorArrayWriteV3" or inner.block is not body or cond_vars[i] in used_by_condition:
             continue
         array, index, _ = inner.inputs
         course = _course_of(index, variables, found)

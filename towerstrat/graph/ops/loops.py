@@ -1,4 +1,4 @@
-"""``tf.while_loop``: builds a loop's condition and body as regions."""
+"""``tf.while_loop``: builds the condition and the body of a loop as regions of the graph."""
 
 from __future__ import annotations
 
@@ -40,19 +40,20 @@ def while_loop(
     maximum_iterations: Any = None,
     return_same_structure: bool = False,
 ) -> Any:
-    """Runs ``loop_vars = body(*loop_vars)`` as long as ``cond(*loop_vars)`` is true.
+    """Repeats ``loop_vars = body(*loop_vars)`` while ``cond(*loop_vars)`` is true; returns the final ``loop_vars``.
 
-    Eagerly it is Python's ``while``: shapes and element types may change, and ``shape_invariants`` says nothing.
+    Eagerly it is Python's ``while``: shapes and element types may change, and ``shape_invariants`` is not checked.
 
     Args:
-      cond: builds a scalar bool tensor. body: builds values like ``loop_vars``.
+      cond: a function that builds a scalar bool tensor.
+      body: a function that builds values like ``loop_vars``.
       loop_vars: a list or tuple of tensors, TensorArrays, IndexedSlices and structures of them.
-      shape_invariants: for each tensor what is known of its shape in every iteration, where that is less than what is
-        known at the start. A loop whose shapes really change runs operation by operation, or unrolled where the
-        number of its iterations is known; not inside towers.
+      shape_invariants: for each tensor a partially known shape that it has in every iteration; default that of the
+        initial value. A loop whose shapes change is unrolled where the number of its iterations is known, and else
+        runs operation by operation; not inside towers.
       back_prop: whether gradients go through it.
-      maximum_iterations: an upper bound. Gradients of a loop whose number of iterations is not known before the run
-        need it inside towers; elsewhere the loop is then run once more, to count.
+      maximum_iterations: an upper bound of the number of iterations. The gradient of a loop whose number of iterations
+        depends on values needs it inside towers; elsewhere the loop then runs twice, the first time to count.
       return_same_structure: return a list or tuple of one as such.
       parallel_iterations, swap_memory: scheduling of the original; they change no value.
 
@@ -89,8 +90,15 @@ def while_loop(
         return next(nest.children(packed)) if single else packed
 
 
-def _eagerly(cond: Any, body: Any, loop_vars: Any, bound: Any, return_same_structure: bool) -> Any:
-    values, single, left = loop_vars, False, None if bound is None else int(bound)
+def _eagerly(
+    cond: Callable[..., Any],
+    body: Callable[..., Any],
+    loop_vars: Any,
+    bound: Tensor | None,
+    return_same_structure: bool,
+) -> Any:
+    """Runs the loop in Python."""
+    values, single, left = loop_vars, False, None if bound is None else int(bound)  # type: ignore[call-overload]
     while (left is None or left > 0) and cond(*values):
         found = body(*values)
         single = len(loop_vars) == 1 and not isinstance(found, list | tuple)
@@ -102,11 +110,12 @@ def _eagerly(cond: Any, body: Any, loop_vars: Any, bound: Any, return_same_struc
 
 
 def _as_value(leaf: Any) -> Any:
-    """A loop's result: numbers, arrays and variables become tensors."""
+    """A leaf of the result: numbers, arrays and variables are converted to tensors."""
     return leaf if isinstance(leaf, TensorArray | IndexedSlices) else convert_to_tensor(leaf)
 
 
 def _maximum(value: Any) -> Tensor | None:
+    """``maximum_iterations`` as a scalar integer tensor. Raises ValueError or TypeError where it is none."""
     if value is None:
         return None
     tensor = convert_to_tensor(value, name="maximum_iterations")
@@ -118,7 +127,15 @@ def _maximum(value: Any) -> Tensor | None:
 
 
 def _invariants(leaves: Sequence[Any], inits: Sequence[Sequence[Tensor]], given: Any) -> list[Dims]:
-    """What is known of each loop variable's shape in every iteration."""
+    """The partially known shape that each loop variable has in every iteration.
+
+    Args:
+      leaves: the loop variables. inits: the tensors of each.
+      given: ``shape_invariants``, or None.
+
+    Raises:
+      ValueError: an initial value does not fit its invariant.
+    """
     wanted = [None] * len(leaves) if given is None else nest.flatten(given)
     result: list[Dims] = []
     for leaf, parts, invariant in zip(leaves, inits, wanted, strict=True):
@@ -141,7 +158,7 @@ def _invariants(leaves: Sequence[Any], inits: Sequence[Sequence[Tensor]], given:
 
 
 def _at_most(dims: Dims, bound: Dims) -> bool:
-    """Whether every shape that fits ``dims`` fits ``bound``."""
+    """Whether ``bound`` covers ``dims``: every shape that fits ``dims`` fits it too."""
     if bound is None:
         return True
     if dims is None or len(dims) != len(bound):
@@ -150,7 +167,17 @@ def _at_most(dims: Dims, bound: Dims) -> bool:
 
 
 class _Regions:
-    """The two regions of a loop as they are built."""
+    """The condition and the body of a loop while they are built.
+
+    Args:
+      leaves: the loop variables, flattened.
+      inits: their initial tensors; a leaf may have several.
+      dims: the shape of each tensor in every iteration.
+
+    Attributes:
+      cond, body: the finished regions; ``cond_vars`` and ``body_vars`` are the loop variables inside.
+      last: the leaves that the body returned.
+    """
 
     def __init__(
         self, graph: Graph, loop_vars: Any, leaves: Sequence[Any], inits: Sequence[Tensor], dims: Sequence[Dims]
@@ -167,6 +194,7 @@ class _Regions:
         self.body_vars: list[Tensor] = []
 
     def _enter(self, kind: str) -> tuple[list[Tensor], Any]:
+        """Adds the loop variables of a region; returns their tensors, and ``loop_vars`` made of these."""
         tensors = []
         for init, dims in zip(self.inits, self.dims, strict=True):
             tensor = self.graph.add("LoopVariable", (), {"_dtype": init.dtype, "_dims": dims}, kind).outputs[0]
@@ -176,6 +204,7 @@ class _Regions:
         return tensors, nest.pack_sequence_as(self.loop_vars, [rebuilt(leaf, parts) for leaf in self.leaves])
 
     def condition(self, function: Callable[..., Any]) -> None:
+        """Builds the condition. Raises TypeError or ValueError unless it is a scalar bool."""
         with self.graph.body(f"the condition of {self.graph.scope_name}") as self.cond:
             self.cond_vars, values = self._enter("Merge")
             result = convert_to_tensor(function(*values))
@@ -186,6 +215,7 @@ class _Regions:
             self.cond.finish([result])
 
     def step(self, function: Callable[..., Any]) -> None:
+        """Builds the body. Raises TypeError or ValueError where its results are unlike the loop variables."""
         with self.graph.body(f"the body of {self.graph.scope_name}") as self.body:
             self.body.predicate = self.cond.results[0]
             self.body_vars, values = self._enter("Identity")
@@ -208,6 +238,7 @@ class _Regions:
             self.body.finish(results)
 
     def _check(self, results: Sequence[Tensor]) -> None:
+        """Raises TypeError or ValueError where a result has another dtype or shape than its loop variable."""
         for result, variable, init, dims in zip(results, self.body_vars, self.inits, self.dims, strict=True):
             if result.dtype is not variable.dtype:
                 raise TypeError(
@@ -238,7 +269,7 @@ def _add(graph: Graph, made: _Regions, inits: Sequence[Tensor], bound: Tensor | 
 
 
 def _flows(made: _Regions, inputs: Sequence[Tensor]) -> tuple[frozenset[Tensor], ...]:
-    """For each loop variable what its final value depends on, by way of the others too."""
+    """For each output the inputs on which it depends, through any number of iterations: a fixpoint over the body."""
     direct = [differentiable_leaves([result], made.body) for result in made.body.results]
     place = {t: i for i, t in enumerate(made.body_vars)}
     found: list[set[Tensor]] = [{init, *d} for init, d in zip(made.inits, direct, strict=True)]
@@ -258,7 +289,10 @@ def _while_rule(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Sign
 
 
 def _while_varying(op: Operation) -> list[bool]:
-    """The least choice of loop variables that vary under which every iteration leaves the others equal everywhere."""
+    """Which outputs vary: the least fixpoint over the body, starting from the initial values that vary.
+
+    Where the condition varies, positions make different numbers of iterations, so that all that changes varies.
+    """
     cond, body = op.bodies
     cond_vars, body_vars = op.attrs["variables"]
     varying = [t.varies for t in op.inputs[: len(body_vars)]]
@@ -292,7 +326,7 @@ define(
 
 
 def _unroll_while(unrolling: Unrolling, op: Operation) -> None:
-    """The iterations one after the other, operation by operation."""
+    """Executes the iterations one after the other, operation by operation."""
     cond, body = op.bodies
     cond_vars, body_vars = op.attrs["variables"]
     values = [unrolling.tensors[t] for t in op.inputs[: len(body_vars)]]

@@ -1,4 +1,4 @@
-"""Random operations. Each has a counter in the session's state and a key of its own at each execution."""
+"""Random operations: the key of each execution is made of seeds and of a counter in the session's state."""
 
 from __future__ import annotations
 
@@ -19,12 +19,14 @@ from towerstrat.graph.ir.mesh import alike
 from towerstrat.graph.ir.registry import Signature, define
 from towerstrat.graph.ir.shapes import Dims, TensorShape, size_at
 from towerstrat.graph.ir.static import constant_value, constant_value_as_dims
-from towerstrat.graph.ir.types import DType, as_dtype, float32, int32, int64
-from towerstrat.graph.ops import math
+from towerstrat.graph.ir.types import Array, DType, as_dtype, float32, int32, int64
+from towerstrat.graph.ops import draws, math
 from towerstrat.graph.ops.build import one
 
 _DEFAULT_GRAPH_SEED = 87654321
 _SEED_LIMIT = 2**31 - 1
+_RawDraw = Callable[[Array, tuple[int, ...], "np.dtype[Any]"], Array]
+"""(key, shape, dtype) -> values of a distribution without parameters."""
 
 
 # ---- seeds -------------------------------------------------------------------------------------------------------
@@ -36,7 +38,10 @@ def set_random_seed(seed: int | None) -> None:
 
 
 def get_seed(op_seed: int | None) -> tuple[int | None, int | None]:
-    """(graph seed, operation seed) as the original derives them; (None, None) where neither is set."""
+    """(graph seed, operation seed) by the rules of ``get_seed`` in TensorFlow's ``random_seed.py``.
+
+    (None, None) where neither is set.
+    """
     graph = get_default_graph()
     if graph.seed is None and op_seed is None:
         return None, None
@@ -49,7 +54,7 @@ def get_seed(op_seed: int | None) -> tuple[int | None, int | None]:
 
 
 def seeds(op_seed: Any) -> tuple[int | None, int | None]:
-    """The "seeds" attribute of a random operation made now."""
+    """The attribute "seeds" of a new random operation: (graph seed, operation seed)."""
     return get_default_graph().seed, None if op_seed is None else int(op_seed)
 
 
@@ -57,7 +62,13 @@ def seeds(op_seed: Any) -> tuple[int | None, int | None]:
 
 
 def shape_argument(shape: Any) -> tuple[list[Tensor], Dims]:
-    """A result's shape as (inputs, attribute): integers are an attribute, else an input that lowering must know."""
+    """A shape argument as (inputs, the attribute "shape") of a random operation.
+
+    Integers become the attribute. A tensor becomes an input, whose value must be known while lowering.
+
+    Raises:
+      ValueError: a shape that is not fully known, or negative sizes.
+    """
     if isinstance(shape, Tensor):
         return [shape], None
     if isinstance(shape, TensorShape):
@@ -78,8 +89,8 @@ def shape_argument(shape: Any) -> tuple[list[Tensor], Dims]:
     return [], tuple(plain)
 
 
-def result_dims(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Dims:
-    """A result's shape as far as it is known, from what ``shape_argument`` gave."""
+def result_dims(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> Dims:
+    """The partially known shape of the result, from the pair that ``shape_argument`` returned."""
     if attrs["shape"] is not None:
         return attrs["shape"]
     if inputs[0].dims is not None and len(inputs[0].dims) != 1:
@@ -87,51 +98,47 @@ def result_dims(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Dims:
     return constant_value_as_dims(inputs[0])
 
 
-def sizes(shape: Dims, given: Sequence[Any]) -> tuple[int, ...]:
-    """A result's shape for a kernel, from the attribute and the input that ``shape_argument`` gave."""
-    known: Any = given[0] if shape is None else shape
-    return tuple(int(d) for d in known)
+def sizes(shape: Dims, given: Sequence[Array]) -> tuple[int, ...]:
+    """The shape of the result for a kernel, from the attribute, or the value of the input where that is None."""
+    return tuple(int(d) for d in (given[0] if shape is None else shape))  # type: ignore[arg-type]
 
 
-def _drawn(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> list[Signature]:
+def _drawn(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Signature]:
     return [Signature(attrs["dtype"], result_dims(inputs, attrs))]
 
 
-def _draw(function: Callable[[Any, tuple[int, ...], Any], Any]) -> Callable[..., Any]:
-    def kernel(key: Any, *given: Any, shape: Dims, dtype: DType, low: float = 0, factor: float = 1) -> Any:
-        made = function(key, sizes(shape, given), dtype.np)
-        if factor != 1:
-            made = made * np.asarray(factor, dtype.np)
-        return made + np.asarray(low, dtype.np) if low != 0 else made
+def _draw(function: draws.Draw) -> Callable[..., Array]:
+    def kernel(key: Array, *given: Array, shape: Dims, dtype: DType, low: float = 0, factor: float = 1) -> Array:
+        return draws.draw(function, key, sizes(shape, given), dtype.np, factor, low)
 
     return kernel
 
 
-def _uniform(key: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+def _uniform(key: Array, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
     return jax.random.uniform(key, shape, dtype)
 
 
-def _normal(key: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+def _normal(key: Array, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
     return jax.random.normal(key, shape, dtype)
 
 
-def _truncated_normal(key: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+def _truncated_normal(key: Array, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
     return jax.random.truncated_normal(key, np.asarray(-2, dtype), np.asarray(2, dtype), shape, dtype)
 
 
 _RAW = (("RandomUniform", _uniform), ("RandomStandardNormal", _normal), ("TruncatedNormal", _truncated_normal))
 for _type, _function in _RAW:
-    define(_type, _drawn, _draw(_function), static=(0,), random=True, differentiable=False)
+    define(_type, _drawn, _draw(_function), static=(0,), random=True, differentiable=False, immediate=True)
 
 
-def _uniform_int_rule(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> list[Signature]:
+def _uniform_int_rule(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Signature]:
     bounds = [constant_value(t) for t in inputs[:2]]
     if bounds[0] is not None and bounds[1] is not None and bounds[0].ndim == 0 and bounds[0] >= bounds[1]:
         raise ValueError(f"Need minval < maxval, got {bounds[0]} >= {bounds[1]}.")
     return [Signature(attrs["dtype"], result_dims(inputs[2:], attrs))]
 
 
-def _uniform_int(key: Any, low: Any, high: Any, *given: Any, shape: Dims, dtype: DType) -> Any:
+def _uniform_int(key: Array, low: Array, high: Array, *given: Array, shape: Dims, dtype: DType) -> Array:
     return jax.random.randint(key, sizes(shape, given), low, high, dtype.np)
 
 
@@ -139,7 +146,7 @@ define("RandomUniformInt", _uniform_int_rule, _uniform_int, static=(2,), random=
 
 
 def _affine(type: str, name: str, shape: Any, low: Any, factor: Any, dtype: DType, seed: Any) -> Tensor:
-    """``raw * factor + low``: in the operation itself where both are Python numbers."""
+    """Values of the distribution ``type`` times ``factor`` plus ``low``; in one operation where both are numbers."""
     if not dtype.is_floating:
         raise TypeError(f"Expected a floating dtype, got {dtype.name}.")
     inputs, dims = shape_argument(shape)
@@ -156,7 +163,7 @@ def random_uniform(
     shape: Any, minval: Any = 0, maxval: Any = None, dtype: Any = float32, seed: int | None = None,
     name: str | None = None,
 ) -> Tensor:  # fmt: skip
-    """Values evenly spread over ``[minval, maxval)``.
+    """Uniformly distributed values in ``[minval, maxval)``.
 
     Args:
       shape: integers, or an integer tensor known while lowering.
@@ -189,7 +196,7 @@ def random_normal(
     shape: Any, mean: Any = 0.0, stddev: Any = 1.0, dtype: Any = float32, seed: int | None = None,
     name: str | None = None,
 ) -> Tensor:  # fmt: skip
-    """Values of a normal distribution."""
+    """Normally distributed values."""
     return _affine("RandomStandardNormal", name or "random_normal", shape, mean, stddev, as_dtype(dtype), seed)
 
 
@@ -197,18 +204,18 @@ def truncated_normal(
     shape: Any, mean: Any = 0.0, stddev: Any = 1.0, dtype: Any = float32, seed: int | None = None,
     name: str | None = None,
 ) -> Tensor:  # fmt: skip
-    """Values of a normal distribution, those beyond two standard deviations drawn again."""
+    """Normally distributed values, truncated at two standard deviations from the mean."""
     return _affine("TruncatedNormal", name or "truncated_normal", shape, mean, stddev, as_dtype(dtype), seed)
 
 
 # ---- shuffling, cropping, choosing -------------------------------------------------------------------------------
 
 
-def _same(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> list[Signature]:
+def _same(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Signature]:
     return [Signature(inputs[0].dtype, inputs[0].dims)]
 
 
-def _shuffle(key: Any, x: Any) -> Any:
+def _shuffle(key: Array, x: Array) -> Array:
     if not x.ndim:
         return x
     order = jax.random.permutation(key, np.arange(x.shape[0], dtype=np.int32))
@@ -219,11 +226,11 @@ define("RandomShuffle", _same, _shuffle, random=True, differentiable=False)
 
 
 def random_shuffle(value: Any, seed: int | None = None, name: str | None = None) -> Tensor:
-    """The rows of a tensor in random order."""
+    """A tensor with its rows (along dimension 0) in random order."""
     return one("RandomShuffle", [convert_to_tensor(value, name="value")], {"seeds": seeds(seed)}, name)
 
 
-def _crop_rule(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> list[Signature]:
+def _crop_rule(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Signature]:
     x, dims = inputs[0], attrs["size"]
     if dims is None:
         dims = constant_value_as_dims(inputs[2])
@@ -235,7 +242,7 @@ def _crop_rule(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> list[Signatur
     return [Signature(x.dtype, dims)]
 
 
-def _crop(x: Any, draws: Any, *given: Any, size: Dims) -> Any:
+def _crop(x: Array, draws: Array, *given: Array, size: Dims) -> Array:
     wanted = sizes(size, given)
     if any(b > a for a, b in zip(x.shape, wanted, strict=True)):
         raise ValueError(f"Need value.shape >= size, got {x.shape} and {wanted}.")
@@ -247,7 +254,7 @@ define("RandomCrop", _crop_rule, _crop, static=(2,))
 
 
 def random_crop(value: Any, size: Any, seed: int | None = None, name: str | None = None) -> Tensor:
-    """A part of the given size at a random place.
+    """A slice of the given size at a random offset.
 
     Args:
       size: one integer per dimension, none above the value's.
@@ -265,7 +272,7 @@ def random_crop(value: Any, size: Any, seed: int | None = None, name: str | None
         return one("RandomCrop", [value, draws, *inputs], {"size": dims}, scope)
 
 
-def _multinomial_rule(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> list[Signature]:
+def _multinomial_rule(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Signature]:
     dims = inputs[0].dims
     if dims is not None and len(dims) != 2:
         raise ValueError(f"Expected logits of shape [batch, classes], got {TensorShape(dims)}.")
@@ -273,7 +280,7 @@ def _multinomial_rule(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> list[S
     return [Signature(attrs["dtype"], (None if dims is None else dims[0], None if count is None else int(count)))]
 
 
-def _multinomial(key: Any, logits: Any, count: Any, *, dtype: DType) -> Any:
+def _multinomial(key: Array, logits: Array, count: Array, *, dtype: DType) -> Array:
     wide = logits.astype(jnp.float64 if logits.dtype == np.float64 else jnp.float32)
     noise = jax.random.gumbel(key, (wide.shape[0], int(count), wide.shape[1]), wide.dtype)
     return lax.argmax(wide[:, None, :] + noise, 2, dtype.np)
@@ -285,7 +292,7 @@ define("Multinomial", _multinomial_rule, _multinomial, static=(1,), random=True,
 def multinomial(
     logits: Any, num_samples: Any, seed: int | None = None, name: str | None = None, output_dtype: Any = None
 ) -> Tensor:
-    """``[batch, num_samples]`` classes, each drawn with probability ``softmax(logits)[class]``.
+    """Draws classes with probabilities ``softmax(logits)``: ``[batch, num_samples]``, by the Gumbel-max trick.
 
     Args:
       logits: ``[batch, classes]``.
@@ -308,16 +315,16 @@ def categorical(
 # ---- other distributions -----------------------------------------------------------------------------------------
 
 
-def _per_parameter(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> list[Signature]:
+def _per_parameter(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Signature]:
     outer, inner = result_dims(inputs[1:], attrs), inputs[0].dims
     return [Signature(attrs["dtype"], None if outer is None or inner is None else outer + inner)]
 
 
-def _gamma(key: Any, alpha: Any, *given: Any, shape: Dims, dtype: DType) -> Any:
+def _gamma(key: Array, alpha: Array, *given: Array, shape: Dims, dtype: DType) -> Array:
     return jax.random.gamma(key, alpha, sizes(shape, given) + alpha.shape, dtype.np)
 
 
-def _poisson(key: Any, lam: Any, *given: Any, shape: Dims, dtype: DType) -> Any:
+def _poisson(key: Array, lam: Array, *given: Array, shape: Dims, dtype: DType) -> Array:
     _, lam = alike(jax.random.key_data(key), lam)
     return jax.random.poisson(key, lam, sizes(shape, given) + lam.shape, np.int64).astype(dtype.np)
 
@@ -329,7 +336,7 @@ define("RandomPoissonV2", _per_parameter, _poisson, static=(1,), random=True, di
 def random_gamma(
     shape: Any, alpha: Any, beta: Any = None, dtype: Any = float32, seed: int | None = None, name: str | None = None
 ) -> Tensor:
-    """Values of gamma distributions, ``shape`` of them for each pair of parameters: ``shape + alpha's and beta's``.
+    """Gamma distributed values: ``[*shape, *broadcast(alpha, beta).shape]``. Differentiable by the parameters.
 
     Args:
       alpha: shape parameters.
@@ -350,7 +357,7 @@ def random_gamma(
 def random_poisson(
     lam: Any, shape: Any, dtype: Any = float32, seed: int | None = None, name: str | None = None
 ) -> Tensor:
-    """Values of Poisson distributions, ``shape`` of them for each rate: ``shape + lam's shape``."""
+    """Poisson distributed values with the rates ``lam``: ``[*shape, *lam.shape]``."""
     kind = as_dtype(dtype)
     with get_default_graph().name_scope(name or "random_poisson"):
         lam = convert_to_tensor(lam, float32 if not hasattr(lam, "dtype") else None, name="rate")
@@ -362,26 +369,26 @@ def random_poisson(
 # ---- without state -----------------------------------------------------------------------------------------------
 
 
-def check_seed(seed: Any) -> None:
-    """Raises ValueError unless a tensor is a seed."""
+def check_seed(seed: Tensor) -> None:
+    """Raises ValueError unless a tensor is a vector of two integers."""
     if not seed.dtype.is_integer or not TensorShape(seed.dims).is_compatible_with([2]):
         raise ValueError(f"Expected a seed of two integers, got {seed!r}.")
 
 
-def _stateless_rule(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> list[Signature]:
+def _stateless_rule(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Signature]:
     check_seed(inputs[0])
     return [Signature(attrs["dtype"], result_dims(inputs[1:], attrs))]
 
 
-def key_of(seed: Any) -> Any:
-    """The JAX key that a seed of two integers stands for: another one for each two of 32 bits."""
+def key_of(seed: Array) -> jax.Array:
+    """The threefry key of a seed ``[2]``. The upper halves of 64-bit seeds are mixed into the two 32-bit words."""
     wide = jnp.asarray(seed).astype(jnp.int64)
     high = (wide >> np.int64(32)).astype(jnp.uint32)
     return jax.random.wrap_key_data(wide.astype(jnp.uint32) ^ high * np.uint32(0x9E3779B9), impl="threefry2x32")
 
 
-def _stateless(function: Callable[[Any, tuple[int, ...], Any], Any]) -> Callable[..., Any]:
-    def kernel(seed: Any, *given: Any, shape: Dims, dtype: DType) -> Any:
+def _stateless(function: _RawDraw) -> Callable[..., Array]:
+    def kernel(seed: Array, *given: Array, shape: Dims, dtype: DType) -> Array:
         return function(key_of(seed), sizes(shape, given), dtype.np)
 
     return kernel
@@ -405,7 +412,7 @@ def _stateless_affine(
 def stateless_random_uniform(
     shape: Any, seed: Any, minval: Any = 0, maxval: Any = None, dtype: Any = float32, name: str | None = None
 ) -> Tensor:
-    """Values evenly spread over ``[minval, maxval)`` that depend on ``seed`` (two integers) and shape only."""
+    """Uniformly distributed values in ``[minval, maxval)``, a function of ``seed`` (two integers) and shape."""
     kind = as_dtype(dtype)
     low = convert_to_tensor(minval, kind)
     spread = math.subtract(convert_to_tensor(1 if maxval is None else maxval, kind), low)
@@ -415,20 +422,20 @@ def stateless_random_uniform(
 def stateless_random_normal(
     shape: Any, seed: Any, mean: Any = 0.0, stddev: Any = 1.0, dtype: Any = float32, name: str | None = None
 ) -> Tensor:
-    """Values of a normal distribution that depend on ``seed`` (two integers) and shape only."""
+    """Normally distributed values, a function of ``seed`` (two integers) and shape."""
     return _stateless_affine("StatelessRandomNormal", name, "stateless_random_normal", shape, seed, mean, stddev, dtype)
 
 
 def stateless_truncated_normal(
     shape: Any, seed: Any, mean: Any = 0.0, stddev: Any = 1.0, dtype: Any = float32, name: str | None = None
 ) -> Tensor:
-    """Values of a truncated normal distribution that depend on ``seed`` (two integers) and shape only."""
+    """Normally distributed values truncated at two standard deviations, a function of ``seed`` and shape."""
     return _stateless_affine(
         "StatelessTruncatedNormal", name, "stateless_truncated_normal", shape, seed, mean, stddev, dtype
     )
 
 
-def _stateless_multinomial(logits: Any, count: Any, seed: Any, *, dtype: DType) -> Any:
+def _stateless_multinomial(logits: Array, count: Array, seed: Array, *, dtype: DType) -> Array:
     return _multinomial(key_of(seed), logits, count, dtype=dtype)
 
 
@@ -438,7 +445,7 @@ define("StatelessMultinomial", _multinomial_rule, _stateless_multinomial, static
 def stateless_multinomial(
     logits: Any, num_samples: Any, seed: Any, output_dtype: Any = int64, name: str | None = None
 ) -> Tensor:
-    """``multinomial`` whose classes depend on ``seed`` (two integers) and the logits only."""
+    """As ``multinomial``, a function of ``seed`` (two integers) and the logits."""
     with get_default_graph().name_scope(name or "stateless_multinomial"):
         inputs = [
             convert_to_tensor(logits, name="logits"),

@@ -1,9 +1,9 @@
-"""What branches and loops share: values that consist of several tensors, variance, checks, and evaluating a region."""
+"""Shared by branches and loops: composite values, variance along the mesh axis, checks, evaluation of regions."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -17,8 +17,12 @@ from towerstrat.graph.ir.mesh import has_logical, undivided, vary, whole
 from towerstrat.graph.ir.registry import Signature, define
 from towerstrat.graph.ir.shapes import Dims
 from towerstrat.graph.ir.state import Cell, Flag
-from towerstrat.graph.ir.types import resource, string, variant
+from towerstrat.graph.ir.types import Array, resource, string, variant
 from towerstrat.graph.lowering.lowering import Lowering
+
+K = TypeVar("K")
+Lower = Callable[[Lowering, Operation], list[Any]]
+"""The lowering of an operation type: its outputs' values, arrays or ``Unwritten``."""
 
 
 class EndOfLoop(Exception):
@@ -26,7 +30,7 @@ class EndOfLoop(Exception):
 
 
 def is_composite(leaf: Any) -> bool:
-    """Whether a value goes through branches and loops as the tensors that it consists of."""
+    """Whether a value passes through branches and loops as several tensors."""
     return isinstance(leaf, Composite)
 
 
@@ -43,14 +47,14 @@ def rebuilt(leaf: Any, tensors: Iterator[Tensor]) -> Any:
 
 
 def merged_dims(one: Dims, two: Dims) -> Dims:
-    """What is known of a shape that is one of two."""
+    """The partially known shape of a value that has one of two shapes."""
     if one is None or two is None or len(one) != len(two):
         return None
     return tuple(a if a == b else None for a, b in zip(one, two, strict=True))
 
 
 def captures_of(blocks: Iterable[Block], but: Iterable[Tensor] = ()) -> list[Tensor]:
-    """What regions use from outside, each tensor once."""
+    """The outside tensors that regions use, each once, without those in ``but``."""
     found = dict.fromkeys(t for block in blocks for t in block.captures())
     for tensor in but:
         found.pop(tensor, None)
@@ -61,13 +65,13 @@ def captures_of(blocks: Iterable[Block], but: Iterable[Tensor] = ()) -> list[Ten
 
 
 def remark(block: Block) -> None:
-    """Decides again which tensors of a region vary, after something they come from was found to."""
+    """Propagates variance through a region again, after an input of it was found to vary."""
     for op in block.ops:
         mark_varying(op)
 
 
 def region_is_uniform(outer: Block, inner: Block) -> bool:
-    """Whether every position runs ``inner`` when it runs ``outer``, as often: no predicate between them varies."""
+    """Whether all positions execute ``inner`` equally often per execution of ``outer``: no predicate varies between."""
     block: Block | None = inner
     while block is not None and block is not outer:
         if block.predicate is not None and block.predicate.varies:
@@ -77,6 +81,7 @@ def region_is_uniform(outer: Block, inner: Block) -> bool:
 
 
 def _inside(op: Operation) -> Iterator[Operation]:
+    """The operations that the bodies of an operation run, nested ones included."""
     for body in op.bodies:
         for inner in body.needed:
             yield inner
@@ -84,7 +89,7 @@ def _inside(op: Operation) -> Iterator[Operation]:
 
 
 def check_under_varying(op: Operation, predicate: Tensor) -> None:
-    """Makes sure that what runs under a predicate that differs by position can: counters become one per position.
+    """Checks the operations that run under a varying predicate. Their counters and flags get a value per position.
 
     Raises:
       UnsupportedError: a collective, or an assignment to a variable that has one value for all positions.
@@ -117,19 +122,27 @@ def check_under_varying(op: Operation, predicate: Tensor) -> None:
 # ---- evaluation ------------------------------------------------------------------------------------------------
 
 
-def entering(lowering: Lowering, inputs: Iterable[Tensor]) -> dict[Tensor, Any]:
-    """Inputs of a branch or loop as its regions see them: what is equal everywhere is so for JAX too."""
+def entering(lowering: Lowering, inputs: Iterable[Tensor]) -> dict[Tensor, Array]:
+    """The invariant values of a branch's or loop's inputs that do not vary, for its regions.
+
+    So JAX types what is equal everywhere as such, and ``lax.cond`` and ``lax.scan`` keep it so. Empty without a mesh
+    axis, and where gradients are taken: there values are varying, to have cotangents of their own.
+    """
     if lowering.axis is None or lowering.differentiated:
         return {}
     return {t: lowering.invariant(t) for t in inputs if not t.varies and t.dtype not in (resource, string, variant)}
 
 
-def _whole(values: dict[Any, Any]) -> dict[Any, Any]:
+def _whole(values: dict[K, Array]) -> dict[K, Array]:
+    """Values gathered over the logical devices of a position."""
     return dict(zip(values, whole(list(values.values())), strict=True))
 
 
-def by_position(lower: Callable[[Lowering, Operation], list[Any]]) -> Callable[[Lowering, Operation], list[Any]]:
-    """The lowering of branches or a loop, where positions may take different ones: then no value is split in there."""
+def by_position(lower: Lower) -> Lower:
+    """Wraps the lowering of a branch or loop that positions may take differently: no value is sharded inside.
+
+    A sharded value would need an exchange between logical devices that only some positions reach.
+    """
 
     def lowered(lowering: Lowering, op: Operation) -> list[Any]:
         if not has_logical() or region_is_uniform(op.block, op.bodies[1]):
@@ -148,7 +161,7 @@ def by_position(lower: Callable[[Lowering, Operation], list[Any]]) -> Callable[[
 
 
 def leaving(child: Lowering, tensor: Tensor, varying: bool, keep: bool = False) -> Any:
-    """The value of a region's result, seen by JAX as ``varying`` says. ``keep``: numpy values stay such."""
+    """The value of a region's result, typed by JAX as varying or invariant. ``keep``: numpy values stay such."""
     value = child.even(child.value(tensor), tensor)
     if tensor.dtype is string or not isinstance(value, jax.Array | np.ndarray | np.generic):
         return value
@@ -159,20 +172,21 @@ def leaving(child: Lowering, tensor: Tensor, varying: bool, keep: bool = False) 
     return jnp.asarray(child.invariant(tensor))
 
 
-def state_type(lowering: Lowering, cell: Cell, value: Any) -> Any:
-    """A cell's value as regions pass it on."""
+def state_type(lowering: Lowering, cell: Cell, value: Any) -> jax.Array:
+    """The value of a cell with the type that it has as a carry: varying where it is per position or differentiated."""
     value = lowering.even(value, cell)
     if cell.per_position or lowering.differentiated:
         return vary(jnp.asarray(value), lowering.axis)
     return jnp.asarray(value)
 
 
-def described(value: Any) -> Any:
+def described(value: Array) -> tuple[tuple[int, ...], str]:
+    """(shape, name of the dtype): what must stay the same in a carry."""
     return (np.shape(value), str(value.dtype))
 
 
 def passing(name: str) -> None:
-    """Defines a type that hands its input on under a name of its own."""
+    """Defines an identity operation of this type."""
     define(
         name,
         lambda inputs, attrs: [Signature(inputs[0].dtype, inputs[0].dims)],
@@ -185,10 +199,11 @@ passing("Exit")
 
 
 def flows_of(results: Sequence[set[Tensor]], inputs: Sequence[Tensor]) -> tuple[frozenset[Tensor], ...]:
-    """For each output the inputs among what it depends on."""
+    """For each output the inputs that it depends on, given all tensors that it depends on."""
     known = set(inputs)
     return tuple(frozenset(r & known) for r in results)
 
 
-def bind(tensors: Sequence[Tensor], values: Sequence[Any], given: Mapping[Tensor, Any]) -> dict[Tensor, Any]:
+def bind(tensors: Sequence[Tensor], values: Sequence[Any], given: Mapping[Tensor, Array]) -> dict[Tensor, Any]:
+    """``given`` with values for some more tensors."""
     return {**given, **dict(zip(tensors, values, strict=True))}

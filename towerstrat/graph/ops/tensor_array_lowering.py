@@ -1,9 +1,9 @@
-"""How arrays of tensors are computed: one array ``[size, ...]`` that each write makes anew."""
+"""Lowering of ``TensorArray``: one array ``[size, ...]``, of which each write makes a new version."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import jax
 import jax.numpy as jnp
@@ -16,12 +16,19 @@ from towerstrat.graph.ir.elements import Operation, Tensor
 from towerstrat.graph.ir.registry import Signature, define
 from towerstrat.graph.ir.shapes import Dims, TensorShape
 from towerstrat.graph.ir.static import constant_value
-from towerstrat.graph.ir.types import int32
+from towerstrat.graph.ir.types import Array, int32
 from towerstrat.graph.lowering.lowering import Lowering
+
+Shape: TypeAlias = tuple[int, ...]
 
 
 class Element:
-    """The shape of one element, as far as the calls so far tell: shared by all versions of one array."""
+    """The partially known shape of an array's elements, shared by all versions of the array.
+
+    Args:
+      checked: whether elements must have one shape (``infer_shape``).
+      dynamic: whether writes beyond the end make the array longer.
+    """
 
     def __init__(self, dims: Dims, checked: bool, dynamic: bool):
         self.dims = dims
@@ -29,6 +36,7 @@ class Element:
         self.dynamic = dynamic
 
     def learn(self, dims: Dims, what: str) -> None:
+        """Merges the shape of an element that is written. Raises ValueError where it contradicts earlier ones."""
         if not self.checked:
             return
         if not TensorShape(self.dims).is_compatible_with(dims):
@@ -39,45 +47,50 @@ class Element:
 
 
 class Unwritten:
-    """An array whose elements' shape nothing has told yet.
+    """An array to which nothing was written, so that the shape of its elements is not known yet.
 
-    Attributes:
-      size: how many elements. dtype: their type.
+    Args:
+      size: the number of elements.
+      dtype: their type.
     """
 
-    def __init__(self, size: int, dtype: Any):
+    def __init__(self, size: int, dtype: np.dtype[Any]):
         self.size = size
         self.dtype = dtype
 
-    def filled(self, shape: Sequence[int]) -> Any:
-        """Zeros for elements of a shape."""
+    def filled(self, shape: Sequence[int]) -> jax.Array:
+        """Zeros ``[size, *shape]``."""
         return jnp.zeros((self.size, *shape), self.dtype)
 
-    def like(self, shape: Sequence[int]) -> Any:
-        """Zeros in the place of an array of a shape; None where it cannot be that one."""
+    def like(self, shape: Sequence[int]) -> jax.Array | None:
+        """Zeros of the shape of a whole array, or None where its first dimension is not ``size``."""
         return self.filled(shape[1:]) if shape[0] == self.size else None
 
 
 class Blank(Unwritten):
-    """A value that is assigned before it is read, and of which only the type is known until then."""
+    """A value that is assigned before it is read: of any shape until then (a variable first set in a loop)."""
 
-    def __init__(self, dtype: Any):
+    def __init__(self, dtype: np.dtype[Any]):
         super().__init__(0, dtype)
 
-    def like(self, shape: Sequence[int]) -> Any:
+    def like(self, shape: Sequence[int]) -> jax.Array:
         return jnp.zeros(shape, self.dtype)
 
 
+Value: TypeAlias = Array | Unwritten
+"""The value of an array of tensors while lowering."""
+
+
 class Grows(Exception):
-    """A write beyond the end, at a place that is not known while lowering."""
+    """A write to a growing array at an index that is not known while lowering, so that its size is not either."""
 
     def __init__(self, op: Operation):
         super().__init__(op.name)
         self.op = op
 
 
-def equal_length(lengths: Any) -> int:
-    """The one length of all parts."""
+def equal_length(lengths: Array | Sequence[int]) -> int:
+    """The common length of the parts of ``split``. Raises UnsupportedError where they differ."""
     lengths = np.asarray(lengths)
     if lengths.size and (lengths != lengths.flat[0]).any():
         raise UnsupportedError(
@@ -91,6 +104,7 @@ def equal_length(lengths: Any) -> int:
 
 
 def _flow_dims(element: Element, size: int | None) -> Dims:
+    """The shape of the whole array."""
     return None if element.dims is None else (None if element.dynamic else size, *element.dims)
 
 
@@ -102,7 +116,7 @@ def _new_rule(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Signat
 
 
 def _flow_rule(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Signature]:
-    """Another version of the array: as long as before."""
+    """A new version of the array, as long as the one before."""
     before = inputs[0].dims
     return [Signature(inputs[0].dtype, _flow_dims(attrs["_element"], before[0] if before else None))]
 
@@ -143,30 +157,32 @@ define(
 # ---- evaluation ------------------------------------------------------------------------------------------------
 
 
-def _create(lowering: Lowering, op: Operation) -> list[Any]:
+def _create(lowering: Lowering, op: Operation) -> list[Value]:
     size = int(lowering.static(op, 0))
     array = Unwritten(size, op.outputs[0].dtype.np)
     dims = op.attrs["_element"].dims
     return [array if dims is None or None in dims else array.filled(dims)]
 
 
-def _place(index: Any) -> int | None:
+def _place(index: Array) -> int | None:
+    """An index as a number, or None where it is not known while lowering."""
     return None if isinstance(index, jax.core.Tracer) else int(index)
 
 
-def _length(array: Any) -> int:
+def _length(array: Value) -> int:
     return array.size if isinstance(array, Unwritten) else array.shape[0]
 
 
-def _longer(array: Any, size: int, shape: Sequence[int]) -> Any:
+def _longer(array: Value, size: int, shape: Sequence[int]) -> jax.Array:
+    """The array, padded with zeros to at least ``size`` elements; an unwritten one of elements of ``shape``."""
     if isinstance(array, Unwritten):
         return Unwritten(max(size, array.size), array.dtype).filled(shape)
     if array.shape[0] >= size:
-        return array
+        return jnp.asarray(array)
     return jnp.concatenate([array, jnp.zeros((size - array.shape[0], *array.shape[1:]), array.dtype)])
 
 
-def _write(lowering: Lowering, op: Operation) -> list[Any]:
+def _write(lowering: Lowering, op: Operation) -> list[Array]:
     array, index, value = (lowering.value(t) for t in op.inputs)
     value = jnp.asarray(value)
     place, dynamic = _place(index), op.attrs["_element"].dynamic
@@ -185,7 +201,7 @@ def _write(lowering: Lowering, op: Operation) -> list[Any]:
     return [lax.dynamic_update_index_in_dim(array, value, jnp.asarray(index, jnp.int32), 0)]
 
 
-def _read(lowering: Lowering, op: Operation) -> list[Any]:
+def _read(lowering: Lowering, op: Operation) -> list[Array]:
     array, index = (lowering.value(t) for t in op.inputs)
     place = _place(index)
     if place is not None and not 0 <= place < _length(array):
@@ -196,7 +212,8 @@ def _read(lowering: Lowering, op: Operation) -> list[Any]:
     return [lax.dynamic_index_in_dim(array, jnp.asarray(index, jnp.int32), 0, keepdims=False)]
 
 
-def _written(array: Any) -> Any:
+def _written(array: Value) -> jax.Array:
+    """The array. Raises ValueError where nothing was written to it."""
     if isinstance(array, Unwritten):
         raise ValueError(
             "No element of the TensorArray was ever written, so their shape is not known; pass element_shape=."
@@ -204,23 +221,23 @@ def _written(array: Any) -> Any:
     return jnp.asarray(array)
 
 
-def _gather(lowering: Lowering, op: Operation) -> list[Any]:
+def _gather(lowering: Lowering, op: Operation) -> list[Array]:
     array, indices = (lowering.value(t) for t in op.inputs)
     return [jnp.take(_written(array), jnp.asarray(indices, jnp.int32), axis=0, mode="clip")]
 
 
-def _concat(lowering: Lowering, op: Operation) -> list[Any]:
+def _concat(lowering: Lowering, op: Operation) -> list[Array]:
     array = _written(lowering.value(op.inputs[0]))
     return [jnp.reshape(array, (array.shape[0] * array.shape[1], *array.shape[2:]))]
 
 
-def _unstack(lowering: Lowering, op: Operation) -> list[Any]:
+def _unstack(lowering: Lowering, op: Operation) -> list[Array]:
     array, value = (lowering.value(t) for t in op.inputs)
     return [_whole(op, array, jnp.asarray(value))]
 
 
-def _whole(op: Operation, array: Any, value: Any) -> Any:
-    """``value`` as all elements of an array, or as the first ones of a longer one."""
+def _whole(op: Operation, array: Value, value: jax.Array) -> Array:
+    """A version of the array whose first elements are those of ``value``."""
     size = _length(array)
     if value.shape[0] == size:
         return value
@@ -231,7 +248,7 @@ def _whole(op: Operation, array: Any, value: Any) -> Any:
     return lax.dynamic_update_slice_in_dim(_longer(array, size, value.shape[1:]), value, 0, 0)
 
 
-def _scatter(lowering: Lowering, op: Operation) -> list[Any]:
+def _scatter(lowering: Lowering, op: Operation) -> list[Array]:
     array, indices, value = (lowering.value(t) for t in op.inputs)
     value, size = jnp.asarray(value), _length(array)
     if not isinstance(indices, jax.core.Tracer) and np.size(indices):
@@ -244,14 +261,14 @@ def _scatter(lowering: Lowering, op: Operation) -> list[Any]:
     return [_longer(array, size, value.shape[1:]).at[jnp.asarray(indices, jnp.int32)].set(value, mode="drop")]
 
 
-def _split(lowering: Lowering, op: Operation) -> list[Any]:
+def _split(lowering: Lowering, op: Operation) -> list[Array]:
     array, value = lowering.value(op.inputs[0]), jnp.asarray(lowering.value(op.inputs[1]))
     lengths = lowering.static(op, 2)
     parts = jnp.reshape(value, (lengths.size, equal_length(lengths), *value.shape[1:]))
     return [_whole(op, array, parts)]
 
 
-def _size(lowering: Lowering, op: Operation) -> list[Any]:
+def _size(lowering: Lowering, op: Operation) -> list[Array]:
     return [np.asarray(_length(lowering.value(op.inputs[0])), np.int32)]
 
 

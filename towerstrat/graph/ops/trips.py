@@ -1,4 +1,4 @@
-"""How often a loop turns, where that can be told while lowering: its control part, evaluated by numpy."""
+"""Trip counts: the control part of a loop, evaluated by numpy while lowering where all its inputs are known."""
 
 from __future__ import annotations
 
@@ -8,23 +8,25 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from towerstrat.graph.ir.elements import Block, Operation, Tensor
+from towerstrat.graph.ir.types import Array
 from towerstrat.graph.lowering.lowering import Lowering
 
 _LIMIT = 100_000
 """Iterations up to which a control part is evaluated."""
 _LARGEST = 4096
+"""Entries up to which a value of the control part counts as known."""
 _OF_SHAPE = ("Shape", "Size", "Rank")
-"""Types that need no more of their input than its shape, which is known while lowering."""
+"""Types that use only the shape of their input, which is known while lowering."""
 
 
 class Control(NamedTuple):
-    """The part of a loop that decides when it ends.
+    """The control part of a loop: the slice of condition and body that decides when the loop ends.
 
     Attributes:
-      variables: places of the loop variables it consists of.
-      inside: its operations, of the condition and of the body.
-      outside: what it uses from outside.
-      shaped: of what tensors from outside it uses the shape.
+      variables: places of its loop variables.
+      condition, body: its operations in either region, in order.
+      outside: outside tensors whose values it uses.
+      shaped: outside tensors of which it uses the shape only.
     """
 
     variables: tuple[int, ...]
@@ -35,10 +37,15 @@ class Control(NamedTuple):
 
 
 class Course(NamedTuple):
-    """What a control part does: the number of iterations, and its variables' values in each."""
+    """The evaluated control part of a loop.
+
+    Attributes:
+      length: the number of iterations.
+      values: place of a control variable -> its value at the beginning of each iteration.
+    """
 
     length: int
-    values: Mapping[int, list[Any]]
+    values: Mapping[int, list[np.ndarray[Any, Any]]]
 
 
 def control_of(op: Operation) -> Control | None:
@@ -76,6 +83,11 @@ def _slice(
     shaped: dict[Tensor, None],
     places: dict[int, None],
 ) -> bool:
+    """Adds what a result of a region depends on to the other arguments (a backward slice).
+
+    Returns:
+      False where it depends on an operation without a numpy form, or one that reads or writes state.
+    """
     where = {t: i for i, t in enumerate(variables)}
     stack = [result]
     while stack:
@@ -97,7 +109,7 @@ def _slice(
 
 
 def unknown(lowering: Lowering, op: Operation, control: Control) -> Tensor | None:
-    """The first tensor from outside whose value the control part needs and that is not known while lowering."""
+    """The first outside tensor whose value the control part needs and lowering does not know, or None."""
     for tensor in (*(op.inputs[i] for i in control.variables), *control.outside):
         if not _is_known(lowering.value(tensor)):
             return tensor
@@ -109,7 +121,14 @@ def _is_known(value: Any) -> bool:
 
 
 def course(lowering: Lowering, op: Operation, limit: int | None) -> Course | None:
-    """Follows a loop's control part; None where it cannot be, or is too long."""
+    """Evaluates a loop's control part.
+
+    Args:
+      limit: ``maximum_iterations``, where it is known.
+
+    Returns:
+      None where the control part has an unknown input or no numpy form, or runs for more than ``_LIMIT`` iterations.
+    """
     control = control_of(op)
     if control is None or unknown(lowering, op, control) is not None:
         return None
@@ -117,7 +136,7 @@ def course(lowering: Lowering, op: Operation, limit: int | None) -> Course | Non
     cond_vars, body_vars = op.attrs["variables"]
     current = {i: np.asarray(lowering.value(op.inputs[i])) for i in control.variables}
     outside = {t: lowering.value(t) for t in (*control.outside, *control.shaped)}
-    history: dict[int, list[Any]] = {i: [] for i in current}
+    history: dict[int, list[np.ndarray[Any, Any]]] = {i: [] for i in current}
     count = 0
     while limit is None or count < limit:
         if not bool(_evaluate(control.condition, cond.results[0], {**outside, **_at(cond_vars, current)})):
@@ -133,11 +152,13 @@ def course(lowering: Lowering, op: Operation, limit: int | None) -> Course | Non
     return Course(count, history)
 
 
-def _at(variables: tuple[Tensor, ...], current: Mapping[int, Any]) -> dict[Tensor, Any]:
+def _at(variables: tuple[Tensor, ...], current: Mapping[int, Array]) -> dict[Tensor, Array]:
+    """Values by place as values by tensor."""
     return {variables[i]: v for i, v in current.items()}
 
 
-def _run(ops: tuple[Operation, ...], values: dict[Tensor, Any]) -> None:
+def _run(ops: tuple[Operation, ...], values: dict[Tensor, Array]) -> None:
+    """Evaluates operations by numpy and adds their outputs to ``values``."""
     for op in ops:
         if op.type == "Const":
             values[op.outputs[0]] = op.attrs["value"]
@@ -149,6 +170,7 @@ def _run(ops: tuple[Operation, ...], values: dict[Tensor, Any]) -> None:
         values.update(zip(op.outputs, map(np.asarray, outputs), strict=True))
 
 
-def _evaluate(ops: tuple[Operation, ...], result: Tensor, values: dict[Tensor, Any]) -> Any:
+def _evaluate(ops: tuple[Operation, ...], result: Tensor, values: dict[Tensor, Array]) -> Array:
+    """The value of one tensor after some operations."""
     _run(ops, values)
     return values[result]

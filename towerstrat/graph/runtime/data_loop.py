@@ -86,7 +86,12 @@ def _stored(tensor: Tensor, axis: Axis | None) -> Any:
 
 
 class DataLoop(HostLoop):
-    """A loop that takes elements, and does nothing else on the host."""
+    """A loop whose only operations of the host take elements of datasets: a device runs its iterations.
+
+    Attributes:
+      feeds: what it takes, one for each iterator.
+      mixed: whether one iterator is taken from in ways that no single buffer can serve.
+    """
 
     def __init__(self, op: Operation, stages: Stages):
         super().__init__(op, stages)
@@ -124,7 +129,9 @@ class DataLoop(HostLoop):
         if self.mixed or len({id(getattr(s, "resource", s)) for s in sources}) < len(sources):
             self.run_from(run, values, 0, total)
             return
+        # The device evaluates the condition before each iteration where the host cannot count them beforehand.
         tested = total is None and not self.endless
+        # A live pipeline reads variables as the iterations before left them, so none of its elements is made early.
         ahead = not any(s.live for s in sources) and not self.optional
         room = self._room(sources, total)
         done = alone = 0
@@ -142,6 +149,8 @@ class DataLoop(HostLoop):
                     if ahead:
                         self._look_ahead(sources, room if total is None else total - done or total, room)
                     continue
+                # What no program can run is one iteration on the host: the end of the data, an exception of the
+                # pipeline, loop variables that change their shape. A Python loop would meet each of them just there.
                 if tested and not self.goes_on(run, values, done):
                     break
                 values = self.iterate(run, values)

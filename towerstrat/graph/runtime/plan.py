@@ -18,6 +18,7 @@ from towerstrat.graph.ir.uneven import Uneven
 from towerstrat.graph.lowering.kinds import Kinds
 from towerstrat.graph.lowering.lowering import Lowering, NeedsStatic, NeedsTrips, on_host, varying_shape
 from towerstrat.graph.runtime.compiled import Compiled, Given, Programs, compiled_size, needs_value, to_host
+from towerstrat.graph.runtime.initialization import InitializationStage, split_initialization
 from towerstrat.graph.runtime.program import Program, calls_back, effective_axis, effects, tensor_spec
 from towerstrat.graph.runtime.runs import Run, Stage, Values
 from towerstrat.graph.runtime.single_operation import SINGLE_OPERATIONS
@@ -395,9 +396,18 @@ class Plan:
             if segment and needs_host(segment[0]):
                 yield host_stage(segment[0], self._stages)
             elif segment:
-                stage = self._device(segment, needed)
-                if stage.outputs or any(op.writes or op.definition.stateful for op in segment):
-                    yield stage
+                yield from self._without_host(segment, needed)
+
+    def _without_host(self, ops: Sequence[Operation], needed: set[Tensor]) -> Iterator[Stage]:
+        first, ops = split_initialization(ops, self.fed) if not self.inner else ((), ops)
+        if first:
+            wanted = needed | {t for op in ops for t in _uses(op)}
+            outputs = [t for op in first for t in op.outputs if t in wanted and t.dtype is not resource]
+            yield InitializationStage(first, outputs, self.fed)
+        if ops:
+            stage = self._device(ops, needed)
+            if stage.outputs or any(op.writes or op.definition.stateful for op in ops):
+                yield stage
 
     def _crosses(self, segments: Sequence[Sequence[Operation]]) -> bool:
         """Whether a gradient's path lies in several segments; then everything runs operation by operation."""

@@ -26,6 +26,9 @@ from towerstrat.graph.runtime.compiled import SINGLE_BYTES, ArrayFunction, Progr
 SMALL = 4096
 """Elements up to which numpy computes what it can."""
 
+EARLY_DRAWS = 16
+"""Draws of one shape that share the program of all shapes; then there is one for the shape, which is faster."""
+
 
 class Argument(Protocol):
     """An input with its value: an eager tensor, or a ``Value``. A variable's handle has a ``cell``."""
@@ -61,6 +64,7 @@ class Execution:
     Attributes:
       places: stand-ins for the inputs, in a graph of its own.
       dynamic: the shape of a result depends on values, so that it is not compiled.
+      early: how many more times it is executed without being compiled by itself.
       flag_place, message: which of its cells is the flag of a check, and what the check says.
       host_form: (numpy arrays) -> outputs, where numpy can compute it.
       arrays: positions of the inputs that are given to the compiled form; the others' values are part of it.
@@ -75,6 +79,7 @@ class Execution:
         self.definition = definition
         self.differentiable = definition.differentiable
         self.dynamic = definition.dynamic
+        self.early = EARLY_DRAWS if definition.random and definition.immediate else 0
         self.dtypes = [t.dtype for t in self.op.outputs]
         self.types = [d.np for d in self.dtypes]
         self.host_form: Callable[..., Any] | None = None
@@ -146,6 +151,7 @@ class Pull:
         self.cells: list[Cell] = execution.cells
         self.known: dict[Tensor, Any] = execution.known
         self.dynamic: bool = execution.dynamic
+        self.early = 0
         self.arrays = [i for i, p in enumerate(self.places) if p not in self.known and p.dtype is not resource]
         self.dtypes = [t.dtype for t in self.outputs]
         self.host_form = None
@@ -242,7 +248,8 @@ class SingleOperations:
             return executable.on_host(arrays), ()
         given = [inputs[i].array for i in executable.arrays]
         with jax.enable_x64(True):
-            if executable.dynamic:
+            if executable.dynamic or executable.early:
+                executable.early -= executable.early > 0
                 return executable.function(given, state, eager=True, executor=self)
             found: tuple[Sequence[Array], Sequence[Array | None]] = executable.jitted(given, state)
             return found

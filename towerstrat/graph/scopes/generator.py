@@ -1,4 +1,4 @@
-"""``tf.random.Generator``: a stream of random numbers whose place is kept in a variable.
+"""``tf.random.Generator``: random numbers whose state, a counter and a key, is a variable.
 
 The state evolves as the original's does; the numbers drawn from it are not the original's.
 """
@@ -36,30 +36,34 @@ from towerstrat.graph.ops.stateless_random import Algorithm, algorithm
 from towerstrat.graph.variables.variables import Variable, VariableAggregation, create_variable
 
 _STEP = 256
-"""How far the counter moves for each number."""
+"""How far the counter moves per number, as in the original's ``stateful_random_ops``."""
 
 
 def _state_size(alg: int) -> int:
-    """Two words of counter and one of key; Threefry has one word of counter."""
+    """The number of words of a state: a counter of two (Threefry: one), and a key."""
     return 2 if alg == Algorithm.THREEFRY.value else 3
 
 
 def _wrapped(number: Any) -> Any:
-    """A Python integer of up to 64 bits as the signed one of the same bits."""
+    """An unsigned 64-bit Python integer as the signed one of the same bits; other values as they are."""
     return number - 2**64 if isinstance(number, int) and number >= 2**63 else number
 
 
 def _state_tensor(value: Any) -> Tensor:
+    """A state, or a part of one, as an int64 tensor."""
     value = nest.map_structure(_wrapped, value)
     return math.cast(value, int64) if isinstance(value, Tensor | Variable) else constant(np.array(value, np.int64))
 
 
 def create_rng_state(seed: Any, alg: Any) -> Tensor:
-    """The state (int64, ``[3]``; Threefry: ``[2]``) that a seed stands for.
+    """Makes a state (int64, ``[3]``; Threefry: ``[2]``) of a seed.
 
     Args:
       seed: an integer of any size, or a vector of them.
       alg: an ``Algorithm``, its name or its number.
+
+    Raises:
+      ValueError: the length of the seed is not known.
     """
     size = _state_size(algorithm(alg))
     if isinstance(seed, int):
@@ -80,8 +84,8 @@ def _skip_rule(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Signa
     return [Signature(int64, inputs[0].op.attrs["cell"].dims)]
 
 
-def _skip(lowering: Lowering, op: Operation) -> list[Any]:
-    """Moves the counter, the first words, by 256 for each number; gives the state before."""
+def _skip(lowering: Lowering, op: Operation) -> list[jax.Array]:
+    """Moves the counter, the first words, by 256 per number; returns the state before."""
     cell = op.inputs[0].op.attrs["cell"]
     state = jnp.asarray(lowering.read(cell, op))
     step = jnp.asarray(lowering.invariant(op.inputs[1])).astype(jnp.uint64) * np.uint64(_STEP)
@@ -97,8 +101,8 @@ def _seed_rule(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Signa
     return [Signature(int64, (2,))]
 
 
-def _seed_of(*words: Any) -> Any:
-    """A seed of two integers of 32 bits from all bits of some vectors of integers."""
+def _seed_of(*words: jax.Array) -> jax.Array:
+    """Hashes vectors of integers into a seed of two 32-bit integers, by ``jax.random.fold_in`` of each half word."""
     key = jax.random.wrap_key_data(jnp.zeros([2], jnp.uint32), impl="threefry2x32")
     for word in jnp.concatenate([jnp.ravel(w).astype(jnp.uint64) for w in words]):
         for half in (word, word >> np.uint64(32)):
@@ -114,9 +118,9 @@ define("SeedOfState", _seed_rule, _seed_of, differentiable=False)
 
 
 class Generator:
-    """A stream of random numbers. Each draw moves its state, a variable, on.
+    """A random number generator whose state is a variable, which each draw advances.
 
-    Every tower draws numbers of its own, that depend on the state and the tower.
+    In tower context the numbers depend on the state and the tower.
 
     Args:
       copy_from: a generator whose state and algorithm are copied.
@@ -145,43 +149,43 @@ class Generator:
 
     @classmethod
     def from_state(cls, state: Any, alg: Any) -> Self:
-        """A generator that goes on from a state."""
+        """A generator that continues from a state."""
         return cls(state=state, alg=alg)
 
     @classmethod
     def from_seed(cls, seed: Any, alg: Any = None) -> Self:
-        """A generator whose numbers depend on ``seed``, an integer or a vector of them, only."""
+        """A generator whose numbers are determined by ``seed``: an integer or a vector of them."""
         kind = Algorithm.PHILOX if alg is None else alg
         return cls(state=create_rng_state(seed, kind), alg=kind)
 
     @classmethod
     def from_non_deterministic_state(cls, alg: Any = None) -> Self:
-        """A generator that starts somewhere else each time this is called."""
+        """A generator with a state from the operating system's random source."""
         kind = algorithm(Algorithm.PHILOX if alg is None else alg)
         words = np.frombuffer(os.urandom(8 * _state_size(kind)), np.int64)
         return cls(state=constant(words), alg=kind)
 
     @classmethod
     def from_key_counter(cls, key: Any, counter: Any, alg: Any) -> Self:
-        """A generator of the state that consists of a counter (``[2]``; Threefry: ``[1]``) and a scalar key."""
+        """A generator with a counter (``[2]``; Threefry: ``[1]``) and a scalar key."""
         return cls(state=_joined(key, counter, algorithm(alg)), alg=alg)
 
     def reset(self, state: Any) -> None:
-        """Goes on from a state."""
+        """Sets the state."""
         made = _state_tensor(state)
         made.shape.assert_is_compatible_with([_state_size(self._alg)])
         self._state.assign(made)
 
     def reset_from_seed(self, seed: Any) -> None:
-        """Starts again, as ``from_seed`` does."""
+        """Sets the state as ``from_seed`` does."""
         self._state.assign(create_rng_state(seed, self._alg))
 
     def reset_from_key_counter(self, key: Any, counter: Any) -> None:
-        """Starts again, as ``from_key_counter`` does."""
+        """Sets the state as ``from_key_counter`` does."""
         self._state.assign(_joined(key, counter, self._alg))
 
     @property
-    def state(self) -> Any:
+    def state(self) -> Variable:
         """The variable that holds the state."""
         return self._state
 
@@ -196,11 +200,11 @@ class Generator:
         return convert_to_tensor(self._state)[-1]
 
     def skip(self, delta: Any) -> Tensor:
-        """Moves on as drawing ``delta`` numbers does. Returns the state before."""
+        """Advances the state as drawing ``delta`` numbers does; returns the state before."""
         return one("RngReadAndSkip", [self._state.handle, math.cast(delta, uint64)])
 
     def _seed(self, shape: Any) -> Tensor:
-        """The seed for numbers of this shape; the state is behind them then."""
+        """The seed for a draw of this shape; advances the state by the number of values."""
         inputs, dims = shape_argument(shape)
         count = reductions.reduce_prod(inputs[0]) if dims is None else prod(d or 0 for d in dims)
         words = [self.skip(count)]
@@ -214,20 +218,20 @@ class Generator:
     def normal(
         self, shape: Any, mean: Any = 0.0, stddev: Any = 1.0, dtype: Any = float32, name: str | None = None
     ) -> Tensor:
-        """Values of a normal distribution."""
+        """Normally distributed values."""
         return stateless.stateless_normal(shape, self._seed(shape), mean, stddev, dtype, name or "stateful_normal")
 
     def truncated_normal(
         self, shape: Any, mean: Any = 0.0, stddev: Any = 1.0, dtype: Any = float32, name: str | None = None
     ) -> Tensor:
-        """Values of a normal distribution within two standard deviations."""
+        """Normally distributed values, truncated at two standard deviations from the mean."""
         seed = self._seed(shape)
         return stateless.stateless_truncated_normal(shape, seed, mean, stddev, dtype, name or "truncated_normal")
 
     def uniform(
         self, shape: Any, minval: Any = 0, maxval: Any = None, dtype: Any = float32, name: str | None = None
     ) -> Tensor:
-        """Values evenly spread over ``[minval, maxval)``: for floats [0, 1) by default.
+        """Uniformly distributed values in ``[minval, maxval)``; floats are in [0, 1) by default.
 
         Raises:
           ValueError: one of the bounds for integers without the other; both as None mean the whole range of the type.
@@ -245,11 +249,11 @@ class Generator:
         )  # fmt: skip
 
     def uniform_full_int(self, shape: Any, dtype: Any = uint64, name: str | None = None) -> Tensor:
-        """Values evenly spread over the whole range of an integer type."""
+        """Uniformly distributed values of the whole range of an integer type."""
         return self.uniform(shape, None, None, dtype, name or "stateful_uniform_full_int")
 
     def binomial(self, shape: Any, counts: Any, probs: Any, dtype: Any = int32, name: str | None = None) -> Tensor:
-        """How many of ``counts`` trials succeed, each with probability ``probs``; both are broadcast to ``shape``."""
+        """Binomially distributed values; ``counts`` (trials) and ``probs`` (of success) are broadcast to ``shape``."""
         return stateless.stateless_binomial(shape, self._seed(shape), counts, probs, dtype, name or "binomial")
 
     def make_seeds(self, count: Any = 1) -> Tensor:
@@ -258,13 +262,14 @@ class Generator:
         return array.stack([keys, array.zeros_like(keys)])
 
     def split(self, count: int = 1) -> list[Generator]:
-        """New generators, independent of this one and of each other."""
+        """``count`` generators with new keys, independent of this one and of each other."""
         keys = self.uniform_full_int([count], int64)
         zeros = [constant(0, int64)] * (_state_size(self._alg) - 1)
         return [Generator(state=array.stack([*zeros, key]), alg=self._alg) for key in array.unstack(keys, num=count)]
 
 
-def _variable(initial_value: Any) -> Any:
+def _variable(initial_value: Tensor) -> Variable:
+    """A variable for a generator's state."""
     return create_variable(
         initial_value=initial_value,
         trainable=False,
@@ -275,6 +280,7 @@ def _variable(initial_value: Any) -> Any:
 
 
 def _joined(key: Any, counter: Any, alg: int) -> Tensor:
+    """A state from its key and counter. Raises ValueError where their shapes are others."""
     counter, key = _state_tensor(counter), _state_tensor(key)
     counter.shape.assert_is_compatible_with([_state_size(alg) - 1])
     key.shape.assert_is_compatible_with([])
@@ -285,7 +291,7 @@ _GLOBAL: list[Generator] = []
 
 
 def get_global_generator() -> Generator:
-    """The generator that a program shares. Made when it is first asked for, with a state that is another each time."""
+    """The program's global generator, made when first asked for, from the operating system's random source."""
     if not _GLOBAL:
         with init_scope():
             _GLOBAL.append(Generator.from_non_deterministic_state())
@@ -293,5 +299,5 @@ def get_global_generator() -> Generator:
 
 
 def set_global_generator(generator: Generator) -> None:
-    """Makes a generator the one that a program shares. Functions that were traced before keep the one before."""
+    """Replaces the global generator. Functions that were traced before keep the previous one."""
     _GLOBAL[:] = [generator]

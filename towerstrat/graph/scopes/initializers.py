@@ -1,11 +1,12 @@
-"""Initializers: objects that make a variable's first value from its shape."""
+"""Initializers: callables that make the initial value of a variable from its shape and dtype."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -16,12 +17,14 @@ from towerstrat.graph.ir.shapes import as_shape
 from towerstrat.graph.ir.types import DType, as_dtype, bool_, float32
 from towerstrat.graph.ops.build import one
 from towerstrat.graph.ops.random import random_normal, random_uniform, truncated_normal
+from towerstrat.graph.variables.partitioned import PartitionInfo
 
 _TRUNCATED = 0.8796256610342398
-"""The standard deviation of a normal distribution that is cut off at two of its own."""
+"""The standard deviation of the standard normal distribution truncated at 2 (``init_ops.py`` of the original)."""
 
 
 def _floating(dtype: Any) -> DType:
+    """The dtype. Raises ValueError unless it is a floating type."""
     found = as_dtype(dtype)
     if not found.is_floating:
         raise ValueError(f"Expected floating point type, got {found.name}.")
@@ -29,32 +32,33 @@ def _floating(dtype: Any) -> DType:
 
 
 def _sizes(shape: Any) -> list[int]:
+    """A fully known shape as a list."""
     return [int(d) for d in as_shape(shape).as_list()]  # type: ignore[arg-type]
 
 
-def _whole(shape: Any, partition_info: Any) -> list[int]:
-    """The shape of the whole variable, where a part of it is asked for."""
+def _whole(shape: Any, partition_info: PartitionInfo | None) -> list[int]:
+    """The shape of the whole variable, also where only a part of it is initialized."""
     return _sizes(shape if partition_info is None else partition_info.full_shape)
 
 
 class Initializer:
-    """Makes values: ``initializer(shape, dtype=None, partition_info=None)``.
+    """The base class: ``initializer(shape, dtype=None, partition_info=None)`` returns a tensor.
 
     Subclasses keep the constructor's arguments as attributes of the same names and list them in ``_arguments``.
     """
 
     _arguments: ClassVar[tuple[str, ...]] = ()
 
-    def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
+    def __call__(self, shape: Any, dtype: Any = None, partition_info: PartitionInfo | None = None) -> Tensor:
         raise NotImplementedError(f"{type(self).__name__} does not define __call__.")
 
     def get_config(self) -> dict[str, Any]:
-        """The constructor's arguments, the dtype as a name."""
+        """The constructor's arguments, with the name of the dtype."""
         found = {name: getattr(self, name) for name in self._arguments}
         return {k: v.name if isinstance(v, DType) else v for k, v in found.items()}
 
     @classmethod
-    def from_config(cls, config: Mapping[str, Any]) -> Any:
+    def from_config(cls, config: Mapping[str, Any]) -> Self:
         return cls(**config)
 
 
@@ -66,7 +70,7 @@ class Zeros(Initializer):
     def __init__(self, dtype: Any = float32):
         self.dtype = as_dtype(dtype)
 
-    def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
+    def __call__(self, shape: Any, dtype: Any = None, partition_info: PartitionInfo | None = None) -> Tensor:
         kind = self.dtype if dtype is None else as_dtype(dtype)
         return constant(False if kind is bool_ else 0, kind, _sizes(shape), "zeros")
 
@@ -79,16 +83,19 @@ class Ones(Initializer):
     def __init__(self, dtype: Any = float32):
         self.dtype = as_dtype(dtype)
 
-    def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
+    def __call__(self, shape: Any, dtype: Any = None, partition_info: PartitionInfo | None = None) -> Tensor:
         kind = self.dtype if dtype is None else as_dtype(dtype)
         return constant(True if kind is bool_ else 1, kind, _sizes(shape), "ones")
 
 
 class Constant(Initializer):
-    """Given values: a number, or a list or array that fills the shape (its last value repeats).
+    """Constant values: a number, or a list or array that fills the shape in order; its last value repeats.
+
+    Args:
+      verify_shape: whether the value must have the variable's shape.
 
     Raises:
-      TypeError: a value that is neither, or of another shape with ``verify_shape``.
+      TypeError: the value is neither, or has another shape with ``verify_shape``.
     """
 
     _arguments: ClassVar[tuple[str, ...]] = ("value", "dtype")
@@ -103,7 +110,11 @@ class Constant(Initializer):
         self._verify_shape = verify_shape
 
     def __call__(
-        self, shape: Any, dtype: Any = None, partition_info: Any = None, verify_shape: bool | None = None
+        self,
+        shape: Any,
+        dtype: Any = None,
+        partition_info: PartitionInfo | None = None,
+        verify_shape: bool | None = None,
     ) -> Tensor:
         kind = self.dtype if dtype is None else as_dtype(dtype)
         verify = self._verify_shape if verify_shape is None else verify_shape
@@ -111,7 +122,7 @@ class Constant(Initializer):
 
 
 class RandomUniform(Initializer):
-    """Values evenly spread over ``[minval, maxval)``; ``maxval`` is 1 by default for floating types."""
+    """Uniformly distributed values in ``[minval, maxval)``; ``maxval`` is 1 by default for floating types."""
 
     _arguments: ClassVar[tuple[str, ...]] = ("minval", "maxval", "seed", "dtype")
 
@@ -119,12 +130,12 @@ class RandomUniform(Initializer):
         self.minval, self.maxval, self.seed = minval, maxval, seed
         self.dtype = as_dtype(dtype)
 
-    def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
+    def __call__(self, shape: Any, dtype: Any = None, partition_info: PartitionInfo | None = None) -> Tensor:
         return random_uniform(shape, self.minval, self.maxval, dtype or self.dtype, self.seed)
 
 
 class RandomNormal(Initializer):
-    """Values of a normal distribution."""
+    """Normally distributed values."""
 
     _arguments: ClassVar[tuple[str, ...]] = ("mean", "stddev", "seed", "dtype")
 
@@ -132,19 +143,19 @@ class RandomNormal(Initializer):
         self.mean, self.stddev, self.seed = mean, stddev, seed
         self.dtype = _floating(dtype)
 
-    def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
+    def __call__(self, shape: Any, dtype: Any = None, partition_info: PartitionInfo | None = None) -> Tensor:
         return random_normal(shape, self.mean, self.stddev, dtype or self.dtype, self.seed)
 
 
 class TruncatedNormal(RandomNormal):
-    """Values of a normal distribution, those beyond two standard deviations drawn again."""
+    """Normally distributed values, truncated at two standard deviations from the mean."""
 
-    def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
+    def __call__(self, shape: Any, dtype: Any = None, partition_info: PartitionInfo | None = None) -> Tensor:
         return truncated_normal(shape, self.mean, self.stddev, dtype or self.dtype, self.seed)
 
 
 class UniformUnitScaling(Initializer):
-    """Values evenly spread over ``±factor * sqrt(3 / n)``, n the size of all dimensions but the last."""
+    """Uniformly distributed values in ``±factor * sqrt(3 / n)``; n is the product of all dimensions but the last."""
 
     _arguments: ClassVar[tuple[str, ...]] = ("factor", "seed", "dtype")
 
@@ -152,14 +163,14 @@ class UniformUnitScaling(Initializer):
         self.factor, self.seed = factor, seed
         self.dtype = _floating(dtype)
 
-    def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
+    def __call__(self, shape: Any, dtype: Any = None, partition_info: PartitionInfo | None = None) -> Tensor:
         inputs = max(float(math.prod(_whole(shape, partition_info)[:-1])), 1.0)
         limit = math.sqrt(3 / inputs) * self.factor
         return random_uniform(shape, -limit, limit, dtype or self.dtype, self.seed)
 
 
 def fans(shape: Sequence[int]) -> tuple[float, float]:
-    """How many inputs and outputs a unit of a weight of this shape has: ``[*space, in, out]``."""
+    """(fan in, fan out) of a weight ``[*space, in, out]``: the product of the spatial sizes times in, or out."""
     if not shape:
         return 1, 1
     if len(shape) == 1:
@@ -169,11 +180,11 @@ def fans(shape: Sequence[int]) -> tuple[float, float]:
 
 
 class VarianceScaling(Initializer):
-    """Values with the variance ``scale / n``.
+    """Values with mean 0 and variance ``scale / n`` (He et al. 2015; Glorot and Bengio 2010; LeCun et al. 1998).
 
     Args:
       scale: positive.
-      mode: n is the number of inputs ("fan_in"), of outputs ("fan_out") or the mean of both ("fan_avg").
+      mode: n is the fan in ("fan_in"), the fan out ("fan_out") or the mean of both ("fan_avg"). See ``fans``.
       distribution: "truncated_normal" (or "normal", the same), "untruncated_normal" or "uniform".
 
     Raises:
@@ -198,7 +209,7 @@ class VarianceScaling(Initializer):
         self.scale, self.mode, self.distribution, self.seed = scale, mode, distribution, seed
         self.dtype = _floating(dtype)
 
-    def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
+    def __call__(self, shape: Any, dtype: Any = None, partition_info: PartitionInfo | None = None) -> Tensor:
         kind = dtype or self.dtype
         fan_in, fan_out = fans(_whole(shape, partition_info))
         n = {"fan_in": fan_in, "fan_out": fan_out, "fan_avg": (fan_in + fan_out) / 2}[self.mode]
@@ -212,7 +223,7 @@ class VarianceScaling(Initializer):
 
 
 class GlorotUniform(VarianceScaling):
-    """Evenly spread over ``±sqrt(6 / (inputs + outputs))``."""
+    """Uniform in ``±sqrt(6 / (fan in + fan out))`` (Glorot and Bengio 2010)."""
 
     _arguments: ClassVar[tuple[str, ...]] = ("seed", "dtype")
 
@@ -221,7 +232,7 @@ class GlorotUniform(VarianceScaling):
 
 
 class GlorotNormal(VarianceScaling):
-    """Truncated normal with the variance ``2 / (inputs + outputs)``."""
+    """Truncated normal with the variance ``2 / (fan in + fan out)`` (Glorot and Bengio 2010)."""
 
     _arguments: ClassVar[tuple[str, ...]] = ("seed", "dtype")
 
@@ -229,7 +240,8 @@ class GlorotNormal(VarianceScaling):
         super().__init__(1.0, "fan_avg", "truncated_normal", seed, dtype)
 
 
-def _orthogonal(x: Any, *, gain: float) -> Any:
+def _orthogonal(x: jax.Array, *, gain: float) -> jax.Array:
+    """Q of the QR decomposition; the signs of R's diagonal make it uniform over orthogonal matrices."""
     q, r = jnp.linalg.qr(x, mode="reduced")
     diagonal = jnp.diagonal(r)
     return q * (jnp.sign(diagonal) * np.asarray(gain, x.dtype))
@@ -237,11 +249,12 @@ def _orthogonal(x: Any, *, gain: float) -> Any:
 
 define(
     "OrthogonalColumns", lambda inputs, attrs: [Signature(inputs[0].dtype, inputs[0].dims)], _orthogonal,
-    differentiable=False,
+    differentiable=False, immediate=True,
 )  # fmt: skip
 
 
-def _placed(x: Any, *, shape: tuple[int, ...], transposed: bool, middle: bool) -> Any:
+def _placed(x: jax.Array, *, shape: tuple[int, ...], transposed: bool, middle: bool) -> jax.Array:
+    """A matrix reshaped to a weight, or (``middle``) at the centre of a filter that is zero elsewhere."""
     matrix = x.T if transposed else x
     if not middle:
         return matrix.reshape(shape)
@@ -251,14 +264,15 @@ def _placed(x: Any, *, shape: tuple[int, ...], transposed: bool, middle: bool) -
 
 
 define(
-    "PlacedMatrix", lambda inputs, attrs: [Signature(inputs[0].dtype, attrs["shape"])], _placed, differentiable=False
-)
+    "PlacedMatrix", lambda inputs, attrs: [Signature(inputs[0].dtype, attrs["shape"])], _placed, differentiable=False,
+    immediate=True,
+)  # fmt: skip
 
 
 class Orthogonal(Initializer):
-    """A matrix with orthonormal rows or columns (whichever are fewer) times ``gain``.
+    """A matrix with orthonormal rows or columns (whichever are fewer), times ``gain`` (Saxe et al. 2014).
 
-    More than two dimensions are taken as a matrix of all but the last by the last.
+    A shape of more than two dimensions is initialized as the matrix ``[product of all but the last, last]``.
 
     Raises:
       ValueError: fewer than two dimensions.
@@ -270,7 +284,7 @@ class Orthogonal(Initializer):
         self.gain, self.seed = gain, seed
         self.dtype = _floating(dtype)
 
-    def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
+    def __call__(self, shape: Any, dtype: Any = None, partition_info: PartitionInfo | None = None) -> Tensor:
         sizes = _sizes(shape)
         if len(sizes) < 2:
             raise ValueError(f"The tensor to initialize must be at least two-dimensional, got shape {sizes}.")
@@ -281,7 +295,9 @@ class Orthogonal(Initializer):
 
 
 class ConvolutionDeltaOrthogonal(Initializer):
-    """A convolution filter that is an orthogonal matrix at its middle and zero elsewhere, times ``sqrt(gain)``.
+    """A convolution filter with an orthogonal matrix at its centre and zeros elsewhere, times ``sqrt(gain)``.
+
+    Xiao et al. 2018, "Dynamical isometry and a mean field theory of CNNs".
 
     Raises:
       ValueError: other than 3 to 5 dimensions, or more input than output channels.
@@ -293,7 +309,7 @@ class ConvolutionDeltaOrthogonal(Initializer):
         self.gain, self.seed = gain, seed
         self.dtype = _floating(dtype)
 
-    def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
+    def __call__(self, shape: Any, dtype: Any = None, partition_info: PartitionInfo | None = None) -> Tensor:
         sizes = _sizes(shape)
         if not 3 <= len(sizes) <= 5:
             raise ValueError(f"Expected a shape of three to five dimensions, got {sizes}.")
@@ -305,7 +321,7 @@ class ConvolutionDeltaOrthogonal(Initializer):
 
 
 class Identity(Initializer):
-    """The identity matrix times ``gain``; two dimensions only."""
+    """The identity matrix times ``gain``. Raises ValueError unless the shape has two dimensions."""
 
     _arguments: ClassVar[tuple[str, ...]] = ("gain", "dtype")
 
@@ -313,7 +329,7 @@ class Identity(Initializer):
         self.gain = gain
         self.dtype = _floating(dtype)
 
-    def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
+    def __call__(self, shape: Any, dtype: Any = None, partition_info: PartitionInfo | None = None) -> Tensor:
         whole = _whole(shape, partition_info)
         if len(whole) != 2:
             raise ValueError(f"Identity matrix initializer can only be used for 2D matrices, got shape {whole}.")
@@ -325,22 +341,22 @@ class Identity(Initializer):
 
 
 def lecun_normal(seed: int | None = None) -> VarianceScaling:
-    """Truncated normal with the variance ``1 / inputs``."""
+    """Truncated normal with the variance ``1 / fan in`` (LeCun et al. 1998)."""
     return VarianceScaling(1.0, "fan_in", "truncated_normal", seed)
 
 
 def lecun_uniform(seed: int | None = None) -> VarianceScaling:
-    """Evenly spread over ``±sqrt(3 / inputs)``."""
+    """Uniform in ``±sqrt(3 / fan in)`` (LeCun et al. 1998)."""
     return VarianceScaling(1.0, "fan_in", "uniform", seed)
 
 
 def he_normal(seed: int | None = None) -> VarianceScaling:
-    """Truncated normal with the variance ``2 / inputs``."""
+    """Truncated normal with the variance ``2 / fan in`` (He et al. 2015)."""
     return VarianceScaling(2.0, "fan_in", "truncated_normal", seed)
 
 
 def he_uniform(seed: int | None = None) -> VarianceScaling:
-    """Evenly spread over ``±sqrt(6 / inputs)``."""
+    """Uniform in ``±sqrt(6 / fan in)`` (He et al. 2015)."""
     return VarianceScaling(2.0, "fan_in", "uniform", seed)
 
 
@@ -350,13 +366,13 @@ def he_uniform(seed: int | None = None) -> VarianceScaling:
 def contrib_variance_scaling_initializer(
     factor: float = 2.0, mode: str = "FAN_IN", uniform: bool = False, seed: int | None = None, dtype: Any = float32
 ) -> Callable[..., Tensor]:
-    """``tf.contrib.layers.variance_scaling_initializer``: a function that makes values of variance ``factor / n``.
+    """``tf.contrib.layers.variance_scaling_initializer``: an initializer with the variance ``factor / n``.
 
-    Its truncated normal is one of standard deviation ``sqrt(1.3 * factor / n)``, as there.
+    The truncated normal has the standard deviation ``sqrt(1.3 * factor / n)`` before truncation, as the original's.
 
     Args:
-      mode: n counts inputs ("FAN_IN"), outputs ("FAN_OUT") or is the mean of both ("FAN_AVG").
-      uniform: evenly spread instead of truncated normal.
+      mode: n is the fan in ("FAN_IN"), the fan out ("FAN_OUT") or the mean of both ("FAN_AVG").
+      uniform: uniform instead of truncated normal.
 
     Raises:
       TypeError: another mode, or a type that is not floating.
@@ -367,7 +383,7 @@ def contrib_variance_scaling_initializer(
     if mode not in ("FAN_IN", "FAN_OUT", "FAN_AVG"):
         raise TypeError(f"Unknown mode {mode!r}: expected FAN_IN, FAN_OUT or FAN_AVG.")
 
-    def initializer(shape: Any, dtype: Any = kind, partition_info: Any = None) -> Tensor:
+    def initializer(shape: Any, dtype: Any = kind, partition_info: PartitionInfo | None = None) -> Tensor:
         if not as_dtype(dtype).is_floating:
             raise TypeError(f"Cannot create initializer for non-floating point type {as_dtype(dtype).name}.")
         sizes = _sizes(shape)
@@ -384,7 +400,7 @@ def contrib_variance_scaling_initializer(
 
 
 def xavier_initializer(uniform: bool = True, seed: int | None = None, dtype: Any = float32) -> Callable[..., Tensor]:
-    """``tf.contrib.layers.xavier_initializer``: variance ``1 / n``, n the mean of inputs and outputs."""
+    """``tf.contrib.layers.xavier_initializer``: variance ``1 / n``, n the mean of fan in and fan out."""
     return contrib_variance_scaling_initializer(1.0, "FAN_AVG", uniform, seed, dtype)
 
 

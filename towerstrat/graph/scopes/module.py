@@ -14,14 +14,16 @@ from towerstrat.graph.variables.variables import Variable
 
 _IDENTIFIER = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*\Z")
 _NEW_WORD = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<!^)(?=[A-Z][a-z])")
+Path = tuple[Any, ...]
+"""Attribute name, then keys and indices."""
 _Method = TypeVar("_Method", bound=Callable[..., Any])
 
 
 class Module:
-    """Holds variables and other modules as attributes, in lists and dicts too, and knows them all.
+    """The base class of objects with variables and modules among their attributes, also inside lists and dicts.
 
     Args:
-      name: an identifier; by default the class' name in small letters and underscores.
+      name: an identifier; by default the class' name in snake case.
 
     Raises:
       ValueError: the name is no identifier.
@@ -34,7 +36,7 @@ class Module:
     """
 
     _TF_MODULE_IGNORED_PROPERTIES: ClassVar[frozenset[str]] = frozenset()
-    """Attributes in which nothing is looked for."""
+    """Names of attributes that are not searched."""
 
     def __init__(self, name: str | None = None):
         if name is None:
@@ -54,32 +56,32 @@ class Module:
 
     @property
     def name(self) -> str:
-        """The name it was given, without those of scopes around it."""
+        """The name, without those of the enclosing scopes."""
         return self._name
 
     @property
     def name_scope(self) -> name_scope:
-        """A ``tf.name_scope`` for what is made by the module: the one in which it was made, and its name."""
+        """The module's ``tf.name_scope``: its name inside the scope in which it was made."""
         return name_scope(self._scope_name)
 
     @property
-    def variables(self) -> tuple[Any, ...]:
-        """Its variables in the order of its attributes' names, then those of each of its modules."""
+    def variables(self) -> tuple[Variable, ...]:
+        """Its variables in the order of the attributes' names, then those of its modules."""
         return tuple(self._flatten(predicate=_is_variable))
 
     @property
-    def trainable_variables(self) -> tuple[Any, ...]:
+    def trainable_variables(self) -> tuple[Variable, ...]:
         """Those of ``variables`` that are trainable."""
         return tuple(self._flatten(predicate=lambda x: _is_variable(x) and x.trainable))
 
     @property
-    def non_trainable_variables(self) -> tuple[Any, ...]:
+    def non_trainable_variables(self) -> tuple[Variable, ...]:
         """Those of ``variables`` that are not trainable."""
         return tuple(self._flatten(predicate=lambda x: _is_variable(x) and not x.trainable))
 
     @property
-    def submodules(self) -> tuple[Any, ...]:
-        """The modules among its attributes, theirs, and so on."""
+    def submodules(self) -> tuple[Module, ...]:
+        """The modules among its attributes, recursively."""
         return tuple(self._flatten(predicate=lambda x: isinstance(x, Module)))
 
     def _flatten(
@@ -87,14 +89,14 @@ class Module:
         attribute_traversal_key: Callable[[str], Any] | None = None, with_path: bool = False,
         expand_composites: bool = False,
     ) -> Iterator[Any]:  # fmt: skip
-        """What its attributes hold, each value once: first its own, then that of its modules.
+        """Iterates over the values of its attributes, each once: first its own, then those of its modules.
 
         Args:
-          recursive: go into modules too.
-          predicate: what is wanted.
-          attribute_traversal_key: sorts the attributes' names.
-          with_path: give (path, value), a value as often as it is found.
-          expand_composites: take values of several tensors apart: they hold no variables here, so nothing changes.
+          recursive: whether modules are searched too.
+          predicate: selects values; default all.
+          attribute_traversal_key: the sort key of attributes' names.
+          with_path: yield (path, value) pairs, with a value as often as it is found.
+          expand_composites: changes nothing: composite values hold no variables here.
         """
         seen = None if with_path else {id(self)}
         for path, value in _walk(self, recursive, attribute_traversal_key, (), seen, ()):
@@ -103,7 +105,7 @@ class Module:
 
     @classmethod
     def with_name_scope(cls, method: _Method) -> _Method:
-        """Decorates a method: names made by it start with the module's."""
+        """Decorator of a method: it runs inside the module's name scope."""
 
         @functools.wraps(method)
         def inside(self: Module, *args: Any, **kwargs: Any) -> Any:
@@ -117,7 +119,8 @@ def _is_variable(value: Any) -> bool:
     return isinstance(value, Variable)
 
 
-def _with_paths(value: Any, path: tuple[Any, ...]) -> Iterator[tuple[tuple[Any, ...], Any]]:
+def _with_paths(value: Any, path: Path) -> Iterator[tuple[Path, Any]]:
+    """The leaves of a structure with their paths."""
     if not nest.is_sequence(value):
         yield path, value
         return
@@ -126,10 +129,16 @@ def _with_paths(value: Any, path: tuple[Any, ...]) -> Iterator[tuple[tuple[Any, 
 
 
 def _walk(
-    module: Module, recursive: bool, order: Callable[[str], Any] | None, path: tuple[Any, ...], seen: set[int] | None,
+    module: Module, recursive: bool, order: Callable[[str], Any] | None, path: Path, seen: set[int] | None,
     around: tuple[Module, ...],
-) -> Iterator[tuple[tuple[Any, ...], Any]]:  # fmt: skip
-    """What a module holds, by path; ``around``: the modules on the way to it, which are not entered again."""
+) -> Iterator[tuple[Path, Any]]:  # fmt: skip
+    """The values that a module holds, with their paths.
+
+    Args:
+      order: the sort key of attributes' names.
+      seen: ids of values that are left out, extended on the way; None: values are repeated.
+      around: the modules on the path, so that cycles end.
+    """
     found = []
     attributes = vars(module)
     for key in sorted(attributes, key=order):

@@ -1,9 +1,9 @@
-"""``get_variable`` and the scopes that give it names, sharing and defaults."""
+"""``tf.get_variable``, ``tf.variable_scope`` and their kin."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from functools import partial
 from typing import Any
 
@@ -12,7 +12,7 @@ from towerstrat.graph.ir.core import get_default_graph
 from towerstrat.graph.ir.default_graph import graph_of
 from towerstrat.graph.ir.types import DType, as_dtype, float32
 from towerstrat.graph.scopes.variable_store import AUTO_REUSE, VariableStore, store_of
-from towerstrat.graph.variables.variables import GraphKeys, VariableAggregation, VariableSynchronization
+from towerstrat.graph.variables.variables import GraphKeys, Variable, VariableAggregation, VariableSynchronization
 
 
 def no_regularizer(_: Any) -> None:
@@ -20,10 +20,10 @@ def no_regularizer(_: Any) -> None:
 
 
 class VariableScope:
-    """What ``get_variable`` takes from where it is called: a prefix of names, sharing, and defaults of its arguments.
+    """The context of ``get_variable``: a prefix of names, the reuse mode, and defaults of its arguments.
 
     Args:
-      reuse: True (get only), False or None (make only), or ``AUTO_REUSE``, which it always is eagerly.
+      reuse: True (get only), False or None (make only), or ``AUTO_REUSE``; eagerly it is always the last.
       name: the prefix of variables' names.
       name_scope: the name scope that was opened with it.
       initializer, regularizer, caching_device, partitioner, custom_getter, dtype, use_resource, constraint: defaults.
@@ -61,7 +61,7 @@ class VariableScope:
 
     @property
     def original_name_scope(self) -> str:
-        """The name scope that was opened together with this scope, with its slash: enter it to continue its names."""
+        """The name scope that was opened with this scope, with its slash, to be entered again."""
         return self._name_scope
 
     @property
@@ -101,7 +101,7 @@ class VariableScope:
         return self._constraint
 
     def reuse_variables(self) -> None:
-        """From here on ``get_variable`` gets only what is there."""
+        """Sets ``reuse`` to True: from now on ``get_variable`` only gets existing variables."""
         self._reuse = True
 
     def set_initializer(self, initializer: Any) -> None:
@@ -127,16 +127,16 @@ class VariableScope:
         self._custom_getter = custom_getter
 
     def get_collection(self, name: Any) -> list[Any]:
-        """The items of a collection whose names lie below this scope."""
+        """The items of a collection whose names begin with this scope's."""
         return get_default_graph().get_collection(name, f"{self._name}/" if self._name else "")
 
-    def trainable_variables(self) -> list[Any]:
+    def trainable_variables(self) -> list[Variable]:
         return self.get_collection(GraphKeys.TRAINABLE_VARIABLES)
 
-    def global_variables(self) -> list[Any]:
+    def global_variables(self) -> list[Variable]:
         return self.get_collection(GraphKeys.GLOBAL_VARIABLES)
 
-    def local_variables(self) -> list[Any]:
+    def local_variables(self) -> list[Variable]:
         return self.get_collection(GraphKeys.LOCAL_VARIABLES)
 
     def get_variable(
@@ -159,7 +159,7 @@ class VariableScope:
         synchronization: VariableSynchronization = VariableSynchronization.AUTO,
         aggregation: VariableAggregation = VariableAggregation.NONE,
     ) -> Any:
-        """A variable below this scope; what is not given is this scope's."""
+        """Gets or makes a variable below this scope, with the scope's defaults for arguments that are None."""
         with get_default_graph().name_scope(None):
             if dtype is not None and initializer is not None and not callable(initializer):
                 given = convert_to_tensor(initializer).dtype
@@ -189,7 +189,7 @@ class VariableScope:
 
 
 def get_variable_scope() -> VariableScope:
-    """The scope that ``get_variable`` uses now."""
+    """The current variable scope."""
     scopes = store_of(get_default_graph()).scopes
     if scopes.current is None:
         scopes.current = VariableScope(False)
@@ -272,13 +272,13 @@ def get_local_variable(
 
 
 class variable_scope:
-    """Opens a variable scope, and a name scope of the same name; ``with`` gives the ``VariableScope``.
+    """Context manager: opens a variable scope and a name scope of the same name; yields the ``VariableScope``.
 
     Args:
       name_or_scope: the name below the current scope, or a ``VariableScope`` to enter again; None: ``default_name``.
       default_name: the name where ``name_or_scope`` is None, with ``_1``, ``_2``, ... where it was used before.
-      values: tensors that are going to be used inside; the scope is opened in their graph.
-      reuse: True, ``AUTO_REUSE``, or None/False for the outer scope's. Sharing is inherited.
+      values: tensors that are used inside; the scope is opened in their graph.
+      reuse: True, ``AUTO_REUSE``, or None/False for that of the enclosing scope.
       auxiliary_name_scope: False opens no name scope.
       initializer, regularizer, caching_device, partitioner, custom_getter, dtype, use_resource, constraint: defaults of
         ``get_variable`` inside; but for ``constraint`` they are inherited.
@@ -348,6 +348,7 @@ class variable_scope:
         self._entered.pop().__exit__(*exc)
 
     def _enter_name_scope(self, stack: ExitStack) -> str | None:
+        """Opens the name scope, if there is to be one; returns its name with a slash."""
         graph = self._graph
         name: str | None
         if not self._auxiliary:
@@ -358,7 +359,8 @@ class variable_scope:
             name = self._name_or_scope if self._name_or_scope is not None else self._default_name
         return stack.enter_context(graph.name_scope(name)) if name else None
 
-    def _entering(self, name_scope: str | None) -> Any:
+    def _entering(self, name_scope: str | None) -> AbstractContextManager[VariableScope]:
+        """The context manager of the variable scope: a new one, or one that is entered again."""
         store = store_of(self._graph)
         given = self._name_or_scope
         outer: VariableScope = store.scopes.current
@@ -374,6 +376,7 @@ class variable_scope:
         return _below(store, self._derived(outer, name, self._reuse or outer.reuse, opened))
 
     def _derived(self, base: VariableScope, name: str, reuse: Any, name_scope: str) -> VariableScope:
+        """A scope with the given defaults, else those of ``base``."""
         inherited = {k: getattr(base, k) if v is None else v for k, v in self._defaults.items()}
         getter = self._custom_getter
         if getter is None:
@@ -386,6 +389,8 @@ class variable_scope:
 
 
 def _nested(inner: Callable[..., Any], outer: Callable[..., Any]) -> Callable[..., Any]:
+    """A custom getter that calls ``inner`` with a getter that calls ``outer``."""
+
     def custom_getter(getter: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         return inner(partial(outer, getter), *args, **kwargs)
 
@@ -394,7 +399,7 @@ def _nested(inner: Callable[..., Any], outer: Callable[..., Any]) -> Callable[..
 
 @contextmanager
 def _again(store: VariableStore, scope: VariableScope) -> Iterator[VariableScope]:
-    """Inside a scope that was there before: default names used inside do not count afterwards."""
+    """Enters an existing scope; default names that are used inside are free again afterwards."""
     scopes = store.scopes
     saved = scopes.current
     scopes.opened(scope.name)
@@ -409,6 +414,7 @@ def _again(store: VariableStore, scope: VariableScope) -> Iterator[VariableScope
 
 @contextmanager
 def _below(store: VariableStore, scope: VariableScope) -> Iterator[VariableScope]:
+    """Enters a new scope."""
     scopes = store.scopes
     saved = scopes.current
     scopes.opened(scope.name)
@@ -421,6 +427,7 @@ def _below(store: VariableStore, scope: VariableScope) -> Iterator[VariableScope
 
 
 def _unused(store: VariableStore, outer: VariableScope, prefix: str) -> str:
+    """``prefix``, with ``_1``, ``_2``, ... where the name was used in the enclosing scope."""
     base = f"{outer.name}/{prefix}" if outer.name else prefix
     counts = store.scopes.counts
     if not counts.get(base):
@@ -446,7 +453,7 @@ def variable_op_scope(
     use_resource: bool | None = None,
     constraint: Callable[..., Any] | None = None,
 ) -> Iterator[VariableScope]:
-    """``variable_scope`` by its older name, with ``values`` first."""
+    """``variable_scope`` under its older name, with ``values`` first."""
     with variable_scope(
         name_or_scope, default_name, values, initializer, regularizer, caching_device, partitioner, custom_getter,
         reuse, dtype, use_resource, constraint,
@@ -463,8 +470,8 @@ def create_partitioned_variables(
     collections: Iterable[Any] | None = None,
     name: str | None = None,
     reuse: Any = None,
-) -> list[Any]:
-    """The parts of a variable of ``shape``, cut into ``slicing[i]`` parts in dimension i (in one dimension only).
+) -> list[Variable]:
+    """Makes a variable of ``shape`` in ``slicing[i]`` parts along dimension i (one dimension only); returns the parts.
 
     Raises:
       ValueError: ``shape`` and ``slicing`` differ in length, or the shape is a scalar's.

@@ -1,4 +1,4 @@
-"""The variables of a graph by name: what ``get_variable`` finds or makes."""
+"""Variable stores: the variables of a graph by name, which ``get_variable`` gets or makes."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from towerstrat.graph.variables import partitioned
 from towerstrat.graph.variables.partitioned import PartitionedVariable, PartitionInfo, SaveSliceInfo
 from towerstrat.graph.variables.variables import (
     GraphKeys,
+    Variable,
     VariableAggregation,
     VariableSynchronization,
     create_variable,
@@ -29,7 +30,7 @@ from towerstrat.graph.variables.variables import (
 
 
 class ReuseMode(enum.Enum):
-    """``AUTO_REUSE``: get the variable if it is there, else make it."""
+    """``AUTO_REUSE``: get the variable if it exists, else make it."""
 
     AUTO_REUSE = 1
 
@@ -38,7 +39,12 @@ AUTO_REUSE = ReuseMode.AUTO_REUSE
 
 
 class Scopes(threading.local):
-    """The variable scope a thread is in, and how often each scope's name was opened below the current ones."""
+    """The variable scopes of a thread.
+
+    Attributes:
+      current: the innermost ``VariableScope``, or None.
+      counts: full name -> how often a scope of this name was opened, for unique names from ``default_name``.
+    """
 
     def __init__(self) -> None:
         self.current: Any = None
@@ -48,6 +54,7 @@ class Scopes(threading.local):
         self.counts[name] = self.counts.get(name, 0) + 1
 
     def close_below(self, name: str) -> None:
+        """Resets the counts of scopes inside the named one."""
         for key in self.counts:
             if key.startswith(name + "/"):
                 self.counts[key] = 0
@@ -56,19 +63,17 @@ class Scopes(threading.local):
 class VariableStore:
     """The variables of one graph by their full names.
 
-    Variables that are made eagerly are not in it, so that they live only as long as the program holds them.
-
     Args:
-      keeps_eager: they are in it, and found again.
+      keeps_eager: whether eager variables are stored and found again; else they live as long as the program holds them.
 
     Attributes:
-      variables, partitioned: name -> variable.
-      scopes: which variable scope is current.
+      variables, partitioned: full name -> variable.
+      scopes: the variable scopes of the current thread.
     """
 
     def __init__(self, keeps_eager: bool = False) -> None:
         self.keeps_eager = keeps_eager
-        self.variables: dict[str, Any] = {}
+        self.variables: dict[str, Variable] = {}
         self.partitioned: dict[str, PartitionedVariable] = {}
         self.scopes = Scopes()
 
@@ -91,7 +96,7 @@ class VariableStore:
         synchronization: VariableSynchronization = VariableSynchronization.AUTO,
         aggregation: VariableAggregation = VariableAggregation.NONE,
     ) -> Any:
-        """The variable of that full name, through ``custom_getter`` if there is one. See ``get_variable``."""
+        """Gets or makes the variable of this full name, by ``custom_getter`` if given. See ``tf.get_variable``."""
         if self.keeps_eager:
             reuse = AUTO_REUSE
         elif get_default_graph().executing_eagerly:
@@ -125,7 +130,8 @@ class VariableStore:
         partitioner: Any = None, validate_shape: bool = True, use_resource: bool | None = None, constraint: Any = None,
         synchronization: VariableSynchronization = VariableSynchronization.AUTO,
         aggregation: VariableAggregation = VariableAggregation.NONE,
-    ) -> Any:  # fmt: skip
+    ) -> Variable | PartitionedVariable:  # fmt: skip
+        """The getter that custom getters wrap."""
         dtype = as_dtype(dtype)
         settings = {
             "regularizer": regularizer,
@@ -154,6 +160,7 @@ class VariableStore:
         return self._single(name, shape, dtype, initializer, None, **settings)
 
     def _keeps(self) -> bool:
+        """Whether variables that are made now are stored."""
         return self.keeps_eager or not get_default_graph().executing_eagerly
 
     # ---- one variable ----------------------------------------------------------------------------------------
@@ -161,7 +168,8 @@ class VariableStore:
     def _single(
         self, name: str, shape: Any, dtype: DType, initializer: Any, info: PartitionInfo | None, *, regularizer: Any,
         reuse: Any, **settings: Any,
-    ) -> Any:  # fmt: skip
+    ) -> Variable:  # fmt: skip
+        """Gets or makes a variable in one piece; ``info`` says which part of a partitioned variable it is."""
         from_value = initializer is not None and not callable(initializer)
         if from_value and shape is not None:
             raise ValueError(f"If initializer is a constant, do not specify shape (variable {name}).")
@@ -193,7 +201,7 @@ class VariableStore:
         self, name: str, partitioner: Callable[..., Any] | None, shape: Any, dtype: DType, initializer: Any,
         settings: dict[str, Any],
     ) -> PartitionedVariable:  # fmt: skip
-        """The variable of that full name, in parts. Without a partitioner it must be there."""
+        """Gets or makes the partitioned variable of this full name; without a partitioner it must exist."""
         if name in self.variables:
             raise ValueError(
                 f"A partitioner was provided, but variable {name} was created in one piece. Leave the partitioner out, "
@@ -243,7 +251,8 @@ class VariableStore:
     def _part(
         self, name: str, whole: list[int], offset: list[int], shape: list[int], dtype: DType, initializer: Any,
         settings: dict[str, Any],
-    ) -> Any:  # fmt: skip
+    ) -> Variable:  # fmt: skip
+        """Makes one part of a partitioned variable, of shape ``shape`` at ``offset`` in the whole."""
         info = PartitionInfo(whole, offset)
         graph = get_default_graph()
         if initializer is None or callable(initializer):
@@ -256,7 +265,7 @@ class VariableStore:
 
 
 def store_of(graph: Graph) -> VariableStore:
-    """The variable store of the graph, made when first asked for; of the graph below functions and eager programs."""
+    """The store of the graph that holds the program's collections (see ``default_graph_of``), made on first use."""
     home = default_graph_of(graph)
     if home.variable_state is None:
         home.variable_state = VariableStore()
@@ -265,7 +274,7 @@ def store_of(graph: Graph) -> VariableStore:
 
 
 class EagerVariableStore:
-    """Keeps variables that ``get_variable`` and functional layers make eagerly, so that a second call finds them.
+    """Stores variables that ``get_variable`` and functional layers make eagerly, so that later calls find them.
 
     Args:
       store: a ``VariableStore`` that keeps eager variables; default a new one.
@@ -285,7 +294,7 @@ class EagerVariableStore:
 
     @contextmanager
     def as_default(self) -> Iterator[VariableStore]:
-        """Inside, variables are found here and kept here."""
+        """Makes this the store of ``get_variable`` inside."""
         home = default_graph_of(get_default_graph())
         outer = store_of(home)
         self._store.scopes = outer.scopes
@@ -295,28 +304,30 @@ class EagerVariableStore:
         finally:
             home.variable_state = outer
 
-    def variables(self) -> list[Any]:
+    def variables(self) -> list[Variable]:
         return sorted(self._store.variables.values(), key=lambda v: v.name)
 
-    def trainable_variables(self) -> list[Any]:
+    def trainable_variables(self) -> list[Variable]:
         return [v for v in self.variables() if v.trainable]
 
-    def non_trainable_variables(self) -> list[Any]:
+    def non_trainable_variables(self) -> list[Variable]:
         return [v for v in self.variables() if not v.trainable]
 
     def copy(self) -> EagerVariableStore:
-        """A store of variables of their own with the same names and values."""
+        """A store with copies of the variables: the same names and values."""
         made = EagerVariableStore()
         made._store.variables = {name: copy.deepcopy(v) for name, v in self._store.variables.items()}
         return made
 
 
 def _accepts(function: Callable[..., Any], parameter: str) -> bool:
+    """Whether a function takes a keyword argument of this name."""
     parameters = inspect.signature(function).parameters
     return parameter in parameters or any(p.kind is p.VAR_KEYWORD for p in parameters.values())
 
 
-def _shared(name: str, found: Any, shape: TensorShape, dtype: DType, reuse: Any) -> Any:
+def _shared(name: str, found: Variable, shape: TensorShape, dtype: DType, reuse: Any) -> Variable:
+    """An existing variable that is asked for again. Raises ValueError where that is not allowed or does not fit."""
     if reuse is False:
         raise ValueError(
             f"Variable {name} already exists, disallowed. "
@@ -333,6 +344,7 @@ def _shared(name: str, found: Any, shape: TensorShape, dtype: DType, reuse: Any)
 
 
 def _check_same(name: str, shape: TensorShape, dtype: DType, found: PartitionedVariable) -> None:
+    """Raises ValueError where an existing partitioned variable has another shape or dtype."""
     if not shape.is_compatible_with(found.shape):
         raise ValueError(
             f"Trying to reuse partitioned variable {name}, but specified shape {shape} and found shape {found.shape}."
@@ -344,8 +356,10 @@ def _check_same(name: str, shape: TensorShape, dtype: DType, found: PartitionedV
         )
 
 
-def _initial(name: str, shape: TensorShape, dtype: DType, initializer: Any, info: PartitionInfo | None) -> Any:
-    """A function that makes the initial value.
+def _initial(
+    name: str, shape: TensorShape, dtype: DType, initializer: Any, info: PartitionInfo | None
+) -> Callable[[], Any]:
+    """A function without arguments that makes the initial value.
 
     Raises:
       ValueError: there is no default for the dtype, or a shape is needed that is not fully known.
@@ -372,6 +386,7 @@ def _initial(name: str, shape: TensorShape, dtype: DType, initializer: Any, info
 
 
 def _partitions(name: str, partitioner: Callable[..., Any], shape: TensorShape, dtype: DType) -> list[int]:
+    """The number of parts in each dimension. Raises ValueError where the partitioner returns anything else."""
     if not shape.is_fully_defined():
         raise ValueError(
             f"Shape of a new partitioned variable ({name}) must be fully defined, but instead was {shape}."
@@ -390,8 +405,8 @@ def _partitions(name: str, partitioner: Callable[..., Any], shape: TensorShape, 
     return list(counts)
 
 
-def _regularize(name: str, variable: Any, regularizer: Callable[..., Any]) -> None:
-    """Adds the regularizer's loss to its collection. Inside a loop it is computed each time."""
+def _regularize(name: str, variable: Variable, regularizer: Callable[..., Any]) -> None:
+    """Adds the regularizer's loss to ``REGULARIZATION_LOSSES``. Inside a loop it is computed in each iteration."""
     graph = get_default_graph()
     with graph.colocate_with(variable), graph.name_scope(f"{name}/Regularizer/"), _outside_branches(graph):
         loss = regularizer(variable)
@@ -401,7 +416,7 @@ def _regularize(name: str, variable: Any, regularizer: Callable[..., Any]) -> No
 
 @contextmanager
 def _outside_branches(graph: Graph) -> Iterator[None]:
-    """Operations made inside belong to no branch of ``tf.cond``, so that a loss can be used wherever a variable can."""
+    """Adds operations outside the branches of ``tf.cond`` that enclose the caller, so that a loss can be used there."""
     saved = graph.block
     block = saved
     while block.parent is not None and block.predicate is not None and block.predicate.op.block.encloses(block):

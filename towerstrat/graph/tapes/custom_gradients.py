@@ -1,16 +1,17 @@
-"""Gradients of one's own: ``tf.custom_gradient``, ``tf.recompute_grad``, ``tf.RegisterGradient``; and hessians."""
+"""Gradients given by the program: ``tf.custom_gradient``, ``tf.recompute_grad``, ``tf.RegisterGradient``; hessians."""
 
 from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 from jax import lax
 
-from towerstrat.graph.eager.context import Record, context
+from towerstrat.graph.eager.context import Cotangent, Record, context
+from towerstrat.graph.eager.tensor import EagerTensor, Handle
 from towerstrat.graph.ir import nest
 from towerstrat.graph.ir.convert import constant, convert_to_tensor
 from towerstrat.graph.ir.core import Graph, get_default_graph
@@ -23,14 +24,14 @@ from towerstrat.graph.ops import array, math, slicing  # noqa: F401  (registers 
 from towerstrat.graph.ops.loops import while_loop
 from towerstrat.graph.ops.tensor_array import TensorArray
 from towerstrat.graph.tapes.gradient_tape import GradientTape, UnconnectedGradients
+from towerstrat.graph.variables.variables import Variable
 
 
 class RegisterGradient:
-    """Decorator: the gradient function of an operation type's name.
+    """Decorator: registers a gradient function under a name.
 
     The function takes the operation and the cotangents of its outputs, and returns those of its inputs (None where
-    there is none). Use the name with ``graph.gradient_override_map({"Type": name})``; the operations that are made
-    inside of that get this gradient.
+    there is none). Operations made inside ``graph.gradient_override_map({"Type": name})`` use it.
 
     Raises:
       KeyError: the name has a gradient already.
@@ -47,7 +48,7 @@ class RegisterGradient:
 
 
 def NotDifferentiable(op_type: str) -> None:
-    """Says that no gradient goes through operations whose gradient is overridden with this name."""
+    """Registers a name for ``gradient_override_map`` through which no gradient flows; KeyError if it is taken."""
     register_rule(op_type, None)
 
 
@@ -55,7 +56,7 @@ NoGradient = NotDifferentiable
 
 
 def custom_gradient(f: Callable[..., Any]) -> Callable[..., Any]:
-    """Decorator: a function with a gradient of its own.
+    """Decorator: gives a function its own gradient.
 
     Args:
       f: takes tensors, returns ``(result, grad_fn)``; ``grad_fn(*dresults)`` returns a cotangent for each argument of
@@ -63,10 +64,11 @@ def custom_gradient(f: Callable[..., Any]) -> Callable[..., Any]:
         returns ``(dargs, dvariables)``.
 
     Returns:
-      A function of the same arguments that returns ``result``. Arguments by name are for eager execution alone.
+      A function of the same arguments that returns ``result``. Keyword arguments work in eager execution only.
 
     Raises (when it is called):
-      TypeError: variables are read, and ``grad_fn`` takes none. ValueError: more or fewer cotangents than arguments.
+      TypeError: ``f`` reads variables, and ``grad_fn`` takes none.
+      ValueError: the number of cotangents is not that of the arguments, or keyword arguments in a graph.
     """
 
     @functools.wraps(f)
@@ -85,15 +87,15 @@ def custom_gradient(f: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class _Watcher:
-    """Sees, among the tapes, which trainable variables are read."""
+    """A tape that records no operations, only which trainable variables are read."""
 
     def __init__(self) -> None:
-        self.read: dict[Any, Any] = {}
+        self.read: dict[Handle, Variable] = {}
 
-    def access(self, handle: Any) -> None:
+    def access(self, handle: Handle) -> None:
         self.read[handle] = handle.variable()
 
-    def follows(self, tensors: Any) -> bool:
+    def follows(self, tensors: Iterable[Tensor]) -> bool:
         return False
 
     def record(self, record: Record) -> None:
@@ -101,20 +103,25 @@ class _Watcher:
 
 
 class _CustomRecord(Record):
-    """What a function with a gradient of its own computed."""
+    """A call of a function with its own gradient.
+
+    Attributes:
+      rule: cotangents of the outputs -> cotangents of the inputs, as the user returned them.
+    """
 
     __slots__ = ("rule",)
 
-    def __init__(self, inputs: Any, outputs: Any, rule: Callable[..., Sequence[Any]]):
+    def __init__(self, inputs: Sequence[Tensor], outputs: Sequence[Tensor], rule: Callable[..., Sequence[Any]]):
         super().__init__(inputs, outputs)
         self.rule = rule
 
-    def backward(self, wanted: Sequence[bool], cotangents: Sequence[Any]) -> Sequence[Any]:
+    def backward(self, wanted: Sequence[bool], cotangents: Sequence[Tensor | None]) -> Sequence[Cotangent]:
         grads = [array.zeros_like(t) if c is None else c for t, c in zip(self.outputs, cotangents, strict=True)]
         return [g if g is None or isinstance(g, IndexedSlices) else convert_to_tensor(g) for g in self.rule(*grads)]
 
 
 def _eagerly(f: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    """Calls ``f`` eagerly and records the call, in the place of its operations, as one operation."""
     eager = context()
     watcher = _Watcher()
     eager.tapes.active.append(watcher)
@@ -136,8 +143,9 @@ def _eagerly(f: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, An
             )
         return [*own[: len(given)], *of_variables]
 
-    flat: Any = [convert_to_tensor(r) for r in nest.flatten(result)]
-    outputs = [eager.tensor(t.array, t.dtype) for t in flat]
+    # New tensors: the operations of f were recorded too, and gradients must not go through those.
+    flat = [convert_to_tensor(r) for r in nest.flatten(result)]
+    outputs = [eager.tensor(t.array, t.dtype) for t in flat if isinstance(t, EagerTensor)]
     if eager.tapes.active:
         for tape in eager.tapes.active:
             for handle in read:
@@ -146,7 +154,8 @@ def _eagerly(f: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, An
     return nest.pack_sequence_as(result, outputs) if nest.is_sequence(result) else outputs[0]
 
 
-def _check_takes(grad_fn: Callable[..., Any], variables: Sequence[Any]) -> None:
+def _check_takes(grad_fn: Callable[..., Any], variables: Sequence[Variable | Tensor]) -> None:
+    """Raises TypeError where there are variables and ``grad_fn`` has no parameter ``variables``."""
     names = inspect.getfullargspec(grad_fn)
     if variables and "variables" not in (*names.args, *names.kwonlyargs) and names.varkw is None:
         raise TypeError(
@@ -155,8 +164,10 @@ def _check_takes(grad_fn: Callable[..., Any], variables: Sequence[Any]) -> None:
         )
 
 
-def _cotangents(grad_fn: Callable[..., Any], variables: Sequence[Any], grads: Sequence[Any]) -> list[Any]:
-    """What a gradient function says of the arguments, then of the variables."""
+def _cotangents(
+    grad_fn: Callable[..., Any], variables: Sequence[Variable | Tensor], grads: Sequence[Tensor]
+) -> list[Any]:
+    """Calls a gradient function; returns the cotangents of the arguments, then those of the variables."""
     if not variables:
         return nest.flatten(grad_fn(*grads))
     of_inputs, of_variables = grad_fn(*grads, variables=variables)
@@ -166,6 +177,7 @@ def _cotangents(grad_fn: Callable[..., Any], variables: Sequence[Any], grads: Se
 
 
 def _in_graph(graph: Graph, f: Callable[..., Any], args: Sequence[Any]) -> Any:
+    """Calls ``f`` and passes its results through an operation with the given gradient."""
     flat_args = [convert_to_tensor(a) for a in nest.flatten(list(args))]
     first = graph.operation_count
     result, grad_fn = f(*nest.pack_sequence_as(list(args), flat_args))
@@ -183,9 +195,10 @@ def _in_graph(graph: Graph, f: Callable[..., Any], args: Sequence[Any]) -> Any:
 
 
 def _add(graph: Graph, results: Sequence[Tensor], sources: Sequence[Tensor], rule: Callable[..., Any]) -> list[Tensor]:
-    """The results again, with a gradient of their own.
+    """Adds the ``CustomGradient`` operation: an identity of ``results`` whose gradient goes to ``sources``.
 
-    In a loop, branch or function what the gradient uses is computed there.
+    At the top level of a plain graph the rule is called when a gradient is asked for. In a loop, branch or function
+    it is traced at once, since its tensors must be made there, and what it captures becomes an input.
     """
     attrs: dict[str, Any] = {
         "results": len(results),
@@ -203,8 +216,11 @@ def _add(graph: Graph, results: Sequence[Tensor], sources: Sequence[Tensor], rul
     return again.outputs
 
 
-def _variables_read(graph: Graph, first: int) -> dict[Tensor, Any]:
-    """The trainable variables that operations from the index ``first`` on read, by their handles."""
+def _variables_read(graph: Graph, first: int) -> dict[Tensor, Variable | Tensor]:
+    """Handle -> variable of the trainable variables that operations from the index ``first`` on read.
+
+    A handle whose variable is not known stands for itself.
+    """
     ops = graph.get_operations()[first:]
     read = dict.fromkeys(op.inputs[0] for op in ops if op.definition.reads_value)
     found = {h: graph.variable_of(h) for h in read}
@@ -220,10 +236,7 @@ define(
 
 
 def grad_pass_through(f: Callable[..., Any]) -> Callable[..., Any]:
-    """``f`` whose gradient is that of the identity: cotangents go to its arguments as they are.
-
-    Variables that ``f`` reads get none.
-    """
+    """``f`` with the gradient of the identity (a straight-through estimator). Variables that ``f`` reads get none."""
 
     def forward(*args: Any, **kwargs: Any) -> Any:
         def grad(*dys: Any, variables: Sequence[Any] | None = None) -> Any:
@@ -238,10 +251,11 @@ def grad_pass_through(f: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def recompute_grad(f: Callable[..., Any]) -> Callable[..., Any]:
-    """A function like ``f`` of which nothing but the arguments is kept for the gradient: it is computed again there.
+    """``f`` with rematerialisation: only its arguments are kept, and its gradient computes it again.
 
-    Tensors, arrays and variables among the positional arguments get gradients, and variables that ``f`` reads. Other
-    values, and arguments by name, are passed to ``f`` as they are.
+    Gradients go to tensors, arrays and variables among the positional arguments, and to variables that ``f`` reads.
+    Other values and keyword arguments are passed to ``f`` as they are. As ``tf.recompute_grad`` in 2.x's
+    ``custom_gradient.py``, and ``jax.checkpoint``.
     """
 
     @functools.wraps(f)
@@ -278,7 +292,7 @@ def recompute_grad(f: Callable[..., Any]) -> Callable[..., Any]:
 
 @contextmanager
 def _unrecorded() -> Iterator[None]:
-    """No tape records what is executed inside, so that nothing of it is kept."""
+    """Pauses all tapes but watchers: no operation inside is kept for gradients."""
     active = context().tapes.active
     saved = list(active)
     active[:] = [t for t in saved if isinstance(t, _Watcher)]
@@ -288,8 +302,12 @@ def _unrecorded() -> Iterator[None]:
         active[:] = saved
 
 
-def _later(inputs: Sequence[Any], cotangents: Sequence[Any]) -> tuple[list[Any], list[Any]]:
-    """The same tensors; in a compiled program what is computed from them is computed when all of them are known."""
+def _later(inputs: Sequence[Any], cotangents: Sequence[Any]) -> tuple[list[Tensor], list[Tensor]]:
+    """The same values behind an optimization barrier.
+
+    Without it the compiler would merge the second computation with the first one (common subexpressions) and keep the
+    intermediate values after all. The barrier makes the inputs depend on the cotangents.
+    """
     tensors = [convert_to_tensor(t) for t in (*inputs, *cotangents)]
     graph = get_default_graph()
     if graph.executing_eagerly:
@@ -333,6 +351,7 @@ def hessians(
 
 
 def _rows(flat: Tensor, x: Any) -> Tensor:
+    """The gradients of each entry of a vector by ``x``, one loop iteration each: ``[*x.shape, *x.shape]``."""
     value = convert_to_tensor(x)
     count = array.size(value)
 

@@ -1,4 +1,4 @@
-"""Gradients of Python functions, as ``tf.contrib.eager`` had them: a call computes values and gradients at once."""
+"""Transformations of functions to their gradients: ``tf.contrib.eager.gradients_function`` and its kin."""
 
 from __future__ import annotations
 
@@ -13,9 +13,11 @@ from towerstrat.graph.tapes.gradient_tape import GradientTape
 
 
 def implicit_value_and_gradients(f: Callable[..., Any]) -> Callable[..., tuple[Any, list[tuple[Any, Any]]]]:
-    """A function that gives what ``f`` gives, and (gradient, variable) for each trainable variable that ``f`` reads.
+    """Transforms ``f`` to a function that returns its value and its gradients by the variables it reads.
 
-    Pairs stand in the order in which the variables are first read. Several results count as their sum.
+    Returns:
+      A function of the same arguments that returns ``(value, [(gradient, variable), ...])``, with the trainable
+      variables in the order of their first read. Several results of ``f`` are summed.
 
     Raises (when it is called):
       ValueError: ``f`` returned None, or read no trainable variable.
@@ -44,12 +46,14 @@ def implicit_gradients(f: Callable[..., Any]) -> Callable[..., list[tuple[Any, A
 def value_and_gradients_function(
     f: Callable[..., Any], params: Sequence[Any] | None = None
 ) -> Callable[..., tuple[Any, list[Any]]]:
-    """A function that gives what ``f`` gives, and its gradients by its arguments.
-
-    It takes the positional arguments of ``f``, and as ``dy`` a tensor for each result that weighs it (default ones).
+    """Transforms ``f`` to a function that returns its value and its gradients by its arguments.
 
     Args:
-      params: by which parameters: their names or positions; default all.
+      params: the parameters to differentiate by: names or positions; default all.
+
+    Returns:
+      A function of the positional arguments of ``f``, and of ``dy``: the cotangents of the results (default ones). It
+      returns ``(value, gradients)``.
 
     Raises (when it is called):
       ValueError: other keyword arguments; ``f`` returned None; ``params`` are neither names nor positions.
@@ -84,6 +88,7 @@ def gradients_function(f: Callable[..., Any], params: Sequence[Any] | None = Non
 
 
 def _returned(f: Callable[..., Any], value: Any) -> Any:
+    """The value that ``f`` returned. Raises ValueError where it is None."""
     if value is None:
         name = getattr(f, "__name__", repr(f))
         raise ValueError(
@@ -93,6 +98,7 @@ def _returned(f: Callable[..., Any], value: Any) -> Any:
 
 
 def _positions(f: Callable[..., Any], params: Sequence[Any] | None, count: int) -> Sequence[int]:
+    """The positions of parameters given by name or position (None: of all ``count`` arguments)."""
     if params is None:
         return range(count)
     if all(isinstance(p, int) for p in params):

@@ -1,9 +1,10 @@
-"""``tf.GradientTape``: gradients of what was computed while it recorded, eagerly and in graphs."""
+"""``tf.GradientTape``: reverse-mode gradients of the operations it recorded, eagerly and in graphs."""
 
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import Any
@@ -11,8 +12,8 @@ from typing import Any
 import numpy as np
 from absl import logging
 
-from towerstrat.graph.eager.context import ExecutionRecord, Record, context
-from towerstrat.graph.eager.tensor import EagerTensor
+from towerstrat.graph.eager.context import Cotangent, ExecutionRecord, Record, context
+from towerstrat.graph.eager.tensor import EagerTensor, Handle
 from towerstrat.graph.ir import nest
 from towerstrat.graph.ir.convert import convert_to_tensor
 from towerstrat.graph.ir.core import Graph, enter, get_default_graph
@@ -22,21 +23,25 @@ from towerstrat.graph.lowering.gradient_rules import carries_gradient
 from towerstrat.graph.lowering.gradients import gradients_through, reached_from
 from towerstrat.graph.ops import array, indexing, segments
 from towerstrat.graph.tapes.vectorized import vectorized_map
+from towerstrat.graph.variables.variables import Variable
 
 
 class UnconnectedGradients(enum.Enum):
-    """What ``gradient`` returns for sources that the target does not depend on."""
+    """The result of ``gradient`` for a source that the target does not depend on: None, or zeros of its shape."""
 
     NONE = "none"
     ZERO = "zero"
 
 
 class GradientTape:
-    """Records operations, so that ``gradient`` can go back over them.
+    """Records operations on watched tensors, for reverse-mode differentiation.
+
+    Eagerly it keeps the executed operations. In a graph it notes which operations were added while it recorded;
+    ``gradient`` then adds the operation that ``tf.gradients`` adds, with paths through those only.
 
     Args:
-      persistent: several gradients may be taken; else one.
-      watch_accessed_variables: trainable variables are watched when they are read.
+      persistent: whether ``gradient`` may be called more than once.
+      watch_accessed_variables: whether trainable variables are watched when they are read.
 
     >>> from towerstrat.graph.eager import mode
     >>> from towerstrat.graph.ir.convert import constant
@@ -57,14 +62,15 @@ class GradientTape:
         self.reset()
 
     def reset(self) -> None:
-        """Forgets everything that was recorded and watched."""
+        """Clears the tape: drops all records and watched tensors."""
         self._records: list[Record] = []
-        self._followed: dict[int, Any] = {}
-        """Eager tensors that gradients go through, kept so that their ids stay theirs."""
+        self._followed: dict[int, Tensor] = {}
+        """``id(tensor)`` -> watched eager tensors and what depends on them; the tensor is kept so that its id stays."""
         self._watched: dict[Tensor, None] = {}
-        self._variables: dict[Any, Any] = {}
-        self._spans: dict[Graph, list[Any]] = {}
-        """Per graph the ranges of operations, by index, that were made while the tape recorded."""
+        self._variables: dict[Tensor, Variable] = {}
+        """Handle -> watched variable."""
+        self._spans: dict[Graph, list[list[float]]] = {}
+        """Per graph the ranges ``[first, last)`` of operations, by index, that were added while the tape recorded."""
         if self._recording:
             self._open()
 
@@ -86,9 +92,10 @@ class GradientTape:
         self._open()
 
     def _open(self) -> None:
+        """Begins a span in the current graph."""
         graph = get_default_graph()
         if not graph.executing_eagerly:
-            self._spans.setdefault(graph, []).append([graph.operation_count, None])
+            self._spans.setdefault(graph, []).append([graph.operation_count, math.inf])
 
     def _stop(self) -> None:
         if not self._recording:
@@ -96,12 +103,12 @@ class GradientTape:
         self._recording = False
         self._context.tapes.active.remove(self)
         for graph, spans in self._spans.items():
-            if spans[-1][1] is None:
+            if spans[-1][1] == math.inf:
                 spans[-1][1] = graph.operation_count
 
     @contextmanager
     def stop_recording(self) -> Iterator[None]:
-        """What is computed inside is not recorded.
+        """Pauses recording inside.
 
         Raises:
           ValueError: the tape is not recording.
@@ -113,10 +120,10 @@ class GradientTape:
             self._start()
 
     def watch(self, tensor: Any) -> None:
-        """Makes gradients with respect to ``tensor`` (or each of a structure of tensors and variables) known.
+        """Starts recording operations on ``tensor``: a tensor or variable, or a structure of them.
 
         Raises:
-          ValueError: a value that is neither.
+          ValueError: a leaf that is neither.
         """
         for item in nest.flatten(tensor):
             handle = getattr(item, "handle", None)
@@ -139,18 +146,18 @@ class GradientTape:
             self._followed[id(tensor)] = tensor
         self._watched[tensor] = None
 
-    def access(self, handle: Any) -> None:
-        """A trainable variable was read."""
+    def access(self, handle: Handle) -> None:
+        """Watches a trainable variable that is read, unless ``watch_accessed_variables`` is False."""
         if self._watch_accessed_variables and id(handle) not in self._followed:
             self._followed[id(handle)] = handle
             self._variables[handle] = handle.variable()
 
-    def follows(self, tensors: Any) -> bool:
-        """Whether a gradient may go through one of the tensors."""
+    def follows(self, tensors: Iterable[Tensor]) -> bool:
+        """Whether one of the tensors is watched, or depends on a watched one."""
         return any(id(t) in self._followed for t in tensors)
 
     def record(self, record: Record) -> None:
-        """Takes down an operation that was executed, where gradients may go through it."""
+        """Keeps an executed operation whose inputs the tape follows, and follows its outputs."""
         if not self.follows(record.inputs):
             return
         if isinstance(record, ExecutionRecord) and not record.execution.differentiable:
@@ -160,8 +167,8 @@ class GradientTape:
                 self._followed[id(tensor)] = tensor
         self._records.append(record)
 
-    def watched_variables(self) -> tuple[Any, ...]:
-        """The variables that are watched, in order of their first use."""
+    def watched_variables(self) -> tuple[Variable, ...]:
+        """The watched variables, in the order of their first use."""
         found = dict(self._variables)
         for graph in self._spans:
             found.update((h, v) for h, v in graph.variables_read(partial(self._has, graph)) if v.trainable)
@@ -173,19 +180,20 @@ class GradientTape:
         self, target: Any, sources: Any, output_gradients: Any = None,
         unconnected_gradients: UnconnectedGradients = UnconnectedGradients.NONE,
     ) -> Any:  # fmt: skip
-        """Derivatives of the sum of ``target`` with respect to ``sources``.
+        """The gradient of the sum of ``target`` by ``sources``.
 
         Args:
           target: tensors, in any structure.
           sources: tensors and variables, in any structure.
-          output_gradients: cotangents of the targets; ones where it is None.
+          output_gradients: cotangents of the targets, in one structure; None means ones.
+          unconnected_gradients: the result where the target does not depend on the source: None or zeros.
 
         Returns:
-          A structure like ``sources`` of tensors (IndexedSlices for variables that are only read by row lookups), None
-          or zeros where the target does not depend on the source.
+          A structure like ``sources`` of tensors; IndexedSlices for variables that are only read by row lookups.
 
         Raises:
-          RuntimeError: a second call on a tape that is not persistent, or one on a tape that was never entered.
+          RuntimeError: a second call on a tape that is not persistent.
+          ValueError: ``output_gradients`` and ``target`` differ in number.
         """
         unconnected = UnconnectedGradients(unconnected_gradients)
         self._finish()
@@ -200,6 +208,7 @@ class GradientTape:
         return nest.pack_sequence_as(sources, found) if nest.is_sequence(sources) else found[0]
 
     def _finish(self) -> None:
+        """Ends recording before a gradient is taken. Raises RuntimeError where the tape was used up before."""
         if self._used and not self._persistent:
             raise RuntimeError(
                 "A non-persistent GradientTape can only be used to compute one set of gradients (or jacobians). "
@@ -209,7 +218,12 @@ class GradientTape:
         if self._recording and not self._persistent:
             self._stop()
 
-    def _gradients(self, targets: Sequence[Any], sources: Sequence[Any], given: Sequence[Any]) -> list[Any]:
+    def _gradients(self, targets: Sequence[Any], sources: Sequence[Any], given: Sequence[Any]) -> list[Cotangent]:
+        """The gradients by each source, in the graph or eager context that is current.
+
+        Args:
+          given: the targets' cotangents, None for ones.
+        """
         graph = get_default_graph()
         if graph.executing_eagerly:
             return self._eagerly([_tensor_or_handle(t) for t in targets], sources, given)
@@ -221,11 +235,11 @@ class GradientTape:
     # ---- in graphs -------------------------------------------------------------------------------------------
 
     def _has(self, graph: Graph, op: Operation) -> bool:
-        return any(
-            first <= op.index and (last is None or op.index < last) for first, last in self._spans.get(graph, ())
-        )
+        """Whether an operation was added to the graph while the tape recorded."""
+        return any(first <= op.index < last for first, last in self._spans.get(graph, ()))
 
-    def _in_graph(self, targets: Sequence[Tensor], sources: Sequence[Any], given: Sequence[Any]) -> list[Any]:
+    def _in_graph(self, targets: Sequence[Tensor], sources: Sequence[Any], given: Sequence[Any]) -> list[Cotangent]:
+        """Adds the ``Gradients`` operation, over recorded operations, for sources that depend on watched tensors."""
         graph = get_default_graph()
         useful = [(t, g) for t, g in zip(targets, given, strict=True) if t.dtype.is_differentiable]
         tensors = [graph.inside(_tensor_or_handle(s)) for s in sources]
@@ -234,8 +248,9 @@ class GradientTape:
             watched += [h for h, v in graph.variables_read(partial(self._has, graph)) if v.trainable]
         followed = reached_from(watched, partial(self._has, graph))
         known = [i for i, t in enumerate(tensors) if t in followed]
-        result: list[Any] = [None] * len(tensors)
+        result: list[Cotangent] = [None] * len(tensors)
         if known and useful:
+            # tf.gradients has no default cotangent for complex targets; a tape's is one.
             seeds = [array.ones_like(t) if g is None and t.dtype.is_complex else g for t, g in useful]
             found = gradients_through(
                 [t for t, _ in useful], [tensors[i] for i in known], seeds, recorded=partial(self._has, graph)
@@ -246,7 +261,8 @@ class GradientTape:
 
     # ---- eagerly ---------------------------------------------------------------------------------------------
 
-    def _eagerly(self, targets: Sequence[Any], sources: Sequence[Any], given: Sequence[Any]) -> list[Any]:
+    def _eagerly(self, targets: Sequence[Any], sources: Sequence[Any], given: Sequence[Any]) -> list[Cotangent]:
+        """Walks the records backwards, by operations that are executed and that outer tapes record."""
         places = [id(_tensor_or_handle(s)) for s in sources]
         records, reached = self._relevant([i for i in places if i in self._followed])
         sums = _Sums()
@@ -259,6 +275,7 @@ class GradientTape:
             elif id(target) in reached:
                 value = target if target.dtype.name != "resource" else self._context.read(target)
                 sums.add(id(target), array.ones_like(value) if seed is None else convert_to_tensor(seed, value.dtype))
+        # Records are in the order of execution, so each output's cotangent is complete when its record comes.
         for record in reversed(records):
             cotangents = [sums.total(id(t)) for t in record.outputs]
             if all(c is None for c in cotangents):
@@ -267,10 +284,10 @@ class GradientTape:
             for tensor, found in zip(record.inputs, record.backward(wanted, cotangents), strict=True):
                 if found is not None and id(tensor) in reached:
                     sums.add(id(tensor), found)
-        return [sums.total(p, rows=True) if p in reached else None for p in places]
+        return [sums.result(p) if p in reached else None for p in places]
 
     def _relevant(self, sources: Sequence[int]) -> tuple[list[Record], set[int]]:
-        """The records that lie behind the sources, and the tensors there."""
+        """The records that depend on the sources (ids of tensors), and the ids of their differentiable outputs."""
         reached = set(sources)
         records = []
         for record in self._records:
@@ -285,7 +302,7 @@ class GradientTape:
         self, target: Any, sources: Any, unconnected_gradients: UnconnectedGradients = UnconnectedGradients.NONE,
         parallel_iterations: int | None = None, experimental_use_pfor: bool = True,
     ) -> Any:  # fmt: skip
-        """Derivatives of each entry of ``target``: ``[*target.shape, *source.shape]`` per source.
+        """The Jacobian of ``target`` by each source: ``[*target.shape, *source.shape]``.
 
         ``parallel_iterations`` and ``experimental_use_pfor``: scheduling of the original; they change no value.
         """
@@ -307,15 +324,15 @@ class GradientTape:
             result.append(whole)
         return nest.pack_sequence_as(sources, result) if nest.is_sequence(sources) else result[0]
 
-    def _rows_of(self, target: Tensor, sources: Sequence[Any]) -> list[Any]:
-        """For each source the gradients of the target's entries, stacked; None where there is none."""
+    def _rows_of(self, target: Tensor, sources: Sequence[Any]) -> list[Tensor | None]:
+        """For each source the gradients of the target's entries: ``[target's size, *source.shape]``, or None."""
         flat_size = array.reshape(array.size(target), [])
         first = self._gradients([target], sources, [None])
         connected = [i for i, g in enumerate(first) if g is not None]
         if not connected:
             return [None] * len(sources)
 
-        def row(j: Any) -> list[Any]:
+        def row(j: Any) -> list[Tensor]:
             seed = array.reshape(indexing.one_hot(j, flat_size, dtype=target.dtype), array.shape(target))
             found = self._gradients([target], [sources[i] for i in connected], [seed])
             return [
@@ -330,7 +347,7 @@ class GradientTape:
             ]  # fmt: skip
         else:
             stacked = vectorized_map(row, array.range(flat_size))
-        result: list[Any] = [None] * len(sources)
+        result: list[Tensor | None] = [None] * len(sources)
         for i, rows in zip(connected, stacked, strict=True):
             result[i] = rows
         return result
@@ -339,12 +356,12 @@ class GradientTape:
         self, target: Any, source: Any, unconnected_gradients: UnconnectedGradients = UnconnectedGradients.NONE,
         parallel_iterations: int | None = None, experimental_use_pfor: bool = True,
     ) -> Any:  # fmt: skip
-        """The jacobian of ``target[i]`` by ``source[i]`` for each i: ``[b, *target.shape[1:], *source.shape[1:]]``.
+        """The Jacobian of ``target[i]`` by ``source[i]`` for each i: ``[b, *target.shape[1:], *source.shape[1:]]``.
 
         ``parallel_iterations`` and ``experimental_use_pfor``: scheduling of the original; they change no value.
 
         Raises:
-          ValueError: the batches have different sizes.
+          ValueError: the batches have different sizes, or the target's dimensions after the first are not known.
         """
         unconnected = UnconnectedGradients(unconnected_gradients)
         self._finish()
@@ -373,33 +390,47 @@ class GradientTape:
 
 
 class _Sums:
-    """Cotangents by tensor, summed by executed operations, so that outer tapes see them."""
+    """Sums of cotangents by ``id(tensor)``, computed by eager operations, so that outer tapes record them."""
 
     def __init__(self) -> None:
-        self._parts: dict[int, list[Any]] = {}
+        self._parts: dict[int, list[Tensor | IndexedSlices]] = {}
 
-    def add(self, place: int, value: Any) -> None:
+    def add(self, place: int, value: Tensor | IndexedSlices) -> None:
         self._parts.setdefault(place, []).append(value)
 
-    def total(self, place: int, rows: bool = False) -> Any:
+    def rows(self, place: int) -> IndexedSlices | None:
+        """The sum as IndexedSlices, where nothing else was added."""
+        parts = self._parts.get(place, [])
+        rows = [p for p in parts if isinstance(p, IndexedSlices)]
+        if not rows or len(rows) < len(parts):
+            return None
+        if len(rows) == 1:
+            return rows[0]
+        return IndexedSlices(
+            array.concat([p.values for p in rows], 0), array.concat([p.indices for p in rows], 0), rows[0].dense_shape
+        )
+
+    def total(self, place: int) -> Tensor | None:
+        """The sum as a dense tensor, or None where nothing was added."""
         parts = self._parts.get(place)
         if not parts:
             return None
-        if all(isinstance(p, IndexedSlices) for p in parts):
-            joined = parts[0]
-            if len(parts) > 1:
-                joined = IndexedSlices(
-                    array.concat([p.values for p in parts], 0), array.concat([p.indices for p in parts], 0),
-                    parts[0].dense_shape,
-                )  # fmt: skip
-            return joined if rows else convert_to_tensor(joined)
+        rows = self.rows(place)
+        if rows is not None:
+            return convert_to_tensor(rows)
         tensors = [convert_to_tensor(p) for p in parts]
         total = tensors[0] if len(tensors) == 1 else segments.add_n(tensors)
         self._parts[place] = [total]
         return total
 
+    def result(self, place: int) -> Cotangent:
+        """The sum: IndexedSlices where nothing else was added, or a tensor, or None."""
+        rows = self.rows(place)
+        return self.total(place) if rows is None else rows
 
-def _tensor_or_handle(value: Any) -> Any:
+
+def _tensor_or_handle(value: Any) -> Tensor:
+    """The tensor that gradients by ``value`` are taken by: a variable's handle, the values of IndexedSlices."""
     handle = getattr(value, "handle", None)
     if handle is not None:
         return handle

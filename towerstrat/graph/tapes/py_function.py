@@ -1,4 +1,4 @@
-"""``tf.py_function``: Python over eager tensors, as a part of graphs and functions; gradients go through it."""
+"""``tf.py_function``: calls Python on eager tensors from graphs and functions; differentiable."""
 
 from __future__ import annotations
 
@@ -14,29 +14,30 @@ from towerstrat.graph.ir.convert import constant, convert_to_tensor
 from towerstrat.graph.ir.core import get_default_graph
 from towerstrat.graph.ir.elements import Operation, Tensor
 from towerstrat.graph.ir.registry import Signature, define
-from towerstrat.graph.ir.types import as_dtype
+from towerstrat.graph.ir.types import Array, as_dtype
 from towerstrat.graph.lowering.lowering import Lowering
 from towerstrat.graph.ops.host import check_place, counted, raised
+from towerstrat.graph.runtime.runs import Runner
 from towerstrat.graph.tapes.gradient_tape import GradientTape
 
 
 def py_function(func: Any = None, inp: Any = None, Tout: Any = None, name: str | None = None) -> Any:
-    """Calls a Python function on eager tensors: eagerly at once, else on the host each time the operation runs.
+    """Calls a Python function on eager tensors: eagerly now, else on the host each time the operation runs.
 
-    Gradients go through it, by a tape over the function's operations; a program that takes one through it runs
-    operation by operation, uncompiled, and calls the function a second time for it.
+    It is differentiable, by a tape over the function's operations. A program that takes a gradient through it runs
+    operation by operation, uncompiled, and calls the function a second time for the gradient.
 
     Args:
-      func: takes the values of ``inp`` as eager tensors, returns what becomes tensors of ``Tout``.
-      inp: a list of tensors and what can become some.
+      func: takes the values of ``inp`` as eager tensors; its results are converted to tensors of ``Tout``.
+      inp: a list of tensors and values that can be converted.
       Tout: the element type of the result, or a list of them for several (or no) results.
 
     Returns:
       A tensor (of unknown shape in graphs), or a list of them.
 
     Raises:
-      UnsupportedError: inside of towers, and of branches and loops of graphs.
-      OpError: of the kind nearest to what the function raised.
+      UnsupportedError: inside towers, and inside branches and loops of graphs.
+      OpError: the function raised, or returned values of other types; the subclass nearest to the exception.
     """
     graph = get_default_graph()
     single = not isinstance(Tout, list | tuple)
@@ -46,8 +47,8 @@ def py_function(func: Any = None, inp: Any = None, Tout: Any = None, name: str |
     return outputs[0] if single else outputs
 
 
-def _results(op: Operation, inputs: Sequence[Tensor]) -> list[Any]:
-    """What the function makes of eager tensors, as tensors of the declared types."""
+def _results(op: Operation, inputs: Sequence[Tensor]) -> list[Tensor]:
+    """Calls the function on eager tensors and converts its results to the declared types."""
     kinds = op.attrs["Tout"]
     try:
         found = counted(op.attrs["_func"](*inputs), kinds, op)
@@ -56,17 +57,20 @@ def _results(op: Operation, inputs: Sequence[Tensor]) -> list[Any]:
         raise raised(error, op) from error
 
 
-def _eager(values: Sequence[Any], tensors: Sequence[Tensor]) -> list[Tensor]:
+def _eager(values: Sequence[Array], tensors: Sequence[Tensor]) -> list[Tensor]:
+    """Values of tensors of a graph as eager tensors."""
     return [constant(value, tensor.dtype) for value, tensor in zip(values, tensors, strict=True)]
 
 
-def _call(session: Any, op: Operation, values: Sequence[Any]) -> list[Any]:
+def _call(session: Runner, op: Operation, values: Sequence[Array]) -> list[Array]:
     with mode.eager_mode():
         return [t.numpy() for t in _results(op, _eager(values, op.inputs))]
 
 
-def _backward(lowering: Lowering, op: Operation, cotangents: Sequence[Any], outer: Operation) -> Mapping[Tensor, Any]:
-    """The function once more, under a tape."""
+def _backward(
+    lowering: Lowering, op: Operation, cotangents: Sequence[Array | None], outer: Operation
+) -> Mapping[Tensor, Array]:
+    """Calls the function once more, under a tape, for the cotangents of the inputs."""
     with mode.eager_mode():
         inputs = _eager([lowering.value(t) for t in op.inputs], op.inputs)
         with GradientTape() as tape:
@@ -82,7 +86,7 @@ def _backward(lowering: Lowering, op: Operation, cotangents: Sequence[Any], oute
         }
 
 
-def _execute(context: EagerContext, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> list[Any]:
+def _execute(context: EagerContext, inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Tensor]:
     return _results(Executed(context, registry.lookup("EagerPyFunc"), inputs, attrs, []), inputs)
 
 

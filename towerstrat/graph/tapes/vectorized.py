@@ -1,8 +1,8 @@
-"""``tf.vectorized_map``: a function of one row, computed for all rows at once."""
+"""``tf.vectorized_map``: a function of one row, applied to all rows at once by ``jax.vmap``."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import jax
@@ -24,17 +24,17 @@ from towerstrat.graph.ops.regions import captures_of, entering, flows_of, leavin
 
 
 def vectorized_map(fn: Callable[..., Any], elems: Any, fallback_to_while_loop: bool = True, warn: bool = True) -> Any:
-    """``fn`` of each row of ``elems``, stacked, as one computation over all rows (``jax.vmap``).
+    """Applies ``fn`` to all rows of ``elems`` at once (``jax.vmap``); the results are stacked.
 
     Args:
-      fn: of a structure of rows like ``elems``; returns a structure of tensors.
-      elems: a tensor or a structure of tensors with one first dimension; where that is 1, the row is used for all.
-      fallback_to_while_loop: compute row by row what draws random numbers, checks, assigns, or has results of unknown
-        size.
-      warn: nothing is said of that; changes nothing.
+      fn: takes a structure like ``elems`` of rows, returns a structure of tensors.
+      elems: a tensor or a structure of tensors of one first dimension; one of size 1 is broadcast.
+      fallback_to_while_loop: whether a ``fn`` with effects, checks, host operations, collectives or results of unknown
+        size is computed row by row; else it is refused.
+      warn: changes nothing: the fallback logs no warning.
 
     Raises:
-      ValueError: first dimensions that differ, or rows that cannot be computed at once and must be.
+      ValueError: the first dimensions differ, or ``fn`` cannot be vectorized and there is no fallback.
     """
     graph = get_default_graph()
     if graph.executing_eagerly:
@@ -70,8 +70,10 @@ def _check_rows(flat: Sequence[Tensor]) -> None:
         raise EagerArgumentError(None, None, f"The first dimensions of elems differ: {sorted(sizes)}.")
 
 
-def _region(graph: Graph, fn: Any, elems: Any, flat: Sequence[Tensor]) -> tuple[Block, list[Tensor], Any]:
-    """The function as a region: the region, its stand-ins for the rows, and what it returned."""
+def _region(
+    graph: Graph, fn: Callable[[Any], Any], elems: Any, flat: Sequence[Tensor]
+) -> tuple[Block, list[Tensor], Any]:
+    """Traces the function as a region of the graph; returns the region, its row variables and the result."""
     with graph.name_scope("loop_body"), graph.body(f"the function of vectorized_map in {graph.scope_name}") as block:
         rows = []
         for tensor in flat:
@@ -84,12 +86,14 @@ def _region(graph: Graph, fn: Any, elems: Any, flat: Sequence[Tensor]) -> tuple[
 
 
 def _within(block: Block) -> list[Operation]:
+    """The operations that a region runs, nested ones included, and those with effects."""
     return [o for op in block.needed for o in (op, *(i for body in op.bodies for i in _within(body)))] + [
         op for op in block.ops if has_effect(op)
     ]
 
 
 def _vectorizes(op: Operation) -> bool:
+    """Whether the operation is a pure function of arrays of known shape, so that ``jax.vmap`` applies."""
     definition = op.definition
     return not (
         op.writes or definition.host or definition.dynamic or definition.stateful or definition.callback
@@ -97,7 +101,7 @@ def _vectorizes(op: Operation) -> bool:
     )  # fmt: skip
 
 
-def _rule(inputs: Sequence[Tensor], attrs: Any) -> list[Signature]:
+def _rule(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Signature]:
     sizes = [None if t.dims is None else t.dims[0] for t in inputs[: len(attrs["variables"])]]
     known = [s for s in sizes if s not in (None, 1)]
     count = known[0] if known else None if None in sizes else 1
@@ -116,7 +120,8 @@ def _varying(op: Operation) -> list[bool]:
     return [r.varies for r in block.results]
 
 
-def _lower(lowering: Lowering, op: Operation) -> list[Any]:
+def _lower(lowering: Lowering, op: Operation) -> list[jax.Array]:
+    """The region under ``jax.vmap``; operation by operation, or without rows, in other ways of the same result."""
     (block,) = op.bodies
     rows = op.attrs["variables"]
     given = entering(lowering, op.inputs)
@@ -126,7 +131,7 @@ def _lower(lowering: Lowering, op: Operation) -> list[Any]:
     if sizes - {1, count}:
         raise ValueError(f"The first dimensions of elems differ: {sorted(sizes)}.")
 
-    def one(*args: Any) -> list[Any]:
+    def one(*args: jax.Array) -> list[jax.Array]:
         child = lowering.fork({**given, **dict(zip(rows, args, strict=True))})
         child.run(block.needed)
         return [
@@ -146,11 +151,11 @@ def _lower(lowering: Lowering, op: Operation) -> list[Any]:
 
 
 def _unroll(unrolling: Unrolling, op: Operation) -> None:
-    """One row after the other, operation by operation."""
+    """Executes the region for one row after the other, operation by operation."""
     (block,), rows = op.bodies, op.attrs["variables"]
     given = [unrolling.tensors[t] for t in op.inputs[: len(rows)]]
     count = next((t.dims[0] for t in given if t.dims[0] != 1), 1)
-    made: list[list[Any]] = []
+    made: list[list[Tensor]] = []
     for i in range(count):
         values = [tensor[0 if tensor.dims[0] == 1 else i] for tensor in given]
         step = unrolling.inner(dict(zip(rows, values, strict=True)))

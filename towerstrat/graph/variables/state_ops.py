@@ -78,7 +78,10 @@ def _storable(lowering: Lowering, op: Operation, position: int) -> jax.Array:
     cell, tensor = _cell(op.inputs[0]), op.inputs[position]
     if cell.per_position:
         return vary(jnp.asarray(lowering.value(tensor)), lowering.axis)
-    return jnp.asarray(lowering.invariant(tensor))
+    value = lowering.invariant(tensor)
+    if lowering.eager and isinstance(value, np.ndarray):
+        return jax.device_put(np.array(value))  # For this ``jnp.asarray`` compiles a program per shape.
+    return jnp.asarray(value)
 
 
 def _first_outside(lower: Lower) -> Lower:
@@ -103,7 +106,9 @@ def _read(lowering: Lowering, op: Operation) -> list[Array]:
 
 def _assign(lowering: Lowering, op: Operation) -> list[Array]:
     cell = _cell(op.inputs[0])
-    value = lax.stop_gradient(_storable(lowering, op, 1))
+    value = _storable(lowering, op, 1)
+    if isinstance(value, jax.core.Tracer):  # JAX compiles a program per shape to stop the gradient of an array.
+        value = lax.stop_gradient(value)
     if op.attrs.get("validate_shape", True) and cell in lowering.state:
         _check_shape(cell, lowering.state[cell], value)
     lowering.write(cell, value)
@@ -229,7 +234,7 @@ define(
 define("ResourceGather", _gather_rule, lower=_first_outside(_gather), reads=True, backward=gather_backward)
 define(
     "AssignVariableOp", _assign_rule, lower=_first_outside(_assign), writes=True, stateful=True, differentiable=False,
-    execute=_assign_eagerly,
+    immediate=True, execute=_assign_eagerly,
 )  # fmt: skip
 define(
     "AssignAddVariableOp", _assign_rule, lower=_first_outside(_updating(lambda a, b: a + b)), reads=True, writes=True,

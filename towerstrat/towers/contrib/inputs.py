@@ -9,7 +9,7 @@ import numpy as np
 
 from towerstrat.data.dataset import Dataset
 from towerstrat.data.dataset_v1 import make_initializable_iterator, make_one_shot_iterator
-from towerstrat.data.iterators import Iterator, iterator_resource, named
+from towerstrat.data.iterators import Iterator, iterator_resource, with_operation
 from towerstrat.errors import InvalidArgumentError, OutOfRangeError
 from towerstrat.graph.ir import nest
 from towerstrat.graph.ir.core import get_default_graph
@@ -116,7 +116,7 @@ def _next_for_all(session: Any, op: Operation, values: Sequence[Any]) -> list[An
             ) from None
         except BaseException as error:
             source.push_back(taken)
-            raise named(error, op) from error.__cause__
+            raise with_operation(error, op) from error.__cause__
     shapes = [[np.shape(part) for part in element] for element in taken]
     if any(other != shapes[0] for other in shapes):
         source.push_back(taken)

@@ -38,7 +38,7 @@ def get_replica_context() -> ReplicaContext | None:
     return ReplicaContext._of(tower)
 
 
-_SET: Stack[Any] = Stack()
+_SET: Stack[tuple[Any, contexts.Mode]] = Stack()
 """The scope that was set without a ``with`` block, and the mode in it."""
 
 

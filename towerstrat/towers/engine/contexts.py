@@ -38,8 +38,8 @@ class Mode(NamedTuple):
 
 
 def current_mode() -> Mode:
-    mode: Mode = SURROUNDINGS.current() or _DEFAULT_MODE
-    return mode
+    mode = SURROUNDINGS.current()
+    return mode if isinstance(mode, Mode) else _DEFAULT_MODE
 
 
 def default_mode() -> Mode:

@@ -1,0 +1,52 @@
+"""Draws by blocks are, bit by bit, the draws of whole programs."""
+
+import jax
+import numpy as np
+import pytest
+
+from towerstrat.graph.ops import draws, random
+
+SHAPES = ((), (0, 3), (7, 5), (draws.BLOCK,), (draws.BLOCK + 1,), (3, 100, 101))
+SCALES = ((1.0, 0.0), (0.02, 0.0), (1.0, 0.3), (2.2, -1.1))
+DISTRIBUTIONS = dict(random._RAW)
+
+
+def key(data):
+    return jax.random.wrap_key_data(data, impl="threefry2x32")
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
+@pytest.mark.parametrize("distribution", list(DISTRIBUTIONS))
+def test_blocks_make_up_the_whole_draw(distribution, dtype):
+    function, dtype = DISTRIBUTIONS[distribution], jax.numpy.dtype(dtype)
+    data = np.array([123456, 7], np.uint32)
+    with jax.enable_x64(True):
+
+        def whole(data):
+            return [draws.draw(function, key(data), s, dtype, *scale) for s in SHAPES for scale in SCALES]
+
+        expected = jax.jit(whole)(data)
+        for (shape, scale), value in zip([(s, scale) for s in SHAPES for scale in SCALES], expected, strict=True):
+            made = draws.draw(function, key(data), shape, dtype, *scale)
+            assert (made.shape, made.dtype) == (shape, dtype)
+            assert np.asarray(made).tobytes() == np.asarray(value).tobytes(), (shape, scale)
+
+
+def test_blocks_far_into_a_draw():
+    """The place of an element has 64 bits: blocks are right where the upper 32 begin."""
+    last, pair = 2 ** (32 - draws.BLOCK_BITS), np.array([3, 9], np.uint32)
+    places = np.array([2**32 - 1, 2**32], np.uint64)
+    with jax.enable_x64(True):
+        bits = [draws._block_bits(np.array([*pair, i], np.uint32), 64, (draws.BLOCK,)) for i in (last - 1, last)]
+        counts = np.concatenate([places >> np.uint64(32), places]).astype(np.uint32)
+        high, low = jax.extend.random.threefry_2x32(tuple(pair), counts).reshape(2, 2).astype(np.uint64)
+        expected = (high << np.uint64(32)) | low
+    assert [int(bits[0][-1]), int(bits[1][0])] == expected.tolist()
+
+
+def test_where_threefry_is_not_partitionable_the_whole_is_drawn():
+    data = np.array([1, 2], np.uint32)
+    with jax.enable_x64(True), jax.threefry_partitionable(False):
+        whole = jax.jit(lambda data: jax.random.normal(key(data), (5, 5), np.float32))(data)
+        made = draws.draw(DISTRIBUTIONS["RandomStandardNormal"], key(data), (5, 5), np.float32, 1.0, 0.0)
+    np.testing.assert_array_equal(made, whole)

@@ -1,1 +1,1 @@
-"""What a program is: types, shapes, operations, graphs, and the state that outlives a run."""
+"""The intermediate representation: types, shapes, operations, graphs and state."""

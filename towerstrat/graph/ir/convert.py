@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import jax
 import numpy as np
@@ -17,8 +17,8 @@ from towerstrat.graph.ir.composite import Convertible
 from towerstrat.graph.ir.core import Graph, get_default_graph
 from towerstrat.graph.ir.elements import Tensor
 from towerstrat.graph.ir.registry import Attrs, Eager, Signature, define
-from towerstrat.graph.ir.shapes import as_shape
-from towerstrat.graph.ir.types import DType, HostArray, as_dtype, float32, int32, int64, string
+from towerstrat.graph.ir.shapes import ShapeLike, as_shape
+from towerstrat.graph.ir.types import DType, DTypeLike, HostArray, as_dtype, float32, int32, int64, string
 
 
 def _constant_rule(inputs: Sequence[Tensor], attrs: Attrs) -> list[Signature]:
@@ -55,6 +55,8 @@ define(
     given=True,
 )
 
+TensorLike: TypeAlias = Any
+"""Anything that ``convert_to_tensor`` accepts."""
 ConversionFunction = Callable[..., Any]
 """``(value, dtype=None, name=None, as_ref=False)`` -> a tensor, or NotImplemented."""
 Types = type | tuple[type, ...]
@@ -182,7 +184,11 @@ def _check_python(value: Any, dtype: DType) -> None:
 
 
 def constant(
-    value: Any, dtype: Any = None, shape: Any = None, name: str = "Const", verify_shape: bool = False
+    value: TensorLike,
+    dtype: DTypeLike | None = None,
+    shape: ShapeLike = None,
+    name: str = "Const",
+    verify_shape: bool = False,
 ) -> Tensor:
     """A constant tensor.
 
@@ -229,7 +235,9 @@ def _constant(graph: Graph, array: HostArray, dtype: DType | None, name: str | N
     return graph.add("Const", (), {"value": array, "dtype": dtype}, name or "Const").outputs[0]
 
 
-def convert_to_tensor(value: Any, dtype: Any = None, name: str | None = None, preferred_dtype: Any = None) -> Tensor:
+def convert_to_tensor(
+    value: TensorLike, dtype: DTypeLike | None = None, name: str | None = None, preferred_dtype: DTypeLike | None = None
+) -> Tensor:
     """``value`` as a tensor of the default graph.
 
     Args:
@@ -371,7 +379,7 @@ _CONVERSIONS: list[tuple[int, Types, ConversionFunction]] = [
 """(priority, types, function) in the order in which they are tried: these, and those that the program registers."""
 
 
-def placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> Tensor:
+def placeholder(dtype: DTypeLike, shape: ShapeLike = None, name: str | None = None) -> Tensor:
     """A tensor that must be fed.
 
     Args:
@@ -386,7 +394,7 @@ def placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> Tenso
     return get_default_graph().add("Placeholder", (), attrs, name).outputs[0]
 
 
-def placeholder_with_default(input: Any, shape: Any, name: str | None = None) -> Tensor:
+def placeholder_with_default(input: TensorLike, shape: ShapeLike, name: str | None = None) -> Tensor:
     """A tensor with the value of ``input`` unless it is fed; ``shape`` is its static shape."""
     value = convert_to_tensor(input)
     return get_default_graph().add("PlaceholderWithDefault", [value], {"shape": as_shape(shape).raw}, name).outputs[0]

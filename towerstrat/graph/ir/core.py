@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
@@ -14,6 +14,7 @@ from towerstrat.graph.ir import registry
 from towerstrat.graph.ir.device import merge_device
 from towerstrat.graph.ir.elements import Block, Operation, Tensor, mark_varying
 from towerstrat.graph.ir.mesh import Axis
+from towerstrat.graph.ir.registry import Attrs
 from towerstrat.graph.ir.stacks import Stack
 from towerstrat.graph.ir.state import Cell, Flag
 from towerstrat.graph.ir.trace import user_line
@@ -45,11 +46,11 @@ class Graph:
         self._by_name: dict[str, Operation] = {}
         self._names: dict[str, int] = {}
         self._state_names: dict[str, int] = {}
-        self._collections: dict[Any, list[Any]] = {}
+        self._collections: dict[Hashable, list[Any]] = {}
         self._finalized = False
         self._seed: int | None = None
         self._unfeedable: set[Tensor] = set()
-        self._unfetchable: set[Any] = set()
+        self._unfetchable: set[Operation] = set()
         self._lock = threading.RLock()
         self.root = Block(self, None, "graph")
         self.block = self.root
@@ -141,7 +142,7 @@ class Graph:
         self,
         type: str,
         inputs: Sequence[Tensor] = (),
-        attrs: Mapping[str, Any] | None = None,
+        attrs: Attrs | None = None,
         name: str | None = None,
         *,
         block: Block | None = None,
@@ -450,7 +451,7 @@ class Graph:
 
     # ---- collections -----------------------------------------------------------------------------------------
 
-    def add_to_collection(self, name: Any, value: Any) -> None:
+    def add_to_collection(self, name: Hashable, value: Any) -> None:
         if self._finalized:
             raise RuntimeError("Graph is finalized and cannot be modified.")
         self._collections.setdefault(name, []).append(value)
@@ -459,24 +460,24 @@ class Graph:
         for name in (names,) if isinstance(names, str) else set(names):
             self.add_to_collection(name, value)
 
-    def get_collection_ref(self, name: Any) -> list[Any]:
+    def get_collection_ref(self, name: Hashable) -> list[Any]:
         return self._collections.setdefault(name, [])
 
-    def get_collection(self, name: Any, scope: str | None = None) -> list[Any]:
+    def get_collection(self, name: Hashable, scope: str | None = None) -> list[Any]:
         items = self._collections.get(name, [])
         if scope is None:
             return list(items)
         pattern = re.compile(scope)
         return [item for item in items if hasattr(item, "name") and pattern.match(item.name)]
 
-    def get_all_collection_keys(self) -> list[Any]:
+    def get_all_collection_keys(self) -> list[Hashable]:
         return [k for k, v in self._collections.items() if v]
 
-    def clear_collection(self, name: Any) -> None:
+    def clear_collection(self, name: Hashable) -> None:
         self._collections.pop(name, None)
 
     @property
-    def collections(self) -> list[Any]:
+    def collections(self) -> list[Hashable]:
         return list(self._collections)
 
     # ---- the whole -------------------------------------------------------------------------------------------
@@ -525,10 +526,10 @@ class Graph:
     def is_feedable(self, tensor: Tensor) -> bool:
         return tensor not in self._unfeedable
 
-    def prevent_fetching(self, op: Any) -> None:
+    def prevent_fetching(self, op: Operation) -> None:
         self._unfetchable.add(op)
 
-    def is_fetchable(self, tensor_or_op: Any) -> bool:
+    def is_fetchable(self, tensor_or_op: Tensor | Operation) -> bool:
         op = tensor_or_op.op if isinstance(tensor_or_op, Tensor) else tensor_or_op
         return op not in self._unfetchable
 

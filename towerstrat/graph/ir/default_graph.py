@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
@@ -82,7 +82,7 @@ class name_scope:
         self._entered.append(contexts)
         return result
 
-    def __exit__(self, *exc: Any) -> None:
+    def __exit__(self, *exc: object) -> None:
         for context in reversed(self._entered.pop()):
             context.__exit__(*exc)
 
@@ -136,7 +136,7 @@ def _collecting() -> Graph:
     return default_graph_of(graph) if graph.executing_eagerly else graph
 
 
-def add_to_collection(name: Any, value: Any) -> None:
+def add_to_collection(name: Hashable, value: Any) -> None:
     """Appends a value to a collection of the default graph."""
     _collecting().add_to_collection(name, value)
 
@@ -146,11 +146,11 @@ def add_to_collections(names: Any, value: Any) -> None:
     _collecting().add_to_collections(names, value)
 
 
-def get_collection(key: Any, scope: str | None = None) -> list[Any]:
+def get_collection(key: Hashable, scope: str | None = None) -> list[Any]:
     """A copy of a collection; with ``scope``, of the items whose names match that regular expression at their start."""
     return _collecting().get_collection(key, scope)
 
 
-def get_collection_ref(key: Any) -> list[Any]:
+def get_collection_ref(key: Hashable) -> list[Any]:
     """The collection itself: changing the list changes the collection."""
     return _collecting().get_collection_ref(key)

@@ -10,8 +10,8 @@ from towerstrat.graph.ir import shapes
 from towerstrat.graph.ir.mesh import Axis
 from towerstrat.graph.ir.operators import OVERLOADABLE, Operators, differs, equals
 from towerstrat.graph.ir.registry import OpDef
-from towerstrat.graph.ir.shapes import Dims, TensorShape, as_shape
-from towerstrat.graph.ir.stacks import Session, get_default_session
+from towerstrat.graph.ir.shapes import Dims, ShapeLike, TensorShape, as_shape
+from towerstrat.graph.ir.stacks import SessionLike, get_default_session
 from towerstrat.graph.ir.state import Cell, layouts
 from towerstrat.graph.ir.trace import UserLine, unconverted, user_line
 from towerstrat.graph.ir.types import DType, resource
@@ -32,7 +32,7 @@ class Reference:
         """The tensor or variable."""
         return self._referent
 
-    def __eq__(self, other: Any) -> bool:
+    def __eq__(self, other: object) -> bool:
         return isinstance(other, Reference) and self._referent is other._referent
 
     def __hash__(self) -> int:
@@ -87,7 +87,7 @@ class Tensor(Operators):
     def get_shape(self) -> TensorShape:
         return TensorShape(self.dims)
 
-    def set_shape(self, shape: Any) -> None:
+    def set_shape(self, shape: ShapeLike) -> None:
         """Merges ``shape`` into the static shape. Raises ValueError where the two contradict each other."""
         shape = as_shape(shape)
         if not shape.is_compatible_with(self.dims):
@@ -166,7 +166,7 @@ class Tensor(Operators):
             "Python with it, or return it."
         )
 
-    def eval(self, feed_dict: Mapping[Any, Any] | None = None, session: Session | None = None) -> Any:
+    def eval(self, feed_dict: Mapping[Any, Any] | None = None, session: SessionLike | None = None) -> Any:
         """The value, computed by ``session`` or the default session.
 
         Raises:
@@ -316,7 +316,7 @@ class Operation:
     def _add_control_input(self, op: Operation) -> None:
         self.add_control_inputs([op])
 
-    def run(self, feed_dict: Mapping[Any, Any] | None = None, session: Session | None = None) -> None:
+    def run(self, feed_dict: Mapping[Any, Any] | None = None, session: SessionLike | None = None) -> None:
         """Runs the operation in ``session`` or the default session. Raises ValueError as ``Tensor.eval`` does."""
         _session_for(session, self.graph, "run()").run(self, feed_dict)
 
@@ -528,7 +528,7 @@ def make_per_position(cell: Cell, graph: Graph) -> None:
         around = getattr(around, "outer", None)
 
 
-def _session_for(session: Session | None, graph: Graph, what: str) -> Session:
+def _session_for(session: SessionLike | None, graph: Graph, what: str) -> SessionLike:
     """``session`` or the default session. Raises ValueError where there is none or its graph is another."""
     session = session or get_default_session()
     if session is None:

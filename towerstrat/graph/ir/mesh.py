@@ -187,7 +187,7 @@ def several_devices() -> bool:
     return not jax.sharding.get_abstract_mesh().empty
 
 
-def varies(value: Any) -> bool:
+def varies(value: object) -> bool:
     """True where the value's type is varying along a mapped axis; False of host arrays."""
     return isinstance(value, jax.Array) and bool(jax.typeof(value).manual_axis_type.varying)
 
@@ -222,11 +222,11 @@ def alike(*values: Any) -> tuple[Any, ...]:
     )
 
 
-def _axes(value: Any) -> frozenset[str]:
+def _axes(value: object) -> frozenset[str]:
     return frozenset(jax.typeof(value).manual_axis_type.varying) if isinstance(value, jax.Array) else frozenset()
 
 
-def _devices_of(value: Any) -> Collection[jax.Device]:
+def _devices_of(value: object) -> Collection[jax.Device]:
     return value.sharding.device_set if isinstance(value, jax.Array) else ()
 
 

@@ -10,6 +10,10 @@ from typing import Any, TypeAlias
 
 Dims: TypeAlias = "tuple[int | None, ...] | None"
 """A static shape inside the library: None for an unknown rank, a None entry for an unknown size."""
+SizeLike: TypeAlias = Any
+"""Anything that ``Dimension`` accepts: an integer of Python or numpy, None or a Dimension."""
+ShapeLike: TypeAlias = Any
+"""Anything that ``TensorShape`` accepts: a shape, None, an integer, a sequence of sizes, a ``TensorShapeProto``."""
 
 
 _plain_sizes = False
@@ -46,7 +50,7 @@ class Dimension:
 
     __slots__ = ("_value",)
 
-    def __init__(self, value: Any):
+    def __init__(self, value: SizeLike):
         value = _size(value)
         if value is not None:
             try:
@@ -62,15 +66,15 @@ class Dimension:
     def value(self) -> int | None:
         return self._value
 
-    def is_compatible_with(self, other: Any) -> bool:
+    def is_compatible_with(self, other: SizeLike) -> bool:
         other = _size(other)
         return self._value is None or other is None or self._value == other
 
-    def assert_is_compatible_with(self, other: Any) -> None:
+    def assert_is_compatible_with(self, other: SizeLike) -> None:
         if not self.is_compatible_with(other):
             raise ValueError(f"Dimensions {self} and {other} are not compatible.")
 
-    def merge_with(self, other: Any) -> Dimension:
+    def merge_with(self, other: SizeLike) -> Dimension:
         self.assert_is_compatible_with(other)
         return Dimension(_size(other) if self._value is None else self._value)
 
@@ -83,39 +87,39 @@ class Dimension:
             return NotImplemented
         return None if self._value is None or other is None else function(self._value, other)
 
-    def _arith(self, other: Any, function: Callable[[int, int], int]) -> Any:
+    def _arith(self, other: Any, function: Callable[[int, int], int]) -> Dimension:
         result = self._with(other, function)
         return result if result is NotImplemented else Dimension(result)
 
-    def __add__(self, other: Any) -> Any:
+    def __add__(self, other: SizeLike) -> Dimension:
         return self._arith(other, lambda a, b: a + b)
 
     __radd__ = __add__
 
-    def __sub__(self, other: Any) -> Any:
+    def __sub__(self, other: SizeLike) -> Dimension:
         return self._arith(other, lambda a, b: a - b)
 
-    def __rsub__(self, other: Any) -> Any:
+    def __rsub__(self, other: SizeLike) -> Dimension:
         return self._arith(other, lambda a, b: b - a)
 
-    def __mul__(self, other: Any) -> Any:
+    def __mul__(self, other: SizeLike) -> Dimension:
         return self._arith(other, lambda a, b: a * b)
 
     __rmul__ = __mul__
 
-    def __floordiv__(self, other: Any) -> Any:
+    def __floordiv__(self, other: SizeLike) -> Dimension:
         return self._arith(other, lambda a, b: a // b)
 
-    def __rfloordiv__(self, other: Any) -> Any:
+    def __rfloordiv__(self, other: SizeLike) -> Dimension:
         return self._arith(other, lambda a, b: b // a)
 
     __div__ = __floordiv__
     __truediv__ = __floordiv__
 
-    def __mod__(self, other: Any) -> Any:
+    def __mod__(self, other: SizeLike) -> Dimension:
         return self._arith(other, lambda a, b: a % b)
 
-    def __rmod__(self, other: Any) -> Any:
+    def __rmod__(self, other: SizeLike) -> Dimension:
         return self._arith(other, lambda a, b: b % a)
 
     def __eq__(self, other: Any) -> Any:
@@ -124,16 +128,16 @@ class Dimension:
     def __ne__(self, other: Any) -> Any:
         return self._with(other, lambda a, b: a != b)
 
-    def __lt__(self, other: Any) -> Any:
+    def __lt__(self, other: SizeLike) -> bool | None:
         return self._with(other, lambda a, b: a < b)
 
-    def __le__(self, other: Any) -> Any:
+    def __le__(self, other: SizeLike) -> bool | None:
         return self._with(other, lambda a, b: a <= b)
 
-    def __gt__(self, other: Any) -> Any:
+    def __gt__(self, other: SizeLike) -> bool | None:
         return self._with(other, lambda a, b: a > b)
 
-    def __ge__(self, other: Any) -> Any:
+    def __ge__(self, other: SizeLike) -> bool | None:
         return self._with(other, lambda a, b: a >= b)
 
     def __hash__(self) -> int:
@@ -171,7 +175,7 @@ class TensorShape:
 
     __slots__ = ("_dims",)
 
-    def __init__(self, dims: Any):
+    def __init__(self, dims: ShapeLike):
         if dims is None:
             self._dims: Dims = None
         elif isinstance(dims, TensorShape):
@@ -222,7 +226,7 @@ class TensorShape:
         if not self.is_fully_defined():
             raise ValueError(f"Expected a fully defined shape, got {self}.")
 
-    def is_compatible_with(self, other: Any) -> bool:
+    def is_compatible_with(self, other: ShapeLike) -> bool:
         other = as_shape(other)
         if self._dims is None or other._dims is None:
             return True
@@ -230,11 +234,11 @@ class TensorShape:
             a is None or b is None or a == b for a, b in zip(self._dims, other._dims, strict=True)
         )
 
-    def assert_is_compatible_with(self, other: Any) -> None:
+    def assert_is_compatible_with(self, other: ShapeLike) -> None:
         if not self.is_compatible_with(other):
             raise ValueError(f"Shapes {self} and {as_shape(other)} are incompatible.")
 
-    def assert_same_rank(self, other: Any) -> None:
+    def assert_same_rank(self, other: ShapeLike) -> None:
         other = as_shape(other)
         if self.ndims is not None and other.ndims is not None and self.ndims != other.ndims:
             raise ValueError(f"Shapes {self} and {other} must have the same rank.")
@@ -243,16 +247,16 @@ class TensorShape:
         if self.ndims not in (None, rank):
             raise ValueError(f"Shape {self} must have rank {rank}.")
 
-    def most_specific_compatible_shape(self, other: Any) -> TensorShape:
+    def most_specific_compatible_shape(self, other: ShapeLike) -> TensorShape:
         """The most exact shape that covers both: sizes that differ become unknown, and so does a rank that differs."""
         return TensorShape(relax(self.raw, as_shape(other).raw))
 
-    def merge_with(self, other: Any) -> TensorShape:
+    def merge_with(self, other: ShapeLike) -> TensorShape:
         other = as_shape(other)
         self.assert_is_compatible_with(other)
         return TensorShape(merge(self._dims, other._dims))
 
-    def concatenate(self, other: Any) -> TensorShape:
+    def concatenate(self, other: ShapeLike) -> TensorShape:
         other = as_shape(other)
         return TensorShape(None if self._dims is None or other._dims is None else self._dims + other._dims)
 
@@ -295,7 +299,7 @@ class TensorShape:
             return TensorShape(None)
         return _entry(None)
 
-    def __eq__(self, other: Any) -> bool:
+    def __eq__(self, other: object) -> bool:
         try:
             return self._dims == as_shape(other)._dims
         except TypeError:
@@ -304,10 +308,10 @@ class TensorShape:
     def __hash__(self) -> int:
         return hash(self._dims)
 
-    def __add__(self, other: Any) -> TensorShape:
+    def __add__(self, other: ShapeLike) -> TensorShape:
         return self.concatenate(other)
 
-    def __radd__(self, other: Any) -> TensorShape:
+    def __radd__(self, other: ShapeLike) -> TensorShape:
         return as_shape(other).concatenate(self)
 
     def __str__(self) -> str:
@@ -322,11 +326,11 @@ class TensorShape:
         return "TensorShape(None)" if self._dims is None else f"TensorShape({shown!r})"
 
 
-def as_shape(value: Any) -> TensorShape:
+def as_shape(value: ShapeLike) -> TensorShape:
     return value if isinstance(value, TensorShape) else TensorShape(value)
 
 
-def size_at(shape: Any, axis: int) -> int | None:
+def size_at(shape: ShapeLike, axis: int) -> int | None:
     """One size of a shape; None where it or the rank is unknown. Raises IndexError where there is no such axis."""
     dims = as_shape(shape).raw
     return None if dims is None else dims[axis]

@@ -13,9 +13,9 @@ from towerstrat.graph.ir import shapes
 from towerstrat.graph.ir.convert import convert_to_tensor
 from towerstrat.graph.ir.elements import Tensor
 from towerstrat.graph.ir.indexed_slices import IndexedSlices
-from towerstrat.graph.ir.shapes import Dims, TensorShape, as_shape
+from towerstrat.graph.ir.shapes import Dims, ShapeLike, TensorShape, as_shape
 from towerstrat.graph.ir.static import constant_value_as_dims
-from towerstrat.graph.ir.types import DType, as_dtype, float32, int64
+from towerstrat.graph.ir.types import DType, DTypeLike, as_dtype, float32, int64
 
 
 class TypeSpec(ABC):
@@ -52,11 +52,11 @@ class TypeSpec(ABC):
         spec = spec_or_value if isinstance(spec_or_value, TypeSpec) else type_spec_from_value(spec_or_value)
         return type(self) is type(spec) and _all(_compatible, self._serialize(), spec._serialize())
 
-    def is_subtype_of(self, other: Any) -> bool:
+    def is_subtype_of(self, other: TypeSpec) -> bool:
         """True where every value of this type is one of ``other``."""
         return type(self) is type(other) and _all(_covered, self._serialize(), other._serialize())
 
-    def most_specific_common_supertype(self, others: Sequence[Any]) -> Self | None:
+    def most_specific_common_supertype(self, others: Sequence[TypeSpec | None]) -> Self | None:
         """The most exact specification that covers this one and ``others``; None where there is none."""
         found: tuple[Any, ...] = self._serialize()
         for other in others:
@@ -68,7 +68,7 @@ class TypeSpec(ABC):
             found = tuple(merged)
         return type(self)(*found)
 
-    def most_specific_compatible_type(self, other: Any) -> Self:
+    def most_specific_compatible_type(self, other: TypeSpec) -> Self:
         """The most exact specification that covers this one and ``other``.
 
         Raises:
@@ -85,7 +85,7 @@ class TypeSpec(ABC):
     def __hash__(self) -> int:
         return hash((type(self), self._serialize()))
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[Any, ...]:
         return type(self), self._serialize()
 
     def __repr__(self) -> str:
@@ -145,13 +145,13 @@ class TensorSpec(TypeSpec):
     TensorSpec(shape=(None, 3), dtype=tf.float32, name=None)
     """
 
-    def __init__(self, shape: Any, dtype: Any = float32, name: str | None = None):
+    def __init__(self, shape: ShapeLike, dtype: DTypeLike = float32, name: str | None = None):
         self._shape = as_shape(shape)
         self._dtype = as_dtype(dtype)
         self._name = name
 
     @classmethod
-    def from_spec(cls, spec: Any, name: str | None = None) -> Self:
+    def from_spec(cls, spec: TensorSpec, name: str | None = None) -> Self:
         """A copy of ``spec``, with another name if ``name`` is given."""
         return cls(spec.shape, spec.dtype, name or spec.name)
 
@@ -190,7 +190,7 @@ class TensorSpec(TypeSpec):
             and self._shape.is_compatible_with(spec_or_tensor.shape)
         )
 
-    def is_subtype_of(self, other: Any) -> bool:
+    def is_subtype_of(self, other: TypeSpec) -> bool:
         """True where ``other`` has the same dtype and covers the shape; a name must be equal where this has one."""
         return (
             isinstance(other, TensorSpec)
@@ -232,11 +232,11 @@ class IndexedSlicesSpec(TypeSpec):
 
     def __init__(
         self,
-        shape: Any = None,
-        dtype: Any = float32,
-        indices_dtype: Any = int64,
-        dense_shape_dtype: Any = None,
-        indices_shape: Any = None,
+        shape: ShapeLike = None,
+        dtype: DTypeLike = float32,
+        indices_dtype: DTypeLike = int64,
+        dense_shape_dtype: DTypeLike | None = None,
+        indices_shape: ShapeLike = None,
     ):
         self._shape = as_shape(shape)
         self._values_dtype = as_dtype(dtype)

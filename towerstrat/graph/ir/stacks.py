@@ -67,7 +67,7 @@ SURROUNDINGS: Stack[Surrounding] = Stack()
 """The ``Surrounding`` of the code that runs; None where there is none."""
 
 
-class Session(Protocol):
+class SessionLike(Protocol):
     """The part of a session that tensors, operations and variables need."""
 
     @property
@@ -80,9 +80,9 @@ class Session(Protocol):
         """The values of a structure of fetches, with the tensors in ``feed_dict`` replaced."""
 
 
-SESSIONS: Stack[Session] = Stack()
+SESSIONS: Stack[SessionLike] = Stack()
 
 
-def get_default_session() -> Session | None:
+def get_default_session() -> SessionLike | None:
     """The session that ``Tensor.eval`` and ``Operation.run`` use, or None."""
     return SESSIONS.current()

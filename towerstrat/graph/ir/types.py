@@ -111,16 +111,16 @@ class DType:
         """Bytes of one element."""
         return 1 if self.name in ("string", "resource") else self._np.itemsize
 
-    def is_compatible_with(self, other: Any) -> bool:
+    def is_compatible_with(self, other: DTypeLike) -> bool:
         return self == as_dtype(other)
 
-    def __eq__(self, other: Any) -> bool:
+    def __eq__(self, other: object) -> bool:
         if self is other:
             return True
         if other is None or isinstance(other, DType):
             return False
         try:
-            return as_dtype(other) is self
+            return as_dtype(other) is self  # type: ignore[arg-type]
         except TypeError:
             return False
 
@@ -136,7 +136,7 @@ class DType:
     def __str__(self) -> str:
         return f"<dtype: '{self.name}'>"
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[Any, ...]:
         return as_dtype, (self.name,)
 
 
@@ -166,8 +166,11 @@ _BY_ENUM = {t.as_datatype_enum: t for t in ALL}
 _BY_NUMPY = {t.np: t for t in ALL if t.np != np.dtype(object)}
 _CACHE: dict[Any, DType] = {t: t for t in ALL}
 
+DTypeLike = DType | np.dtype[Any] | type | str | int
+"""Anything that ``as_dtype`` accepts: an element type, a numpy or Python type, a name or a number."""
 
-def as_dtype(type_value: Any) -> DType:
+
+def as_dtype(type_value: DTypeLike) -> DType:
     """The DType for a DType, a numpy type, a name, a number of ``types.proto`` or a Python type.
 
     Raises:

@@ -156,7 +156,7 @@ def sources_of(tensor: Tensor, op: Operation) -> Sequence[Tensor]:
 
 
 def differentiable_leaves(results: Sequence[Any], block: Block) -> set[Tensor]:
-    """Where the differentiable paths that end in results of a region begin: its captures and loop variables.
+    """The captures and loop variables of a region that its results depend on differentiably.
 
     Args:
       results: of the region; entries that are no tensors are skipped.

@@ -113,7 +113,7 @@ class _Switches:
         self.maker: dict[Variable, Equation] = {v: e for e in self.equations for v in e.outvars}
         self.order = {id(e): i for i, e in enumerate(self.equations)}
         self.places: dict[int, set[int | None]] = {}
-        """Where each equation is evaluated: in the branches of a kind, or (None) at every position."""
+        """The kinds whose branches evaluate an equation; None stands for every position, outside of the switches."""
         self.switch_of: dict[int, int] = {}
         """The level of the switch whose branch evaluates an equation of one kind."""
         self.first_use: dict[Variable, int] = {}

@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from towerstrat.graph.ir.composite import Convertible
-from towerstrat.graph.ir.convert import convert_to_tensor
+from towerstrat.graph.ir.convert import TensorLike, convert_to_tensor
 from towerstrat.graph.ir.core import get_default_graph
 from towerstrat.graph.ir.elements import Tensor
-from towerstrat.graph.ir.shapes import TensorShape, as_shape
+from towerstrat.graph.ir.shapes import ShapeLike, TensorShape, as_shape
 from towerstrat.graph.ir.types import DType, string
 from towerstrat.graph.variables.variables import Variable
 
@@ -91,7 +91,7 @@ class PartitionedVariable(Convertible):
     """
 
     def __init__(
-        self, name: str, shape: Any, dtype: DType, variable_list: Sequence[Variable], partitions: Sequence[int]
+        self, name: str, shape: ShapeLike, dtype: DType, variable_list: Sequence[Variable], partitions: Sequence[int]
     ):
         self._name = name
         self._shape = as_shape(shape)
@@ -150,7 +150,7 @@ class PartitionedVariable(Convertible):
         with graph.name_scope(None):
             return graph.add("Identity", [joined], None, self._name).outputs[0]
 
-    def assign(self, value: Any, use_locking: bool = False) -> Any:
+    def assign(self, value: TensorLike, use_locking: bool = False) -> Any:
         raise NotImplementedError(
             f"assign() is not defined on the partitioned variable {self._name}; assign its parts."
         )

@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 
 from towerstrat.errors import FailedPreconditionError, OutOfRangeError
-from towerstrat.graph.ir.convert import convert_to_tensor
+from towerstrat.graph.ir.convert import TensorLike, convert_to_tensor
 from towerstrat.graph.ir.core import get_default_graph
 from towerstrat.graph.ir.elements import Operation, Tensor
 from towerstrat.graph.ir.registry import Attrs, Signature, define
-from towerstrat.graph.ir.stacks import Session
+from towerstrat.graph.ir.stacks import SessionLike
 from towerstrat.graph.ir.state import Cell
 from towerstrat.graph.ir.types import HostArray, int32, int64, string
 from towerstrat.graph.variables.variables import GraphKeys, Variable
@@ -25,12 +25,12 @@ def _names_rule(inputs: Sequence[Tensor], attrs: Attrs) -> list[Signature]:
     return [Signature(string, (None,))]
 
 
-def _names(session: Session, op: Operation, values: Sequence[HostArray]) -> list[HostArray]:
+def _names(session: SessionLike, op: Operation, values: Sequence[HostArray]) -> list[HostArray]:
     missing = [name.encode() for name, initialized in zip(op.attrs["names"], values, strict=True) if not initialized]
     return [np.array(missing, dtype=object)]
 
 
-def _assert_initialized(session: Session, op: Operation, values: Sequence[HostArray]) -> list[HostArray]:
+def _assert_initialized(session: SessionLike, op: Operation, values: Sequence[HostArray]) -> list[HostArray]:
     missing = [name for name, initialized in zip(op.attrs["names"], values, strict=True) if not initialized]
     if missing:
         raise FailedPreconditionError(
@@ -46,7 +46,7 @@ def _count_rule(inputs: Sequence[Tensor], attrs: Attrs) -> list[Signature]:
     return [Signature(cell.dtype, ())]
 
 
-def _count(session: Session, op: Operation, values: Sequence[Cell]) -> list[HostArray]:
+def _count(session: SessionLike, op: Operation, values: Sequence[Cell]) -> list[HostArray]:
     cell, limit = values[0], op.attrs["limit"]
     now = session.state.get(cell)
     if now is None:
@@ -180,7 +180,11 @@ def _assignable(ref: Any, what: str) -> Any:
 
 
 def assign(
-    ref: Any, value: Any, validate_shape: bool | None = None, use_locking: bool | None = None, name: str | None = None
+    ref: Any,
+    value: TensorLike,
+    validate_shape: bool | None = None,
+    use_locking: bool | None = None,
+    name: str | None = None,
 ) -> Any:
     """Stores ``value`` in the variable; returns the stored value as a tensor.
 
@@ -197,12 +201,12 @@ def assign(
     return variable.assign(value, name=name)
 
 
-def assign_add(ref: Any, value: Any, use_locking: bool | None = None, name: str | None = None) -> Any:
+def assign_add(ref: Any, value: TensorLike, use_locking: bool | None = None, name: str | None = None) -> Any:
     """Adds to the variable; returns the new value as a tensor."""
     return _assignable(ref, "tf.assign_add").assign_add(value, name=name)
 
 
-def assign_sub(ref: Any, value: Any, use_locking: bool | None = None, name: str | None = None) -> Any:
+def assign_sub(ref: Any, value: TensorLike, use_locking: bool | None = None, name: str | None = None) -> Any:
     """Subtracts from the variable; returns the new value as a tensor."""
     return _assignable(ref, "tf.assign_sub").assign_sub(value, name=name)
 
@@ -218,12 +222,14 @@ def count_up_to(ref: Any, limit: int, name: str | None = None) -> Tensor:
     return get_default_graph().add("CountUpTo", (variable.handle,), {"limit": int(limit)}, name).outputs[0]
 
 
-def _scatter(ref: Any, kind: str, indices: Any, updates: Any, name: str | None) -> Any:
+def _scatter(ref: Any, kind: str, indices: TensorLike, updates: TensorLike, name: str | None) -> Any:
     variable = _assignable(ref, f"tf.scatter_{kind.lower()}")
     return variable.scatter(kind, indices, updates, name or f"Scatter{kind}")
 
 
-def scatter_update(ref: Any, indices: Any, updates: Any, use_locking: bool = True, name: str | None = None) -> Any:
+def scatter_update(
+    ref: Any, indices: TensorLike, updates: TensorLike, use_locking: bool = True, name: str | None = None
+) -> Any:
     """Sets rows: ``ref[indices[i]] = updates[i]``; returns the variable's new value, here and below.
 
     Args:
@@ -235,46 +241,64 @@ def scatter_update(ref: Any, indices: Any, updates: Any, use_locking: bool = Tru
     return _scatter(ref, "Update", indices, updates, name)
 
 
-def scatter_add(ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None) -> Any:
+def scatter_add(
+    ref: Any, indices: TensorLike, updates: TensorLike, use_locking: bool = False, name: str | None = None
+) -> Any:
     """Adds to rows; updates of a row that is named several times add up."""
     return _scatter(ref, "Add", indices, updates, name)
 
 
-def scatter_sub(ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None) -> Any:
+def scatter_sub(
+    ref: Any, indices: TensorLike, updates: TensorLike, use_locking: bool = False, name: str | None = None
+) -> Any:
     """Subtracts from rows; updates of a row that is named several times add up."""
     return _scatter(ref, "Sub", indices, updates, name)
 
 
-def scatter_mul(ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None) -> Any:
+def scatter_mul(
+    ref: Any, indices: TensorLike, updates: TensorLike, use_locking: bool = False, name: str | None = None
+) -> Any:
     """Multiplies rows."""
     return _scatter(ref, "Mul", indices, updates, name)
 
 
-def scatter_div(ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None) -> Any:
+def scatter_div(
+    ref: Any, indices: TensorLike, updates: TensorLike, use_locking: bool = False, name: str | None = None
+) -> Any:
     """Divides rows."""
     return _scatter(ref, "Div", indices, updates, name)
 
 
-def scatter_min(ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None) -> Any:
+def scatter_min(
+    ref: Any, indices: TensorLike, updates: TensorLike, use_locking: bool = False, name: str | None = None
+) -> Any:
     """Sets rows to the element-wise minimum of them and ``updates``."""
     return _scatter(ref, "Min", indices, updates, name)
 
 
-def scatter_max(ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None) -> Any:
+def scatter_max(
+    ref: Any, indices: TensorLike, updates: TensorLike, use_locking: bool = False, name: str | None = None
+) -> Any:
     """Sets rows to the element-wise maximum of them and ``updates``."""
     return _scatter(ref, "Max", indices, updates, name)
 
 
-def scatter_nd_update(ref: Any, indices: Any, updates: Any, use_locking: bool = True, name: str | None = None) -> Any:
+def scatter_nd_update(
+    ref: Any, indices: TensorLike, updates: TensorLike, use_locking: bool = True, name: str | None = None
+) -> Any:
     """Sets slices: ``indices[..., :]`` are the leading indices of the slice that ``updates[...]`` replaces."""
     return _scatter(ref, "NdUpdate", indices, updates, name)
 
 
-def scatter_nd_add(ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None) -> Any:
+def scatter_nd_add(
+    ref: Any, indices: TensorLike, updates: TensorLike, use_locking: bool = False, name: str | None = None
+) -> Any:
     """Adds to slices; updates of one slice add up."""
     return _scatter(ref, "NdAdd", indices, updates, name)
 
 
-def scatter_nd_sub(ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None) -> Any:
+def scatter_nd_sub(
+    ref: Any, indices: TensorLike, updates: TensorLike, use_locking: bool = False, name: str | None = None
+) -> Any:
     """Subtracts from slices; updates of one slice add up."""
     return _scatter(ref, "NdSub", indices, updates, name)

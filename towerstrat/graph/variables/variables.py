@@ -8,24 +8,24 @@ from __future__ import annotations
 
 import enum
 import inspect
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
 from towerstrat.graph.ir import registry, shapes
 from towerstrat.graph.ir.composite import Convertible
-from towerstrat.graph.ir.convert import convert_to_tensor
+from towerstrat.graph.ir.convert import TensorLike, convert_to_tensor
 from towerstrat.graph.ir.core import Graph, get_default_graph
 from towerstrat.graph.ir.elements import Operation, Reference, Tensor
 from towerstrat.graph.ir.indexed_slices import IndexedSlices
 from towerstrat.graph.ir.mesh import Axis
 from towerstrat.graph.ir.operators import Operators, differs, equals
-from towerstrat.graph.ir.shapes import TensorShape, as_shape
-from towerstrat.graph.ir.stacks import SURROUNDINGS, Session, get_default_session
+from towerstrat.graph.ir.shapes import ShapeLike, TensorShape, as_shape
+from towerstrat.graph.ir.stacks import SURROUNDINGS, SessionLike, get_default_session
 from towerstrat.graph.ir.state import Cell
 from towerstrat.graph.ir.trace import unconverted
-from towerstrat.graph.ir.types import DType, HostArray
+from towerstrat.graph.ir.types import DType, DTypeLike, HostArray
 from towerstrat.graph.variables.state_ops import variable_handle
 
 
@@ -202,22 +202,22 @@ class Variable(Operators, Convertible, metaclass=_ThroughCreators):
 
     def __init__(
         self,
-        initial_value: Any = None,
+        initial_value: TensorLike = None,
         trainable: bool = True,
-        collections: Iterable[Any] | None = None,
+        collections: Iterable[Hashable] | None = None,
         validate_shape: bool = True,
         caching_device: Any = None,
         name: str | None = None,
         variable_def: Any = None,
-        dtype: Any = None,
-        expected_shape: Any = None,
+        dtype: DTypeLike | None = None,
+        expected_shape: ShapeLike = None,
         import_scope: str | None = None,
         constraint: Callable[..., Any] | None = None,
         synchronization: VariableSynchronization = VariableSynchronization.AUTO,
         aggregation: VariableAggregation = VariableAggregation.NONE,
         axis: Axis | None = None,
         combine: str = "first",
-        shape: Any = None,
+        shape: ShapeLike = None,
     ):
         if variable_def is not None:
             raise NotImplementedError(
@@ -241,13 +241,13 @@ class Variable(Operators, Convertible, metaclass=_ThroughCreators):
         self._build(graph, initial_value, name, dtype, expected_shape, validate_shape, axis, combine, shape)
         self._collect(graph, keys)
 
-    def _collect(self, graph: Graph, keys: Sequence[Any]) -> None:
+    def _collect(self, graph: Graph, keys: Sequence[Hashable]) -> None:
         """Adds the variable to collections of the graph."""
         graph.add_to_collections(keys, self)
 
     def _build(
-        self, graph: Graph, initial_value: Any, name: str | None, dtype: Any, expected_shape: Any,
-        validate_shape: bool, axis: Axis | None, combine: str, shape: Any,
+        self, graph: Graph, initial_value: TensorLike, name: str | None, dtype: DTypeLike | None,
+        expected_shape: ShapeLike, validate_shape: bool, axis: Axis | None, combine: str, shape: ShapeLike,
     ) -> None:  # fmt: skip
         """Adds the operations of the variable: handle, initial value, initializer and a read under its name."""
         with graph.outside() if callable(initial_value) else _at_root(graph, initial_value), \
@@ -314,7 +314,7 @@ class Variable(Operators, Convertible, metaclass=_ThroughCreators):
     def get_shape(self) -> TensorShape:
         return self.shape
 
-    def set_shape(self, shape: Any) -> None:
+    def set_shape(self, shape: ShapeLike) -> None:
         """Merges ``shape`` into the static shape. Raises ValueError where the two contradict each other."""
         self._cell.dims = self.shape.merge_with(shape).raw
 
@@ -381,7 +381,7 @@ class Variable(Operators, Convertible, metaclass=_ThroughCreators):
     def _as_graph_element(self) -> Tensor:
         return self._handle
 
-    def sparse_read(self, indices: Any, name: str | None = None) -> Tensor:
+    def sparse_read(self, indices: TensorLike, name: str | None = None) -> Tensor:
         """Rows of the value, ``[*indices.shape, *row]``; their gradient is IndexedSlices.
 
         Args:
@@ -398,7 +398,7 @@ class Variable(Operators, Convertible, metaclass=_ThroughCreators):
             .outputs[0]
         )
 
-    def eval(self, session: Session | None = None) -> HostArray:
+    def eval(self, session: SessionLike | None = None) -> HostArray:
         """The value in ``session`` or the default session. Raises ValueError where there is none."""
         session = session or get_default_session()
         if session is None:
@@ -418,7 +418,9 @@ class Variable(Operators, Convertible, metaclass=_ThroughCreators):
         """The return value of an assignment: the stored value, or the operation."""
         return op.outputs[0] if read_value else op
 
-    def assign(self, value: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True) -> Any:
+    def assign(
+        self, value: TensorLike, use_locking: bool = False, name: str | None = None, read_value: bool = True
+    ) -> Any:
         """Stores a value.
 
         Args:
@@ -432,21 +434,21 @@ class Variable(Operators, Convertible, metaclass=_ThroughCreators):
         return self._change("AssignVariableOp", [self._operand(value)], name or "Assign", read_value)
 
     def assign_add(
-        self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
+        self, delta: TensorLike, use_locking: bool = False, name: str | None = None, read_value: bool = True
     ) -> Any:
         """Adds ``delta``; returns as ``assign`` does."""
         return self._change("AssignAddVariableOp", [self._operand(delta)], name or "AssignAdd", read_value)
 
     def assign_sub(
-        self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
+        self, delta: TensorLike, use_locking: bool = False, name: str | None = None, read_value: bool = True
     ) -> Any:
         """Subtracts ``delta``; returns as ``assign`` does."""
         return self._change("AssignSubVariableOp", [self._operand(delta)], name or "AssignSub", read_value)
 
-    def _operand(self, value: Any) -> Tensor:
+    def _operand(self, value: TensorLike) -> Tensor:
         return convert_to_tensor(value, self.dtype)
 
-    def scatter(self, kind: str, indices: Any, updates: Any, name: str | None = None) -> Tensor:
+    def scatter(self, kind: str, indices: TensorLike, updates: TensorLike, name: str | None = None) -> Tensor:
         """Updates rows; returns the new value.
 
         Args:
@@ -457,13 +459,13 @@ class Variable(Operators, Convertible, metaclass=_ThroughCreators):
         inputs = [convert_to_tensor(indices), convert_to_tensor(updates, self.dtype)]
         return self._change(f"ResourceScatter{kind}", inputs, name or f"Scatter{kind}")
 
-    def scatter_update(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Tensor:
+    def scatter_update(self, sparse_delta: TensorLike, use_locking: bool = False, name: str | None = None) -> Tensor:
         return self._scatter_slices("Update", sparse_delta, name)
 
-    def scatter_add(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Tensor:
+    def scatter_add(self, sparse_delta: TensorLike, use_locking: bool = False, name: str | None = None) -> Tensor:
         return self._scatter_slices("Add", sparse_delta, name)
 
-    def scatter_sub(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Tensor:
+    def scatter_sub(self, sparse_delta: TensorLike, use_locking: bool = False, name: str | None = None) -> Tensor:
         return self._scatter_slices("Sub", sparse_delta, name)
 
     def _scatter_slices(self, kind: str, slices: Any, name: str | None) -> Tensor:
@@ -472,25 +474,25 @@ class Variable(Operators, Convertible, metaclass=_ThroughCreators):
             raise ValueError(f"sparse_delta is not IndexedSlices: {slices!r}.")
         return self.scatter(kind, slices.indices, slices.values, name)
 
-    def scatter_mul(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Tensor:
+    def scatter_mul(self, sparse_delta: TensorLike, use_locking: bool = False, name: str | None = None) -> Tensor:
         return self._scatter_slices("Mul", sparse_delta, name)
 
-    def scatter_div(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Tensor:
+    def scatter_div(self, sparse_delta: TensorLike, use_locking: bool = False, name: str | None = None) -> Tensor:
         return self._scatter_slices("Div", sparse_delta, name)
 
-    def scatter_max(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Tensor:
+    def scatter_max(self, sparse_delta: TensorLike, use_locking: bool = False, name: str | None = None) -> Tensor:
         return self._scatter_slices("Max", sparse_delta, name)
 
-    def scatter_min(self, sparse_delta: Any, use_locking: bool = False, name: str | None = None) -> Tensor:
+    def scatter_min(self, sparse_delta: TensorLike, use_locking: bool = False, name: str | None = None) -> Tensor:
         return self._scatter_slices("Min", sparse_delta, name)
 
-    def scatter_nd_update(self, indices: Any, updates: Any, name: str | None = None) -> Tensor:
+    def scatter_nd_update(self, indices: TensorLike, updates: TensorLike, name: str | None = None) -> Tensor:
         return self.scatter("NdUpdate", indices, updates, name)
 
-    def scatter_nd_add(self, indices: Any, updates: Any, name: str | None = None) -> Tensor:
+    def scatter_nd_add(self, indices: TensorLike, updates: TensorLike, name: str | None = None) -> Tensor:
         return self.scatter("NdAdd", indices, updates, name)
 
-    def scatter_nd_sub(self, indices: Any, updates: Any, name: str | None = None) -> Tensor:
+    def scatter_nd_sub(self, indices: TensorLike, updates: TensorLike, name: str | None = None) -> Tensor:
         return self.scatter("NdSub", indices, updates, name)
 
     def assign_slice(self, bounds: Sequence[Tensor], masks: Mapping[str, int], value: Tensor, name: str | None) -> Any:
@@ -500,7 +502,7 @@ class Variable(Operators, Convertible, metaclass=_ThroughCreators):
         )
         return self._changed(op, True)
 
-    def load(self, value: Any, session: Session | None = None) -> None:
+    def load(self, value: TensorLike, session: SessionLike | None = None) -> None:
         """Stores a value in ``session`` or the default session at once. Raises ValueError where there is none."""
         session = session or get_default_session()
         if session is None:
@@ -598,24 +600,24 @@ class VariableV2(Variable, metaclass=_ThroughCreatorsV2):
 
     def __init__(
         self,
-        initial_value: Any = None,
+        initial_value: TensorLike = None,
         trainable: bool | None = None,
         validate_shape: bool = True,
         caching_device: Any = None,
         name: str | None = None,
         variable_def: Any = None,
-        dtype: Any = None,
+        dtype: DTypeLike | None = None,
         import_scope: str | None = None,
         constraint: Callable[..., Any] | None = None,
         synchronization: VariableSynchronization = VariableSynchronization.AUTO,
         aggregation: VariableAggregation = VariableAggregation.NONE,
-        shape: Any = None,
+        shape: ShapeLike = None,
         experimental_enable_variable_lifting: bool = True,
     ):
         """The arguments; the creators in scope make the variable."""
 
 
-def wider(dims: shapes.Dims, shape: Any, name: str) -> shapes.Dims:
+def wider(dims: shapes.Dims, shape: ShapeLike, name: str) -> shapes.Dims:
     """A variable's static shape: ``shape`` if it is given, else its initial value's.
 
     Args:
@@ -634,7 +636,7 @@ def wider(dims: shapes.Dims, shape: Any, name: str) -> shapes.Dims:
 
 
 @contextmanager
-def _at_root(graph: Graph, initial_value: Any) -> Iterator[None]:
+def _at_root(graph: Graph, initial_value: TensorLike) -> Iterator[None]:
     """Adds the operations of a variable to the root region; the tensor ``initial_value`` has to be there too.
 
     Raises:

@@ -270,7 +270,8 @@ NOTHING = [
 NO_BATCHES = {
     "array", "broadcastable weights", "conv3d_SAME", "dense", "depthwise_backprop_input", "dilation2d",
     "embedding_max_norm", "embedding_mod", "placed matrix", "repeat", "spectral_norm", "tensor scatters",
-    "tf.argmin(x, 0)", "tf.dynamic_stitch([[0, 2], [1]], [row[:2], row[2:]])", "tf.gather(n, [0, 0, 1])",
+    "tf.argmin(x, 0)", "tf.broadcast_dynamic_shape(tf.shape(x), tf.shape(row))",
+    "tf.dynamic_stitch([[0, 2], [1]], [row[:2], row[2:]])", "tf.gather(n, [0, 0, 1])",
     "tf.reverse_sequence(x, [2, 3], 1)", "tf.sparse_segment_mean(rows, [0, 1, 1], [0, 0, 1])",
     "tf.sparse_segment_sum(rows, [0, 1, 1], [0, 0, 1])", "transforms",
 }  # fmt: skip

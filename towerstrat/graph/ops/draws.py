@@ -1,7 +1,7 @@
 """Random draws outside of compiled programs: in blocks of one size, so that all shapes share one program.
 
 Threefry with ``jax_threefry_partitionable`` makes element i of a draw from the key and i alone. A block is a draw of
-``BLOCK`` elements that starts at another i; several make up a draw of any shape, of the same random bits as the whole one.
+``BLOCK`` elements that starts at another i; several make up a draw of any shape, from the random bits of the whole one.
 """
 
 from __future__ import annotations

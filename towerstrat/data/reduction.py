@@ -15,6 +15,7 @@ from towerstrat.graph.ir.convert import convert_to_tensor
 from towerstrat.graph.ir.core import get_default_graph
 from towerstrat.graph.ir.elements import Operation
 from towerstrat.graph.ir.registry import Signature, define
+from towerstrat.graph.runtime.runs import Runner
 
 
 def _components(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> list[Signature]:
@@ -22,7 +23,7 @@ def _components(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> list[Signatu
     return [Signature(t, d) for t, d in zip(structure.dtypes, structure.dims, strict=True)]
 
 
-def _reduce(session: Any, op: Operation, values: Sequence[Any]) -> Sequence[Array]:
+def _reduce(session: Runner, op: Operation, values: Sequence[Any]) -> Sequence[Array]:
     node, function, count = op.attrs["node"], op.attrs["function"], len(op.attrs["structure"])
     opening = opening_of(session, op, node, values[count:], function.captures)
     state = list(values[:count])
@@ -35,7 +36,7 @@ def _reduce(session: Any, op: Operation, values: Sequence[Any]) -> Sequence[Arra
     return state
 
 
-def _only(session: Any, op: Operation, values: Sequence[Any]) -> Sequence[Array]:
+def _only(session: Runner, op: Operation, values: Sequence[Any]) -> Sequence[Array]:
     try:
         node = op.attrs["node"]
         elements = iter(node.open(opening_of(session, op, node, values)))

@@ -267,9 +267,7 @@ class Function:
 
 def _surroundings() -> Any:
     """What a trace depends on besides its arguments: the graph it is traced into, if any, and its ``Surrounding``."""
-    graph: Any = get_default_graph()
-    while graph.building_function:
-        graph = graph.outer
+    graph = get_default_graph().home
     around = SURROUNDINGS.current()
     key = None if around is None else around.trace_key()
     return None if graph.executing_eagerly else graph, layouts.count, key

@@ -28,6 +28,7 @@ from towerstrat.graph.ir.core import get_default_graph
 from towerstrat.graph.ir.elements import Operation, Tensor
 from towerstrat.graph.ir.mesh import several_devices
 from towerstrat.graph.ir.registry import Signature, define, nothing
+from towerstrat.graph.ir.stacks import SessionLike
 from towerstrat.graph.ir.types import as_dtype, resource, string
 from towerstrat.graph.lowering.lowering import Lowering
 from towerstrat.graph.ops.checks import entry, shown
@@ -121,7 +122,7 @@ def counted(found: Any, kinds: Sequence[Any], op: Operation) -> list[Any]:
     return results
 
 
-def _call(session: Any, op: Operation, values: Sequence[Any]) -> list[Any]:
+def _call(session: SessionLike, op: Operation, values: Sequence[Any]) -> list[Any]:
     try:
         found = op.attrs["_func"](*(np.array(v) if np.ndim(v) else v for v in map(_host, values)))
     except Exception as error:

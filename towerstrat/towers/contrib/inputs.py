@@ -9,7 +9,7 @@ import numpy as np
 
 from towerstrat.data.dataset import Dataset
 from towerstrat.data.dataset_v1 import make_initializable_iterator, make_one_shot_iterator
-from towerstrat.data.iterators import Iterator, iterator_resource, with_operation
+from towerstrat.data.iterators import Iterator, Session, iterator_resource, with_operation
 from towerstrat.errors import InvalidArgumentError, OutOfRangeError
 from towerstrat.graph.ir import nest
 from towerstrat.graph.ir.core import get_default_graph
@@ -98,7 +98,7 @@ class PerDeviceDataIterator:
         return nest.pack_sequence_as(self.iterator.output_types, parts)
 
 
-def _next_for_all(session: Any, op: Operation, values: Sequence[Any]) -> list[Any]:
+def _next_for_all(session: Session, op: Operation, values: Sequence[Any]) -> list[Any]:
     source = iterator_resource(session, op, values)
     axis: Axis = op.attrs["axis"]
     taken: list[Any] = []

@@ -72,8 +72,8 @@ _SETTINGS = _Settings()
 
 def _accelerators() -> tuple[Any, ...]:
     """JAX's devices that are no CPUs. Starts JAX, unless it is known to be for the CPU only."""
-    platforms = jax.config.jax_platforms  # type: ignore[attr-defined]
-    if platforms == "cpu":
+    settings: Any = jax.config
+    if settings.jax_platforms == "cpu":
         return ()
     return tuple(d for d in jax.local_devices() if d.platform != "cpu")
 

@@ -59,7 +59,10 @@ def enable() -> None:
     jax.config.update("jax_compilation_cache_dir", str(folder))
     if "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS" not in os.environ:
         jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
-    others = compilation_cache.get_file_cache
+    # Not a public name of JAX: a version without it keeps its own store, in the same folder.
+    others = getattr(compilation_cache, "get_file_cache", None)
+    if others is None:
+        return
 
     def get_file_cache(path: str) -> Any:
         if path != str(folder):  # The program configured a cache of its own since.

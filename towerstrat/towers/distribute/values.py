@@ -208,11 +208,6 @@ def _joined(parts: Sequence[Any], axis: Axis, dims: Any) -> Tensor:
     return PositionTensor(context(), array, dtype, axis, dims)
 
 
-def is_eager(value: Any) -> bool:
-    """Whether a value has its parts already."""
-    return isinstance(value, EagerTensor) or (isinstance(value, PerDevice) and isinstance(value.local, PositionTensor))
-
-
 def require_numbers(structure: Any) -> None:
     """Raises UnsupportedError for strings that differ by replica, which no replica's device can hold."""
     for leaf in nest.flatten(structure):

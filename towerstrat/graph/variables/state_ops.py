@@ -23,6 +23,7 @@ from towerstrat.graph.ir.state import Cell
 from towerstrat.graph.ir.types import Array, bool_, resource
 from towerstrat.graph.lowering.gradients import gather_backward, read_backward
 from towerstrat.graph.lowering.lowering import Lowering
+from towerstrat.graph.variables.rows import Method, are_distinct, write_rows
 
 
 def variable_handle(cell: Cell, name: str) -> Tensor:
@@ -136,17 +137,17 @@ def _updating(function: Callable[[Array, Array], Array]) -> Lower:
     return lower
 
 
-def _scattering(method: str) -> Lower:
-    """The lowering of a row update by a method of ``array.at[indices]``; indices out of range are dropped."""
+def _scattering(method: Method) -> Lower:
+    """The lowering of a row update by a method of ``array.at[indices]``."""
 
     def lower(lowering: Lowering, op: Operation) -> list[Array]:
         cell = _cell(op.inputs[0])
         old = lowering.read(cell, op)
         indices, updates = _storable(lowering, op, 1), _storable(lowering, op, 2)
-        at = jnp.asarray(old).at[indices]
         shape = (*indices.shape, *old.shape[1:])
         updates = jnp.broadcast_to(jnp.asarray(updates, old.dtype), shape)
-        value = lax.stop_gradient(getattr(at, method)(updates, mode="drop"))
+        value = write_rows(jnp.asarray(old), indices, method, updates, distinct=are_distinct(op.inputs[1]))
+        value = lax.stop_gradient(value)
         lowering.write(cell, value)
         return [value]
 
@@ -244,7 +245,7 @@ define(
     "AssignSubVariableOp", _assign_rule, lower=_first_outside(_updating(lambda a, b: a - b)), reads=True, writes=True,
     stateful=True, differentiable=False,
 )  # fmt: skip
-for _type, _method in (
+_ROW_WRITES: tuple[tuple[str, Method], ...] = (
     ("ResourceScatterUpdate", "set"),
     ("ResourceScatterAdd", "add"),
     ("ResourceScatterSub", "subtract"),
@@ -252,9 +253,10 @@ for _type, _method in (
     ("ResourceScatterDiv", "divide"),
     ("ResourceScatterMin", "min"),
     ("ResourceScatterMax", "max"),
-):
+)
+for _type, _row_method in _ROW_WRITES:
     define(
-        _type, _scatter_rule, lower=_first_outside(_scattering(_method)), reads=True, writes=True, stateful=True,
+        _type, _scatter_rule, lower=_first_outside(_scattering(_row_method)), reads=True, writes=True, stateful=True,
         differentiable=False,
     )  # fmt: skip
 for _type, _method in (

@@ -40,14 +40,12 @@ class Selections(Mapping[str, Any]):
 
     def __init__(self, local: Any, devices: Sequence[str], axis: Axis):
         self.local = local
-        self.order = tuple(devices)
+        self.positions = {device: position for position, device in enumerate(devices)}
         self.axis = axis
         self._made: dict[tuple[int, Any], Any] = {}
 
     def __getitem__(self, device: str) -> Any:
-        position = self.order.index(device) if device in self.order else -1
-        if position < 0:
-            raise KeyError(device)
+        position = self.positions[device]
         if isinstance(self.local, TowerId):
             return position
         key = (position, get_default_graph().block)
@@ -56,10 +54,10 @@ class Selections(Mapping[str, Any]):
         return self._made[key]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self.order)
+        return iter(self.positions)
 
     def __len__(self) -> int:
-        return len(self.order)
+        return len(self.positions)
 
 
 def _at_position(local: Any, axis: Axis, position: int) -> Any:
@@ -178,7 +176,7 @@ class PerDevice(Argument, Convertible, Fetchable, DistributedValues):
             local = IndexedSlices(tensors[0], tensors[1], tensors[2] if len(tensors) > 2 else local.dense_shape)
         elif not isinstance(local, Operation):
             (local,) = tensors
-        return type(self)(Selections(local, index.order, index.axis))
+        return type(self)(Selections(local, list(index), index.axis))
 
     def _argument_key(self) -> Any:
         return self._argument_axis(), _dense(self.local) if isinstance(self.local, IndexedSlices) else False
@@ -243,7 +241,7 @@ class _Everywhere(Selections):
     """Device -> the one value that all devices share."""
 
     def __getitem__(self, device: str) -> Any:
-        if device not in self.order:
+        if device not in self.positions:
             raise KeyError(device)
         return self.local
 

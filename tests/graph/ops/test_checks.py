@@ -47,7 +47,7 @@ def test_a_failed_check_names_itself_and_leaves_the_state(session):
     with pytest.raises(InvalidArgumentError) as caught:
         session.run(late, {x: -1.0})
     text = str(caught.value)
-    assert "assertion failed: [x is] [x:0] [0 1 2...] [and] [2.5]" in text
+    assert "assertion failed: [x is] [-1] [0 1 2...] [and] [2.5]" in text
     assert "Assert/Assert" in text
     assert "test_checks.py" in text
     assert caught.value.op is check

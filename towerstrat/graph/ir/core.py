@@ -16,9 +16,10 @@ from towerstrat.graph.ir.elements import Block, Operation, Tensor, mark_varying
 from towerstrat.graph.ir.mesh import Axis
 from towerstrat.graph.ir.registry import Attrs
 from towerstrat.graph.ir.stacks import Stack
-from towerstrat.graph.ir.state import Cell, Flag
+from towerstrat.graph.ir.state import Cell
 from towerstrat.graph.ir.trace import user_line
 from towerstrat.graph.ir.types import resource, uint32
+from towerstrat.platform.data_checks import DATA_CHECKS
 
 _OP_NAME = re.compile(r"^[A-Za-z0-9.][A-Za-z0-9_.\-/]*$")
 _SCOPE_NAME = re.compile(r"^[A-Za-z0-9_.\-/]*$")
@@ -106,7 +107,7 @@ class Graph:
     def cells(self) -> dict[str, Cell]:
         """The variables and random counters that the graph's operations use, by name."""
         used = (cell for op in self._ops for cell in (*op.reads, *op.writes))
-        return {cell.name: cell for cell in used if not isinstance(cell, Flag)}
+        return {cell.name: cell for cell in used}
 
     @contextmanager
     def name_scope(self, name: str | None) -> Iterator[str]:
@@ -247,7 +248,10 @@ class Graph:
             op._colocation = tuple(b"loc:@" + o.name.encode() for o in self.colocation_stack)
 
     def _bind_effects(self, op: Operation) -> None:
-        """Sets the cells that the operation reads and writes: its handles', counter and flag, and its bodies'."""
+        """Sets the cells that the operation reads and writes, its handles' and counter, and whether it checks values.
+
+        What its bodies do counts as its own.
+        """
         definition = op.definition
         op.reads = op.writes = ()
         if definition.reads or definition.writes:
@@ -257,15 +261,12 @@ class Graph:
         if op.counter is not None:
             op.reads += (op.counter,)
             op.writes += (op.counter,)
-        flag = op.attrs.get("flag")
-        if flag is not None:
-            flag.name = f"{self.state_scope}{op.name}/flag"
-            op.reads += (flag,)
-            op.writes += (flag,)
+        op.checks = definition.check is not None and (definition.stateful or DATA_CHECKS.on)
         for body in op.bodies:
             for inner in body.needed:
                 op.reads += tuple(c for c in inner.reads if c not in op.reads)
                 op.writes += tuple(c for c in inner.writes if c not in op.writes)
+                op.checks = op.checks or inner.checks
 
     def _current_controls(self, op: Operation) -> list[Operation]:
         controls: list[Operation] = []

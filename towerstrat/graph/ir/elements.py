@@ -200,6 +200,7 @@ class Operation:
       line: the user's line that created it.
       reads, writes: the cells it reads and writes, those of its bodies included.
       counter: the cell that counts its executions, if it draws random numbers.
+      checks: whether it, or an operation in its bodies, checks the values of its inputs.
     """
 
     __slots__ = (
@@ -211,6 +212,7 @@ class Operation:
         "attrs",
         "axis",
         "block",
+        "checks",
         "counter",
         "definition",
         "device",
@@ -238,6 +240,7 @@ class Operation:
     reads: tuple[Cell, ...]
     writes: tuple[Cell, ...]
     counter: Cell | None
+    checks: bool
     _inputs: tuple[Tensor, ...]
     _control_inputs: list[Operation]
     _colocation: tuple[bytes, ...]
@@ -418,7 +421,7 @@ class Block:
 
 def has_effect(op: Operation) -> bool:
     """True where running the operation has a side effect; advancing a random counter is none."""
-    if op.definition.stateful or "flag" in op.attrs:
+    if op.definition.stateful:
         return True
     return any(has_effect(inner) for body in op.bodies if op.type != "Gradients" for inner in body.needed)
 

@@ -17,13 +17,16 @@ import numpy as np
 from jax import lax
 
 from towerstrat.errors import FailedPreconditionError, InvalidArgumentError, OpError, UnsupportedError
+from towerstrat.graph.ir.checking import Finding
 from towerstrat.graph.ir.elements import Operation, Tensor
 from towerstrat.graph.ir.mesh import Axis, varies, vary
 from towerstrat.graph.ir.shapes import TensorShape
-from towerstrat.graph.ir.state import Cell
+from towerstrat.graph.ir.state import FAULT, Cell
 from towerstrat.graph.ir.types import Array, HostArray, resource
+from towerstrat.graph.lowering.faults import Faults, found_on_host
 from towerstrat.graph.lowering.gradient_rules import TracedRule
 from towerstrat.graph.lowering.kinds import ByKind, Kinds, at, same, tracing
+from towerstrat.graph.lowering.ordering import checks_first
 from towerstrat.graph.lowering.tape import Record
 
 FOLD_LIMIT = 4096
@@ -136,6 +139,9 @@ class Lowering:
       twins: tensor -> its invariant twin, see ``invariant``.
       snapshots: operation -> the state that it read, for evaluating it again.
       written: cells written so far.
+      faults: the checks that the program evaluates.
+      gate: scalar bool, equal at all positions: a check has failed before this evaluation; None: none can have.
+      gated: cell -> the record of failed checks that its writes were gated by; None where there was another, or none.
     """
 
     def __init__(
@@ -161,6 +167,12 @@ class Lowering:
         self.twins: dict[Tensor, Array] = {}
         self.written: set[Cell] = set()
         self._shared: dict[Hashable, Any] = {}
+        self.faults: Faults = Faults(platform) if parent is None else parent.faults
+        self.gate: Any = None
+        self.gated: dict[Cell, Any] = {}
+        self._steps_alone = parent is None
+        self._failed: tuple[Any, Any] = (None, None)
+        self._checked: set[Operation] = set()
         self.taped: set[Operation] = set()
         self.active: set[Tensor] = set()
         self.rules: dict[Operation, TracedRule] = {}
@@ -297,12 +309,106 @@ class Lowering:
             raise uninitialized(cell, op)
         return self.state[cell]
 
-    def write(self, cell: Cell, value: Array | ByKind) -> None:
-        """Stores a value in a cell, in the parts for each kind of position too."""
+    def write(self, cell: Cell, value: Array | ByKind, gate: Any = None) -> None:
+        """Stores a value in a cell, in the parts for each kind of position too.
+
+        Args:
+          gate: the record of failed checks, where the value is the old one if some check has failed by that record.
+        """
         self.state[cell] = value
         self.written.add(cell)
+        self.gated[cell] = gate if self.gated.get(cell, gate) is gate else None
         for kind, part in enumerate(self._parts):
             part.state[cell] = at(value, kind)
+
+    # ---- failed checks ---------------------------------------------------------------------------------------
+
+    @property
+    def fault(self) -> Any:
+        """The record of failed checks of the whole evaluation, as it is now; numpy where no check can have failed."""
+        return self.state.get(FAULT) if self._steps_alone or self.parent is None else self.parent.fault
+
+    def begin_step(self, size: int, gate: Any = None) -> None:
+        """Makes this fork a step of its own, which begins without a failed check.
+
+        Args:
+          size: elements of the record.
+          gate: whether a step before it has failed.
+        """
+        self._steps_alone, self.gate = True, gate
+        self.state[FAULT] = np.zeros(size, np.int64)
+
+    def failed(self) -> Any:
+        """Scalar bool, equal at all positions: whether a check has failed so far. None where none can have.
+
+        Along an axis this is one collective for all checks up to now.
+        """
+        if not self._steps_alone and self.parent is not None:
+            return self.parent.failed()
+        fault = self.fault
+        if not isinstance(fault, jax.Array | ByKind):
+            return self.gate
+        if self._failed[0] is not fault:
+            found = self.joined(fault)[0] != 0
+            if self.axis is not None:
+                # As a float, so that compilers combine it with the sums of gradients.
+                found = lax.psum(vary(found, self.axis).astype(jnp.float32), self.axis.name) > 0
+            self._failed = (fault, found if self.gate is None else self.gate | found)
+        return self._failed[1]
+
+    def update(self, cell: Cell, old: Array, new: Array) -> None:
+        """Writes a value that depends on the old one's entries alone; where a check has failed it stays the old one."""
+        failed = self.failed()
+        if failed is not None:
+            new = jnp.where(failed, old, new)
+        self.write(cell, new, self.fault)
+
+    def is_gated(self, cell: Cell) -> bool:
+        """Whether a cell has its old value wherever a check has failed."""
+        return cell not in self.written or self.gated.get(cell) is self.fault
+
+    def restored(self, cell: Cell, old: Any) -> Any:
+        """The value of a cell after a step: the old one where a check has failed."""
+        new, failed = self.state[cell], self.failed()
+        if failed is None or self.is_gated(cell):
+            return new
+        return jax.tree.map(lambda n, o: jnp.where(failed, o, n), new, old)
+
+    def check(self, op: Operation) -> None:
+        """Evaluates what can be wrong with an operation's inputs, once.
+
+        Raises:
+          InvalidArgumentError: the values are known, and wrong, and the operation is executed by itself.
+        """
+        check = op.definition.check
+        if check is None or op in self._checked:
+            return
+        self._checked.add(op)
+        values = [self.read(t.op.attrs["cell"], op) if t.dtype is resource else self._tested(t) for t in op.inputs]
+        values += [self._tested(t) for t in op.outputs] if check.after else []
+        if self.eager or FAULT not in self.state:
+            if not any(isinstance(values[i], jax.core.Tracer) for i in check.values if i < len(values)):
+                error = found_on_host(check, op, values)
+                if error is not None:
+                    raise error
+            return
+        finding = check.test(op, values)
+        if finding is not None:
+            self.find(op, finding)
+
+    def find(self, op: Operation, finding: Finding) -> None:
+        """Enters what a check of an operation found in the record of failed checks; the first that fails stays."""
+        if FAULT not in self.state or not (isinstance(finding.bad, jax.core.Tracer) or bool(finding.bad)):
+            return
+        fault = self.joined(self.state[FAULT])
+        record = vary(self.faults.record(op, finding, fault.shape[0]), self.axis)
+        chosen = jnp.where(jnp.asarray(finding.bad) & (fault[0] == 0), record, fault)
+        self.write(FAULT, vary(lax.stop_gradient(chosen), self.axis))
+
+    def _tested(self, tensor: Tensor) -> Any:
+        """The value of an input as a check sees it: without its derivative."""
+        value = self.value(tensor)
+        return lax.stop_gradient(value) if isinstance(value, jax.core.Tracer) else value
 
     def key(self, op: Operation) -> jax.Array:
         """The random key of this execution of an operation; adds one to its counter.
@@ -347,9 +453,26 @@ class Lowering:
     # ---- evaluation ------------------------------------------------------------------------------------------
 
     def run(self, operations: Sequence[Operation]) -> None:
-        """Evaluates operations in the given order."""
-        for op in operations:
+        """Evaluates operations in the given order, but for checks: they come before the writes that they may forbid."""
+        if not self.eager and any(op.checks for op in operations):
+            operations = checks_first(operations)
+        checked = any(op.checks and op.writes for op in operations)
+        for i, op in enumerate(operations):
+            if checked and op.definition.writes:
+                checked = False
+                self._check_ahead(operations[i:])
             self.execute(op)
+
+    def _is_known(self, tensor: Tensor) -> bool:
+        """Whether a tensor's value was computed already, in this evaluation or those below it."""
+        return any(tensor in frame.values for frame in self._frames())
+
+    def _check_ahead(self, operations: Sequence[Operation]) -> None:
+        """Checks those of the writes whose inputs are known, but those evaluated once per kind of position."""
+        for op in operations:
+            ready = op.checks and op.definition.writes and all(self._is_known(t) for t in op.inputs)
+            if ready and (self.kinds is None or self.kind is not None or not self._splits(op)):
+                self.check(op)
 
     def execute(self, op: Operation) -> None:
         """Evaluates one operation and enters its outputs in ``values``, except those that are fed.
@@ -366,6 +489,11 @@ class Lowering:
                 return
         if op.reads and (op in self.taped or self.axis is not None):
             self.snapshots[op] = {c: self.state[c] for c in op.reads if c in self.state}
+        check = op.definition.check if op.checks else None
+        if check is not None and not check.after:
+            self.check(op)
+        if op.writes and (op.bodies or op.definition.writes):
+            self.failed()  # outside of the bodies, where all positions come by
         try:
             if op in self.taped:
                 outputs = self._execute_taped(op)
@@ -383,6 +511,8 @@ class Lowering:
         for tensor, value in zip(op.outputs, outputs, strict=True):
             if tensor not in self.fed:
                 self.values[tensor] = value
+        if check is not None and check.after:
+            self.check(op)
 
     # ---- kinds of positions ----------------------------------------------------------------------------------
 
@@ -459,7 +589,7 @@ class Lowering:
             return None
         if (definition.lower is not None or definition.kernel is None) and definition.numpy is None:
             return None
-        if op.bodies or "flag" in op.attrs or not op.inputs:
+        if op.bodies or not op.inputs:
             return None
         values = [self.value(t) for t in op.inputs]
         arrays = all(isinstance(v, np.ndarray | jax.Array) and not isinstance(v, jax.core.Tracer) for v in values)

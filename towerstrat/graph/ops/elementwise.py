@@ -16,6 +16,7 @@ from jax.scipy import special
 from towerstrat.graph.ir import shapes
 from towerstrat.graph.ir.registry import Rule, Signature, define
 from towerstrat.graph.ir.types import DType, as_dtype, bool_, complex64, complex128, float32, float64
+from towerstrat.graph.lowering.validity import DIVISOR, EXPONENT
 from towerstrat.graph.ops.host_forms import form, on_host, one_by_one
 
 Kernel = Callable[..., Any]
@@ -151,7 +152,7 @@ UNARY: tuple[tuple[str, str, Kernel, Kernel | None], ...] = (
 _ARITHMETIC = (np.add, np.subtract, np.multiply, np.negative)
 for _type, _kind, _kernel, _numpy in UNARY:
     define(
-        _type, mapping(_kind), _kernel, numpy=form(_numpy) if _numpy else None, entrywise=_numpy in _ARITHMETIC
+        _type, mapping(_kind), _kernel, numpy=form(_numpy) if _numpy else None, entrywise=_numpy in _ARITHMETIC,
     )  # fmt: skip
 for _type, _kind, _kernel, _numpy in (
     ("Floor", "float", jnp.floor, np.floor),
@@ -350,9 +351,11 @@ BINARY: tuple[tuple[str, str, Kernel, Kernel | None], ...] = (
     ("Zeta", "float", _with_rule(special.zeta, _zeta_derivative), None),
     ("Polygamma", "float", lambda n, x: special.polygamma(n.astype(np.int32), x), None),
 )
+_CHECKS = {"FloorDiv": DIVISOR, "FloorMod": DIVISOR, "TruncateDiv": DIVISOR, "TruncateMod": DIVISOR, "Pow": EXPONENT}
 for _type, _kind, _kernel, _numpy in BINARY:
     define(
-        _type, mapping(_kind), _kernel, numpy=form(_numpy) if _numpy else None, entrywise=_numpy in _ARITHMETIC
+        _type, mapping(_kind), _kernel, numpy=form(_numpy) if _numpy else None, entrywise=_numpy in _ARITHMETIC,
+        check=_CHECKS.get(_type),
     )  # fmt: skip
 for _type, _kind, _kernel, _numpy in (
     ("FloorDiv", "real", _floor_div, _np_floor_div),
@@ -367,7 +370,8 @@ for _type, _kind, _kernel, _numpy in (
     ("RightShift", "integer", jnp.right_shift, np.right_shift),
 ):
     define(
-        _type, mapping(_kind), _kernel, numpy=form(_numpy), differentiable=False, entrywise=_numpy is _np_floor_div
+        _type, mapping(_kind), _kernel, numpy=form(_numpy), differentiable=False, entrywise=_numpy is _np_floor_div,
+        check=_CHECKS.get(_type),
     )  # fmt: skip
 for _type, _kind, _kernel, _numpy in (
     ("Less", "real", jnp.less, np.less),

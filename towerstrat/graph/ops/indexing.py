@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from towerstrat.graph.ir.checking import Check, Finding
 from towerstrat.graph.ir.convert import constant, convert_to_tensor
 from towerstrat.graph.ir.core import get_default_graph
 from towerstrat.graph.ir.elements import Operation, Tensor
@@ -17,6 +18,7 @@ from towerstrat.graph.ir.registry import Signature, define
 from towerstrat.graph.ir.shapes import Dims, TensorShape, merge
 from towerstrat.graph.ir.static import constant_value
 from towerstrat.graph.ir.types import as_dtype, bool_, float32, int32, int64
+from towerstrat.graph.lowering import validity
 from towerstrat.graph.lowering.lowering import Lowering
 from towerstrat.graph.ops import host_forms
 from towerstrat.graph.ops.array import (
@@ -37,6 +39,7 @@ from towerstrat.graph.ops.array import (
     size as size_,
 )
 from towerstrat.graph.ops.build import add, one, reserve
+from towerstrat.graph.ops.checks import Assert
 from towerstrat.graph.ops.math import cast
 from towerstrat.graph.ops.reductions import reduce
 from towerstrat.graph.ops.shaping import check_integers, dims_from, normal_axis, sizes_of
@@ -71,13 +74,19 @@ def _gather(x: Any, indices: Any, *, axis: int, batch_dims: int = 0) -> Any:
     return take(x, indices)
 
 
-define("GatherV2", _gather_rule, _gather, numpy=host_forms.gather, entrywise=True)
+def _along_axis(op: Operation, values: Sequence[Any]) -> int:
+    shape = np.shape(values[0])
+    return int(shape[op.attrs["axis"] % len(shape)])
+
+
+define("GatherV2", _gather_rule, _gather, numpy=host_forms.gather, entrywise=True, check=validity.indices(_along_axis))
 
 
 def gather(params: Any, indices: Any, validate_indices: Any = None, name: str | None = None, axis: Any = 0) -> Tensor:
     """The slices ``params[indices[i]]`` along ``axis``. Rows of a variable are looked up without a copy of it.
 
-    An index outside of the range is moved to its end. ``validate_indices`` changes nothing, as in the original.
+    ``validate_indices`` changes nothing, as in the original. A run raises InvalidArgumentError where an index is out of
+    range.
     """
     return _gathered(params, indices, axis, 0, name)
 
@@ -133,6 +142,7 @@ def _batch_gather_rule(inputs: Inputs, attrs: Attrs) -> list[Signature]:
 define(
     "BatchGather", _batch_gather_rule, lambda x, indices: _batch_gather(jnp.asarray(x), indices),
     numpy=host_forms.batch_gather,
+    check=validity.indices(lambda op, values: values[0].shape[values[1].ndim - 1]),
 )  # fmt: skip
 
 
@@ -165,11 +175,20 @@ def _gather_nd(x: Any, indices: Any, *, batch_dims: int = 0) -> Any:
     return jnp.asarray(x).at[_places(indices)].get(mode="clip")
 
 
-define("GatherNd", _gather_nd_rule, _gather_nd, numpy=host_forms.gather_nd)
+def _check_gather_nd(op: Operation, values: Sequence[Any]) -> Finding | None:
+    x, indices = values
+    shape = tuple(x.shape)
+    if 0 in shape and 0 not in indices.shape and indices.shape[-1]:
+        words = f"Requested more than 0 entries, but params is empty.  Params shape: [{','.join(map(str, shape))}]"
+        return Finding(np.True_, (), lambda: words)
+    return validity.coordinates(indices, shape[op.attrs.get("batch_dims", 0) :], "param shape")
+
+
+define("GatherNd", _gather_nd_rule, _gather_nd, numpy=host_forms.gather_nd, check=Check(_check_gather_nd, (1,)))
 
 
 def gather_nd(params: Any, indices: Any, name: str | None = None) -> Tensor:
-    """The slices at the coordinates in the last dimension of ``indices``. Coordinates outside are moved to the edge."""
+    """The slices at the coordinates in the last dimension of ``indices``."""
     name = reserve(get_default_graph(), name or "GatherNd")
     return one("GatherNd", (operand(params, name, "params"), operand(indices, name, "indices")), None, name)
 
@@ -197,7 +216,15 @@ def _scatter_nd(indices: Any, updates: Any, sizes: Any) -> Any:
     return zeros.at[_places(jnp.asarray(indices))].add(updates, mode="drop")
 
 
-define("ScatterNd", _scatter_nd_rule, _scatter_nd, static=(2,), numpy=host_forms.form(host_forms.scatter_nd))
+def _check_scatter_nd(op: Operation, values: Sequence[Any]) -> Finding | None:
+    indices, _, sizes = values
+    return validity.coordinates(indices, sizes_of(sizes), "shape") if validity.on_host(sizes) else None
+
+
+define(
+    "ScatterNd", _scatter_nd_rule, _scatter_nd, static=(2,), numpy=host_forms.form(host_forms.scatter_nd),
+    check=Check(_check_scatter_nd, (0, 2)),
+)  # fmt: skip
 
 
 def scatter_nd(indices: Any, updates: Any, shape: Any, name: str | None = None) -> Tensor:
@@ -228,7 +255,10 @@ def _scattered(method: str) -> Any:
 
 
 def _changed(type: str, method: str, name: str, words: str) -> Any:
-    define(type, _scattered_rule, _scattered(method), numpy=host_forms.form(host_forms.scattered(method)))
+    define(
+        type, _scattered_rule, _scattered(method), numpy=host_forms.form(host_forms.scattered(method)),
+        check=validity.COORDINATES,
+    )  # fmt: skip
 
     def function(tensor: Any, indices: Any, updates: Any, name: str | None = None) -> Tensor:
         name = reserve(get_default_graph(), name or type)
@@ -459,7 +489,10 @@ def _partition(data: Any, partitions: Any, *, num_partitions: int) -> tuple[Any,
     return tuple(flat[np.flatnonzero(where_to == i)] for i in range(num_partitions))
 
 
-define("DynamicPartition", _partition_rule, _partition, numpy=host_forms.partition, dynamic=True)
+define(
+    "DynamicPartition", _partition_rule, _partition, numpy=host_forms.partition, dynamic=True,
+    check=validity.indices(lambda op, values: op.attrs["num_partitions"], what="partitions"),
+)  # fmt: skip
 
 
 def dynamic_partition(data: Any, partitions: Any, num_partitions: int, name: str | None = None) -> list[Tensor]:
@@ -494,7 +527,18 @@ def _lower_stitch(lowering: Lowering, op: Operation) -> list[Any]:
     return [padded[source]]
 
 
-define("DynamicStitch", _stitch_rule, lower=_lower_stitch, numpy=host_forms.stitch)
+def _check_stitch(op: Operation, values: Sequence[Any]) -> Finding | None:
+    known = [v for v in values[: op.attrs["N"]] if validity.on_host(v) and np.size(v) and np.min(v) < 0]
+    return validity.first_of(known[0] < 0, message=lambda where: f"indices{where} is out of range") if known else None
+
+
+define(
+    "DynamicStitch",
+    _stitch_rule,
+    lower=_lower_stitch,
+    numpy=host_forms.stitch,
+    check=Check(_check_stitch, tuple(range(64))),
+)
 
 
 def dynamic_stitch(indices: Any, data: Any, name: str | None = None) -> Tensor:
@@ -513,8 +557,25 @@ def _vector_rule(inputs: Inputs, attrs: Attrs) -> list[Signature]:
     return [Signature(inputs[0].dtype, inputs[0].dims or (None,))]
 
 
+def _check_permutation(op: Operation, values: Sequence[Any]) -> Finding | None:
+    (x,) = values
+    size = x.shape[0]
+    if not size:
+        return None
+    numpy: Any = np if validity.on_host(x) else jnp
+    ordered = numpy.sort(x)
+    wrong = ordered != np.arange(size).astype(x.dtype)
+    bad = validity.outside(x, size)
+
+    def message(out: Any, first: Any, repeated: Any) -> str:
+        return f"{int(first)} is not between 0 and {size}" if out else f"{int(repeated)} is duplicated in the input."
+
+    place = numpy.argmax(numpy.concatenate([np.zeros(1, bool), ordered[1:] == ordered[:-1]]))
+    return Finding(numpy.any(wrong), (numpy.any(bad), x[numpy.argmax(bad)], ordered[place]), message)
+
+
 define("InvertPermutation", _vector_rule, lambda x: _invert(jnp.asarray(x)), differentiable=False,
-       numpy=lambda x: np.argsort(x).astype(x.dtype))  # fmt: skip
+       numpy=lambda x: np.argsort(x).astype(x.dtype), check=Check(_check_permutation))  # fmt: skip
 
 
 def invert_permutation(x: Any, name: str | None = None) -> Tensor:
@@ -568,9 +629,15 @@ def _bincount(values: Any, size: Any, weights: Any) -> Any:
     return jnp.zeros((count,), weights.dtype).at[places].add(amounts, mode="drop")
 
 
+def _check_bincount(op: Operation, values: Sequence[Any]) -> Finding | None:
+    return validity.first_of(
+        values[0] < 0, values[0], message=lambda where, v: f"Input arr must be non-negative! arr{where} is {int(v)}"
+    )
+
+
 define(
     "Bincount", _bincount_rule, lambda v, n, w: _bincount(jnp.asarray(v), n, w), static=(1,),
-    numpy=host_forms.form(host_forms.bincount), differentiable=False,
+    numpy=host_forms.form(host_forms.bincount), differentiable=False, check=Check(_check_bincount),
 )  # fmt: skip
 
 
@@ -603,7 +670,10 @@ def histogram_fixed_width_bins(
         x = convert_to_tensor(values, name="values")
         ends = convert_to_tensor(value_range, x.dtype, name="value_range")
         bins = cast(convert_to_tensor(nbins, int32, name="nbins"), x.dtype)
-        scaled = (x - ends[0]) / (ends[1] - ends[0])
+        words = "value_range should satisfy value_range[0] < value_range[1], but got"
+        check = Assert(ends[0] < ends[1], [words, ends])
+        with get_default_graph().control_dependencies([] if check is None else [check]):
+            scaled = (x - ends[0]) / (ends[1] - ends[0])
         places = one("Floor", (bins * cast(scaled, x.dtype),), None, "indices") if x.dtype.is_floating else None
         if places is None:
             raise TypeError(f"Expected floats, got {x.dtype.name}. Use tf.cast.")

@@ -11,7 +11,6 @@ import numpy as np
 from towerstrat.errors import (
     FailedPreconditionError,
     InternalError,
-    InvalidArgumentError,
     OpError,
     ResourceExhaustedError,
     UnsupportedError,
@@ -41,7 +40,7 @@ class Run:
       static: the feeds.
 
     Attributes:
-      checks: programs that may have found an error, with their error flags.
+      checks: programs in which a check may have failed, with their records.
       kept: what stages leave for the caller.
     """
 
@@ -57,10 +56,10 @@ class Run:
         """Runs stages one after the other. Raises InvalidArgumentError where a device program found an error."""
         for stage in stages:
             stage.run(self)
-            for program, flags in self.checks:
-                for flag, raised in zip(program.flags, np.asarray(flags), strict=True):
-                    if raised:
-                        raise InvalidArgumentError(None, flag.op, flag.message)
+            for program, record in self.checks:
+                if (error := program.error(record)) is not None:
+                    raise error
+            self.checks.clear()
 
 
 T = TypeVar("T")

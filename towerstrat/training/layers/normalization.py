@@ -234,7 +234,7 @@ class BatchNormalization(Layer):
                 scale, offset = _composed(more, further, scale, offset)
             (mean, variance), new = self._statistics(inputs, reduced, training)
             if self.renorm:
-                r, d, new = self._renormalized(*new, inputs, training)
+                r, d, new = self._renormalized(new, inputs, training)
                 r, d = (self._shaped(v, reduced, inputs.shape) for v in (r, d))
                 scale, offset = _composed(r, d, scale, offset)
             if self.trainable or not executing_eagerly():
@@ -269,12 +269,13 @@ class BatchNormalization(Layer):
         means = [reductions.reduce_mean(u, 1, keepdims=True) for u in used]
         return used, [self._unless_empty(inputs, v, m) for v, m in zip(means, moving, strict=True)]
 
-    def _renormalized(self, mean: Any, variance: Any, inputs: Any, training: Any) -> tuple[Any, Any, Sequence[Any]]:
+    def _renormalized(self, moments: Sequence[Any], inputs: Any, training: Any) -> tuple[Any, Any, Sequence[Any]]:
         """Corrections of scale and offset, and (mean, variance) that the moving ones follow.
 
         Both corrections are made of the statistics that the batches before have left, mixed with the batch's while
         these are few.
         """
+        mean, variance = moments
         stddev = math.sqrt(variance + self.epsilon)
         mixed_mean = self.renorm_mean + (1.0 - self.renorm_mean_weight) * mean
         mixed_stddev = self.renorm_stddev + (1.0 - self.renorm_stddev_weight) * stddev

@@ -6,6 +6,7 @@ from typing import Any
 
 from towerstrat.graph.eager import mode
 from towerstrat.graph.ir import nest, shapes, static
+from towerstrat.graph.scopes import template
 from towerstrat.graph.variables import partitioned, variables
 from towerstrat.platform.local import list_local_devices, num_gpus
 from towerstrat.towers.cluster.device_assignment import DeviceAssignment
@@ -95,6 +96,7 @@ INTERNALS: dict[str, tuple[str, dict[str, Any]]] = {
     "python.ops.random_ops": (_OPS, {}),
     "python.ops.resource_variable_ops": (_OPS, {"ResourceVariable": variables.Variable}),
     "python.ops.state_ops": (_OPS, {}),
+    "python.ops.template": (_OPS, _of(template, "EagerTemplate Template")),
     "python.ops.variable_scope": (_OPS, {}),
     "python.ops.variables": (_OPS, _VARIABLES),
     "python.ops.weights_broadcast_ops": ("", _of(ranks, "broadcast_weights")),

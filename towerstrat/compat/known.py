@@ -61,7 +61,6 @@ _HINTS_V1 = {
     "tf.nn.dynamic_rnn": "Write the recurrence with tf.while_loop.",
     "tf.nn.nce_loss": "tf.nn.sigmoid_cross_entropy_with_logits over sampled rows makes this loss.",
     "tf.nn.sampled_softmax_loss": "tf.nn.softmax_cross_entropy_with_logits_v2 over sampled rows makes this loss.",
-    "tf.make_template": "tf.variable_scope(..., reuse=tf.AUTO_REUSE) shares variables between calls.",
     "tf.contrib": "tf.contrib.distribute and tf.contrib.cluster_resolver are here.",
 }
 _HINTS_V2 = {

@@ -37,6 +37,7 @@ from towerstrat.graph.ops import (
     control_flow,
     convolution,
     cross_entropy,
+    einsum,
     embedding,
     host,
     indexing,
@@ -56,7 +57,7 @@ from towerstrat.graph.ops import (
     tensor_array,
 )
 from towerstrat.graph.runtime import config, session
-from towerstrat.graph.scopes import initializers, variable_scope, variable_store
+from towerstrat.graph.scopes import initializers, template, variable_scope, variable_store
 from towerstrat.graph.tapes import custom_gradients, py_function
 from towerstrat.graph.tapes import gradient_functions as eager_gradient_functions
 from towerstrat.graph.tapes import gradient_tape as eager_gradient_tape
@@ -129,7 +130,7 @@ ROWS: tuple[tuple[ModuleType, dict[str, str]], ...] = (
         "tf.contrib.eager": "enable_eager_execution executing_eagerly in_eager_mode=executing_eagerly",
     }),
     (contrib_eager, {
-        "tf.contrib.eager": "Iterator defun list_devices run",
+        "tf.contrib.eager": "Iterator defun list_devices make_template run",
     }),
     (eager_gradient_functions, {
         "tf.contrib.eager": """
@@ -288,6 +289,9 @@ ROWS: tuple[tuple[ModuleType, dict[str, str]], ...] = (
             softmax_cross_entropy_with_logits_v2 sparse_softmax_cross_entropy_with_logits
             weighted_cross_entropy_with_logits""",
     }),
+    (einsum, {
+        "tf tf.linalg": "einsum",
+    }),
     (embedding, {
         "tf.nn": "embedding_lookup",
     }),
@@ -307,7 +311,7 @@ ROWS: tuple[tuple[ModuleType, dict[str, str]], ...] = (
     }),
     (linalg, {
         "tf": "sparse_matmul",
-        "tf tf.linalg": "einsum matmul tensordot",
+        "tf tf.linalg": "matmul tensordot",
     }),
     (loops, {
         "tf": "while_loop",
@@ -428,6 +432,9 @@ ROWS: tuple[tuple[ModuleType, dict[str, str]], ...] = (
         "tf.initializers": """
             global_variables=global_variables_initializer local_variables=local_variables_initializer
             variables=variables_initializer""",
+    }),
+    (template, {
+        "tf": "make_template",
     }),
     (variable_scope, {
         "tf": """

@@ -69,6 +69,7 @@ MISSING = {
     "tf.Graph.switch_to_thread_local": "default graphs are per thread",
     "tf.Session.graph_def": NO_PROTO,
     "tf.InteractiveSession.graph_def": NO_PROTO,
+    "tf.train.LooperThread.isAlive": "Python's threads have is_alive alone since 3.9",
     "tf.Operation.traceback_with_start_lines": "traceback has the program's line",
     "tf.TensorShape.as_proto": NO_PROTO,
     "tf.Variable.SaveSliceInfo": "made by partitioned variables",

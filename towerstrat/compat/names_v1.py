@@ -10,6 +10,9 @@ from towerstrat.data import dataset_v1 as data_dataset_v1
 from towerstrat.data import experimental as data_experimental
 from towerstrat.data import iterators as data_iterators
 from towerstrat.data import options as data_options
+from towerstrat.data import queue_input as data_queue_input
+from towerstrat.data import queue_runner as data_queue_runner
+from towerstrat.data import queues as data_queues
 from towerstrat.data import readers as data_readers
 from towerstrat.graph.eager import mode
 from towerstrat.graph.functions import map_fn as functional
@@ -62,7 +65,7 @@ from towerstrat.graph.tapes import custom_gradients, py_function
 from towerstrat.graph.tapes import gradient_functions as eager_gradient_functions
 from towerstrat.graph.tapes import gradient_tape as eager_gradient_tape
 from towerstrat.graph.variables import partitioned, variable_ops, variables
-from towerstrat.platform import app, files, flags, local, logs, text
+from towerstrat.platform import app, coordinator, files, flags, local, logs, text
 from towerstrat.towers.cluster import connection as cluster_connection
 from towerstrat.towers.cluster import device_assignment as cluster_device_assignment
 from towerstrat.towers.cluster import resolvers as cluster_resolvers
@@ -112,6 +115,9 @@ VERSION = "1.12.3"
 ROWS: tuple[tuple[ModuleType, dict[str, str]], ...] = (
     (app, {
         "tf.app": "run",
+    }),
+    (coordinator, {
+        "tf.train": "Coordinator LooperThread",
     }),
     (files, {
         "tf.gfile": """
@@ -186,6 +192,20 @@ ROWS: tuple[tuple[ModuleType, dict[str, str]], ...] = (
     }),
     (data_options, {
         "tf.data": "Options=OptionsV1",
+    }),
+    (data_queue_input, {
+        "tf.train": """
+            batch batch_join input_producer limit_epochs maybe_batch maybe_batch_join maybe_shuffle_batch
+            maybe_shuffle_batch_join range_input_producer shuffle_batch shuffle_batch_join slice_input_producer
+            string_input_producer""",
+    }),
+    (data_queue_runner, {
+        "tf.train tf.train.queue_runner": "QueueRunner add_queue_runner start_queue_runners",
+    }),
+    (data_queues, {
+        "tf": "FIFOQueue",
+        "tf tf.io": "PaddingFIFOQueue PriorityQueue QueueBase RandomShuffleQueue",
+        "tf.queue": "FIFOQueue PaddingFIFOQueue PriorityQueue QueueBase RandomShuffleQueue",
     }),
     (data_readers, {
         "tf.data": """

@@ -61,6 +61,7 @@ DEVIATIONS_V2 = {
 """The same for 2.x."""
 
 NO_PROTO = "there are no protocol buffers of graphs"
+IS_ALIVE = "Python's threads have is_alive alone since 3.9"
 NO_NODES = "layers keep no record of their calls"
 MISSING = {
     "tf.Graph.as_graph_def": NO_PROTO,
@@ -83,6 +84,7 @@ MISSING = {
     "tf.test.TestCase.assertProtoEquals": NO_PROTO,
     "tf.test.TestCase.assertProtoEqualsVersion": NO_PROTO,
     "tf.test.TestCase.captureWritesToStream": "pytest and contextlib have it",
+    "tf.train.LooperThread.isAlive": IS_ALIVE,
     "tf.test.TestCase.checkedThread": "sessions run on the thread that calls",
     **{f"Layer.{member}": NO_NODES for member in (
         "get_input_at", "get_input_mask_at", "get_input_shape_at", "get_output_at", "get_output_mask_at",
@@ -93,7 +95,8 @@ MISSING = {
 
 TYPES = "an element type is no type of values for tracing"
 MISSING_V2 = {
-    **{name: why for name, why in MISSING.items() if name.startswith(("tf.Graph", "tf.train.", "tf.TensorShape"))},
+    **{name: why for name, why in MISSING.items()
+       if name.startswith(("tf.Graph", "tf.train.", "tf.TensorShape")) and why is not IS_ALIVE},
     **{f"{name}.{member}": TYPES for name in ("tf.DType", "tf.dtypes.DType", "tf.TensorShape")
        for member in ("is_subtype_of", "most_specific_common_supertype")},
     **{f"tf.Graph.{member}": "the original's C++ graph" for member in (

@@ -41,9 +41,6 @@ _HINTS_V1 = {
     "tf.train.MonitoredTrainingSession": "Use tf.Session and run the initializers first.",
     "tf.train.SingularMonitoredSession": "Use tf.Session and run the initializers first.",
     "tf.train.Supervisor": "Use tf.Session and run the initializers first.",
-    "tf.train.start_queue_runners": "Input comes from tf.data; there are no queues to start.",
-    "tf.train.Coordinator": "Input comes from tf.data; there are no threads to coordinate.",
-    "tf.train.QueueRunner": "Input comes from tf.data; there are no queues to run.",
     "tf.summary": "Fetch the values with Session.run and write them with any logger.",
     "tf.contrib.summary": "Fetch the values with Session.run and write them with any logger.",
     "tf.Summary": "Fetch the values with Session.run and write them with any logger.",
@@ -61,7 +58,6 @@ _HINTS_V1 = {
     "tf.nn.dynamic_rnn": "Write the recurrence with tf.while_loop.",
     "tf.nn.nce_loss": "tf.nn.sigmoid_cross_entropy_with_logits over sampled rows makes this loss.",
     "tf.nn.sampled_softmax_loss": "tf.nn.softmax_cross_entropy_with_logits_v2 over sampled rows makes this loss.",
-    "tf.make_template": "tf.variable_scope(..., reuse=tf.AUTO_REUSE) shares variables between calls.",
     "tf.contrib": "tf.contrib.distribute and tf.contrib.cluster_resolver are here.",
 }
 _HINTS_V2 = {
@@ -81,7 +77,6 @@ _HINTS_V2 = {
     "tf.train.Checkpoint": "Save the values of variables with numpy.savez, and set them with assign.",
     "tf.train.CheckpointManager": "Save the values of variables with numpy.savez, and set them with assign.",
     "tf.train.Example": "Read and write records with Python in tf.data.Dataset.from_generator.",
-    "tf.train.Coordinator": "Input comes from tf.data; there are no threads to coordinate.",
     "tf.saved_model": "Save the values of variables with numpy.savez.",
     "tf.summary": "Write values with any logger.",
     "tf.profiler": "Profile with jax.profiler.",

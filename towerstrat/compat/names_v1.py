@@ -10,6 +10,9 @@ from towerstrat.data import dataset_v1 as data_dataset_v1
 from towerstrat.data import experimental as data_experimental
 from towerstrat.data import iterators as data_iterators
 from towerstrat.data import options as data_options
+from towerstrat.data import queue_input as data_queue_input
+from towerstrat.data import queue_runner as data_queue_runner
+from towerstrat.data import queues as data_queues
 from towerstrat.data import readers as data_readers
 from towerstrat.graph.eager import mode
 from towerstrat.graph.functions import map_fn as functional
@@ -37,6 +40,7 @@ from towerstrat.graph.ops import (
     control_flow,
     convolution,
     cross_entropy,
+    einsum,
     embedding,
     host,
     indexing,
@@ -56,12 +60,12 @@ from towerstrat.graph.ops import (
     tensor_array,
 )
 from towerstrat.graph.runtime import config, session
-from towerstrat.graph.scopes import initializers, variable_scope, variable_store
+from towerstrat.graph.scopes import initializers, template, variable_scope, variable_store
 from towerstrat.graph.tapes import custom_gradients, py_function
 from towerstrat.graph.tapes import gradient_functions as eager_gradient_functions
 from towerstrat.graph.tapes import gradient_tape as eager_gradient_tape
 from towerstrat.graph.variables import partitioned, variable_ops, variables
-from towerstrat.platform import app, files, flags, local, logs, text
+from towerstrat.platform import app, coordinator, files, flags, local, logs, text
 from towerstrat.towers.cluster import connection as cluster_connection
 from towerstrat.towers.cluster import device_assignment as cluster_device_assignment
 from towerstrat.towers.cluster import resolvers as cluster_resolvers
@@ -112,6 +116,9 @@ ROWS: tuple[tuple[ModuleType, dict[str, str]], ...] = (
     (app, {
         "tf.app": "run",
     }),
+    (coordinator, {
+        "tf.train": "Coordinator LooperThread",
+    }),
     (files, {
         "tf.gfile": """
             Copy DeleteRecursively Exists FastGFile GFile Glob IsDirectory ListDirectory MakeDirs MkDir Open=GFile
@@ -129,7 +136,7 @@ ROWS: tuple[tuple[ModuleType, dict[str, str]], ...] = (
         "tf.contrib.eager": "enable_eager_execution executing_eagerly in_eager_mode=executing_eagerly",
     }),
     (contrib_eager, {
-        "tf.contrib.eager": "Iterator defun list_devices run",
+        "tf.contrib.eager": "Iterator defun list_devices make_template run",
     }),
     (eager_gradient_functions, {
         "tf.contrib.eager": """
@@ -185,6 +192,20 @@ ROWS: tuple[tuple[ModuleType, dict[str, str]], ...] = (
     }),
     (data_options, {
         "tf.data": "Options=OptionsV1",
+    }),
+    (data_queue_input, {
+        "tf.train": """
+            batch batch_join input_producer limit_epochs maybe_batch maybe_batch_join maybe_shuffle_batch
+            maybe_shuffle_batch_join range_input_producer shuffle_batch shuffle_batch_join slice_input_producer
+            string_input_producer""",
+    }),
+    (data_queue_runner, {
+        "tf.train tf.train.queue_runner": "QueueRunner add_queue_runner start_queue_runners",
+    }),
+    (data_queues, {
+        "tf": "FIFOQueue",
+        "tf tf.io": "PaddingFIFOQueue PriorityQueue QueueBase RandomShuffleQueue",
+        "tf.queue": "FIFOQueue PaddingFIFOQueue PriorityQueue QueueBase RandomShuffleQueue",
     }),
     (data_readers, {
         "tf.data": """
@@ -288,6 +309,9 @@ ROWS: tuple[tuple[ModuleType, dict[str, str]], ...] = (
             softmax_cross_entropy_with_logits_v2 sparse_softmax_cross_entropy_with_logits
             weighted_cross_entropy_with_logits""",
     }),
+    (einsum, {
+        "tf tf.linalg": "einsum",
+    }),
     (embedding, {
         "tf.nn": "embedding_lookup",
     }),
@@ -307,7 +331,7 @@ ROWS: tuple[tuple[ModuleType, dict[str, str]], ...] = (
     }),
     (linalg, {
         "tf": "sparse_matmul",
-        "tf tf.linalg": "einsum matmul tensordot",
+        "tf tf.linalg": "matmul tensordot",
     }),
     (loops, {
         "tf": "while_loop",
@@ -428,6 +452,9 @@ ROWS: tuple[tuple[ModuleType, dict[str, str]], ...] = (
         "tf.initializers": """
             global_variables=global_variables_initializer local_variables=local_variables_initializer
             variables=variables_initializer""",
+    }),
+    (template, {
+        "tf": "make_template",
     }),
     (variable_scope, {
         "tf": """

@@ -134,7 +134,8 @@ KEPT: dict[str, str] = {
         ifft3d=tf.ifft3d ifft=tf.ifft irfft2d=tf.spectral.irfft2d irfft3d=tf.spectral.irfft3d irfft=tf.spectral.irfft
         rfft2d=tf.spectral.rfft2d rfft3d=tf.spectral.rfft3d rfft=tf.spectral.rfft""",
     "tf.test": "gpu_device_name is_built_with_cuda is_gpu_available main TestCase",
-    "tf.train": "ClusterSpec ExponentialMovingAverage",
+    "tf.queue": "FIFOQueue PaddingFIFOQueue PriorityQueue QueueBase RandomShuffleQueue",
+    "tf.train": "ClusterSpec Coordinator ExponentialMovingAverage",
 }
 """By public module, the names whose objects are those of 1.x; ``public=tf.name`` where that has another name there."""
 

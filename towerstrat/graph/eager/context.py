@@ -158,22 +158,6 @@ class EagerSession(Runner):
 
     what = "program"
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.lock = threading.RLock()
-
-    @contextmanager
-    def unlocked(self) -> Iterator[None]:
-        """Releases this thread's hold on the lock inside, so that threads it waits for can call functions."""
-        lock: Any = self.lock
-        # The methods by which threading.Condition gives up a lock that was acquired several times.
-        saved = lock._release_save() if lock._is_owned() else None
-        try:
-            yield
-        finally:
-            if saved is not None:
-                lock._acquire_restore(saved)
-
     def release(self, key: Any) -> None:
         """Drops the resource kept under ``key``, if there is one."""
         self._resources.pop(key, None)

@@ -95,8 +95,8 @@ def uninitialized(cell: Cell, op: Operation) -> FailedPreconditionError:
 def on_host(op: Operation) -> UnsupportedError:
     """The error for an operation that runs on the host, where everything has to be compiled."""
     return UnsupportedError(
-        f"{op.name} (type {op.type}, created at {op.line}) runs on the host: it cannot be part of a tower, step, loop "
-        "or branch, nor lie on a gradient's path through towers. Call it outside and pass its result in."
+        f"{op.name} (type {op.type}, created at {op.line}) runs on the host: it cannot be part of a tower or step, "
+        "nor lie on a gradient's path through towers. Call it outside and pass its result in."
     )
 
 

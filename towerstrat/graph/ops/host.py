@@ -57,7 +57,8 @@ def py_func(
       A tensor of unknown shape, or a list of them. No gradient goes through it (see tf.RegisterGradient).
 
     Raises:
-      UnsupportedError: inside of towers, and of branches and loops of graphs, which run on the device in one piece.
+      UnsupportedError: inside of towers, which run on the device in one piece. In branches and loops the host carries
+        these out, one iteration after the other.
     """
     graph = get_default_graph()
     single = not isinstance(Tout, list | tuple)
@@ -77,7 +78,7 @@ def numpy_function(
     """``py_func`` under its later name. Eagerly the function is called at once, and its results have their own types.
 
     Raises:
-      UnsupportedError: inside of towers, and of branches and loops of graphs.
+      UnsupportedError: inside of towers.
     """
     if not get_default_graph().executing_eagerly:
         return py_func(func, inp, Tout, stateful, name)
@@ -88,9 +89,9 @@ def numpy_function(
 
 
 def check_place(what: str) -> None:
-    """Raises UnsupportedError where Python cannot be called: inside of towers, and of branches and loops of graphs."""
+    """Raises UnsupportedError where Python cannot be called: inside of towers."""
     graph = get_default_graph()
-    if (graph.block is not graph.root and not graph.building_function) or graph.axis is not None:
+    if graph.axis is not None:
         where = graph.block.what if graph.block is not graph.root else "a tower"
         raise UnsupportedError(
             f"{what} inside {where} is not supported: that runs on the device in one piece. Call it outside and "

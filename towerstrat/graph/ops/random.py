@@ -231,6 +231,8 @@ def _shuffle(key: Array, x: Array) -> Array:
     if not x.ndim:
         return x
     order = jax.random.permutation(key, np.arange(x.shape[0], dtype=np.int32))
+    if x.dtype == object:  # Strings, which JAX does not take: the run goes operation by operation.
+        return x[np.asarray(order)]
     return jnp.take(x, order, axis=0, mode="clip")
 
 

@@ -639,7 +639,8 @@ def _where_rule(inputs: Inputs, attrs: Attrs) -> list[Signature]:
 def _chosen(condition: Any, x: Any, y: Any) -> Any:
     if condition.ndim == 1 and x.ndim > 1:
         condition = condition.reshape((-1,) + (1,) * (x.ndim - 1))
-    return (np if isinstance(x, np.ndarray) and isinstance(condition, np.ndarray) else jnp).where(condition, x, y)
+    on_host = all(isinstance(v, np.ndarray) for v in (condition, x, y))
+    return (np if on_host else jnp).where(condition, x, y)
 
 
 define("Select", _where_rule, _chosen, numpy=_chosen)
@@ -653,7 +654,8 @@ def _broadcast_choice_rule(inputs: Inputs, attrs: Attrs) -> list[Signature]:
 
 
 def _broadcast_choice(condition: Any, x: Any, y: Any) -> Any:
-    return (np if isinstance(x, np.ndarray) and isinstance(condition, np.ndarray) else jnp).where(condition, x, y)
+    on_host = all(isinstance(v, np.ndarray) for v in (condition, x, y))
+    return (np if on_host else jnp).where(condition, x, y)
 
 
 define("SelectV2", _broadcast_choice_rule, _broadcast_choice, numpy=_broadcast_choice)

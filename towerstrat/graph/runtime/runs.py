@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from typing import Any, Protocol, TypeVar
+import threading
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import jax
 import numpy as np
@@ -28,6 +30,14 @@ class Stage(Protocol):
     """A part of a run: reads and adds values of tensors."""
 
     def run(self, run: Run) -> None: ...
+
+
+@runtime_checkable
+class Cancellable(Protocol):
+    """A resource of a session that threads may wait for."""
+
+    def cancel(self) -> None:
+        """Ends all waiting."""
 
 
 class Run:
@@ -73,17 +83,33 @@ class Runner:
 
     Attributes:
       runs: how many there were.
+      lock: held during a run.
+      closed: whether there are no further runs.
     """
 
     what = "session"
 
     def __init__(self) -> None:
+        self.lock = threading.RLock()
+        self.closed = False
         self._store = StateStore()
         self._resources: dict[Hashable, Any] = {}
         self._counters: dict[str, Cell] = {}
         self.positions: dict[str, Any] = {}
         """Name -> the position of an iterator in its data. Elements taken ahead of it are its own to take back."""
         self.runs = 0
+
+    @contextmanager
+    def unlocked(self) -> Iterator[None]:
+        """Releases this thread's hold on the lock inside, so that threads it waits for can run."""
+        lock: Any = self.lock
+        # The methods by which threading.Condition gives up a lock that was acquired several times.
+        saved = lock._release_save() if lock._is_owned() else None
+        try:
+            yield
+        finally:
+            if saved is not None:
+                lock._acquire_restore(saved)
 
     @property
     def state(self) -> StateStore:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -23,7 +22,7 @@ from towerstrat.graph.lowering.lowering import uninitialized
 from towerstrat.graph.runtime import operations  # noqa: F401  (registers all that a session can run)
 from towerstrat.graph.runtime.config import ConfigProto
 from towerstrat.graph.runtime.plan import Plan
-from towerstrat.graph.runtime.runs import Run, Runner
+from towerstrat.graph.runtime.runs import Cancellable, Run, Runner
 from towerstrat.graph.runtime.stages import plan_of
 from towerstrat.graph.variables.variables import Variable
 
@@ -95,8 +94,6 @@ class BaseSession(Runner):
             raise TypeError(f"graph must be a tf.Graph, got {type(graph).__name__}.")
         self._config = config
         self._plans: dict[Any, tuple[int, _Fetches, Plan]] = {}
-        self._lock = threading.RLock()
-        self._closed = False
         self._context: Any = None
 
     # ---- what it is ------------------------------------------------------------------------------------------
@@ -117,8 +114,11 @@ class BaseSession(Runner):
         return SESSIONS.entered(self)
 
     def close(self) -> None:
-        """Frees the state. Closing twice is fine."""
-        self._closed = True
+        """Frees the state, and ends all waiting for queues. Closing twice is fine."""
+        self.closed = True
+        for waited in list(self._resources.values()):
+            if isinstance(waited, Cancellable):
+                waited.cancel()
         self._store = StateStore()
         self._plans.clear()
         self._resources.clear()
@@ -143,11 +143,11 @@ class BaseSession(Runner):
           OpError: the run failed; the state is what it was before, but for the completed steps of a step loop and for
             what came before an operation of the host (py_func, a step loop) in the middle of the run.
         """
-        if self._closed:
-            raise RuntimeError("Attempted to use a closed Session.")
         if options is not None or run_metadata is not None:
             raise UnsupportedError("Session.run(options=, run_metadata=): tracing is not supported; use jax.profiler.")
-        with self._lock, jax.enable_x64(True):
+        with self.lock, jax.enable_x64(True):
+            if self.closed:
+                raise RuntimeError("Attempted to use a closed Session.")
             return self._run(fetches, feed_dict)
 
     def _run(self, fetches: Any, feed_dict: Mapping[Any, Any] | None) -> Any:

@@ -169,6 +169,44 @@ def test_last_step_outputs():
     assert context.non_tensor_outputs == {"text": ["s"], "number": 5}
 
 
+@pytest.mark.parametrize("towers", [1, 2, 3])
+@pytest.mark.parametrize("shape", [(), (1,), (3,), (2, 3)], ids=str)
+def test_an_output_without_aggregation_has_a_part_on_every_tower_equal_or_not(shape, towers):
+    """A constant, a variable, a sum over towers and what is made of them leave the loop as each tower's."""
+    strategy = tpu(towers)
+    data = np.arange(np.prod((towers, *shape)), dtype=np.float32).reshape((towers, *shape))
+    with strategy.scope(), tf.Session() as sess:
+        v = tf.get_variable("v", initializer=np.full(shape, 5, np.float32))
+        iterator = tf.data.Dataset.from_tensor_slices(data).make_one_shot_iterator()
+
+        def fn(context, x):
+            def tower(x):
+                total = lib.get_tower_context().merge_call(lambda d, z: d.reduce(SUM, z, destinations=v), x)
+                return {
+                    "own": x, "constant": tf.ones(shape) * 3, "read": v.read_value(), "total": tf.identity(total),
+                    "branch": tf.cond(tf.constant(True), lambda: v + 1.0, lambda: v - 1.0),
+                }  # fmt: skip
+
+            outputs = strategy.call_for_each_tower(tower, x)
+            for name, output in outputs.items():
+                context.set_last_step_output(name, output)
+            return strategy.group(outputs["own"])
+
+        context = strategy.run_steps_on_dataset(fn, iterator, 1)
+        parts = {name: strategy.unwrap(output) for name, output in context.last_step_outputs.items()}
+        later = {name: [tf.identity(p) for p in found] for name, found in parts.items()}
+        sess.run(tf.global_variables_initializer())
+        _, found, again = sess.run([context.run_op, parts, later])
+        wanted = {
+            "own": list(data), "constant": [np.full(shape, 3)] * towers, "read": [np.full(shape, 5)] * towers,
+            "total": [data.sum(0)] * towers, "branch": [np.full(shape, 6)] * towers,
+        }  # fmt: skip
+        for name, each in wanted.items():
+            assert [p.shape for p in parts[name]] == [shape] * towers
+            assert np.array_equal(found[name], each), name
+            assert np.array_equal(again[name], each), name
+
+
 def test_an_output_in_tower_context_needs_an_aggregation():
     def build(strategy, context, x):
         return strategy.call_for_each_tower(lambda x: context.set_last_step_output("a", x), x)

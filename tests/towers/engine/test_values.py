@@ -18,7 +18,7 @@ SUM, MEAN, FIRST = (
 
 
 @pytest.mark.parametrize("towers", [2, 3, 8])
-@pytest.mark.parametrize("dtype", [tf.float32, tf.float64, tf.int32, tf.int64])
+@pytest.mark.parametrize("dtype", [tf.float32, tf.float64, tf.int32, tf.int64, tf.uint8, tf.int16])
 def test_reduce_gives_what_arithmetic_says(towers, dtype):
     strategy = tpu(towers)
     with strategy.scope():
@@ -28,11 +28,10 @@ def test_reduce_gives_what_arithmetic_says(towers, dtype):
     each = (10 + np.arange(towers))[:, None] * [1, 2]
     total, mean, first, *batched = run([*results, *batch])
     assert np.array_equal(total, each.sum(0))
-    assert mean.dtype == dtype.as_numpy_dtype
-    if dtype.is_integer:
-        assert np.array_equal(mean, each.sum(0) // towers)
-    else:
-        assert np.allclose(mean, each.mean(0), rtol=1e-6)
+    # The original divides: integers of 32 and 64 bits become float64, smaller ones float32.
+    of_integers = np.float32 if dtype.size < 4 else np.float64
+    assert mean.dtype == (of_integers if dtype.is_integer else dtype.as_numpy_dtype)
+    assert np.allclose(mean, each.mean(0), rtol=1e-6)
     assert np.array_equal(first, [10, 20])
     assert all(np.array_equal(b, each.sum(0)) for b in batched)
 
@@ -228,3 +227,15 @@ def test_a_mirrored_value_of_rows_can_be_fetched():
     fetched = run(total)
     assert fetched.indices.tolist() == [1, 1]
     assert fetched.values.tolist() == [[1, 1], [1, 1]]
+
+
+def test_outside_of_a_strategy_the_part_on_the_current_device_is_meant():
+    one, two = tf.constant(1), tf.constant(2)
+    value = values.DistributedValues({"/cpu:0": one, "/gpu:0": two})
+    assert value.get() is one
+    with tf.device("/gpu:0"):
+        assert value.get() is two
+    with tf.device(lambda op: "/gpu:0"):
+        assert value.get() is two
+    with tf.device("/cpu:3"), pytest.raises(ValueError, match="CPU:3 not found"):
+        value.get()

@@ -45,7 +45,7 @@ class FunctionGraph(Graph):
         self.what = f"the function {name}"
         self._state_scope = f"{outer.state_name(name)}/"
         self.variable_class = outer.variable_class
-        self.creators = list(outer.creators)
+        self.creators.extend(outer.creators)
         self.seed = outer.seed
         self.captured: dict[Tensor, Tensor] = {}
         self.handles: dict[Tensor, Tensor] = {}

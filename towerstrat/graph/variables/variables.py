@@ -97,9 +97,13 @@ class _ThroughCreators(type):
         return create_variable(**named)
 
 
-_PARAMETERS = ("initial_value", "trainable", "collections", "validate_shape", "caching_device", "name", "variable_def",
-               "dtype", "expected_shape", "import_scope", "constraint", "use_resource", "synchronization",
-               "aggregation", "shape")  # fmt: skip
+_DEFAULTS: dict[str, Any] = {
+    "initial_value": None, "trainable": None, "collections": None, "validate_shape": True, "caching_device": None,
+    "name": None, "variable_def": None, "dtype": None, "expected_shape": None, "import_scope": None, "constraint": None,
+    "use_resource": None, "synchronization": VariableSynchronization.AUTO, "aggregation": VariableAggregation.NONE,
+}  # fmt: skip
+"""The parameters of 1.12's ``tf.Variable``, in order: creators are given all of them."""
+_PARAMETERS = (*_DEFAULTS, "shape")
 
 
 def _by_name(args: Sequence[Any], kwargs: dict[str, Any]) -> dict[str, Any]:
@@ -114,12 +118,18 @@ def _by_name(args: Sequence[Any], kwargs: dict[str, Any]) -> dict[str, Any]:
 
 
 def create_variable(**kwargs: Any) -> Any:
-    """A new variable, made by the creators in scope. Arguments as of ``tf.Variable``."""
-    graph = get_default_graph()
+    """A new variable, made by the creators in scope, which get each argument of 1.12's ``tf.Variable``."""
+    given = {**_DEFAULTS, **kwargs}
+    if given["aggregation"] is None:
+        given["aggregation"] = VariableAggregation.NONE
+    return _through_creators(given)
+
+
+def _through_creators(arguments: Mapping[str, Any]) -> Any:
     creator: Callable[..., Any] = _default_creator
-    for outer in graph.creators:
+    for outer in get_default_graph().creators:
         creator = partial(outer, creator)
-    return creator(**kwargs)
+    return creator(**arguments)
 
 
 def trainable_value(synchronization: VariableSynchronization, trainable: bool | None) -> bool:
@@ -576,7 +586,7 @@ class _ThroughCreatorsV2(_ThroughCreators):
             raise TypeError(f"{cls.__name__}: classes derived from tf.Variable are not supported; hold a tf.Variable.")
         given = inspect.signature(cls.__init__).bind(None, *args, **kwargs)
         given.apply_defaults()
-        return create_variable(**{k: v for k, v in given.arguments.items() if k != "self"})
+        return _through_creators({k: v for k, v in given.arguments.items() if k != "self"})
 
     def __instancecheck__(cls, instance: Any) -> bool:
         return isinstance(instance, Variable)

@@ -21,7 +21,7 @@ from towerstrat.graph.ops.control_flow import group
 from towerstrat.graph.variables.variables import Variable
 from towerstrat.towers.engine.step_context import MultiStepContext
 from towerstrat.towers.engine.surface import Surface
-from towerstrat.towers.engine.values import DistributedValues, Mirrored
+from towerstrat.towers.engine.values import DistributedValues, Mirrored, PerDevice
 
 
 def run_steps(
@@ -69,13 +69,10 @@ def run_steps(
         parts = elements if axis is None else [surface.per_tower(t, devices, axis) for t in elements]
         result = fn(context, *surface.step_arguments(nest.pack_sequence_as(iterator.output_types, parts)))
         outputs = nest.flatten(context.last_step_outputs)
-        tensors = [convert_to_tensor(_in_tower(o)) for o in outputs]
+        tensors = [_as_output(o) for o in outputs]
         block.finish([*tensors, *_effects(result, graph, surface)])
     op = _loop(graph, block, iterator, count, elements, tensors, initial_loop_values, axis, surface.whole_elements)
-    after = [
-        surface.per_tower(t, devices, axis) if axis is not None and _has_parts(o, t) else t
-        for o, t in zip(outputs, op.outputs, strict=True)
-    ]
+    after = [surface.per_tower(t, devices, axis) if axis is not None and t.varies else t for t in op.outputs]
     context._set_last_step_outputs(nest.pack_sequence_as(context.last_step_outputs, after))
     context.run_op = group(op)
     return context
@@ -160,10 +157,11 @@ def _in_tower(value: Any) -> Any:
     return value.primary if isinstance(value, Mirrored) else value.local
 
 
-def _has_parts(before: Any, tensor: Tensor) -> bool:
-    """Whether the loop's output has a part on every tower: the step's output had."""
-    tensor.varies |= isinstance(before, DistributedValues) and not isinstance(before, Mirrored)
-    return tensor.varies
+def _as_output(value: Any) -> Tensor:
+    """The tensor of a step function's output; of a per-device value one that differs by tower, equal or not."""
+    if isinstance(value, PerDevice) and value.is_tensor_like and not isinstance(value, Variable):
+        return value._tensors()[0]
+    return convert_to_tensor(_in_tower(value))
 
 
 def _effects(result: Any, graph: Graph, surface: Surface) -> list[Operation]:

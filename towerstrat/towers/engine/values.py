@@ -211,8 +211,8 @@ class Mirrored(Operators, Convertible, Fetchable, DistributedValues):
 
     @property
     def primary(self) -> Any:
-        """The one value."""
-        return self.local if self.local is not None else next(iter(self._index.values()))
+        """The one value; where an update left a part on each device, the first one."""
+        return next(iter(self._index.values()))
 
     def _get_cross_tower(self) -> Any:
         return self.primary
@@ -315,13 +315,15 @@ def select_device_mirrored(device: str, structured: Any) -> Any:
     """
 
     def get(value: Any) -> Any:
-        if not isinstance(value, DistributedValues) or isinstance(value, Variable):
+        if not isinstance(value, DistributedValues):
             return value
         if not isinstance(value, Mirrored):
             raise TypeError(
                 f"Expected value to be mirrored across towers: {value!r} in {structured!r}. "
                 "Reduce it first: distribution.reduce(aggregation, value, destinations=var)."
             )
+        if isinstance(value, Variable):
+            return value
         return value.get(device) if value.on_device(device) else value.primary
 
     return nest.map_structure(get, structured)

@@ -8,20 +8,8 @@ import towerstrat.compat.v1 as tf
 import towerstrat.compat.v2 as tf2
 
 ARGUMENTS = [
-    "initial_value",
-    "trainable",
-    "collections",
-    "validate_shape",
-    "caching_device",
-    "name",
-    "variable_def",
-    "dtype",
-    "expected_shape",
-    "import_scope",
-    "constraint",
-    "use_resource",
-    "synchronization",
-    "aggregation",
+    *("initial_value", "trainable", "collections", "validate_shape", "caching_device", "name", "variable_def", "dtype"),
+    *("expected_shape", "import_scope", "constraint", "use_resource", "synchronization", "aggregation"),
 ]
 """The parameters of 1.12's tf.Variable."""
 

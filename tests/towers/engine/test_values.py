@@ -239,3 +239,31 @@ def test_outside_of_a_strategy_the_part_on_the_current_device_is_meant():
         assert value.get() is two
     with tf.device("/cpu:3"), pytest.raises(ValueError, match="CPU:3 not found"):
         value.get()
+
+
+class Checked(collections.namedtuple("Checked", "loss extra")):
+    """A namedtuple that accepts tensors only, as EstimatorSpec does."""
+
+    def __new__(cls, loss, extra=None):
+        if not isinstance(loss, tf.Tensor):
+            raise TypeError(f"loss must be a tensor, got {loss!r}")
+        return super().__new__(cls, loss, extra)
+
+
+@pytest.mark.parametrize("towers", [1, 2])
+def test_structures_leave_the_towers_as_they_are(towers):
+    """A namedtuple's own __new__ is not called again, and keys of dictionaries need not sort."""
+    strategy = tpu(towers)
+    with strategy.scope():
+        result = strategy.call_for_each_tower(
+            lambda: Checked(tf.constant(2.0), {"a": tf.constant(1.0), 3: [tf.constant(4.0), "text"]})
+        )
+        assert isinstance(result, Checked)
+        assert list(result.extra) == ["a", 3]
+        assert result.extra[3][1] == "text"
+        assert run(strategy.unwrap(result.loss)) == [2.0] * towers
+        assert run(strategy.unwrap(result.extra[3][0])) == [4.0] * towers
+        v = tf.get_variable("v", initializer=1.0)
+        updated = strategy.update(v, lambda v: Checked(v.assign_add(1.0)))
+        assert isinstance(updated, Checked)
+        assert run(updated.loss) == 2.0

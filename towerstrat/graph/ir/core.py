@@ -401,6 +401,11 @@ class Graph:
     # ---- finding ---------------------------------------------------------------------------------------------
 
     @property
+    def is_empty(self) -> bool:
+        """Whether nothing was made in it: no operation, and no iterator over a dataset."""
+        return not self._ops and not self._state_names
+
+    @property
     def operation_count(self) -> int:
         return len(self._ops)
 

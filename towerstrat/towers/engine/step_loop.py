@@ -71,6 +71,7 @@ def run_steps(
         outputs = nest.flatten(context.last_step_outputs)
         tensors = [_as_output(o) for o in outputs]
         block.finish([*tensors, *_effects(result, graph, surface)])
+        block.release()
     op = _loop(graph, block, iterator, count, elements, tensors, initial_loop_values, axis, surface.whole_elements)
     after = [surface.per_tower(t, devices, axis) if axis is not None and t.varies else t for t in op.outputs]
     context._set_last_step_outputs(nest.pack_sequence_as(context.last_step_outputs, after))

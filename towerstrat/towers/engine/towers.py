@@ -33,6 +33,7 @@ from towerstrat.towers.engine.values import (
     Mirrored,
     OwnDevice,
     PerDevice,
+    map_parts,
     mirrored,
     select_device_mirrored,
     value_container,
@@ -128,7 +129,7 @@ class Towers(Engine):
         return collectives.distribute([convert_to_tensor(p) for p in parts], self.axis)
 
     def leaving(self, structure: Any) -> Any:
-        return nest.map_structure(self._left, structure) if self.mapped else structure
+        return map_parts(self._left, structure) if self.mapped else structure
 
     def _left(self, value: Any) -> Any:
         if isinstance(value, PerDevice) and isinstance(value.local, PositionTensor):
@@ -247,8 +248,8 @@ class Towers(Engine):
                 return value
             return mirrored(value, self._devices, self.axis) if axis is None else Mirrored(self.per_tower(value)._index)
 
-        result = nest.map_structure(merged, result)
-        return result if grouped else nest.map_structure(self.tower_view.unwrap, result)
+        result = map_parts(merged, result)
+        return result if grouped else map_parts(self.tower_view.unwrap, result)
 
     # ---- parts -----------------------------------------------------------------------------------------------
 

@@ -275,7 +275,7 @@ def regroup(per_device_values: Mapping[str, Any], wrap_class: Callable[..., Any]
             except (ValueError, TypeError) as error:
                 raise ValueError(f"Towers returned different structures: {error}") from None
         columns = zip(*(nest.children(p) for p in parts), strict=True)
-        return nest.rebuild(
+        return _remade(
             first, [regroup(dict(zip(per_device_values, column, strict=True)), wrap_class) for column in columns]
         )
     if all(p is first for p in parts[1:]) and (len(parts) > 1 or container_of(first) is None):
@@ -286,8 +286,22 @@ def regroup(per_device_values: Mapping[str, Any], wrap_class: Callable[..., Any]
     return wrap_class(per_device_values)
 
 
+def map_parts(function: Callable[[Any], Any], structure: Any) -> Any:
+    """``function`` applied to the leaves of what towers return; keys of a dictionary need not sort."""
+    if type(structure) is dict:
+        return {key: map_parts(function, child) for key, child in structure.items()}
+    if not nest.is_sequence(structure):
+        return function(structure)
+    return _remade(structure, [map_parts(function, child) for child in nest.children(structure)])
+
+
+def _remade(like: Any, children: Sequence[Any]) -> Any:
+    """A structure with other children. A namedtuple's own ``__new__``, which may check them, is not called."""
+    return like._make(children) if hasattr(like, "_make") else nest.rebuild(like, children)
+
+
 def _shallow(value: Any) -> Any:
-    return nest.rebuild(value, [0 for _ in nest.children(value)])
+    return _remade(value, [0 for _ in nest.children(value)])
 
 
 def container_of(value: Any) -> Any:

@@ -79,6 +79,33 @@ def run_steps(
     return context
 
 
+def run_steps_eagerly(
+    surface: Surface, fn: Callable[..., Any], take: Callable[[], Any], iterations: Any, initial_loop_values: Any
+) -> MultiStepContext:
+    """Calls ``fn(context, *inputs)`` with one element after the other, where operations are executed eagerly.
+
+    Args:
+      take: returns the next element.
+      initial_loop_values: the outputs of no step, a dictionary by name; optional.
+
+    Raises:
+      OutOfRangeError: there is no further element; the steps before are done.
+    """
+    context = surface.step_context()
+    steps = int(iterations)
+    for _ in range(steps):
+        fn(context, *surface.step_arguments(take()))
+    outputs = context.last_step_outputs if steps > 0 else initial_loop_values or {}
+    if not isinstance(outputs, dict):
+        raise ValueError(f"Expected a dictionary of initial_loop_values, got {outputs!r}: no step has named an output.")
+    context._set_last_step_outputs(nest.map_structure(_as_value, outputs))
+    return context
+
+
+def _as_value(value: Any) -> Any:
+    return value if isinstance(value, DistributedValues) else convert_to_tensor(value)
+
+
 def _checked_elements(surface: Surface, iterator: Any, fixed_shapes: bool) -> tuple[Sequence[DType], Sequence[Dims]]:
     """Types and shapes of the components of an iterator's elements, once they can enter a step loop."""
     if not isinstance(iterator, Iterator):

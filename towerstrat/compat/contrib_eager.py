@@ -8,7 +8,6 @@ from typing import Any
 import jax
 
 from towerstrat.graph.eager import mode
-from towerstrat.graph.functions.polymorphic import function
 from towerstrat.platform import app
 
 
@@ -52,11 +51,6 @@ class Iterator:
     def get_next(self, name: str | None = None) -> Any:
         """The next element. Raises OutOfRangeError at the end."""
         return self._elements.get_next()
-
-
-def defun(func: Callable[..., Any] | None = None, input_signature: Any = None) -> Any:
-    """``tf.function`` without conversion of Python control flow. Without ``func`` a decorator."""
-    return function(func, input_signature, autograph=False)
 
 
 def list_devices() -> list[str]:

@@ -514,6 +514,13 @@ class Graph:
     def clear_collection(self, name: Hashable) -> None:
         self._collections.pop(name, None)
 
+    def collections_of_function(self, shared: bool) -> dict[Hashable, list[Any]]:
+        """The collections of a function that is traced here: these themselves, or copies but for those of variables."""
+        if shared:
+            return self._collections
+        found = {name: list(values) for name, values in self._collections.items()}
+        return found | {name: self.get_collection_ref(name) for name in _OF_VARIABLES}
+
     @property
     def collections(self) -> list[Hashable]:
         return list(self._collections)
@@ -573,6 +580,8 @@ class Graph:
 
 
 _ZERO = np.zeros((), np.uint32)
+_OF_VARIABLES = ("variables", "local_variables", "trainable_variables")
+"""The collections that functions add to from inside."""
 _GRAPHS: Stack[Graph] = Stack()
 
 

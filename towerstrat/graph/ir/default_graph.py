@@ -10,10 +10,7 @@ from towerstrat.graph.ir.core import (
     Graph,
     default_graph_of,
     enter,
-    entered_graphs,
     get_default_graph,
-    global_graph,
-    ground,
 )
 from towerstrat.graph.ir.elements import Operation, Tensor
 from towerstrat.graph.ir.indexed_slices import IndexedSlices
@@ -133,7 +130,7 @@ def init_scope() -> Iterator[None]:
 
     They are executed eagerly if eager execution is enabled, else added to the outermost graph. The name scope stays.
     """
-    outer = next((g for g in reversed(entered_graphs()) if not g.building_function), None) or ground() or global_graph()
+    outer = get_default_graph().home
     scope = get_default_graph().get_name_scope()
     with enter(outer), outer.outside(), outer.name_scope(f"{scope}/" if scope else None):
         yield

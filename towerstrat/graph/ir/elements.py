@@ -457,8 +457,8 @@ def dependencies(op: Operation, fed: Container[Tensor] = ()) -> Iterator[Operati
     for tensor in op._inputs:
         if tensor not in fed:
             yield tensor.op
-    # A fed placeholder has no value of its own to wait for; an operation whose output is fed still has its effect.
-    yield from (c for c in op._control_inputs if not c.outputs or has_effect(c) or any(t not in fed for t in c.outputs))
+    # A fed placeholder has no value of its own to wait for; another operation runs although its output is fed.
+    yield from (c for c in op._control_inputs if not c.definition.given or any(t not in fed for t in c.outputs))
     yield from op.attrs.get("path", ())
     for body in op.bodies:
         yield from body.outer_dependencies(fed)

@@ -17,6 +17,7 @@ from towerstrat.graph.ir import registry, shapes
 from towerstrat.graph.ir.composite import Convertible
 from towerstrat.graph.ir.convert import TensorLike, convert_to_tensor
 from towerstrat.graph.ir.core import Graph, get_default_graph
+from towerstrat.graph.ir.default_graph import init_scope
 from towerstrat.graph.ir.elements import Operation, Reference, Tensor
 from towerstrat.graph.ir.indexed_slices import IndexedSlices
 from towerstrat.graph.ir.mesh import Axis
@@ -241,7 +242,7 @@ class Variable(Operators, Convertible, metaclass=_ThroughCreators):
         keys = [GraphKeys.GLOBAL_VARIABLES] if collections is None else list(collections)
         if trainable and GraphKeys.TRAINABLE_VARIABLES not in keys:
             keys.append(GraphKeys.TRAINABLE_VARIABLES)
-        self._graph = graph
+        self._graph = graph.home
         self._trainable = bool(trainable)
         self._constraint = constraint
         self._synchronization = synchronization
@@ -259,7 +260,19 @@ class Variable(Operators, Convertible, metaclass=_ThroughCreators):
         self, graph: Graph, initial_value: TensorLike, name: str | None, dtype: DTypeLike | None,
         expected_shape: ShapeLike, validate_shape: bool, axis: Axis | None, combine: str, shape: ShapeLike,
     ) -> None:  # fmt: skip
-        """Adds the operations of the variable: handle, initial value, initializer and a read under its name."""
+        """Adds the operations of the variable: handle, initial value, initializer and a read under its name.
+
+        A variable of a function that is traced belongs to the graph around it.
+        """
+        if graph.building_function:
+            graph.check_new_variable(name or "Variable")
+            if isinstance(initial_value, Tensor):
+                initial_value = graph.lifted(initial_value, name or "Variable")
+            with init_scope():
+                around = get_default_graph()
+                self._build(around, initial_value, name, dtype, expected_shape, validate_shape, axis, combine, shape)
+            graph.note_variable(self)
+            return
         with graph.outside() if callable(initial_value) else _at_root(graph, initial_value), \
                 graph.name_scope(name or "Variable") as scope:  # fmt: skip
             base = scope[:-1]

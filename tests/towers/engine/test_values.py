@@ -267,3 +267,27 @@ def test_structures_leave_the_towers_as_they_are(towers):
         updated = strategy.update(v, lambda v: Checked(v.assign_add(1.0)))
         assert isinstance(updated, Checked)
         assert run(updated.loss) == 2.0
+
+
+@pytest.mark.parametrize("towers", [1, 2, 3])
+@pytest.mark.parametrize("how", [SUM, MEAN, FIRST])
+def test_a_towers_part_of_an_input_is_merged_like_what_it_makes(towers, how):
+    strategy = tpu(towers)
+    data = np.arange(1.0, 1.0 + 2 * towers).reshape(towers, 2)
+    with strategy.scope(), tf.Session() as sess:
+        v = tf.get_variable("v", initializer=np.zeros(2))
+        dataset = strategy.distribute_dataset(lambda: tf.data.Dataset.from_tensor_slices(data).repeat())
+        x = dataset.make_one_shot_iterator().get_next()
+
+        def tower(x):
+            def merge(distribution, x):
+                combined = distribution.reduce(how, x, destinations=v)
+                return distribution.update(v, lambda v, c: v.assign(c), combined)
+
+            return lib.get_tower_context().merge_call(merge, x)
+
+        stored = strategy.call_for_each_tower(tower, x)
+        sess.run(tf.global_variables_initializer())
+        sess.run(strategy.unwrap(stored))
+        wanted = {SUM: data.sum(0), MEAN: data.mean(0), FIRST: data[0]}[how]
+        assert np.allclose(sess.run(v), wanted)

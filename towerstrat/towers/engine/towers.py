@@ -298,8 +298,9 @@ class Towers(Engine):
 
 
 def _in_towers(value: Tensor | IndexedSlices) -> bool:
-    """Whether a value was made in tower context."""
-    return (value.values if isinstance(value, IndexedSlices) else value).op.axis is not None
+    """Whether a value was made in tower context, or is each tower's part of an input."""
+    tensor = value.values if isinstance(value, IndexedSlices) else value
+    return tensor.varies or tensor.op.axis is not None
 
 
 class _TowerTrace(contexts.TowerContext):

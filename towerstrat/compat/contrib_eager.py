@@ -9,7 +9,7 @@ from typing import Any
 import jax
 
 from towerstrat.graph.eager import mode
-from towerstrat.graph.functions.polymorphic import function
+from towerstrat.graph.functions.polymorphic import defun
 from towerstrat.graph.scopes import template
 from towerstrat.platform import app
 
@@ -54,11 +54,6 @@ class Iterator:
     def get_next(self, name: str | None = None) -> Any:
         """The next element. Raises OutOfRangeError at the end."""
         return self._elements.get_next()
-
-
-def defun(func: Callable[..., Any] | None = None, input_signature: Any = None) -> Any:
-    """``tf.function`` without conversion of Python control flow. Without ``func`` a decorator."""
-    return function(func, input_signature, autograph=False)
 
 
 def make_template(

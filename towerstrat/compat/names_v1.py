@@ -16,6 +16,7 @@ from towerstrat.data import queues as data_queues
 from towerstrat.data import readers as data_readers
 from towerstrat.graph.eager import mode
 from towerstrat.graph.functions import map_fn as functional
+from towerstrat.graph.functions import polymorphic
 from towerstrat.graph.ir import (
     convert,
     core,
@@ -136,7 +137,10 @@ ROWS: tuple[tuple[ModuleType, dict[str, str]], ...] = (
         "tf.contrib.eager": "enable_eager_execution executing_eagerly in_eager_mode=executing_eagerly",
     }),
     (contrib_eager, {
-        "tf.contrib.eager": "Iterator defun list_devices make_template run",
+        "tf.contrib.eager": "Iterator list_devices make_template run",
+    }),
+    (polymorphic, {
+        "tf.contrib.eager": "defun",
     }),
     (eager_gradient_functions, {
         "tf.contrib.eager": """

@@ -25,6 +25,19 @@ _OP_NAME = re.compile(r"^[A-Za-z0-9.][A-Za-z0-9_.\-/]*$")
 _SCOPE_NAME = re.compile(r"^[A-Za-z0-9_.\-/]*$")
 
 
+class _ThreadScopes(threading.local):
+    """The scopes of a graph that each thread has for itself.
+
+    Attributes:
+      name: the current name scope, without a slash at its end.
+      creators: the variable creators in scope, the outermost first.
+    """
+
+    def __init__(self) -> None:
+        self.name = ""
+        self.creators: list[Callable[..., Any]] = []
+
+
 class Graph:
     """A program as operations in order of creation; nothing is computed before a session runs it.
 
@@ -34,9 +47,9 @@ class Graph:
       root, block: the region of the graph itself, and the one that operations are added to.
       axis: the named axis that operations are made under, or None.
       version: the number of operations added so far.
-      scope_name: the current name scope, without a slash at its end.
+      scope_name, creators: the thread's name scope, without a slash at its end, and its variable creators.
       control_stack: (region, operations) of the ``control_dependencies`` scopes; None forgets those below it.
-      device_stack, colocation_stack, gradient_overrides, creators: of the scopes of that kind.
+      device_stack, colocation_stack, gradient_overrides: of the scopes of that kind.
 
     >>> graph = Graph()
     >>> with graph.as_default(): pass
@@ -59,18 +72,29 @@ class Graph:
         self.version = 0
         self.rewired = 0
         """Number of times that control inputs were added to existing operations."""
-        self.scope_name = ""
+        self._thread = _ThreadScopes()
         self.control_stack: list[tuple[Block, tuple[Operation, ...]] | None] = []
         self.device_stack: list[Any] = []
         self.colocation_stack: list[Operation] = []
         self.gradient_overrides: dict[str, str] = {}
-        self.creators: list[Callable[..., Any]] = []
         self.variable_maker: Callable[..., Any] | None = None
         """The innermost creator if a strategy makes variables of a class of its own; None: ``tf.Variable``'s."""
         self.variable_state: Any = None
         """The variable store of this graph's variable scopes; None before the first use."""
 
     # ---- names -----------------------------------------------------------------------------------------------
+
+    @property
+    def scope_name(self) -> str:
+        return self._thread.name
+
+    @scope_name.setter
+    def scope_name(self, name: str) -> None:
+        self._thread.name = name
+
+    @property
+    def creators(self) -> list[Callable[..., Any]]:
+        return self._thread.creators
 
     def unique_name(self, name: str, mark_as_used: bool = True) -> str:
         """``name`` below the current scope, with ``_1``, ``_2``, ... where it is taken (case does not count)."""
@@ -239,9 +263,8 @@ class Graph:
 
     def _place(self, op: Operation) -> None:
         """Sets the device and the colocation group from the scopes around."""
-        if self.device_stack:
-            for function in self.device_stack:
-                op.device = merge_device(op.device, function(op) if callable(function) else function)
+        for function in self.device_stack:
+            op.device = merge_device(op.device, function(op) if callable(function) else function)
         if self.colocation_stack:
             first = self.colocation_stack[-1]
             op.device = first.device or op.device
@@ -366,7 +389,22 @@ class Graph:
         """Changes nothing: each session has its own state."""
         yield container_name
 
+    @property
+    def current_device(self) -> str:
+        """Where the next operation is placed; device functions are asked about one without a type."""
+        op = Operation.__new__(Operation)
+        op.definition = registry.lookup("NoOp")
+        op.type = op.name = op.device = ""
+        op.attrs, op._inputs, op._control_inputs = {}, (), []
+        self._place(op)
+        return op.device
+
     # ---- finding ---------------------------------------------------------------------------------------------
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing was made in it: no operation, and no iterator over a dataset."""
+        return not self._ops and not self._state_names
 
     @property
     def operation_count(self) -> int:
@@ -477,6 +515,13 @@ class Graph:
     def clear_collection(self, name: Hashable) -> None:
         self._collections.pop(name, None)
 
+    def collections_of_function(self, shared: bool) -> dict[Hashable, list[Any]]:
+        """The collections of a function that is traced here: these themselves, or copies but for those of variables."""
+        if shared:
+            return self._collections
+        found = {name: list(values) for name, values in self._collections.items()}
+        return found | {name: self.get_collection_ref(name) for name in _OF_VARIABLES}
+
     @property
     def collections(self) -> list[Hashable]:
         return list(self._collections)
@@ -536,6 +581,8 @@ class Graph:
 
 
 _ZERO = np.zeros((), np.uint32)
+_OF_VARIABLES = ("variables", "local_variables", "trainable_variables")
+"""The collections that functions add to from inside."""
 _GRAPHS: Stack[Graph] = Stack()
 
 

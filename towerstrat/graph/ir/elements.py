@@ -390,6 +390,26 @@ class Block:
         self.needed = execution_order([*(r.op if isinstance(r, Tensor) else r for r in self.results), *effects], self)
         self.finished = True
 
+    def release(self) -> None:
+        """Hands on to the region around what this one does not run and what depends on nothing of it but constants.
+
+        So a value of variables alone, such as a metric's, can be fetched although it was made here.
+        """
+        assert self.parent is not None
+        needed = set(self.needed)
+        released: list[Operation] = []
+        for op in self.ops:
+            if op in needed or not _movable(op):
+                continue
+            inner = [d for d in dependencies(op) if self.encloses(d.block)]
+            if all(d.type == "Const" for d in inner):
+                for moved in (*inner, op):
+                    moved.block = self.parent
+                    released.append(moved)
+        self.parent.ops += released
+        self.ops = [op for op in self.ops if op.block is self]
+        self.needed = [op for op in self.needed if op.block is self]
+
     def leaves_out(self, op: Operation) -> bool:
         """True where ``op`` belongs to this region, which is finished without it."""
         return self.finished and op.block is self and op not in self.needed
@@ -426,6 +446,12 @@ def has_effect(op: Operation) -> bool:
     return any(has_effect(inner) for body in op.bodies if op.type != "Gradients" for inner in body.needed)
 
 
+def _movable(op: Operation) -> bool:
+    """Whether an operation gives the same wherever it stands among the reads and writes of a region and its parent."""
+    special = op.bodies or op.definition.random or op.definition.host is not None or "path" in op.attrs
+    return not special and not has_effect(op) and op.type != "StepInput"
+
+
 def dependencies(op: Operation, fed: Container[Tensor] = ()) -> Iterator[Operation]:
     """The operations that have to run before ``op``: those of its unfed inputs, and its unfed control inputs.
 
@@ -434,8 +460,8 @@ def dependencies(op: Operation, fed: Container[Tensor] = ()) -> Iterator[Operati
     for tensor in op._inputs:
         if tensor not in fed:
             yield tensor.op
-    # A fed placeholder has no value of its own to wait for; an operation whose output is fed still has its effect.
-    yield from (c for c in op._control_inputs if not c.outputs or has_effect(c) or any(t not in fed for t in c.outputs))
+    # A fed placeholder has no value of its own to wait for; another operation runs although its output is fed.
+    yield from (c for c in op._control_inputs if not c.definition.given or any(t not in fed for t in c.outputs))
     yield from op.attrs.get("path", ())
     for body in op.bodies:
         yield from body.outer_dependencies(fed)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from functools import partial
 from typing import Any
 
 import jax
@@ -42,6 +44,8 @@ class _Fetches:
             return lambda values: join([b(values) for b in builders])
         if fetch is None:
             raise TypeError("Fetch argument None has invalid type <class 'NoneType'>.")
+        if isinstance(fetch, Mapping):
+            return partial(_entries, type(fetch), {k: self._expand(graph, f) for k, f in fetch.items()})
         if nest.is_sequence(fetch):
             builders = [self._expand(graph, f) for f in nest.children(fetch)]
             return lambda values: nest.rebuild(fetch, [b(values) for b in builders])
@@ -72,6 +76,14 @@ class _Fetches:
         return self._build(values)
 
 
+def _entries(kind: type[Any], builders: Mapping[Any, Callable[[list[Any]], Any]], values: list[Any]) -> Any:
+    """A fetched dictionary of type ``kind``, in its own order: keys need not sort."""
+    result = kind()
+    for key, build in builders.items():
+        result[key] = build(values)
+    return result
+
+
 class BaseSession(Runner):
     """Runs parts of a graph and keeps the values of its variables between runs.
 
@@ -94,7 +106,7 @@ class BaseSession(Runner):
             raise TypeError(f"graph must be a tf.Graph, got {type(graph).__name__}.")
         self._config = config
         self._plans: dict[Any, tuple[int, _Fetches, Plan]] = {}
-        self._context: Any = None
+        self._entered: ExitStack | None = None
 
     # ---- what it is ------------------------------------------------------------------------------------------
 
@@ -151,7 +163,7 @@ class BaseSession(Runner):
             return self._run(fetches, feed_dict)
 
     def _run(self, fetches: Any, feed_dict: Mapping[Any, Any] | None) -> Any:
-        if not self._graph.operation_count:
+        if self._graph.is_empty:
             raise RuntimeError("The Session graph is empty. Add operations to the graph before calling run().")
         fed = self._feeds(feed_dict) if feed_dict else {}
         structure, plan = self._plan(fetches, fed)
@@ -300,17 +312,20 @@ class Session(BaseSession):
     """A session that is also a context manager: inside it is the default session, its graph the default graph."""
 
     def __enter__(self) -> Session:
-        contexts = (self._graph.as_default(), self.as_default())
-        for context in contexts:
-            context.__enter__()
-        self._context = (*((self._context,) if self._context else ()), contexts)
+        if self._entered is not None:
+            raise RuntimeError(
+                "Session context managers are not re-entrant. Use `Session.as_default()` if you want to enter a "
+                "session multiple times."
+            )
+        self._entered = ExitStack()
+        self._entered.enter_context(self._graph.as_default())
+        self._entered.enter_context(self.as_default())
         return self
 
     def __exit__(self, *exc: Any) -> None:
-        *outer, contexts = self._context
-        self._context = tuple(outer)
-        for context in reversed(contexts):
-            context.__exit__(*exc)
+        entered, self._entered = self._entered, None
+        assert entered is not None
+        entered.close()
         self.close()
 
     @staticmethod
@@ -323,13 +338,13 @@ class InteractiveSession(BaseSession):
 
     def __init__(self, target: str = "", graph: Graph | None = None, config: ConfigProto | None = None):
         super().__init__(target, graph, config)
-        self._entered = [self._graph.as_default()] if graph is not None else []
-        self._entered.append(self.as_default())
-        for context in self._entered:
-            context.__enter__()
+        self._entered = ExitStack()
+        if graph is not None:
+            self._entered.enter_context(self._graph.as_default())
+        self._entered.enter_context(self.as_default())
 
     def close(self) -> None:
         super().close()
-        for context in reversed(self._entered):
-            context.__exit__(None, None, None)
-        self._entered = []
+        if self._entered is not None:
+            self._entered.close()
+            self._entered = None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import jax
@@ -12,16 +12,15 @@ import numpy as np
 from towerstrat.errors import UnsupportedError
 from towerstrat.graph.ir import nest
 from towerstrat.graph.ir.composite import Fetchable
-from towerstrat.graph.ir.convert import numpy_value
 from towerstrat.graph.ir.core import Graph, global_graph
 from towerstrat.graph.ir.elements import Operation, Tensor
-from towerstrat.graph.ir.shapes import TensorShape
 from towerstrat.graph.ir.stacks import SESSIONS
 from towerstrat.graph.ir.state import StateStore
 from towerstrat.graph.ir.types import resource, string
 from towerstrat.graph.lowering.lowering import uninitialized
 from towerstrat.graph.runtime import operations  # noqa: F401  (registers all that a session can run)
 from towerstrat.graph.runtime.config import ConfigProto
+from towerstrat.graph.runtime.feeds import fed_array, feed_pairs
 from towerstrat.graph.runtime.plan import Plan
 from towerstrat.graph.runtime.runs import Run, Runner
 from towerstrat.graph.runtime.stages import plan_of
@@ -178,18 +177,13 @@ class BaseSession(Runner):
         if not isinstance(feed_dict, Mapping):
             raise TypeError(f"feed_dict must be a dictionary of tensors and values, got {feed_dict!r}.")
         result: dict[Tensor, Any] = {}
-        for key, value in _feed_pairs(feed_dict):
+        for key, value in feed_pairs(feed_dict):
             try:
                 tensor = self._graph.as_graph_element(key, allow_operation=False)
             except (TypeError, ValueError, KeyError) as error:
                 raise TypeError(f"Cannot interpret feed_dict key as Tensor: {error}") from None
             if not self._graph.is_feedable(tensor):
                 raise ValueError(f"Tensor {tensor.name} may not be fed.")
-            if isinstance(value, Tensor):
-                raise TypeError(
-                    f"The value of a feed cannot be a tf.Tensor object ({value!r}). Acceptable are Python scalars, "
-                    "strings, lists and numpy arrays; run the tensor first."
-                )
             if tensor.op.block is not self._graph.root:
                 raise ValueError(
                     f"{tensor!r} (created at {tensor.op.line}) was made inside {tensor.op.block.what}, where nothing "
@@ -197,9 +191,9 @@ class BaseSession(Runner):
                 )
             if tensor.dtype is resource:
                 reads = self._reads(tensor)
-                result |= dict.fromkeys([tensor, *reads], self._feed_value(reads[0], value))
+                result |= dict.fromkeys([tensor, *reads], fed_array(reads[0], value))
             else:
-                result[tensor] = self._feed_value(tensor, value)
+                result[tensor] = fed_array(tensor, value)
         return result
 
     def _reads(self, handle: Tensor) -> list[Tensor]:
@@ -215,23 +209,6 @@ class BaseSession(Runner):
                     "of a loop or branch. Call variable.load(value, session) before the run, or use a placeholder."
                 )
         return [op.outputs[0] for op in handle._consumers if op.type == "ReadVariableOp"]
-
-    def _feed_value(self, tensor: Tensor, value: Any) -> Any:
-        if isinstance(value, jax.Array) or (isinstance(value, np.ndarray) and value.dtype == tensor.dtype.np):
-            array = np.array(value)
-        else:
-            try:
-                array = np.array(numpy_value(_lenient(value, tensor), tensor.dtype))
-            except (TypeError, ValueError) as error:
-                raise type(error)(f"Cannot feed {tensor!r} (created at {tensor.op.line}): {error}") from None
-        if array.dtype != tensor.dtype.np:
-            array = array.astype(tensor.dtype.np)
-        if not tensor.shape.is_compatible_with(array.shape):
-            raise ValueError(
-                f"Cannot feed value of shape {TensorShape(array.shape)} for Tensor '{tensor.name}' (created at "
-                f"{tensor.op.line}), which has shape '{tensor.shape}'."
-            )
-        return array
 
     def _fetched(self, element: Any, plan: Plan, run: Run) -> Any:
         if isinstance(element, Operation):
@@ -269,23 +246,6 @@ class BaseSession(Runner):
 
     def partial_run_setup(self, fetches: Any, feeds: Any = None) -> Any:
         raise UnsupportedError("Session.partial_run_setup is not supported; use one Session.run with all feeds.")
-
-
-def _feed_pairs(feed_dict: Mapping[Any, Any]) -> Iterator[tuple[Any, Any]]:
-    """Tensors and values; a tuple of tensors may be fed with a structure like it."""
-    for key, value in feed_dict.items():
-        if isinstance(key, tuple):
-            keys, values = nest.flatten(key), nest.flatten_up_to(key, value)
-            yield from zip(keys, values, strict=True)
-        else:
-            yield key, value
-
-
-def _lenient(value: Any, tensor: Tensor) -> Any:
-    """Python values are fed as numpy reads them, so that 1 feeds a float and True an integer."""
-    if tensor.dtype is string or isinstance(value, np.ndarray):
-        return value
-    return np.asarray(value) if not isinstance(value, np.generic) else value
 
 
 def _key(fetches: Any) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -19,12 +20,13 @@ from towerstrat.graph.ir.state import StateStore
 from towerstrat.graph.ir.types import resource, string
 from towerstrat.graph.lowering.lowering import uninitialized
 from towerstrat.graph.runtime import operations  # noqa: F401  (registers all that a session can run)
-from towerstrat.graph.runtime.config import ConfigProto
+from towerstrat.graph.runtime.config import check_config, check_options, describe_run
 from towerstrat.graph.runtime.feeds import fed_array, feed_pairs
 from towerstrat.graph.runtime.plan import Plan
 from towerstrat.graph.runtime.runs import Run, Runner
 from towerstrat.graph.runtime.stages import plan_of
 from towerstrat.graph.variables.variables import Variable
+from towerstrat.platform.messages import ConfigProto, GraphDef, RunMetadata, RunOptions
 
 
 class _Fetches:
@@ -87,8 +89,8 @@ class BaseSession(Runner):
             raise UnsupportedError(
                 f"Session(target={target!r}): runs on other machines are not supported; use target=''."
             )
-        if config is not None and not isinstance(config, ConfigProto):
-            raise TypeError(f"config must be a tf.ConfigProto, got {type(config).__name__}.")
+        if config is not None:
+            check_config(config)
         self._graph = graph if graph is not None else global_graph()
         if not isinstance(self._graph, Graph):
             raise TypeError(f"graph must be a tf.Graph, got {type(graph).__name__}.")
@@ -103,6 +105,11 @@ class BaseSession(Runner):
     @property
     def graph(self) -> Graph:
         return self._graph
+
+    @property
+    def graph_def(self) -> GraphDef:
+        """The graph as a message, see ``Graph.as_graph_def``."""
+        return self._graph.as_graph_def(add_shapes=True)
 
     @property
     def sess_str(self) -> str:
@@ -125,14 +132,15 @@ class BaseSession(Runner):
 
     # ---- running ---------------------------------------------------------------------------------------------
 
-    def run(self, fetches: Any, feed_dict: Mapping[Any, Any] | None = None, options: Any = None,
-            run_metadata: Any = None) -> Any:  # fmt: skip
+    def run(self, fetches: Any, feed_dict: Mapping[Any, Any] | None = None, options: RunOptions | None = None,
+            run_metadata: RunMetadata | None = None) -> Any:  # fmt: skip
         """Computes ``fetches``.
 
         Args:
           fetches: a tensor, operation, variable, name, or a nested structure of them.
           feed_dict: tensor (or its name) -> value that takes its place in this run.
-          options, run_metadata: tracing is not supported; a value other than None raises.
+          options: a ``RunOptions``; what it cannot mean here raises by name.
+          run_metadata: a ``RunMetadata`` that takes what ``options`` asks for: the time of the run, the graph.
 
         Returns:
           The structure of ``fetches`` with numpy values in it, None for operations. Values are copies.
@@ -145,9 +153,17 @@ class BaseSession(Runner):
         if self._closed:
             raise RuntimeError("Attempted to use a closed Session.")
         if options is not None or run_metadata is not None:
-            raise UnsupportedError("Session.run(options=, run_metadata=): tracing is not supported; use jax.profiler.")
+            return self._described(fetches, feed_dict, options, run_metadata)
         with self._lock, jax.enable_x64(True):
             return self._run(fetches, feed_dict)
+
+    def _described(self, fetches: Any, feed_dict: Any, options: RunOptions | None, metadata: RunMetadata | None) -> Any:
+        check_options(options, metadata)
+        start = time.time()
+        result = self.run(fetches, feed_dict)
+        if metadata is not None:
+            describe_run(metadata, options, self._graph, start, time.time())
+        return result
 
     def _run(self, fetches: Any, feed_dict: Mapping[Any, Any] | None) -> Any:
         if not self._graph.operation_count:
@@ -229,15 +245,19 @@ class BaseSession(Runner):
         return array[()]
 
     def make_callable(self, fetches: Any, feed_list: Sequence[Any] | None = None, accept_options: bool = False) -> Any:
-        """A function of the values of ``feed_list`` that runs ``fetches``."""
-        if accept_options:
-            raise UnsupportedError("make_callable(accept_options=True): run options are not supported.")
+        """A function of the values of ``feed_list`` that runs ``fetches``.
+
+        Args:
+          accept_options: the function takes ``options=`` and ``run_metadata=`` too, as ``run`` does.
+        """
         keys = list(feed_list or ())
 
-        def call(*values: Any) -> Any:
+        def call(*values: Any, **described: Any) -> Any:
             if len(values) != len(keys):
                 raise TypeError(f"Expected {len(keys)} values, one for each entry of feed_list, got {len(values)}.")
-            return self.run(fetches, dict(zip(keys, values, strict=True)))
+            if described and not accept_options:
+                raise TypeError(f"Unexpected {sorted(described)}: make_callable(accept_options=True) takes them.")
+            return self.run(fetches, dict(zip(keys, values, strict=True)), **described)
 
         return call
 

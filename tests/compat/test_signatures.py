@@ -64,12 +64,8 @@ NO_PROTO = "there are no protocol buffers of graphs"
 IS_ALIVE = "Python's threads have is_alive alone since 3.9"
 NO_NODES = "layers keep no record of their calls"
 MISSING = {
-    "tf.Graph.as_graph_def": NO_PROTO,
     "tf.Graph.create_op": "functions make operations",
-    "tf.Graph.graph_def_versions": NO_PROTO,
     "tf.Graph.switch_to_thread_local": "default graphs are per thread",
-    "tf.Session.graph_def": NO_PROTO,
-    "tf.InteractiveSession.graph_def": NO_PROTO,
     "tf.Operation.traceback_with_start_lines": "traceback has the program's line",
     "tf.TensorShape.as_proto": NO_PROTO,
     "tf.Variable.SaveSliceInfo": "made by partitioned variables",

@@ -8,6 +8,7 @@ from towerstrat.graph.eager import mode
 from towerstrat.graph.ir import nest, shapes, static
 from towerstrat.graph.scopes import template
 from towerstrat.graph.variables import partitioned, variables
+from towerstrat.platform import messages
 from towerstrat.platform.local import list_local_devices, num_gpus
 from towerstrat.towers.cluster.device_assignment import DeviceAssignment
 from towerstrat.towers.contrib import inputs, step_context
@@ -50,8 +51,25 @@ INTERNALS: dict[str, tuple[str, dict[str, Any]]] = {
     "contrib.tpu.python.tpu.topology": ("tf.contrib.tpu", {}),
     "contrib.tpu.python.tpu.tpu": ("tf.contrib.tpu", {}),
     "contrib.tpu.python.tpu.tpu_optimizer": ("tf.contrib.tpu", {}),
-    "core.protobuf.config_pb2": ("tf", {}),
-    "core.protobuf.rewriter_config_pb2": ("tf", {}),
+    **{
+        f"core.{path}_pb2": ("", _of(messages, names))
+        for path, names in {
+            "framework.attr_value": "AttrValue NameAttrList",
+            "framework.cost_graph": "CostGraphDef",
+            "framework.graph": "GraphDef",
+            "framework.node_def": "NodeDef",
+            "framework.op_def": "OpDef OpDeprecation OpList",
+            "framework.step_stats": "DeviceStepStats NodeExecStats StepStats",
+            "framework.tensor": "TensorProto VariantTensorDataProto",
+            "framework.tensor_shape": "TensorShapeProto",
+            "framework.versions": "VersionDef",
+            "protobuf.cluster": "ClusterDef JobDef",
+            "protobuf.config": "ConfigProto GPUOptions GraphOptions OptimizerOptions RPCOptions RunMetadata RunOptions "
+            "ThreadPoolOptionProto",
+            "protobuf.rewriter_config": "AutoParallelOptions RewriterConfig ScopedAllocatorOptions",
+        }.items()
+    },
+    "core.framework.types_pb2": ("", {"DataType": messages.DataType, **dict(messages.DataType.items())}),
     "python.client.device_lib": ("", {"list_local_devices": list_local_devices}),
     "python.client.session": ("tf", {}),
     "python.data": ("tf.data", {}),

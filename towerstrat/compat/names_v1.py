@@ -60,13 +60,13 @@ from towerstrat.graph.ops import (
     spectral,
     tensor_array,
 )
-from towerstrat.graph.runtime import config, session
+from towerstrat.graph.runtime import session
 from towerstrat.graph.scopes import initializers, template, variable_scope, variable_store
 from towerstrat.graph.tapes import custom_gradients, py_function
 from towerstrat.graph.tapes import gradient_functions as eager_gradient_functions
 from towerstrat.graph.tapes import gradient_tape as eager_gradient_tape
 from towerstrat.graph.variables import partitioned, variable_ops, variables
-from towerstrat.platform import app, coordinator, files, flags, local, logs, text
+from towerstrat.platform import app, coordinator, files, flags, local, logs, messages, text
 from towerstrat.towers.cluster import connection as cluster_connection
 from towerstrat.towers.cluster import device_assignment as cluster_device_assignment
 from towerstrat.towers.cluster import resolvers as cluster_resolvers
@@ -224,9 +224,6 @@ ROWS: tuple[tuple[ModuleType, dict[str, str]], ...] = (
             PermissionDeniedError ResourceExhaustedError UnauthenticatedError UnavailableError UnimplementedError
             UnknownError""",
     }),
-    (config, {
-        "tf": "ConfigProto GPUOptions GraphOptions OptimizerOptions",
-    }),
     (convert, {
         "tf": "constant convert_to_tensor placeholder placeholder_with_default register_tensor_conversion_function",
         "tf.contrib.framework": "is_tensor",
@@ -239,10 +236,15 @@ ROWS: tuple[tuple[ModuleType, dict[str, str]], ...] = (
         "tf.contrib.eager": "custom_gradient",
     }),
     (elements, {
-        "tf": "NodeDef Operation Tensor",
+        "tf": "Operation Tensor",
     }),
     (gradients, {
         "tf": "gradients",
+    }),
+    (messages, {
+        "tf": """
+            AttrValue ConfigProto GPUOptions GraphDef GraphOptions NameAttrList NodeDef OptimizerOptions RunMetadata
+            RunOptions""",
     }),
     (indexed_slices, {
         "tf": "IndexedSlices",

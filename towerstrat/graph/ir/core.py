@@ -14,12 +14,14 @@ from towerstrat.graph.ir import registry
 from towerstrat.graph.ir.device import merge_device
 from towerstrat.graph.ir.elements import Block, Operation, Tensor, mark_varying
 from towerstrat.graph.ir.mesh import Axis
+from towerstrat.graph.ir.node_def import node_def
 from towerstrat.graph.ir.registry import Attrs
 from towerstrat.graph.ir.stacks import Stack
 from towerstrat.graph.ir.state import Cell
 from towerstrat.graph.ir.trace import user_line
 from towerstrat.graph.ir.types import resource, uint32
 from towerstrat.platform.data_checks import DATA_CHECKS
+from towerstrat.platform.messages import GraphDef, VersionDef
 
 _OP_NAME = re.compile(r"^[A-Za-z0-9.][A-Za-z0-9_.\-/]*$")
 _SCOPE_NAME = re.compile(r"^[A-Za-z0-9_.\-/]*$")
@@ -224,12 +226,12 @@ class Graph:
         op.counter = (
             Cell(f"{self.state_scope}{op.name}/counter", uint32, (), default=_ZERO) if definition.random else None
         )
-        self._place(op)
         self._bind_effects(op)
         op._control_inputs = self._current_controls(op)
         for other in control_inputs:
             if other not in op._control_inputs:
                 op._control_inputs.append(other)
+        self._place(op)
         for tensor in op._inputs:
             tensor._consumers.append(op)
         mark_varying(op)
@@ -263,8 +265,11 @@ class Graph:
 
     def _place(self, op: Operation) -> None:
         """Sets the device and the colocation group from the scopes around."""
-        for function in self.device_stack:
-            op.device = merge_device(op.device, function(op) if callable(function) else function)
+        for device in reversed(self.device_stack):
+            if device is None:
+                break
+            # What is set already, further inside, goes before a name; a function sees it and decides itself.
+            op.device = str(device(op) or "") if callable(device) else merge_device(merge_device("", device), op.device)
         if self.colocation_stack:
             first = self.colocation_stack[-1]
             op.device = first.device or op.device
@@ -461,8 +466,8 @@ class Graph:
         convert = getattr(obj, "_as_graph_element", None)
         if convert is not None:
             obj = convert()
-        if isinstance(obj, str):
-            return self._named(obj, allow_tensor, allow_operation)
+        if isinstance(obj, str | bytes):
+            return self._named(obj.decode() if isinstance(obj, bytes) else obj, allow_tensor, allow_operation)
         if (isinstance(obj, Tensor) and allow_tensor) or (isinstance(obj, Operation) and allow_operation):
             if obj.graph is not self:
                 raise ValueError(f"{obj} is not an element of this graph.")
@@ -527,6 +532,21 @@ class Graph:
         return list(self._collections)
 
     # ---- the whole -------------------------------------------------------------------------------------------
+
+    def as_graph_def(self, from_version: int | None = None, add_shapes: bool = False) -> GraphDef:
+        """The operations as a message, in order of creation, those of bodies too.
+
+        Args:
+          from_version: only those added since the graph had this ``version``.
+          add_shapes: add the static shapes of outputs, as attributes ``_output_shapes``.
+        """
+        nodes = [node_def(op, add_shapes) for op in self._ops[from_version or 0 :]]
+        return GraphDef(node=nodes, versions=self.graph_def_versions)
+
+    @property
+    def graph_def_versions(self) -> VersionDef:
+        """The version of the format, that of 1.12."""
+        return VersionDef(producer=27)
 
     def as_default(self) -> AbstractContextManager[Graph]:
         """A context manager inside which operations are added to this graph."""

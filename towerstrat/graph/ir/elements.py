@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from towerstrat.graph.ir import shapes
 from towerstrat.graph.ir.mesh import Axis
+from towerstrat.graph.ir.node_def import attribute, node_def
 from towerstrat.graph.ir.operators import OVERLOADABLE, Operators, differs, equals
 from towerstrat.graph.ir.registry import OpDef
 from towerstrat.graph.ir.shapes import Dims, ShapeLike, TensorShape, as_shape
@@ -15,6 +16,7 @@ from towerstrat.graph.ir.stacks import SessionLike, get_default_session
 from towerstrat.graph.ir.state import Cell, layouts
 from towerstrat.graph.ir.trace import UserLine, unconverted, user_line
 from towerstrat.graph.ir.types import DType, resource
+from towerstrat.platform.messages import NodeDef
 
 if TYPE_CHECKING:
     from towerstrat.graph.ir.core import Graph
@@ -274,7 +276,8 @@ class Operation:
 
     @property
     def node_def(self) -> NodeDef:
-        return NodeDef(self)
+        """The operation as a message, with the original's names of attributes."""
+        return node_def(self)
 
     @property
     def op_def(self) -> OpDef:
@@ -284,11 +287,15 @@ class Operation:
         return tuple(self.outputs)
 
     def get_attr(self, name: str) -> Any:
-        try:
-            return self.attrs[name]
-        except KeyError:
-            known = ", ".join(sorted(self.attrs)) or "none"
-            raise ValueError(f"Operation {self.name} has no attribute {name!r}; it has: {known}.") from None
+        """An attribute by the original's name: ``"N"``, ``"T"``, ``"dtype"``, ``"transpose_a"``, ...
+
+        Returns:
+          A number, bool, bytes, ``DType``, ``TensorShapeProto``, ``TensorProto``, or a list of such.
+
+        Raises:
+          ValueError: there is none of that name.
+        """
+        return attribute(self, name)
 
     def colocation_groups(self) -> list[bytes]:
         return list(self._colocation) or [b"loc:@" + self.name.encode()]
@@ -329,21 +336,6 @@ class Operation:
     def __str__(self) -> str:
         ins = ", ".join(t.name for t in self._inputs)
         return f"{self.name} = {self.type}({ins})"
-
-
-class NodeDef:
-    """An operation with the fields of TensorFlow's ``NodeDef``: ``name``, ``op``, ``input``, ``device``, ``attr``."""
-
-    def __init__(self, op: Operation):
-        self.name = op.name
-        self.op = op.type
-        self.device = op.device
-        self.input = [t.name[:-2] if t.name.endswith(":0") else t.name for t in op.inputs]
-        self.input += [f"^{c.name}" for c in op.control_inputs]
-        self.attr = {k: v for k, v in op.attrs.items() if k not in op.definition.hidden}
-
-    def __repr__(self) -> str:
-        return f"name: {self.name!r}\nop: {self.op!r}\ninput: {self.input!r}\n"
 
 
 class Block:

@@ -12,8 +12,8 @@ from towerstrat.graph.ir.core import get_default_graph
 from towerstrat.graph.ir.elements import Tensor
 from towerstrat.graph.ir.mesh import Axis
 from towerstrat.graph.ops.control_flow import group
-from towerstrat.graph.runtime.config import ConfigProto
 from towerstrat.graph.variables.variables import Variable, VariableAggregation
+from towerstrat.platform.messages import ConfigProto
 
 
 class CrossTower(Protocol):

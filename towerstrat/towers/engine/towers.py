@@ -18,8 +18,8 @@ from towerstrat.graph.ops import collectives
 from towerstrat.graph.ops.array import identity
 from towerstrat.graph.ops.control_flow import region_is_uniform
 from towerstrat.graph.ops.math import truediv
-from towerstrat.graph.runtime.config import ConfigProto
 from towerstrat.graph.variables.variables import Variable, VariableAggregation, VariableSynchronization
+from towerstrat.platform.messages import ConfigProto
 from towerstrat.towers.engine import contexts
 from towerstrat.towers.engine.engine import Engine
 from towerstrat.towers.engine.scope import colocated

@@ -7,7 +7,7 @@ the ``Gradients`` operation keeps them, the lowering records a ``jax.vjp`` of ea
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 import jax
@@ -23,94 +23,13 @@ from towerstrat.graph.ir.indexed_slices import IndexedSlices
 from towerstrat.graph.ir.mesh import vary
 from towerstrat.graph.ir.registry import Attrs, Signature, define
 from towerstrat.graph.ir.types import Array, int32, int64, resource
+from towerstrat.graph.lowering.connectivity import Recorded, find_path
 from towerstrat.graph.lowering.gradient_rules import (
     TracedRule,
-    carries_gradient,
-    passes_gradient,
-    rule_of,
-    sources_of,
-    trace_rule,
 )
 from towerstrat.graph.lowering.kinds import ByKind
 from towerstrat.graph.lowering.lowering import Lowering, combines_inside
 from towerstrat.graph.lowering.tape import Cotangent, Cotangents, Record, Rows, ones_like, pull_back, reverse
-
-Recorded = Callable[[Operation], bool]
-"""True of the operations that a ``tf.GradientTape`` recorded."""
-
-
-def reached_from(xs: Sequence[Tensor], recorded: Recorded | None = None) -> set[Tensor]:
-    """The tensors that depend differentiably on ``xs``, through recorded operations only; None: through all."""
-    return _reached(xs, recorded)[0]
-
-
-def _reached(xs: Sequence[Tensor], recorded: Recorded | None) -> tuple[set[Tensor], set[Operation]]:
-    """The tensors that depend differentiably on ``xs``, and the operations that such paths go through."""
-    reached: set[Tensor] = set(xs)
-    stack = list(xs)
-    forward: set[Operation] = set()
-    while stack:
-        tensor = stack.pop()
-        for op in tensor._consumers:
-            flows = op.attrs.get("flows")
-            if (flows is None and op in forward) or not passes_gradient(op):
-                continue
-            if recorded is not None and not recorded(op):
-                continue
-            forward.add(op)
-            for index, out in enumerate(op.outputs):
-                if carries_gradient(out) and out not in reached and (flows is None or tensor in flows[index]):
-                    reached.add(out)
-                    stack.append(out)
-    return reached, forward
-
-
-def _path(
-    ys: Sequence[Tensor],
-    xs: Sequence[Tensor],
-    stops: set[Tensor],
-    rules: dict[Operation, TracedRule],
-    recorded: Recorded | None,
-) -> tuple[list[Operation], set[Tensor]]:
-    """The operations (in order of creation) and tensors on differentiable paths from ``xs`` to ``ys``.
-
-    Traces the gradient functions of operations on the paths into ``rules``.
-    """
-    reached, forward = _reached(xs, recorded)
-    active: set[Tensor] = set()
-    on_path: dict[Operation, None] = {}
-    backward = [y for y in ys if y in reached]
-    while backward:
-        tensor = backward.pop()
-        if tensor in active:
-            continue
-        active.add(tensor)
-        op = tensor.op
-        if tensor in stops or op not in forward:
-            continue
-        on_path[op] = None
-        function = rule_of(op)
-        sources = sources_of(tensor, op)
-        if function is not None:
-            if op not in rules:
-                rules[op] = trace_rule(op, function)
-            # The function decides which inputs get a cotangent: paths through the others end here.
-            sources = tuple(t for t, g in zip(op.inputs, rules[op].grads, strict=True) if g is not None)
-        backward += [t for t in sources if t in reached and t not in active and carries_gradient(t)]
-    for op in on_path:
-        if op not in rules:
-            _trace_inside(op, rules)
-    return sorted(on_path, key=lambda op: op.index), active
-
-
-def _trace_inside(op: Operation, rules: dict[Operation, TracedRule]) -> None:
-    """Traces the gradient functions of operations inside the bodies of a loop or branch."""
-    for body in op.bodies:
-        for inner in body.needed:
-            function = rule_of(inner)
-            if function is not None and inner not in rules:
-                rules[inner] = trace_rule(inner, function, inner.block)
-            _trace_inside(inner, rules)
 
 
 def _only_rows(x: Tensor, path: set[Operation]) -> bool:
@@ -180,7 +99,7 @@ def gradients_through(
     stops = {_source(t) for t in nest.flatten(stop_gradients)} if stop_gradients is not None else set()
     rules: dict[Operation, TracedRule] = {}
     with graph.name_scope(name) as scope:
-        path, active = _path(y_list, x_list, stops, rules, recorded)
+        path, active = find_path(y_list, x_list, stops, rules, recorded)
     connected = [x in active for x in x_list]
     if not any(connected):
         return [None] * len(x_list)
@@ -471,7 +390,7 @@ def _backward(
         values = {t: v for t, v in given.items() if t not in cells}
         inner = lowering.fork(values)
         inner.quiet = inner.differentiated = True
-        inner.fed = {**lowering.fed, **values}
+        inner.cut = frozenset(values)
         inner.records = {o: r for o in path if o in reads and (r := lowering.record(o)) is not None}
         for step in replayed:
             inner.state.update(lowering.state_read_by(step))

@@ -22,6 +22,7 @@ from towerstrat.graph.ir.mesh import Axis, varies, vary
 from towerstrat.graph.ir.shapes import TensorShape
 from towerstrat.graph.ir.state import Cell
 from towerstrat.graph.ir.types import Array, HostArray, resource
+from towerstrat.graph.lowering.formulas import in_place_of, pulled, with_formula
 from towerstrat.graph.lowering.gradient_rules import TracedRule
 from towerstrat.graph.lowering.kinds import ByKind, Kinds, at, same, tracing
 from towerstrat.graph.lowering.tape import Record
@@ -127,6 +128,7 @@ class Lowering:
         state that is written is discarded.
       eager: True where operations run one by one on concrete values.
       executor: runs single operations, where ``eager``; None: their kernels are called.
+      cut: tensors that are given as independent variables of a derivative: their operations change nothing.
       quiet: True in a second evaluation of the same operations: nothing is printed again.
       kinds: the kinds of positions, where some inputs have shapes that differ by position. Values that depend on such
         inputs are ``ByKind``; they are computed by ``parts``, one evaluation on top of this one for each kind.
@@ -155,6 +157,7 @@ class Lowering:
         self.state: dict[Cell, Any] = dict(state or {})
         self.fed: dict[Tensor, Array] = dict(fed or {})
         self.values: dict[Tensor, Any] = dict(self.fed)
+        self.cut: frozenset[Tensor] = frozenset() if parent is None else parent.cut
         self.trips: Mapping[Operation, int] = trips or {}
         self.parent = parent
         self.records: dict[Operation, Record] = {}
@@ -381,8 +384,12 @@ class Lowering:
             described = ", ".join(f"{t.dtype.name}{_shape(self.value(t), t)}" for t in op.inputs)
             raise InvalidArgumentError(None, op, f"{error} [inputs: {described}]") from error
         for tensor, value in zip(op.outputs, outputs, strict=True):
+            if tensor in self.cut:
+                continue
             if tensor not in self.fed:
                 self.values[tensor] = value
+            elif self.differentiated:
+                self.values[tensor] = in_place_of(vary(self.fed[tensor], self.axis), vary(value, self.axis))
 
     # ---- kinds of positions ----------------------------------------------------------------------------------
 
@@ -504,6 +511,8 @@ class Lowering:
         if definition.random:
             args.insert(0, self.key(op))
             attrs.pop("seeds", None)
+        if self.differentiated and definition.gradient is not None:
+            return _as_outputs(op, with_formula(op, kernel, args, attrs, self.axis), lambda x: x)
         return _as_outputs(op, kernel(*args, **attrs), lambda x: x)
 
     def _execute_taped(self, op: Operation) -> Sequence[Array]:
@@ -519,9 +528,12 @@ class Lowering:
         results = [t for t in op.outputs if t in self.active]
         if not sources or not results:
             return self.evaluate(op)
-        values = self._arguments(op)
+        fed = any(t in self.fed for t in op.outputs)
+        values = None if fed and definition.gradient is not None else self._arguments(op)
         if values is not None and self.executor is not None:
             return self._execute_singly(op, self.executor(op, values), sources, results)
+        if definition.gradient is not None:
+            return self._execute_by_formula(op, sources, results)
         cells = {t: t.op.attrs["cell"] for t in sources if t.dtype is resource}
         written: list[Cell] = []
 
@@ -569,13 +581,28 @@ class Lowering:
 
         def pull(cotangents: Sequence[Array]) -> list[Array | None]:
             given = dict(zip(results, cotangents, strict=True))
-            found = pull_back(wanted, [given.get(t) for t in op.outputs])
-            # An operation may take the same tensor twice.
-            sums: dict[Tensor, Array] = {}
-            for tensor, value in zip(op.inputs, found, strict=True):
-                if tensor in on_path and value is not None:
-                    sums[tensor] = value if tensor not in sums else sums[tensor] + value
-            return [sums.get(t) for t in sources]
+            return _by_source(op, sources, pull_back(wanted, [given.get(t) for t in op.outputs]))
+
+        primals = tuple(jnp.asarray(by_tensor[t]) for t in results)
+        self.records[op] = Record(next(self.clock), pull, tuple(sources), tuple(results), primals)
+        return outputs
+
+    def _execute_by_formula(
+        self, op: Operation, sources: Sequence[Tensor], results: Sequence[Tensor]
+    ) -> Sequence[Array]:
+        """Records an operation on a gradient's path whose type has a gradient formula; returns its outputs."""
+        outputs = self.evaluate(op)
+        by_tensor = dict(zip(op.outputs, outputs, strict=True))
+        inputs = [self.static(op, i) if i in op.definition.static else self.value(t) for i, t in enumerate(op.inputs)]
+        seen = [self.value(t) if t in self.fed or t in self.cut else v for t, v in by_tensor.items()]
+        if self.differentiated and any(t in self.fed and t not in self.cut for t in op.outputs):
+            # What is fed keeps the derivative that the formula gives it.
+            fed = tuple(jnp.asarray(v) for v in seen)
+            outputs = seen = list(with_formula(op, lambda *_: fed, inputs, {}, self.axis))
+
+        def pull(cotangents: Sequence[Array]) -> list[Array | None]:
+            given = dict(zip(results, cotangents, strict=True))
+            return _by_source(op, sources, pulled(op, inputs, seen, [given.get(t) for t in op.outputs], self.axis))
 
         primals = tuple(jnp.asarray(by_tensor[t]) for t in results)
         self.records[op] = Record(next(self.clock), pull, tuple(sources), tuple(results), primals)
@@ -625,6 +652,15 @@ class Lowering:
         function = jax.custom_vjp(lambda *args: forward(*args)[0])
         function.defvjp(forward, backward)
         return function(*(vary(self.value(t), self.axis) for t in sources))
+
+
+def _by_source(op: Operation, sources: Sequence[Tensor], found: Sequence[Array | None]) -> list[Array | None]:
+    """Cotangents per input as cotangents per source: an operation may take the same tensor twice."""
+    sums: dict[Tensor, Array] = {}
+    for tensor, value in zip(op.inputs, found, strict=True):
+        if value is not None:
+            sums[tensor] = value if tensor not in sums else sums[tensor] + value
+    return [sums.get(t) for t in sources]
 
 
 def _combines(op: Operation) -> bool:

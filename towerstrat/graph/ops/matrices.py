@@ -335,7 +335,19 @@ def _least_squares(matrix: Any, right: Any, *, l2_regularizer: float, fast: bool
 
 
 define("Cholesky", _square_rule, _cholesky)
-define("MatrixInverse", _square_rule, _inverse)
+
+
+def _inverse_gradient(inputs: Any, outputs: Any, cotangents: Any, *, adjoint: bool) -> list[Any]:
+    """The formula of an inverse, in terms of the inverse."""
+    (y,), (g,) = outputs, cotangents
+    if adjoint:
+        y, g = jnp.conj(y), jnp.conj(jnp.swapaxes(g, -1, -2))
+    else:
+        y = jnp.swapaxes(y, -1, -2)
+    return [-y @ g @ y]
+
+
+define("MatrixInverse", _square_rule, _inverse, gradient=_inverse_gradient)
 define("MatrixDeterminant", _scalar_rule, jnp.linalg.det)
 define("MatrixSolve", _solve_rule, _solve)
 define("MatrixTriangularSolve", _solve_rule, _triangular)

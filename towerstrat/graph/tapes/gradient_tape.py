@@ -19,8 +19,9 @@ from towerstrat.graph.ir.convert import convert_to_tensor
 from towerstrat.graph.ir.core import Graph, enter, get_default_graph
 from towerstrat.graph.ir.elements import Operation, Tensor
 from towerstrat.graph.ir.indexed_slices import IndexedSlices
+from towerstrat.graph.lowering.connectivity import reached_from
 from towerstrat.graph.lowering.gradient_rules import carries_gradient
-from towerstrat.graph.lowering.gradients import gradients_through, reached_from
+from towerstrat.graph.lowering.gradients import gradients_through
 from towerstrat.graph.ops import array, indexing, segments
 from towerstrat.graph.tapes.vectorized import vectorized_map
 from towerstrat.graph.variables.variables import Variable

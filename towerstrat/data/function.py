@@ -25,7 +25,7 @@ from towerstrat.graph.ir.elements import Operation, Tensor, execution_order
 from towerstrat.graph.ir.shapes import Dims
 from towerstrat.graph.ir.state import Cell, Flag, StateStore
 from towerstrat.graph.ir.types import DType, resource, string
-from towerstrat.graph.lowering.lowering import NeedsStatic
+from towerstrat.graph.lowering.refusals import NeedsStatic
 from towerstrat.graph.runtime.compiled import SINGLE_BYTES, ArrayFunction, Programs
 from towerstrat.graph.runtime.program import effects
 from towerstrat.graph.runtime.runs import Runner

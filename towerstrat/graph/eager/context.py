@@ -26,7 +26,7 @@ from towerstrat.graph.ir.registry import OpDef
 from towerstrat.graph.ir.state import Cell, Flag
 from towerstrat.graph.ir.trace import UserLine, user_line
 from towerstrat.graph.ir.types import Array, DType, bool_
-from towerstrat.graph.lowering.lowering import NeedsStatic, uninitialized
+from towerstrat.graph.lowering.refusals import NeedsStatic, uninitialized
 from towerstrat.graph.runtime.runs import Runner
 from towerstrat.graph.runtime.single_operation import SINGLE_OPERATIONS, Executable, Execution
 

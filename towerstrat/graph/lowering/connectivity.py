@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
+from towerstrat.graph.ir.core import Graph, get_default_graph
 from towerstrat.graph.ir.elements import Operation, Tensor
 from towerstrat.graph.lowering.gradient_rules import (
     TracedRule,
@@ -39,15 +40,31 @@ Recorded = Callable[[Operation], bool]
 """True of the operations that a ``tf.GradientTape`` recorded."""
 
 
+class Captures:
+    """What functions that are being traced capture from graphs around them; gradients go through as if inlined."""
+
+    def __init__(self, graph: Graph) -> None:
+        self._inner: dict[Tensor, list[Tensor]] = {}
+        self.outer: dict[Tensor, Tensor] = {}
+        for outside, inside in graph.captures():
+            self._inner.setdefault(outside, []).append(inside)
+            self.outer[inside] = outside
+
+    def same(self, tensor: Tensor) -> list[Tensor]:
+        """The tensor and all that stand for it, or that it stands for."""
+        tensor = self.outer.get(tensor, tensor)
+        return [tensor, *self._inner.get(tensor, ())]
+
+
 def reached_from(xs: Sequence[Tensor], recorded: Recorded | None = None) -> set[Tensor]:
     """The tensors that depend differentiably on ``xs``, through recorded operations only; None: through all."""
-    return _reached(xs, recorded)[0]
+    return _reached(xs, recorded, Captures(get_default_graph()))[0]
 
 
-def _reached(xs: Sequence[Tensor], recorded: Recorded | None) -> tuple[set[Tensor], set[Operation]]:
+def _reached(xs: Sequence[Tensor], recorded: Recorded | None, captures: Captures) -> tuple[set[Tensor], set[Operation]]:
     """The tensors that depend differentiably on ``xs``, and the operations that such paths go through."""
-    reached: set[Tensor] = set(xs)
-    stack = list(xs)
+    stack = [t for x in xs for t in captures.same(x)]
+    reached: set[Tensor] = set(stack)
     forward: set[Operation] = set()
     while stack:
         tensor = stack.pop()
@@ -60,8 +77,9 @@ def _reached(xs: Sequence[Tensor], recorded: Recorded | None) -> tuple[set[Tenso
             forward.add(op)
             for index, out in enumerate(op.outputs):
                 if carries_gradient(out) and out not in reached and (flows is None or tensor in flows[index]):
-                    reached.add(out)
-                    stack.append(out)
+                    same = captures.same(out)
+                    reached.update(same)
+                    stack += same
     return reached, forward
 
 
@@ -71,12 +89,13 @@ def find_path(
     stops: set[Tensor],
     rules: dict[Operation, TracedRule],
     recorded: Recorded | None,
+    captures: Captures,
 ) -> tuple[list[Operation], set[Tensor]]:
     """The operations (in order of creation) and tensors on differentiable paths from ``xs`` to ``ys``.
 
     Traces the gradient functions of operations on the paths into ``rules``.
     """
-    reached, forward = _reached(xs, recorded)
+    reached, forward = _reached(xs, recorded, captures)
     active: set[Tensor] = set()
     on_path: dict[Operation, None] = {}
     backward = [y for y in ys if y in reached]
@@ -86,9 +105,14 @@ def find_path(
             continue
         active.add(tensor)
         op = tensor.op
+        if tensor in captures.outer:
+            backward.append(captures.outer[tensor])
         if tensor in stops or op not in forward:
             continue
         on_path[op] = None
+        if op.type == "Gradients":
+            # It walks its own path, all of which has to be evaluated with it.
+            on_path.update((step, None) for step in op.attrs["path"] if step in forward)
         function = rule_of(op)
         sources = _used_by(op, tensor.value_index) if op.type == "Gradients" else sources_of(tensor, op)
         if function is not None:

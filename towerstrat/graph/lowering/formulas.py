@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from towerstrat.graph.ir.elements import Operation
+from towerstrat.graph.ir.elements import Operation, Tensor
 from towerstrat.graph.ir.mesh import Axis, vary
 from towerstrat.graph.ir.types import Array
 
@@ -68,6 +68,15 @@ def with_formula(
     function = jax.custom_vjp(value)
     function.defvjp(forward, backward)
     return function(*(vary(args[i], axis) for i in places)) if places else value()
+
+
+def by_source(op: Operation, sources: Sequence[Tensor], found: Sequence[Array | None]) -> list[Array | None]:
+    """Cotangents per input as cotangents per source: an operation may take the same tensor twice."""
+    sums: dict[Tensor, Array] = {}
+    for tensor, value in zip(op.inputs, found, strict=True):
+        if value is not None:
+            sums[tensor] = value if tensor not in sums else sums[tensor] + value
+    return [sums.get(t) for t in sources]
 
 
 @jax.custom_vjp

@@ -23,18 +23,25 @@ from towerstrat.graph.ir.indexed_slices import IndexedSlices
 from towerstrat.graph.ir.mesh import vary
 from towerstrat.graph.ir.registry import Attrs, Signature, define
 from towerstrat.graph.ir.types import Array, int32, int64, resource
-from towerstrat.graph.lowering.connectivity import Recorded, find_path
+from towerstrat.graph.lowering.connectivity import Captures, Recorded, find_path
 from towerstrat.graph.lowering.gradient_rules import (
     TracedRule,
 )
 from towerstrat.graph.lowering.kinds import ByKind
-from towerstrat.graph.lowering.lowering import Lowering, combines_inside
+from towerstrat.graph.lowering.lowering import Lowering
+from towerstrat.graph.lowering.refusals import combines_inside
 from towerstrat.graph.lowering.tape import Cotangent, Cotangents, Record, Rows, ones_like, pull_back, reverse
 
 
-def _only_rows(x: Tensor, path: set[Operation]) -> bool:
-    """True where all uses of a variable's handle on the path are row lookups: its gradient is IndexedSlices."""
-    uses = [op for op in x._consumers if op in path]
+def _lookups(x: Tensor, path: Iterable[Operation]) -> list[Operation]:
+    """The row lookups on the path in the variable whose handle x is."""
+    cell = x.op.attrs["cell"]
+    return [op for op in path if op.type == "ResourceGather" and op.inputs[0].op.attrs["cell"] is cell]
+
+
+def _only_rows(same: Sequence[Tensor], path: set[Operation]) -> bool:
+    """True where all uses of a variable's handles on the path are row lookups: its gradient is IndexedSlices."""
+    uses = [op for handle in same for op in handle._consumers if op in path]
     return bool(uses) and all(op.type == "ResourceGather" for op in uses)
 
 
@@ -51,7 +58,7 @@ def gradients(
     """Derivatives of the sum of ``ys`` with respect to each of ``xs``.
 
     Args:
-      ys, xs: tensors (or variables), or nests of them; ``ys`` of a floating or complex type.
+      ys, xs: tensors (or variables), or nests of them; ``ys`` are numeric, and nothing depends on integers.
       grad_ys: cotangents of ``ys``, of their shapes; ones where it or an entry is None.
       stop_gradients: tensors taken as constants.
       colocate_gradients_with_ops, gate_gradients, aggregation_method: placement and scheduling of the original; they
@@ -63,7 +70,7 @@ def gradients(
 
     Raises:
       RuntimeError: under eager execution.
-      TypeError: a y of another type, or a complex one without grad_ys.
+      TypeError: a y that is no number, or a complex one without grad_ys.
       ValueError: grad_ys of another number or shape than ``ys``.
 
     >>> x = constant(3.0)
@@ -88,8 +95,8 @@ def gradients_through(
     y_list = [_as_tensor(y) for y in nest.flatten(ys)]
     x_list = [graph.inside(_source(x)) for x in nest.flatten(xs)]
     for y in y_list:
-        if not y.dtype.is_differentiable:
-            raise TypeError(f"Expected ys of a floating or complex type, got {y!r}.")
+        if not (y.dtype.is_differentiable or y.dtype.is_integer):
+            raise TypeError(f"Expected numeric ys, got {y!r}.")
     seeds = [None] * len(y_list) if grad_ys is None else grad_ys if isinstance(grad_ys, list | tuple) else [grad_ys]
     if len(seeds) != len(y_list):
         raise ValueError(f"Passed {len(seeds)} grad_ys for {len(y_list)} ys.")
@@ -97,17 +104,21 @@ def gradients_through(
         if y.dtype.is_complex and seed is None:
             raise TypeError(f"Gradients of complex tensors must set grad_ys: {y!r}. Take tf.real of it.")
     stops = {_source(t) for t in nest.flatten(stop_gradients)} if stop_gradients is not None else set()
+    # Nothing flows back from integers.
+    seeds = [seed for y, seed in zip(y_list, seeds, strict=True) if y.dtype.is_differentiable]
+    y_list = [y for y in y_list if y.dtype.is_differentiable]
     rules: dict[Operation, TracedRule] = {}
+    captures = Captures(graph)
     with graph.name_scope(name) as scope:
-        path, active = find_path(y_list, x_list, stops, rules, recorded)
-    connected = [x in active for x in x_list]
+        path, active = find_path(y_list, x_list, stops, rules, recorded, captures)
+    connected = [any(t in active for t in captures.same(x)) for x in x_list]
     if not any(connected):
         return [None] * len(x_list)
     with graph.name_scope(scope):
         given = [None if s is None else _as_seed(s, y, i) for i, (s, y) in enumerate(zip(seeds, y_list, strict=True))]
         wanted = [x for x, c in zip(x_list, connected, strict=True) if c]
         on_path = set(path)
-        sparse = tuple(x.dtype is resource and _only_rows(x, on_path) for x in wanted)
+        sparse = tuple(x.dtype is resource and _only_rows(captures.same(x), on_path) for x in wanted)
         # Rules of operations inside loops and branches run in those regions: only those of the path itself capture.
         own = {op: rule for op, rule in rules.items() if op in on_path}
         captured = dict.fromkeys(t for rule in own.values() for t in rule.block.captures())
@@ -136,8 +147,9 @@ def gradients_through(
 
 
 def _as_tensor(value: Any) -> Tensor:
-    """A y as a tensor; of IndexedSlices, as in TensorFlow, the values."""
-    return value.values if isinstance(value, IndexedSlices) else convert_to_tensor(value)
+    """A y as a tensor; of IndexedSlices, as in TensorFlow, the values, of a variable's handle its value."""
+    tensor = value.values if isinstance(value, IndexedSlices) else convert_to_tensor(value)
+    return convert_to_tensor(tensor.graph.variable_of(tensor)) if tensor.dtype is resource else tensor
 
 
 def _source(x: Any) -> Tensor:
@@ -192,7 +204,7 @@ def _rule(inputs: Sequence[Tensor], attrs: Attrs) -> list[Signature]:
         if not rows:
             signatures.append(Signature(cell.dtype, cell.dims))
             continue
-        kinds = {op.inputs[1].dtype for op in x._consumers if op.type == "ResourceGather" and op in attrs["path"]}
+        kinds = {op.inputs[1].dtype for op in _lookups(x, attrs["path"])}
         inner = None if cell.dims is None else (None, *cell.dims[1:])
         signatures += [Signature(cell.dtype, inner), Signature(int64 if int64 in kinds else int32, (None,))]
     return signatures
@@ -370,7 +382,8 @@ def _backward(
 
     State, feeds and random draws are those of the first evaluation, so that the replay is the same function.
     """
-    path = [o for o in op.attrs["path"] if lowering.record(o) is not None]
+    records = {o: r for o in op.attrs["path"] if (r := lowering.record(o)) is not None}
+    path = sorted(records, key=lambda o: records[o].order)
     replayed = [o for o in path if not o.definition.reads_value]
     made = {t for o in replayed for t in o.outputs}
     cut = set(outer.attrs["xs"])

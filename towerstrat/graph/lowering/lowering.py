@@ -16,43 +16,26 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from towerstrat.errors import FailedPreconditionError, InvalidArgumentError, OpError, UnsupportedError
-from towerstrat.graph.ir.elements import Operation, Tensor
+from towerstrat.errors import InvalidArgumentError, OpError, UnsupportedError
+from towerstrat.graph.ir.elements import Operation, Tensor, loops_in
 from towerstrat.graph.ir.mesh import Axis, varies, vary
 from towerstrat.graph.ir.shapes import TensorShape
 from towerstrat.graph.ir.state import Cell
 from towerstrat.graph.ir.types import Array, HostArray, resource
-from towerstrat.graph.lowering.formulas import in_place_of, pulled, with_formula
+from towerstrat.graph.lowering.formulas import by_source, in_place_of, pulled, with_formula
 from towerstrat.graph.lowering.gradient_rules import TracedRule
 from towerstrat.graph.lowering.kinds import ByKind, Kinds, at, same, tracing
+from towerstrat.graph.lowering.refusals import (
+    NeedsStatic,
+    combines_inside,
+    on_host,
+    uninitialized,
+    varying_shape,
+)
 from towerstrat.graph.lowering.tape import Record
 
 FOLD_LIMIT = 4096
 """Elements up to which constants are folded with numpy while lowering, rather than by the compiler."""
-
-
-class NeedsStatic(Exception):
-    """An operation needs the value of an input that is a tracer; the caller may specialise the program on it.
-
-    Attributes:
-      op, tensor: the operation, and the input.
-    """
-
-    def __init__(self, op: Operation, position: int):
-        super().__init__(f"{op.name} needs input {position} while lowering")
-        self.op = op
-        self.tensor = op.inputs[position]
-
-
-class NeedsTrips(UnsupportedError):
-    """The gradient of a loop needs a static bound on its number of iterations; the caller may learn it from a run."""
-
-    def __init__(self, op: Operation):
-        super().__init__(
-            f"The gradient of the loop {op.name} (created at {op.line}) needs a bound on its number of iterations: "
-            "pass maximum_iterations= to tf.while_loop."
-        )
-        self.op = op
 
 
 Pull = Callable[[Sequence[bool], Sequence[Array | None]], list[Array | None]]
@@ -68,43 +51,6 @@ class Executor(Protocol):
 
 _NOT_CONCRETE = (jax.errors.ConcretizationTypeError, jax.errors.TracerArrayConversionError)
 """Raised by JAX where a kernel asks for the value of a tracer."""
-
-
-def varying_shape(op: Operation) -> UnsupportedError:
-    """The error for an operation with a result of unknown size, where everything has to be compiled."""
-    return UnsupportedError(
-        f"{op.name} (type {op.type}, created at {op.line}) has a result whose shape depends on values; that cannot "
-        "be compiled for several towers or steps. Use a form of fixed size (tf.where of three arguments, a mask)."
-    )
-
-
-def uninitialized(cell: Cell, op: Operation) -> FailedPreconditionError:
-    """The error for an operation that reads a variable without a value; names the initializer to run."""
-    local = op.graph.get_collection("local_variables")
-    kind = "local" if any(v.name.rpartition(":")[0] == cell.name for v in local) else "global"
-    return FailedPreconditionError(
-        None,
-        op,
-        f"Attempting to use uninitialized value {cell.name}. Run its initializer first, for example "
-        f"session.run(tf.{kind}_variables_initializer()).",
-    )
-
-
-def on_host(op: Operation) -> UnsupportedError:
-    """The error for an operation that runs on the host, where everything has to be compiled."""
-    return UnsupportedError(
-        f"{op.name} (type {op.type}, created at {op.line}) runs on the host: it cannot be part of a tower, step, loop "
-        "or branch, nor lie on a gradient's path through towers. Call it outside and pass its result in."
-    )
-
-
-def combines_inside(op: Operation) -> UnsupportedError:
-    """The error for a collective inside an operation that is evaluated per kind of position."""
-    return UnsupportedError(
-        f"{op.name} (type {op.type}, created at {op.line}) combines values of all towers inside of a branch, loop or "
-        "derivative of a derivative in which shapes differ by tower (an uneven batch): towers would wait for each "
-        "other there. Combine outside of it, or use batches of one size (drop_remainder=True)."
-    )
 
 
 class Lowering:
@@ -123,6 +69,7 @@ class Lowering:
       taped: operations on the path of some gradient.
       active: tensors on the path of some gradient.
       trips: loop operation -> bound of its trip count, learned from a run of it.
+      counted: loop operation -> the cell that takes the largest number of iterations it had, where these are learned.
       rules: operation -> its traced gradient function, for those that have one.
       differentiated: True inside one operation's ``jax.vjp``. Along an axis every value then counts as varying, and
         state that is written is discarded.
@@ -157,6 +104,7 @@ class Lowering:
         self.state: dict[Cell, Any] = dict(state or {})
         self.fed: dict[Tensor, Array] = dict(fed or {})
         self.values: dict[Tensor, Any] = dict(self.fed)
+        self.counted: Mapping[Operation, Cell] = {} if parent is None else parent.counted
         self.cut: frozenset[Tensor] = frozenset() if parent is None else parent.cut
         self.trips: Mapping[Operation, int] = trips or {}
         self.parent = parent
@@ -306,6 +254,11 @@ class Lowering:
         self.written.add(cell)
         for kind, part in enumerate(self._parts):
             part.state[cell] = at(value, kind)
+
+    def cells_of(self, op: Operation) -> list[Cell]:
+        """The cells that a branch or loop writes: those of its operations, and of loops inside that are counted."""
+        inside = set(loops_in(op)) - {op} if self.counted else ()
+        return list(dict.fromkeys((*op.writes, *(c for loop, c in self.counted.items() if loop in inside))))
 
     def key(self, op: Operation) -> jax.Array:
         """The random key of this execution of an operation; adds one to its counter.
@@ -581,7 +534,7 @@ class Lowering:
 
         def pull(cotangents: Sequence[Array]) -> list[Array | None]:
             given = dict(zip(results, cotangents, strict=True))
-            return _by_source(op, sources, pull_back(wanted, [given.get(t) for t in op.outputs]))
+            return by_source(op, sources, pull_back(wanted, [given.get(t) for t in op.outputs]))
 
         primals = tuple(jnp.asarray(by_tensor[t]) for t in results)
         self.records[op] = Record(next(self.clock), pull, tuple(sources), tuple(results), primals)
@@ -602,7 +555,7 @@ class Lowering:
 
         def pull(cotangents: Sequence[Array]) -> list[Array | None]:
             given = dict(zip(results, cotangents, strict=True))
-            return _by_source(op, sources, pulled(op, inputs, seen, [given.get(t) for t in op.outputs], self.axis))
+            return by_source(op, sources, pulled(op, inputs, seen, [given.get(t) for t in op.outputs], self.axis))
 
         primals = tuple(jnp.asarray(by_tensor[t]) for t in results)
         self.records[op] = Record(next(self.clock), pull, tuple(sources), tuple(results), primals)
@@ -652,15 +605,6 @@ class Lowering:
         function = jax.custom_vjp(lambda *args: forward(*args)[0])
         function.defvjp(forward, backward)
         return function(*(vary(self.value(t), self.axis) for t in sources))
-
-
-def _by_source(op: Operation, sources: Sequence[Tensor], found: Sequence[Array | None]) -> list[Array | None]:
-    """Cotangents per input as cotangents per source: an operation may take the same tensor twice."""
-    sums: dict[Tensor, Array] = {}
-    for tensor, value in zip(op.inputs, found, strict=True):
-        if value is not None:
-            sums[tensor] = value if tensor not in sums else sums[tensor] + value
-    return [sums.get(t) for t in sources]
 
 
 def _combines(op: Operation) -> bool:

@@ -20,7 +20,8 @@ from towerstrat.graph.ir.indexed_slices import IndexedSlices
 from towerstrat.graph.ir.registry import Signature, Unrolling, define
 from towerstrat.graph.ir.types import Array, bool_, resource, string
 from towerstrat.graph.lowering.gradient_rules import differentiable_leaves
-from towerstrat.graph.lowering.lowering import Lowering, NeedsStatic
+from towerstrat.graph.lowering.lowering import Lowering
+from towerstrat.graph.lowering.refusals import NeedsStatic
 from towerstrat.graph.ops.array import identity
 from towerstrat.graph.ops.build import one
 from towerstrat.graph.ops.checks import Assert
@@ -264,7 +265,7 @@ def _lower_if(lowering: Lowering, op: Operation) -> list[Value]:
     if any(t.dtype is string for t in op.outputs):
         raise NeedsStatic(op, 0)
     templates: list[Shape | None] = [None] * len(op.outputs)
-    cells = list(dict.fromkeys(op.writes))
+    cells = lowering.cells_of(op)
     traced: dict[int, list[builtins.tuple[Shape, str]]] = {}
 
     def branch(which: int) -> Callable[[], builtins.tuple[list[Value], list[jax.Array]]]:

@@ -19,7 +19,7 @@ from towerstrat.graph.ir.shapes import TensorShape
 from towerstrat.graph.ir.stacks import SESSIONS
 from towerstrat.graph.ir.state import StateStore
 from towerstrat.graph.ir.types import resource, string
-from towerstrat.graph.lowering.lowering import uninitialized
+from towerstrat.graph.lowering.refusals import uninitialized
 from towerstrat.graph.runtime import operations  # noqa: F401  (registers all that a session can run)
 from towerstrat.graph.runtime.config import ConfigProto
 from towerstrat.graph.runtime.plan import Plan

@@ -20,7 +20,7 @@ from towerstrat.graph.ir.state import Cell, Flag
 from towerstrat.graph.ir.types import Array, DType, resource
 from towerstrat.graph.lowering import lowering
 from towerstrat.graph.lowering.gradients import gradients
-from towerstrat.graph.lowering.lowering import NeedsStatic
+from towerstrat.graph.lowering.refusals import NeedsStatic
 from towerstrat.graph.runtime.compiled import SINGLE_BYTES, ArrayFunction, Programs
 
 SMALL = 4096

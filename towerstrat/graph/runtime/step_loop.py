@@ -19,7 +19,8 @@ from towerstrat.graph.ir.mesh import Axis, vary
 from towerstrat.graph.ir.registry import Signature, define
 from towerstrat.graph.ir.state import Cell, Flag
 from towerstrat.graph.ir.types import Array, resource
-from towerstrat.graph.lowering.lowering import Lowering, NeedsStatic
+from towerstrat.graph.lowering.lowering import Lowering
+from towerstrat.graph.lowering.refusals import NeedsStatic
 from towerstrat.graph.runtime.compiled import Compiled, Given, Programs, needs_value
 from towerstrat.graph.runtime.feeding import Chunk, Feeder, Source
 from towerstrat.graph.runtime.pace import Pace

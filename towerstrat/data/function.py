@@ -26,7 +26,7 @@ from towerstrat.graph.ir.shapes import Dims
 from towerstrat.graph.ir.state import FAULT, Cell, StateStore
 from towerstrat.graph.ir.types import DType, resource, string
 from towerstrat.graph.lowering.faults import found_on_host, no_fault, record_size
-from towerstrat.graph.lowering.lowering import NeedsStatic
+from towerstrat.graph.lowering.refusals import NeedsStatic
 from towerstrat.graph.runtime.compiled import SINGLE_BYTES, ArrayFunction, Programs
 from towerstrat.graph.runtime.program import effects
 from towerstrat.graph.runtime.runs import Runner

@@ -28,7 +28,7 @@ from towerstrat.graph.ir.state import FAULT, Cell
 from towerstrat.graph.ir.trace import UserLine, user_line
 from towerstrat.graph.ir.types import Array, DType, bool_
 from towerstrat.graph.lowering.faults import found_on_host
-from towerstrat.graph.lowering.lowering import NeedsStatic, uninitialized
+from towerstrat.graph.lowering.refusals import NeedsStatic, uninitialized
 from towerstrat.graph.runtime.runs import Runner
 from towerstrat.graph.runtime.single_operation import SINGLE_OPERATIONS, Executable, Execution
 

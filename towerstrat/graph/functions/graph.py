@@ -111,6 +111,10 @@ class FunctionGraph(Graph):
                 self.captured[tensor] = found
         return found
 
+    def captures(self) -> list[tuple[Tensor, Tensor]]:
+        own = (*self.captured.items(), *self.handles.items())
+        return [*self.outer.captures(), *((t, inner) for t, inner in own if not isinstance(t, EagerTensor))]
+
     def _handle(self, tensor: Tensor) -> Tensor:
         self._check_around(tensor)
         with self.outside():

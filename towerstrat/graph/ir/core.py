@@ -419,6 +419,10 @@ class Graph:
         """The tensor as one of this graph; a function's graph captures a tensor from outside."""
         return tensor
 
+    def captures(self) -> list[tuple[Tensor, Tensor]]:
+        """In a function's graph, tensors of graphs around it that it uses: (outside, what stands for it here)."""
+        return []
+
     def variable_of(self, handle: Tensor) -> Any:
         """The variable whose handle this is, or None."""
         found = (v for key in ("variables", "local_variables") for v in self.get_collection(key))

@@ -557,3 +557,9 @@ def _session_for(session: SessionLike | None, graph: Graph, what: str) -> Sessio
     if session.graph is not graph:
         raise ValueError(f"{what}: the session's graph is not the graph this belongs to.")
     return session
+
+
+def loops_in(op: Operation) -> list[Operation]:
+    """The loops among an operation and those in its bodies."""
+    inside = [loop for body in op.bodies for inner in body.needed for loop in loops_in(inner)]
+    return [op, *inside] if op.type == "While" else inside

@@ -89,6 +89,10 @@ class OpDef:
       static: positions of inputs whose values must be known while lowering; the kernel gets them as numpy arrays.
       lower: (lowering, operation) -> output values, for types that need more than their inputs' arrays (state, regions,
         the axis). Takes precedence over ``kernel``.
+      gradient: the type's gradient formula, used instead of ``jax.vjp`` of the kernel: (inputs, outputs, output
+        cotangents, **attributes) -> cotangent per input, None for zeros. ``outputs`` are what later operations see: a
+        fed value counts, as in TensorFlow's formulas. Output cotangents that nothing gives are None.
+      constants: positions of inputs by which TensorFlow has no gradient (None), though they are floating.
       backward: the type's own gradient, used instead of ``jax.vjp``: (lowering, operation, output cotangents, gradient
         operation) -> cotangent per input tensor. In tower context the cotangents of a collective are summed over the
         positions before it is called.
@@ -130,6 +134,8 @@ class OpDef:
     numpy: Function | None = None
     static: tuple[int, ...] = ()
     lower: Callable[..., Sequence[Array]] | None = None
+    gradient: Function | None = None
+    constants: tuple[int, ...] = ()
     backward: Callable[..., Mapping[Tensor, Any]] | None = None
     differentiable: bool = True
     check: Check | None = None

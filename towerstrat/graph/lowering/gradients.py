@@ -7,7 +7,7 @@ the ``Gradients`` operation keeps them, the lowering records a ``jax.vjp`` of ea
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 import jax
@@ -23,99 +23,25 @@ from towerstrat.graph.ir.indexed_slices import IndexedSlices
 from towerstrat.graph.ir.mesh import vary
 from towerstrat.graph.ir.registry import Attrs, Signature, define
 from towerstrat.graph.ir.types import Array, int32, int64, resource
+from towerstrat.graph.lowering.connectivity import Captures, Recorded, find_path
 from towerstrat.graph.lowering.gradient_rules import (
     TracedRule,
-    carries_gradient,
-    passes_gradient,
-    rule_of,
-    sources_of,
-    trace_rule,
 )
 from towerstrat.graph.lowering.kinds import ByKind
-from towerstrat.graph.lowering.lowering import Lowering, combines_inside
+from towerstrat.graph.lowering.lowering import Lowering
+from towerstrat.graph.lowering.refusals import combines_inside
 from towerstrat.graph.lowering.tape import Cotangent, Cotangents, Record, Rows, ones_like, pull_back, reverse
 
-Recorded = Callable[[Operation], bool]
-"""True of the operations that a ``tf.GradientTape`` recorded."""
+
+def _lookups(x: Tensor, path: Iterable[Operation]) -> list[Operation]:
+    """The row lookups on the path in the variable whose handle x is."""
+    cell = x.op.attrs["cell"]
+    return [op for op in path if op.type == "ResourceGather" and op.inputs[0].op.attrs["cell"] is cell]
 
 
-def reached_from(xs: Sequence[Tensor], recorded: Recorded | None = None) -> set[Tensor]:
-    """The tensors that depend differentiably on ``xs``, through recorded operations only; None: through all."""
-    return _reached(xs, recorded)[0]
-
-
-def _reached(xs: Sequence[Tensor], recorded: Recorded | None) -> tuple[set[Tensor], set[Operation]]:
-    """The tensors that depend differentiably on ``xs``, and the operations that such paths go through."""
-    reached: set[Tensor] = set(xs)
-    stack = list(xs)
-    forward: set[Operation] = set()
-    while stack:
-        tensor = stack.pop()
-        for op in tensor._consumers:
-            flows = op.attrs.get("flows")
-            if (flows is None and op in forward) or not passes_gradient(op):
-                continue
-            if recorded is not None and not recorded(op):
-                continue
-            forward.add(op)
-            for index, out in enumerate(op.outputs):
-                if carries_gradient(out) and out not in reached and (flows is None or tensor in flows[index]):
-                    reached.add(out)
-                    stack.append(out)
-    return reached, forward
-
-
-def _path(
-    ys: Sequence[Tensor],
-    xs: Sequence[Tensor],
-    stops: set[Tensor],
-    rules: dict[Operation, TracedRule],
-    recorded: Recorded | None,
-) -> tuple[list[Operation], set[Tensor]]:
-    """The operations (in order of creation) and tensors on differentiable paths from ``xs`` to ``ys``.
-
-    Traces the gradient functions of operations on the paths into ``rules``.
-    """
-    reached, forward = _reached(xs, recorded)
-    active: set[Tensor] = set()
-    on_path: dict[Operation, None] = {}
-    backward = [y for y in ys if y in reached]
-    while backward:
-        tensor = backward.pop()
-        if tensor in active:
-            continue
-        active.add(tensor)
-        op = tensor.op
-        if tensor in stops or op not in forward:
-            continue
-        on_path[op] = None
-        function = rule_of(op)
-        sources = sources_of(tensor, op)
-        if function is not None:
-            if op not in rules:
-                rules[op] = trace_rule(op, function)
-            # The function decides which inputs get a cotangent: paths through the others end here.
-            sources = tuple(t for t, g in zip(op.inputs, rules[op].grads, strict=True) if g is not None)
-        backward += [t for t in sources if t in reached and t not in active and carries_gradient(t)]
-    for op in on_path:
-        if op not in rules:
-            _trace_inside(op, rules)
-    return sorted(on_path, key=lambda op: op.index), active
-
-
-def _trace_inside(op: Operation, rules: dict[Operation, TracedRule]) -> None:
-    """Traces the gradient functions of operations inside the bodies of a loop or branch."""
-    for body in op.bodies:
-        for inner in body.needed:
-            function = rule_of(inner)
-            if function is not None and inner not in rules:
-                rules[inner] = trace_rule(inner, function, inner.block)
-            _trace_inside(inner, rules)
-
-
-def _only_rows(x: Tensor, path: set[Operation]) -> bool:
-    """True where all uses of a variable's handle on the path are row lookups: its gradient is IndexedSlices."""
-    uses = [op for op in x._consumers if op in path]
+def _only_rows(same: Sequence[Tensor], path: set[Operation]) -> bool:
+    """True where all uses of a variable's handles on the path are row lookups: its gradient is IndexedSlices."""
+    uses = [op for handle in same for op in handle._consumers if op in path]
     return bool(uses) and all(op.type == "ResourceGather" for op in uses)
 
 
@@ -132,7 +58,7 @@ def gradients(
     """Derivatives of the sum of ``ys`` with respect to each of ``xs``.
 
     Args:
-      ys, xs: tensors (or variables), or nests of them; ``ys`` of a floating or complex type.
+      ys, xs: tensors (or variables), or nests of them; ``ys`` are numeric, and nothing depends on integers.
       grad_ys: cotangents of ``ys``, of their shapes; ones where it or an entry is None.
       stop_gradients: tensors taken as constants.
       colocate_gradients_with_ops, gate_gradients, aggregation_method: placement and scheduling of the original; they
@@ -144,7 +70,7 @@ def gradients(
 
     Raises:
       RuntimeError: under eager execution.
-      TypeError: a y of another type, or a complex one without grad_ys.
+      TypeError: a y that is no number, or a complex one without grad_ys.
       ValueError: grad_ys of another number or shape than ``ys``.
 
     >>> x = constant(3.0)
@@ -169,8 +95,8 @@ def gradients_through(
     y_list = [_as_tensor(y) for y in nest.flatten(ys)]
     x_list = [graph.inside(_source(x)) for x in nest.flatten(xs)]
     for y in y_list:
-        if not y.dtype.is_differentiable:
-            raise TypeError(f"Expected ys of a floating or complex type, got {y!r}.")
+        if not (y.dtype.is_differentiable or y.dtype.is_integer):
+            raise TypeError(f"Expected numeric ys, got {y!r}.")
     seeds = [None] * len(y_list) if grad_ys is None else grad_ys if isinstance(grad_ys, list | tuple) else [grad_ys]
     if len(seeds) != len(y_list):
         raise ValueError(f"Passed {len(seeds)} grad_ys for {len(y_list)} ys.")
@@ -178,17 +104,21 @@ def gradients_through(
         if y.dtype.is_complex and seed is None:
             raise TypeError(f"Gradients of complex tensors must set grad_ys: {y!r}. Take tf.real of it.")
     stops = {_source(t) for t in nest.flatten(stop_gradients)} if stop_gradients is not None else set()
+    # Nothing flows back from integers.
+    seeds = [seed for y, seed in zip(y_list, seeds, strict=True) if y.dtype.is_differentiable]
+    y_list = [y for y in y_list if y.dtype.is_differentiable]
     rules: dict[Operation, TracedRule] = {}
+    captures = Captures(graph)
     with graph.name_scope(name) as scope:
-        path, active = _path(y_list, x_list, stops, rules, recorded)
-    connected = [x in active for x in x_list]
+        path, active = find_path(y_list, x_list, stops, rules, recorded, captures)
+    connected = [any(t in active for t in captures.same(x)) for x in x_list]
     if not any(connected):
         return [None] * len(x_list)
     with graph.name_scope(scope):
         given = [None if s is None else _as_seed(s, y, i) for i, (s, y) in enumerate(zip(seeds, y_list, strict=True))]
         wanted = [x for x, c in zip(x_list, connected, strict=True) if c]
         on_path = set(path)
-        sparse = tuple(x.dtype is resource and _only_rows(x, on_path) for x in wanted)
+        sparse = tuple(x.dtype is resource and _only_rows(captures.same(x), on_path) for x in wanted)
         # Rules of operations inside loops and branches run in those regions: only those of the path itself capture.
         own = {op: rule for op, rule in rules.items() if op in on_path}
         captured = dict.fromkeys(t for rule in own.values() for t in rule.block.captures())
@@ -217,8 +147,9 @@ def gradients_through(
 
 
 def _as_tensor(value: Any) -> Tensor:
-    """A y as a tensor; of IndexedSlices, as in TensorFlow, the values."""
-    return value.values if isinstance(value, IndexedSlices) else convert_to_tensor(value)
+    """A y as a tensor; of IndexedSlices, as in TensorFlow, the values, of a variable's handle its value."""
+    tensor = value.values if isinstance(value, IndexedSlices) else convert_to_tensor(value)
+    return convert_to_tensor(tensor.graph.variable_of(tensor)) if tensor.dtype is resource else tensor
 
 
 def _source(x: Any) -> Tensor:
@@ -273,7 +204,7 @@ def _rule(inputs: Sequence[Tensor], attrs: Attrs) -> list[Signature]:
         if not rows:
             signatures.append(Signature(cell.dtype, cell.dims))
             continue
-        kinds = {op.inputs[1].dtype for op in x._consumers if op.type == "ResourceGather" and op in attrs["path"]}
+        kinds = {op.inputs[1].dtype for op in _lookups(x, attrs["path"])}
         inner = None if cell.dims is None else (None, *cell.dims[1:])
         signatures += [Signature(cell.dtype, inner), Signature(int64 if int64 in kinds else int32, (None,))]
     return signatures
@@ -451,7 +382,8 @@ def _backward(
 
     State, feeds and random draws are those of the first evaluation, so that the replay is the same function.
     """
-    path = [o for o in op.attrs["path"] if lowering.record(o) is not None]
+    records = {o: r for o in op.attrs["path"] if (r := lowering.record(o)) is not None}
+    path = sorted(records, key=lambda o: records[o].order)
     replayed = [o for o in path if not o.definition.reads_value]
     made = {t for o in replayed for t in o.outputs}
     cut = set(outer.attrs["xs"])
@@ -471,7 +403,7 @@ def _backward(
         values = {t: v for t, v in given.items() if t not in cells}
         inner = lowering.fork(values)
         inner.quiet = inner.differentiated = True
-        inner.fed = {**lowering.fed, **values}
+        inner.cut = frozenset(values)
         inner.records = {o: r for o in path if o in reads and (r := lowering.record(o)) is not None}
         for step in replayed:
             inner.state.update(lowering.state_read_by(step))

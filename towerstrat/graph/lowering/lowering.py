@@ -16,45 +16,28 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from towerstrat.errors import FailedPreconditionError, InvalidArgumentError, OpError, UnsupportedError
-from towerstrat.graph.ir.checking import Finding
-from towerstrat.graph.ir.elements import Operation, Tensor
+from towerstrat.errors import InvalidArgumentError, OpError, UnsupportedError
+from towerstrat.graph.ir.elements import Operation, Tensor, loops_in
 from towerstrat.graph.ir.mesh import Axis, varies, vary
 from towerstrat.graph.ir.shapes import TensorShape
 from towerstrat.graph.ir.state import FAULT, Cell
 from towerstrat.graph.ir.types import Array, HostArray, resource
-from towerstrat.graph.lowering.faults import Faults, found_on_host
+from towerstrat.graph.lowering.formulas import by_source, in_place_of, pulled, with_formula
 from towerstrat.graph.lowering.gradient_rules import TracedRule
+from towerstrat.graph.lowering.guarded import Guarded
 from towerstrat.graph.lowering.kinds import ByKind, Kinds, at, same, tracing
 from towerstrat.graph.lowering.ordering import checks_first
+from towerstrat.graph.lowering.refusals import (
+    NeedsStatic,
+    combines_inside,
+    on_host,
+    uninitialized,
+    varying_shape,
+)
 from towerstrat.graph.lowering.tape import Record
 
 FOLD_LIMIT = 4096
 """Elements up to which constants are folded with numpy while lowering, rather than by the compiler."""
-
-
-class NeedsStatic(Exception):
-    """An operation needs the value of an input that is a tracer; the caller may specialise the program on it.
-
-    Attributes:
-      op, tensor: the operation, and the input.
-    """
-
-    def __init__(self, op: Operation, position: int):
-        super().__init__(f"{op.name} needs input {position} while lowering")
-        self.op = op
-        self.tensor = op.inputs[position]
-
-
-class NeedsTrips(UnsupportedError):
-    """The gradient of a loop needs a static bound on its number of iterations; the caller may learn it from a run."""
-
-    def __init__(self, op: Operation):
-        super().__init__(
-            f"The gradient of the loop {op.name} (created at {op.line}) needs a bound on its number of iterations: "
-            "pass maximum_iterations= to tf.while_loop."
-        )
-        self.op = op
 
 
 Pull = Callable[[Sequence[bool], Sequence[Array | None]], list[Array | None]]
@@ -72,44 +55,7 @@ _NOT_CONCRETE = (jax.errors.ConcretizationTypeError, jax.errors.TracerArrayConve
 """Raised by JAX where a kernel asks for the value of a tracer."""
 
 
-def varying_shape(op: Operation) -> UnsupportedError:
-    """The error for an operation with a result of unknown size, where everything has to be compiled."""
-    return UnsupportedError(
-        f"{op.name} (type {op.type}, created at {op.line}) has a result whose shape depends on values; that cannot "
-        "be compiled for several towers or steps. Use a form of fixed size (tf.where of three arguments, a mask)."
-    )
-
-
-def uninitialized(cell: Cell, op: Operation) -> FailedPreconditionError:
-    """The error for an operation that reads a variable without a value; names the initializer to run."""
-    local = op.graph.get_collection("local_variables")
-    kind = "local" if any(v.name.rpartition(":")[0] == cell.name for v in local) else "global"
-    return FailedPreconditionError(
-        None,
-        op,
-        f"Attempting to use uninitialized value {cell.name}. Run its initializer first, for example "
-        f"session.run(tf.{kind}_variables_initializer()).",
-    )
-
-
-def on_host(op: Operation) -> UnsupportedError:
-    """The error for an operation that runs on the host, where everything has to be compiled."""
-    return UnsupportedError(
-        f"{op.name} (type {op.type}, created at {op.line}) runs on the host: it cannot be part of a tower or step, "
-        "nor lie on a gradient's path through towers. Call it outside and pass its result in."
-    )
-
-
-def combines_inside(op: Operation) -> UnsupportedError:
-    """The error for a collective inside an operation that is evaluated per kind of position."""
-    return UnsupportedError(
-        f"{op.name} (type {op.type}, created at {op.line}) combines values of all towers inside of a branch, loop or "
-        "derivative of a derivative in which shapes differ by tower (an uneven batch): towers would wait for each "
-        "other there. Combine outside of it, or use batches of one size (drop_remainder=True)."
-    )
-
-
-class Lowering:
+class Lowering(Guarded):
     """One evaluation of operations: an environment of values and state. Forks see it and add their own.
 
     Args:
@@ -125,11 +71,13 @@ class Lowering:
       taped: operations on the path of some gradient.
       active: tensors on the path of some gradient.
       trips: loop operation -> bound of its trip count, learned from a run of it.
+      counted: loop operation -> the cell that takes the largest number of iterations it had, where these are learned.
       rules: operation -> its traced gradient function, for those that have one.
       differentiated: True inside one operation's ``jax.vjp``. Along an axis every value then counts as varying, and
         state that is written is discarded.
       eager: True where operations run one by one on concrete values.
       executor: runs single operations, where ``eager``; None: their kernels are called.
+      cut: tensors that are given as independent variables of a derivative: their operations change nothing.
       quiet: True in a second evaluation of the same operations: nothing is printed again.
       kinds: the kinds of positions, where some inputs have shapes that differ by position. Values that depend on such
         inputs are ``ByKind``; they are computed by ``parts``, one evaluation on top of this one for each kind.
@@ -139,9 +87,6 @@ class Lowering:
       twins: tensor -> its invariant twin, see ``invariant``.
       snapshots: operation -> the state that it read, for evaluating it again.
       written: cells written so far.
-      faults: the checks that the program evaluates.
-      gate: scalar bool, equal at all positions: a check has failed before this evaluation; None: none can have.
-      gated: cell -> the record of failed checks that its writes were gated by; None where there was another, or none.
     """
 
     def __init__(
@@ -161,18 +106,15 @@ class Lowering:
         self.state: dict[Cell, Any] = dict(state or {})
         self.fed: dict[Tensor, Array] = dict(fed or {})
         self.values: dict[Tensor, Any] = dict(self.fed)
+        self.counted: Mapping[Operation, Cell] = {} if parent is None else parent.counted
+        self.cut: frozenset[Tensor] = frozenset() if parent is None else parent.cut
         self.trips: Mapping[Operation, int] = trips or {}
         self.parent = parent
         self.records: dict[Operation, Record] = {}
         self.twins: dict[Tensor, Array] = {}
         self.written: set[Cell] = set()
         self._shared: dict[Hashable, Any] = {}
-        self.faults: Faults = Faults(platform) if parent is None else parent.faults
-        self.gate: Any = None
-        self.gated: dict[Cell, Any] = {}
-        self._steps_alone = parent is None
-        self._failed: tuple[Any, Any] = (None, None)
-        self._checked: set[Operation] = set()
+        super().__init__(platform, parent)
         self.taped: set[Operation] = set()
         self.active: set[Tensor] = set()
         self.rules: dict[Operation, TracedRule] = {}
@@ -321,94 +263,11 @@ class Lowering:
         for kind, part in enumerate(self._parts):
             part.state[cell] = at(value, kind)
 
-    # ---- failed checks ---------------------------------------------------------------------------------------
-
-    @property
-    def fault(self) -> Any:
-        """The record of failed checks of the whole evaluation, as it is now; numpy where no check can have failed."""
-        return self.state.get(FAULT) if self._steps_alone or self.parent is None else self.parent.fault
-
-    def begin_step(self, size: int, gate: Any = None) -> None:
-        """Makes this fork a step of its own, which begins without a failed check.
-
-        Args:
-          size: elements of the record.
-          gate: whether a step before it has failed.
-        """
-        self._steps_alone, self.gate = True, gate
-        self.state[FAULT] = np.zeros(size, np.int64)
-
-    def failed(self) -> Any:
-        """Scalar bool, equal at all positions: whether a check has failed so far. None where none can have.
-
-        Along an axis this is one collective for all checks up to now.
-        """
-        if not self._steps_alone and self.parent is not None:
-            return self.parent.failed()
-        fault = self.fault
-        if not isinstance(fault, jax.Array | ByKind):
-            return self.gate
-        if self._failed[0] is not fault:
-            found = self.joined(fault)[0] != 0
-            if self.axis is not None:
-                # As a float, so that compilers combine it with the sums of gradients.
-                found = lax.psum(vary(found, self.axis).astype(jnp.float32), self.axis.name) > 0
-            self._failed = (fault, found if self.gate is None else self.gate | found)
-        return self._failed[1]
-
-    def update(self, cell: Cell, old: Array, new: Array) -> None:
-        """Writes a value that depends on the old one's entries alone; where a check has failed it stays the old one."""
-        failed = self.failed()
-        if failed is not None:
-            new = jnp.where(failed, old, new)
-        self.write(cell, new, self.fault)
-
-    def is_gated(self, cell: Cell) -> bool:
-        """Whether a cell has its old value wherever a check has failed."""
-        return cell not in self.written or self.gated.get(cell) is self.fault
-
-    def restored(self, cell: Cell, old: Any) -> Any:
-        """The value of a cell after a step: the old one where a check has failed."""
-        new, failed = self.state[cell], self.failed()
-        if failed is None or self.is_gated(cell):
-            return new
-        return jax.tree.map(lambda n, o: jnp.where(failed, o, n), new, old)
-
-    def check(self, op: Operation) -> None:
-        """Evaluates what can be wrong with an operation's inputs, once.
-
-        Raises:
-          InvalidArgumentError: the values are known, and wrong, and the operation is executed by itself.
-        """
-        check = op.definition.check
-        if check is None or op in self._checked:
-            return
-        self._checked.add(op)
-        values = [self.read(t.op.attrs["cell"], op) if t.dtype is resource else self._tested(t) for t in op.inputs]
-        values += [self._tested(t) for t in op.outputs] if check.after else []
-        if self.eager or FAULT not in self.state:
-            if not any(isinstance(values[i], jax.core.Tracer) for i in check.values if i < len(values)):
-                error = found_on_host(check, op, values)
-                if error is not None:
-                    raise error
-            return
-        finding = check.test(op, values)
-        if finding is not None:
-            self.find(op, finding)
-
-    def find(self, op: Operation, finding: Finding) -> None:
-        """Enters what a check of an operation found in the record of failed checks; the first that fails stays."""
-        if FAULT not in self.state or not (isinstance(finding.bad, jax.core.Tracer) or bool(finding.bad)):
-            return
-        fault = self.joined(self.state[FAULT])
-        record = vary(self.faults.record(op, finding, fault.shape[0]), self.axis)
-        chosen = jnp.where(jnp.asarray(finding.bad) & (fault[0] == 0), record, fault)
-        self.write(FAULT, vary(lax.stop_gradient(chosen), self.axis))
-
-    def _tested(self, tensor: Tensor) -> Any:
-        """The value of an input as a check sees it: without its derivative."""
-        value = self.value(tensor)
-        return lax.stop_gradient(value) if isinstance(value, jax.core.Tracer) else value
+    def cells_of(self, op: Operation) -> list[Cell]:
+        """The cells that a branch or loop changes: of its operations, of counted loops inside, the record of checks."""
+        inside = set(loops_in(op)) - {op} if self.counted else ()
+        record = (FAULT,) if op.checks and FAULT in self.state else ()
+        return list(dict.fromkeys((*op.writes, *(c for loop, c in self.counted.items() if loop in inside), *record)))
 
     def key(self, op: Operation) -> jax.Array:
         """The random key of this execution of an operation; adds one to its counter.
@@ -509,8 +368,12 @@ class Lowering:
             described = ", ".join(f"{t.dtype.name}{_shape(self.value(t), t)}" for t in op.inputs)
             raise InvalidArgumentError(None, op, f"{error} [inputs: {described}]") from error
         for tensor, value in zip(op.outputs, outputs, strict=True):
+            if tensor in self.cut:
+                continue
             if tensor not in self.fed:
                 self.values[tensor] = value
+            elif self.differentiated:
+                self.values[tensor] = in_place_of(vary(self.fed[tensor], self.axis), vary(value, self.axis))
         if check is not None and check.after:
             self.check(op)
 
@@ -634,6 +497,8 @@ class Lowering:
         if definition.random:
             args.insert(0, self.key(op))
             attrs.pop("seeds", None)
+        if self.differentiated and definition.gradient is not None:
+            return _as_outputs(op, with_formula(op, kernel, args, attrs, self.axis), lambda x: x)
         return _as_outputs(op, kernel(*args, **attrs), lambda x: x)
 
     def _execute_taped(self, op: Operation) -> Sequence[Array]:
@@ -649,9 +514,12 @@ class Lowering:
         results = [t for t in op.outputs if t in self.active]
         if not sources or not results:
             return self.evaluate(op)
-        values = self._arguments(op)
+        fed = any(t in self.fed for t in op.outputs)
+        values = None if fed and definition.gradient is not None else self._arguments(op)
         if values is not None and self.executor is not None:
             return self._execute_singly(op, self.executor(op, values), sources, results)
+        if definition.gradient is not None:
+            return self._execute_by_formula(op, sources, results)
         cells = {t: t.op.attrs["cell"] for t in sources if t.dtype is resource}
         written: list[Cell] = []
 
@@ -699,13 +567,28 @@ class Lowering:
 
         def pull(cotangents: Sequence[Array]) -> list[Array | None]:
             given = dict(zip(results, cotangents, strict=True))
-            found = pull_back(wanted, [given.get(t) for t in op.outputs])
-            # An operation may take the same tensor twice.
-            sums: dict[Tensor, Array] = {}
-            for tensor, value in zip(op.inputs, found, strict=True):
-                if tensor in on_path and value is not None:
-                    sums[tensor] = value if tensor not in sums else sums[tensor] + value
-            return [sums.get(t) for t in sources]
+            return by_source(op, sources, pull_back(wanted, [given.get(t) for t in op.outputs]))
+
+        primals = tuple(jnp.asarray(by_tensor[t]) for t in results)
+        self.records[op] = Record(next(self.clock), pull, tuple(sources), tuple(results), primals)
+        return outputs
+
+    def _execute_by_formula(
+        self, op: Operation, sources: Sequence[Tensor], results: Sequence[Tensor]
+    ) -> Sequence[Array]:
+        """Records an operation on a gradient's path whose type has a gradient formula; returns its outputs."""
+        outputs = self.evaluate(op)
+        by_tensor = dict(zip(op.outputs, outputs, strict=True))
+        inputs = [self.static(op, i) if i in op.definition.static else self.value(t) for i, t in enumerate(op.inputs)]
+        seen = [self.value(t) if t in self.fed or t in self.cut else v for t, v in by_tensor.items()]
+        if self.differentiated and any(t in self.fed and t not in self.cut for t in op.outputs):
+            # What is fed keeps the derivative that the formula gives it.
+            fed = tuple(jnp.asarray(v) for v in seen)
+            outputs = seen = list(with_formula(op, lambda *_: fed, inputs, {}, self.axis))
+
+        def pull(cotangents: Sequence[Array]) -> list[Array | None]:
+            given = dict(zip(results, cotangents, strict=True))
+            return by_source(op, sources, pulled(op, inputs, seen, [given.get(t) for t in op.outputs], self.axis))
 
         primals = tuple(jnp.asarray(by_tensor[t]) for t in results)
         self.records[op] = Record(next(self.clock), pull, tuple(sources), tuple(results), primals)

@@ -21,14 +21,14 @@ from towerstrat.graph.ir.registry import Signature, Unrolling, define
 from towerstrat.graph.ir.state import Cell
 from towerstrat.graph.ir.types import Array, bool_, resource, string
 from towerstrat.graph.lowering.gradient_rules import differentiable_leaves
-from towerstrat.graph.lowering.lowering import Lowering, NeedsStatic
+from towerstrat.graph.lowering.lowering import Lowering
+from towerstrat.graph.lowering.refusals import NeedsStatic
 from towerstrat.graph.ops.array import identity
 from towerstrat.graph.ops.build import one
 from towerstrat.graph.ops.checks import Assert
 from towerstrat.graph.ops.regions import (
     by_position,
     captures_of,
-    changed_by,
     check_under_varying,
     described,
     entering,
@@ -266,7 +266,7 @@ def _lower_if(lowering: Lowering, op: Operation) -> list[Value]:
     if any(t.dtype is string for t in op.outputs):
         raise NeedsStatic(op, 0)
     templates: list[Shape | None] = [None] * len(op.outputs)
-    cells = changed_by(lowering, op)
+    cells = lowering.cells_of(op)
     ungated: set[Cell] = set()
     traced: dict[int, list[builtins.tuple[Shape, str]]] = {}
 

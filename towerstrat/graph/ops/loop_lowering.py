@@ -14,9 +14,10 @@ from towerstrat.graph.ir.elements import Operation, Tensor, place_of
 from towerstrat.graph.ir.mesh import vary
 from towerstrat.graph.ir.state import Cell
 from towerstrat.graph.ir.types import Array, string
-from towerstrat.graph.lowering.lowering import Lowering, NeedsStatic, NeedsTrips
+from towerstrat.graph.lowering.lowering import Lowering
+from towerstrat.graph.lowering.refusals import NeedsStatic, NeedsTrips
 from towerstrat.graph.ops.loop_rows import Walk, reads_of, writes_of
-from towerstrat.graph.ops.regions import bind, changed_by, described, entering, leaving, state_type
+from towerstrat.graph.ops.regions import bind, described, entering, leaving, state_type
 from towerstrat.graph.ops.tensor_array_lowering import Grows, Unwritten, Value
 from towerstrat.graph.ops.trips import Course, control_of, course, unknown
 
@@ -57,7 +58,7 @@ class Loop:
         self.given = entering(lowering, op.inputs if inits is None else op.inputs[self.size :])
         self.maximum = self._value(op.inputs[self.size]) if op.attrs["bounded"] and inits is None else None
         self.inits: list[Any] = [self._value(t) for t in op.inputs[: self.size]] if inits is None else list(inits)
-        self.cells = changed_by(lowering, op)
+        self.cells = lowering.cells_of(op)
         self._ungated: set[Cell] = set()
         self.changing = [
             i for i, (r, v) in enumerate(zip(self.body.results, self.body_vars, strict=True)) if r is not v
@@ -185,6 +186,9 @@ class Loop:
         values = list(self.inits)
         for i, value in zip(self.changing, changed, strict=True):
             values[i] = value
+        counter = self.lowering.counted.get(self.op)
+        if counter is not None:
+            self.lowering.write(counter, jnp.maximum(self.lowering.read(counter, self.op), count))
         return [*values, jnp.asarray(count, jnp.int32)]
 
     def shape_arrays(self) -> None:

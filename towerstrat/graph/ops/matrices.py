@@ -376,7 +376,21 @@ define(
     "Cholesky", _square_rule, _cholesky,
     check=_decomposed("Cholesky decomposition was not successful. The input might not be valid."),
 )  # fmt: skip
-define("MatrixInverse", _square_rule, _inverse, check=_decomposed("Input is not invertible."))
+
+
+def _inverse_gradient(inputs: Any, outputs: Any, cotangents: Any, *, adjoint: bool) -> list[Any]:
+    """The formula of an inverse, in terms of the inverse."""
+    (y,), (g,) = outputs, cotangents
+    if adjoint:
+        y, g = jnp.conj(y), jnp.conj(jnp.swapaxes(g, -1, -2))
+    else:
+        y = jnp.swapaxes(y, -1, -2)
+    return [-y @ g @ y]
+
+
+define(
+    "MatrixInverse", _square_rule, _inverse, gradient=_inverse_gradient, check=_decomposed("Input is not invertible.")
+)
 define("MatrixDeterminant", _scalar_rule, jnp.linalg.det)
 define("MatrixSolve", _solve_rule, _solve, check=_INVERTIBLE)
 define("MatrixTriangularSolve", _solve_rule, _triangular, check=_INVERTIBLE)

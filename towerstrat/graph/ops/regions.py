@@ -16,7 +16,7 @@ from towerstrat.graph.ir.elements import Block, Operation, Tensor, make_per_posi
 from towerstrat.graph.ir.mesh import has_logical, undivided, vary, whole
 from towerstrat.graph.ir.registry import Signature, define
 from towerstrat.graph.ir.shapes import Dims
-from towerstrat.graph.ir.state import FAULT, Cell
+from towerstrat.graph.ir.state import Cell
 from towerstrat.graph.ir.types import Array, resource, string, variant
 from towerstrat.graph.lowering.lowering import Lowering
 
@@ -120,11 +120,6 @@ def check_under_varying(op: Operation, predicate: Tensor) -> None:
 
 
 # ---- evaluation ------------------------------------------------------------------------------------------------
-
-
-def changed_by(lowering: Lowering, op: Operation) -> list[Cell]:
-    """The cells that a branch or loop changes: those that it writes, and the record of failed checks."""
-    return [*dict.fromkeys(op.writes), *((FAULT,) if op.checks and FAULT in lowering.state else ())]
 
 
 def entering(lowering: Lowering, inputs: Iterable[Tensor]) -> dict[Tensor, Array]:

@@ -19,7 +19,8 @@ from towerstrat.graph.ir.state import Cell, StateStore, layouts
 from towerstrat.graph.ir.types import Array
 from towerstrat.graph.ir.uneven import Uneven
 from towerstrat.graph.lowering.faults import Faults
-from towerstrat.graph.lowering.lowering import Executor, Lowering, NeedsStatic, uninitialized
+from towerstrat.graph.lowering.lowering import Executor, Lowering
+from towerstrat.graph.lowering.refusals import NeedsStatic, uninitialized
 from towerstrat.graph.runtime.compilation_log import CompilationLog
 from towerstrat.graph.runtime.limits import LIMITS
 from towerstrat.graph.runtime.program import Program

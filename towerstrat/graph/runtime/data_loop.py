@@ -19,7 +19,8 @@ from towerstrat.graph.ir.mesh import Axis
 from towerstrat.graph.ir.state import Cell
 from towerstrat.graph.ir.types import Array, resource, string
 from towerstrat.graph.ir.uneven import Uneven
-from towerstrat.graph.lowering.lowering import Lowering, NeedsStatic, NeedsTrips
+from towerstrat.graph.lowering.lowering import Lowering
+from towerstrat.graph.lowering.refusals import NeedsStatic, NeedsTrips
 from towerstrat.graph.ops.loop_lowering import Changes, Loop
 from towerstrat.graph.ops.regions import EndOfLoop
 from towerstrat.graph.ops.tensor_array_lowering import Grows, Unwritten

@@ -10,13 +10,14 @@ import numpy as np
 
 from towerstrat.errors import UnsupportedError
 from towerstrat.graph.ir.core import Graph
-from towerstrat.graph.ir.elements import Block, Operation, Tensor, execution_order, has_effect
+from towerstrat.graph.ir.elements import Block, Operation, Tensor, execution_order, has_effect, loops_in
 from towerstrat.graph.ir.mesh import on_one_device
 from towerstrat.graph.ir.state import Cell, StateStore
-from towerstrat.graph.ir.types import resource, string
+from towerstrat.graph.ir.types import int32, resource, string
 from towerstrat.graph.ir.uneven import Uneven
 from towerstrat.graph.lowering.kinds import Kinds
-from towerstrat.graph.lowering.lowering import Lowering, NeedsStatic, NeedsTrips, on_host, varying_shape
+from towerstrat.graph.lowering.lowering import Lowering
+from towerstrat.graph.lowering.refusals import NeedsStatic, NeedsTrips, on_host, varying_shape
 from towerstrat.graph.runtime.compiled import Compiled, Given, Programs, compiled_size, needs_value, to_host
 from towerstrat.graph.runtime.initialization import InitializationStage, split_initialization
 from towerstrat.graph.runtime.program import Program, calls_back, effective_axis, effects, tensor_spec
@@ -111,7 +112,7 @@ class DeviceStage:
         self.compiled: Compiled[Program] = Compiled(_in_words(ops), inputs, dict.fromkeys([*reads, *writes]))
         self.eager = any(_dynamic(op) or op.definition.host is not None for op in ops)
         self.loops: list[Operation] = []
-        """Differentiated loops whose number of iterations is not known before they run, in order."""
+        """Loops, or operations around some, that are differentiated and whose numbers of iterations are learned."""
         self.counters: Programs[Callable[..., Any]] = Programs()
         self.axis = effective_axis(ops)
         if any(t.dtype is string for t in self.outputs):
@@ -130,9 +131,10 @@ class DeviceStage:
                 self._run_compiled(run)
                 return
             except NeedsTrips as loop:
-                if self.axis is not None or loop.op not in self.ops:
+                around = next((op for op in self.ops if loop.op in loops_in(op)), None)
+                if self.axis is not None or around is None or around in self.loops:
                     raise
-                self.loops = [op for op in self.ops if op in self.loops or op is loop.op]
+                self.loops = [op for op in self.ops if op in self.loops or op is around]
             except NeedsStatic as needed:
                 if self.axis is not None:
                     raise needs_value(needed) from None
@@ -185,7 +187,7 @@ class DeviceStage:
         return "same" if tensor in self.fed and not _stacked(tensor, self.inner) else tensor_spec(tensor)
 
     def _learn_trips(self, key: Hashable, given: Given, store: StateStore) -> dict[Operation, int]:
-        """How many iterations each differentiated loop of unknown length has in this run, up to a power of two."""
+        """How many iterations differentiated loops of unknown length have at most in this run, up to a power of two."""
         present = self.compiled.present(store)
         state = [on_one_device(v) for v in present.values()]
         trips: dict[Operation, int] = {}
@@ -196,14 +198,14 @@ class DeviceStage:
                 jitted = jax.jit(self._counter(op, given, tuple(present), dict(trips)))
                 compiled = jitted.lower(state, given.inputs).compile()
                 counter = self.counters.add(counter_key, compiled, compiled_size(compiled))
-            count = int(counter(state, given.inputs))
-            trips[op] = 1 << max(0, count - 1).bit_length()
+            for loop, count in zip(loops_in(op), counter(state, given.inputs), strict=True):
+                trips[loop] = 1 << max(0, int(count) - 1).bit_length()
         return trips
 
     def _counter(
-        self, loop: Operation, given: Given, cells: Sequence[Cell], trips: Mapping[Operation, int]
+        self, around: Operation, given: Given, cells: Sequence[Cell], trips: Mapping[Operation, int]
     ) -> Callable[..., Any]:
-        """A function that runs all that comes before a loop, and the loop without derivatives, to count."""
+        """A function that runs all that comes before an operation, and it without derivatives, to count its loops."""
         known, tensors = given.known, given.tensors
 
         def count(state: Sequence[Any], values: Sequence[Any]) -> Any:
@@ -213,8 +215,12 @@ class DeviceStage:
             lowering = Lowering(jax.devices()[0].platform, None, before, fed, self.ops, trips)
             lowering.values.update(taken)
             lowering.quiet = True
-            lowering.run(self.ops[: self.ops.index(loop)])
-            return lowering.evaluate(loop)[-1]
+            counters = {loop: Cell(f"{loop.name}/iterations", int32, ()) for loop in loops_in(around)}
+            lowering.counted = counters
+            lowering.state.update((cell, np.zeros((), np.int32)) for cell in counters.values())
+            lowering.run(self.ops[: self.ops.index(around)])
+            lowering.evaluate(around)
+            return [lowering.state[cell] for cell in counters.values()]
 
         return count
 

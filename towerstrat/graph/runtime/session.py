@@ -19,7 +19,7 @@ from towerstrat.graph.ir.elements import Operation, Tensor
 from towerstrat.graph.ir.stacks import SESSIONS
 from towerstrat.graph.ir.state import StateStore
 from towerstrat.graph.ir.types import resource, string
-from towerstrat.graph.lowering.lowering import uninitialized
+from towerstrat.graph.lowering.refusals import uninitialized
 from towerstrat.graph.runtime import operations  # noqa: F401  (registers all that a session can run)
 from towerstrat.graph.runtime.config import check_config, check_options, describe_run
 from towerstrat.graph.runtime.feeds import fed_array, feed_pairs

@@ -21,7 +21,7 @@ from towerstrat.graph.ir.types import Array, DType, resource
 from towerstrat.graph.lowering import lowering
 from towerstrat.graph.lowering.faults import no_fault, record_size
 from towerstrat.graph.lowering.gradients import gradients
-from towerstrat.graph.lowering.lowering import NeedsStatic
+from towerstrat.graph.lowering.refusals import NeedsStatic
 from towerstrat.graph.runtime.compiled import SINGLE_BYTES, ArrayFunction, Programs
 from towerstrat.platform.data_checks import DATA_CHECKS
 

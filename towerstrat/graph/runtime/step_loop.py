@@ -22,7 +22,8 @@ from towerstrat.graph.ir.state import FAULT, Cell
 from towerstrat.graph.ir.types import Array, resource
 from towerstrat.graph.lowering.faults import no_fault
 from towerstrat.graph.lowering.kinds import ByKind
-from towerstrat.graph.lowering.lowering import Lowering, NeedsStatic
+from towerstrat.graph.lowering.lowering import Lowering
+from towerstrat.graph.lowering.refusals import NeedsStatic
 from towerstrat.graph.runtime.compiled import Compiled, Given, Programs, needs_value
 from towerstrat.graph.runtime.feeding import Chunk, Feeder, Source
 from towerstrat.graph.runtime.pace import Pace

@@ -14,7 +14,7 @@ from towerstrat.graph.ir.shapes import Dims, ShapeLike, TensorShape, as_shape
 from towerstrat.graph.ir.stacks import SessionLike, get_default_session
 from towerstrat.graph.ir.state import Cell, layouts
 from towerstrat.graph.ir.trace import UserLine, unconverted, user_line
-from towerstrat.graph.ir.types import DType, resource
+from towerstrat.graph.ir.types import DType, resource, string
 
 if TYPE_CHECKING:
     from towerstrat.graph.ir.core import Graph
@@ -421,6 +421,19 @@ def has_effect(op: Operation) -> bool:
     if op.definition.stateful or "flag" in op.attrs:
         return True
     return any(has_effect(inner) for body in op.bodies if op.type != "Gradients" for inner in body.needed)
+
+
+def of_strings(op: Operation) -> bool:
+    """Whether an input or output is a string."""
+    return any(t.dtype is string for t in (*op.inputs, *op.outputs))
+
+
+def numpy_alone(op: Operation) -> bool:
+    """Whether numpy has to compute the operation: it works on strings, or its type has no kernel."""
+    definition = op.definition
+    if definition.numpy is None or definition.constant or definition.given:
+        return False
+    return (definition.kernel is None and definition.lower is None) or of_strings(op)
 
 
 def dependencies(op: Operation, fed: Container[Tensor] = ()) -> Iterator[Operation]:

@@ -17,11 +17,11 @@ import numpy as np
 from jax import lax
 
 from towerstrat.errors import FailedPreconditionError, InvalidArgumentError, OpError, UnsupportedError
-from towerstrat.graph.ir.elements import Operation, Tensor
+from towerstrat.graph.ir.elements import Operation, Tensor, numpy_alone
 from towerstrat.graph.ir.mesh import Axis, varies, vary
 from towerstrat.graph.ir.shapes import TensorShape
 from towerstrat.graph.ir.state import Cell
-from towerstrat.graph.ir.types import Array, HostArray, resource
+from towerstrat.graph.ir.types import Array, HostArray, host_array, resource
 from towerstrat.graph.lowering.gradient_rules import TracedRule
 from towerstrat.graph.lowering.kinds import ByKind, Kinds, at, same, tracing
 from towerstrat.graph.lowering.tape import Record
@@ -489,9 +489,14 @@ class Lowering:
         """
         definition = op.definition
         attrs = op.arguments
-        if definition.numpy is not None and _all_known(args):
-            outputs = definition.numpy(*args, **attrs)
-            return _as_outputs(op, outputs, np.asarray)
+        alone = numpy_alone(op)
+        if alone:
+            if any(isinstance(a, jax.core.Tracer) for a in args):
+                raise on_host(op)
+            args = [np.asarray(a) for a in args]
+        if definition.numpy is not None and (alone or _all_known(args)):
+            outputs = _as_outputs(op, definition.numpy(*args, **attrs), lambda x: x)
+            return [host_array(o, t.dtype.np) for o, t in zip(outputs, op.outputs, strict=True)]
         kernel = definition.kernel
         if kernel is None:
             raise on_host(op)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import ModuleType
 
 from towerstrat import errors
-from towerstrat.compat import behavior, contrib_eager, testing, tpu
+from towerstrat.compat import behavior, contrib_eager, names_text, testing, tpu
 from towerstrat.data import dataset_v1 as data_dataset_v1
 from towerstrat.data import experimental as data_experimental
 from towerstrat.data import iterators as data_iterators
@@ -114,6 +114,7 @@ from towerstrat.training.optimizers import weight_decay as optimizers_weight_dec
 VERSION = "1.12.3"
 
 ROWS: tuple[tuple[ModuleType, dict[str, str]], ...] = (
+    *names_text.ROWS,
     (app, {
         "tf.app": "run",
     }),
@@ -682,6 +683,8 @@ LATER: dict[str, str] = {
     "tf.experimental": "Optional",
     "tf.io.gfile": "copy exists GFile glob isdir join listdir makedirs mkdir remove rename rmtree stat walk",
     "tf.linalg": "matrix_transpose matvec normalize",
+    "tf.lookup": "KeyValueTensorInitializer StaticHashTable StaticVocabularyTable TextFileIndex TextFileInitializer",
+    "tf.lookup.experimental": "DenseHashTable",
     "tf.math": """
         cumulative_logsumexp divide_no_nan erfcinv erfinv floormod is_finite is_inf is_nan is_non_decreasing
         is_strictly_increasing mod multiply_no_nan ndtri reciprocal_no_nan reduce_euclidean_norm reduce_std
@@ -700,6 +703,7 @@ LATER: dict[str, str] = {
         Algorithm create_rng_state Generator get_global_generator set_global_generator stateless_fold_in
         stateless_shuffle stateless_split""",
     "tf.signal": "dct fft fft2d fft3d idct ifft ifft2d ifft3d irfft irfft2d irfft3d rfft rfft2d rfft3d",
+    "tf.strings": "as_string lower unsorted_segment_join upper",
     "tf.test": "is_built_with_gpu_support",
     "tf.tpu.experimental": """
         DeviceAssignment DeviceOrderMode initialize_tpu_system shutdown_tpu_system Topology TPUSystemMetadata""",

@@ -21,10 +21,10 @@ from towerstrat.graph.autograph.api import converted
 from towerstrat.graph.functions.graph import FunctionGraph
 from towerstrat.graph.ir.convert import convert_to_tensor
 from towerstrat.graph.ir.core import Graph
-from towerstrat.graph.ir.elements import Operation, Tensor, execution_order
+from towerstrat.graph.ir.elements import Operation, Tensor, execution_order, numpy_alone, of_strings
 from towerstrat.graph.ir.shapes import Dims
 from towerstrat.graph.ir.state import FAULT, Cell, StateStore
-from towerstrat.graph.ir.types import DType, resource, string
+from towerstrat.graph.ir.types import DType, host_array, resource
 from towerstrat.graph.lowering.faults import found_on_host, no_fault, record_size
 from towerstrat.graph.lowering.refusals import NeedsStatic
 from towerstrat.graph.runtime.compiled import SINGLE_BYTES, ArrayFunction, Programs
@@ -316,7 +316,7 @@ class _Program:
             elif op.definition.host is not None:
                 finish()
                 steps.append(functools.partial(_call_host, op))
-            elif _by_numpy(op) and (numpy_only or _of_strings(op)):
+            elif _by_numpy(op) and (numpy_only or numpy_alone(op)):
                 finish()
                 steps.append(_NumpyStep(op))
             else:
@@ -341,14 +341,10 @@ def _pure(op: Operation) -> bool:
     return (
         definition.host is None
         and not (definition.stateful or definition.random or definition.writes or definition.dynamic)
-        and not _of_strings(op)
+        and not of_strings(op)
+        and not numpy_alone(op)
         and all(_pure(inner) for body in op.bodies for inner in body.needed)
     )
-
-
-def _of_strings(op: Operation) -> bool:
-    """Whether an input or output is a string."""
-    return any(t.dtype is string for t in (*op.inputs, *op.outputs))
 
 
 def _captured_by_bodies(ops: Sequence[Operation]) -> set[Tensor]:
@@ -400,17 +396,7 @@ class _NumpyStep:
         if len(self.outputs) == 1 and not isinstance(results, tuple | list):
             results = (results,)
         for tensor, dtype, result in zip(self.outputs, self.dtypes, results, strict=True):
-            if not isinstance(result, np.ndarray) or result.dtype != dtype:
-                result = _as_array(result, dtype)
-            values[tensor] = result
-
-
-def _as_array(result: Any, dtype: np.dtype[Any]) -> Array:
-    if dtype.hasobject and not isinstance(result, np.ndarray):
-        array = np.empty((), object)
-        array[()] = result
-        return array
-    return np.asarray(result, dtype)
+            values[tensor] = host_array(result, dtype)
 
 
 class _Segment:

@@ -15,7 +15,7 @@ from towerstrat.graph.ir.shapes import Dims, ShapeLike, TensorShape, as_shape
 from towerstrat.graph.ir.stacks import SessionLike, get_default_session
 from towerstrat.graph.ir.state import Cell, layouts
 from towerstrat.graph.ir.trace import UserLine, unconverted, user_line
-from towerstrat.graph.ir.types import DType, resource
+from towerstrat.graph.ir.types import DType, resource, string
 from towerstrat.platform.messages import NodeDef
 
 if TYPE_CHECKING:
@@ -442,6 +442,19 @@ def _movable(op: Operation) -> bool:
     """Whether an operation gives the same wherever it stands among the reads and writes of a region and its parent."""
     special = op.bodies or op.definition.random or op.definition.host is not None or "path" in op.attrs
     return not special and not has_effect(op) and op.type != "StepInput"
+
+
+def of_strings(op: Operation) -> bool:
+    """Whether an input or output is a string."""
+    return any(t.dtype is string for t in (*op.inputs, *op.outputs))
+
+
+def numpy_alone(op: Operation) -> bool:
+    """Whether numpy has to compute the operation: it works on strings, or its type has no kernel."""
+    definition = op.definition
+    if definition.numpy is None or definition.constant or definition.given:
+        return False
+    return (definition.kernel is None and definition.lower is None) or of_strings(op)
 
 
 def dependencies(op: Operation, fed: Container[Tensor] = ()) -> Iterator[Operation]:

@@ -17,11 +17,11 @@ import numpy as np
 from jax import lax
 
 from towerstrat.errors import InvalidArgumentError, OpError, UnsupportedError
-from towerstrat.graph.ir.elements import Operation, Tensor, loops_in
+from towerstrat.graph.ir.elements import Operation, Tensor, loops_in, numpy_alone
 from towerstrat.graph.ir.mesh import Axis, varies, vary
 from towerstrat.graph.ir.shapes import TensorShape
 from towerstrat.graph.ir.state import FAULT, Cell
-from towerstrat.graph.ir.types import Array, HostArray, resource
+from towerstrat.graph.ir.types import Array, HostArray, host_array, resource
 from towerstrat.graph.lowering.formulas import by_source, in_place_of, pulled, with_formula
 from towerstrat.graph.lowering.gradient_rules import TracedRule
 from towerstrat.graph.lowering.guarded import Guarded
@@ -482,9 +482,14 @@ class Lowering(Guarded):
         """
         definition = op.definition
         attrs = op.arguments
-        if definition.numpy is not None and _all_known(args):
-            outputs = definition.numpy(*args, **attrs)
-            return _as_outputs(op, outputs, np.asarray)
+        alone = numpy_alone(op)
+        if alone:
+            if any(isinstance(a, jax.core.Tracer) for a in args):
+                raise on_host(op)
+            args = [np.asarray(a) for a in args]
+        if definition.numpy is not None and (alone or _all_known(args)):
+            outputs = _as_outputs(op, definition.numpy(*args, **attrs), lambda x: x)
+            return [host_array(o, t.dtype.np) for o, t in zip(outputs, op.outputs, strict=True)]
         kernel = definition.kernel
         if kernel is None:
             raise on_host(op)

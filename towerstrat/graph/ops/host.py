@@ -265,7 +265,7 @@ def _entry(value: Any, quoted: bool) -> str:
     return text if wide(text) == wide(value) else f"{float(value):.{full}g}"
 
 
-def _formatted(value: Any, summarize: int, quoted: bool) -> str:
+def formatted(value: Any, summarize: int, quoted: bool) -> str:
     array = np.asarray(value)
     if array.ndim == 0:
         return _entry(array[()], quoted)
@@ -336,9 +336,9 @@ def _text(value: Any, values: Iterator[Any], summarize: int, quoted: bool) -> st
     if isinstance(value, str):
         return value
     if _is_printed_when_run(value):
-        return _formatted(next(values), summarize, quoted)
+        return formatted(next(values), summarize, quoted)
     leaves = [
-        _Bare(_formatted(next(values), summarize, quoted=True)) if _is_printed_when_run(x) else x
+        _Bare(formatted(next(values), summarize, quoted=True)) if _is_printed_when_run(x) else x
         for x in nest.flatten(value)
     ]
     return pprint.pformat(nest.pack_sequence_as(value, leaves))

@@ -29,9 +29,12 @@ from towerstrat.graph.ops import (
     shaping,
     slicing,
     sorting,
+    sparse,
     spatial,
     spectral,
     stateless_random,
+    strings,
+    tables,
     tensor_array_lowering,
 )
 from towerstrat.graph.scopes import (
@@ -72,10 +75,13 @@ __all__ = [
     "shaping",
     "slicing",
     "sorting",
+    "sparse",
     "spatial",
     "spectral",
     "state_ops",
     "stateless_random",
+    "strings",
+    "tables",
     "tensor_array_lowering",
     "variable_ops",
 ]

@@ -10,7 +10,7 @@ import numpy as np
 
 from towerstrat.errors import UnsupportedError
 from towerstrat.graph.ir.core import Graph
-from towerstrat.graph.ir.elements import Block, Operation, Tensor, execution_order, has_effect, loops_in
+from towerstrat.graph.ir.elements import Block, Operation, Tensor, execution_order, has_effect, loops_in, numpy_alone
 from towerstrat.graph.ir.mesh import on_one_device
 from towerstrat.graph.ir.state import Cell, StateStore
 from towerstrat.graph.ir.types import int32, resource, string
@@ -34,8 +34,10 @@ def needs_host(op: Operation) -> bool:
     """Whether the host carries an operation out: by itself, or because of what is inside of its bodies."""
     if op.definition.host is not None:
         return True
-    if op.definition.stage is None or op.axis is not None:
+    if op.axis is not None:
         return False
+    if op.definition.stage is None:
+        return numpy_alone(op)
     return any(needs_host(inner) for body in op.bodies for inner in body.needed)
 
 
@@ -50,7 +52,9 @@ Stages = Mapping[str, Callable[[Operation, "Stages"], Stage]]
 
 def host_stage(op: Operation, stages: Stages) -> Stage:
     """The stage of an operation that the host carries out."""
-    return HostStage(op) if op.definition.stage is None else stages[op.definition.stage](op, stages)
+    if op.definition.stage is not None:
+        return stages[op.definition.stage](op, stages)
+    return FoldStage((op,), set()) if op.definition.host is None else HostStage(op)
 
 
 class HostStage:
@@ -313,7 +317,7 @@ class Plan:
             yield FoldStage(tuple(folding), self.fed)
         done = self._strings_only_for_host()
         yield from self._segments(
-            [op for op in self.order if op not in self.on_host or not (op.definition.host is not None or op in done)]
+            [op for op in self.order if op not in self.on_host or not (needs_host(op) or op in done)]
         )
 
     def _strings_only_for_host(self) -> set[Operation]:

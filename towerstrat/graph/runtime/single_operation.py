@@ -12,12 +12,12 @@ import numpy as np
 from towerstrat.errors import InvalidArgumentError, OpError
 from towerstrat.graph.ir.convert import placeholder
 from towerstrat.graph.ir.core import Graph
-from towerstrat.graph.ir.elements import Operation, Tensor, execution_order, place_of
+from towerstrat.graph.ir.elements import Operation, Tensor, execution_order, numpy_alone, place_of
 from towerstrat.graph.ir.indexed_slices import IndexedSlices
 from towerstrat.graph.ir.registry import OpDef
 from towerstrat.graph.ir.shapes import Dims
 from towerstrat.graph.ir.state import FAULT, Cell
-from towerstrat.graph.ir.types import Array, DType, resource
+from towerstrat.graph.ir.types import Array, DType, host_array, resource
 from towerstrat.graph.lowering import lowering
 from towerstrat.graph.lowering.faults import no_fault, record_size
 from towerstrat.graph.lowering.gradients import gradients
@@ -112,7 +112,7 @@ class Execution:
         except (TypeError, ValueError, IndexError, ZeroDivisionError) as error:
             raise InvalidArgumentError(None, self.op, f"{error} (operation {self.op.type})") from error
         values = [found] if len(self.types) == 1 and not isinstance(found, tuple | list) else found
-        return [_as(v, t) for v, t in zip(values, self.types, strict=True)]
+        return [host_array(v, t) for v, t in zip(values, self.types, strict=True)]
 
     def pull(self, wanted: tuple[bool, ...], given: tuple[bool, ...]) -> Pull | None:
         """The gradient: from cotangents of the outputs that are ``given`` to those of the inputs that are ``wanted``.
@@ -264,13 +264,14 @@ class SingleOperations:
         if executable.host_form is None or executable.cells:
             return None
         arrays = []
+        alone = numpy_alone(executable.op)
         view = executable.definition.view and _on_cpu()
         for argument in inputs:
             array = argument.array
-            if not view and array.size > SMALL:
+            if not (alone or view) and array.size > SMALL:
                 return None
             if not isinstance(array, np.ndarray):
-                if not _on_cpu() and array.size > 1 and not executable.dtypes[0].is_integer:
+                if not (alone or _on_cpu()) and array.size > 1 and not executable.dtypes[0].is_integer:
                     return None
                 array = np.asarray(array)
             arrays.append(array)
@@ -327,16 +328,6 @@ def _stand_in(graph: Graph, tensor: Any) -> Tensor:
     cell = tensor.cell
     own = Cell(cell.name, cell.dtype, cell.dims, default=cell.default)
     return graph.add("VarHandleOp", (), {"cell": own}, "handle").outputs[0]
-
-
-def _as(value: Any, dtype: Any) -> np.ndarray[Any, Any]:
-    if isinstance(value, np.ndarray) and value.dtype == dtype:
-        return value
-    if dtype.hasobject and not isinstance(value, np.ndarray):
-        array = np.empty((), object)
-        array[()] = value
-        return array
-    return np.asarray(value, dtype)
 
 
 def _as_array(value: Any) -> Array:

@@ -6,6 +6,7 @@ from towerstrat.graph.ir import convert, types
 from towerstrat.graph.ops import (
     array,
     clip,
+    counting,
     einsum,
     indexing,
     linalg,
@@ -23,6 +24,7 @@ _MODULES = (
     array,
     slicing,
     indexing,
+    counting,
     spatial,
     segments,
     math,

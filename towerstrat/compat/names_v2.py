@@ -32,6 +32,7 @@ from towerstrat.graph.ir import convert, specs, structures
 from towerstrat.graph.ops import (
     activations,
     array,
+    clip,
     control_flow,
     host,
     indexing,
@@ -76,7 +77,7 @@ VERSION = "2.15.1"
 KEPT: dict[str, str] = {
     "tf": """
         abs acos acosh add add_n as_dtype asin asinh Assert atan atan2 atanh bfloat16 bitcast bool
-        broadcast_dynamic_shape broadcast_static_shape broadcast_to case cast clip_by_global_norm clip_by_norm
+        broadcast_dynamic_shape broadcast_static_shape broadcast_to case cast clip_by_norm
         clip_by_value complex complex128 complex64 concat control_dependencies cos cosh cumsum custom_gradient divide
         double DType dynamic_partition dynamic_stitch einsum ensure_shape equal executing_eagerly exp eye float16
         float32 float64 floor foldl foldr Graph greater greater_equal group guarantee_const half histogram_fixed_width
@@ -292,6 +293,9 @@ ROWS: tuple[tuple[ModuleType, dict[str, str]], ...] = (
     }),
     (py_function, {
         "tf": "py_function",
+    }),
+    (clip, {
+        "tf": "clip_by_global_norm=clip_by_global_norm_v2",
     }),
     (indexing, {
         "tf": """

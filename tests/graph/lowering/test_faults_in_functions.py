@@ -112,3 +112,12 @@ def test_an_uneven_batch_is_checked_on_each_replica():
     with pytest.raises(InvalidArgumentError, match="= 9 is not in"):
         train(batch(wrong=True))
     np.testing.assert_array_equal(table.numpy(), before)
+
+
+@pytest.mark.parametrize("wrong", [np.nan, np.inf])
+def test_clipping_by_a_norm_that_is_no_number_gives_none(wrong):
+    (clipped, _), norm = tf.clip_by_global_norm([tf.constant([wrong, 1.0]), None], 1.0)
+    assert np.isnan(clipped.numpy()).all()
+    assert not np.isfinite(float(norm))
+    (clipped,), norm = tf.clip_by_global_norm([tf.constant([3.0, 4.0])], 1.0)
+    np.testing.assert_allclose(clipped.numpy(), [0.6, 0.8], rtol=1e-6)

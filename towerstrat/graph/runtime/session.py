@@ -15,6 +15,7 @@ from towerstrat.graph.ir.composite import Fetchable
 from towerstrat.graph.ir.convert import numpy_value
 from towerstrat.graph.ir.core import Graph, global_graph
 from towerstrat.graph.ir.elements import Operation, Tensor
+from towerstrat.graph.ir.indexed_slices import IndexedSlices
 from towerstrat.graph.ir.shapes import TensorShape
 from towerstrat.graph.ir.stacks import SESSIONS
 from towerstrat.graph.ir.state import StateStore
@@ -272,11 +273,14 @@ class BaseSession(Runner):
 
 
 def _feed_pairs(feed_dict: Mapping[Any, Any]) -> Iterator[tuple[Any, Any]]:
-    """Tensors and values; a tuple of tensors may be fed with a structure like it."""
+    """Tensors and values; a tuple of tensors may be fed with a structure like it, IndexedSlices with their parts."""
     for key, value in feed_dict.items():
         if isinstance(key, tuple):
             keys, values = nest.flatten(key), nest.flatten_up_to(key, value)
             yield from zip(keys, values, strict=True)
+        elif isinstance(key, IndexedSlices):
+            # Without a dense shape an IndexedSlicesValue has one part more.
+            yield from zip(key._fetch_parts()[0], value, strict=False)
         else:
             yield key, value
 

@@ -12,7 +12,7 @@ from towerstrat.graph.ir import default_graph as scopes
 from towerstrat.graph.ir.elements import Tensor
 from towerstrat.graph.ir.shapes import as_shape
 from towerstrat.graph.ir.types import float32, int32
-from towerstrat.graph.ops import array, control_flow, indexing, matrices, spatial
+from towerstrat.graph.ops import array, control_flow, counting, indexing, matrices, spatial
 
 _LAYOUT = "There is no DTensor; use jax.sharding on the values."
 
@@ -152,7 +152,7 @@ def bincount(
 ) -> Tensor:  # fmt: skip
     """How often each number from 0 occurs, or the sum of the ``weights`` of its places."""
     refuse("tf.math.bincount", "Sum tf.one_hot(arr, depth).", axis=(axis, None), binary_output=(binary_output, False))
-    return array.identity(indexing.bincount(arr, weights, minlength, maxlength, dtype), name or "bincount")
+    return array.identity(counting.bincount(arr, weights, minlength, maxlength, dtype), name or "bincount")
 
 
 def tuple(tensors: Any, control_inputs: Any = None, name: str | None = None) -> list[Any]:

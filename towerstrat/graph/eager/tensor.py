@@ -200,6 +200,7 @@ def _maker(tensor: EagerTensor, type: str, attrs: dict[str, Any]) -> Operation:
     op.axis = None
     op.line = user_line()
     op.reads = op.writes = ()
+    op.checks = False
     op.counter = None
     op._inputs = ()
     op._control_inputs = []

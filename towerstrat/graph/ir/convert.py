@@ -98,7 +98,7 @@ def numpy_value(value: Any, dtype: DType | None = None) -> HostArray:
         if dtype is None:
             dtype = as_dtype(array.dtype)
         if dtype is string:
-            return array.astype(object)
+            return _strings(array)
         return array if array.dtype == dtype.np else array.astype(dtype.np)
     if dtype is None:
         dtype = _inferred(value)
@@ -114,7 +114,7 @@ def numpy_value(value: Any, dtype: DType | None = None) -> HostArray:
 
 
 def _strings(value: Any) -> HostArray:
-    """Nested strings as an object array of bytes. Raises TypeError where one is neither str nor bytes."""
+    """Strings, nested or in an array, as an object array of bytes. Raises TypeError where one is no text."""
     array = np.array(value, dtype=object)
     flat = [v.encode() if isinstance(v, str) else v for v in array.ravel()]
     wrong = [v for v in flat if not isinstance(v, bytes)]

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from towerstrat.graph.ir import shapes
+from towerstrat.graph.ir.checking import Check
 from towerstrat.graph.ir.shapes import Dims
 from towerstrat.graph.ir.types import Array, DType
 
@@ -96,6 +97,7 @@ class OpDef:
         operation) -> cotangent per input tensor. In tower context the cotangents of a collective are summed over the
         positions before it is called.
       differentiable: False where TensorFlow registers no gradient.
+      check: what can be wrong with the values of its inputs.
       random: the kernel draws; the operation has a counter in the session's state and a new key at each execution.
       platform: the kernel takes ``platform="cpu" | "gpu" | "tpu"`` as a keyword.
       host: ``host(session, operation, values)`` runs in Python on numpy values, before or after a device program;
@@ -136,6 +138,7 @@ class OpDef:
     constants: tuple[int, ...] = ()
     backward: Callable[..., Mapping[Tensor, Any]] | None = None
     differentiable: bool = True
+    check: Check | None = None
     random: bool = False
     platform: bool = False
     host: Function | None = None

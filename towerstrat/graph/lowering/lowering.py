@@ -17,14 +17,16 @@ import numpy as np
 from jax import lax
 
 from towerstrat.errors import InvalidArgumentError, OpError, UnsupportedError
-from towerstrat.graph.ir.elements import Operation, Tensor, loops_in
+from towerstrat.graph.ir.elements import Operation, Tensor, loops_in, numpy_alone
 from towerstrat.graph.ir.mesh import Axis, varies, vary
 from towerstrat.graph.ir.shapes import TensorShape
-from towerstrat.graph.ir.state import Cell
-from towerstrat.graph.ir.types import Array, HostArray, resource
+from towerstrat.graph.ir.state import FAULT, Cell
+from towerstrat.graph.ir.types import Array, HostArray, host_array, resource
 from towerstrat.graph.lowering.formulas import by_source, in_place_of, pulled, with_formula
 from towerstrat.graph.lowering.gradient_rules import TracedRule
+from towerstrat.graph.lowering.guarded import Guarded
 from towerstrat.graph.lowering.kinds import ByKind, Kinds, at, same, tracing
+from towerstrat.graph.lowering.ordering import checks_first
 from towerstrat.graph.lowering.refusals import (
     NeedsStatic,
     combines_inside,
@@ -53,7 +55,7 @@ _NOT_CONCRETE = (jax.errors.ConcretizationTypeError, jax.errors.TracerArrayConve
 """Raised by JAX where a kernel asks for the value of a tracer."""
 
 
-class Lowering:
+class Lowering(Guarded):
     """One evaluation of operations: an environment of values and state. Forks see it and add their own.
 
     Args:
@@ -112,6 +114,7 @@ class Lowering:
         self.twins: dict[Tensor, Array] = {}
         self.written: set[Cell] = set()
         self._shared: dict[Hashable, Any] = {}
+        super().__init__(platform, parent)
         self.taped: set[Operation] = set()
         self.active: set[Tensor] = set()
         self.rules: dict[Operation, TracedRule] = {}
@@ -248,17 +251,23 @@ class Lowering:
             raise uninitialized(cell, op)
         return self.state[cell]
 
-    def write(self, cell: Cell, value: Array | ByKind) -> None:
-        """Stores a value in a cell, in the parts for each kind of position too."""
+    def write(self, cell: Cell, value: Array | ByKind, gate: Any = None) -> None:
+        """Stores a value in a cell, in the parts for each kind of position too.
+
+        Args:
+          gate: the record of failed checks, where the value is the old one if some check has failed by that record.
+        """
         self.state[cell] = value
         self.written.add(cell)
+        self.gated[cell] = gate if self.gated.get(cell, gate) is gate else None
         for kind, part in enumerate(self._parts):
             part.state[cell] = at(value, kind)
 
     def cells_of(self, op: Operation) -> list[Cell]:
-        """The cells that a branch or loop writes: those of its operations, and of loops inside that are counted."""
+        """The cells that a branch or loop changes: of its operations, of counted loops inside, the record of checks."""
         inside = set(loops_in(op)) - {op} if self.counted else ()
-        return list(dict.fromkeys((*op.writes, *(c for loop, c in self.counted.items() if loop in inside))))
+        record = (FAULT,) if op.checks and FAULT in self.state else ()
+        return list(dict.fromkeys((*op.writes, *(c for loop, c in self.counted.items() if loop in inside), *record)))
 
     def key(self, op: Operation) -> jax.Array:
         """The random key of this execution of an operation; adds one to its counter.
@@ -303,9 +312,26 @@ class Lowering:
     # ---- evaluation ------------------------------------------------------------------------------------------
 
     def run(self, operations: Sequence[Operation]) -> None:
-        """Evaluates operations in the given order."""
-        for op in operations:
+        """Evaluates operations in the given order, but for checks: they come before the writes that they may forbid."""
+        if not self.eager and any(op.checks for op in operations):
+            operations = checks_first(operations)
+        checked = any(op.checks and op.writes for op in operations)
+        for i, op in enumerate(operations):
+            if checked and op.definition.writes:
+                checked = False
+                self._check_ahead(operations[i:])
             self.execute(op)
+
+    def _is_known(self, tensor: Tensor) -> bool:
+        """Whether a tensor's value was computed already, in this evaluation or those below it."""
+        return any(tensor in frame.values for frame in self._frames())
+
+    def _check_ahead(self, operations: Sequence[Operation]) -> None:
+        """Checks those of the writes whose inputs are known, but those evaluated once per kind of position."""
+        for op in operations:
+            ready = op.checks and op.definition.writes and all(self._is_known(t) for t in op.inputs)
+            if ready and (self.kinds is None or self.kind is not None or not self._splits(op)):
+                self.check(op)
 
     def execute(self, op: Operation) -> None:
         """Evaluates one operation and enters its outputs in ``values``, except those that are fed.
@@ -322,6 +348,11 @@ class Lowering:
                 return
         if op.reads and (op in self.taped or self.axis is not None):
             self.snapshots[op] = {c: self.state[c] for c in op.reads if c in self.state}
+        check = op.definition.check if op.checks else None
+        if check is not None and not check.after:
+            self.check(op)
+        if op.writes and (op.bodies or op.definition.writes):
+            self.failed()  # outside of the bodies, where all positions come by
         try:
             if op in self.taped:
                 outputs = self._execute_taped(op)
@@ -343,6 +374,8 @@ class Lowering:
                 self.values[tensor] = value
             elif self.differentiated:
                 self.values[tensor] = in_place_of(vary(self.fed[tensor], self.axis), vary(value, self.axis))
+        if check is not None and check.after:
+            self.check(op)
 
     # ---- kinds of positions ----------------------------------------------------------------------------------
 
@@ -419,7 +452,7 @@ class Lowering:
             return None
         if (definition.lower is not None or definition.kernel is None) and definition.numpy is None:
             return None
-        if op.bodies or "flag" in op.attrs or not op.inputs:
+        if op.bodies or not op.inputs:
             return None
         values = [self.value(t) for t in op.inputs]
         arrays = all(isinstance(v, np.ndarray | jax.Array) and not isinstance(v, jax.core.Tracer) for v in values)
@@ -449,9 +482,14 @@ class Lowering:
         """
         definition = op.definition
         attrs = op.arguments
-        if definition.numpy is not None and _all_known(args):
-            outputs = definition.numpy(*args, **attrs)
-            return _as_outputs(op, outputs, np.asarray)
+        alone = numpy_alone(op)
+        if alone:
+            if any(isinstance(a, jax.core.Tracer) for a in args):
+                raise on_host(op)
+            args = [np.asarray(a) for a in args]
+        if definition.numpy is not None and (alone or _all_known(args)):
+            outputs = _as_outputs(op, definition.numpy(*args, **attrs), lambda x: x)
+            return [host_array(o, t.dtype.np) for o, t in zip(outputs, op.outputs, strict=True)]
         kernel = definition.kernel
         if kernel is None:
             raise on_host(op)

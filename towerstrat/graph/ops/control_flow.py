@@ -18,6 +18,7 @@ from towerstrat.graph.ir.core import get_default_graph
 from towerstrat.graph.ir.elements import Block, Operation, Tensor
 from towerstrat.graph.ir.indexed_slices import IndexedSlices
 from towerstrat.graph.ir.registry import Signature, Unrolling, define
+from towerstrat.graph.ir.state import Cell
 from towerstrat.graph.ir.types import Array, bool_, resource, string
 from towerstrat.graph.lowering.gradient_rules import differentiable_leaves
 from towerstrat.graph.lowering.lowering import Lowering
@@ -266,6 +267,7 @@ def _lower_if(lowering: Lowering, op: Operation) -> list[Value]:
         raise NeedsStatic(op, 0)
     templates: list[Shape | None] = [None] * len(op.outputs)
     cells = lowering.cells_of(op)
+    ungated: set[Cell] = set()
     traced: dict[int, list[builtins.tuple[Shape, str]]] = {}
 
     def branch(which: int) -> Callable[[], builtins.tuple[list[Value], list[jax.Array]]]:
@@ -279,14 +281,16 @@ def _lower_if(lowering: Lowering, op: Operation) -> list[Value]:
             if len(traced) == 2 and traced[0] != traced[1]:
                 raise NeedsStatic(op, 0)
             state = [state_type(lowering, c, child.read(c, op)) for c in cells]
+            ungated.update(c for c in cells if not child.is_gated(c))
             return [v for v in values if not isinstance(v, Unwritten)], state
 
         return run
 
     unwritten = _unwritten(lowering, op, given, templates)
     made, state = lax.cond(jnp.reshape(pred, ()), branch(0), branch(1))
+    before = lowering.fault
     for cell, value in zip(cells, state, strict=True):
-        lowering.write(cell, value)
+        lowering.write(cell, value, None if cell in ungated else before)
     values = iter(made)
     return [unwritten[i] if i in unwritten else next(values) for i in range(len(op.outputs))]
 
@@ -302,8 +306,9 @@ def _run_known(lowering: Lowering, op: Operation, given: Mapping[Tensor, Array],
     block = op.bodies[0 if pred else 1]
     child = lowering.fork(given)
     child.run(block.needed)
-    for cell in child.written:
-        lowering.write(cell, child.state[cell])
+    gates = {cell: lowering.fault if child.is_gated(cell) else None for cell in child.written}
+    for cell, gate in gates.items():
+        lowering.write(cell, child.state[cell], gate)
     return _results(child, op, block, keep=True)
 
 

@@ -15,7 +15,8 @@ from jax.scipy import special
 
 from towerstrat.graph.ir import shapes
 from towerstrat.graph.ir.registry import Rule, Signature, define
-from towerstrat.graph.ir.types import DType, as_dtype, bool_, complex64, complex128, float32, float64
+from towerstrat.graph.ir.types import DType, as_dtype, bool_, complex64, complex128, float32, float64, string
+from towerstrat.graph.lowering.validity import DIVISOR, EXPONENT
 from towerstrat.graph.ops import elementwise_gradients
 from towerstrat.graph.ops.elementwise_gradients import digamma, div_no_nan, sign, xdivy, xlog1py, xlogy
 from towerstrat.graph.ops.host_forms import form, on_host, one_by_one
@@ -25,6 +26,7 @@ Kernel = Callable[..., Any]
 
 KINDS: dict[str, tuple[str, Callable[[DType], bool]]] = {
     "number": ("a numeric type", lambda t: t.is_floating or t.is_integer or t.is_complex),
+    "sum": ("a numeric type or strings", lambda t: t.is_floating or t.is_integer or t.is_complex or t is string),
     "real": ("a real numeric type", lambda t: t.is_floating or t.is_integer),
     "float": ("a floating type", lambda t: t.is_floating),
     "inexact": ("a floating or complex type", lambda t: t.is_floating or t.is_complex),
@@ -214,7 +216,7 @@ def _mul_no_nan(x: Any, y: Any, numpy: Any = jnp) -> Any:
 
 
 BINARY: tuple[tuple[str, str, Kernel, Kernel | None], ...] = (
-    ("Add", "number", jnp.add, np.add),
+    ("Add", "sum", jnp.add, np.add),
     ("Sub", "number", jnp.subtract, np.subtract),
     ("Mul", "number", jnp.multiply, np.multiply),
     ("RealDiv", "inexact", jnp.divide, np.divide),
@@ -234,9 +236,11 @@ BINARY: tuple[tuple[str, str, Kernel, Kernel | None], ...] = (
     ("Zeta", "float", special.zeta, None),
     ("Polygamma", "float", lambda n, x: special.polygamma(n.astype(np.int32), x), None),
 )
+_CHECKS = {"FloorDiv": DIVISOR, "FloorMod": DIVISOR, "TruncateDiv": DIVISOR, "TruncateMod": DIVISOR, "Pow": EXPONENT}
 for _type, _kind, _kernel, _numpy in BINARY:
     define(
         _type, mapping(_kind), _kernel, numpy=form(_numpy) if _numpy else None, entrywise=_numpy in _ARITHMETIC,
+        check=_CHECKS.get(_type),
         gradient=elementwise_gradients.BINARY.get(_type), constants=elementwise_gradients.CONSTANTS.get(_type, ()),
     )  # fmt: skip
 for _type, _kind, _kernel, _numpy in (
@@ -252,7 +256,8 @@ for _type, _kind, _kernel, _numpy in (
     ("RightShift", "integer", jnp.right_shift, np.right_shift),
 ):
     define(
-        _type, mapping(_kind), _kernel, numpy=form(_numpy), differentiable=False, entrywise=_numpy is _np_floor_div
+        _type, mapping(_kind), _kernel, numpy=form(_numpy), differentiable=False, entrywise=_numpy is _np_floor_div,
+        check=_CHECKS.get(_type),
     )  # fmt: skip
 for _type, _kind, _kernel, _numpy in (
     ("Less", "real", jnp.less, np.less),

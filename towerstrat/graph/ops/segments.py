@@ -10,13 +10,15 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from towerstrat.graph.ir.checking import Check, Finding
 from towerstrat.graph.ir.convert import convert_to_tensor
 from towerstrat.graph.ir.core import get_default_graph
-from towerstrat.graph.ir.elements import Tensor
+from towerstrat.graph.ir.elements import Operation, Tensor
 from towerstrat.graph.ir.indexed_slices import IndexedSlices
 from towerstrat.graph.ir.registry import Signature, define
 from towerstrat.graph.ir.shapes import Dims, TensorShape, as_shape, merge
 from towerstrat.graph.ir.static import constant_value
+from towerstrat.graph.lowering import validity
 from towerstrat.graph.ops.array import operand
 from towerstrat.graph.ops.build import one, reserve
 from towerstrat.graph.ops.host_forms import form, sorted_segments, unsorted_segments
@@ -154,11 +156,24 @@ def _unsorted_gradient(kind: str) -> Callable[..., Any] | None:
     return formula
 
 
+def _check_unsorted(op: Operation, values: Sequence[Any]) -> Finding | None:
+    """Ids are below the number of segments; rows of negative ones are left out."""
+    ids, number = values[1:]
+    if not validity.on_host(number):
+        return None
+    count = int(number)
+    return validity.first_of(
+        (ids >= 0) & validity.outside(ids, count),
+        ids,
+        message=lambda where, i: f"segment_ids{where} = {int(i)} is out of range [0, {count})",
+    )
+
+
 def _unsorted_function(kind: str) -> Callable[..., Tensor]:
     type = f"UnsortedSegment{kind}"
     define(
         type, _unsorted_rule, _unsorted(_SEGMENTS[kind]), static=(2,), numpy=form(unsorted_segments(kind)),
-        gradient=_unsorted_gradient(kind),
+        gradient=_unsorted_gradient(kind), check=Check(_check_unsorted, (1, 2)),
     )  # fmt: skip
 
     def function(data: Any, segment_ids: Any, num_segments: Any, name: str | None = None) -> Tensor:
@@ -217,11 +232,26 @@ def _without_gaps(result: Any, ids: Any, count: int) -> Any:
     return jnp.where(there, result, jnp.zeros((), result.dtype))
 
 
+def _check_sorted(op: Operation, values: Sequence[Any]) -> Finding | None:
+    ids = values[1]
+    if not ids.size:
+        return None
+    numpy: Any = np if validity.on_host(ids) else jnp
+
+    def message(first: Any, last: Any) -> str:
+        if first < 0:
+            count = int(last) + 1
+            return f"Segment id {int(first)} out of range [0, {count}), possibly because 'segment_ids' is not sorted."
+        return "segment ids are not increasing"
+
+    return Finding(numpy.any(ids[1:] < ids[:-1]) | (ids[0] < 0), (ids[0], ids[-1]), message)
+
+
 def _sorted_function(kind: str) -> Callable[..., Tensor]:
     type = f"Segment{kind}"
     define(
         type, _sorted_rule, _sorted(_SEGMENTS[kind]), dynamic=True, numpy=form(sorted_segments(kind)),
-        gradient=_sorted_gradient(kind),
+        gradient=_sorted_gradient(kind), check=Check(_check_sorted, (1,)),
     )  # fmt: skip
 
     def function(data: Any, segment_ids: Any, name: str | None = None) -> Tensor:

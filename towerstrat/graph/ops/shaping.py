@@ -11,11 +11,13 @@ import numpy as np
 from jax import lax
 
 from towerstrat.graph.ir import shapes
+from towerstrat.graph.ir.checking import Check, Finding
 from towerstrat.graph.ir.elements import Operation
 from towerstrat.graph.ir.registry import Signature, define, same
 from towerstrat.graph.ir.shapes import Dims, TensorShape
 from towerstrat.graph.ir.static import constant_value, constant_value_as_dims, partial_value
 from towerstrat.graph.ir.types import int32, int64
+from towerstrat.graph.lowering import validity
 from towerstrat.graph.lowering.lowering import Lowering
 from towerstrat.graph.ops import host_forms
 
@@ -410,6 +412,17 @@ def _roll(x: Any, shift: Any, axis: Any) -> Any:
     return x
 
 
+def _check_axes(op: Operation, values: Sequence[Any]) -> Finding | None:
+    x, axes = values
+    rank = np.ndim(x)
+    if not validity.on_host(axes):
+        return None
+    return validity.first_of(
+        (axes < -rank) | (axes >= rank), axes,
+        message=lambda where, a: f"'axis'{where} = {int(a)} is out of valid range [{-rank}, {rank - 1}]",
+    )  # fmt: skip
+
+
 define("Transpose", _transpose_rule, _transpose, static=(1,), numpy=_transpose, entrywise=True)
 define(
     "ConjugateTranspose",
@@ -420,7 +433,7 @@ define(
 )
 define("ReverseV2", _reverse_rule, lambda x, axis: lax.rev(x, tuple(int(a) % x.ndim for a in np.ravel(axis))),
        static=(1,), numpy=lambda x, axis: np.flip(x, tuple(int(a) for a in np.ravel(axis))),
-       entrywise=True)  # fmt: skip
+       entrywise=True, check=Check(_check_axes, (1,)))  # fmt: skip
 define("Roll", _roll_rule, _roll, static=(2,), numpy=host_forms.roll)
 
 
@@ -477,8 +490,16 @@ def _broadcast_rule(inputs: Inputs, attrs: Attrs) -> list[Signature]:
     return [Signature(x.dtype, dims)]
 
 
-define("Tile", _tile_rule, lambda x, times: jnp.tile(x, sizes_of(times)), static=(1,),
-       numpy=lambda x, times: np.tile(x, sizes_of(times)))  # fmt: skip
+def _multiples(times: Any) -> tuple[int, ...]:
+    found = sizes_of(times)
+    for i, count in enumerate(found):
+        if count < 0:
+            raise ValueError(f"Expected multiples[{i}] >= 0, but got {count}")
+    return found
+
+
+define("Tile", _tile_rule, lambda x, times: jnp.tile(x, _multiples(times)), static=(1,),
+       numpy=lambda x, times: np.tile(x, _multiples(times)))  # fmt: skip
 define("BroadcastTo", _broadcast_rule, lambda x, sizes: jnp.broadcast_to(x, sizes_of(sizes)), static=(1,),
        numpy=lambda x, sizes: np.broadcast_to(x, sizes_of(sizes)))  # fmt: skip
 
@@ -576,7 +597,21 @@ def _lower_slice(lowering: Lowering, op: Operation) -> list[Any]:
     return [_slice(x, np.asarray(begin) if known else begin, size)]
 
 
-define("Slice", _slice_rule, lower=_lower_slice, numpy=_slice, entrywise=True)
+def _check_slice(op: Operation, values: Sequence[Any]) -> Finding | None:
+    """The slice lies within the tensor, wherever the program makes it begin."""
+    x, begin, size = values
+    if validity.on_host(begin) or not validity.on_host(size) or np.any(size < 0):
+        return None
+    limits = (np.asarray(np.shape(x)) - size).astype(begin.dtype)
+
+    def message(where: str, start: Any) -> str:
+        axis = int(where.strip("[]"))
+        return f"Slice of {int(size[axis])} from {int(start)} does not fit dimension {axis} of shape {np.shape(x)}."
+
+    return validity.first_of((begin < 0) | (begin > limits), begin, message=message)
+
+
+define("Slice", _slice_rule, lower=_lower_slice, numpy=_slice, entrywise=True, check=Check(_check_slice, (1, 2)))
 
 
 def _where_rule(inputs: Inputs, attrs: Attrs) -> list[Signature]:
@@ -604,7 +639,8 @@ def _where_rule(inputs: Inputs, attrs: Attrs) -> list[Signature]:
 def _chosen(condition: Any, x: Any, y: Any) -> Any:
     if condition.ndim == 1 and x.ndim > 1:
         condition = condition.reshape((-1,) + (1,) * (x.ndim - 1))
-    return (np if isinstance(x, np.ndarray) and isinstance(condition, np.ndarray) else jnp).where(condition, x, y)
+    on_host = all(isinstance(v, np.ndarray) for v in (condition, x, y))
+    return (np if on_host else jnp).where(condition, x, y)
 
 
 define("Select", _where_rule, _chosen, numpy=_chosen)
@@ -618,7 +654,8 @@ def _broadcast_choice_rule(inputs: Inputs, attrs: Attrs) -> list[Signature]:
 
 
 def _broadcast_choice(condition: Any, x: Any, y: Any) -> Any:
-    return (np if isinstance(x, np.ndarray) and isinstance(condition, np.ndarray) else jnp).where(condition, x, y)
+    on_host = all(isinstance(v, np.ndarray) for v in (condition, x, y))
+    return (np if on_host else jnp).where(condition, x, y)
 
 
 define("SelectV2", _broadcast_choice_rule, _broadcast_choice, numpy=_broadcast_choice)

@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from towerstrat.graph.ir.checking import Check, Finding
 from towerstrat.graph.ir.convert import convert_to_tensor, vector
 from towerstrat.graph.ir.core import get_default_graph
 from towerstrat.graph.ir.elements import Operation, Tensor
@@ -18,6 +19,7 @@ from towerstrat.graph.ir.registry import Signature, define, define_operator
 from towerstrat.graph.ir.shapes import Dimension
 from towerstrat.graph.ir.static import partial_value
 from towerstrat.graph.ir.types import as_dtype, int32, int64
+from towerstrat.graph.lowering import validity
 from towerstrat.graph.lowering.lowering import Lowering
 from towerstrat.graph.ops.build import one, reserve
 from towerstrat.graph.variables.variables import Variable
@@ -185,7 +187,38 @@ def _lower(lowering: Lowering, op: Operation) -> list[Any]:
     return [_strided(x, lowering.static(op, 1), lowering.static(op, 2), strides, **op.attrs)]
 
 
-define("StridedSlice", _rule, lower=_lower, numpy=_strided, entrywise=True, view=True)
+def _check_picked(op: Operation, values: Sequence[Any]) -> Finding | None:
+    """Where the program picks an element by an index that it computes, the index is within the dimension."""
+    x, begin = values[:2]
+    if _known(begin):
+        return None
+    starts = partial_value(op.inputs[1])
+    strides = values[3]
+    if starts is None or not _known(strides):
+        return None
+    places, sizes, axis = [], [], 0
+    for spec in _full(_specs(starts, (None,) * len(starts), _ends(strides), op.attrs), np.ndim(x)):
+        if spec.kind == "index" and spec.begin is _LATER:
+            places.append(spec.position)
+            sizes.append((axis, np.shape(x)[axis]))
+        axis += spec.kind != "new"
+    if not places:
+        return None
+    found = jnp.asarray(begin)[np.asarray(places)]
+    limits = np.asarray([size for _, size in sizes]).astype(found.dtype)
+    axes = [axis for axis, _ in sizes]
+    return validity.first_of(
+        (found < -limits) | (found >= limits),
+        found,
+        message=lambda where, i: (
+            f"slice index {int(i)} of dimension {axes[int(where.strip('[]'))]} out of bounds for shape {np.shape(x)}."
+        ),
+    )
+
+
+define(
+    "StridedSlice", _rule, lower=_lower, numpy=_strided, entrywise=True, view=True, check=Check(_check_picked, (1, 3))
+)
 
 
 # ---- public --------------------------------------------------------------------------------------------------------

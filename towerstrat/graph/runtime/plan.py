@@ -10,9 +10,9 @@ import numpy as np
 
 from towerstrat.errors import UnsupportedError
 from towerstrat.graph.ir.core import Graph
-from towerstrat.graph.ir.elements import Block, Operation, Tensor, execution_order, has_effect, loops_in
+from towerstrat.graph.ir.elements import Block, Operation, Tensor, execution_order, has_effect, loops_in, numpy_alone
 from towerstrat.graph.ir.mesh import on_one_device
-from towerstrat.graph.ir.state import Cell, Flag, StateStore
+from towerstrat.graph.ir.state import Cell, StateStore
 from towerstrat.graph.ir.types import int32, resource, string
 from towerstrat.graph.ir.uneven import Uneven
 from towerstrat.graph.lowering.kinds import Kinds
@@ -34,8 +34,10 @@ def needs_host(op: Operation) -> bool:
     """Whether the host carries an operation out: by itself, or because of what is inside of its bodies."""
     if op.definition.host is not None:
         return True
-    if op.definition.stage is None or op.axis is not None:
+    if op.axis is not None:
         return False
+    if op.definition.stage is None:
+        return numpy_alone(op)
     return any(needs_host(inner) for body in op.bodies for inner in body.needed)
 
 
@@ -50,7 +52,9 @@ Stages = Mapping[str, Callable[[Operation, "Stages"], Stage]]
 
 def host_stage(op: Operation, stages: Stages) -> Stage:
     """The stage of an operation that the host carries out."""
-    return HostStage(op) if op.definition.stage is None else stages[op.definition.stage](op, stages)
+    if op.definition.stage is not None:
+        return stages[op.definition.stage](op, stages)
+    return FoldStage((op,), set()) if op.definition.host is None else HostStage(op)
 
 
 class HostStage:
@@ -153,9 +157,9 @@ class DeviceStage:
 
         program, inputs = self.compiled.find(run.values, store, make, trips=trips if self.loops else None)
         assert program is not None
-        outputs, flags = program(store, inputs)
-        if program.flags:
-            run.checks.append((program, flags))
+        outputs, record = program(store, inputs)
+        if program.faulty:
+            run.checks.append((program, record))
         self.finish(run, program, outputs)
 
     def finish(self, run: Run, program: Program, outputs: Sequence[Any]) -> None:
@@ -211,7 +215,7 @@ class DeviceStage:
         def count(state: Sequence[Any], values: Sequence[Any]) -> Any:
             taken = {**known, **dict(zip(tensors, values, strict=True))}
             fed = {t: v for t, v in taken.items() if t in self.fed}
-            before = dict(zip(cells, state, strict=True)) | unraised(self.ops)
+            before = dict(zip(cells, state, strict=True))
             lowering = Lowering(jax.devices()[0].platform, None, before, fed, self.ops, trips)
             lowering.values.update(taken)
             lowering.quiet = True
@@ -226,7 +230,7 @@ class DeviceStage:
 
     def _run_eagerly(self, run: Run) -> None:
         before = {c: jax.numpy.asarray(on_one_device(v)) for c, v in self.compiled.present(run.store).items()}
-        state = before | unraised(self.ops)
+        state = dict(before)
         fed = {t: v for t, v in run.values.items() if t in self.fed}
         platform = jax.devices()[0].platform
         lowering = Lowering(platform, None, state, fed, self.ops, eager=True, executor=SINGLE_OPERATIONS)
@@ -241,21 +245,15 @@ class DeviceStage:
             jax.effects_barrier()
         taken = {id(v) for c, v in before.items() if c not in lowering.written}
         for cell in lowering.written:
-            if not isinstance(cell, Flag):
-                value = lowering.state[cell]
-                run.store.update({cell: jax.numpy.copy(value) if id(value) in taken else value})
-                taken.add(id(value))
+            value = lowering.state[cell]
+            run.store.update({cell: jax.numpy.copy(value) if id(value) in taken else value})
+            taken.add(id(value))
         run.values.update((t, lowering.value(t)) for t in self.outputs)
 
 
 def _in_words(ops: Sequence[Operation]) -> str:
     last = f"{ops[-1].name} (created at {ops[-1].line})"
     return f"A program of {len(ops)} operations up to {last}" if len(ops) > 1 else f"Operation {last}"
-
-
-def unraised(operations: Sequence[Operation]) -> dict[Cell, Any]:
-    """The error flags that operations may set, none of them set."""
-    return {c: np.zeros((), np.bool_) for c in effects(operations)[1] if isinstance(c, Flag)}
 
 
 def _dynamic(op: Operation) -> bool:
@@ -319,7 +317,7 @@ class Plan:
             yield FoldStage(tuple(folding), self.fed)
         done = self._strings_only_for_host()
         yield from self._segments(
-            [op for op in self.order if op not in self.on_host or not (op.definition.host is not None or op in done)]
+            [op for op in self.order if op not in self.on_host or not (needs_host(op) or op in done)]
         )
 
     def _strings_only_for_host(self) -> set[Operation]:

@@ -104,19 +104,21 @@ def all_variables() -> list[Any]:
     return global_variables()
 
 
-def variables_initializer(var_list: Iterable[Any], name: str = "init") -> Operation:
-    """An operation that initializes the variables. Running it again gives them new initial values."""
+def variables_initializer(var_list: Iterable[Any], name: str = "init") -> Any:
+    """An operation that initializes the variables. Running it again gives them new initial values. None eagerly."""
+    if get_default_graph().executing_eagerly:
+        return None
     ops = [v.initializer for v in var_list]
     ops = [o.op if isinstance(o, Tensor) else o for o in ops]
     return get_default_graph().add("NoOp", (), None, name, control_inputs=ops)
 
 
-def global_variables_initializer() -> Operation:
+def global_variables_initializer() -> Any:
     """An operation that initializes all global variables."""
     return variables_initializer(global_variables())
 
 
-def local_variables_initializer() -> Operation:
+def local_variables_initializer() -> Any:
     """An operation that initializes all local variables."""
     return variables_initializer(local_variables())
 

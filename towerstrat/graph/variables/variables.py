@@ -17,6 +17,7 @@ from towerstrat.graph.ir import registry, shapes
 from towerstrat.graph.ir.composite import Convertible
 from towerstrat.graph.ir.convert import TensorLike, convert_to_tensor
 from towerstrat.graph.ir.core import Graph, get_default_graph
+from towerstrat.graph.ir.default_graph import init_scope
 from towerstrat.graph.ir.elements import Operation, Reference, Tensor
 from towerstrat.graph.ir.indexed_slices import IndexedSlices
 from towerstrat.graph.ir.mesh import Axis
@@ -97,9 +98,13 @@ class _ThroughCreators(type):
         return create_variable(**named)
 
 
-_PARAMETERS = ("initial_value", "trainable", "collections", "validate_shape", "caching_device", "name", "variable_def",
-               "dtype", "expected_shape", "import_scope", "constraint", "use_resource", "synchronization",
-               "aggregation", "shape")  # fmt: skip
+_DEFAULTS: dict[str, Any] = {
+    "initial_value": None, "trainable": None, "collections": None, "validate_shape": True, "caching_device": None,
+    "name": None, "variable_def": None, "dtype": None, "expected_shape": None, "import_scope": None, "constraint": None,
+    "use_resource": None, "synchronization": VariableSynchronization.AUTO, "aggregation": VariableAggregation.NONE,
+}  # fmt: skip
+"""The parameters of 1.12's ``tf.Variable``, in order: creators are given all of them."""
+_PARAMETERS = (*_DEFAULTS, "shape")
 
 
 def _by_name(args: Sequence[Any], kwargs: dict[str, Any]) -> dict[str, Any]:
@@ -114,12 +119,18 @@ def _by_name(args: Sequence[Any], kwargs: dict[str, Any]) -> dict[str, Any]:
 
 
 def create_variable(**kwargs: Any) -> Any:
-    """A new variable, made by the creators in scope. Arguments as of ``tf.Variable``."""
-    graph = get_default_graph()
+    """A new variable, made by the creators in scope, which get each argument of 1.12's ``tf.Variable``."""
+    given = {**_DEFAULTS, **kwargs}
+    if given["aggregation"] is None:
+        given["aggregation"] = VariableAggregation.NONE
+    return _through_creators(given)
+
+
+def _through_creators(arguments: Mapping[str, Any]) -> Any:
     creator: Callable[..., Any] = _default_creator
-    for outer in graph.creators:
+    for outer in get_default_graph().creators:
         creator = partial(outer, creator)
-    return creator(**kwargs)
+    return creator(**arguments)
 
 
 def trainable_value(synchronization: VariableSynchronization, trainable: bool | None) -> bool:
@@ -231,7 +242,7 @@ class Variable(Operators, Convertible, metaclass=_ThroughCreators):
         keys = [GraphKeys.GLOBAL_VARIABLES] if collections is None else list(collections)
         if trainable and GraphKeys.TRAINABLE_VARIABLES not in keys:
             keys.append(GraphKeys.TRAINABLE_VARIABLES)
-        self._graph = graph
+        self._graph = graph.home
         self._trainable = bool(trainable)
         self._constraint = constraint
         self._synchronization = synchronization
@@ -249,7 +260,19 @@ class Variable(Operators, Convertible, metaclass=_ThroughCreators):
         self, graph: Graph, initial_value: TensorLike, name: str | None, dtype: DTypeLike | None,
         expected_shape: ShapeLike, validate_shape: bool, axis: Axis | None, combine: str, shape: ShapeLike,
     ) -> None:  # fmt: skip
-        """Adds the operations of the variable: handle, initial value, initializer and a read under its name."""
+        """Adds the operations of the variable: handle, initial value, initializer and a read under its name.
+
+        A variable of a function that is traced belongs to the graph around it.
+        """
+        if graph.building_function:
+            graph.check_new_variable(name or "Variable")
+            if isinstance(initial_value, Tensor):
+                initial_value = graph.lifted(initial_value, name or "Variable")
+            with init_scope():
+                around = get_default_graph()
+                self._build(around, initial_value, name, dtype, expected_shape, validate_shape, axis, combine, shape)
+            graph.note_variable(self)
+            return
         with graph.outside() if callable(initial_value) else _at_root(graph, initial_value), \
                 graph.name_scope(name or "Variable") as scope:  # fmt: skip
             base = scope[:-1]
@@ -576,7 +599,7 @@ class _ThroughCreatorsV2(_ThroughCreators):
             raise TypeError(f"{cls.__name__}: classes derived from tf.Variable are not supported; hold a tf.Variable.")
         given = inspect.signature(cls.__init__).bind(None, *args, **kwargs)
         given.apply_defaults()
-        return create_variable(**{k: v for k, v in given.arguments.items() if k != "self"})
+        return _through_creators({k: v for k, v in given.arguments.items() if k != "self"})
 
     def __instancecheck__(cls, instance: Any) -> bool:
         return isinstance(instance, Variable)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.graph.control_flow_namespace import namespace
 from towerstrat.graph.functions.polymorphic import function
 from towerstrat.graph.ir.core import Graph, get_default_graph
-from towerstrat.graph.ir.indexed_slices import IndexedSlices
+from towerstrat.graph.ir.indexed_slices import IndexedSlices, IndexedSlicesValue
 from towerstrat.graph.ir.mesh import Axis
 from towerstrat.graph.ops import random
 from towerstrat.graph.ops.collectives import all_reduce, position, select
@@ -271,3 +271,33 @@ def test_third_derivatives_go_through_all_of_the_inner_paths(session):
     (third,) = tf.gradients(second, x)
     at = np.array([1.0, 2.0])
     np.testing.assert_allclose(session.run(third, {x: at}), np.exp(at) * (at * at + 6 * at + 6))
+
+
+def test_rows_stay_rows(session):
+    x, at = tf.placeholder(tf.float32, [3, 2]), tf.placeholder(tf.int32, [None])
+    seed = IndexedSlices(tf.ones([2, 2]), at, tf.constant([3, 2]))
+    for y, sign in ((tf.identity(x), 1.0), (-x, -1.0), (tf.identity(tf.negative(-x)), 1.0)):
+        (g,) = tf.gradients(y, x, seed)
+        assert isinstance(g, IndexedSlices)
+        assert g.dense_shape is not None
+        found = session.run(g, {x: np.zeros((3, 2)), at: [2, 0]})
+        np.testing.assert_array_equal(found.values, np.full((2, 2), sign))
+        assert found.indices.tolist() == [2, 0]
+    (g,) = tf.gradients(tf.sin(x), x, seed)
+    assert not isinstance(g, IndexedSlices)
+    found = session.run(g, {x: np.zeros((3, 2)), at: [2, 2]})
+    np.testing.assert_array_equal(found, [[0, 0], [0, 0], [2, 2]])
+    (g,) = tf.gradients([tf.identity(x), x * 2.0], x, [seed, None])
+    assert session.run(g, {x: np.zeros((3, 2)), at: [1, 0]}).tolist() == [[3, 3], [3, 3], [2, 2]]
+
+
+def test_rows_are_negated_scaled_fed_and_fetched(session):
+    rows = IndexedSlices(tf.placeholder(tf.float32, [None]), tf.placeholder(tf.int32, [None]))
+    negated = -rows
+    assert isinstance(negated, IndexedSlices)
+    found = session.run([negated, tf.scalar_mul(2.0, rows).values], {rows: IndexedSlicesValue([1.0, 2.0], [3, 0])})
+    assert found[0].values.tolist() == [-1.0, -2.0]
+    assert found[0].indices.tolist() == [3, 0]
+    assert found[1].tolist() == [2.0, 4.0]
+    again = session.run(rows, {rows: ([1.0], [7])})
+    assert (again.values.tolist(), again.indices.tolist(), again.dense_shape) == ([1.0], [7], None)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from towerstrat.graph.ir.core import Graph, get_default_graph
 from towerstrat.graph.ir.elements import Operation, Tensor
+from towerstrat.graph.ir.types import DType, int32, int64
 from towerstrat.graph.lowering.gradient_rules import (
     TracedRule,
     carries_gradient,
@@ -35,6 +36,9 @@ BILINEAR = frozenset(
 """Types of which each input's cotangent depends on the other inputs only."""
 QUOTIENTS = frozenset(["RealDiv", "DivNoNan", "Xlogy", "Xlog1py", "Xdivy"])
 """Types that are linear in their first input: its cotangent depends on the second one only."""
+
+ROWWISE = frozenset(["Exit", "Identity", "Merge", "Neg", "ReadVariableOp"])
+"""Types through which a cotangent that consists of rows stays such."""
 
 Recorded = Callable[[Operation], bool]
 """True of the operations that a ``tf.GradientTape`` recorded."""
@@ -143,7 +147,8 @@ def _used_by(gradient: Operation, place: int) -> list[Tensor]:
     These are cotangents that were given, and what the gradients of operations between its x and the ys use.
     """
     attrs = gradient.attrs
-    owners = [x for x, rows in zip(attrs["xs"], attrs["sparse"], strict=True) for _ in range(2 if rows else 1)]
+    kinds = zip(attrs["xs"], attrs["sparse"], strict=True)
+    owners = [x for x, index_type in kinds for _ in range(1 if index_type is None else 2)]
     path, active = set(attrs["path"]), attrs["active"]
     used: dict[Tensor, None] = {}
     seen = {owners[place]}
@@ -172,3 +177,37 @@ def _used_in(op: Operation, tensor: Tensor, rule: TracedRule | None) -> Iterator
         yield from (t for i, t in enumerate(op.inputs) if places != [i])
     elif op.type not in LINEAR:
         yield from op.inputs
+
+
+class Rowwise:
+    """Decides whose cotangents consist of rows: of what is only looked up by rows, or seeded with IndexedSlices.
+
+    Args:
+      path: the operations on the paths.
+      ys: the tensors that are differentiated.
+      indices: y -> the rows of its seed, for those whose seed is an IndexedSlices.
+    """
+
+    def __init__(
+        self, path: set[Operation], ys: Sequence[Tensor], indices: Mapping[Tensor, Tensor], captures: Captures
+    ) -> None:
+        self._path = path
+        self._ys = set(ys)
+        self._indices = indices
+        self._captures = captures
+
+    def index_type(self, x: Tensor) -> DType | None:
+        """The element type of the rows' indices; None where the cotangent is dense."""
+        found: set[DType | None] = set()
+        same = self._captures.same(x)
+        for tensor in same:
+            if tensor in self._ys:
+                found.add(self._indices[tensor].dtype if tensor in self._indices else None)
+        for op in (op for tensor in same for op in tensor._consumers if op in self._path):
+            if op.type == "ResourceGather":
+                found.add(op.inputs[1].dtype)
+            else:
+                found.add(self.index_type(op.outputs[0]) if op.type in ROWWISE else None)
+        if not found or None in found:
+            return None
+        return int64 if int64 in found else int32

@@ -22,8 +22,8 @@ from towerstrat.graph.ir.elements import Operation, Tensor
 from towerstrat.graph.ir.indexed_slices import IndexedSlices
 from towerstrat.graph.ir.mesh import vary
 from towerstrat.graph.ir.registry import Attrs, Signature, define
-from towerstrat.graph.ir.types import Array, int32, int64, resource
-from towerstrat.graph.lowering.connectivity import Captures, Recorded, find_path
+from towerstrat.graph.ir.types import Array, resource
+from towerstrat.graph.lowering.connectivity import ROWWISE, Captures, Recorded, Rowwise, find_path
 from towerstrat.graph.lowering.gradient_rules import (
     TracedRule,
 )
@@ -31,18 +31,6 @@ from towerstrat.graph.lowering.kinds import ByKind
 from towerstrat.graph.lowering.lowering import Lowering
 from towerstrat.graph.lowering.refusals import combines_inside
 from towerstrat.graph.lowering.tape import Cotangent, Cotangents, Record, Rows, ones_like, pull_back, reverse
-
-
-def _lookups(x: Tensor, path: Iterable[Operation]) -> list[Operation]:
-    """The row lookups on the path in the variable whose handle x is."""
-    cell = x.op.attrs["cell"]
-    return [op for op in path if op.type == "ResourceGather" and op.inputs[0].op.attrs["cell"] is cell]
-
-
-def _only_rows(same: Sequence[Tensor], path: set[Operation]) -> bool:
-    """True where all uses of a variable's handles on the path are row lookups: its gradient is IndexedSlices."""
-    uses = [op for handle in same for op in handle._consumers if op in path]
-    return bool(uses) and all(op.type == "ResourceGather" for op in uses)
 
 
 def gradients(
@@ -107,6 +95,7 @@ def gradients_through(
     # Nothing flows back from integers.
     seeds = [seed for y, seed in zip(y_list, seeds, strict=True) if y.dtype.is_differentiable]
     y_list = [y for y in y_list if y.dtype.is_differentiable]
+    indices = {y: seed.indices for y, seed in zip(y_list, seeds, strict=True) if isinstance(seed, IndexedSlices)}
     rules: dict[Operation, TracedRule] = {}
     captures = Captures(graph)
     with graph.name_scope(name) as scope:
@@ -118,7 +107,8 @@ def gradients_through(
         given = [None if s is None else _as_seed(s, y, i) for i, (s, y) in enumerate(zip(seeds, y_list, strict=True))]
         wanted = [x for x, c in zip(x_list, connected, strict=True) if c]
         on_path = set(path)
-        sparse = tuple(x.dtype is resource and _only_rows(captures.same(x), on_path) for x in wanted)
+        found = Rowwise(on_path, y_list, indices, captures)
+        sparse = tuple(found.index_type(x) for x in wanted)
         # Rules of operations inside loops and branches run in those regions: only those of the path itself capture.
         own = {op: rule for op, rule in rules.items() if op in on_path}
         captured = dict.fromkeys(t for rule in own.values() for t in rule.block.captures())
@@ -127,6 +117,7 @@ def gradients_through(
             [
                 *y_list,
                 *(g for g in given if g is not None),
+                *indices.values(),
                 *(x for x in wanted if x.dtype is not resource),
                 *(t for t in captured if t.dtype is not resource),
             ],
@@ -137,13 +128,14 @@ def gradients_through(
                 "bodies": tuple(rule.block for rule in own.values()),
                 "ys": tuple(y_list),
                 "seeds_given": tuple(given),
+                "seed_indices": tuple(indices.get(y) for y in y_list),
                 "xs": tuple(wanted),
                 "stops": frozenset(stops),
                 "sparse": sparse,
             },
             "grad",
         )
-        return _results(op, x_list, connected, sparse)
+        return _results(op, x_list, connected)
 
 
 def _as_tensor(value: Any) -> Tensor:
@@ -172,21 +164,21 @@ def _as_seed(seed: Any, y: Tensor, index: int) -> Tensor:
 def _varying(op: Operation) -> list[bool]:
     inside = op.axis is not None and op.axis.size > 1
     result: list[bool] = []
-    for x, rows in zip(op.attrs["xs"], op.attrs["sparse"], strict=True):
-        result += [inside or x.varies] * (2 if rows else 1)
+    for x, index_type in zip(op.attrs["xs"], op.attrs["sparse"], strict=True):
+        result += [inside or x.varies] * (1 if index_type is None else 2)
     return result
 
 
-def _results(op: Operation, xs: list[Tensor], connected: list[bool], sparse: Sequence[bool]) -> list[Any]:
+def _results(op: Operation, xs: list[Tensor], connected: list[bool]) -> list[Any]:
     outputs = iter(op.outputs)
-    kinds = iter(sparse)
+    kinds = iter(op.attrs["sparse"])
     results: list[Any] = []
     for x, is_connected in zip(xs, connected, strict=True):
         if not is_connected:
             results.append(None)
-        elif next(kinds):
+        elif next(kinds) is not None:
             values, indices = next(outputs), next(outputs)
-            dims = x.op.attrs["cell"].dims
+            dims = _signature(x).dims
             shape = constant(np.array(dims, np.int32), name="shape") if dims and None not in dims else None
             results.append(IndexedSlices(values, indices, shape))
         else:
@@ -194,19 +186,21 @@ def _results(op: Operation, xs: list[Tensor], connected: list[bool], sparse: Seq
     return results
 
 
+def _signature(x: Tensor) -> Signature:
+    """Element type and shape of a tensor, or of the value of the variable whose handle it is."""
+    holder = x.op.attrs["cell"] if x.dtype is resource else x
+    return Signature(holder.dtype, holder.dims)
+
+
 def _rule(inputs: Sequence[Tensor], attrs: Attrs) -> list[Signature]:
     signatures = []
-    for x, rows in zip(attrs["xs"], attrs["sparse"], strict=True):
-        if x.dtype is not resource:
-            signatures.append(Signature(x.dtype, x.dims))
-            continue
-        cell = x.op.attrs["cell"]
-        if not rows:
-            signatures.append(Signature(cell.dtype, cell.dims))
-            continue
-        kinds = {op.inputs[1].dtype for op in _lookups(x, attrs["path"])}
-        inner = None if cell.dims is None else (None, *cell.dims[1:])
-        signatures += [Signature(cell.dtype, inner), Signature(int64 if int64 in kinds else int32, (None,))]
+    for x, index_type in zip(attrs["xs"], attrs["sparse"], strict=True):
+        dtype, dims = _signature(x)
+        if index_type is None:
+            signatures.append(Signature(dtype, dims))
+        else:
+            inner = None if dims is None else (None, *dims[1:])
+            signatures += [Signature(dtype, inner), Signature(index_type, (None,))]
     return signatures
 
 
@@ -222,11 +216,12 @@ def _backward_pass(lowering: Lowering, op: Operation) -> Pass[Cotangents]:
     """Walks the paths of a gradient operation from the ys to the xs; the cotangents of all tensors on them."""
     sums = Cotangents()
     inside = op.axis is not None
-    for y, seed in zip(op.attrs["ys"], op.attrs["seeds_given"], strict=True):
+    for y, seed, indices in zip(*(op.attrs[k] for k in ("ys", "seeds_given", "seed_indices")), strict=True):
         if y in op.attrs["active"]:
             value = lowering.value(y)
             given = jnp.asarray(ones_like(value) if seed is None else _conjugated(lowering.value(seed)))
-            sums.add(y, vary(given, lowering.axis) if inside else given)
+            given = vary(given, lowering.axis) if inside else given
+            sums.add(y, given if indices is None else Rows(given, jnp.asarray(lowering.value(indices))))
     records = {o: r for o in op.attrs["path"] if (r := lowering.record(o)) is not None}
     for step in reverse(op.attrs["path"], records):
         for tensor, cotangent in (yield from _step_back(lowering, op, step, records[step], sums)):
@@ -240,11 +235,15 @@ def _step_back(
 ) -> Pass[Iterable[tuple[Tensor, Cotangent | None]]]:
     """The cotangents of one operation's inputs from those of its outputs; none where no output has one."""
     by_rule, definition = step in op.attrs["rules"], step.definition
+    if step.type in ROWWISE and not by_rule and len(step.inputs) == 1:
+        rows = None if step.outputs[0] in op.attrs["stops"] else sums.rows(step.outputs[0])
+        if rows is not None:
+            return [(step.inputs[0], rows._replace(values=-rows.values) if step.type == "Neg" else rows)]
     if not by_rule and definition.backward is None:
         outputs = zip(record.results, record.primals, strict=True)
         given = [None if t in op.attrs["stops"] else sums.total(t, p) for t, p in outputs]
         return pull_back(record, given, lowering.axis).items() if any(g is not None for g in given) else ()
-    given = [None if t in op.attrs["stops"] else sums.total(t) for t in step.outputs]
+    given = [None if t in op.attrs["stops"] else sums.total(t, lowering.value(t)) for t in step.outputs]
     if all(g is None for g in given):
         return ()
     if by_rule:
@@ -333,7 +332,7 @@ def _gradients_of_xs(lowering: Lowering, op: Operation) -> Pass[list[Array]]:
     results: list[Array] = []
     outputs = iter(op.outputs)
     for x, rows in zip(op.attrs["xs"], op.attrs["sparse"], strict=True):
-        if rows:
+        if rows is not None:
             found = sums.rows(x)
             values_output, indices_output = next(outputs), next(outputs)
             assert found is not None, x.name
@@ -425,7 +424,7 @@ define(
     backward=_backward,
     joint=True,
     varying=_varying,
-    hidden=("path", "active", "rules", "bodies", "ys", "seeds_given", "xs", "stops", "sparse"),
+    hidden=("path", "active", "rules", "bodies", "ys", "seeds_given", "seed_indices", "xs", "stops", "sparse"),
 )
 
 

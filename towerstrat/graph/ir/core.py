@@ -463,7 +463,7 @@ class Graph:
         if isinstance(obj, str):
             return self._named(obj, allow_tensor, allow_operation)
         if (isinstance(obj, Tensor) and allow_tensor) or (isinstance(obj, Operation) and allow_operation):
-            if obj.graph is not self:
+            if (obj._graph if isinstance(obj, Tensor) else obj.graph) is not self:
                 raise ValueError(f"{obj} is not an element of this graph.")
             return obj
         wanted = " or ".join(["Tensor"] * allow_tensor + ["Operation"] * allow_operation)

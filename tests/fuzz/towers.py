@@ -1,4 +1,4 @@
-"""Random programs of towers against numpy, on 1, 2, 3 and 8 towers, as single steps of a session and as step loops.
+"""Random programs of towers against numpy, on 1, 2, 3 and 8 towers: single steps, steps in a function, step loops.
 
 Each statement of a program is written twice: for the library, as one tower sees it, and for numpy, where a tower's
 value is a row of an array ``[towers, 2]``. The values of variables and outputs after three steps must agree.
@@ -192,7 +192,7 @@ def program(seed: int) -> Difference | None:
     made = Program(Random(f"towers {seed}"))
     data = np.random.default_rng(seed).integers(-4, 5, (STEPS, made.towers, WIDTH)) / 2
     wanted = _modelled(made, data)
-    for way in (_single_steps, _step_loop):
+    for way in (_single_steps, _in_function, _step_loop):
         try:
             with tf.Graph().as_default():
                 found = way(made, data)
@@ -270,20 +270,33 @@ def _stacked(found: Mapping[str, Any], made: Program) -> dict[str, Any]:
 
 def _single_steps(made: Program, data: np.ndarray[Any, Any]) -> dict[str, Any]:
     """Each step is a run of a session, with its input from an iterator."""
+    return _steps(made, data, lambda function: function)
+
+
+def _in_function(made: Program, data: np.ndarray[Any, Any]) -> dict[str, Any]:
+    """Each step is a run of a session of what a function did that was called while the graph was built."""
+    return _steps(made, data, tf.contrib.eager.defun)
+
+
+def _steps(made: Program, data: np.ndarray[Any, Any], wrap: Callable[..., Any]) -> dict[str, Any]:
     strategy, state, tower = _built(made)
     with strategy.scope(), tf.Session() as session:
         state |= _variables(made)
         dataset = tf.data.Dataset.from_tensor_slices(data.reshape(-1, WIDTH))
         x = strategy.distribute_dataset(lambda: dataset).make_one_shot_iterator().get_next()
-        ran, values = _stepped(made, strategy, state, tower, x)
-        fetches = {}
-        for name, (value, how) in made.outputs.items():
-            plain = how == "NONE"
-            part = values[value]
-            fetches[name] = strategy.unwrap(
-                part if plain else strategy.reduce(tf.VariableAggregation[how], part, destinations="/device:CPU:0")
-            )
-            fetches[name] = fetches[name] if plain else fetches[name][0]
+
+        def step(x: Any) -> Any:
+            ran, values = _stepped(made, strategy, state, tower, x)
+            fetches = {}
+            for name, (value, how) in made.outputs.items():
+                part, host = values[value], "/device:CPU:0"
+                if how != "NONE":
+                    part = strategy.reduce(tf.VariableAggregation[how], part, destinations=host)
+                fetches[name] = strategy.unwrap(part) if how == "NONE" else strategy.unwrap(part)[0]
+            with tf.control_dependencies([ran]):
+                return fetches, tf.constant(0) + 0
+
+        fetches, ran = wrap(step)(x)
         session.run(tf.global_variables_initializer())
         for _ in range(STEPS):
             outputs, _ = session.run([fetches, ran])

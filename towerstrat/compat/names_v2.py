@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from types import ModuleType
 
+from towerstrat import errors
 from towerstrat.compat.v2names import (
     arrays,
     assertions,
@@ -151,6 +152,9 @@ KEPT: dict[str, str] = {
 """By public module, the names whose objects are those of 1.x; ``public=tf.name`` where that has another name there."""
 
 ROWS: tuple[tuple[ModuleType, dict[str, str]], ...] = (
+    (errors, {
+        "tf.errors": "OperatorNotAllowedInGraphError",
+    }),
     (arrays, {
         "tf": """
             batch_to_space boolean_mask constant convert_to_tensor device expand_dims fill linspace name_scope ones

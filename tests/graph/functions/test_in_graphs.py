@@ -145,3 +145,42 @@ def test_reduced_retracing_takes_iterators_and_tells_them_apart():
         one, two = (iter(tf2.data.Dataset.from_tensors(tf2.ones([n]))) for n in (3, 4))
         assert float(function(one, tf2.ones([5]))) == 8.0
         assert float(function(two, tf2.ones([5]))) == 9.0
+
+
+@pytest.mark.parametrize("taken", [True, False])
+def test_branches_of_a_function_may_return_nothing(taken):
+    """Their effects run; None among results stays None; both branches must agree."""
+    with mode.eager_mode():
+        v = tf2.Variable(1.0)
+
+        def adding():
+            v.assign_add(1.0)
+
+        @tf2.function
+        def function(p):
+            nothing = tf2.cond(p, adding, lambda: None)
+            both = tf2.cond(p, lambda: (v + 0.0, None), lambda: (v * 2.0, None))
+            assert nothing is None
+            assert both[1] is None
+            return both[0]
+
+        assert float(function(tf2.constant(taken))) == 2.0
+        assert v.numpy() == (2.0 if taken else 1.0)
+
+        @tf2.function
+        def uneven(p):
+            return tf2.cond(p, lambda: None, lambda: v + 0.0)
+
+        with pytest.raises(TypeError, match="same number of outputs"):
+            uneven(tf2.constant(taken))
+    with pytest.raises(ValueError, match="true_fn must have a return value"):
+        tf.cond(tf.constant(taken), lambda: None, lambda: None)
+
+
+def test_a_tensor_without_a_value_has_no_truth():
+    tensor = tf.placeholder(tf.float32, [2])
+    for ask in (bool, list):
+        with pytest.raises(tf2.errors.OperatorNotAllowedInGraphError):
+            ask(tensor)
+        with pytest.raises(TypeError):
+            ask(tensor)

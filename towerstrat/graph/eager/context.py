@@ -461,7 +461,7 @@ def _leaked(tensor: Any, type: str) -> TypeError:
     """The error for an input that is no eager tensor."""
     if not isinstance(tensor, Tensor):
         return TypeError(f"Expected tensors as inputs of {type}, got {tensor!r}.")
-    graph = tensor.graph
+    graph = tensor._graph
     if graph.building_function:
         return TypeError(
             f"{tensor!r} is out of scope and cannot be used here: it was made while {graph.what} was traced (created "

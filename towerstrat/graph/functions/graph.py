@@ -75,7 +75,7 @@ class FunctionGraph(Graph):
         return all(isinstance(t, EagerTensor) for t in (*self.captured, *self.handles))
 
     def add(self, type: str, inputs: Sequence[Tensor] = (), *args: Any, **kwargs: Any) -> Operation:
-        return super().add(type, [t if t.graph is self else self.inside(t) for t in inputs], *args, **kwargs)
+        return super().add(type, [t if t._graph is self else self.inside(t) for t in inputs], *args, **kwargs)
 
     def as_graph_element(self, obj: Any, allow_tensor: bool = True, allow_operation: bool = True) -> Any:
         convert = getattr(obj, "_as_graph_element", None)
@@ -91,7 +91,7 @@ class FunctionGraph(Graph):
         Raises:
           TypeError: the tensor belongs to a graph that does not enclose this one.
         """
-        if tensor.graph is self:
+        if tensor._graph is self:
             return tensor
         if tensor.dtype is resource:
             found = self.handles.get(tensor)
@@ -145,12 +145,12 @@ class FunctionGraph(Graph):
         """Raises TypeError unless the tensor is eager or of a graph that encloses this one."""
         graph: Graph | None = self.outer
         while graph is not None:
-            if tensor.graph is graph:
+            if tensor._graph is graph:
                 return
             graph = getattr(graph, "outer", None)
         if isinstance(tensor, EagerTensor):
             return
-        maker = tensor.graph
+        maker = tensor._graph
         if maker.building_function:
             raise TypeError(
                 f"{tensor!r} is out of scope: it was made in {maker.what} (created at {tensor.op.line}) and cannot "
@@ -200,7 +200,7 @@ class FunctionGraph(Graph):
         Raises:
           ValueError: the value depends on an argument of the function, or is made in a branch or loop.
         """
-        if tensor.graph is not self:
+        if tensor._graph is not self:
             return self.outer.lifted(tensor, name)
         known = {inner: self.outer.lifted(outer, name) for outer, inner in self.captured.items()}
         order = execution_order([tensor.op], self.root, known)

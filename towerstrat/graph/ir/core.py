@@ -473,7 +473,7 @@ class Graph:
         if isinstance(obj, str | bytes):
             return self._named(obj.decode() if isinstance(obj, bytes) else obj, allow_tensor, allow_operation)
         if (isinstance(obj, Tensor) and allow_tensor) or (isinstance(obj, Operation) and allow_operation):
-            if obj.graph is not self:
+            if (obj._graph if isinstance(obj, Tensor) else obj.graph) is not self:
                 raise ValueError(f"{obj} is not an element of this graph.")
             return obj
         wanted = " or ".join(["Tensor"] * allow_tensor + ["Operation"] * allow_operation)

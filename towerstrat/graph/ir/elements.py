@@ -6,6 +6,7 @@ import heapq
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from towerstrat.errors import OperatorNotAllowedInGraphError
 from towerstrat.graph.ir import shapes
 from towerstrat.graph.ir.mesh import Axis
 from towerstrat.graph.ir.node_def import attribute, node_def
@@ -74,6 +75,11 @@ class Tensor(Operators):
         return f"{self.op.name}:{self.value_index}"
 
     @property
+    def _graph(self) -> Graph:
+        """The graph it belongs to; of an eager tensor, which has no ``graph``, the eager context."""
+        return self.op.graph
+
+    @property
     def graph(self) -> Graph:
         return self.op.graph
 
@@ -121,7 +127,7 @@ class Tensor(Operators):
         setattr(cls, operator, function)
 
     def __iter__(self) -> Iterator[Any]:
-        raise TypeError(
+        raise OperatorNotAllowedInGraphError(
             f"Tensor {self.name} cannot be iterated over while the graph is built: its values do not exist yet. "
             f"Use tf.unstack where the size is known, tf.map_fn otherwise.{unconverted()}"
         )
@@ -133,7 +139,7 @@ class Tensor(Operators):
         )
 
     def __bool__(self) -> bool:
-        raise TypeError(
+        raise OperatorNotAllowedInGraphError(
             f"Tensor {self.name} has no truth value while the graph is built. "
             "Use `if t is not None:` to ask whether it is there, tf.cond to run one branch or the other."
             f"{unconverted()}"

@@ -142,7 +142,7 @@ def cond(
 
     Raises:
       TypeError: ``pred`` is a Python bool, or the functions are missing or not callable.
-      ValueError: the branches return nothing, or results that do not match.
+      ValueError: the branches return nothing (in functions they may), or results that do not match.
     """
     true_fn = _function("true_fn", true_fn, "fn1", fn1)
     false_fn = _function("false_fn", false_fn, "fn2", fn2)
@@ -164,7 +164,7 @@ def cond(
             true_result, false_result = _unpacked(true_result), _unpacked(false_result)
         _check_alike(true_result, false_result)
         outputs = iter(add_if(pred, true, false))
-        leaves = [rebuilt(leaf, outputs) for leaf in nest.flatten(true_result)]
+        leaves = [None if leaf is None else rebuilt(leaf, outputs) for leaf in nest.flatten(true_result)]
         return nest.pack_sequence_as(true_result, leaves)
 
 
@@ -205,7 +205,9 @@ def _branch(pred: Tensor, function: Callable[[], Any], what: str) -> builtins.tu
     with graph.body(f"the {what} of {graph.scope_name}") as block:
         block.predicate = pred
         result = function()
-        if result is None:
+        # In functions, whose effects run anyway, a branch may return None or have None among its results.
+        nothing = graph.building_function
+        if result is None and not nothing:
             raise ValueError(f"{what} must have a return value.")
         leaves = []
         for leaf in nest.flatten(result):
@@ -214,7 +216,7 @@ def _branch(pred: Tensor, function: Callable[[], Any], what: str) -> builtins.tu
             leaves.append(leaf)
         if not leaves:
             raise ValueError("true_fn and false_fn must return at least one result.")
-        block.finish([t for leaf in leaves for t in parts_of(leaf)])
+        block.finish([t for leaf in leaves if leaf is not None or not nothing for t in parts_of(leaf)])
     return block, nest.pack_sequence_as(result, leaves)
 
 
@@ -226,6 +228,10 @@ def _check_alike(one: Any, two: Any) -> None:
     except ValueError as error:
         raise ValueError(f"Incompatible return values of true_fn and false_fn: {error}") from None
     for a, b in zip(nest.flatten(one), nest.flatten(two), strict=True):
+        if (a is None) is not (b is None):
+            raise TypeError(
+                f"true_fn and false_fn arguments to tf.cond must have the same number of outputs: {a!r}, {b!r}."
+            )
         composite = [x for x in (a, b) if not isinstance(x, Tensor) and hasattr(x, "dtype") and not hasattr(x, "shape")]
         if composite and type(a) is not type(b):
             raise TypeError(f"Incompatible return types of true_fn and false_fn: {a!r} and {b!r}.")

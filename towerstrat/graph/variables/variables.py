@@ -592,11 +592,14 @@ class Variable(Operators, Convertible, metaclass=_ThroughCreators):
 
 
 class _ThroughCreatorsV2(_ThroughCreators):
-    """Makes variables with the arguments of 2.x; every ``Variable`` is an instance of the class."""
+    """Makes variables with the arguments of 2.x; every ``Variable`` is an instance of the class.
+
+    Derived classes are constructed directly, as those that wrap a variable expect.
+    """
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
         if cls is not VariableV2:
-            raise TypeError(f"{cls.__name__}: classes derived from tf.Variable are not supported; hold a tf.Variable.")
+            return type.__call__(cls, *args, **kwargs)
         given = inspect.signature(cls.__init__).bind(None, *args, **kwargs)
         given.apply_defaults()
         return _through_creators({k: v for k, v in given.arguments.items() if k != "self"})
@@ -618,7 +621,7 @@ class VariableV2(Variable, metaclass=_ThroughCreatorsV2):
         always made outside of it.
 
     Raises:
-      TypeError: a derived class is constructed.
+      NotImplementedError: a derived class calls ``__init__``: it has to hold a variable and hand on to it.
     """
 
     def __init__(
@@ -637,7 +640,10 @@ class VariableV2(Variable, metaclass=_ThroughCreatorsV2):
         shape: ShapeLike = None,
         experimental_enable_variable_lifting: bool = True,
     ):
-        """The arguments; the creators in scope make the variable."""
+        raise NotImplementedError(
+            f"{type(self).__name__} is derived from tf.Variable, which makes no state for derived classes. Hold a "
+            "tf.Variable, and define what is used of it."
+        )
 
 
 def wider(dims: shapes.Dims, shape: ShapeLike, name: str) -> shapes.Dims:

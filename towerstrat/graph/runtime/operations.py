@@ -40,6 +40,7 @@ from towerstrat.graph.scopes import (
 )
 from towerstrat.graph.variables import (
     state_ops,
+    string_variables,
     variable_ops,
 )
 
@@ -76,6 +77,7 @@ __all__ = [
     "spectral",
     "state_ops",
     "stateless_random",
+    "string_variables",
     "tensor_array_lowering",
     "variable_ops",
 ]

@@ -24,6 +24,7 @@ from towerstrat.graph.runtime.config import ConfigProto
 from towerstrat.graph.runtime.plan import Plan
 from towerstrat.graph.runtime.runs import Cancellable, Run, Runner
 from towerstrat.graph.runtime.stages import plan_of
+from towerstrat.graph.variables.string_variables import READS
 from towerstrat.graph.variables.variables import Variable
 
 
@@ -208,13 +209,13 @@ class BaseSession(Runner):
             if (
                 op.definition.reads
                 and not op.definition.writes
-                and (op.block is not self._graph.root or op.type not in ("ReadVariableOp", "VarIsInitializedOp"))
+                and (op.block is not self._graph.root or op.type not in (*READS, "VarIsInitializedOp"))
             ):
                 raise UnsupportedError(
                     f"Variable {handle.name} cannot be fed: {op.name} (created at {op.line}) uses it by rows or inside "
                     "of a loop or branch. Call variable.load(value, session) before the run, or use a placeholder."
                 )
-        return [op.outputs[0] for op in handle._consumers if op.type == "ReadVariableOp"]
+        return [op.outputs[0] for op in handle._consumers if op.type in READS]
 
     def _feed_value(self, tensor: Tensor, value: Any) -> Any:
         if isinstance(value, jax.Array) or (isinstance(value, np.ndarray) and value.dtype == tensor.dtype.np):

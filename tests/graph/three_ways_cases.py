@@ -395,6 +395,10 @@ ELSEWHERE = {
     "LookupTableInsertV2 LookupTableRemoveV2 LookupTableSizeV2 SparseToDense": "lookup tables and sparse tensors",
     "EagerPyFunc PyFunc PyFuncStateless PrintV2": "Python functions and printing: no kernel computes them",
     "AssertInitialized UninitializedNames CountUpTo InitializedValue VarHandleOp": "variables of sessions",
+    "ReadStringVariableOp AssignStringVariableOp StringVarIsInitializedOp InitializedStringValue": "variables of strings",
+    "StringResourceGather StringResourceScatterUpdate": "variables of strings",
+    "Queue QueueEnqueueV2 QueueEnqueueManyV2 QueueDequeueV2 QueueDequeueManyV2 QueueDequeueUpToV2": "queues",
+    "QueueCloseV2 QueueIsClosedV2 QueueSizeV2": "queues",
     "NoOp Placeholder": "nothing is computed",
     "RngReadAndSkip SeedOfState": "the state of generators: tests/graph/test_generator.py",
 }

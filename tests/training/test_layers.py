@@ -151,6 +151,12 @@ def test_unknown_arguments_and_unsupported_ones():
         type("Nothing", (tf.layers.Layer,), {"call": lambda self, inputs: None})()(tf.ones([1]))
 
 
+@pytest.mark.parametrize("loss", ["absolute_difference", "hinge_loss", "log_loss", "mean_squared_error"])
+def test_losses_refuse_weights_that_are_none(loss):
+    with pytest.raises(ValueError, match="None values not supported"):
+        getattr(tf.losses, loss)([1.0], [2.0], weights=None)
+
+
 SHAPES = [
     (tf.layers.Dense(5, name="a"), [3, 4]),
     (tf.layers.Dense(5, name="b"), [2, 3, 4]),

@@ -93,9 +93,7 @@ ROWS: tuple[tuple[ModuleType, dict[str, str]], ...] = (
     (app, {
         "tf.app": "run",
     }),
-    (coordinator, {
-        "tf.train": "Coordinator LooperThread",
-    }),
+    (coordinator, {"tf.train": "Coordinator LooperThread"}),
     (files, {
         "tf.gfile": """
             Copy DeleteRecursively Exists FastGFile GFile Glob IsDirectory ListDirectory MakeDirs MkDir Open=GFile
@@ -179,9 +177,8 @@ ROWS: tuple[tuple[ModuleType, dict[str, str]], ...] = (
         "tf.train tf.train.queue_runner": "QueueRunner add_queue_runner start_queue_runners",
     }),
     (data_queues, {
-        "tf": "FIFOQueue",
-        "tf tf.io": "PaddingFIFOQueue PriorityQueue QueueBase RandomShuffleQueue",
-        "tf.queue": "FIFOQueue PaddingFIFOQueue PriorityQueue QueueBase RandomShuffleQueue",
+        "tf tf.queue": "FIFOQueue",
+        "tf tf.io tf.queue": "PaddingFIFOQueue PriorityQueue QueueBase RandomShuffleQueue",
     }),
     (data_readers, {
         "tf.data": """
@@ -287,9 +284,7 @@ ROWS: tuple[tuple[ModuleType, dict[str, str]], ...] = (
             softmax_cross_entropy_with_logits_v2 sparse_softmax_cross_entropy_with_logits
             weighted_cross_entropy_with_logits""",
     }),
-    (einsum, {
-        "tf tf.linalg": "einsum",
-    }),
+    (einsum, {"tf tf.linalg": "einsum"}),
     (embedding, {
         "tf.nn": "embedding_lookup",
     }),
@@ -434,9 +429,7 @@ ROWS: tuple[tuple[ModuleType, dict[str, str]], ...] = (
             global_variables=global_variables_initializer local_variables=local_variables_initializer
             variables=variables_initializer""",
     }),
-    (template, {
-        "tf": "make_template",
-    }),
+    (template, {"tf": "make_template"}),
     (variable_scope, {
         "tf": """
             VariableScope create_partitioned_variables get_local_variable get_variable get_variable_scope

@@ -44,6 +44,7 @@ from towerstrat.graph.scopes import (
 )
 from towerstrat.graph.variables import (
     state_ops,
+    string_variables,
     variable_ops,
 )
 
@@ -82,6 +83,7 @@ __all__ = [
     "spectral",
     "state_ops",
     "stateless_random",
+    "string_variables",
     "strings",
     "tables",
     "tensor_array_lowering",

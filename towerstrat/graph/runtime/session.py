@@ -26,6 +26,7 @@ from towerstrat.graph.runtime.feeds import fed_array, feed_pairs
 from towerstrat.graph.runtime.plan import Plan
 from towerstrat.graph.runtime.runs import Cancellable, Run, Runner
 from towerstrat.graph.runtime.stages import plan_of
+from towerstrat.graph.variables.string_variables import READS
 from towerstrat.graph.variables.variables import Variable
 from towerstrat.platform.messages import ConfigProto, GraphDef, RunMetadata, RunOptions
 
@@ -230,13 +231,13 @@ class BaseSession(Runner):
             if (
                 op.definition.reads
                 and not op.definition.writes
-                and (op.block is not self._graph.root or op.type not in ("ReadVariableOp", "VarIsInitializedOp"))
+                and (op.block is not self._graph.root or op.type not in (*READS, "VarIsInitializedOp"))
             ):
                 raise UnsupportedError(
                     f"Variable {handle.name} cannot be fed: {op.name} (created at {op.line}) uses it by rows or inside "
                     "of a loop or branch. Call variable.load(value, session) before the run, or use a placeholder."
                 )
-        return [op.outputs[0] for op in handle._consumers if op.type == "ReadVariableOp"]
+        return [op.outputs[0] for op in handle._consumers if op.type in READS]
 
     def _fetched(self, element: Any, plan: Plan, run: Run) -> Any:
         if isinstance(element, Operation):

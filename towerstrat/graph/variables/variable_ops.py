@@ -18,6 +18,7 @@ from towerstrat.graph.ir.registry import Attrs, Signature, define
 from towerstrat.graph.ir.stacks import SessionLike
 from towerstrat.graph.ir.state import Cell
 from towerstrat.graph.ir.types import HostArray, int32, int64, string
+from towerstrat.graph.variables.string_variables import type_for
 from towerstrat.graph.variables.variables import GraphKeys, Variable
 
 
@@ -199,7 +200,8 @@ def assign(
     if validate_shape is False and isinstance(variable, Variable):
         inputs = (variable.handle, convert_to_tensor(value, variable.dtype))
         attrs = {"validate_shape": False}
-        return get_default_graph().add("AssignVariableOp", inputs, attrs, name or "Assign").outputs[0]
+        type = type_for(variable.cell, "AssignVariableOp")
+        return get_default_graph().add(type, inputs, attrs, name or "Assign").outputs[0]
     return variable.assign(value, name=name)
 
 

@@ -28,6 +28,7 @@ from towerstrat.graph.ir.state import Cell
 from towerstrat.graph.ir.trace import unconverted
 from towerstrat.graph.ir.types import DType, DTypeLike, HostArray
 from towerstrat.graph.variables.state_ops import variable_handle
+from towerstrat.graph.variables.string_variables import type_for
 
 
 class VariableSynchronization(enum.Enum):
@@ -295,12 +296,15 @@ class Variable(Operators, Convertible, metaclass=_ThroughCreators):
             with graph.outside():
                 self._handle = variable_handle(self._cell, base)
                 self._initializer = graph.add(
-                    "AssignVariableOp", (self._handle, initial), {"validate_shape": validate_shape},
+                    self._type("AssignVariableOp"), (self._handle, initial), {"validate_shape": validate_shape},
                     f"{base}/Assign/", axis=axis,
                 )  # fmt: skip
-                self._snapshot = graph.add("ReadVariableOp", (self._handle,), None, f"{base}/read/", axis=axis).outputs[
-                    0
-                ]
+                read = graph.add(self._type("ReadVariableOp"), (self._handle,), None, f"{base}/read/", axis=axis)
+                self._snapshot = read.outputs[0]
+
+    def _type(self, type: str) -> str:
+        """The type of an operation on this variable: strings have types of their own."""
+        return type_for(self._cell, type)
 
     # ---- what it is ------------------------------------------------------------------------------------------
 
@@ -386,7 +390,7 @@ class Variable(Operators, Convertible, metaclass=_ThroughCreators):
         graph = get_default_graph()
         scope, graph.scope_name = graph.scope_name, ""
         try:
-            return graph.add("ReadVariableOp", (self._handle,), None, f"{self.op.name}/read").outputs[0]
+            return graph.add(self._type("ReadVariableOp"), (self._handle,), None, f"{self.op.name}/read").outputs[0]
         finally:
             graph.scope_name = scope
 
@@ -411,15 +415,13 @@ class Variable(Operators, Convertible, metaclass=_ThroughCreators):
           indices: integers of any shape.
         """
         inputs = (self._handle, convert_to_tensor(indices))
-        return get_default_graph().add("ResourceGather", inputs, None, name or "Gather").outputs[0]
+        return get_default_graph().add(self._type("ResourceGather"), inputs, None, name or "Gather").outputs[0]
 
     def initialized_value(self) -> Tensor:
         """The value if the variable is initialized when this runs, else its initial value."""
-        return (
-            get_default_graph()
-            .add("InitializedValue", (self._handle, self._initial_value), None, f"{self.op.name}/initialized_value")
-            .outputs[0]
-        )
+        inputs = (self._handle, self._initial_value)
+        name = f"{self.op.name}/initialized_value"
+        return get_default_graph().add(self._type("InitializedValue"), inputs, None, name).outputs[0]
 
     def eval(self, session: SessionLike | None = None) -> HostArray:
         """The value in ``session`` or the default session. Raises ValueError where there is none."""
@@ -435,7 +437,7 @@ class Variable(Operators, Convertible, metaclass=_ThroughCreators):
         around = SURROUNDINGS.current()
         if around is not None:
             inputs = around.written(self, type, inputs)
-        return self._changed(get_default_graph().add(type, (self._handle, *inputs), None, name), read_value)
+        return self._changed(get_default_graph().add(self._type(type), (self._handle, *inputs), None, name), read_value)
 
     def _changed(self, op: Operation, read_value: bool) -> Any:
         """The return value of an assignment: the stored value, or the operation."""
@@ -540,7 +542,7 @@ class Variable(Operators, Convertible, metaclass=_ThroughCreators):
 
     def is_initialized(self, name: str | None = None) -> Tensor:
         """A scalar bool tensor: the variable has a value at that point of the run."""
-        return get_default_graph().add("VarIsInitializedOp", (self._handle,), None, name).outputs[0]
+        return get_default_graph().add(self._type("VarIsInitializedOp"), (self._handle,), None, name).outputs[0]
 
     def to_proto(self, export_scope: str | None = None) -> Any:
         raise NotImplementedError("VariableDef protocol buffers are not supported; rebuild the graph with its code.")

@@ -82,12 +82,8 @@ def _selu(x: Any) -> Any:
     return _like(_SELU_SCALE, x) * jnp.where(x < 0, _like(_SELU_ALPHA, x) * jnp.expm1(jnp.minimum(x, _like(0, x))), x)
 
 
-define(
-    "Relu",
-    _real,
-    _sloped(lambda x: jnp.maximum(x, _like(0, x)), lambda x, y: _ones_where(y > 0, y)),
-    numpy=_np_relu,
-)
+_relu = _sloped(lambda x: jnp.maximum(x, _like(0, x)), lambda x, y: _ones_where(y > 0, y))
+define("Relu", _real, _relu, numpy=_np_relu)
 define(
     "Relu6",
     _real,
@@ -178,8 +174,7 @@ def _crelu_rule(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> list[Signatu
 
 
 def _crelu(x: Any, *, axis: int) -> Any:
-    both = jnp.concatenate([x, -x], axis)
-    return jnp.where(both > 0, both, _like(0, x))
+    return _relu(jnp.concatenate([x, -x], axis))
 
 
 define("CRelu", _crelu_rule, _crelu, numpy=lambda x, *, axis: _np_relu(np.concatenate([x, -x], axis)))

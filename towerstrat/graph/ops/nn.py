@@ -240,15 +240,19 @@ def _top_k_rule(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> list[Signatu
 
 
 def _top_k(x: Any, k: Any, *, sorted: bool) -> tuple[Any, Any]:
-    values, indices = lax.top_k(x, int(k))
-    return values, indices.astype(jnp.int32)
+    if not jnp.issubdtype(x.dtype, jnp.floating):
+        values, indices = lax.top_k(x, int(k))
+        return values, indices.astype(jnp.int32)
+    key = lax.stop_gradient(jnp.where(jnp.isnan(x), np.asarray(-np.inf, x.dtype), x))
+    indices = lax.top_k(key, int(k))[1].astype(jnp.int32)
+    return jnp.take_along_axis(x, indices, axis=-1), indices
 
 
 define("TopKV2", _top_k_rule, _top_k, static=(1,), numpy=host_forms.top_k)
 
 
 def top_k(input: Any, k: Any = 1, sorted: bool = True, name: str | None = None) -> TopKV2:
-    """The ``k`` largest entries along the last dimension, largest first; of equal ones the first.
+    """The ``k`` largest entries along the last dimension, largest first; of equal ones the first. NaN counts as -inf.
 
     Args:
       sorted: False allowed any order in the original; here it is the same.

@@ -8,6 +8,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import lax
 
 from towerstrat.graph.ir.convert import convert_to_tensor
 from towerstrat.graph.ir.core import get_default_graph
@@ -18,8 +19,9 @@ from towerstrat.graph.ir.shapes import Dims, TensorShape, as_shape, merge
 from towerstrat.graph.ir.static import constant_value
 from towerstrat.graph.ops.array import operand
 from towerstrat.graph.ops.build import one, reserve
-from towerstrat.graph.ops.host_forms import form, sorted_segments, unsorted_segments
+from towerstrat.graph.ops.host_forms import segment_form, sorted_segments, unsorted_segments
 from towerstrat.graph.ops.indexing import gather
+from towerstrat.graph.ops.math import QUOTIENTS, cast
 from towerstrat.graph.ops.shaping import check_integers
 
 Inputs = Sequence[Any]
@@ -93,7 +95,11 @@ def _product(data: Any, ids: Any, count: int) -> Any:
 
 
 def _average(data: Any, ids: Any, count: int) -> Any:
-    return _total(data, ids, count) / jnp.maximum(_sizes(data, ids, count), 1)
+    """Of integers without its fraction."""
+    total, sizes = _total(data, ids, count), jnp.maximum(_sizes(data, ids, count), 1)
+    if jnp.issubdtype(data.dtype, jnp.integer):
+        return lax.div(*jnp.broadcast_arrays(total, sizes))
+    return total / sizes
 
 
 def _root(data: Any, ids: Any, count: int) -> Any:
@@ -137,12 +143,16 @@ def _unsorted(segment: Segment) -> Callable[..., Any]:
 
 def _unsorted_function(kind: str) -> Callable[..., Tensor]:
     type = f"UnsortedSegment{kind}"
-    define(type, _unsorted_rule, _unsorted(_SEGMENTS[kind]), static=(2,), numpy=form(unsorted_segments(kind)))
+    define(
+        type, _unsorted_rule, _unsorted(_SEGMENTS[kind]), static=(2,), numpy=segment_form(kind, unsorted_segments(kind))
+    )
 
     def function(data: Any, segment_ids: Any, num_segments: Any, name: str | None = None) -> Tensor:
         scope = reserve(get_default_graph(), name or type)
         parts = (operand(data, scope, "data"), operand(segment_ids, scope, "segment_ids"),
                  operand(num_segments, scope, "num_segments"))  # fmt: skip
+        if kind == "Mean" and parts[0].dtype in QUOTIENTS:
+            parts = (cast(parts[0], QUOTIENTS[parts[0].dtype]), *parts[1:])
         return one(type, parts, None, f"{scope}truediv/" if kind in ("Mean", "SqrtN") else scope)
 
     return function
@@ -186,7 +196,7 @@ def _without_gaps(result: Any, ids: Any, count: int) -> Any:
 
 def _sorted_function(kind: str) -> Callable[..., Tensor]:
     type = f"Segment{kind}"
-    define(type, _sorted_rule, _sorted(_SEGMENTS[kind]), dynamic=True, numpy=form(sorted_segments(kind)))
+    define(type, _sorted_rule, _sorted(_SEGMENTS[kind]), dynamic=True, numpy=segment_form(kind, sorted_segments(kind)))
 
     def function(data: Any, segment_ids: Any, name: str | None = None) -> Tensor:
         scope = reserve(get_default_graph(), name or type)

@@ -156,7 +156,7 @@ def f32(*shape):
 BAD = [
     (lambda: nn.bias_add(f32(2, 8), f32(7)), ValueError, "8 and 7"),
     (lambda: nn.bias_add(f32(8), f32(8)), ValueError, "rank 2"),
-    (lambda: nn.bias_add(f32(2, 8), f32(8), "NC"), ValueError, "data_format"),
+    (lambda: nn.bias_add(f32(2, 8), f32(8), "CHWN"), ValueError, "data_format"),
     (lambda: nn.elu(placeholder("int32", [2])), TypeError, "int32"),
     (lambda: nn.relu(placeholder("bool", [2])), TypeError, "bool"),
     (lambda: nn.softmax(f32(2, 3), axis=2), ValueError, "axis"),

@@ -115,12 +115,16 @@ def scatter_nd(indices: Any, updates: Any, sizes: Any) -> Any:
     return scattered("add")(np.zeros([int(s) for s in sizes], updates.dtype), indices, updates)
 
 
-def bincount(values: Any, size: Any, weights: Any) -> Any:
+def bincount(values: Any, size: Any, weights: Any, *, by_row: bool) -> Any:
+    if by_row:
+        parts = weights if weights.size else [weights] * len(values)
+        counts = [bincount(v, size, w, by_row=False) for v, w in zip(values, parts, strict=True)]
+        return np.stack(counts) if counts else np.zeros((0, int(size)), weights.dtype)
     places = values.reshape(-1)
     amounts = weights.reshape(-1) if weights.size else np.ones(places.shape, weights.dtype)
     inside = (places >= 0) & (places < int(size))
     result = np.zeros(int(size), weights.dtype)
-    np.add.at(result, places[inside], np.broadcast_to(amounts, places.shape)[inside])
+    np.add.at(result, places[inside], amounts[inside])
     return result
 
 

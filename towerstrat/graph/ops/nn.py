@@ -137,16 +137,17 @@ def bias_add(value: Any, bias: Any, data_format: Any = None, name: str | None = 
 
     Args:
       value: rank 2 or more.
-      data_format: "NHWC" (channels last, the default) or "NCHW" (channels second).
+      data_format: "NHWC" or any other "N...C" (channels last, the default), "NCHW" or any other "NC..." (second).
 
     Raises:
       ValueError: as many channels as biases were expected.
     """
-    if data_format not in (None, "NHWC", "NCHW"):
-        raise ValueError(f"Expected data_format 'NHWC' or 'NCHW', got {data_format!r}.")
+    layout = str(data_format or "NHWC")
+    if not layout.startswith("N") or not (layout.endswith("C") or layout.startswith("NC")):
+        raise ValueError(f"Expected data_format 'N...C' or 'NC...', got {data_format!r}.")
     value = convert_to_tensor(value, name="input")
     inputs = [value, convert_to_tensor(bias, None if isinstance(bias, Tensor) else value.dtype, name="bias")]
-    return one("BiasAdd", inputs, {"data_format": data_format or "NHWC"}, name)
+    return one("BiasAdd", inputs, {"data_format": "NCHW" if layout.startswith("NC") else "NHWC"}, name)
 
 
 def xw_plus_b(x: Any, weights: Any, biases: Any, name: str | None = None) -> Tensor:

@@ -25,6 +25,8 @@ FIXED = ("cholesky", "qr(", "svd", "eig", "inv", "solve", "det", "expm", "py_fun
 would not end."""
 PLACES = {"k", "ids", "mix", "perm", "pick", "classes", "lengths"}
 """Inputs that are indices or lengths: their values are put in another order, sorted ones stay."""
+OF_TOWERS = ("compute_average_loss", "scale_regularization_loss")
+"""Functions whose results depend on the number of towers: no route through towers."""
 POOLS: tuple[tuple[float, ...], ...] = (
     (-2.0, -1.0, -0.5, 0.5, 1.0, 2.0, 3.0),
     (0.0, 0.0, 1.0, 2.0),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 from collections import Counter
 from typing import Any
@@ -33,7 +34,8 @@ def program(seed: int) -> Difference | None:
     with np.errstate(all="ignore"):
         case = generate.case(np.random.RandomState(seed))
     values = list(case.inputs.values())
-    found = {name: _outcome(name, case.function, values) for name in ROUTES}
+    names = [n for n in ROUTES if "towers" not in n or not any(word in case.text for word in generate.OF_TOWERS)]
+    found = {name: _outcome(name, case.function, values) for name in names}
     results = {name: outcome for name, outcome in found.items() if outcome is not None}
     if not results:
         return None
@@ -48,10 +50,10 @@ def program(seed: int) -> Difference | None:
 
 
 def types(case: generate.Case) -> set[str]:
-    """The operation types that a case adds to a graph."""
-    with Graph().as_default() as graph:
+    """The operation types that a case adds to a graph; none where that refuses it."""
+    with Graph().as_default() as graph, contextlib.suppress(TypeError, ValueError):
         case.function(*[placeholder(v.dtype, v.shape) for v in case.inputs.values()])
-        return {op.type for op in within(graph.root)}
+    return {op.type for op in within(graph.root)}
 
 
 def _outcome(name: str, function: Any, values: list[Any]) -> Results | str | None:

@@ -3,9 +3,11 @@
 import numpy as np
 import pytest
 
-from tests.fuzz import operations
+from tests.fuzz import operations, tolerances
 from tests.fuzz.difference import Tolerance, apart, written
 from tests.fuzz.routes import ROUTES
+from tests.spread import spread
+from towerstrat.graph.ir import registry
 
 EXACT = Tolerance()
 NAN = float("nan")
@@ -37,6 +39,17 @@ def test_an_array_is_written_as_code(dtype, shape):
     again = eval(written(array), {"np": np, "nan": NAN})
     assert again.dtype == array.dtype
     assert again.shape == shape
+
+
+def test_tolerances_are_of_operation_types():
+    listed = {name for table in (tolerances.EACH, tolerances.LARGEST) for v in table.values() for name in v.split()}
+    assert listed <= set(registry.types())
+
+
+@spread("seed", range(0, 400, 7), every=4)
+def test_operations_agree_by_all_routes(seed):
+    difference = operations.program(seed)
+    assert difference is None, f"{difference.what}\n{difference.program}"
 
 
 def test_a_route_that_differs_is_found_and_shown(monkeypatch):

@@ -152,6 +152,7 @@ FURTHER = [
     Case("dense", dense, (ROWS,)),
     Case("dropout", lambda x, keep, noise: one("Dropout")(x, keep, noise), (X, np.array(0.5, f4), P / 4)),
     Case("inverses", lambda x: (math.erfinv(x / 4.0), math.ndtri(0.5 + x / 8.0)), (X,), ulps=4),
+    Case("fitted rank", one("FittedRank", excess=0, expands=False), (X[:, :1], X[:, 0])),
     Case("gelu", lambda x: (activations.gelu(x), activations.gelu(x, True)), (X,)),
     Case("mul_no_nan", lambda x, y: (math.multiply_no_nan(x, y), math.xlog1py(x, y)), (X, P)),
     Case("matrix_transpose", lambda x: array.matrix_transpose(x), (N,)),
@@ -270,7 +271,8 @@ NOTHING = [
 
 NO_BATCHES = {
     "array", "broadcastable weights", "conv3d_SAME", "dense", "depthwise_backprop_input", "dilation2d",
-    "embedding_max_norm", "embedding_mod", "placed matrix", "repeat", "spectral_norm", "tensor scatters",
+    "embedding_max_norm", "embedding_mod", "orthogonal columns", "placed matrix", "repeat", "spectral_norm",
+    "tensor scatters",
     "tf.argmin(x, 0)", "tf.broadcast_dynamic_shape(tf.shape(x), tf.shape(row))",
     "tf.dynamic_stitch([[0, 2], [1]], [row[:2], row[2:]])", "tf.gather(n, [0, 0, 1])",
     "tf.reverse_sequence(x, [2, 3], 1)", "tf.sparse_segment_mean(rows, [0, 1, 1], [0, 0, 1])",
@@ -280,6 +282,7 @@ NO_BATCHES = {
 
 WITHOUT_BATCH = {
     "shapes and ranges": "BroadcastArgs IRFFT3D LinSpace MatrixPerm RFFT3D Range SpectralNorm TensorArraySizeV3",
+    "no fewer rows than columns": "OrthogonalColumns",
     "parts of one tensor": "DiagPart",
     "draws that depend on a seed": """
         RandomUniformInt StatelessMultinomial StatelessParameterizedTruncatedNormal StatelessRandomBinomial
@@ -395,7 +398,8 @@ ELSEWHERE = {
     "LookupTableInsertV2 LookupTableRemoveV2 LookupTableSizeV2 SparseToDense": "lookup tables and sparse tensors",
     "EagerPyFunc PyFunc PyFuncStateless PrintV2": "Python functions and printing: no kernel computes them",
     "AssertInitialized UninitializedNames CountUpTo InitializedValue VarHandleOp": "variables of sessions",
-    "ReadStringVariableOp AssignStringVariableOp StringVarIsInitializedOp InitializedStringValue": "variables of strings",
+    "ReadStringVariableOp AssignStringVariableOp": "variables of strings",
+    "StringVarIsInitializedOp InitializedStringValue": "variables of strings",
     "StringResourceGather StringResourceScatterUpdate": "variables of strings",
     "Queue QueueEnqueueV2 QueueEnqueueManyV2 QueueDequeueV2 QueueDequeueManyV2 QueueDequeueUpToV2": "queues",
     "QueueCloseV2 QueueIsClosedV2 QueueSizeV2": "queues",

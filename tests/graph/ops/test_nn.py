@@ -162,7 +162,7 @@ def f32(*shape):
 BAD = [
     (lambda: nn.bias_add(f32(2, 8), f32(7)), ValueError, "8 and 7"),
     (lambda: nn.bias_add(f32(8), f32(8)), ValueError, "rank 2"),
-    (lambda: nn.bias_add(f32(2, 8), f32(8), "NC"), ValueError, "data_format"),
+    (lambda: nn.bias_add(f32(2, 8), f32(8), "CHWN"), ValueError, "data_format"),
     (lambda: nn.elu(placeholder("int32", [2])), TypeError, "int32"),
     (lambda: nn.relu(placeholder("bool", [2])), TypeError, "bool"),
     (lambda: nn.softmax(f32(2, 3), axis=2), ValueError, "axis"),
@@ -180,7 +180,7 @@ BAD = [
     (lambda: nn.fused_batch_norm(f32(2, 4), f32(4), f32(4)), ValueError, "rank 4"),
     (lambda: nn.fused_batch_norm(f32(2, 3, 3, 4), f32(4), f32(4), f32(4)), ValueError, "must be None"),
     (lambda: nn.fused_batch_norm(f32(2, 3, 3, 4), f32(4), f32(4), is_training=False), ValueError, "must be given"),
-    (lambda: nn.moments(placeholder("int32", [2]), [0]), TypeError, "int32"),
+    (lambda: nn.moments(placeholder("int8", [2]), [0]), TypeError, "int8"),
     (lambda: nn.moments(f32(2, 3), [2]), ValueError, "axis"),
     (lambda: nn.top_k(f32(2, 3), 4), ValueError, "last dimension >= k"),
     (lambda: nn.in_top_k(f32(2, 3), placeholder("int32", [3]), 1), ValueError, "must match"),

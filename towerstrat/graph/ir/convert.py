@@ -93,7 +93,7 @@ def numpy_value(value: Any, dtype: DType | None = None) -> HostArray:
       TypeError: values that do not fit ``dtype`` (a float where integers are wanted, a string among numbers).
       ValueError: nested sequences of unequal lengths, None, or an integer out of range.
     """
-    if isinstance(value, np.ndarray | np.generic | jax.Array):
+    if isinstance(value, np.ndarray | np.generic | jax.Array) or hasattr(type(value), "__array__"):
         array = np.asarray(value)
         if dtype is None:
             dtype = as_dtype(array.dtype)

@@ -16,7 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from towerstrat.errors import InvalidArgumentError, OpError, UnsupportedError
+from towerstrat.errors import InternalError, InvalidArgumentError, OpError, UnsupportedError
 from towerstrat.graph.ir.elements import Operation, Tensor, loops_in, numpy_alone
 from towerstrat.graph.ir.mesh import Axis, varies, vary
 from towerstrat.graph.ir.shapes import TensorShape
@@ -372,6 +372,7 @@ class Lowering(Guarded):
                 continue
             if tensor not in self.fed:
                 self.values[tensor] = value
+                _check_declared(tensor, value)
             elif self.differentiated:
                 self.values[tensor] = in_place_of(vary(self.fed[tensor], self.axis), vary(value, self.axis))
         if check is not None and check.after:
@@ -666,6 +667,24 @@ def _as_outputs(op: Operation, result: Any, each: Callable[[Any], Array]) -> Seq
     if result is None:
         return []
     return [each(r) for r in result]
+
+
+def _check_declared(tensor: Tensor, value: Any) -> None:
+    """Raises InternalError where a value is not of the element type and static shape that its tensor has."""
+    if not isinstance(value, jax.Array | np.ndarray) or tensor.dtype is resource:
+        return
+    dims = tensor.dims
+    fits = dims is None or (
+        len(dims) == value.ndim and all(d is None or d == n for d, n in zip(dims, value.shape, strict=True))
+    )
+    if value.dtype != tensor.dtype.np or not fits:
+        op = tensor.op
+        raise InternalError(
+            None,
+            op,
+            f"{op.name} (type {op.type}, created at {op.line}) gave {value.dtype.name}{list(value.shape)}; it was "
+            f"declared as {tensor.dtype.name}, shape {tensor.shape}. This is an error of towerstrat: please report it.",
+        )
 
 
 def _all_known(args: Sequence[Array]) -> bool:

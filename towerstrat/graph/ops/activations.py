@@ -75,10 +75,14 @@ def _slope_of_selu(y: Any) -> Any:
     return jnp.where(y < 0, y + _like(_SELU_SCALE * _SELU_ALPHA, y), _like(_SELU_SCALE, y))
 
 
+def _relu(x: Any) -> Any:
+    return jnp.maximum(x, _like(0, x))
+
+
 define(
     "Relu",
     _real,
-    lambda x: jnp.maximum(x, _like(0, x)),
+    _relu,
     numpy=_np_relu,
     gradient=of_output(lambda g, y: jnp.where(y > 0, g, _like(0, g))),
 )
@@ -168,8 +172,7 @@ def _crelu_rule(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> list[Signatu
 
 
 def _crelu(x: Any, *, axis: int) -> Any:
-    both = jnp.concatenate([x, -x], axis)
-    return jnp.where(both > 0, both, _like(0, x))
+    return _relu(jnp.concatenate([x, -x], axis))
 
 
 def _crelu_gradient(g: Any, y: Any, *, axis: int) -> Any:

@@ -67,15 +67,19 @@ def searchsorted(
 
 def _bincount_rule(inputs: Inputs, attrs: Attrs) -> list[Signature]:
     known = constant_value(inputs[1])
-    return [Signature(inputs[2].dtype, (None if known is None else int(known),))]
+    rows = inputs[0].dims[:1] if attrs["by_row"] and inputs[0].dims is not None else (None,) * attrs["by_row"]
+    return [Signature(inputs[2].dtype, (*rows, None if known is None else int(known)))]
 
 
-def _bincount(values: Any, size: Any, weights: Any) -> Any:
+def _bincount(values: Any, size: Any, weights: Any, *, by_row: bool) -> Any:
     count = int(size)
-    places = jnp.reshape(values, (-1,))
-    places = jnp.where(places < 0, np.asarray(count, places.dtype), places)
+    rows = values.shape[0] if by_row else 1
+    inside = (values >= 0) & (values < count)
+    places = values + np.arange(rows, dtype=values.dtype)[:, None] * count if by_row else values
+    places = jnp.reshape(jnp.where(inside, places, np.asarray(rows * count, values.dtype)), (-1,))
     amounts = jnp.reshape(weights, (-1,)) if weights.size else jnp.ones(places.shape, weights.dtype)
-    return jnp.zeros((count,), weights.dtype).at[places].add(amounts, mode="drop")
+    found = jnp.zeros((rows * count,), weights.dtype).at[places].add(amounts, mode="drop")
+    return jnp.reshape(found, (rows, count)) if by_row else found
 
 
 def _check_bincount(op: Operation, values: Sequence[Any]) -> Finding | None:
@@ -85,13 +89,16 @@ def _check_bincount(op: Operation, values: Sequence[Any]) -> Finding | None:
 
 
 define(
-    "Bincount", _bincount_rule, lambda v, n, w: _bincount(jnp.asarray(v), n, w), static=(1,),
+    "Bincount", _bincount_rule, _bincount, static=(1,),
     numpy=host_forms.form(host_forms.bincount), differentiable=False, check=Check(_check_bincount),
 )  # fmt: skip
 
 
-def bincount(arr: Any, weights: Any = None, minlength: Any = None, maxlength: Any = None, dtype: Any = int32) -> Tensor:
-    """How often each integer from 0 occurs, or the sum of its weights.
+def bincount(
+    arr: Any, weights: Any = None, minlength: Any = None, maxlength: Any = None, dtype: Any = int32,
+    by_row: bool = False,
+) -> Tensor:  # fmt: skip
+    """How often each integer from 0 occurs, or the sum of its weights; ``by_row`` in each row of a matrix.
 
     As long as the largest value asks for, but within ``minlength`` and ``maxlength``; where these are equal the length
     is known while the graph is built. ``dtype`` is the result's if there are no weights.
@@ -108,7 +115,7 @@ def bincount(arr: Any, weights: Any = None, minlength: Any = None, maxlength: An
         length = length if low is None else one("Maximum", (low, length))
         length = length if high is None else one("Minimum", (high, length))
     amounts = constant([], as_dtype(dtype)) if weights is None else convert_to_tensor(weights, name="weights")
-    return one("Bincount", (values, length, amounts))
+    return one("Bincount", (values, length, amounts), {"by_row": by_row})
 
 
 def histogram_fixed_width_bins(
@@ -136,7 +143,8 @@ def histogram_fixed_width(
     """How many values are in each of ``nbins`` bins of equal width; values outside of the range are in the end bins."""
     with get_default_graph().name_scope(name or "histogram_fixed_width") as scope:
         places = histogram_fixed_width_bins(values, value_range, nbins)
-        return one("Bincount", (places, convert_to_tensor(nbins, int32), constant([], as_dtype(dtype))), None, scope)
+        inputs = (places, convert_to_tensor(nbins, int32), constant([], as_dtype(dtype)))
+        return one("Bincount", inputs, {"by_row": False}, scope)
 
 
 def _unravel_rule(inputs: Inputs, attrs: Attrs) -> list[Signature]:

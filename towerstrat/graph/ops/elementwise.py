@@ -288,14 +288,30 @@ def _cast_rule(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> list[Signatur
     return [Signature(to, inputs[0].dims)]
 
 
-def _cast(x: Any, *, DstT: DType) -> Any:
-    if jnp.iscomplexobj(x) and not DstT.is_complex:
-        x = x != 0 if DstT.is_bool else jnp.real(x)
+def _integers(x: Any, to: Any, numpy: Any) -> Any:
+    """Floats as integers, as the original's CPU has it: by way of int32 or int64, of which the low bits are kept.
+
+    What that does not hold, NaN too, is its smallest value; compilers and numpy each do something else there.
+    """
+    if x.dtype.itemsize == 2:
+        x = x.astype(np.float32)
+    if to == np.uint64:
+        half = np.asarray(2.0**63, x.dtype)
+        above = _integers(x - half, np.dtype(np.int64), numpy).astype(to) ^ np.uint64(1 << 63)
+        return numpy.where(x >= half, above, _integers(x, np.dtype(np.int64), numpy).astype(to))
+    way = np.dtype(np.int64 if to in (np.int64, np.uint32) else np.int32)
+    limit = np.asarray(2.0 ** (8 * way.itemsize - 1), x.dtype)
+    fits = (x > -limit - 1) & (x < limit) if x.dtype.itemsize > way.itemsize else (x >= -limit) & (x < limit)
+    smallest: Any = np.asarray(np.iinfo(str(way)).min, way)
+    return numpy.where(fits, x.astype(way), smallest).astype(to)
+
+
+def _cast(x: Any, *, DstT: DType, numpy: Any = jnp) -> Any:
+    if numpy.iscomplexobj(x) and not DstT.is_complex:
+        x = x != 0 if DstT.is_bool else numpy.real(x)
+    if DstT.is_integer and jnp.issubdtype(x.dtype, jnp.floating):
+        return _integers(x, np.dtype(DstT.np), numpy)
     return x.astype(DstT.np)
 
 
-def _np_cast(x: Any, *, DstT: DType) -> Any:
-    return (np.real(x) if np.iscomplexobj(x) and not DstT.is_complex and not DstT.is_bool else x).astype(DstT.np)
-
-
-define("Cast", _cast_rule, _cast, numpy=on_host(_np_cast))
+define("Cast", _cast_rule, _cast, numpy=on_host(partial(_cast, numpy=np)))

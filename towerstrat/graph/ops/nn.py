@@ -139,16 +139,17 @@ def bias_add(value: Any, bias: Any, data_format: Any = None, name: str | None = 
 
     Args:
       value: rank 2 or more.
-      data_format: "NHWC" (channels last, the default) or "NCHW" (channels second).
+      data_format: "NHWC" or any other "N...C" (channels last, the default), "NCHW" or any other "NC..." (second).
 
     Raises:
       ValueError: as many channels as biases were expected.
     """
-    if data_format not in (None, "NHWC", "NCHW"):
-        raise ValueError(f"Expected data_format 'NHWC' or 'NCHW', got {data_format!r}.")
+    layout = str(data_format or "NHWC")
+    if not layout.startswith("N") or not (layout.endswith("C") or layout.startswith("NC")):
+        raise ValueError(f"Expected data_format 'N...C' or 'NC...', got {data_format!r}.")
     value = convert_to_tensor(value, name="input")
     inputs = [value, convert_to_tensor(bias, None if isinstance(bias, Tensor) else value.dtype, name="bias")]
-    return one("BiasAdd", inputs, {"data_format": data_format or "NHWC"}, name)
+    return one("BiasAdd", inputs, {"data_format": "NCHW" if layout.startswith("NC") else "NHWC"}, name)
 
 
 def xw_plus_b(x: Any, weights: Any, biases: Any, name: str | None = None) -> Tensor:
@@ -242,15 +243,19 @@ def _top_k_rule(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> list[Signatu
 
 
 def _top_k(x: Any, k: Any, *, sorted: bool) -> tuple[Any, Any]:
-    values, indices = lax.top_k(x, int(k))
-    return values, indices.astype(jnp.int32)
+    if not jnp.issubdtype(x.dtype, jnp.floating):
+        values, indices = lax.top_k(x, int(k))
+        return values, indices.astype(jnp.int32)
+    key = lax.stop_gradient(jnp.where(jnp.isnan(x), np.asarray(-np.inf, x.dtype), x))
+    indices = lax.top_k(key, int(k))[1].astype(jnp.int32)
+    return jnp.take_along_axis(x, indices, axis=-1), indices
 
 
 define("TopKV2", _top_k_rule, _top_k, static=(1,), numpy=host_forms.top_k)
 
 
 def top_k(input: Any, k: Any = 1, sorted: bool = True, name: str | None = None) -> TopKV2:
-    """The ``k`` largest entries along the last dimension, largest first; of equal ones the first.
+    """The ``k`` largest entries along the last dimension, largest first; of equal ones the first. NaN counts as -inf.
 
     Args:
       sorted: False allowed any order in the original; here it is the same.

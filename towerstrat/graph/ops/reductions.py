@@ -289,19 +289,21 @@ def _arg_rule(inputs: Inputs, attrs: Attrs) -> list[Signature]:
     return [Signature(attrs["output_type"], _reduced(x.dims, (attrs["axis"],), False))]
 
 
-def _arg(function: Any) -> Callable[..., Any]:
+def _arg(sign: int, numpy: Any) -> Callable[..., Any]:
+    """The kernel of the largest (sign 1) or smallest (-1); NaNs are passed over."""
+
     def kernel(x: Any, *, axis: int, output_type: Any) -> Any:
-        return function(jnp.asarray(x), axis % x.ndim, output_type.np)
+        if jnp.issubdtype(x.dtype, jnp.floating):
+            x = numpy.where(numpy.isnan(x), np.asarray(-sign * np.inf, x.dtype), x)
+        if numpy is np:
+            return (np.argmax if sign > 0 else np.argmin)(x, axis).astype(output_type.np)
+        return (lax.argmax if sign > 0 else lax.argmin)(jnp.asarray(x), axis % x.ndim, output_type.np)
 
     return kernel
 
 
-def _np_arg(function: Any) -> Callable[..., Any]:
-    return form(lambda x, *, axis, output_type: function(x, axis).astype(output_type.np))
-
-
-define("ArgMax", _arg_rule, _arg(lax.argmax), numpy=_np_arg(np.argmax), differentiable=False)
-define("ArgMin", _arg_rule, _arg(lax.argmin), numpy=_np_arg(np.argmin), differentiable=False)
+define("ArgMax", _arg_rule, _arg(1, jnp), numpy=form(_arg(1, np)), differentiable=False)
+define("ArgMin", _arg_rule, _arg(-1, jnp), numpy=form(_arg(-1, np)), differentiable=False)
 
 
 def _arg_of(type: str, x: Any, axis: Any, dimension: Any, output_type: Any, name: str | None) -> Tensor:
@@ -317,14 +319,14 @@ def _arg_of(type: str, x: Any, axis: Any, dimension: Any, output_type: Any, name
 def argmax(
     input: Any, axis: Any = None, name: str | None = None, dimension: Any = None, output_type: Any = int64
 ) -> Tensor:
-    """The index of the largest element (the first of equals) along ``axis`` (its old name: ``dimension``), or 0."""
+    """The index of the largest element that is no NaN, the first of equals, along ``axis`` or ``dimension``, or 0."""
     return _arg_of("ArgMax", input, axis, dimension, output_type, name)
 
 
 def argmin(
     input: Any, axis: Any = None, name: str | None = None, dimension: Any = None, output_type: Any = int64
 ) -> Tensor:
-    """The index of the smallest element (the first of equals) along ``axis`` (its old name: ``dimension``), or 0."""
+    """The index of the smallest element that is no NaN, the first of equals, along ``axis`` or ``dimension``, or 0."""
     return _arg_of("ArgMin", input, axis, dimension, output_type, name)
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import lax
 
 from towerstrat.graph.ir.checking import Check, Finding
 from towerstrat.graph.ir.convert import convert_to_tensor
@@ -21,8 +22,9 @@ from towerstrat.graph.ir.static import constant_value
 from towerstrat.graph.lowering import validity
 from towerstrat.graph.ops.array import operand
 from towerstrat.graph.ops.build import one, reserve
-from towerstrat.graph.ops.host_forms import form, sorted_segments, unsorted_segments
+from towerstrat.graph.ops.host_forms import segment_form, sorted_segments, unsorted_segments
 from towerstrat.graph.ops.indexing import gather
+from towerstrat.graph.ops.math import QUOTIENTS, cast
 from towerstrat.graph.ops.shaping import check_integers
 
 Inputs = Sequence[Any]
@@ -94,7 +96,11 @@ def _product_gradient(data: Any, ids: Any, count: int, result: Any, cotangent: A
 
 
 def _average(data: Any, ids: Any, count: int) -> Any:
-    return _total(data, ids, count) / jnp.maximum(_sizes(data, ids, count), 1)
+    """Of integers without its fraction."""
+    total, sizes = _total(data, ids, count), jnp.maximum(_sizes(data, ids, count), 1)
+    if jnp.issubdtype(data.dtype, jnp.integer):
+        return lax.div(*jnp.broadcast_arrays(total, sizes))
+    return total / sizes
 
 
 def _root(data: Any, ids: Any, count: int) -> Any:
@@ -172,14 +178,16 @@ def _check_unsorted(op: Operation, values: Sequence[Any]) -> Finding | None:
 def _unsorted_function(kind: str) -> Callable[..., Tensor]:
     type = f"UnsortedSegment{kind}"
     define(
-        type, _unsorted_rule, _unsorted(_SEGMENTS[kind]), static=(2,), numpy=form(unsorted_segments(kind)),
-        gradient=_unsorted_gradient(kind), check=Check(_check_unsorted, (1, 2)),
+        type, _unsorted_rule, _unsorted(_SEGMENTS[kind]), static=(2,),
+        numpy=segment_form(kind, unsorted_segments(kind)), gradient=_unsorted_gradient(kind), check=Check(_check_unsorted, (1, 2)),
     )  # fmt: skip
 
     def function(data: Any, segment_ids: Any, num_segments: Any, name: str | None = None) -> Tensor:
         scope = reserve(get_default_graph(), name or type)
         parts = (operand(data, scope, "data"), operand(segment_ids, scope, "segment_ids"),
                  operand(num_segments, scope, "num_segments"))  # fmt: skip
+        if kind == "Mean" and parts[0].dtype in QUOTIENTS:
+            parts = (cast(parts[0], QUOTIENTS[parts[0].dtype]), *parts[1:])
         return one(type, parts, None, f"{scope}truediv/" if kind in ("Mean", "SqrtN") else scope)
 
     return function
@@ -250,7 +258,7 @@ def _check_sorted(op: Operation, values: Sequence[Any]) -> Finding | None:
 def _sorted_function(kind: str) -> Callable[..., Tensor]:
     type = f"Segment{kind}"
     define(
-        type, _sorted_rule, _sorted(_SEGMENTS[kind]), dynamic=True, numpy=form(sorted_segments(kind)),
+        type, _sorted_rule, _sorted(_SEGMENTS[kind]), dynamic=True, numpy=segment_form(kind, sorted_segments(kind)),
         gradient=_sorted_gradient(kind), check=Check(_check_sorted, (1,)),
     )  # fmt: skip
 

@@ -564,9 +564,7 @@ def _slice_rule(inputs: Inputs, attrs: Attrs) -> list[Signature]:
     for axis, (dim, start, wanted) in enumerate(zip(dims, starts, sizes, strict=True)):
         if wanted == -1:
             wanted = None if dim is None or start is None else dim - start
-        if (wanted is not None and wanted < 0) or (
-            dim is not None and start is not None and not 0 <= start <= start + (wanted or 0) <= dim
-        ):
+        if wanted is not None and wanted < 0:
             raise ValueError(f"Slice of {sizes[axis]} from {start} does not fit dimension {axis} of shape {x.shape}.")
         result.append(wanted)
     return [Signature(x.dtype, tuple(result))]
@@ -577,9 +575,11 @@ def _slice(x: Any, begin: Any, size: Any) -> Any:
     if isinstance(begin, np.ndarray):
         starts = [int(b) for b in begin]
         lengths = [d - b if s == -1 else s for b, s, d in zip(starts, sizes, x.shape, strict=True)]
-        for axis, (b, n) in enumerate(zip(starts, lengths, strict=True)):
-            if not 0 <= b <= b + n <= x.shape[axis]:
-                raise ValueError(f"Slice of {n} from {b} does not fit dimension {axis} of shape {x.shape}.")
+        for axis, (b, n, dim) in enumerate(zip(starts, lengths, x.shape, strict=True)):
+            if not 0 <= b <= dim:
+                raise ValueError(f"Expected begin[{axis}] in [0, {dim}], but got {b}.")
+            if not 0 <= n <= dim - b:
+                raise ValueError(f"Expected size[{axis}] in [0, {dim - b}], but got {n}.")
         return x[tuple(slice(b, b + n) for b, n in zip(starts, lengths, strict=True))]
     if -1 in sizes:
         raise ValueError("A size of -1 (all that is left) needs a begin that is known before the program runs.")

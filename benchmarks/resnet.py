@@ -16,16 +16,17 @@ import towerstrat.compat.v1 as tf
 from benchmarks.harness import Workload
 
 RATE, MOMENTUM, EPSILON = 0.1, 0.9, 1e-5
-BLOCKS = ((64, 3, 1), (128, 4, 2), (256, 6, 2), (512, 3, 2))
+Groups = tuple[tuple[int, int, int], ...]
+BLOCKS: Groups = ((64, 3, 1), (128, 4, 2), (256, 6, 2), (512, 3, 2))
 """Filters, blocks and first stride of the four groups."""
 CLASSES = 1000
 
 
-def layers() -> dict[str, tuple[int, int, int, int]]:
+def layers(groups: Groups = BLOCKS) -> dict[str, tuple[int, int, int, int]]:
     """Name -> (size, channels in, channels out, stride) of each convolution, in order."""
     found = {"stem": (7, 3, 64, 2)}
     channels = 64
-    for group, (filters, blocks, stride) in enumerate(BLOCKS):
+    for group, (filters, blocks, stride) in enumerate(groups):
         for block in range(blocks):
             name, first = f"group_{group}_block_{block}", stride if block == 0 else 1
             if block == 0:
@@ -37,22 +38,25 @@ def layers() -> dict[str, tuple[int, int, int, int]]:
     return found
 
 
-def workload(batch: int = 32, size: int = 224) -> Workload:
+def workload(batch: int = 32, size: int = 224, groups: Groups = BLOCKS) -> Workload:
     initial = {}
-    for name, (width, before, after, _) in layers().items():
+    for name, (width, before, after, _) in layers(groups).items():
         initial[f"{name}_kernel"] = np.zeros((width, width, before, after), np.float32)
         initial[f"{name}_gamma"], initial[f"{name}_beta"] = np.ones(after, np.float32), np.zeros(after, np.float32)
-    initial["dense"], initial["bias"] = np.zeros((2048, CLASSES), np.float32), np.zeros(CLASSES, np.float32)
+    initial["dense"] = np.zeros((4 * groups[-1][0], CLASSES), np.float32)
+    initial["bias"] = np.zeros(CLASSES, np.float32)
     images = np.zeros((batch, size, size, 3), np.float32)
     labels = np.zeros(batch, np.int32)
     return Workload(
-        "resnet", batch, lambda: (images, labels), initial, lambda images, labels, initial: loss(images, labels),
-        lambda: tf.train.MomentumOptimizer(RATE, MOMENTUM), twin_state, twin_loss, twin_update,
+        "resnet", batch, lambda: (images, labels), initial,
+        lambda images, labels, initial: loss(images, labels, groups),
+        lambda: tf.train.MomentumOptimizer(RATE, MOMENTUM), twin_state,
+        lambda params, images, labels: twin_loss(params, images, labels, groups), twin_update,
     )  # fmt: skip
 
 
-def loss(images: Any, labels: Any) -> Any:
-    shapes = layers()
+def loss(images: Any, labels: Any, groups: Groups) -> Any:
+    shapes = layers(groups)
 
     def normalized(x: Any, name: str, relu: bool = True) -> Any:
         width, before, after, stride = shapes[name]
@@ -63,19 +67,19 @@ def loss(images: Any, labels: Any) -> Any:
 
     x = normalized(tf.cast(images, tf.bfloat16), "stem")
     x = tf.nn.max_pool(x, [1, 3, 3, 1], [1, 2, 2, 1], "SAME")
-    for group, (_, blocks, _) in enumerate(BLOCKS):
+    for group, (_, blocks, _) in enumerate(groups):
         for block in range(blocks):
             name = f"group_{group}_block_{block}"
             shortcut = normalized(x, f"{name}_shortcut", relu=False) if block == 0 else x
             inner = normalized(normalized(x, f"{name}_0"), f"{name}_1")
             x = tf.nn.relu(normalized(inner, f"{name}_2", relu=False) + shortcut)
     x = tf.cast(tf.reduce_mean(x, [1, 2]), tf.float32)
-    logits = tf.matmul(x, tf.get_variable("dense", [2048, CLASSES])) + tf.get_variable("bias", [CLASSES])
+    logits = tf.matmul(x, tf.get_variable("dense", [4 * groups[-1][0], CLASSES])) + tf.get_variable("bias", [CLASSES])
     return tf.losses.sparse_softmax_cross_entropy(labels, logits)
 
 
-def twin_loss(params: Any, images: Any, labels: Any) -> Any:
-    shapes = layers()
+def twin_loss(params: Any, images: Any, labels: Any, groups: Groups) -> Any:
+    shapes = layers(groups)
 
     def normalized(x: Any, name: str, relu: bool = True) -> Any:
         stride = shapes[name][3]
@@ -91,7 +95,7 @@ def twin_loss(params: Any, images: Any, labels: Any) -> Any:
     x = normalized(images.astype(jnp.bfloat16), "stem")
     least = np.asarray(-np.inf, jnp.bfloat16)
     x = lax.reduce_window(x, least, lax.max, (1, 3, 3, 1), (1, 2, 2, 1), "SAME")
-    for group, (_, blocks, _) in enumerate(BLOCKS):
+    for group, (_, blocks, _) in enumerate(groups):
         for block in range(blocks):
             name = f"group_{group}_block_{block}"
             shortcut = normalized(x, f"{name}_shortcut", relu=False) if block == 0 else x

@@ -36,6 +36,7 @@ from towerstrat.graph.runtime.step_loop import lower_loop  # noqa: E402
 MODELS = models.MODELS | {
     "convnet": partial(convnet.workload, windows=True),
     "resnet": resnet.workload,
+    "stack": partial(resnet.workload, groups=((64, 2, 1),)),
     "bert": bert.workload,
     "untied": partial(bert.workload, length=64, width=256, heads=4, layers=4, tied=False),
 }
@@ -60,7 +61,9 @@ def collectives(text: str) -> list[tuple[str, str, int]]:
         if match["channel"] in found:
             continue
         arrays = list(_ARRAY.finditer(match["shapes"]))
-        if match["start"] and match["kind"] != "all-reduce":  # (arguments, results)
+        if match["start"] and match["kind"] == "collective-permute":  # (argument, result, context, context)
+            arrays = arrays[1:2]
+        elif match["start"] and match["kind"] != "all-reduce":  # (arguments, results)
             arrays = arrays[len(arrays) // 2 :]
         sizes: Counter[str] = Counter()
         for array in arrays:

@@ -303,7 +303,7 @@ class Program:
     def _brought(self, inputs: Sequence[Array]) -> Sequence[Array]:
         """Inputs that may be on other devices, on this program's."""
         if self.place is None:
-            return [on_one_device(v) for v in inputs]
+            return [on_one_device(v) if isinstance(v, jax.Array) else v for v in inputs]
         return [
             jax.device_put(v, wanted) if isinstance(v, jax.Array) and v.sharding != wanted else v
             for v, wanted in zip(inputs, self.taken, strict=True)

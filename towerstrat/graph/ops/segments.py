@@ -179,7 +179,8 @@ def _unsorted_function(kind: str) -> Callable[..., Tensor]:
     type = f"UnsortedSegment{kind}"
     define(
         type, _unsorted_rule, _unsorted(_SEGMENTS[kind]), static=(2,),
-        numpy=segment_form(kind, unsorted_segments(kind)), gradient=_unsorted_gradient(kind), check=Check(_check_unsorted, (1, 2)),
+        numpy=segment_form(kind, unsorted_segments(kind)), gradient=_unsorted_gradient(kind),
+        check=Check(_check_unsorted, (1, 2)),
     )  # fmt: skip
 
     def function(data: Any, segment_ids: Any, num_segments: Any, name: str | None = None) -> Tensor:

@@ -20,6 +20,8 @@ from tests.golden.gradient_formulas_cases import (
 )
 from tests.spread import spread
 from towerstrat.graph.eager.mode import eager_mode
+from towerstrat.graph.ir import registry
+from towerstrat.graph.lowering import connectivity
 
 GOLDEN = json.loads((Path(__file__).parents[2] / "golden" / "gradient_formulas.json").read_text())
 JOBS = [(case, case, None, False) for case in PLAIN]
@@ -126,3 +128,8 @@ def test_in_a_graph(first):
         results = {n: [None if t is None else next(values) for t in found] for n, found in made.items()}
     wrong = compared(results)
     assert not wrong, "\n".join(wrong)
+
+
+def test_types_that_connectivity_names_exist():
+    named = connectivity.LINEAR | connectivity.BILINEAR | connectivity.QUOTIENTS | connectivity.ROWWISE
+    assert named <= set(registry.types())

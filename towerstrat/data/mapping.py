@@ -9,7 +9,7 @@ import numpy as np
 
 from towerstrat.data.function import Function
 from towerstrat.data.pipeline import UNKNOWN, Array, Element, Node, Opening, Pull
-from towerstrat.data.rows import Draws, RowFunction, Rows
+from towerstrat.data.rows import Draws, Placed, RowFunction, Rows
 from towerstrat.data.sources import RowPull
 from towerstrat.data.structure import Structure
 from towerstrat.errors import InvalidArgumentError
@@ -55,19 +55,30 @@ class Map(OfFunction):
         if rows is None or not rows.table or len(rows.table[0]) < _MANY_ROWS:
             return None
         columns = self.child.structure
-        if rows.functions and any(None in (d or (None,)) for d in columns.dims):
+        if rows.functions and any(d is None or None in d for d in columns.dims):
             return None
         forms = [c[:1] for c in rows.table]
         if rows.functions:
             forms = [np.zeros((1, *d), t.np) for d, t in zip(columns.dims, columns.dtypes, strict=True)]  # type: ignore[misc]
-        many = self.function.bind_rows(opening, forms)
+        function = self.function
+        many = function.bind_rows(opening, forms)
         if many is None:
             return None
-        one = opening.cached((self, "one"), lambda: self.function.bind(opening))
-        return Rows(rows.table, rows.order, (*rows.functions, RowFunction(one, many)), rows.plain)
+        one = opening.cached((self, "one"), lambda: function.bind_row(opening))
+        functions = (*rows.functions, RowFunction(one, many))
+        if not function.draws:
+            return Rows(rows.table, rows.order, functions, rows.plain, rows.placed)
+        clock, size = function.clock(opening), len(rows.table[0])
+        if isinstance(rows.order, Placed):
+            order = Placed(rows.order.source, size, (*rows.order.clocks, clock))
+        elif rows.placed:
+            return None  # The places of an earlier map were reordered: this one needs others.
+        else:
+            order = Placed(rows.order, size, (clock,))
+        return Rows(rows.table, order, functions, placed=True)
 
     def open(self, opening: Opening) -> Iterator[Element]:
-        rows = self.rows(opening)
+        rows = None if self.function.draws else self.rows(opening)
         if rows is not None:
             return RowPull(rows)
         return MappedPull(self.child.open(opening), self.function.bind(opening))

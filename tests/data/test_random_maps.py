@@ -101,3 +101,59 @@ def test_eager_passes_differ_and_their_rows_do_not_repeat(monkeypatch):
         first, second = (np.concatenate([x.numpy() for x in dataset]) for _ in range(2))
     assert len(np.unique(first)) == SIZE
     assert not np.array_equal(first, second)
+
+
+def of_generator(count, wide=()):
+    def generate():
+        for i in range(count):
+            yield [i] * (2 if i in wide else 1)
+
+    return tf.data.Dataset.from_generator(generate, tf.int64, [None])
+
+
+STREAMS = {
+    "batch": lambda d: d.map(noise).padded_batch(16, ([2], [3], [])),
+    "ahead": lambda d: d.map(noise, num_parallel_calls=4).padded_batch(16, ([2], [3], [])),
+    "two maps": lambda d: d.map(noise).map(more).map(lambda x, *rest: rest).batch(16),
+    "two maps ahead": lambda d: d.map(noise, 3).map(more, tf.contrib.data.AUTOTUNE).map(lambda x, *r: r).batch(16),
+    "left early": lambda d: d.map(noise, 8).map(lambda x, *rest: rest).take(13).repeat(3).batch(8),
+    "errors": lambda d: d.map(lambda x: tf.reshape(x, [1]), 4).apply(tf.data.experimental.ignore_errors()).batch(8),
+}
+
+
+@pytest.mark.parametrize("wide", [(), (20, 50, 51)])
+@pytest.mark.parametrize("name", STREAMS)
+def test_streams_together_are_those_one_by_one(name, wide, monkeypatch):
+    def pipeline(_):
+        return STREAMS[name](of_generator(70, wide))
+
+    one_by_one = elements(pipeline, 7)
+    monkeypatch.setattr(mapping, "_MANY_ROWS", 1)
+    together = elements(pipeline, 7)
+    assert len(together) == len(one_by_one) > 0
+    for found, wanted in zip(together, one_by_one, strict=True):
+        for a, b in zip(found, wanted, strict=True):
+            np.testing.assert_array_equal(a, b)
+
+
+def test_an_error_of_the_source_comes_after_the_elements_before_it(monkeypatch):
+    monkeypatch.setattr(mapping, "_MANY_ROWS", 0)
+
+    def generate():
+        yield from (1, 2, 3)
+        raise ValueError("the source failed")
+
+    with tf.Graph().as_default(), tf.Session() as session:
+        dataset = tf.data.Dataset.from_generator(generate, tf.int64, []).map(lambda x: x * 2, num_parallel_calls=8)
+        following = dataset.make_one_shot_iterator().get_next()
+        assert [session.run(following) for _ in range(3)] == [2, 4, 6]
+        with pytest.raises((ValueError, tf.errors.InvalidArgumentError), match="the source failed"):
+            session.run(following)
+
+
+@pytest.mark.parametrize("number", [0, -2])
+def test_numbers_of_parallel_calls_that_make_no_sense(number):
+    with tf.Graph().as_default(), tf.Session() as session:
+        dataset = tf.data.Dataset.range(3).map(lambda x: x, num_parallel_calls=number)
+        with pytest.raises(tf.errors.InvalidArgumentError, match="num_parallel_calls must be greater than zero"):
+            session.run(dataset.make_one_shot_iterator().get_next())

@@ -165,6 +165,8 @@ class Function:
         start, counts, draws = self._counters(opening), self._counts(opening), self.draws
 
         def clock(count: int) -> int:
+            if not draws:
+                return 0
             before = [counts.get(c, c.default) for c in draws]
             counts.update((c, np.uint32(int(n) + count & 0xFFFFFFFF)) for c, n in zip(draws, before, strict=True))
             return int(before[0]) - int(start.get(draws[0], draws[0].default)) & 0xFFFFFFFF

@@ -186,9 +186,9 @@ class DatasetV1(Dataset):
         """``map_func`` of each element. Tuples are spread over its arguments.
 
         The function is traced once. It may use tensors from outside and variables, as they are when the iterator is
-        initialized. ``num_parallel_calls`` changes no value.
+        initialized. ``num_parallel_calls`` elements may be taken ahead, to be made together; it changes no value.
         """
-        return super().map(map_func)
+        return super().map(map_func, num_parallel_calls)
 
     def filter(self, predicate: Callable[..., Any]) -> Any:  # type: ignore[override]
         """The elements for which ``predicate`` returns true. Raises ValueError unless it returns a scalar bool."""

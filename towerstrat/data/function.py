@@ -36,8 +36,8 @@ CellValues = dict[Cell, Any]
 """Values of variables, or counts of draws."""
 _Step = Callable[[Runner, Values, CellValues, CellValues], None]
 """(session, values, variables, counters): adds the values of some operations to ``values``."""
-_RowsFunction = Callable[[Sequence[Array], Values, CellValues], list[Array]]
-"""(columns, captured, variables) -> columns of the outputs."""
+_RowsFunction = Callable[[Sequence[Array], Values, CellValues, CellValues], list[Array]]
+"""(columns, captured, variables, counters of each row) -> columns of the outputs."""
 _Arrays = Sequence[Any]
 """Arrays of numpy or JAX."""
 
@@ -152,11 +152,49 @@ class Function:
         operations = _all_operations(self.graph.get_operations())
         return {op.counter: start for op in operations if op.counter and op.attrs.get("seeds") == (None, None)}
 
-    def bind_rows(self, opening: Opening, forms: Sequence[Array]) -> Callable[[Sequence[Any]], list[Array]] | None:
-        """The function of many elements at once: columns ``[n, ...]`` of components -> columns of outputs.
+    @property
+    def draws(self) -> list[Cell]:
+        """The counters of the random operations."""
+        return [op.counter for op in _all_operations(self.graph.get_operations()) if op.counter is not None]
 
-        None where the function does not vectorize (effects, random numbers, host operations, strings, shapes that
-        depend on values), or reads variables anew for each element.
+    def _counts(self, opening: Opening) -> CellValues:
+        """The counters of the random operations, as they are in this pass."""
+        return opening.cached(self, lambda: self._counters(opening))
+
+    def clock(self, opening: Opening) -> Callable[[int], int]:
+        """Counts draws: a number of elements -> how many there were before, of this function and in this pass."""
+        start, counts, draws = self._counters(opening), self._counts(opening), self.draws
+
+        def clock(count: int) -> int:
+            if not draws:
+                return 0
+            before = [counts.get(c, c.default) for c in draws]
+            counts.update((c, np.uint32(int(n) + count & 0xFFFFFFFF)) for c, n in zip(draws, before, strict=True))
+            return int(before[0]) - int(start.get(draws[0], draws[0].default)) & 0xFFFFFFFF
+
+        return clock
+
+    def bind_row(self, opening: Opening) -> Callable[[Sequence[Any], int], list[Array]]:
+        """The function of one element and its place, the number of draws before it in this pass."""
+        captured, state = self._outside(opening)
+        start, draws = self._counters(opening), self.draws
+
+        def call(element: Sequence[Any], place: int) -> list[Array]:
+            values: Values = {**dict(zip(self.inputs, element, strict=True)), **captured}
+            counts = {c: _after(start.get(c, c.default), place) for c in draws}
+            return self.program.run(opening.session, values, state, counts)
+
+        return call
+
+    def bind_rows(
+        self, opening: Opening, forms: Sequence[Array]
+    ) -> Callable[[Sequence[Any], Array], list[Array]] | None:
+        """The function of many elements at once: columns ``[n, ...]`` of components, and places -> columns of outputs.
+
+        The random operations of an element with place p draw what they draw in call number p, one by one.
+
+        None where the function does not vectorize (effects, host operations, strings, random operations in loops and
+        branches, shapes that depend on values), or reads variables anew for each element.
 
         Args:
           forms: per component an array ``[n, ...]`` of the type and shape of the columns to come.
@@ -167,12 +205,18 @@ class Function:
         call = self.program.over_rows(forms, captured, state)
         if call is None:
             return None
-        return lambda columns: call(columns, captured, state)
+        start, draws = self._counters(opening), self.draws
+
+        def many(columns: Sequence[Any], places: Array) -> list[Array]:
+            counts = {c: _after(start.get(c, c.default), places) for c in draws}
+            return call(columns, captured, state, counts)
+
+        return many
 
     def bind(self, opening: Opening) -> Callable[[Sequence[Any]], list[Array]]:
         """The function of one element, with the current values of captured tensors and (unless live) of variables."""
         captured, state = self._outside(opening)
-        counters = opening.cached(self, lambda: self._counters(opening))
+        counters = self._counts(opening)
         program, inputs, session = self.program, self.inputs, opening.session
         live = bool(self.cells) and opening.live
 
@@ -183,6 +227,11 @@ class Function:
             return program.run(session, values, self._state(opening) if live else state, counters)
 
         return call
+
+
+def _after(start: Any, count: Any) -> Array:
+    """A counter, or several, some draws later: modulo 2**32."""
+    return np.asarray((int(start) + np.asarray(count)) & 0xFFFFFFFF, np.uint32)
 
 
 def _present(store: StateStore, cell: Cell) -> Array | None:
@@ -245,7 +294,9 @@ class _Program:
     def _try_rows(self, forms: Sequence[Array], captured: Values, state: CellValues) -> _RowsFunction | None:
         """The function under ``jax.vmap`` over its inputs, checked by ``jax.eval_shape``; None where that raises."""
         order = self._order()
-        if any(not _pure(op) for op in order) or any(a.dtype.hasobject for a in (*forms, *captured.values())):
+        if any(not _pure(op, op.definition.random) for op in order) or any(
+            a.dtype.hasobject for a in (*forms, *captured.values())
+        ):
             return None
         constants = {op.outputs[0]: op.attrs["value"] for op in order if op.type == "Const"}
         outputs, inputs = self.function.outputs, self.function.inputs
@@ -253,20 +304,27 @@ class _Program:
         rows = [t for t in segment.inputs if t in inputs]
         fixed = [t for t in segment.inputs if t not in inputs]
 
-        def of_row(given: Sequence[jax.Array], others: Sequence[jax.Array], cells: Sequence[jax.Array]) -> _Arrays:
+        def of_row(given: _Arrays, counts: _Arrays, others: _Arrays, cells: _Arrays) -> _Arrays:
             row = dict(zip((*rows, *fixed), (*given, *others), strict=True))
-            outputs, after = segment.function([row[t] for t in segment.inputs], [*segment.record, *cells])
-            return outputs, after[: len(segment.record)]
+            outputs, after = segment.function([row[t] for t in segment.inputs], [*counts, *segment.record, *cells])
+            first = len(segment.counters)
+            return outputs, after[first : first + len(segment.record)]
 
-        compiled = jax.jit(jax.vmap(of_row, in_axes=(0, None, None)))
+        over_rows = jax.vmap(of_row, in_axes=(0, 0, None, None))
+        compiled = jax.jit(over_rows)
 
-        def call(columns: Sequence[Array], captured: Values, state: CellValues) -> list[Array]:
+        def call(columns: Sequence[Array], captured: Values, state: CellValues, counts: CellValues) -> list[Array]:
             values: Values = dict(zip(inputs, columns, strict=True))
             if segment.outputs:
-                given = [values[t] for t in rows], [captured[t] for t in fixed], [state[c] for c in segment.cells]
+                given = (
+                    [values[t] for t in rows],
+                    [counts[c] for c in segment.counters],
+                    [captured[t] for t in fixed],
+                    [state[c] for c in segment.cells],
+                )
                 with jax.enable_x64(True), jax.default_device(cpu_device()):
-                    outputs, records = compiled(*given)
-                    values.update(zip(segment.outputs, map(np.asarray, outputs), strict=True))
+                    made, records = compiled(*given)
+                    values.update(zip(segment.outputs, map(np.asarray, made), strict=True))
                 segment.raise_found(records)
             alike = {**captured, **constants}
             size = len(columns[0])
@@ -276,8 +334,9 @@ class _Program:
         try:
             with jax.enable_x64(True):
                 jax.eval_shape(
-                    jax.vmap(of_row, in_axes=(0, None, None)),
+                    over_rows,
                     [form_of[t] for t in rows],
+                    [np.zeros(1, np.uint32) for _ in segment.counters],
                     [captured[t] for t in fixed],
                     [state[c] for c in segment.cells],
                 )
@@ -335,12 +394,17 @@ def _by_numpy(op: Operation) -> bool:
     return op.definition.numpy is not None and not op.reads and not op.writes
 
 
-def _pure(op: Operation) -> bool:
-    """Whether an operation is a function of numeric arrays of known shapes, so that ``jax.vmap`` applies."""
+def _pure(op: Operation, random: bool = False) -> bool:
+    """Whether an operation is a function of numeric arrays of known shapes, so that ``jax.vmap`` applies.
+
+    Args:
+      random: whether it may draw; those in its bodies may not.
+    """
     definition = op.definition
     return (
         definition.host is None
-        and not (definition.stateful or definition.random or definition.writes or definition.dynamic)
+        and definition.random <= random
+        and not (definition.stateful or definition.writes or definition.dynamic)
         and not of_strings(op)
         and not numpy_alone(op)
         and all(_pure(inner) for body in op.bodies for inner in body.needed)

@@ -139,6 +139,22 @@ def test_data_functions_check_too():
             session.run(element)
 
 
+@pytest.mark.parametrize("source", ["table", "stream"])
+def test_elements_before_the_wrong_one_are_delivered_where_maps_are_vectorized(source):
+    places = np.zeros(5000, np.int32)
+    places[4000] = 9
+    data = tf.data.Dataset.from_tensor_slices(places)
+    if source == "stream":
+        data = tf.data.Dataset.from_generator(lambda: iter(places), tf.int32, [])
+    data = data.map(lambda i: tf.gather([1.0, 2.0, 3.0], i), num_parallel_calls=64).batch(100)
+    element = data.make_one_shot_iterator().get_next()
+    with tf.Session() as session:
+        for _ in range(40):
+            assert session.run(element).sum() == 100.0
+        with pytest.raises(InvalidArgumentError, match="= 9 is not in"):
+            session.run(element)
+
+
 # ---- the state that stays --------------------------------------------------------------------------------------------
 
 

@@ -210,7 +210,6 @@ def test_what_makes_datasets_makes_them_of_its_own_surface(change):
 def test_what_is_not_supported_is_said_by_name():
     dataset = Dataset.range(2)
     for call in (
-        lambda: dataset.window(2),
         lambda: dataset.ragged_batch(2),
         lambda: dataset.sparse_batch(2, [3]),
         lambda: dataset.rejection_resample(None, None),

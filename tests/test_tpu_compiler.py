@@ -33,7 +33,12 @@ def test_the_loop_is_what_one_would_write_by_hand(model):
     found = figures("--models", model)[model]
     ours, twin = found["ours"], found["twin"]
     assert twin["collectives"], "the twin sums its gradients over four chips"
-    assert ours["collectives"] == twin["collectives"]
+    assert [c[:2] for c in ours["collectives"]] == [c[:2] for c in twin["collectives"]]
+    # Whether a check has failed is a float that travels with the gradients.
+    assert all(
+        mine - theirs in (0, 4)
+        for (*_, mine), (*_, theirs) in zip(ours["collectives"], twin["collectives"], strict=True)
+    )
     assert ours["flops"] <= 1.02 * twin["flops"]
     assert ours["bytes"] <= 1.02 * twin["bytes"]
 

@@ -17,7 +17,7 @@ from towerstrat.graph.ir.elements import Tensor
 from towerstrat.graph.ir.registry import Signature, define
 from towerstrat.graph.ir.shapes import Dims
 from towerstrat.graph.ir.static import constant_value
-from towerstrat.graph.ir.types import float32
+from towerstrat.graph.ir.types import float32, int32, int64
 from towerstrat.graph.ops import host_forms
 from towerstrat.graph.ops.activations import check_axis
 from towerstrat.graph.ops.build import add, one
@@ -62,17 +62,26 @@ def _wide(x: Any) -> Any:
 
 def _moments_rule(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> list[Signature]:
     x = inputs[0]
-    if not x.dtype.is_floating and not x.dtype.is_complex:
+    whole = x.dtype in (int32, int64) and len(inputs) == 1
+    if not x.dtype.is_floating and not x.dtype.is_complex and not whole:
         raise TypeError(f"Expected a floating input, got {x.dtype.name}. Use tf.cast.")
     dims = shapes.broadcast(x.dims, inputs[1].dims) if len(inputs) > 1 else x.dims
     return [Signature(x.dtype, _reduced(dims, attrs["axes"], attrs["keep_dims"]))] * 2
 
 
+def _mean(x: Any, axes: tuple[int, ...] | None, keep_dims: bool) -> Any:
+    """Of integers without its fraction."""
+    if not jnp.issubdtype(x.dtype, jnp.integer):
+        return jnp.mean(x, axes, dtype=x.dtype, keepdims=keep_dims)
+    total = jnp.sum(x, axes, dtype=x.dtype, keepdims=keep_dims)
+    return lax.div(total, jnp.full_like(total, max(x.size // max(total.size, 1), 1)))
+
+
 def _moments(x: Any, *, axes: tuple[int, ...] | None, keep_dims: bool) -> tuple[Any, Any]:
     wide = _wide(x)
-    mean = jnp.mean(wide, axes, dtype=wide.dtype, keepdims=True)
+    mean = _mean(wide, axes, True)
     away = wide - lax.stop_gradient(mean)
-    variance = jnp.mean(away * away, axes, dtype=wide.dtype, keepdims=keep_dims)
+    variance = _mean(away * away, axes, keep_dims)
     mean = mean if keep_dims else jnp.squeeze(mean, axes)
     return mean.astype(x.dtype), variance.astype(x.dtype)
 
@@ -97,7 +106,7 @@ define("WeightedMoments", _moments_rule, _weighted_moments)
 def moments(
     x: Any, axes: Any, shift: Any = None, name: str | None = None, keep_dims: bool = False
 ) -> tuple[Tensor, Tensor]:
-    """(mean, variance) over dimensions. float16 is computed in float32.
+    """(mean, variance) over dimensions. float16 is computed in float32; of int32 and int64 both lose their fraction.
 
     Args:
       axes: integers.

@@ -16,9 +16,7 @@ from jax import lax
 from towerstrat.graph.ir.core import get_default_graph
 from towerstrat.graph.ir.elements import Tensor
 from towerstrat.graph.ir.registry import Attrs, Signature, define
-
-PADDING = np.iinfo(np.int32).max
-"""The largest index of left-over rows, which lie past the end of every table: reads are clipped, writes dropped."""
+from towerstrat.graph.lowering.validity import PADDING
 
 DENSE_BELOW = 16
 """Tables with fewer than this many rows per given row add a dense sum faster than they add row by row."""
@@ -47,6 +45,17 @@ def write_rows(
     )
 
 
+def unless(failed: jax.Array | None, indices: jax.Array) -> jax.Array:
+    """Indices of rows to write; where ``failed`` all different ones past the end of every table. None: none has."""
+    return indices if failed is None else jnp.where(failed, _left_over(indices), indices)
+
+
+def _left_over(indices: jax.Array) -> jax.Array:
+    """As many indices past the end of every table, ascending."""
+    places = jnp.reshape(lax.iota(indices.dtype, indices.size), indices.shape)
+    return places + np.asarray(PADDING - indices.size + 1, indices.dtype)
+
+
 def are_distinct(indices: Tensor) -> bool:
     """True of the indices that ``deduplicate`` made: they ascend, and none comes twice."""
     return not get_default_graph().executing_eagerly and indices.op.type == "DeduplicateRows"
@@ -67,8 +76,7 @@ def sum_repeated(values: jax.Array, indices: jax.Array) -> tuple[jax.Array, jax.
     group = jnp.cumsum(starts, dtype=jnp.int32)
     group_of = jnp.zeros_like(group).at[order].set(group, unique_indices=True, mode="promise_in_bounds")
     summed = jnp.zeros_like(values).at[group_of].add(values, mode="promise_in_bounds")
-    left_over = places.astype(indices.dtype) + (PADDING - count + 1)
-    return summed, left_over.at[group].set(ordered, indices_are_sorted=True, mode="promise_in_bounds")
+    return summed, _left_over(indices).at[group].set(ordered, indices_are_sorted=True, mode="promise_in_bounds")
 
 
 class CellRows:
@@ -80,15 +88,20 @@ class CellRows:
       table: ``[n, ...]``.
       indices: integers ``[m]``; None for all rows.
       distinct: as of ``write_rows``.
+      failed: scalar bool: nothing changes where it is true; None: it cannot be.
 
     Attributes:
       table: the whole table, as changed so far.
     """
 
-    def __init__(self, table: jax.Array, indices: jax.Array | None = None, distinct: bool = False):
+    def __init__(
+        self, table: jax.Array, indices: jax.Array | None = None, distinct: bool = False,
+        failed: jax.Array | None = None,
+    ):  # fmt: skip
         self.table = table
-        self._indices = indices
+        self._indices = indices if indices is None else unless(failed, indices)
         self._distinct = distinct
+        self._failed = failed
 
     @property
     def value(self) -> jax.Array:
@@ -97,15 +110,23 @@ class CellRows:
 
     def set(self, value: jax.Array) -> None:
         value = value.astype(self.table.dtype)
-        self.table = value if self._indices is None else self._write("set", value)
+        self.table = self.kept(value) if self._indices is None else self._write("set", value)
 
     def add(self, change: jax.Array) -> None:
         change = change.astype(self.table.dtype)
-        self.table = self.table + change if self._indices is None else self._write("add", change)
+        self.table = self.kept(self.table + change) if self._indices is None else self._write("add", change)
 
     def subtract(self, change: jax.Array) -> None:
         change = change.astype(self.table.dtype)
-        self.table = self.table - change if self._indices is None else self._write("subtract", change)
+        self.table = self.kept(self.table - change) if self._indices is None else self._write("subtract", change)
+
+    def kept(self, table: jax.Array) -> jax.Array:
+        """A new table; the old one where nothing may change."""
+        return table if self._failed is None else jnp.where(self._failed, self.table, table)
+
+    def decay(self, factor: jax.Array, rows: RowSum, function: Callable[[jax.Array], jax.Array]) -> None:
+        """``table * factor + function(rows)``, of the whole table."""
+        self.table = rows.added_to(self.kept(self.table * factor), function)
 
     def _write(self, method: Method, updates: jax.Array) -> jax.Array:
         assert self._indices is not None
@@ -124,8 +145,9 @@ class RowSum(NamedTuple):
     indices: jax.Array | None
 
     @classmethod
-    def of(cls, table: jax.Array, values: jax.Array, indices: jax.Array) -> RowSum:
-        """The sum for a table: dense where the table is small beside the number of rows."""
+    def of(cls, table: jax.Array, values: jax.Array, indices: jax.Array, failed: jax.Array | None = None) -> RowSum:
+        """The sum for a table: dense where the table is small beside the number of rows; of no row where ``failed``."""
+        indices = unless(failed, indices)
         if table.shape[0] < DENSE_BELOW * indices.shape[0]:
             return cls(write_rows(jnp.zeros_like(table), indices, "add", values), None)
         return cls(*sum_repeated(values, indices))

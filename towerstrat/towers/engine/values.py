@@ -209,8 +209,8 @@ class Mirrored(Operators, Convertible, Fetchable, DistributedValues):
 
     @property
     def primary(self) -> Any:
-        """The one value."""
-        return self.local if self.local is not None else next(iter(self._index.values()))
+        """The one value; where an update left a part on each device, the first one."""
+        return next(iter(self._index.values()))
 
     def _get_cross_tower(self) -> Any:
         return self.primary
@@ -273,7 +273,7 @@ def regroup(per_device_values: Mapping[str, Any], wrap_class: Callable[..., Any]
             except (ValueError, TypeError) as error:
                 raise ValueError(f"Towers returned different structures: {error}") from None
         columns = zip(*(nest.children(p) for p in parts), strict=True)
-        return nest.rebuild(
+        return _remade(
             first, [regroup(dict(zip(per_device_values, column, strict=True)), wrap_class) for column in columns]
         )
     if all(p is first for p in parts[1:]) and (len(parts) > 1 or container_of(first) is None):
@@ -284,8 +284,22 @@ def regroup(per_device_values: Mapping[str, Any], wrap_class: Callable[..., Any]
     return wrap_class(per_device_values)
 
 
+def map_parts(function: Callable[[Any], Any], structure: Any) -> Any:
+    """``function`` applied to the leaves of what towers return; keys of a dictionary need not sort."""
+    if type(structure) is dict:
+        return {key: map_parts(function, child) for key, child in structure.items()}
+    if not nest.is_sequence(structure):
+        return function(structure)
+    return _remade(structure, [map_parts(function, child) for child in nest.children(structure)])
+
+
+def _remade(like: Any, children: Sequence[Any]) -> Any:
+    """A structure with other children. A namedtuple's own ``__new__``, which may check them, is not called."""
+    return like._make(children) if hasattr(like, "_make") else nest.rebuild(like, children)
+
+
 def _shallow(value: Any) -> Any:
-    return nest.rebuild(value, [0 for _ in nest.children(value)])
+    return _remade(value, [0 for _ in nest.children(value)])
 
 
 def container_of(value: Any) -> Any:
@@ -313,13 +327,15 @@ def select_device_mirrored(device: str, structured: Any) -> Any:
     """
 
     def get(value: Any) -> Any:
-        if not isinstance(value, DistributedValues) or isinstance(value, Variable):
+        if not isinstance(value, DistributedValues):
             return value
         if not isinstance(value, Mirrored):
             raise TypeError(
                 f"Expected value to be mirrored across towers: {value!r} in {structured!r}. "
                 "Reduce it first: distribution.reduce(aggregation, value, destinations=var)."
             )
+        if isinstance(value, Variable):
+            return value
         return value.get(device) if value.on_device(device) else value.primary
 
     return nest.map_structure(get, structured)

@@ -39,10 +39,9 @@ def _adam_rows(cells: Sequence[CellRows], scalars: Sequence[Any], rows: RowSum, 
     var, first, second = cells
     beta1_power, beta2_power, rate, beta1, beta2, epsilon = scalars
     rate = _corrected(rate, beta1_power, beta2_power)
-    m = rows.added_to(first.value * beta1, lambda grad: grad * (1 - beta1))
-    v = rows.added_to(second.value * beta2, lambda grad: (grad * grad) * (1 - beta2))
-    first.set(m)
-    second.set(v)
+    first.decay(beta1, rows, lambda grad: grad * (1 - beta1))
+    second.decay(beta2, rows, lambda grad: (grad * grad) * (1 - beta2))
+    m, v = first.value, second.value
     direction = rows.added_to(beta1 * m, lambda grad: grad * (1 - beta1)) if use_nesterov else m
     var.subtract(rate * direction / (jnp.sqrt(v) + epsilon))
 

@@ -130,13 +130,14 @@ def _lower(update: Update, lowering: Lowering, op: Operation, sparse: bool) -> l
     scalars = [s.astype(tables[0].dtype) for s in scalars]
     if indices is None and grad.shape != tables[0].shape:
         raise ValueError(f"The gradient has shape {grad.shape}, variable {cells[0].name} has {tables[0].shape}.")
+    failed = lowering.failed()
     if indices is not None and update.whole is not None:
-        changed = [CellRows(table) for table in tables]
-        update.whole(changed, scalars, RowSum.of(tables[0], grad, indices), **op.attrs)
+        changed = [CellRows(table, failed=failed) for table in tables]
+        update.whole(changed, scalars, RowSum.of(tables[0], grad, indices, failed), **op.attrs)
     else:
         distinct = indices is not None and are_distinct(op.inputs[-1])
-        changed = [CellRows(table, indices, distinct) for table in tables]
+        changed = [CellRows(table, indices, distinct, failed) for table in tables]
         update.function(changed, scalars, grad, **op.attrs)
     for cell, rows in zip(cells, changed, strict=True):
-        lowering.write(cell, lax.stop_gradient(rows.table))
+        lowering.write(cell, lax.stop_gradient(rows.table), lowering.fault)
     return []

@@ -15,6 +15,7 @@ from towerstrat.errors import UnsupportedError
 from towerstrat.graph.ir.convert import constant, convert_to_tensor
 from towerstrat.graph.ir.core import get_default_graph
 from towerstrat.graph.ir.elements import Tensor
+from towerstrat.graph.ir.integers import integer
 from towerstrat.graph.ir.registry import Signature, define, same
 from towerstrat.graph.ir.shapes import Dims, TensorShape, merge
 from towerstrat.graph.ir.types import as_dtype, float32
@@ -156,7 +157,8 @@ def diag_part(input: Any, name: str | None = None) -> Tensor:
 
 def matrix_band_part(input: Any, num_lower: Any, num_upper: Any, name: str | None = None) -> Tensor:
     """Matrices with only so many diagonals below and above the main one kept; -1 keeps all."""
-    return unary("MatrixBandPart", input, name, {"num_lower": int(num_lower), "num_upper": int(num_upper)})
+    attrs = {"num_lower": integer(num_lower, "num_lower"), "num_upper": integer(num_upper, "num_upper")}
+    return unary("MatrixBandPart", input, name, attrs)
 
 
 def trace(x: Any, name: str | None = None) -> Tensor:
@@ -170,8 +172,9 @@ def eye(
 ) -> Tensor:
     """Identity matrices, ``[*batch_shape, num_rows, num_columns]``."""
     with get_default_graph().name_scope(name or "eye"):
-        sizes = [num_rows, num_rows if num_columns is None else num_columns]
-        if all(isinstance(s, int | np.integer) for s in sizes) and not isinstance(batch_shape, Tensor):
+        given = {"num_rows": num_rows, "num_columns": num_rows if num_columns is None else num_columns}
+        sizes: list[Any] = [s if isinstance(s, Tensor) else integer(s, what) for what, s in given.items()]
+        if not any(isinstance(s, Tensor) for s in sizes) and not isinstance(batch_shape, Tensor):
             unit = np.eye(*sizes, dtype=as_dtype(dtype).np)
             kind = "MatrixDiag" if num_columns is None else "MatrixSetDiag"
             return constant(np.broadcast_to(unit, (*(batch_shape or ()), *unit.shape)), as_dtype(dtype), name=kind)

@@ -133,6 +133,10 @@ class UnauthenticatedError(_Coded):
     code = 16
 
 
+class OperatorNotAllowedInGraphError(TypeError):
+    """Python asked a tensor without a value for its truth, or for its entries."""
+
+
 class EagerArgumentError(InvalidArgumentError, ValueError):
     """Arguments that do not fit an operation, found when it is called.
 

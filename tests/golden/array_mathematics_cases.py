@@ -39,6 +39,37 @@ INPUTS = {
     "perm": np.array([2, 0, 1], i4),
     "pick": np.array([[0, 2], [1, 1]], i4),
     "bytes": np.array([[0, 7, 255]], np.uint8),
+    "wild": np.array(
+        [
+            NAN,
+            INF,
+            -INF,
+            -0.5,
+            -1.0,
+            -7.5,
+            127.0,
+            128.0,
+            200.0,
+            300.0,
+            -129.0,
+            32768.0,
+            70000.0,
+            -40000.0,
+            2147483648.0,
+            3e9,
+            -2147483648.0,
+            -3e9,
+            5e9,
+            -5e9,
+            9.2e18,
+            1e19,
+            1.85e19,
+            -1e19,
+            1e30,
+        ],
+        f4,
+    ),
+    "nans": np.array([[NAN, 1.0, 3.0, NAN], [NAN, -INF, NAN, NAN], [INF, NAN, -INF, 2.0], [NAN, NAN, NAN, NAN]], f4),
     "scalar": np.array(1.25, f4),
     "k": np.array(1, i4),
 }
@@ -199,6 +230,14 @@ CASES += [
     "tf.saturate_cast(x * 1000., tf.uint8)",
     "tf.saturate_cast(i * 1000, tf.int8)",
     "tf.cast(bytes, tf.int32)",
+    *[
+        "tf.cast(%s, tf.%s)" % (source, kind)
+        for source in ("wild", "tf.cast(wild, tf.float64)")
+        for kind in ("int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64", "bool")
+    ],
+    "tf.cast(tf.cast(wild[:14], tf.float16), tf.uint8)",
+    "tf.to_int32(wild)",
+    "tf.to_int64(wild)",
     "tf.cast(tf.cast(x, tf.bfloat16), tf.float32)",
 ]
 CASES += [
@@ -262,6 +301,10 @@ CASES += [
     "tf.count_nonzero(b)",
     "tf.count_nonzero(x, dtype=tf.int32, keepdims=True)",
     "tf.argmax(x, 1)",
+    "tf.argmax(nans, 1)",
+    "tf.argmin(nans, 1)",
+    "tf.argmax(nans)",
+    "tf.argmin(tf.cast(nans, tf.float16), 1, output_type=tf.int32)",
     "tf.argmin(x, 0)",
     "tf.argmax(ties, -1)",
     "tf.argmax(x)",
@@ -582,6 +625,9 @@ DYNAMIC = [
     "tf.confusion_matrix([1, 2], [0, 2])",
 ]
 DYNAMIC += ["tf.segment_%s(rows, ids)" % n for n in ["sum", "prod", "max", "min", "mean"]]
+DYNAMIC += ["tf.segment_%s(tf.cast(rows * 3., tf.int32) - 4, ids)" % n for n in ["sum", "prod", "max", "min", "mean"]]
+CASES += ["tf.unsorted_segment_mean(tf.cast(rows * 3., tf.%s) - 4, ids, 4)" % t for t in ("int32", "int64")]
+CASES += ["tf.unsorted_segment_%s(tf.cast(rows, tf.float16), ids, 4)" % n for n in ("max", "min", "mean")]
 SHAPES = ("full", "batch", "rank")
 
 

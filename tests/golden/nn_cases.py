@@ -167,6 +167,9 @@ def cases():
 
     for name in ("relu", "relu6", "elu", "selu", "softplus", "softsign", "sigmoid", "tanh", "leaky_relu", "crelu"):
         case(name, lambda nn, x, f=name: getattr(nn, f)(x), np.concatenate([_values(3, 4), [[0.0, 6.0, 7.0, -30.0]]]))
+        case(name + "_of_nan", lambda nn, x, f=name: getattr(nn, f)(x), np.array([[np.nan, 1.0], [-2.0, np.nan]]))
+    case("max_pool_of_nan", lambda nn, x: nn.max_pool(x, [1, 2, 2, 1], [1, 2, 2, 1], "VALID"),
+         np.array([[1.0, np.nan, 3.0, np.nan], [3.0, 2.0, 4.0, 1.0]]).reshape(1, 2, 4, 1))  # fmt: skip
     case("swish", lambda nn, x: nn.swish(x), _values(3, 4, dtype="float32"))
     case("leaky_relu_alpha", lambda nn, x: nn.leaky_relu(x, 1.5), _values(3, 4))
     case("softmax", lambda nn, x: nn.softmax(x), _values(3, 5))
@@ -181,6 +184,8 @@ def cases():
     case("zero_fraction", lambda nn, x: nn.zero_fraction(x), _values(3, 4))
     case("moments", lambda nn, x: nn.moments(x, [0, 2]), _values(3, 4, 2))
     case("moments_keep", lambda nn, x: nn.moments(x, [1], keep_dims=True), _values(3, 4, 2))
+    for kind in ("int32", "int64"):
+        case(f"moments_{kind}", lambda nn, x: nn.moments(x, [0]), np.array([[7, -1], [8, -2], [2, 5]], kind))
     case("moments_half", lambda nn, x: nn.moments(x, [0]), _values(3, 4, dtype="float16"))
     case("weighted_moments", lambda nn, x, w: nn.weighted_moments(x, [0], w), _values(3, 4), _positive(3, 1))
     case(

@@ -29,6 +29,7 @@ from towerstrat.graph.ops import (
     build,
     checks,
     control_flow,
+    counting,
     embedding,
     host,
     indexing,
@@ -151,6 +152,7 @@ FURTHER = [
     Case("dense", dense, (ROWS,)),
     Case("dropout", lambda x, keep, noise: one("Dropout")(x, keep, noise), (X, np.array(0.5, f4), P / 4)),
     Case("inverses", lambda x: (math.erfinv(x / 4.0), math.ndtri(0.5 + x / 8.0)), (X,), ulps=4),
+    Case("fitted rank", one("FittedRank", excess=0, expands=False), (X[:, :1], X[:, 0])),
     Case("gelu", lambda x: (activations.gelu(x), activations.gelu(x, True)), (X,)),
     Case("mul_no_nan", lambda x, y: (math.multiply_no_nan(x, y), math.xlog1py(x, y)), (X, P)),
     Case("matrix_transpose", lambda x: array.matrix_transpose(x), (N,)),
@@ -250,9 +252,9 @@ NOTHING = [
     Case("ensured", lambda x: array.ensure_shape(x, [None, 3]), (NONE,)),
     Case("sums of segments", lambda x, i: [one(f"Segment{k}")(x, i) for k in ("Sum", "Mean", "Max")], (NONE, NO_IDS)),
     Case("in_top_k", lambda x, i: nn.in_top_k(x, i, 2), (NONE, NO_IDS)),
-    Case("searched", lambda x, v: (indexing.searchsorted(x, v), indexing.searchsorted(x, v, "right")), (NONE, NONE)),
+    Case("searched", lambda x, v: (counting.searchsorted(x, v), counting.searchsorted(x, v, "right")), (NONE, NONE)),
     Case("lists", lambda i: (indexing.unique(i), indexing.unique_with_counts(i), indexing.setdiff1d(i, i)), (NO_IDS,)),
-    Case("unravelled", lambda i: indexing.unravel_index(i, [2, 3]), (NO_IDS,)),
+    Case("unravelled", lambda i: counting.unravel_index(i, [2, 3]), (NO_IDS,)),
     Case("parts", lambda x: (array.ones_like(x), array.slice(x, [0, 1], [-1, 2]), array.unstack(x, axis=1)), (NONE,)),
     Case("squeezed", lambda x: array.squeeze(array.expand_dims(x, 2), [2]), (NONE,)),
     Case("repeated", lambda x: array.repeat(x, 2, 0), (NONE,)),
@@ -269,7 +271,8 @@ NOTHING = [
 
 NO_BATCHES = {
     "array", "broadcastable weights", "conv3d_SAME", "dense", "depthwise_backprop_input", "dilation2d",
-    "embedding_max_norm", "embedding_mod", "placed matrix", "repeat", "spectral_norm", "tensor scatters",
+    "embedding_max_norm", "embedding_mod", "orthogonal columns", "placed matrix", "repeat", "spectral_norm",
+    "tensor scatters",
     "tf.argmin(x, 0)", "tf.broadcast_dynamic_shape(tf.shape(x), tf.shape(row))",
     "tf.dynamic_stitch([[0, 2], [1]], [row[:2], row[2:]])", "tf.gather(n, [0, 0, 1])",
     "tf.reverse_sequence(x, [2, 3], 1)", "tf.sparse_segment_mean(rows, [0, 1, 1], [0, 0, 1])",
@@ -279,6 +282,7 @@ NO_BATCHES = {
 
 WITHOUT_BATCH = {
     "shapes and ranges": "BroadcastArgs IRFFT3D LinSpace MatrixPerm RFFT3D Range SpectralNorm TensorArraySizeV3",
+    "no fewer rows than columns": "OrthogonalColumns",
     "parts of one tensor": "DiagPart",
     "draws that depend on a seed": """
         RandomUniformInt StatelessMultinomial StatelessParameterizedTruncatedNormal StatelessRandomBinomial
@@ -387,8 +391,18 @@ ELSEWHERE = {
     "DatasetHandle DatasetToSingleElement DistributedIteratorGetNext IteratorGetNext": "datasets",
     "IteratorToStringHandle MakeIterator OpenIterator OwnedIteratorGetNext OwnedIteratorGetOptional": "iterators",
     "ReduceDataset": "a loop over a dataset",
+    "AsString DecodeBase64 EncodeBase64 ReduceJoin RegexFullMatch RegexReplace StringFormat StringJoin": "strings",
+    "StringLength StringLower StringSplit StringSplitV2 StringStrip StringToHashBucket StringUpper": "strings",
+    "StringToHashBucketFast StringToHashBucketStrong StringToNumber Substr UnsortedSegmentJoin": "strings",
+    "InitializeTableFromTextFileV2 LookupTableExportV2 LookupTableFindV2 LookupTableImportV2": "lookup tables",
+    "LookupTableInsertV2 LookupTableRemoveV2 LookupTableSizeV2 SparseToDense": "lookup tables and sparse tensors",
     "EagerPyFunc PyFunc PyFuncStateless PrintV2": "Python functions and printing: no kernel computes them",
     "AssertInitialized UninitializedNames CountUpTo InitializedValue VarHandleOp": "variables of sessions",
+    "ReadStringVariableOp AssignStringVariableOp": "variables of strings",
+    "StringVarIsInitializedOp InitializedStringValue": "variables of strings",
+    "StringResourceGather StringResourceScatterUpdate": "variables of strings",
+    "Queue QueueEnqueueV2 QueueEnqueueManyV2 QueueDequeueV2 QueueDequeueManyV2 QueueDequeueUpToV2": "queues",
+    "QueueCloseV2 QueueIsClosedV2 QueueSizeV2": "queues",
     "NoOp Placeholder": "nothing is computed",
     "RngReadAndSkip SeedOfState": "the state of generators: tests/graph/test_generator.py",
 }

@@ -247,7 +247,15 @@ def make_initializable_iterator(dataset: Dataset, shared_name: str | None = None
 
     Args:
       shared_name: iterators of one session with the same name share their position.
+
+    Raises:
+      RuntimeError: where operations are executed eagerly.
     """
+    if get_default_graph().executing_eagerly:
+        raise RuntimeError(
+            "dataset.make_initializable_iterator is not supported when eager execution is enabled. Iterate over the "
+            "dataset (`for element in dataset`), or use dataset.make_one_shot_iterator()."
+        )
     structure = checked_dataset(dataset, "make_initializable_iterator").node.structure
     position = Position(get_default_graph(), structure, shared_name)
     initializer = make_iterator(position, dataset.node)

@@ -12,7 +12,7 @@ from towerstrat.graph.ir.types import float32
 from towerstrat.graph.ops import array, cross_entropy, math, nn, reductions, segments
 from towerstrat.graph.variables.variables import GraphKeys
 from towerstrat.towers.engine.contexts import note_loss_reduction
-from towerstrat.training.ranks import broadcast_weights, broadcastable, squeezed
+from towerstrat.training.ranks import broadcast_weights, broadcastable, fitted, squeezed
 
 
 class Reduction:
@@ -301,19 +301,10 @@ def sparse_softmax_cross_entropy(
     _given(labels=labels, logits=logits)
     with name_scope(scope, "sparse_softmax_cross_entropy_loss", (logits, labels, weights)) as scope:
         labels, logits = squeezed(labels, logits, expected_rank_diff=1)
-        weights = _without_last(weights, labels)
+        if not isinstance(weights, float):
+            weights = fitted(convert_to_tensor(weights), labels)
         losses = cross_entropy.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits, name="xentropy")
         return compute_weighted_loss(losses, weights, scope, loss_collection, reduction)
-
-
-def _without_last(weights: Any, labels: Tensor) -> Any:
-    """Weights without a last dimension of 1 that the labels do not have."""
-    if isinstance(weights, float):
-        return weights
-    weights = convert_to_tensor(weights)
-    if weights.dims is None or labels.dims is None or len(weights.dims) != len(labels.dims) + 1:
-        return weights
-    return array.squeeze(weights, [-1])
 
 
 def add_loss(loss: Any, loss_collection: Any = GraphKeys.LOSSES) -> None:

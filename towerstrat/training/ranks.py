@@ -82,6 +82,39 @@ def broadcast_weights(weights: Any, values: Any) -> Tensor:
     return math.multiply(weights, array.ones_like(values), name="broadcast_weights")
 
 
+def _fitted_rule(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Signature]:
+    return [Signature(inputs[0].dtype, None)]
+
+
+def _fitted(x: Any, other: Any, *, excess: int, expands: bool) -> Any:
+    difference = x.ndim - other.ndim - excess
+    if difference == 1 and x.shape[-1] == 1:
+        return x.reshape(x.shape[:-1])
+    return x.reshape((*x.shape, 1)) if expands and difference == -1 and x.ndim else x
+
+
+define("FittedRank", _fitted_rule, _fitted, numpy=_fitted)
+
+
+def fitted(x: Tensor, other: Tensor, excess: int = 0, expands: bool = False) -> Tensor:
+    """``x`` without its last dimension, of size 1, where that gives it the rank of ``other`` and ``excess``.
+
+    Ranks that are not known while the graph is built are compared when it runs.
+
+    Args:
+      expands: an ``x`` that lacks one dimension gets one of size 1; a scalar stays.
+    """
+    if x.dims is None or other.dims is None:
+        if x.dims is not None and not expands and (not x.dims or x.dims[-1] not in (1, None)):
+            return x
+        attrs = {"excess": excess, "expands": expands}
+        return get_default_graph().add("FittedRank", [x, other], attrs, "remove_squeezable_dimensions").outputs[0]
+    difference = len(x.dims) - len(other.dims) - excess
+    if difference == 1 and x.dims[-1] in (1, None):
+        return array.squeeze(x, [-1])
+    return array.expand_dims(x, -1) if expands and difference == -1 and x.dims else x
+
+
 def squeezed(labels: Any, predictions: Any, expected_rank_diff: int = 0) -> tuple[Tensor, Tensor]:
     """Labels and predictions, the one with a superfluous last dimension of 1 without it.
 
@@ -89,11 +122,4 @@ def squeezed(labels: Any, predictions: Any, expected_rank_diff: int = 0) -> tupl
       expected_rank_diff: the rank of predictions less that of labels as it should be.
     """
     labels, predictions = convert_to_tensor(labels), convert_to_tensor(predictions)
-    if labels.dims is None or predictions.dims is None:
-        return labels, predictions
-    excess = len(predictions.dims) - len(labels.dims) - expected_rank_diff
-    if excess == 1 and predictions.dims[-1] in (1, None):
-        predictions = array.squeeze(predictions, [-1])
-    elif excess == -1 and labels.dims[-1] in (1, None):
-        labels = array.squeeze(labels, [-1])
-    return labels, predictions
+    return fitted(labels, predictions, -expected_rank_diff), fitted(predictions, labels, expected_rank_diff)

@@ -206,3 +206,19 @@ def test_programs_set_attributes_of_their_own():
         value = tf.constant(1.0)
         value._keras_mask = None
         assert value._keras_mask is None
+
+
+@pytest.mark.parametrize("dtype", ["int64", "float32", "bool"])
+def test_an_object_that_gives_an_array_becomes_a_tensor_of_its_type(dtype):
+    class Column:
+        dtype = np.dtype("int64")
+
+        def __array__(self, dtype=None, copy=None):
+            return np.array([1, 0], kind)
+
+    kind = dtype
+    for convert in (tf.convert_to_tensor, tf.constant):
+        found = convert(Column())
+        assert found.dtype == kind
+        assert tf.Session().run(found).tolist() == [1, 0]
+    assert tf.convert_to_tensor(Column(), tf.float64).dtype == tf.float64

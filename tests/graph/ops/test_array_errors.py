@@ -68,7 +68,7 @@ REFUSED = [
     ("tf.range(0, 5, 0)", ValueError),
     ("tf.ensure_shape(x, [3, 3])", ValueError),
     ("tf.boolean_mask(x, [True, False, True])", ValueError),
-    ("tf.slice(x, [0, 2], [1, 2])", ValueError),
+    ("tf.slice(x, [0, 4], [1, -1])", ValueError),
     ("tf.gather_nd(x, [[0, 0, 0]])", ValueError),
     ("tf.cross(x[:, :2], x[:, :2])", ValueError),
     ("tf.cholesky(x)", ValueError),
@@ -98,6 +98,17 @@ def test_run_errors_name_the_users_line():
     y = TF.reshape(u, [4, 2])
     with pytest.raises(InvalidArgumentError, match=r"test_array_errors\.py"):
         Session().run(y, {u: np.zeros(3, np.float32)})
+
+
+@pytest.mark.parametrize(
+    ("begin", "size", "words"),
+    [([0, 2], [1, 2], r"size\[1\] in \[0, 1\], but got 2"), ([-1, 0], [1, 2], r"begin\[0\] in \[0, 2\], but got -1")],
+)
+def test_a_slice_beyond_the_end_is_built_and_fails_when_it_runs(begin, size, words):
+    y = TF.slice(TF.zeros([2, 3]), begin, size)
+    assert y.shape.as_list() == size
+    with pytest.raises(InvalidArgumentError, match=words):
+        Session().run(y)
 
 
 def test_values_known_while_building():

@@ -39,6 +39,33 @@ def test_fetch_structures():
             sess.run("nothing:0")
 
 
+def test_dictionaries_keep_their_order_and_type_whatever_their_keys():
+    a, b = tf.constant(1), tf.constant([2, 3])
+    mixed = {"z": a, 2: {"y": (b, a), ("t",): a}, "b": b}
+    ordered = collections.OrderedDict([("z", a), ("a", b)])
+    with tf.Session() as sess:
+        got, again = sess.run([mixed, ordered])
+    assert list(got) == ["z", 2, "b"]
+    assert list(got[2]) == ["y", ("t",)]
+    assert (got["z"], got[2][("t",)], got["b"].tolist()) == (1, 1, [2, 3])
+    assert type(again) is collections.OrderedDict
+    assert list(again) == ["z", "a"]
+
+
+def test_a_session_is_entered_once_and_a_graph_with_only_an_iterator_runs():
+    with tf.Session() as sess:
+        with pytest.raises(RuntimeError, match="graph is empty"):
+            sess.run([])
+        tf.data.Dataset.range(3).make_one_shot_iterator()
+        assert sess.run([]) == []
+        with pytest.raises(RuntimeError, match="not re-entrant"):
+            sess.__enter__()
+        with sess.as_default():
+            assert tf.constant(3).eval() == 3
+        assert tf.get_default_session() is sess
+    assert tf.get_default_session() is None
+
+
 def test_types_of_fetched_values():
     with tf.Session() as sess:
         for dtype in (tf.float32, tf.float64, tf.int32, tf.int64, tf.uint8, tf.bool, tf.float16):

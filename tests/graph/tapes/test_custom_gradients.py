@@ -192,3 +192,5 @@ def test_hessians(session):
     np.testing.assert_allclose(found[1], [[0, 3], [3, 0]])
     with pytest.raises(ValueError, match="no second derivative"):
         tf.hessians(y, tf.constant(1.0))
+    with pytest.raises(ValueError, match="no second derivative"):
+        tf.hessians(x, x)

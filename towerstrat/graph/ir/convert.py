@@ -93,7 +93,7 @@ def numpy_value(value: Any, dtype: DType | None = None) -> HostArray:
       TypeError: values that do not fit ``dtype`` (a float where integers are wanted, a string among numbers).
       ValueError: nested sequences of unequal lengths, None, or an integer out of range.
     """
-    if isinstance(value, np.ndarray | np.generic | jax.Array):
+    if isinstance(value, np.ndarray | np.generic | jax.Array) or hasattr(type(value), "__array__"):
         array = np.asarray(value)
         if dtype is None:
             dtype = as_dtype(array.dtype)
@@ -125,6 +125,9 @@ def _strings(value: Any) -> HostArray:
     return result
 
 
+_NO_NONE = "None values not supported: expected a number, a string, an array or a tensor."
+
+
 def _first(value: Any) -> Any:
     """The leaf that decides the element type of nested sequences: the first float or complex, else the first."""
     while isinstance(value, list | tuple):
@@ -136,7 +139,9 @@ def _first(value: Any) -> Any:
 
 
 def _inferred(value: Any) -> DType:
-    """The element type of a Python value, as TensorFlow infers it."""
+    """The element type of a Python value, as TensorFlow infers it. Raises ValueError for None."""
+    if value is None:
+        raise ValueError(_NO_NONE)
     leaf = value
     if isinstance(value, list | tuple):
         leaf = _first(value)
@@ -168,7 +173,7 @@ def _check_python(value: Any, dtype: DType) -> None:
             _check_python(item, dtype)
         return
     if value is None:
-        raise ValueError("None values not supported: expected a number, a string, an array or a tensor.")
+        raise ValueError(_NO_NONE)
     if isinstance(value, shapes.Dimension):
         value = value.value
     if dtype.is_bool:

@@ -12,6 +12,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from ml_dtypes import finfo
 
 Kernel = Callable[..., Any]
 
@@ -50,6 +51,11 @@ def one_by_one(function: Callable[[float], float]) -> Kernel:
     """A function of Python floats, for each element."""
     mapped = np.frompyfunc(function, 1, 1)
     return lambda x: np.asarray(mapped(x.astype(np.float64)), np.float64).astype(x.dtype)
+
+
+def _zero(dtype: Any) -> Any:
+    """The zero of an element type as a scalar array; of strings the empty one."""
+    return np.full((), b"" if dtype.hasobject else 0, dtype)
 
 
 # ---- places ----------------------------------------------------------------------------------------------------
@@ -111,15 +117,19 @@ def scattered(method: str) -> Kernel:
 
 
 def scatter_nd(indices: Any, updates: Any, sizes: Any) -> Any:
-    return scattered("add")(np.zeros([int(s) for s in sizes], updates.dtype), indices, updates)
+    return scattered("add")(np.full([int(s) for s in sizes], _zero(updates.dtype)), indices, updates)
 
 
-def bincount(values: Any, size: Any, weights: Any) -> Any:
+def bincount(values: Any, size: Any, weights: Any, *, by_row: bool) -> Any:
+    if by_row:
+        parts = weights if weights.size else [weights] * len(values)
+        counts = [bincount(v, size, w, by_row=False) for v, w in zip(values, parts, strict=True)]
+        return np.stack(counts) if counts else np.zeros((0, int(size)), weights.dtype)
     places = values.reshape(-1)
     amounts = weights.reshape(-1) if weights.size else np.ones(places.shape, weights.dtype)
     inside = (places >= 0) & (places < int(size))
     result = np.zeros(int(size), weights.dtype)
-    np.add.at(result, places[inside], np.broadcast_to(amounts, places.shape)[inside])
+    np.add.at(result, places[inside], amounts[inside])
     return result
 
 
@@ -132,7 +142,7 @@ def stitch(*parts: Any, N: int) -> Any:
     indices, data = parts[:N], parts[N:]
     tail = data[0].shape[indices[0].ndim :]
     places = np.concatenate([i.reshape(-1) for i in indices])
-    result = np.zeros((int(places.max(initial=-1)) + 1, *tail), data[0].dtype)
+    result = np.full((int(places.max(initial=-1)) + 1, *tail), _zero(data[0].dtype))
     for where, rows in zip(indices, data, strict=True):
         result[where.reshape(-1)] = rows.reshape(where.size, *tail)
     return result
@@ -141,26 +151,26 @@ def stitch(*parts: Any, N: int) -> Any:
 # ---- segments --------------------------------------------------------------------------------------------------
 
 
-def _largest(dtype: Any) -> Any:
-    return np.finfo(dtype).max if dtype.kind == "f" else np.iinfo(dtype).max
-
-
-def _smallest(dtype: Any) -> Any:
-    return np.finfo(dtype).min if dtype.kind == "f" else np.iinfo(dtype).min
-
-
 def segments(kind: str, rows: Any, ids: Any, count: int) -> Any:
     """What rows with the same id come to; those of ids outside are left out."""
-    start: Any = {"Prod": 1, "Max": _smallest, "Min": _largest}.get(kind, 0)
+    limits = finfo(rows.dtype) if rows.dtype.kind in "fV" else np.iinfo(rows.dtype) if rows.dtype.kind in "iu" else None
+    start: Any = {"Prod": 1, "Max": limits and limits.min, "Min": limits and limits.max}.get(kind, 0)
     method = {"Prod": np.multiply, "Max": np.maximum, "Min": np.minimum}.get(kind, np.add)
-    result = np.full((count, *rows.shape[1:]), start(rows.dtype) if callable(start) else start, rows.dtype)
+    result = np.full((count, *rows.shape[1:]), start, rows.dtype)
     inside = (ids >= 0) & (ids < count)
     method.at(result, ids[inside], rows[inside])
     if kind in ("Mean", "SqrtN"):
         sizes = np.maximum(np.bincount(ids[inside], minlength=count), 1).reshape(count, *(1,) * (rows.ndim - 1))
         divisor = sizes.astype(rows.dtype)
+        if rows.dtype.kind in "iu":
+            return ((np.abs(result) // divisor) * np.sign(result)).astype(rows.dtype)
         return (result / (np.sqrt(divisor) if kind == "SqrtN" else divisor)).astype(rows.dtype)
     return result
+
+
+def segment_form(kind: str, kernel: Kernel) -> Kernel:
+    """``form``, but extremes of 16-bit floats stay such: the least of them is the extreme of nothing."""
+    return on_host(kernel) if kind in ("Max", "Min") else form(kernel)
 
 
 def unsorted_segments(kind: str) -> Kernel:
@@ -188,19 +198,18 @@ def sorted_segments(kind: str) -> Kernel:
 
 
 def argsort(x: Any, *, axis: int, descending: bool) -> Any:
+    """Equal entries keep their order; NaNs are last in either direction."""
+    if descending and x.dtype.kind in "fV":
+        x, descending = -x, False
     if not descending:
         return np.argsort(x, axis=axis, kind="stable").astype(np.int32)
     order = np.argsort(np.flip(x, axis), axis=axis, kind="stable")
     return (x.shape[axis] - 1 - np.flip(order, axis)).astype(np.int32)
 
 
-def sort(x: Any, *, axis: int, descending: bool) -> Any:
-    found = np.sort(x, axis=axis, kind="stable")
-    return np.flip(found, axis) if descending else found
-
-
 def top_k(x: Any, k: Any, *, sorted: bool) -> tuple[Any, Any]:
-    indices = argsort(x, axis=-1, descending=True)[..., : int(k)]
+    key = np.where(np.isnan(x), np.asarray(-np.inf, x.dtype), x) if x.dtype.kind in "fV" else x
+    indices = argsort(key, axis=-1, descending=True)[..., : int(k)]
     return np.take_along_axis(x, indices, axis=-1), indices
 
 
@@ -217,7 +226,7 @@ def linspace(start: Any, stop: Any, number: Any) -> Any:
 def padded(x: Any, paddings: Any, value: Any = None) -> Any:
     pairs = np.reshape(paddings, (-1, 2)).tolist()
     sizes = [d + a + b for d, (a, b) in zip(x.shape, pairs, strict=True)]
-    result = np.full(sizes, np.zeros((), x.dtype) if value is None else value, x.dtype)
+    result = np.full(sizes, _zero(x.dtype) if value is None else value, x.dtype)
     result[tuple([slice(a, a + d) for d, (a, _) in zip(x.shape, pairs, strict=True)])] = x
     return result
 

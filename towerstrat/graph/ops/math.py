@@ -209,16 +209,17 @@ def logical_xor(x: Any, y: Any, name: str | None = "LogicalXor") -> Tensor:
 
 # ---- division ------------------------------------------------------------------------------------------------------
 
-_QUOTIENTS: dict[DType, DType] = {
+QUOTIENTS: dict[DType, DType] = {
     uint8: float32, int8: float32, uint16: float32, int16: float32, int32: float64, int64: float64
 }  # fmt: skip
+"""The type that integers are divided in."""
 
 
 def truediv(x: Any, y: Any, name: str | None = None) -> Tensor:
     """x / y: integers of 32 and 64 bits become float64, smaller ones float32."""
     name = reserve(get_default_graph(), name or "truediv")
     x, y = pair(x, y, scope=name)
-    to = _QUOTIENTS.get(x.dtype)
+    to = QUOTIENTS.get(x.dtype)
     if to is not None:
         x = one("Cast", (x,), {"DstT": to}, f"{name}Cast/")
         y = one("Cast", (y,), {"DstT": to}, f"{name}Cast_1/")

@@ -11,13 +11,15 @@ import numpy as np
 from jax import lax
 
 from towerstrat.graph.ir import shapes
+from towerstrat.graph.ir.checking import Check, Finding
 from towerstrat.graph.ir.convert import convert_to_tensor
 from towerstrat.graph.ir.core import get_default_graph
-from towerstrat.graph.ir.elements import Tensor
+from towerstrat.graph.ir.elements import Operation, Tensor
 from towerstrat.graph.ir.registry import Signature, define
 from towerstrat.graph.ir.shapes import TensorShape, as_shape
 from towerstrat.graph.ir.static import constant_value
 from towerstrat.graph.ir.types import bool_, int32, int64
+from towerstrat.graph.lowering import validity
 from towerstrat.graph.ops import host_forms
 from towerstrat.graph.ops.activations import (
     crelu,
@@ -137,16 +139,17 @@ def bias_add(value: Any, bias: Any, data_format: Any = None, name: str | None = 
 
     Args:
       value: rank 2 or more.
-      data_format: "NHWC" (channels last, the default) or "NCHW" (channels second).
+      data_format: "NHWC" or any other "N...C" (channels last, the default), "NCHW" or any other "NC..." (second).
 
     Raises:
       ValueError: as many channels as biases were expected.
     """
-    if data_format not in (None, "NHWC", "NCHW"):
-        raise ValueError(f"Expected data_format 'NHWC' or 'NCHW', got {data_format!r}.")
+    layout = str(data_format or "NHWC")
+    if not layout.startswith("N") or not (layout.endswith("C") or layout.startswith("NC")):
+        raise ValueError(f"Expected data_format 'N...C' or 'NC...', got {data_format!r}.")
     value = convert_to_tensor(value, name="input")
     inputs = [value, convert_to_tensor(bias, None if isinstance(bias, Tensor) else value.dtype, name="bias")]
-    return one("BiasAdd", inputs, {"data_format": data_format or "NHWC"}, name)
+    return one("BiasAdd", inputs, {"data_format": "NCHW" if layout.startswith("NC") else "NHWC"}, name)
 
 
 def xw_plus_b(x: Any, weights: Any, biases: Any, name: str | None = None) -> Tensor:
@@ -240,15 +243,19 @@ def _top_k_rule(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> list[Signatu
 
 
 def _top_k(x: Any, k: Any, *, sorted: bool) -> tuple[Any, Any]:
-    values, indices = lax.top_k(x, int(k))
-    return values, indices.astype(jnp.int32)
+    if not jnp.issubdtype(x.dtype, jnp.floating):
+        values, indices = lax.top_k(x, int(k))
+        return values, indices.astype(jnp.int32)
+    key = lax.stop_gradient(jnp.where(jnp.isnan(x), np.asarray(-np.inf, x.dtype), x))
+    indices = lax.top_k(key, int(k))[1].astype(jnp.int32)
+    return jnp.take_along_axis(x, indices, axis=-1), indices
 
 
 define("TopKV2", _top_k_rule, _top_k, static=(1,), numpy=host_forms.top_k)
 
 
 def top_k(input: Any, k: Any = 1, sorted: bool = True, name: str | None = None) -> TopKV2:
-    """The ``k`` largest entries along the last dimension, largest first; of equal ones the first.
+    """The ``k`` largest entries along the last dimension, largest first; of equal ones the first. NaN counts as -inf.
 
     Args:
       sorted: False allowed any order in the original; here it is the same.
@@ -281,7 +288,19 @@ def _in_top_k(predictions: Any, targets: Any, k: Any, numpy: Any = jnp) -> Any:
     return inside & usable & (better < k)
 
 
-define("InTopKV2", _in_top_k_rule, _in_top_k, numpy=host_forms.form(_in_top_k, numpy=np), differentiable=False)
+def _check_targets(op: Operation, values: Sequence[Any]) -> Finding | None:
+    predictions, targets = values[:2]
+    return validity.first_of(
+        validity.outside(targets, predictions.shape[1]),
+        targets,
+        message=lambda where, t: f"targets{where} is out of range: {int(t)} of {predictions.shape[1]} classes",
+    )
+
+
+define(
+    "InTopKV2", _in_top_k_rule, _in_top_k, numpy=host_forms.form(_in_top_k, numpy=np), differentiable=False,
+    check=Check(_check_targets, (1,)),
+)  # fmt: skip
 
 
 def in_top_k(predictions: Any, targets: Any, k: Any, name: str | None = None) -> Tensor:

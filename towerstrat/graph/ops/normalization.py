@@ -16,7 +16,7 @@ from towerstrat.graph.ir.elements import Tensor
 from towerstrat.graph.ir.integers import integers
 from towerstrat.graph.ir.registry import Signature, define
 from towerstrat.graph.ir.shapes import Dims
-from towerstrat.graph.ir.types import float32
+from towerstrat.graph.ir.types import float32, int32, int64
 from towerstrat.graph.ops import host_forms
 from towerstrat.graph.ops.activations import check_axis
 from towerstrat.graph.ops.build import add, one
@@ -47,17 +47,26 @@ def _wide(x: Any) -> Any:
 
 def _moments_rule(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> list[Signature]:
     x = inputs[0]
-    if not x.dtype.is_floating and not x.dtype.is_complex:
+    whole = x.dtype in (int32, int64) and len(inputs) == 1
+    if not x.dtype.is_floating and not x.dtype.is_complex and not whole:
         raise TypeError(f"Expected a floating input, got {x.dtype.name}. Use tf.cast.")
     dims = shapes.broadcast(x.dims, inputs[1].dims) if len(inputs) > 1 else x.dims
     return [Signature(x.dtype, _reduced(dims, attrs["axes"], attrs["keep_dims"]))] * 2
 
 
+def _mean(x: Any, axes: tuple[int, ...] | None, keep_dims: bool) -> Any:
+    """Of integers without its fraction."""
+    if not jnp.issubdtype(x.dtype, jnp.integer):
+        return jnp.mean(x, axes, dtype=x.dtype, keepdims=keep_dims)
+    total = jnp.sum(x, axes, dtype=x.dtype, keepdims=keep_dims)
+    return lax.div(total, jnp.full_like(total, max(x.size // max(total.size, 1), 1)))
+
+
 def _moments(x: Any, *, axes: tuple[int, ...] | None, keep_dims: bool) -> tuple[Any, Any]:
     wide = _wide(x)
-    mean = jnp.mean(wide, axes, dtype=wide.dtype, keepdims=True)
+    mean = _mean(wide, axes, True)
     away = wide - lax.stop_gradient(mean)
-    variance = jnp.mean(away * away, axes, dtype=wide.dtype, keepdims=keep_dims)
+    variance = _mean(away * away, axes, keep_dims)
     mean = mean if keep_dims else jnp.squeeze(mean, axes)
     return mean.astype(x.dtype), variance.astype(x.dtype)
 
@@ -82,7 +91,7 @@ define("WeightedMoments", _moments_rule, _weighted_moments)
 def moments(
     x: Any, axes: Any, shift: Any = None, name: str | None = None, keep_dims: bool = False
 ) -> tuple[Tensor, Tensor]:
-    """(mean, variance) over dimensions. float16 is computed in float32.
+    """(mean, variance) over dimensions. float16 is computed in float32; of int32 and int64 both lose their fraction.
 
     Args:
       axes: integers.
@@ -231,7 +240,11 @@ def _fused(x: Any, scale: Any, offset: Any, *known: Any, epsilon: float, data_fo
         count = wide.size // wide.shape[-1] if wide.shape[-1] else 0
         mean = jnp.mean(wide, (0, 1, 2), dtype=kind)
         away = wide - mean
-        variance = jnp.mean(away * away, (0, 1, 2), dtype=kind)
+        if x.dtype == kind:
+            variance = jnp.mean(away * away, (0, 1, 2), dtype=kind)
+        else:  # One reading of x, as on TPUs: float32 holds the squares of short floats, so that less cancels than
+            # their rounding hides. Of float32 itself the difference would lose digits.
+            variance = jnp.maximum(jnp.mean(wide * wide, (0, 1, 2), dtype=kind) - mean * mean, np.zeros((), kind))
         unbiased = variance * np.asarray(count / max(count - 1, 1), kind)
         told = (lax.stop_gradient(mean), lax.stop_gradient(unbiased))
         if not count:

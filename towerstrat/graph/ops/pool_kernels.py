@@ -35,7 +35,7 @@ def max_pool(
         parts = slices(x, axis, k, stride, pad, apart, lowest)
         x = parts[0]
         for part in parts[1:]:
-            x = jnp.where(part > x, part, x)
+            x = jnp.where((part > x) | (x != x), part, x)
     return x
 
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import jax.numpy as jnp
+import numpy as np
 
 from towerstrat.graph.ir.elements import Tensor
 from towerstrat.graph.ir.integers import integer
@@ -28,15 +30,20 @@ def _rule(dtype: DType | None) -> Rule:
     return rule
 
 
-def _sort(x: Any, *, axis: int, descending: bool) -> Any:
-    return jnp.sort(x, axis=axis, descending=descending)
+def _sort(x: Any, *, axis: int, descending: bool, numpy: Any = jnp) -> Any:
+    if descending and jnp.issubdtype(x.dtype, jnp.floating):
+        return -numpy.sort(-x, axis=axis)
+    found = numpy.sort(x, axis=axis)
+    return numpy.flip(found, axis) if descending else found
 
 
 def _argsort(x: Any, *, axis: int, descending: bool) -> Any:
+    if descending and jnp.issubdtype(x.dtype, jnp.floating):
+        x, descending = -x, False
     return jnp.argsort(x, axis=axis, descending=descending, stable=True).astype(jnp.int32)
 
 
-define("Sort", _rule(None), _sort, numpy=host_forms.sort)
+define("Sort", _rule(None), _sort, numpy=host_forms.on_host(partial(_sort, numpy=np)))
 define("ArgSort", _rule(int32), _argsort, numpy=host_forms.argsort, differentiable=False)
 
 
@@ -48,7 +55,7 @@ def _ordered(type: str, values: Any, axis: Any, direction: str, name: str | None
 
 
 def sort(values: Any, axis: Any = -1, direction: str = "ASCENDING", name: str | None = None) -> Tensor:
-    """The entries in order along a dimension.
+    """The entries in order along a dimension, NaNs last in either direction.
 
     Args:
       direction: "ASCENDING" or "DESCENDING".

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from functools import partial
 from typing import Any
 
 import jax
@@ -18,13 +19,14 @@ from towerstrat.graph.ir.elements import Operation, Tensor
 from towerstrat.graph.ir.stacks import SESSIONS
 from towerstrat.graph.ir.state import StateStore
 from towerstrat.graph.ir.types import resource, string
-from towerstrat.graph.lowering.lowering import uninitialized
+from towerstrat.graph.lowering.refusals import uninitialized
 from towerstrat.graph.runtime import operations  # noqa: F401  (registers all that a session can run)
 from towerstrat.graph.runtime.config import check_config, check_options, describe_run
 from towerstrat.graph.runtime.feeds import fed_array, feed_pairs
 from towerstrat.graph.runtime.plan import Plan
-from towerstrat.graph.runtime.runs import Run, Runner
+from towerstrat.graph.runtime.runs import Cancellable, Run, Runner
 from towerstrat.graph.runtime.stages import plan_of
+from towerstrat.graph.variables.string_variables import READS
 from towerstrat.graph.variables.variables import Variable
 from towerstrat.platform.messages import ConfigProto, GraphDef, RunMetadata, RunOptions
 
@@ -44,6 +46,8 @@ class _Fetches:
             return lambda values: join([b(values) for b in builders])
         if fetch is None:
             raise TypeError("Fetch argument None has invalid type <class 'NoneType'>.")
+        if isinstance(fetch, Mapping):
+            return partial(_entries, type(fetch), {k: self._expand(graph, f) for k, f in fetch.items()})
         if nest.is_sequence(fetch):
             builders = [self._expand(graph, f) for f in nest.children(fetch)]
             return lambda values: nest.rebuild(fetch, [b(values) for b in builders])
@@ -74,6 +78,14 @@ class _Fetches:
         return self._build(values)
 
 
+def _entries(kind: type[Any], builders: Mapping[Any, Callable[[list[Any]], Any]], values: list[Any]) -> Any:
+    """A fetched dictionary of type ``kind``, in its own order: keys need not sort."""
+    result = kind()
+    for key, build in builders.items():
+        result[key] = build(values)
+    return result
+
+
 class BaseSession(Runner):
     """Runs parts of a graph and keeps the values of its variables between runs.
 
@@ -96,9 +108,7 @@ class BaseSession(Runner):
             raise TypeError(f"graph must be a tf.Graph, got {type(graph).__name__}.")
         self._config = config
         self._plans: dict[Any, tuple[int, _Fetches, Plan]] = {}
-        self._lock = threading.RLock()
-        self._closed = False
-        self._context: Any = None
+        self._entered: ExitStack | None = None
 
     # ---- what it is ------------------------------------------------------------------------------------------
 
@@ -123,8 +133,11 @@ class BaseSession(Runner):
         return SESSIONS.entered(self)
 
     def close(self) -> None:
-        """Frees the state. Closing twice is fine."""
-        self._closed = True
+        """Frees the state, and ends all waiting for queues. Closing twice is fine."""
+        self.closed = True
+        for waited in list(self._resources.values()):
+            if isinstance(waited, Cancellable):
+                waited.cancel()
         self._store = StateStore()
         self._plans.clear()
         self._resources.clear()
@@ -150,11 +163,11 @@ class BaseSession(Runner):
           OpError: the run failed; the state is what it was before, but for the completed steps of a step loop and for
             what came before an operation of the host (py_func, a step loop) in the middle of the run.
         """
-        if self._closed:
-            raise RuntimeError("Attempted to use a closed Session.")
         if options is not None or run_metadata is not None:
             return self._described(fetches, feed_dict, options, run_metadata)
-        with self._lock, jax.enable_x64(True):
+        with self.lock, jax.enable_x64(True):
+            if self.closed:
+                raise RuntimeError("Attempted to use a closed Session.")
             return self._run(fetches, feed_dict)
 
     def _described(self, fetches: Any, feed_dict: Any, options: RunOptions | None, metadata: RunMetadata | None) -> Any:
@@ -166,7 +179,7 @@ class BaseSession(Runner):
         return result
 
     def _run(self, fetches: Any, feed_dict: Mapping[Any, Any] | None) -> Any:
-        if not self._graph.operation_count:
+        if self._graph.is_empty:
             raise RuntimeError("The Session graph is empty. Add operations to the graph before calling run().")
         fed = self._feeds(feed_dict) if feed_dict else {}
         structure, plan = self._plan(fetches, fed)
@@ -218,13 +231,13 @@ class BaseSession(Runner):
             if (
                 op.definition.reads
                 and not op.definition.writes
-                and (op.block is not self._graph.root or op.type not in ("ReadVariableOp", "VarIsInitializedOp"))
+                and (op.block is not self._graph.root or op.type not in (*READS, "VarIsInitializedOp"))
             ):
                 raise UnsupportedError(
                     f"Variable {handle.name} cannot be fed: {op.name} (created at {op.line}) uses it by rows or inside "
                     "of a loop or branch. Call variable.load(value, session) before the run, or use a placeholder."
                 )
-        return [op.outputs[0] for op in handle._consumers if op.type == "ReadVariableOp"]
+        return [op.outputs[0] for op in handle._consumers if op.type in READS]
 
     def _fetched(self, element: Any, plan: Plan, run: Run) -> Any:
         if isinstance(element, Operation):
@@ -280,17 +293,20 @@ class Session(BaseSession):
     """A session that is also a context manager: inside it is the default session, its graph the default graph."""
 
     def __enter__(self) -> Session:
-        contexts = (self._graph.as_default(), self.as_default())
-        for context in contexts:
-            context.__enter__()
-        self._context = (*((self._context,) if self._context else ()), contexts)
+        if self._entered is not None:
+            raise RuntimeError(
+                "Session context managers are not re-entrant. Use `Session.as_default()` if you want to enter a "
+                "session multiple times."
+            )
+        self._entered = ExitStack()
+        self._entered.enter_context(self._graph.as_default())
+        self._entered.enter_context(self.as_default())
         return self
 
     def __exit__(self, *exc: Any) -> None:
-        *outer, contexts = self._context
-        self._context = tuple(outer)
-        for context in reversed(contexts):
-            context.__exit__(*exc)
+        entered, self._entered = self._entered, None
+        assert entered is not None
+        entered.close()
         self.close()
 
     @staticmethod
@@ -303,13 +319,13 @@ class InteractiveSession(BaseSession):
 
     def __init__(self, target: str = "", graph: Graph | None = None, config: ConfigProto | None = None):
         super().__init__(target, graph, config)
-        self._entered = [self._graph.as_default()] if graph is not None else []
-        self._entered.append(self.as_default())
-        for context in self._entered:
-            context.__enter__()
+        self._entered = ExitStack()
+        if graph is not None:
+            self._entered.enter_context(self._graph.as_default())
+        self._entered.enter_context(self.as_default())
 
     def close(self) -> None:
         super().close()
-        for context in reversed(self._entered):
-            context.__exit__(None, None, None)
-        self._entered = []
+        if self._entered is not None:
+            self._entered.close()
+            self._entered = None

@@ -19,7 +19,7 @@ from towerstrat.graph.variables.variables import (
 )
 from towerstrat.towers.engine.contexts import get_tower_context
 from towerstrat.towers.engine.engine import CrossTower
-from towerstrat.training.ranks import squeezed
+from towerstrat.training.ranks import fitted, squeezed
 
 
 def of_graphs(metric: Callable[..., Any]) -> Callable[..., Any]:
@@ -102,14 +102,7 @@ def aligned(predictions: Any, labels: Any, weights: Any) -> tuple[Tensor, Any, A
         predictions.shape.assert_is_compatible_with(labels.shape)
     if weights is None:
         return predictions, labels, None
-    weights = convert_to_tensor(weights)
-    if weights.dims is not None and weights.dims != () and predictions.dims is not None:
-        excess = len(weights.dims) - len(predictions.dims)
-        if excess == 1:
-            weights = array.squeeze(weights, [-1])
-        elif excess == -1:
-            weights = array.expand_dims(weights, -1)
-    return predictions, labels, weights
+    return predictions, labels, fitted(convert_to_tensor(weights), predictions, expands=True)
 
 
 def flat(values: Any) -> Tensor:

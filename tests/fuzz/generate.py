@@ -1,0 +1,107 @@
+"""Random cases: an expression of the tables that goldens are made of, on its own inputs or on others like them."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+import towerstrat.compat.v1
+import towerstrat.compat.v2
+from tests.fuzz.difference import written
+from tests.golden import array_mathematics_cases, names_v2_cases
+
+Array = np.ndarray[Any, Any]
+
+APIS = {1: towerstrat.compat.v1, 2: towerstrat.compat.v2}
+FIXED = ("cholesky", "qr(", "svd", "eig", "inv", "solve", "det", "expm", "py_func", "numpy_function", "while_loop",
+         "histogram", "matrix_triangular")  # fmt: skip
+"""Expressions that keep their inputs: decompositions that exist for some matrices only or in several forms, loops that
+would not end."""
+PLACES = {"k", "ids", "mix", "perm", "pick", "classes", "lengths"}
+"""Inputs that are indices or lengths: their values are put in another order, sorted ones stay."""
+OF_TOWERS = ("compute_average_loss", "scale_regularization_loss")
+"""Functions whose results depend on the number of towers: no route through towers."""
+POOLS: tuple[tuple[float, ...], ...] = (
+    (-2.0, -1.0, -0.5, 0.5, 1.0, 2.0, 3.0),
+    (0.0, 0.0, 1.0, 2.0),
+    (float("nan"), 1.0, 3.0, -2.0),
+    (float("inf"), float("-inf"), float("nan"), 0.0, -0.0, 1.0),
+)
+"""Values of floating inputs besides normal ones: ties, zeros, NaNs, infinities."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """An expression over ``tf`` of one API and named inputs."""
+
+    text: str
+    api: int
+    inputs: Mapping[str, Array]
+
+    def function(self, *tensors: Any) -> Any:
+        """The expression's value on tensors in the place of the inputs."""
+        given = dict(zip(self.inputs, tensors, strict=True))
+        return eval(self.text, {"tf": APIS[self.api], "np": np, **given})
+
+    def program(self) -> str:
+        """The definition of ``function`` and ``values`` as Python code."""
+        version = "v1" if self.api == 1 else "v2"
+        lines = [f"import towerstrat.compat.{version} as api", "nan, inf = np.nan, np.inf", ""]
+        text = self.text.replace("tf.", "api.")
+        values = ", ".join(written(v) for v in self.inputs.values())
+        return "\n".join([*lines, f"function = lambda {', '.join(self.inputs)}: {text}", f"values = [{values}]"])
+
+
+@cache
+def templates() -> tuple[Case, ...]:
+    """The expressions of the tables with the inputs that they use."""
+    return (
+        *_used(1, array_mathematics_cases.CASES, array_mathematics_cases.INPUTS),
+        *_used(1, array_mathematics_cases.DYNAMIC, array_mathematics_cases.INPUTS),
+        *_used(2, names_v2_cases.CASES, names_v2_cases.INPUTS),
+    )
+
+
+def _used(api: int, texts: list[str], inputs: Mapping[str, Array]) -> Iterator[Case]:
+    for text in texts:
+        names = sorted({n.id for n in ast.walk(ast.parse(text)) if isinstance(n, ast.Name)} & inputs.keys())
+        yield Case(text, api, {name: inputs[name] for name in names})
+
+
+def case(random: np.random.RandomState) -> Case:
+    """A template, on its own inputs in one case of four."""
+    template = templates()[random.randint(len(templates()))]
+    if random.randint(4) == 0 or any(word in template.text for word in FIXED):
+        return template
+    kind = [np.float32, np.float32, np.float32, np.float64, np.float16, ml_dtypes.bfloat16][random.randint(6)]
+    inputs = {name: _other(name, value, np.dtype(kind), random) for name, value in template.inputs.items()}
+    return Case(template.text, template.api, inputs)
+
+
+def _other(name: str, value: Array, kind: np.dtype[Any], random: np.random.RandomState) -> Array:
+    """An input like ``value``; floating ones of the type ``kind``."""
+    if value.dtype.kind == "b":
+        return random.randint(2, size=value.shape).astype(bool)
+    if value.dtype.kind == "f":
+        return np.asarray(_floats(value.shape, random)).astype(kind)
+    if value.dtype.kind == "c":
+        return np.asarray(_floats(value.shape, random) + 1j * _floats(value.shape, random)).astype(value.dtype)
+    if name in PLACES:
+        rising = value.ndim == 1 and bool((np.diff(value) >= 0).all())
+        return value if rising else random.permutation(value.ravel()).reshape(value.shape)
+    limits = np.iinfo(value.dtype)
+    ends = [limits.max, limits.min, *range(1, 12), *(range(-12, 0) if limits.min else ())]
+    return random.choice(np.array(ends, value.dtype), size=value.shape)
+
+
+def _floats(shape: tuple[int, ...], random: np.random.RandomState) -> Array:
+    choice = random.randint(len(POOLS) + 2)
+    if choice >= len(POOLS):
+        return random.normal(size=shape) * 10.0 ** random.randint(-3, 4)
+    return random.choice(np.array(POOLS[choice]), size=shape)

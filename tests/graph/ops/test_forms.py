@@ -68,9 +68,7 @@ def test_one_integer(value, expected):
     assert integers([value, 5]) == (expected, 5)
 
 
-@pytest.mark.parametrize(
-    "value", [1.5, 1.0, "1", [1], np.array([1]), None, np.float32(1.5), object(), tf.Dimension(None)]
-)
+@pytest.mark.parametrize("value", [1.5, 1.0, "1", [1], np.array([1]), None, np.float32(1.5), object()])
 def test_what_is_no_integer_is_named(value):
     with pytest.raises((TypeError, ValueError), match="depth"):
         integer(value, "depth")

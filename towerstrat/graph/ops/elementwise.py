@@ -237,6 +237,12 @@ def _powered(primals: Any, tangents: Any, result: Any) -> Any:
     return dx * (y * jnp.power(x, y - 1)) + dy * (result * log_x)
 
 
+def _np_pow(x: Any, y: Any) -> Any:
+    """With as many exponents as bases: numpy takes the square root for a single 0.5, which is NaN of -infinity."""
+    shape = np.broadcast_shapes(x.shape, y.shape)
+    return np.power(x, np.broadcast_to(y, shape).flatten().reshape(shape or (1,))).reshape(shape)
+
+
 def _floor_div(x: Any, y: Any) -> Any:
     return jnp.floor_divide(x, y) if jnp.issubdtype(x.dtype, jnp.integer) else jnp.floor(x / y)
 
@@ -338,7 +344,7 @@ BINARY: tuple[tuple[str, str, Kernel, Kernel | None], ...] = (
     ("FloorMod", "real", _with_rule(jnp.mod, _floor_modded), np.mod),
     ("Maximum", "real", _with_rule(jnp.maximum, _first_largest), np.maximum),
     ("Minimum", "real", _with_rule(jnp.minimum, _first_smallest), np.minimum),
-    ("Pow", "number", _with_rule(jnp.power, _powered), np.power),
+    ("Pow", "number", _with_rule(jnp.power, _powered), _np_pow),
     ("SquaredDifference", "number", _squared_difference, partial(_squared_difference, numpy=np)),
     ("Atan2", "float", _with_rule(jnp.arctan2, _atan2_derivative), np.arctan2),
     ("MulNoNan", "inexact", _with_rule(_mul_no_nan, _multiplied_no_nan), partial(_mul_no_nan, numpy=np)),

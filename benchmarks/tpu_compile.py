@@ -1,6 +1,6 @@
 """What the real TPU compiler makes of our step loop and of its hand-written twin, without a TPU.
 
-    python -m benchmarks.tpu_compile [--models mlp,convnet,transformer] [--json] [--scaling]
+    python -m benchmarks.tpu_compile [--models mlp,convnet,transformer,resnet,bert,untied] [--json] [--scaling]
 
 Needs ``jax[tpu]``. The chips are described, not present: programs are compiled for them and never run. Flops, bytes and
 collectives are exact and the same on every machine; seconds are not.
@@ -29,32 +29,48 @@ os.environ.update(DESCRIBED)
 
 from jax.experimental import topologies  # noqa: E402
 
-from benchmarks import convnet, models  # noqa: E402
+from benchmarks import bert, convnet, models, resnet  # noqa: E402
 from benchmarks.harness import Ours, Twin  # noqa: E402
 from towerstrat.graph.runtime.step_loop import lower_loop  # noqa: E402
 
-MODELS = models.MODELS | {"convnet": partial(convnet.workload, windows=True)}
+MODELS = models.MODELS | {
+    "convnet": partial(convnet.workload, windows=True),
+    "resnet": resnet.workload,
+    "stack": partial(resnet.workload, groups=((64, 2, 1),)),
+    "bert": bert.workload,
+    "untied": partial(bert.workload, length=64, width=256, heads=4, layers=4, tied=False),
+}
 STEPS = 10
 FEW, MANY = "v4:2x2x2", "v4:8x8x16"
 _COLLECTIVE = re.compile(
-    r"= (?P<shapes>.*?) (?P<kind>all-reduce|all-gather|reduce-scatter|all-to-all|collective-permute)(-start)?\("
+    r"= (?P<shapes>.*?) (?P<kind>all-reduce|all-gather|reduce-scatter|all-to-all|collective-permute)"
+    r"(?P<start>-start)?\(.*?channel_id=(?P<channel>\d+)"
 )
 _ARRAY = re.compile(r"(?P<dtype>[a-z]+\d*)\[(?P<dims>[\d,]*)\]")
 _BYTES = {"pred": 1, "s8": 1, "u8": 1, "bf16": 2, "f16": 2, "s32": 4, "u32": 4, "f32": 4, "s64": 8, "u64": 8, "f64": 8}
 
 
 def collectives(text: str) -> list[tuple[str, str, int]]:
-    """(kind, dtype, bytes) of each collective of a compiled program; one for each dtype that it carries."""
-    found = []
+    """(kind, dtype, bytes) of each collective of a compiled program; one for each dtype that it carries.
+
+    An asynchronous one stands in the text several times, under one channel: as a start and a done, or as a part of
+    each fusion that runs beside it. It counts once, with the bytes of its results.
+    """
+    found: dict[str, list[tuple[str, str, int]]] = {}
     for match in _COLLECTIVE.finditer(text):
+        if match["channel"] in found:
+            continue
+        arrays = list(_ARRAY.finditer(match["shapes"]))
+        if match["start"] and match["kind"] == "collective-permute":  # (argument, result, context, context)
+            arrays = arrays[1:2]
+        elif match["start"] and match["kind"] != "all-reduce":  # (arguments, results)
+            arrays = arrays[len(arrays) // 2 :]
         sizes: Counter[str] = Counter()
-        for array in _ARRAY.finditer(match["shapes"]):
-            count = 1
-            for size in filter(None, array["dims"].split(",")):
-                count *= int(size)
+        for array in arrays:
+            count = math.prod(int(size) for size in array["dims"].split(",") if size)
             sizes[array["dtype"]] += count * _BYTES[array["dtype"]]
-        found += [(match["kind"], dtype, size) for dtype, size in sizes.items()]
-    return sorted(found)
+        found[match["channel"]] = [(match["kind"], dtype, size) for dtype, size in sizes.items()]
+    return sorted(one for parts in found.values() for one in parts)
 
 
 def figures(lower: Any) -> dict[str, Any]:

@@ -15,7 +15,9 @@ Mistakes found while a graph is being built are ``TypeError`` and ``ValueError``
 
 from __future__ import annotations
 
-from typing import Any
+import copy
+from collections.abc import Mapping
+from typing import Any, Self
 
 
 class OpError(Exception):
@@ -38,6 +40,23 @@ class OpError(Exception):
         if self.op is None:
             return self.message
         return f"{self.message}\n  operation: {self.op.name} (type {self.op.type})\n  created at: {self.op.created_at}"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickled without the operation, which belongs to a graph of this process; its lines stay in the message."""
+        return _without_call, (type(self), self.args), {**self.__dict__, "op": None, "message": str(self)}
+
+    def __copy__(self) -> Self:
+        copied = _without_call(type(self), self.args)
+        copied.__dict__.update(self.__dict__)
+        return copied
+
+    def __deepcopy__(self, memo: Mapping[int, Any]) -> Self:
+        return copy.copy(self)
+
+
+def _without_call(kind: type[Any], arguments: tuple[Any, ...]) -> Any:
+    """An error of a class whose ``__init__`` may take anything, made without calling it."""
+    return kind.__new__(kind, *arguments)
 
 
 class _Coded(OpError):
@@ -114,11 +133,24 @@ class UnauthenticatedError(_Coded):
     code = 16
 
 
+class OperatorNotAllowedInGraphError(TypeError):
+    """Python asked a tensor without a value for its truth, or for its entries."""
+
+
 class EagerArgumentError(InvalidArgumentError, ValueError):
     """Arguments that do not fit an operation, found when it is called.
 
     Programs catch ``tf.errors.InvalidArgumentError`` where they run eagerly and ``ValueError`` where they build graphs.
     """
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # The class is not found under the name that it shows.
+        _, (_, arguments), state = super().__reduce__()
+        return _argument_error, (arguments,), state
+
+
+def _argument_error(arguments: tuple[Any, ...]) -> EagerArgumentError:
+    return EagerArgumentError.__new__(EagerArgumentError, *arguments)
 
 
 # Programs and their readers know it by the original's name.

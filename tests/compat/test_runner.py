@@ -2,41 +2,12 @@
 
 import os
 import re
-import subprocess
-import sys
 
 import pytest
 
+from tests.compat.running import said, towerstrat
 from tests.spread import spread
 from towerstrat import __version__, cli
-
-
-@pytest.fixture
-def program(tmp_path):
-    """Writes a program and runs it: exit status, output, errors."""
-
-    def run(source, *arguments, options=(), name="old.py", folder=tmp_path, full=False):
-        (folder / name).parent.mkdir(exist_ok=True)
-        (folder / name).write_text(source)
-        return towerstrat("run", *options, name, *arguments, folder=folder, full=full)
-
-    return run
-
-
-def towerstrat(*arguments, folder=None, full=False):
-    """Exit status, output, and errors without the line that says which names the program has."""
-    code, output, error = said(*arguments, folder=folder, full=full)
-    return code, output, re.sub(r"\Atowerstrat: [12]\.x names \(.*\)\n", "", error)
-
-
-def said(*arguments, folder=None, full=False):
-    environment = {k: v for k, v in os.environ.items() if k != "XLA_FLAGS"} | {"JAX_PLATFORMS": "cpu"}
-    if full:
-        environment["TOWERSTRAT_TRACEBACK"] = "full"
-    done = subprocess.run(
-        [sys.executable, "-m", "towerstrat", *arguments], capture_output=True, text=True, cwd=folder, env=environment
-    )
-    return done.returncode, done.stdout, done.stderr
 
 
 def test_the_program_is_main_and_sees_its_own_arguments_and_modules(program, tmp_path):

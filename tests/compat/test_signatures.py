@@ -38,8 +38,10 @@ DEVIATIONS = {
     "tf.contrib.framework.nest.map_structure": "its one keyword by name",
     "tf.contrib.opt.MovingAverageOptimizer.get_slot": "passed on to the optimizer inside",
     "tf.contrib.opt.MovingAverageOptimizer.get_slot_names": "passed on to the optimizer inside",
+    "tf.contrib.lookup.TextFileInitializer": "value_index_offset came with 2.x",
     "tf.data.Dataset": "the constructors are its class methods",
     "tf.layers.Layer.call": "a layer may take more than one positional argument",
+    **{f"tf.{name}substr": "unit came with 1.13" for name in ("", "strings.")},
 }  # fmt: skip
 """A name, or a name and a member, whose arguments differ, and why."""
 
@@ -61,14 +63,12 @@ DEVIATIONS_V2 = {
 """The same for 2.x."""
 
 NO_PROTO = "there are no protocol buffers of graphs"
+IS_ALIVE = "Python's threads have is_alive alone since 3.9"
 NO_NODES = "layers keep no record of their calls"
+NO_HANDLE = "operations know their table"
 MISSING = {
-    "tf.Graph.as_graph_def": NO_PROTO,
     "tf.Graph.create_op": "functions make operations",
-    "tf.Graph.graph_def_versions": NO_PROTO,
     "tf.Graph.switch_to_thread_local": "default graphs are per thread",
-    "tf.Session.graph_def": NO_PROTO,
-    "tf.InteractiveSession.graph_def": NO_PROTO,
     "tf.Operation.traceback_with_start_lines": "traceback has the program's line",
     "tf.TensorShape.as_proto": NO_PROTO,
     "tf.Variable.SaveSliceInfo": "made by partitioned variables",
@@ -78,11 +78,13 @@ MISSING = {
     "tf.contrib.eager.TensorSpec.is_discrete": "dtype.is_integer says it",
     **{f"tf.contrib.eager.Variable.{member}": "tf.Variable as it is everywhere" for member in (
         "SaveSliceInfo", "count_up_to", "create", "numpy")},
+    **{f"tf.contrib.lookup.{table}.table_ref": NO_HANDLE for table in ("HashTable", "IdTableWithHashBuckets")},
     "tf.data.experimental.Optional.none_from_structure": "Optional.empty is there",
     "tf.test.TestCase.assertDeviceEqual": "placement is the compiler's",
     "tf.test.TestCase.assertProtoEquals": NO_PROTO,
     "tf.test.TestCase.assertProtoEqualsVersion": NO_PROTO,
     "tf.test.TestCase.captureWritesToStream": "pytest and contextlib have it",
+    "tf.train.LooperThread.isAlive": IS_ALIVE,
     "tf.test.TestCase.checkedThread": "sessions run on the thread that calls",
     **{f"Layer.{member}": NO_NODES for member in (
         "get_input_at", "get_input_mask_at", "get_input_shape_at", "get_output_at", "get_output_mask_at",
@@ -93,12 +95,16 @@ MISSING = {
 
 TYPES = "an element type is no type of values for tracing"
 MISSING_V2 = {
-    **{name: why for name, why in MISSING.items() if name.startswith(("tf.Graph", "tf.train.", "tf.TensorShape"))},
+    **{name: why for name, why in MISSING.items()
+       if name.startswith(("tf.Graph", "tf.train.", "tf.TensorShape")) and why is not IS_ALIVE},
     **{f"{name}.{member}": TYPES for name in ("tf.DType", "tf.dtypes.DType", "tf.TensorShape")
        for member in ("is_subtype_of", "most_specific_common_supertype")},
     **{f"tf.Graph.{member}": "the original's C++ graph" for member in (
         "Dismantle", "get", "new_operations", "num_operations", "op_def_for_type")},
     **{name: NO_PROTO for name in MISSING if name.startswith("tf.test.TestCase.assertProto")},
+    **{f"tf.lookup.{table}.resource_handle": NO_HANDLE for table in (
+        "StaticHashTable", "StaticVocabularyTable", "experimental.DenseHashTable", "experimental.MutableHashTable")},
+    **dict.fromkeys(("tf.SparseTensor.set_shape", "tf.sparse.SparseTensor.set_shape"), "dense_shape says it"),
     "tf.OptionalSpec.from_value": "tf.type_spec_from_value is there",
     "tf.data.experimental.OptionalStructure.from_value": "tf.type_spec_from_value is there",
     "tf.data.NumpyIterator.restore": "start the iteration anew",

@@ -82,6 +82,21 @@ def _bn_fed(value, **kwargs):
     return _fed(lambda tf, x, t: tf.layers.batch_normalization(x, training=t, **kwargs), value)
 
 
+def _bn_adjusted(**kwargs):
+    def layer(tf, x):
+        def adjustment(shape):
+            features = tf.cast(tf.range(shape[-1]), tf.float32)
+            return 1.0 + 0.1 * features, 0.05 * (features + 1.0)
+
+        training = kwargs.get("training", False)
+        if kwargs.get("fed"):
+            training = tf.placeholder_with_default(training, [], name="training")
+        given = {k: v for k, v in kwargs.items() if k not in ("training", "fed")}
+        return tf.layers.batch_normalization(x, training=training, adjustment=adjustment, **given)
+
+    return layer
+
+
 def _names(tf, x):
     y = tf.layers.conv2d(x, 2, 3, padding="same", activation=tf.nn.relu)
     y = tf.layers.max_pooling2d(y, 2, 2)
@@ -137,6 +152,50 @@ LAYERS = {
     "bn_fused_no_scale": on(_bn(training=True, scale=False, center=False), 3, 4, 4, 2, steps=2),
     "bn_not_fused": on(_bn(training=True, fused=False), 3, 4, 4, 2, steps=2),
     "bn_axis_1": on(_bn(training=True, axis=1), 3, 4, 5, steps=2),
+    "bn_renorm": on(_bn(training=True, renorm=True, renorm_momentum=0.7, momentum=0.8), 4, 3, steps=4),
+    "bn_renorm_clipped": on(
+        _bn(
+            training=True,
+            renorm=True,
+            renorm_clipping={"rmax": 1.1, "rmin": 0.95, "dmax": 0.2},
+            momentum=0.5,
+            renorm_momentum=0.6,
+        ),
+        3,
+        4,
+        5,
+        2,
+        steps=4,
+    ),
+    "bn_renorm_axis_1": on(_bn(training=True, renorm=True, axis=1, renorm_momentum=0.5), 3, 4, 5, steps=3),
+    "bn_renorm_axes": on(_bn(training=True, renorm=True, axis=[1, 3], renorm_momentum=0.5), 3, 2, 5, 2, steps=3),
+    "bn_renorm_bare": on(_bn(training=True, renorm=True, scale=False, center=False), 4, 3, steps=3),
+    "bn_renorm_inference": on(_bn(renorm=True), 4, 3),
+    "bn_renorm_fed_true": on(_bn_fed(True, renorm=True, renorm_momentum=0.7), 4, 3, steps=3),
+    "bn_renorm_fed_false": on(_bn_fed(False, renorm=True, renorm_momentum=0.7), 4, 3, steps=2),
+    "bn_virtual": on(_bn(training=True, virtual_batch_size=2, momentum=0.5), 6, 3, static=[6, 3], steps=2),
+    "bn_virtual_unknown": on(_bn(training=True, virtual_batch_size=3), 6, 4, 5, 2, steps=2),
+    "bn_virtual_axis_1": on(_bn(training=True, virtual_batch_size=2, axis=1, scale=False), 4, 3, 5, steps=2),
+    "bn_virtual_axes": on(_bn(training=True, virtual_batch_size=2, axis=[1, 2]), 4, 3, 5, steps=2),
+    "bn_virtual_inference": on(_bn(virtual_batch_size=2), 4, 3),
+    "bn_virtual_fed_true": on(_bn_fed(True, virtual_batch_size=2), 4, 3, steps=2),
+    "bn_virtual_fed_false": on(_bn_fed(False, virtual_batch_size=2), 4, 3, steps=2),
+    "bn_virtual_renorm": on(
+        _bn(training=True, virtual_batch_size=2, renorm=True, renorm_momentum=0.5, momentum=0.5), 6, 3, steps=3
+    ),
+    "bn_adjusted": on(_bn_adjusted(training=True), 4, 3, steps=2),
+    "bn_adjusted_rank_4": on(_bn_adjusted(training=True, center=False), 3, 4, 4, 2, steps=2),
+    "bn_adjusted_axis_1": on(_bn_adjusted(training=True, axis=1), 3, 4, 5, steps=2),
+    "bn_adjusted_bare": on(_bn_adjusted(training=True, center=False, scale=False), 4, 3),
+    "bn_adjusted_inference": on(_bn_adjusted(), 4, 3),
+    "bn_adjusted_fed_true": on(_bn_adjusted(training=True, fed=True), 4, 3, steps=2),
+    "bn_adjusted_fed_false": on(_bn_adjusted(fed=True), 4, 3, steps=2),
+    "bn_adjusted_renorm": on(
+        _bn_adjusted(training=True, renorm=True, renorm_momentum=0.5, renorm_clipping={"rmax": 1.05}),
+        4,
+        3,
+        steps=3,
+    ),
     "bn_axes": on(_bn(training=True, axis=[1, 2]), 3, 4, 5, steps=2),
     "bn_frozen": on(_bn(training=True, trainable=False), 4, 3, steps=2),
     "bn_fed_true": on(_bn_fed(True), 4, 3, steps=2),

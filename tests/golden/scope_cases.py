@@ -341,6 +341,102 @@ def regularized_branch(tf):
         return [session.run([total, gradient], {on: x})[1].tolist() for x in (True, False)]
 
 
+def template_shared(tf):
+    def net(x, size=2, by=1.0):
+        w = tf.get_variable("w", [size], initializer=tf.ones_initializer())
+        return tf.multiply(x, by * tf.reduce_sum(w), name="y")
+
+    found = []
+    for now in (False, True):
+        one = tf.make_template("net", net, create_scope_now_=now)
+        found += [one.name, one.func is net, one.variable_scope is None, one.variable_scope_name, names(one.variables)]
+        two = tf.make_template("net", net, create_scope_now_=now, size=3)
+        with tf.variable_scope("outer"), tf.name_scope("inner"):
+            found += [one(1.0).name, two(1.0).name]
+        found += [one(1.0).name, one(2.0, by=3.0).name, two(2.0).name]
+        for made in (one, two):
+            found += [made.variable_scope_name, made.variable_scope.name, made.var_scope is made.variable_scope]
+            found += [names(made.variables), names(made.weights), names(made.trainable_weights)]
+        y = one(2.0) + two(1.0)
+        with tf.Session() as session:
+            session.run(tf.global_variables_initializer())
+            found.append(float(session.run(y)))
+            found.append([session.run(g).tolist() for g in tf.gradients(y, one.variables + two.variables)])
+    return found
+
+
+def template_scopes(tf):
+    def net(name):
+        return tf.get_variable(name, [1]).name
+
+    found = []
+    one = tf.make_template("net", net, unique_name_="mine")
+    found += [one("a"), one("a")]
+    again = tf.make_template("net", net, unique_name_="mine")
+    found.append(refused(lambda: again("a"), "already exists"))
+    with tf.variable_scope("mine", reuse=True):
+        pass
+    with tf.variable_scope("outer") as outer:
+        two = tf.make_template("net", net)
+        found += [two("a"), tf.make_template("net", net)("a")]
+    with tf.variable_scope(outer, reuse=True):
+        found += [tf.make_template("net", net)("a"), two("a")]
+    now = tf.make_template("early", net, True)
+    found.append(now.variable_scope_name)
+    with tf.variable_scope("elsewhere"):
+        found += [now("a"), tf.make_template("early", net)("a")]
+    found.append(now("a"))
+    return found
+
+
+def template_getter(tf):
+    def getter(getter, name, *args, **kwargs):
+        return getter(name + "_got", *args, **kwargs)
+
+    def net():
+        return [tf.get_variable("v", []).name, tf.get_variable("w", [], trainable=False).name]
+
+    found = []
+    for now in (False, True):
+        made = tf.make_template("net", net, create_scope_now_=now, custom_getter_=getter)
+        found += [made(), made(), names(made.trainable_variables), names(made.non_trainable_variables)]
+    return found
+
+
+def template_nested(tf):
+    def inner(x):
+        v = tf.get_variable("v", [], initializer=tf.ones_initializer())
+        c = tf.get_local_variable("c", [], initializer=tf.zeros_initializer())
+        return x * v + c
+
+    def outer(x):
+        one = tf.make_template("inner", inner)
+        two = tf.make_template("inner", inner)
+        return one(x) + one(x) + two(tf.layers.dense(x, 1, name="fc"))
+
+    made = tf.make_template("outer", outer)
+    found = [made(tf.ones([1, 1])).shape.as_list(), made(tf.ones([1, 1])).shape.as_list()]
+    found += [names(made.global_variables), names(made.local_variables), names(made.variables)]
+    found += [names(made.trainable_variables), names(made.non_trainable_weights)]
+    return found
+
+
+def template_refused(tf):
+    def net():
+        return tf.Variable(1.0, name="plain").name
+
+    def counted():
+        return tf.Variable(1.0, trainable=False, name="plain").name
+
+    trained, counts = tf.make_template("net", net), tf.make_template("net", counted)
+    found = [trained(), refused(trained, "Trainable variable created when calling a template after the first time")]
+    found += [counts(), counts()]
+    found.append(refused(lambda: tf.make_template(None, net), "name cannot be None."))
+    broken = tf.make_template("net", lambda: tf.get_variable("v", [2]) + tf.get_variable("v", [3]))
+    found += [refused(broken, "already exists"), refused(broken, "v")]
+    return found
+
+
 CASES = [
     nested,
     default_names,
@@ -354,4 +450,9 @@ CASES = [
     global_step,
     regularizers,
     regularized_branch,
+    template_shared,
+    template_scopes,
+    template_getter,
+    template_nested,
+    template_refused,
 ]

@@ -113,6 +113,14 @@ def test_variables_through_a_getter_that_casts():
         (lambda: tf.layers.batch_normalization(tf.ones([2, 3]), axis=2), "Invalid axis"),
         (lambda: tf.layers.batch_normalization(tf.ones([2, 3]), axis=[0, 0]), "Duplicate axis"),
         (lambda: tf.layers.batch_normalization(tf.placeholder(tf.float32, [2, None])), "must be known"),
+        (lambda: tf.layers.batch_normalization(tf.ones([2, 3]), renorm=True, renorm_clipping={"max": 1.0}), "rmin"),
+        (lambda: tf.layers.batch_normalization(tf.ones([2, 3]), virtual_batch_size=0), "positive integer"),
+        (lambda: tf.layers.batch_normalization(tf.ones([2, 3]), axis=0, virtual_batch_size=2), "cannot include 0"),
+        (
+            lambda: tf.layers.batch_normalization(tf.ones([2, 3]), virtual_batch_size=2, adjustment=lambda s: (s, s)),
+            "adjustment cannot be specified",
+        ),
+        (lambda: tf.layers.batch_normalization(tf.ones([3, 2]), training=True, virtual_batch_size=2), "reshape"),
         (lambda: tf.layers.dense(tf.ones([2, 3]), 2, activation="nonsense"), "Unknown activation"),
         (lambda: tf.layers.dense(tf.ones([2, 3]), 2, kernel_initializer="nonsense"), "Unknown initializer"),
         (lambda: tf.layers.Dense(2).scope_name, "Call the layer first"),
@@ -137,13 +145,16 @@ def test_a_built_layer_checks_later_inputs():
 def test_unknown_arguments_and_unsupported_ones():
     with pytest.raises(TypeError, match="does not understand the keyword argument 'nonsense'"):
         tf.layers.Dense(2, nonsense=1)
-    for argument in ({"renorm": True}, {"virtual_batch_size": 2}, {"adjustment": lambda shape: None}):
-        with pytest.raises(UnsupportedError, match=next(iter(argument))):
-            tf.layers.batch_normalization(tf.ones([2, 3]), **argument)
     with pytest.raises(UnsupportedError, match="pass a function"):
         tf.layers.Dense(2, kernel_constraint="non_neg")
     with pytest.raises(ValueError, match="returned None"):
         type("Nothing", (tf.layers.Layer,), {"call": lambda self, inputs: None})()(tf.ones([1]))
+
+
+@pytest.mark.parametrize("loss", ["absolute_difference", "hinge_loss", "log_loss", "mean_squared_error"])
+def test_losses_refuse_weights_that_are_none(loss):
+    with pytest.raises(ValueError, match="None values not supported"):
+        getattr(tf.losses, loss)([1.0], [2.0], weights=None)
 
 
 SHAPES = [
@@ -218,10 +229,21 @@ def test_dropout_drops_and_scales_while_training():
         assert 0 < np.sum(found[:, 0] == 0) < 50
 
 
-@pytest.mark.parametrize("fused", [True, False])
-def test_an_empty_batch_leaves_the_moving_statistics(fused):
+FORMS = {
+    "fused": {},
+    "by parts": {"fused": False},
+    "renorm": {"renorm": True, "renorm_clipping": {"rmax": 1.2, "rmin": 0.8, "dmax": 0.1}, "renorm_momentum": 0.5},
+    "virtual": {"virtual_batch_size": 2},
+    "virtual renorm": {"virtual_batch_size": 2, "renorm": True},
+    "adjusted": {"adjustment": lambda shape: (tf.fill(shape[-1:], 1.5), tf.fill(shape[-1:], 0.25))},
+}
+"""Arguments of batch normalization, by what they make of it."""
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_an_empty_batch_leaves_the_moving_statistics(form):
     x = tf.placeholder(tf.float32, [None, 2, 2, 3])
-    y = tf.layers.batch_normalization(x, training=True, fused=fused)
+    y = tf.layers.batch_normalization(x, training=True, **FORMS[form])
     gradients = tf.gradients(tf.reduce_sum(y), tf.trainable_variables())
     moving = [v for v in tf.global_variables() if "moving" in v.name]
     with tf.Session() as session:
@@ -231,18 +253,28 @@ def test_an_empty_batch_leaves_the_moving_statistics(fused):
         found = session.run([y, *gradients, tf.get_collection(tf.GraphKeys.UPDATE_OPS)], {x: np.zeros([0, 2, 2, 3])})
         np.testing.assert_array_equal(before, session.run(moving))
         assert np.isfinite(before).all()
-        np.testing.assert_array_equal(found[1:3], np.zeros([2, 3]))
+        assert [np.count_nonzero(gradient) for gradient in found[1:3]] == [0, 0]
 
 
-def test_half_precision_normalization_keeps_its_variables_in_float32():
+@pytest.mark.parametrize("form", FORMS)
+def test_half_precision_normalization_keeps_its_variables_in_float32(form):
     x = tf.constant(numbers(4, 3), tf.float16)
-    y = tf.layers.batch_normalization(x, training=True)
+    y = tf.layers.batch_normalization(x, training=True, **FORMS[form])
     assert y.dtype == tf.float16
     assert {v.dtype.base_dtype for v in tf.global_variables()} == {tf.float32}
     with tf.Session() as session:
         session.run(tf.global_variables_initializer())
         found = session.run([y, tf.get_collection(tf.GraphKeys.UPDATE_OPS)])[0]
-    np.testing.assert_allclose(found.mean(0), 0, atol=2e-3)
+    np.testing.assert_allclose(found.mean(0), 0.25 if form == "adjusted" else 0, atol=2e-3)
+
+
+def test_the_config_of_batch_normalization_makes_the_same_layer():
+    for form in FORMS.values():
+        layer = tf.layers.BatchNormalization(axis=1, **form)
+        layer(tf.ones([2, 3]), training=True)
+        again = type(layer).from_config(layer.get_config())
+        kept = ("renorm", "renorm_clipping", "renorm_momentum", "virtual_batch_size", "axis")
+        assert [getattr(again, k) for k in kept] == [getattr(layer, k) for k in kept]
 
 
 # ---- towers --------------------------------------------------------------------------------------------------------
@@ -291,6 +323,38 @@ def test_moving_statistics_are_each_towers_own_and_their_mean_outside(towers):
         variance += (batches.var(1) - variance) / 2
     np.testing.assert_allclose(found["batch_normalization/moving_mean:0"], mean.mean(0), rtol=1e-5, atol=1e-6)
     np.testing.assert_allclose(found["batch_normalization/moving_variance:0"], variance.mean(0), rtol=1e-5)
+
+
+@pytest.mark.parametrize("towers", [1, 2, 4])
+def test_batch_renormalization_on_towers_is_each_towers_own(towers):
+    data = numbers(24, 3)
+
+    def tower(x):
+        y = tf.layers.batch_normalization(x, training=True, momentum=0.5, renorm=True, renorm_momentum=0.75)
+        total = tf.get_variable("total", [], initializer=tf.zeros_initializer(), trainable=False,
+                                synchronization=tf.VariableSynchronization.ON_READ,
+                                aggregation=tf.VariableAggregation.MEAN)  # fmt: skip
+        with tf.control_dependencies(tf.get_collection(tf.GraphKeys.UPDATE_OPS)):
+            return total.assign_add(tf.reduce_sum(y * y))
+
+    found = train(towers, tower, data, steps=3)
+    expected = {name: [] for name in ("renorm_mean", "renorm_stddev", "moving_mean", "moving_variance", "total")}
+    for batches in np.swapaxes(data.reshape(3, towers, -1, 3), 0, 1).astype(np.float64):
+        mean, stddev, weight, total = np.zeros(3), np.zeros(3), 0.0, 0.0
+        moving_mean, moving_variance = np.zeros(3), np.ones(3)
+        for batch in batches:
+            of_mean, of_stddev = batch.mean(0), np.sqrt(batch.var(0) + 1e-3)
+            mixed_mean, mixed_stddev = mean + (1 - weight) * of_mean, stddev + (1 - weight) * of_stddev
+            total += np.sum(np.square((batch - mixed_mean) / mixed_stddev))
+            mean, stddev = 0.75 * mean + 0.25 * of_mean, 0.75 * stddev + 0.25 * of_stddev
+            weight = 0.75 * weight + 0.25
+            moving_mean = (moving_mean + mean / weight) / 2
+            moving_variance = (moving_variance + np.square(stddev / weight) - 1e-3) / 2
+        for name, value in zip(expected, (mean, stddev, moving_mean, moving_variance, total), strict=True):
+            expected[name].append(value)
+    for name, values in expected.items():
+        name = name if name == "total" else f"batch_normalization/{name}"
+        np.testing.assert_allclose(found[f"{name}:0"], np.mean(values, 0), rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize("towers", [1, 4])

@@ -11,12 +11,14 @@ from towerstrat.graph.functions.polymorphic import function
 from towerstrat.graph.ir.convert import constant, placeholder
 from towerstrat.graph.ir.core import Graph
 from towerstrat.graph.ir.default_graph import get_collection
-from towerstrat.graph.ops.array import ones
+from towerstrat.graph.ops.array import fill, ones
 from towerstrat.graph.ops.math import square
 from towerstrat.graph.ops.reductions import reduce_sum
+from towerstrat.graph.runtime.session import Session
 from towerstrat.graph.scopes.variable_scope import variable_scope
 from towerstrat.graph.scopes.variable_store import EagerVariableStore
 from towerstrat.graph.tapes.gradient_tape import GradientTape
+from towerstrat.graph.variables.variable_ops import global_variables_initializer
 from towerstrat.graph.variables.variables import GraphKeys
 from towerstrat.training import layers, losses
 
@@ -152,6 +154,34 @@ def test_batch_normalization_updates_at_once(inside, training):
     np.testing.assert_allclose(layer(constant(ROWS), training=False).numpy(), expected, rtol=1e-6)
     train(constant(ROWS))
     assert [v.numpy().tolist() for v in layer.variables[2:]] == [[1.5, 3.0], [1.0, 3.25]]
+
+
+def _adjustment(shape):
+    return fill(shape[-1:], 2.0), fill(shape[-1:], 0.5)
+
+
+@pytest.mark.parametrize(
+    "arguments", [{"renorm": True, "renorm_momentum": 0.5}, {"virtual_batch_size": 2}, {"adjustment": _adjustment}]
+)
+@pytest.mark.parametrize("given", [bool, constant])
+def test_forms_of_batch_normalization_are_the_same_at_once_in_functions_and_in_graphs(arguments, given):
+    data = [np.random.default_rng(i).normal(i, 1 + i, [4, 3]).astype(np.float32) for i in range(3)]
+    found = []
+    for inside in (False, True):
+        layer = layers.BatchNormalization(momentum=0.5, **arguments)
+        call = function(lambda x, t, layer=layer: layer(x, training=t)) if inside else layer
+        outputs = [call(constant(x), given(i < 2)).numpy() for i, x in enumerate(data)]
+        found.append(outputs + [v.numpy() for v in layer.variables])
+    with Graph().as_default(), Session() as session:
+        layer = layers.BatchNormalization(momentum=0.5, **arguments)
+        x, training = placeholder("float32", [4, 3]), placeholder("bool", [])
+        y = layer(x, training=training)
+        session.run(global_variables_initializer())
+        outputs = [session.run([y, layer.updates], {x: rows, training: i < 2})[0] for i, rows in enumerate(data)]
+        found.append(outputs + [session.run(v) for v in layer.variables])
+    for one in found[1:]:
+        for value, expected in zip(one, found[0], strict=True):
+            np.testing.assert_allclose(value, expected, rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize("arguments", [{}, {"scale": False}, {"center": False}])

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import jax
 
 from towerstrat.graph.eager import mode
-from towerstrat.graph.functions.polymorphic import function
+from towerstrat.graph.functions.polymorphic import defun
+from towerstrat.graph.scopes import template
 from towerstrat.platform import app
 
 
@@ -54,9 +56,15 @@ class Iterator:
         return self._elements.get_next()
 
 
-def defun(func: Callable[..., Any] | None = None, input_signature: Any = None) -> Any:
-    """``tf.function`` without conversion of Python control flow. Without ``func`` a decorator."""
-    return function(func, input_signature, autograph=False)
+def make_template(
+    name_: str, func_: Callable[..., Any], create_scope_now_: bool = False, unique_name_: str | None = None,
+    custom_getter_: Callable[..., Any] | None = None, create_graph_function_: bool = False, **kwargs: Any,
+) -> template.Template:  # fmt: skip
+    """``tf.make_template`` whose function may be a graph function: then its effects happen in the order written."""
+    if create_graph_function_:
+        func_ = defun(partial(func_, **kwargs) if kwargs else func_)
+        kwargs = {}
+    return template.make_template(name_, func_, create_scope_now_, unique_name_, custom_getter_, **kwargs)
 
 
 def list_devices() -> list[str]:

@@ -260,8 +260,8 @@ def _weight_of_keyword(name: str, keyword: str) -> Weight | None:
 
 
 def _keywords(value: Any) -> frozenset[str] | None:
-    """The keywords that a function takes; None where it takes any, or is none."""
-    if not callable(value):
+    """The keywords that a function takes; None where it takes any, as protocol messages do, or is none."""
+    if not callable(value) or getattr(value, "DESCRIPTOR", None) is not None:
         return None
     parameters = inspect.signature(value).parameters.values()
     if any(p.kind is p.VAR_KEYWORD for p in parameters):

@@ -6,7 +6,9 @@ from typing import Any
 
 from towerstrat.graph.eager import mode
 from towerstrat.graph.ir import nest, shapes, static
+from towerstrat.graph.scopes import template
 from towerstrat.graph.variables import partitioned, variables
+from towerstrat.platform import messages
 from towerstrat.platform.local import list_local_devices, num_gpus
 from towerstrat.towers.cluster.device_assignment import DeviceAssignment
 from towerstrat.towers.contrib import inputs, step_context
@@ -49,8 +51,25 @@ INTERNALS: dict[str, tuple[str, dict[str, Any]]] = {
     "contrib.tpu.python.tpu.topology": ("tf.contrib.tpu", {}),
     "contrib.tpu.python.tpu.tpu": ("tf.contrib.tpu", {}),
     "contrib.tpu.python.tpu.tpu_optimizer": ("tf.contrib.tpu", {}),
-    "core.protobuf.config_pb2": ("tf", {}),
-    "core.protobuf.rewriter_config_pb2": ("tf", {}),
+    **{
+        f"core.{path}_pb2": ("", _of(messages, names))
+        for path, names in {
+            "framework.attr_value": "AttrValue NameAttrList",
+            "framework.cost_graph": "CostGraphDef",
+            "framework.graph": "GraphDef",
+            "framework.node_def": "NodeDef",
+            "framework.op_def": "OpDef OpDeprecation OpList",
+            "framework.step_stats": "DeviceStepStats NodeExecStats StepStats",
+            "framework.tensor": "TensorProto VariantTensorDataProto",
+            "framework.tensor_shape": "TensorShapeProto",
+            "framework.versions": "VersionDef",
+            "protobuf.cluster": "ClusterDef JobDef",
+            "protobuf.config": "ConfigProto GPUOptions GraphOptions OptimizerOptions RPCOptions RunMetadata RunOptions "
+            "ThreadPoolOptionProto",
+            "protobuf.rewriter_config": "AutoParallelOptions RewriterConfig ScopedAllocatorOptions",
+        }.items()
+    },
+    "core.framework.types_pb2": ("", {"DataType": messages.DataType, **dict(messages.DataType.items())}),
     "python.client.device_lib": ("", {"list_local_devices": list_local_devices}),
     "python.client.session": ("tf", {}),
     "python.data": ("tf.data", {}),
@@ -78,6 +97,7 @@ INTERNALS: dict[str, tuple[str, dict[str, Any]]] = {
     "python.ops.clip_ops": (_OPS, {}),
     "python.ops.control_flow_ops": (_OPS, {}),
     "python.ops.custom_gradient": (_OPS, {}),
+    "python.ops.data_flow_ops": (_OPS, {}),
     "python.ops.embedding_ops": (_OPS, {}),
     "python.ops.functional_ops": (_OPS, {}),
     "python.ops.gradients": (_OPS, {}),
@@ -95,6 +115,7 @@ INTERNALS: dict[str, tuple[str, dict[str, Any]]] = {
     "python.ops.random_ops": (_OPS, {}),
     "python.ops.resource_variable_ops": (_OPS, {"ResourceVariable": variables.Variable}),
     "python.ops.state_ops": (_OPS, {}),
+    "python.ops.template": (_OPS, _of(template, "EagerTemplate Template")),
     "python.ops.variable_scope": (_OPS, {}),
     "python.ops.variables": (_OPS, _VARIABLES),
     "python.ops.weights_broadcast_ops": ("", _of(ranks, "broadcast_weights")),
@@ -106,10 +127,12 @@ INTERNALS: dict[str, tuple[str, dict[str, Any]]] = {
     "python.training.adadelta": ("tf.train", {}),
     "python.training.adagrad": ("tf.train", {}),
     "python.training.adam": ("tf.train", {}),
+    "python.training.coordinator": ("tf.train", {}),
     "python.training.distribute": (_DISTRIBUTE, {}),
     "python.training.distribution_strategy_context": (_DISTRIBUTE, {}),
     "python.training.ftrl": ("tf.train", {}),
     "python.training.gradient_descent": ("tf.train", {}),
+    "python.training.input": ("tf.train", {}),
     "python.training.learning_rate_decay": ("tf.train", {}),
     "python.training.momentum": ("tf.train", {}),
     "python.training.moving_averages": (
@@ -117,6 +140,8 @@ INTERNALS: dict[str, tuple[str, dict[str, Any]]] = {
         _of(moving_averages, "assign_moving_average weighted_moving_average"),
     ),
     "python.training.optimizer": ("tf.train", {"get_filtered_grad_fn": get_filtered_grad_fn}),
+    "python.training.queue_runner": ("tf.train", {}),
+    "python.training.queue_runner_impl": ("tf.train", {}),
     "python.training.rmsprop": ("tf.train", {}),
     "python.training.server_lib": ("tf.train", {}),
     "python.training.slot_creator": ("", _of(slots, "create_slot create_slot_with_initializer create_zeros_slot")),

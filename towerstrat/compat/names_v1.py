@@ -5,14 +5,18 @@ from __future__ import annotations
 from types import ModuleType
 
 from towerstrat import errors
-from towerstrat.compat import behavior, contrib_eager, testing, tpu
+from towerstrat.compat import behavior, contrib_eager, names_text, names_training, testing, tpu
 from towerstrat.data import dataset_v1 as data_dataset_v1
 from towerstrat.data import experimental as data_experimental
 from towerstrat.data import iterators as data_iterators
 from towerstrat.data import options as data_options
+from towerstrat.data import queue_input as data_queue_input
+from towerstrat.data import queue_runner as data_queue_runner
+from towerstrat.data import queues as data_queues
 from towerstrat.data import readers as data_readers
 from towerstrat.graph.eager import mode
 from towerstrat.graph.functions import map_fn as functional
+from towerstrat.graph.functions import polymorphic
 from towerstrat.graph.ir import (
     convert,
     core,
@@ -36,7 +40,9 @@ from towerstrat.graph.ops import (
     clip,
     control_flow,
     convolution,
+    counting,
     cross_entropy,
+    einsum,
     embedding,
     host,
     indexing,
@@ -55,13 +61,13 @@ from towerstrat.graph.ops import (
     spectral,
     tensor_array,
 )
-from towerstrat.graph.runtime import config, session
-from towerstrat.graph.scopes import initializers, variable_scope, variable_store
+from towerstrat.graph.runtime import session
+from towerstrat.graph.scopes import initializers, template, variable_scope, variable_store
 from towerstrat.graph.tapes import custom_gradients, py_function
 from towerstrat.graph.tapes import gradient_functions as eager_gradient_functions
 from towerstrat.graph.tapes import gradient_tape as eager_gradient_tape
 from towerstrat.graph.variables import partitioned, variable_ops, variables
-from towerstrat.platform import app, files, flags, local, logs, text
+from towerstrat.platform import app, coordinator, files, flags, local, logs, messages, text
 from towerstrat.towers.cluster import connection as cluster_connection
 from towerstrat.towers.cluster import device_assignment as cluster_device_assignment
 from towerstrat.towers.cluster import resolvers as cluster_resolvers
@@ -78,40 +84,16 @@ from towerstrat.towers.distribute import one_device as distribute_one_device
 from towerstrat.towers.distribute import strategy as distribute_strategy
 from towerstrat.towers.distribute import tpu as distribute_tpu
 from towerstrat.towers.engine import contexts as towers_contexts
-from towerstrat.training import global_step as training_global_step
-from towerstrat.training import losses as training_losses
-from towerstrat.training import moving_averages as training_moving_averages
-from towerstrat.training import regularizers as training_regularizers
-from towerstrat.training import schedules as training_schedules
-from towerstrat.training.layers import base as layers_base
-from towerstrat.training.layers import convolutional as layers_convolutional
-from towerstrat.training.layers import core as layers_core
-from towerstrat.training.layers import normalization as layers_normalization
-from towerstrat.training.layers import pooling as layers_pooling
-from towerstrat.training.layers import transposed as layers_transposed
-from towerstrat.training.metrics import counts as metrics_counts
-from towerstrat.training.metrics import means as metrics_means
-from towerstrat.training.metrics import stateful as metrics_stateful
-from towerstrat.training.metrics import top_k as metrics_top_k
-from towerstrat.training.optimizers import adadelta as optimizers_adadelta
-from towerstrat.training.optimizers import adagrad as optimizers_adagrad
-from towerstrat.training.optimizers import adam as optimizers_adam
-from towerstrat.training.optimizers import base as optimizers_base
-from towerstrat.training.optimizers import cross_shard as optimizers_cross_shard
-from towerstrat.training.optimizers import ftrl as optimizers_ftrl
-from towerstrat.training.optimizers import gradient_descent as optimizers_gradient_descent
-from towerstrat.training.optimizers import lars as optimizers_lars
-from towerstrat.training.optimizers import momentum as optimizers_momentum
-from towerstrat.training.optimizers import moving_average as optimizers_moving_average
-from towerstrat.training.optimizers import rmsprop as optimizers_rmsprop
-from towerstrat.training.optimizers import weight_decay as optimizers_weight_decay
 
 VERSION = "1.12.3"
 
 ROWS: tuple[tuple[ModuleType, dict[str, str]], ...] = (
+    *names_text.ROWS,
+    *names_training.ROWS,
     (app, {
         "tf.app": "run",
     }),
+    (coordinator, {"tf.train": "Coordinator LooperThread"}),
     (files, {
         "tf.gfile": """
             Copy DeleteRecursively Exists FastGFile GFile Glob IsDirectory ListDirectory MakeDirs MkDir Open=GFile
@@ -129,7 +111,10 @@ ROWS: tuple[tuple[ModuleType, dict[str, str]], ...] = (
         "tf.contrib.eager": "enable_eager_execution executing_eagerly in_eager_mode=executing_eagerly",
     }),
     (contrib_eager, {
-        "tf.contrib.eager": "Iterator defun list_devices run",
+        "tf.contrib.eager": "Iterator list_devices make_template run",
+    }),
+    (polymorphic, {
+        "tf.contrib.eager": "defun",
     }),
     (eager_gradient_functions, {
         "tf.contrib.eager": """
@@ -143,10 +128,6 @@ ROWS: tuple[tuple[ModuleType, dict[str, str]], ...] = (
     }),
     (specs, {
         "tf.contrib.eager": "TensorSpec",
-    }),
-    (metrics_stateful, {
-        "tf.contrib.eager.metrics": """
-            Accuracy BinaryAccuracy CategoricalAccuracy Mean Metric SparseAccuracy""",
     }),
     (tpu, {
         "tf.contrib.tpu": "initialize_system shutdown_system",
@@ -186,6 +167,19 @@ ROWS: tuple[tuple[ModuleType, dict[str, str]], ...] = (
     (data_options, {
         "tf.data": "Options=OptionsV1",
     }),
+    (data_queue_input, {
+        "tf.train": """
+            batch batch_join input_producer limit_epochs maybe_batch maybe_batch_join maybe_shuffle_batch
+            maybe_shuffle_batch_join range_input_producer shuffle_batch shuffle_batch_join slice_input_producer
+            string_input_producer""",
+    }),
+    (data_queue_runner, {
+        "tf.train tf.train.queue_runner": "QueueRunner add_queue_runner start_queue_runners",
+    }),
+    (data_queues, {
+        "tf tf.queue": "FIFOQueue",
+        "tf tf.io tf.queue": "PaddingFIFOQueue PriorityQueue QueueBase RandomShuffleQueue",
+    }),
     (data_readers, {
         "tf.data": """
             FixedLengthRecordDataset=FixedLengthRecordDatasetV1 TFRecordDataset=TFRecordDatasetV1
@@ -199,9 +193,6 @@ ROWS: tuple[tuple[ModuleType, dict[str, str]], ...] = (
             PermissionDeniedError ResourceExhaustedError UnauthenticatedError UnavailableError UnimplementedError
             UnknownError""",
     }),
-    (config, {
-        "tf": "ConfigProto GPUOptions GraphOptions OptimizerOptions",
-    }),
     (convert, {
         "tf": "constant convert_to_tensor placeholder placeholder_with_default register_tensor_conversion_function",
         "tf.contrib.framework": "is_tensor",
@@ -214,10 +205,15 @@ ROWS: tuple[tuple[ModuleType, dict[str, str]], ...] = (
         "tf.contrib.eager": "custom_gradient",
     }),
     (elements, {
-        "tf": "NodeDef Operation Tensor",
+        "tf": "Operation Tensor",
     }),
     (gradients, {
         "tf": "gradients",
+    }),
+    (messages, {
+        "tf": """
+            AttrValue ConfigProto GPUOptions GraphDef GraphOptions NameAttrList NodeDef OptimizerOptions RunMetadata
+            RunOptions""",
     }),
     (indexed_slices, {
         "tf": "IndexedSlices",
@@ -288,6 +284,7 @@ ROWS: tuple[tuple[ModuleType, dict[str, str]], ...] = (
             softmax_cross_entropy_with_logits_v2 sparse_softmax_cross_entropy_with_logits
             weighted_cross_entropy_with_logits""",
     }),
+    (einsum, {"tf tf.linalg": "einsum"}),
     (embedding, {
         "tf.nn": "embedding_lookup",
     }),
@@ -297,17 +294,20 @@ ROWS: tuple[tuple[ModuleType, dict[str, str]], ...] = (
     (host, {
         "tf": "Print py_func",
     }),
+    (counting, {
+        "tf": "confusion_matrix histogram_fixed_width histogram_fixed_width_bins searchsorted unravel_index",
+        "tf tf.math": "bincount",
+    }),
     (indexing, {
         "tf": """
-            batch_gather boolean_mask confusion_matrix dynamic_partition dynamic_stitch gather
-            histogram_fixed_width histogram_fixed_width_bins meshgrid one_hot searchsorted sequence_mask setdiff1d
-            unique unique_with_counts unravel_index""",
+            batch_gather boolean_mask dynamic_partition dynamic_stitch gather meshgrid one_hot sequence_mask setdiff1d
+            unique unique_with_counts""",
         "tf tf.manip": "gather_nd scatter_nd",
-        "tf tf.math": "bincount invert_permutation",
+        "tf tf.math": "invert_permutation",
     }),
     (linalg, {
         "tf": "sparse_matmul",
-        "tf tf.linalg": "einsum matmul tensordot",
+        "tf tf.linalg": "matmul tensordot",
     }),
     (loops, {
         "tf": "while_loop",
@@ -429,6 +429,7 @@ ROWS: tuple[tuple[ModuleType, dict[str, str]], ...] = (
             global_variables=global_variables_initializer local_variables=local_variables_initializer
             variables=variables_initializer""",
     }),
+    (template, {"tf": "make_template"}),
     (variable_scope, {
         "tf": """
             VariableScope create_partitioned_variables get_local_variable get_variable get_variable_scope
@@ -478,108 +479,6 @@ ROWS: tuple[tuple[ModuleType, dict[str, str]], ...] = (
     }),
     (towers_tpu, {
         "tf.contrib.distribute": "TPUStrategy",
-    }),
-    (training_global_step, {
-        "tf.contrib.framework tf.train": """
-            assert_global_step create_global_step get_global_step get_or_create_global_step""",
-        "tf.train": "global_step",
-        "tf.contrib.slim": "assert_global_step create_global_step get_global_step get_or_create_global_step",
-    }),
-    (layers_base, {
-        "tf.layers": "InputSpec Layer",
-    }),
-    (layers_convolutional, {
-        "tf.layers": """
-            Conv1D Conv2D Conv3D SeparableConv1D SeparableConv2D conv1d conv2d conv3d separable_conv1d
-            separable_conv2d""",
-    }),
-    (layers_core, {
-        "tf.layers": "Dense Dropout Flatten dense dropout flatten",
-    }),
-    (layers_normalization, {
-        "tf.layers": "BatchNormalization batch_normalization",
-    }),
-    (layers_pooling, {
-        "tf.layers": """
-            AveragePooling1D AveragePooling2D AveragePooling3D MaxPooling1D MaxPooling2D MaxPooling3D
-            average_pooling1d average_pooling2d average_pooling3d max_pooling1d max_pooling2d max_pooling3d""",
-    }),
-    (layers_transposed, {
-        "tf.layers": "Conv2DTranspose Conv3DTranspose conv2d_transpose conv3d_transpose",
-    }),
-    (training_losses, {
-        "tf.losses": """
-            Reduction absolute_difference add_loss compute_weighted_loss cosine_distance get_losses
-            get_regularization_loss get_regularization_losses get_total_loss hinge_loss huber_loss log_loss
-            mean_pairwise_squared_error mean_squared_error sigmoid_cross_entropy softmax_cross_entropy
-            sparse_softmax_cross_entropy""",
-    }),
-    (metrics_counts, {
-        "tf.metrics": """
-            auc false_negatives false_negatives_at_thresholds false_positives false_positives_at_thresholds
-            precision precision_at_thresholds recall recall_at_thresholds sensitivity_at_specificity
-            specificity_at_sensitivity true_negatives true_negatives_at_thresholds true_positives
-            true_positives_at_thresholds""",
-    }),
-    (metrics_means, {
-        "tf.metrics": """
-            accuracy mean mean_absolute_error mean_cosine_distance mean_iou mean_per_class_accuracy
-            mean_relative_error mean_squared_error mean_tensor percentage_below root_mean_squared_error""",
-    }),
-    (metrics_top_k, {
-        "tf.metrics": """
-            average_precision_at_k precision_at_k precision_at_top_k recall_at_k recall_at_top_k
-            sparse_average_precision_at_k sparse_precision_at_k""",
-    }),
-    (training_moving_averages, {
-        "tf.train": "ExponentialMovingAverage",
-    }),
-    (optimizers_adadelta, {
-        "tf.train": "AdadeltaOptimizer",
-    }),
-    (optimizers_adagrad, {
-        "tf.train": "AdagradDAOptimizer AdagradOptimizer ProximalAdagradOptimizer",
-    }),
-    (optimizers_adam, {
-        "tf.contrib.opt": "AdaMaxOptimizer LazyAdamOptimizer NadamOptimizer",
-        "tf.train": "AdamOptimizer",
-    }),
-    (optimizers_base, {
-        "tf.train": "Optimizer",
-    }),
-    (optimizers_cross_shard, {
-        "tf.contrib.tpu": "CrossShardOptimizer cross_replica_sum",
-    }),
-    (optimizers_ftrl, {
-        "tf.train": "FtrlOptimizer",
-    }),
-    (optimizers_gradient_descent, {
-        "tf.train": "GradientDescentOptimizer ProximalGradientDescentOptimizer",
-    }),
-    (optimizers_lars, {
-        "tf.contrib.opt": "LARSOptimizer",
-    }),
-    (optimizers_momentum, {
-        "tf.train": "MomentumOptimizer",
-    }),
-    (optimizers_moving_average, {
-        "tf.contrib.opt": "MovingAverageOptimizer",
-    }),
-    (optimizers_rmsprop, {
-        "tf.train": "RMSPropOptimizer",
-    }),
-    (optimizers_weight_decay, {
-        "tf.contrib.opt": """
-            AdamWOptimizer DecoupledWeightDecayExtension MomentumWOptimizer extend_with_decoupled_weight_decay""",
-    }),
-    (training_regularizers, {
-        "tf.contrib.layers tf.contrib.slim": """
-            apply_regularization l1_l2_regularizer l1_regularizer l2_regularizer sum_regularizer""",
-    }),
-    (training_schedules, {
-        "tf.train": """
-            cosine_decay cosine_decay_restarts exponential_decay inverse_time_decay linear_cosine_decay
-            natural_exp_decay noisy_linear_cosine_decay piecewise_constant polynomial_decay""",
     }),
 )  # fmt: skip
 """A module, and for the public modules (one or more) that have them its names; ``public=own`` where they differ."""
@@ -649,6 +548,8 @@ LATER: dict[str, str] = {
     "tf.experimental": "Optional",
     "tf.io.gfile": "copy exists GFile glob isdir join listdir makedirs mkdir remove rename rmtree stat walk",
     "tf.linalg": "matrix_transpose matvec normalize",
+    "tf.lookup": "KeyValueTensorInitializer StaticHashTable StaticVocabularyTable TextFileIndex TextFileInitializer",
+    "tf.lookup.experimental": "DenseHashTable",
     "tf.math": """
         cumulative_logsumexp divide_no_nan erfcinv erfinv floormod is_finite is_inf is_nan is_non_decreasing
         is_strictly_increasing mod multiply_no_nan ndtri reciprocal_no_nan reduce_euclidean_norm reduce_std
@@ -667,6 +568,7 @@ LATER: dict[str, str] = {
         Algorithm create_rng_state Generator get_global_generator set_global_generator stateless_fold_in
         stateless_shuffle stateless_split""",
     "tf.signal": "dct fft fft2d fft3d idct ifft ifft2d ifft3d irfft irfft2d irfft3d rfft rfft2d rfft3d",
+    "tf.strings": "as_string lower unsorted_segment_join upper",
     "tf.test": "is_built_with_gpu_support",
     "tf.tpu.experimental": """
         DeviceAssignment DeviceOrderMode initialize_tpu_system shutdown_tpu_system Topology TPUSystemMetadata""",

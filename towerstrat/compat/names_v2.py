@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from types import ModuleType
 
+from towerstrat import errors
 from towerstrat.compat.v2names import (
     arrays,
     assertions,
@@ -16,6 +17,7 @@ from towerstrat.compat.v2names import (
     initializers,
     mathematics,
     neural,
+    strings,
     tools,
 )
 from towerstrat.data import dataset as data_dataset
@@ -31,10 +33,12 @@ from towerstrat.graph.ir import convert, specs, structures
 from towerstrat.graph.ops import (
     activations,
     array,
+    clip,
     control_flow,
     host,
     indexing,
     linalg,
+    lookup,
     math,
     matrices,
     pooling,
@@ -42,7 +46,9 @@ from towerstrat.graph.ops import (
     reductions,
     sorting,
     stateless_random,
+    vocabulary,
 )
+from towerstrat.graph.ops import strings as own_strings
 from towerstrat.graph.scopes import generator, module
 from towerstrat.graph.tapes import custom_gradients, gradient_tape, py_function, vectorized
 from towerstrat.graph.variables import variables
@@ -72,7 +78,7 @@ VERSION = "2.15.1"
 KEPT: dict[str, str] = {
     "tf": """
         abs acos acosh add add_n as_dtype asin asinh Assert atan atan2 atanh bfloat16 bitcast bool
-        broadcast_dynamic_shape broadcast_static_shape broadcast_to case cast clip_by_global_norm clip_by_norm
+        broadcast_dynamic_shape broadcast_static_shape broadcast_to case cast clip_by_norm
         clip_by_value complex complex128 complex64 concat control_dependencies cos cosh cumsum custom_gradient divide
         double DType dynamic_partition dynamic_stitch einsum ensure_shape equal executing_eagerly exp eye float16
         float32 float64 floor foldl foldr Graph greater greater_equal group guarantee_const half histogram_fixed_width
@@ -81,8 +87,8 @@ KEPT: dict[str, str] = {
         no_gradient=tf.NoGradient no_op not_equal one_hot Operation parallel_stack pow range rank realdiv
         register_tensor_conversion_function RegisterGradient required_space_to_batch_paddings reshape resource reverse
         round saturate_cast scan scatter_nd searchsorted sequence_mask shape_n sigmoid sign sin sinh slice
-        space_to_batch_nd split sqrt square stack stop_gradient strided_slice string subtract tan tanh Tensor
-        TensorArray tensordot TensorShape tile truediv truncatediv truncatemod uint16 uint32 uint64 uint8 unique
+        space_to_batch_nd SparseTensor split sqrt square stack stop_gradient strided_slice string subtract tan tanh
+        Tensor TensorArray tensordot TensorShape tile truediv truncatediv truncatemod uint16 uint32 uint64 uint8 unique
         unique_with_counts unravel_index unstack variable_creator_scope VariableAggregation VariableSynchronization
         variant""",
     "tf.bitwise": "bitwise_and bitwise_or bitwise_xor invert left_shift right_shift",
@@ -134,11 +140,21 @@ KEPT: dict[str, str] = {
         ifft3d=tf.ifft3d ifft=tf.ifft irfft2d=tf.spectral.irfft2d irfft3d=tf.spectral.irfft3d irfft=tf.spectral.irfft
         rfft2d=tf.spectral.rfft2d rfft3d=tf.spectral.rfft3d rfft=tf.spectral.rfft""",
     "tf.test": "gpu_device_name is_built_with_cuda is_gpu_available main TestCase",
-    "tf.train": "ClusterSpec ExponentialMovingAverage",
+    "tf.io": "decode_base64 encode_base64",
+    "tf.lookup": "KeyValueTensorInitializer=tf.contrib.lookup.KeyValueTensorInitializer",
+    "tf.sparse": "SparseTensor",
+    "tf.strings": """
+        as_string=tf.as_string format join regex_full_match regex_replace strip to_hash_bucket_fast
+        to_hash_bucket_strong""",
+    "tf.queue": "FIFOQueue PaddingFIFOQueue PriorityQueue QueueBase RandomShuffleQueue",
+    "tf.train": "ClusterSpec Coordinator ExponentialMovingAverage",
 }
 """By public module, the names whose objects are those of 1.x; ``public=tf.name`` where that has another name there."""
 
 ROWS: tuple[tuple[ModuleType, dict[str, str]], ...] = (
+    (errors, {
+        "tf.errors": "OperatorNotAllowedInGraphError",
+    }),
     (arrays, {
         "tf": """
             batch_to_space boolean_mask constant convert_to_tensor device expand_dims fill linspace name_scope ones
@@ -192,6 +208,11 @@ ROWS: tuple[tuple[ModuleType, dict[str, str]], ...] = (
             sigmoid_cross_entropy_with_logits softmax_cross_entropy_with_logits
             sparse_softmax_cross_entropy_with_logits sufficient_statistics weighted_cross_entropy_with_logits
             weighted_moments""",
+    }),
+    (strings, {
+        "tf.lookup.experimental": "DenseHashTable MutableHashTable",
+        "tf.sparse": "to_dense",
+        "tf.strings": "length reduce_join substr to_hash_bucket to_number",
     }),
     (tools, {
         "tf": "get_current_name_scope get_static_value inside_function is_symbolic_tensor",
@@ -277,6 +298,9 @@ ROWS: tuple[tuple[ModuleType, dict[str, str]], ...] = (
     (py_function, {
         "tf": "py_function",
     }),
+    (clip, {
+        "tf": "clip_by_global_norm=clip_by_global_norm_v2",
+    }),
     (indexing, {
         "tf": """
             gather=gather_v2 gather_nd=gather_nd_v2 tensor_scatter_nd_add tensor_scatter_nd_sub
@@ -303,6 +327,15 @@ ROWS: tuple[tuple[ModuleType, dict[str, str]], ...] = (
     }),
     (sorting, {
         "tf": "argsort sort",
+    }),
+    (lookup, {
+        "tf.lookup": "StaticHashTable TextFileIndex TextFileInitializer",
+    }),
+    (own_strings, {
+        "tf.strings": "lower=string_lower unsorted_segment_join upper=string_upper",
+    }),
+    (vocabulary, {
+        "tf.lookup": "StaticVocabularyTable",
     }),
     (stateless_random, {
         "tf.random": """

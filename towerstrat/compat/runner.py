@@ -14,8 +14,8 @@ from types import CodeType, FrameType, ModuleType, TracebackType
 from typing import Any
 
 from towerstrat import errors
-from towerstrat.compat import behavior, evidence, importer
-from towerstrat.platform import compilation_cache, devices
+from towerstrat.compat import children, evidence
+from towerstrat.platform import compilation_cache
 
 _OURS = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _LIBRARIES = f"{os.sep}site-packages{os.sep}"
@@ -27,17 +27,6 @@ FULL_TRACEBACK = "TOWERSTRAT_TRACEBACK"
 
 class CannotStart(Exception):
     """There is no such program, or it is not clear which names it means."""
-
-
-def bind(api: int) -> None:
-    """``import tensorflow`` means towerstrat from now on, and operations behave as in that original.
-
-    Args:
-      api: 1 for the names and graphs of 1.x, 2 for the names and eager execution of 2.x.
-    """
-    importer.install(api)
-    if api == 2:
-        behavior.enable_v2_behavior()
 
 
 def run_script(path: str, arguments: Sequence[str] = (), towers: int | None = None, api: int | None = None) -> None:
@@ -67,8 +56,8 @@ def run_script(path: str, arguments: Sequence[str] = (), towers: int | None = No
             raise CannotStart(f"can't find '__main__' module in {path!r}")
         code = _code_of(spec)
         start = [Path(path, "__main__.py")]
-    _choose(start, _roots(start[0]), api)
-    _execute(code, path, spec, towers)
+    chosen = _choose(start, _roots(start[0]), api)
+    _execute(code, path, spec, chosen, towers)
 
 
 def run_module(name: str, arguments: Sequence[str] = (), towers: int | None = None, api: int | None = None) -> None:
@@ -81,7 +70,7 @@ def run_module(name: str, arguments: Sequence[str] = (), towers: int | None = No
     sys.argv = ["-m", *arguments]
     sys.excepthook = _report
     roots = [_folder_of(name)]
-    _choose([*evidence.files_of(name, roots), *evidence.files_of(f"{name}.__main__", roots)], roots, api)
+    chosen = _choose([*evidence.files_of(name, roots), *evidence.files_of(f"{name}.__main__", roots)], roots, api)
     try:
         spec = importlib.util.find_spec(name)
         if spec is not None and spec.submodule_search_locations is not None:
@@ -93,18 +82,19 @@ def run_module(name: str, arguments: Sequence[str] = (), towers: int | None = No
         raise CannotStart(f"No module named {name}")
     code = _code_of(spec)
     sys.argv[0] = spec.origin or name
-    _execute(code, spec.origin or name, spec, towers)
+    _execute(code, spec.origin or name, spec, chosen, towers)
 
 
-def _choose(files: Sequence[Path], roots: Sequence[Path], api: int | None) -> None:
-    """Binds ``tensorflow`` for a program and says to what."""
+def _choose(files: Sequence[Path], roots: Sequence[Path], api: int | None) -> int:
+    """Binds ``tensorflow`` for a program and says to what; 1 or 2."""
     try:
         decision = evidence.decide(files, roots) if api is None else evidence.Decision(api, f"--api {api}")
     except evidence.Conflict as conflict:
         raise CannotStart(str(conflict)) from None
     if decision.reason is not None:
         print(f"towerstrat: {decision.api}.x names ({decision.reason})", file=sys.stderr)
-    bind(decision.api)
+    children.bind(decision.api)
+    return decision.api
 
 
 def _roots(path: Path) -> list[Path]:
@@ -143,13 +133,12 @@ def _code_of(spec: importlib.machinery.ModuleSpec) -> CodeType:
     return code
 
 
-def _execute(code: CodeType, path: str, spec: Any, towers: int | None) -> None:
+def _execute(code: CodeType, path: str, spec: Any, api: int, towers: int | None) -> None:
     try:
-        compilation_cache.enable()
+        children.start(towers)
     except OSError as error:
         raise CannotStart(f"{compilation_cache.VARIABLE}: {error}") from None
-    if towers is not None:
-        devices.ask(towers)
+    children.tell(api, towers)
     main = ModuleType("__main__")
     main.__dict__.update(
         __file__=os.path.abspath(path),

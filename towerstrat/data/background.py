@@ -98,6 +98,10 @@ class PrefetchedPull(Pull):
             return source.next_into(out)
         return super().next_into(out)
 
+    def next_columns(self, count: int) -> Element | None:
+        source = self.queue.source
+        return source.next_columns(count) if self.queue.thread is None and isinstance(source, Pull) else None
+
     def next_many(self, out: Sequence[Array]) -> int:
         source = self.queue.source
         return source.next_many(out) if self.queue.thread is None and isinstance(source, Pull) else 0

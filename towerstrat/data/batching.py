@@ -106,7 +106,12 @@ class Batches(Pull):
         return elements
 
     def __next__(self) -> Element:
-        return self._stacked(self._collect())
+        columns = self._columns()
+        return self._stacked(self._collect()) if columns is None else columns
+
+    def _columns(self) -> Element | None:
+        """The next batch, where its elements are made together."""
+        return self.source.next_columns(self.size) if isinstance(self.source, Pull) else None
 
     def _stacked(self, elements: Sequence[Element]) -> Element:
         columns = list(zip(*elements, strict=True))
@@ -128,6 +133,9 @@ class Batches(Pull):
                 )
 
     def next_into(self, out: Sequence[Array]) -> Element | None:
+        columns = self._columns()
+        if columns is not None:
+            return copied_into(out, columns)
         elements = self._collect()
         fits = all(
             b.shape[:1] == (len(elements),) and all(e[i].shape == b.shape[1:] for e in elements)
@@ -184,6 +192,10 @@ class PaddedBatches(Batches):
         super().__init__(source, size, drop_remainder, structure)
         self.wanted = wanted
         self.fillings = fillings
+
+    def _columns(self) -> Element | None:
+        """None: elements are filled up one by one."""
+        return None
 
     def _stacked(self, elements: Sequence[Element]) -> Element:
         columns = zip(*elements, strict=True)

@@ -422,9 +422,14 @@ class Dataset(Argument, Specified, StagedIterable, Overloading):
         self, map_func: Callable[..., Any], num_parallel_calls: Any = None, deterministic: Any = None,
         name: str | None = None,
     ) -> Any:  # fmt: skip
-        """``map_func`` of each element. Tuples are spread over its arguments."""
+        """``map_func`` of each element. Tuples are spread over its arguments.
+
+        Args:
+          num_parallel_calls: how many elements may be taken ahead, to be made together.
+        """
         function = Function(map_func, [self.node.structure], "Dataset.map", get_default_graph())
-        return self._made(Map(self.node, function, function.structure))
+        ahead = scalar(num_parallel_calls, "map", none=1)
+        return self._made(Map(self.node, function, function.structure, ahead))
 
     def filter(self, predicate: Callable[..., Any], name: str | None = None) -> Any:
         """The elements for which ``predicate`` returns true. Raises ValueError unless it returns a scalar bool."""

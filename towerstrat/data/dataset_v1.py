@@ -186,9 +186,9 @@ class DatasetV1(Dataset):
         """``map_func`` of each element. Tuples are spread over its arguments.
 
         The function is traced once. It may use tensors from outside and variables, as they are when the iterator is
-        initialized. ``num_parallel_calls`` changes no value.
+        initialized. ``num_parallel_calls`` elements may be taken ahead, to be made together; it changes no value.
         """
-        return super().map(map_func)
+        return super().map(map_func, num_parallel_calls)
 
     def filter(self, predicate: Callable[..., Any]) -> Any:  # type: ignore[override]
         """The elements for which ``predicate`` returns true. Raises ValueError unless it returns a scalar bool."""
@@ -247,7 +247,15 @@ def make_initializable_iterator(dataset: Dataset, shared_name: str | None = None
 
     Args:
       shared_name: iterators of one session with the same name share their position.
+
+    Raises:
+      RuntimeError: where operations are executed eagerly.
     """
+    if get_default_graph().executing_eagerly:
+        raise RuntimeError(
+            "dataset.make_initializable_iterator is not supported when eager execution is enabled. Iterate over the "
+            "dataset (`for element in dataset`), or use dataset.make_one_shot_iterator()."
+        )
     structure = checked_dataset(dataset, "make_initializable_iterator").node.structure
     position = Position(get_default_graph(), structure, shared_name)
     initializer = make_iterator(position, dataset.node)

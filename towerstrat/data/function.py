@@ -21,11 +21,12 @@ from towerstrat.graph.autograph.api import converted
 from towerstrat.graph.functions.graph import FunctionGraph
 from towerstrat.graph.ir.convert import convert_to_tensor
 from towerstrat.graph.ir.core import Graph
-from towerstrat.graph.ir.elements import Operation, Tensor, execution_order
+from towerstrat.graph.ir.elements import Operation, Tensor, execution_order, numpy_alone, of_strings
 from towerstrat.graph.ir.shapes import Dims
-from towerstrat.graph.ir.state import Cell, Flag, StateStore
-from towerstrat.graph.ir.types import DType, resource, string
-from towerstrat.graph.lowering.lowering import NeedsStatic
+from towerstrat.graph.ir.state import FAULT, Cell, StateStore
+from towerstrat.graph.ir.types import DType, host_array, resource
+from towerstrat.graph.lowering.faults import found_on_host, no_fault, record_size
+from towerstrat.graph.lowering.refusals import NeedsStatic
 from towerstrat.graph.runtime.compiled import SINGLE_BYTES, ArrayFunction, Programs
 from towerstrat.graph.runtime.program import effects
 from towerstrat.graph.runtime.runs import Runner
@@ -35,8 +36,8 @@ CellValues = dict[Cell, Any]
 """Values of variables, or counts of draws."""
 _Step = Callable[[Runner, Values, CellValues, CellValues], None]
 """(session, values, variables, counters): adds the values of some operations to ``values``."""
-_RowsFunction = Callable[[Sequence[Array], Values, CellValues], list[Array]]
-"""(columns, captured, variables) -> columns of the outputs."""
+_RowsFunction = Callable[[Sequence[Array], Values, CellValues, CellValues], list[Array]]
+"""(columns, captured, variables, counters of each row) -> columns of the outputs."""
 _Arrays = Sequence[Any]
 """Arrays of numpy or JAX."""
 
@@ -118,12 +119,12 @@ class Function:
         found: dict[Cell, None] = {}
         for op in self.graph.get_operations():
             for cell in op.writes:
-                if cell not in counters and not isinstance(cell, Flag):
+                if cell not in counters:
                     raise UnsupportedError(
                         f"{self.name}: {op.name} (created at {op.line}) writes variable {cell.name}. A function of a "
                         "dataset may read variables, as they were when its iterator was initialized, not write them."
                     )
-            found.update((c, None) for c in op.reads if c not in counters and not isinstance(c, Flag))
+            found.update((c, None) for c in op.reads if c not in counters)
         return list(found)
 
     def _outside(self, opening: Opening) -> tuple[Values, CellValues]:
@@ -151,11 +152,49 @@ class Function:
         operations = _all_operations(self.graph.get_operations())
         return {op.counter: start for op in operations if op.counter and op.attrs.get("seeds") == (None, None)}
 
-    def bind_rows(self, opening: Opening, forms: Sequence[Array]) -> Callable[[Sequence[Any]], list[Array]] | None:
-        """The function of many elements at once: columns ``[n, ...]`` of components -> columns of outputs.
+    @property
+    def draws(self) -> list[Cell]:
+        """The counters of the random operations."""
+        return [op.counter for op in _all_operations(self.graph.get_operations()) if op.counter is not None]
 
-        None where the function does not vectorize (effects, random numbers, host operations, strings, shapes that
-        depend on values), or reads variables anew for each element.
+    def _counts(self, opening: Opening) -> CellValues:
+        """The counters of the random operations, as they are in this pass."""
+        return opening.cached(self, lambda: self._counters(opening))
+
+    def clock(self, opening: Opening) -> Callable[[int], int]:
+        """Counts draws: a number of elements -> how many there were before, of this function and in this pass."""
+        start, counts, draws = self._counters(opening), self._counts(opening), self.draws
+
+        def clock(count: int) -> int:
+            if not draws:
+                return 0
+            before = [counts.get(c, c.default) for c in draws]
+            counts.update((c, np.uint32(int(n) + count & 0xFFFFFFFF)) for c, n in zip(draws, before, strict=True))
+            return int(before[0]) - int(start.get(draws[0], draws[0].default)) & 0xFFFFFFFF
+
+        return clock
+
+    def bind_row(self, opening: Opening) -> Callable[[Sequence[Any], int], list[Array]]:
+        """The function of one element and its place, the number of draws before it in this pass."""
+        captured, state = self._outside(opening)
+        start, draws = self._counters(opening), self.draws
+
+        def call(element: Sequence[Any], place: int) -> list[Array]:
+            values: Values = {**dict(zip(self.inputs, element, strict=True)), **captured}
+            counts = {c: _after(start.get(c, c.default), place) for c in draws}
+            return self.program.run(opening.session, values, state, counts)
+
+        return call
+
+    def bind_rows(
+        self, opening: Opening, forms: Sequence[Array]
+    ) -> Callable[[Sequence[Any], Array], list[Array]] | None:
+        """The function of many elements at once: columns ``[n, ...]`` of components, and places -> columns of outputs.
+
+        The random operations of an element with place p draw what they draw in call number p, one by one.
+
+        None where the function does not vectorize (effects, host operations, strings, random operations in loops and
+        branches, shapes that depend on values), or reads variables anew for each element.
 
         Args:
           forms: per component an array ``[n, ...]`` of the type and shape of the columns to come.
@@ -166,12 +205,18 @@ class Function:
         call = self.program.over_rows(forms, captured, state)
         if call is None:
             return None
-        return lambda columns: call(columns, captured, state)
+        start, draws = self._counters(opening), self.draws
+
+        def many(columns: Sequence[Any], places: Array) -> list[Array]:
+            counts = {c: _after(start.get(c, c.default), places) for c in draws}
+            return call(columns, captured, state, counts)
+
+        return many
 
     def bind(self, opening: Opening) -> Callable[[Sequence[Any]], list[Array]]:
         """The function of one element, with the current values of captured tensors and (unless live) of variables."""
         captured, state = self._outside(opening)
-        counters = opening.cached(self, lambda: self._counters(opening))
+        counters = self._counts(opening)
         program, inputs, session = self.program, self.inputs, opening.session
         live = bool(self.cells) and opening.live
 
@@ -182,6 +227,11 @@ class Function:
             return program.run(session, values, self._state(opening) if live else state, counters)
 
         return call
+
+
+def _after(start: Any, count: Any) -> Array:
+    """A counter, or several, some draws later: modulo 2**32."""
+    return np.asarray((int(start) + np.asarray(count)) & 0xFFFFFFFF, np.uint32)
 
 
 def _present(store: StateStore, cell: Cell) -> Array | None:
@@ -244,7 +294,9 @@ class _Program:
     def _try_rows(self, forms: Sequence[Array], captured: Values, state: CellValues) -> _RowsFunction | None:
         """The function under ``jax.vmap`` over its inputs, checked by ``jax.eval_shape``; None where that raises."""
         order = self._order()
-        if any(not _pure(op) for op in order) or any(a.dtype.hasobject for a in (*forms, *captured.values())):
+        if any(not _pure(op, op.definition.random) for op in order) or any(
+            a.dtype.hasobject for a in (*forms, *captured.values())
+        ):
             return None
         constants = {op.outputs[0]: op.attrs["value"] for op in order if op.type == "Const"}
         outputs, inputs = self.function.outputs, self.function.inputs
@@ -252,18 +304,28 @@ class _Program:
         rows = [t for t in segment.inputs if t in inputs]
         fixed = [t for t in segment.inputs if t not in inputs]
 
-        def of_row(given: Sequence[jax.Array], others: Sequence[jax.Array], cells: Sequence[jax.Array]) -> _Arrays:
+        def of_row(given: _Arrays, counts: _Arrays, others: _Arrays, cells: _Arrays) -> _Arrays:
             row = dict(zip((*rows, *fixed), (*given, *others), strict=True))
-            return segment.function([row[t] for t in segment.inputs], cells)[0]
+            outputs, after = segment.function([row[t] for t in segment.inputs], [*counts, *segment.record, *cells])
+            first = len(segment.counters)
+            return outputs, after[first : first + len(segment.record)]
 
-        compiled = jax.jit(jax.vmap(of_row, in_axes=(0, None, None)))
+        over_rows = jax.vmap(of_row, in_axes=(0, 0, None, None))
+        compiled = jax.jit(over_rows)
 
-        def call(columns: Sequence[Array], captured: Values, state: CellValues) -> list[Array]:
+        def call(columns: Sequence[Array], captured: Values, state: CellValues, counts: CellValues) -> list[Array]:
             values: Values = dict(zip(inputs, columns, strict=True))
             if segment.outputs:
-                given = [values[t] for t in rows], [captured[t] for t in fixed], [state[c] for c in segment.cells]
+                given = (
+                    [values[t] for t in rows],
+                    [counts[c] for c in segment.counters],
+                    [captured[t] for t in fixed],
+                    [state[c] for c in segment.cells],
+                )
                 with jax.enable_x64(True), jax.default_device(cpu_device()):
-                    values.update(zip(segment.outputs, map(np.asarray, compiled(*given)), strict=True))
+                    made, records = compiled(*given)
+                    values.update(zip(segment.outputs, map(np.asarray, made), strict=True))
+                segment.raise_found(records)
             alike = {**captured, **constants}
             size = len(columns[0])
             return [values[t] if t in values else np.broadcast_to(alike[t], (size, *alike[t].shape)) for t in outputs]
@@ -272,8 +334,9 @@ class _Program:
         try:
             with jax.enable_x64(True):
                 jax.eval_shape(
-                    jax.vmap(of_row, in_axes=(0, None, None)),
+                    over_rows,
                     [form_of[t] for t in rows],
+                    [np.zeros(1, np.uint32) for _ in segment.counters],
                     [captured[t] for t in fixed],
                     [state[c] for c in segment.cells],
                 )
@@ -285,7 +348,7 @@ class _Program:
         """The operations that the outputs need and those with effects, in order."""
         function = self.function
         fed = {*function.inputs, *function.graph.captured.values()}
-        effective = [op for op in function.graph.root.ops if op.definition.stateful or op.attrs.get("flag") is not None]
+        effective = [op for op in function.graph.root.ops if op.definition.stateful]
         targets = [t.op for t in function.outputs if t not in fed]
         return execution_order([*targets, *effective], function.graph.root, fed)
 
@@ -312,7 +375,7 @@ class _Program:
             elif op.definition.host is not None:
                 finish()
                 steps.append(functools.partial(_call_host, op))
-            elif _by_numpy(op) and (numpy_only or _of_strings(op)):
+            elif _by_numpy(op) and (numpy_only or numpy_alone(op)):
                 finish()
                 steps.append(_NumpyStep(op))
             else:
@@ -331,21 +394,21 @@ def _by_numpy(op: Operation) -> bool:
     return op.definition.numpy is not None and not op.reads and not op.writes
 
 
-def _pure(op: Operation) -> bool:
-    """Whether an operation is a function of numeric arrays of known shapes, so that ``jax.vmap`` applies."""
+def _pure(op: Operation, random: bool = False) -> bool:
+    """Whether an operation is a function of numeric arrays of known shapes, so that ``jax.vmap`` applies.
+
+    Args:
+      random: whether it may draw; those in its bodies may not.
+    """
     definition = op.definition
     return (
         definition.host is None
-        and not (definition.stateful or definition.random or definition.writes or definition.dynamic)
-        and "flag" not in op.attrs
-        and not _of_strings(op)
+        and definition.random <= random
+        and not (definition.stateful or definition.writes or definition.dynamic)
+        and not of_strings(op)
+        and not numpy_alone(op)
         and all(_pure(inner) for body in op.bodies for inner in body.needed)
     )
-
-
-def _of_strings(op: Operation) -> bool:
-    """Whether an input or output is a string."""
-    return any(t.dtype is string for t in (*op.inputs, *op.outputs))
 
 
 def _captured_by_bodies(ops: Sequence[Operation]) -> set[Tensor]:
@@ -373,11 +436,12 @@ def _host(value: Any) -> Array:
 class _NumpyStep:
     """One operation, evaluated by its numpy form. Raises InvalidArgumentError where numpy raises."""
 
-    __slots__ = ("call", "dtypes", "inputs", "op", "outputs")
+    __slots__ = ("call", "check", "dtypes", "inputs", "op", "outputs")
 
     def __init__(self, op: Operation):
         attrs = op.arguments
         self.op = op
+        self.check = op.definition.check if op.checks else None
         assert op.definition.numpy is not None
         self.call = functools.partial(op.definition.numpy, **attrs)
         self.inputs = op.inputs
@@ -385,24 +449,18 @@ class _NumpyStep:
         self.dtypes = [t.dtype.np for t in op.outputs]
 
     def __call__(self, session: Runner, values: Values, state: CellValues, counters: CellValues) -> None:
+        given = [values[t] for t in self.inputs]
+        error = None if self.check is None else found_on_host(self.check, self.op, given)
+        if error is not None:
+            raise error
         try:
-            results = self.call(*[values[t] for t in self.inputs])
+            results = self.call(*given)
         except (TypeError, ValueError, IndexError, ZeroDivisionError) as error:
             raise InvalidArgumentError(None, self.op, str(error)) from error
         if len(self.outputs) == 1 and not isinstance(results, tuple | list):
             results = (results,)
         for tensor, dtype, result in zip(self.outputs, self.dtypes, results, strict=True):
-            if not isinstance(result, np.ndarray) or result.dtype != dtype:
-                result = _as_array(result, dtype)
-            values[tensor] = result
-
-
-def _as_array(result: Any, dtype: np.dtype[Any]) -> Array:
-    if dtype.hasobject and not isinstance(result, np.ndarray):
-        array = np.empty((), object)
-        array[()] = result
-        return array
-    return np.asarray(result, dtype)
+            values[tensor] = host_array(result, dtype)
 
 
 class _Segment:
@@ -425,12 +483,12 @@ class _Segment:
         self.inputs = [t for t in outside if t not in constants]
         self.outputs = [t for op in ops for t in op.outputs if t in later and t.dtype is not resource]
         reads, writes = effects(ops)
-        self.flags = [c for c in writes if isinstance(c, Flag)]
-        self.counters = [c for c in writes if not isinstance(c, Flag)]
-        self.cells = [c for c in reads if not isinstance(c, Flag) and c not in set(self.counters)]
+        self.counters = writes
+        self.record = [no_fault(record_size(ops))] if any(op.checks for op in ops) else []
+        self.cells = [c for c in reads if c not in set(writes)]
         self.eager = any(_dynamic(op) for op in ops)
         known = {**self.constants, **self.handles}
-        cells = [*self.counters, *self.flags, *self.cells]
+        cells = [*self.counters, *(FAULT for _ in self.record), *self.cells]
         self.function = ArrayFunction(ops, self.inputs, self.outputs, known, cells, "cpu")
         self._programs: Programs[Callable[..., Any]] = Programs()
 
@@ -439,24 +497,28 @@ class _Segment:
         before = [counters.get(c, c.default) for c in self.counters]
         cells = [state[c] for c in self.cells]
         with jax.enable_x64(True), jax.default_device(cpu_device()):
-            outputs, after, flags = self._evaluate(given, before, cells)
+            outputs, after, records = self._evaluate(given, before, cells)
             values.update((t, np.asarray(v)) for t, v in zip(self.outputs, outputs, strict=True))
             counters.update((c, np.asarray(v)) for c, v in zip(self.counters, after, strict=True))
-        for flag, raised in zip(self.flags, flags, strict=True):
-            if raised:
-                raise InvalidArgumentError(None, flag.op, flag.message)
+        self.raise_found(records)
+
+    def raise_found(self, records: Sequence[Array]) -> None:
+        """Raises the error of the first check that failed, if one did."""
+        for record in records:
+            if (error := self.function.error(record)) is not None:
+                raise error
 
     def _evaluate(
         self, given: Sequence[Array], counters: Sequence[Array], cells: Sequence[Array]
     ) -> tuple[_Arrays, _Arrays, _Arrays]:
-        """(outputs, new counters, flags)."""
-        state = [*counters, *(np.zeros((), np.bool_) for _ in self.flags), *cells]
+        """(outputs, new counters, the record of failed checks if there is one)."""
+        state = [*counters, *self.record, *cells]
         outputs, after = self._call(given, state)
         raised = len(self.counters)
-        return outputs, after[:raised], after[raised : raised + len(self.flags)]
+        return outputs, after[:raised], after[raised : raised + len(self.record)]
 
     def _call(self, given: Sequence[Array], state: Sequence[Array]) -> tuple[_Arrays, _Arrays]:
-        """(outputs, new values of the state); the latter has the counters and flags first."""
+        """(outputs, new values of the state); the latter has the counters and the record first."""
         if not self.eager:
             key = tuple([(v.shape, v.dtype) for v in given])
             jitted = self._programs.get(key) or self._programs.add(key, jax.jit(self.function), SINGLE_BYTES)

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
 
+from towerstrat.data.batching import stack
 from towerstrat.data.function import Function
-from towerstrat.data.pipeline import UNKNOWN, Array, Element, Node, Opening, Pull
-from towerstrat.data.rows import Draws, RowFunction, Rows
+from towerstrat.data.pipeline import UNKNOWN, Array, Element, Node, Opening, Pull, tensors_among
+from towerstrat.data.rows import Draws, Placed, RowFunction, Rows
 from towerstrat.data.sources import RowPull
 from towerstrat.data.structure import Structure
-from towerstrat.errors import InvalidArgumentError
+from towerstrat.errors import InvalidArgumentError, OpError
 
 _MANY_ROWS = 2048
-"""From this size of a table on, a function is compiled for whole batches of rows."""
+"""From this size of a table on, or so many elements, a function is compiled for many of them at once."""
+_AUTO = 16
+"""Elements that are taken at a time where the program leaves their number to us."""
 
 Bound = Callable[[Sequence[Any]], list[Array]]
 
@@ -36,16 +41,93 @@ class OfFunction(Node):
 
 
 class MappedPull(Pull):
-    def __init__(self, source: Iterator[Element], function: Bound):
+    """The function of each element.
+
+    From so many elements on that compiling pays, elements of one shape that are asked for together are made together;
+    and as many at a time as ``ahead`` says, where that is more than one.
+    """
+
+    def __init__(self, source: Iterator[Element], function: Function, opening: Opening, ahead: int):
         self.source = source
         self.function = function
+        self.opening = opening
+        self.ahead = ahead
+        self.one = function.bind(opening)
+        self.clock = function.clock(opening)
+        self.taken = 0
+        self.vectorizes = True
+        self.waiting: deque[Element | Exception] = deque()
+        """Elements that were taken from the source, and what it raised after them."""
+        self.made: deque[Element] = deque()
+        """Results to come, whose draws are counted when they are handed out."""
 
     def __next__(self) -> Element:
-        return self.function(next(self.source))
+        if self.ahead > 1 and self._may_join():
+            columns = self._together(self.ahead)
+            if columns is not None:
+                self.made.extend([column[i, ...] for column in columns] for i in range(self.ahead))
+        if self.made:
+            self.clock(1)
+            return self.made.popleft()
+        self.taken += 1
+        entry = self.waiting.popleft() if self.waiting else next(self.source)
+        if isinstance(entry, Exception):
+            raise entry
+        return self.one(entry)
+
+    def next_columns(self, count: int) -> Element | None:
+        columns = self._together(count) if self._may_join() else None
+        if columns is not None:
+            self.clock(count)
+        return columns
+
+    def _may_join(self) -> bool:
+        """Whether the next elements may be made together: no earlier ones are left over."""
+        return self.vectorizes and self.taken >= _MANY_ROWS and not self.made and not self.waiting
+
+    def _together(self, count: int) -> Element | None:
+        """The function of the next ``count`` elements, stacked; None where they are not alike, or it has none."""
+        columns = self.source.next_columns(count) if isinstance(self.source, Pull) else None
+        if columns is None:
+            columns = self._stacked(count)
+        if columns is None:
+            return None
+        many = self.function.bind_rows(self.opening, [column[:1] for column in columns])
+        made: Element | None = None
+        if many is None:
+            self.vectorizes = False
+        else:
+            # What a check found is raised again by the element that it is about, alone.
+            with suppress(OpError):
+                made = many(columns, np.arange(count) + self.clock(0))
+        if made is None:
+            self.waiting.extend([column[i, ...] for column in columns] for i in range(count))
+        return made
+
+    def _stacked(self, count: int) -> Element | None:
+        """The next ``count`` elements of the source, stacked; None where they are not alike: then they wait."""
+        try:
+            while len(self.waiting) < count:
+                self.waiting.append(next(self.source))
+        except StopIteration:
+            return None
+        except Exception as error:
+            self.waiting.append(error)
+            return None
+        columns = list(zip(*self.waiting, strict=True))
+        if any(a.shape != column[0].shape or a.dtype.hasobject for column in columns for a in column):
+            return None
+        self.waiting.clear()
+        return [stack(column) for column in columns]
 
 
 class Map(OfFunction):
-    """``function`` of each element."""
+    """``function`` of each element; ``ahead`` elements are taken at a time (-1: as many as pay)."""
+
+    def __init__(self, child: Node, function: Function, structure: Structure, ahead: Any = 1):
+        super().__init__(child, function, structure)
+        self.ahead = ahead
+        self.tensors = (*self.tensors, *tensors_among(ahead))
 
     def cardinality(self) -> int:
         return self.child.cardinality()
@@ -55,22 +137,38 @@ class Map(OfFunction):
         if rows is None or not rows.table or len(rows.table[0]) < _MANY_ROWS:
             return None
         columns = self.child.structure
-        if rows.functions and any(None in (d or (None,)) for d in columns.dims):
+        if rows.functions and any(d is None or None in d for d in columns.dims):
             return None
         forms = [c[:1] for c in rows.table]
         if rows.functions:
             forms = [np.zeros((1, *d), t.np) for d, t in zip(columns.dims, columns.dtypes, strict=True)]  # type: ignore[misc]
-        many = self.function.bind_rows(opening, forms)
+        function = self.function
+        many = function.bind_rows(opening, forms)
         if many is None:
             return None
-        one = opening.cached((self, "one"), lambda: self.function.bind(opening))
-        return Rows(rows.table, rows.order, (*rows.functions, RowFunction(one, many)), rows.plain)
+        one = opening.cached((self, "one"), lambda: function.bind_row(opening))
+        functions = (*rows.functions, RowFunction(one, many))
+        if not function.draws:
+            return Rows(rows.table, rows.order, functions, rows.plain, rows.placed)
+        clock, size = function.clock(opening), len(rows.table[0])
+        if isinstance(rows.order, Placed):
+            order = Placed(rows.order.source, size, (*rows.order.clocks, clock))
+        elif rows.placed:
+            return None  # The places of an earlier map were reordered: this one needs others.
+        else:
+            order = Placed(rows.order, size, (clock,))
+        return Rows(rows.table, order, functions, placed=True)
 
     def open(self, opening: Opening) -> Iterator[Element]:
-        rows = self.rows(opening)
+        rows = None if self.function.draws else self.rows(opening)
         if rows is not None:
             return RowPull(rows)
-        return MappedPull(self.child.open(opening), self.function.bind(opening))
+        ahead = opening.value(self.ahead)
+        if ahead < 1 and ahead != -1:
+            raise InvalidArgumentError(
+                None, None, f"Dataset.map: num_parallel_calls must be greater than zero, got {ahead}."
+            )
+        return MappedPull(self.child.open(opening), self.function, opening, _AUTO if ahead == -1 else ahead)
 
 
 class FilteredPull(Pull):

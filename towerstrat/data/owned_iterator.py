@@ -151,7 +151,7 @@ class OwnedIterator(IteratorBase, Argument, Specified, StagedIterable, Overloadi
         """
         if isinstance(self.handle, EagerTensor) and get_default_graph().executing_eagerly:
             resource: IteratorResource = self.handle.array.item()
-            return self._packed(self._components(self.handle.graph, resource.next()))
+            return self._packed(self._components(self.handle._graph, resource.next()))
         self._asked += 1
         if self._asked > _UNROLLED:
             raise UnsupportedError(
@@ -176,7 +176,7 @@ class OwnedIterator(IteratorBase, Argument, Specified, StagedIterable, Overloadi
     def get_next_as_optional(self) -> Optional:
         if isinstance(self.handle, EagerTensor) and get_default_graph().executing_eagerly:
             there, *arrays = _optional_parts(self.handle.array.item(), self.axis)
-            return self._optional(constant(there, bool_), self._components(self.handle.graph, arrays))
+            return self._optional(constant(there, bool_), self._components(self.handle._graph, arrays))
         attrs = {"takes": "optional", "source": _optionals}
         has_value, *components = self._add("OwnedIteratorGetOptional", attrs, before=1)
         return self._optional(has_value, components)

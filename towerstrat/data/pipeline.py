@@ -46,6 +46,10 @@ class Pull:
         """Writes the next element into ``out`` and returns None, or returns the element where its shapes differ."""
         return copied_into(out, next(self))
 
+    def next_columns(self, count: int) -> Element | None:
+        """The next ``count`` elements stacked, or None where they come one by one; then none is taken."""
+        return None
+
     def next_many(self, out: Sequence[Array]) -> int:
         """Writes next elements into the rows of ``out``, several at once; returns how many, 0 where it cannot."""
         return 0

@@ -21,10 +21,13 @@ class Order:
 
 
 class RowFunction(NamedTuple):
-    """A function of rows that gives for each row the same, alone or among others."""
+    """A function of rows, and of their places in the stream, that gives for each the same, alone or among others.
 
-    one: Callable[[Sequence[Array]], Sequence[Array]]
-    many: Callable[[Sequence[Array]], Sequence[Array]]
+    A place is the number of draws before the row's: a function without random operations does not look at it.
+    """
+
+    one: Callable[[Sequence[Array], int], Sequence[Array]]
+    many: Callable[[Sequence[Array], Array], Sequence[Array]]
 
 
 class Rows:
@@ -35,9 +38,10 @@ class Rows:
       order: which rows, in which order.
       functions: what is applied to a row when it is taken.
       plain: the number of rows where the pass is simply all of them in order.
+      placed: whether the stream's numbers hold places too, ``place * len(table) + row`` (``Placed``).
     """
 
-    __slots__ = ("functions", "order", "plain", "table")
+    __slots__ = ("functions", "order", "placed", "plain", "table")
 
     def __init__(
         self,
@@ -45,24 +49,32 @@ class Rows:
         order: Order,
         functions: tuple[RowFunction, ...] = (),
         plain: int | None = None,
+        placed: bool = False,
     ):
         self.table = table
         self.order = order
         self.functions = functions
         self.plain = plain
+        self.placed = placed
+
+    def reordered(self, order: Order) -> Rows:
+        """The same rows in another order."""
+        return Rows(self.table, order, self.functions, placed=self.placed)
 
     def one(self, number: int) -> Sequence[Array]:
         """The components of one row."""
+        place, number = divmod(number, len(self.table[0])) if self.placed else (0, number)
         element: Sequence[Array] = [column[number, ...] for column in self.table]
         for function in self.functions:
-            element = function.one(element)
+            element = function.one(element, place)
         return element
 
     def many(self, numbers: Array) -> Sequence[Array]:
         """Several rows, stacked."""
+        places, numbers = np.divmod(numbers, len(self.table[0])) if self.placed else (numbers, numbers)
         columns: Sequence[Array] = [column.take(numbers, axis=0) for column in self.table]
         for function in self.functions:
-            columns = function.many(columns)
+            columns = function.many(columns, places)
         return columns
 
 
@@ -77,6 +89,26 @@ class InOrder(Order):
         start = self.position
         self.position = min(self.size, start + count)
         return np.arange(start, self.position)
+
+
+class Placed(Order):
+    """Row numbers with their places in the stream, so that what comes after it may reorder both together.
+
+    Args:
+      size: the number of rows of the table.
+      clocks: of functions with random operations: ``clock(count)`` counts so many draws and returns how many there were
+        before. The first one's are the places.
+    """
+
+    def __init__(self, source: Order, size: int, clocks: Sequence[Callable[[int], int]]):
+        self.source = source
+        self.size = size
+        self.clocks = clocks
+
+    def take(self, count: int) -> Array:
+        numbers = self.source.take(count)
+        first, *_ = [clock(len(numbers)) for clock in self.clocks]
+        return np.arange(first, first + len(numbers)) * self.size + numbers
 
 
 class Draws:

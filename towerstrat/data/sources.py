@@ -77,6 +77,14 @@ class RowPull(Pull):
             return self.rows.one(number)
         raise StopIteration
 
+    def next_columns(self, count: int) -> Element | None:
+        ahead = list(self.numbers)
+        numbers = np.concatenate([np.array(ahead, np.int64), self.rows.order.take(count - len(ahead))])
+        if len(numbers) == count and self.rows.functions:
+            return self.rows.many(numbers)
+        self.numbers = iter(numbers.tolist())
+        return None
+
 
 class Whole(Node):
     """One element: the components themselves."""

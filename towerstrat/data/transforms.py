@@ -53,7 +53,7 @@ class Reordering(Node):
 
     def rows(self, opening: Opening) -> Rows | None:
         rows = self.child.rows(opening)
-        return None if rows is None else Rows(rows.table, self.reorder(opening, rows.order), rows.functions)
+        return None if rows is None else rows.reordered(self.reorder(opening, rows.order))
 
     def open(self, opening: Opening) -> Iterator[Element]:
         rows = self.rows(opening)
@@ -236,7 +236,7 @@ class Repeat(Reordering):
             assert again is not None
             return again.order
 
-        return Rows(rows.table, Repeated(open_pass, opening.value(self.count)), rows.functions)
+        return rows.reordered(Repeated(open_pass, opening.value(self.count)))
 
     def pull(self, opening: Opening) -> Iterator[Element]:
         return RepeatedPull(self.child, opening, opening.value(self.count))
@@ -311,14 +311,14 @@ def side_by_side(parts: Sequence[Rows]) -> tuple[RowFunction, ...]:
         return ()
 
     def combined(which: str) -> Any:
-        def call(columns: Sequence[Any]) -> list[Any]:
+        def call(columns: Sequence[Any], places: Any) -> list[Any]:
             result: list[Any] = []
             start = 0
             for part in parts:
                 own: Sequence[Any] = columns[start : start + len(part.table)]
                 start += len(part.table)
                 for function in part.functions:
-                    own = getattr(function, which)(own)
+                    own = getattr(function, which)(own, places)
                 result += own
             return result
 

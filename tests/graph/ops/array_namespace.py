@@ -6,6 +6,8 @@ from towerstrat.graph.ir import convert, types
 from towerstrat.graph.ops import (
     array,
     clip,
+    counting,
+    einsum,
     indexing,
     linalg,
     math,
@@ -17,7 +19,22 @@ from towerstrat.graph.ops import (
     spectral,
 )
 
-_MODULES = (convert, array, slicing, indexing, spatial, segments, math, reductions, linalg, matrices, clip, spectral)
+_MODULES = (
+    convert,
+    array,
+    slicing,
+    indexing,
+    counting,
+    spatial,
+    segments,
+    math,
+    reductions,
+    linalg,
+    einsum,
+    matrices,
+    clip,
+    spectral,
+)
 
 
 def _public(module: ModuleType) -> dict[str, object]:

@@ -13,7 +13,9 @@ from tests.spread import spread
 from towerstrat.graph.ir.convert import convert_to_tensor, placeholder
 from towerstrat.graph.ir.core import get_default_graph, reset_default_graph
 from towerstrat.graph.lowering.gradients import gradients
+from towerstrat.graph.ops.array import where, where_v2
 from towerstrat.graph.runtime.session import Session
+from towerstrat.graph.variables.variables import Variable
 
 GOLDEN = json.loads((Path(__file__).parents[2] / "golden" / "array_mathematics.json").read_text())
 TF = namespace()
@@ -24,8 +26,8 @@ EVERY = 9
 DECOMPOSED = ("svd", "qr", "eig", "cholesky", "inverse", "solve", "logdet", "slogdet", "expm", "determinant")
 LOOSE = ("gamma", "zeta", "beta", "bessel", "dct", "fft")
 
-BETTER_GRADIENTS = {"tf.cumprod(x, 1)"}
-"""Where the original gives a NaN although the derivative exists."""
+BETTER_GRADIENTS = {"tf.cumprod(x, 1)", "tf.where(x > 0., tf.sqrt(tf.maximum(x, 0.)), tf.zeros_like(x))"}
+"""Where the original gives a NaN although the derivative exists; 2.15 gives none for square roots."""
 
 OWN_NAMES = (
     "batch_gather",
@@ -115,6 +117,19 @@ def covers(ours, golden):
         and len(ours) == len(golden)
         and all(g is None or o == g for o, g in zip(ours, golden, strict=True))
     )
+
+
+@pytest.mark.parametrize("choice", [where, where_v2])
+def test_a_choice_that_is_known_while_lowering_between_a_constant_and_a_variable(choice):
+    x = placeholder("float32", [None])
+    v = Variable([1.0, 2.0])
+    some = TF.size(x) > 0
+    with Session() as session:
+        session.run(v.initializer)
+        found = [
+            session.run([choice(some, [3.0, 4.0], v), choice(some, v, [3.0, 4.0])], {x: [0.0] * n}) for n in (0, 1)
+        ]
+    np.testing.assert_array_equal(found, [[[1.0, 2.0], [3.0, 4.0]], [[3.0, 4.0], [1.0, 2.0]]])
 
 
 @pytest.mark.parametrize(("left", "right"), [((2, 3, 4), (5, 4)), ((3, 4), (6, 5, 4)), ((2, 1, 3, 4), (6, 5, 4))])

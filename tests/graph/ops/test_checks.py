@@ -9,6 +9,7 @@ import pytest
 from tests.graph.control_flow_namespace import namespace
 from towerstrat import errors
 from towerstrat.errors import InvalidArgumentError, UnsupportedError
+from towerstrat.graph.functions.polymorphic import function
 from towerstrat.graph.ir.core import get_default_graph
 from towerstrat.graph.ir.mesh import Axis
 from towerstrat.graph.ops.collectives import all_reduce, position, select
@@ -47,7 +48,7 @@ def test_a_failed_check_names_itself_and_leaves_the_state(session):
     with pytest.raises(InvalidArgumentError) as caught:
         session.run(late, {x: -1.0})
     text = str(caught.value)
-    assert "assertion failed: [x is] [x:0] [0 1 2...] [and] [2.5]" in text
+    assert "assertion failed: [x is] [-1] [0 1 2...] [and] [2.5]" in text
     assert "Assert/Assert" in text
     assert "test_checks.py" in text
     assert caught.value.op is check
@@ -252,11 +253,100 @@ def test_results_of_python_functions_that_do_not_fit(session, value, words):
         session.run(tf.py_func(lambda: value, [], tf.float32))
 
 
+def doubled(x):
+    y = tf.py_func(lambda v: 2 * v, [x], x.dtype)
+    y.set_shape(x.shape)
+    return y
+
+
+PLACES = {
+    "while": (lambda x: tf.while_loop(lambda a: a < 40.0, doubled, [x]), [48.0, 64.0]),
+    "condition": (
+        lambda x: tf.while_loop(lambda a: tf.py_func(lambda v: v < 40.0, [a], tf.bool), lambda a: a + x, [x]),
+        [42.0, 40.0],
+    ),
+    "loop in loop": (
+        lambda x: tf.while_loop(
+            lambda i, a: i < 2, lambda i, a: (i + 1, tf.while_loop(lambda b: b < a + 3, doubled, [a])), [0, x]
+        )[1],
+        [12.0, 16.0],
+    ),
+    "one branch": (lambda x: tf.cond(x < 5.0, lambda: doubled(x), lambda: x + 1.0), [6.0, 8.0]),
+    "other branch": (lambda x: tf.cond(x > 3.5, lambda: x + 1.0, lambda: doubled(x)), [6.0, 5.0]),
+    "branch in loop": (
+        lambda x: tf.while_loop(
+            lambda i, a: i < 3,
+            lambda i, a: (i + 1, tf.cond(tf.equal(i, 1), lambda: doubled(a), lambda: a + x)),
+            [0, x],
+        )[1],
+        [15.0, 20.0],
+    ),
+    "map_fn": (lambda x: tf.reduce_sum(tf.map_fn(doubled, tf.stack([x, 1.0]))), [8.0, 10.0]),
+    "scan": (lambda x: tf.scan(lambda a, b: doubled(a + b), tf.stack([x, 1.0]), initializer=0.0)[1], [14.0, 18.0]),
+    "foldl": (lambda x: tf.foldl(lambda a, b: doubled(a + b), tf.stack([x, 1.0]), initializer=0.0), [14.0, 18.0]),
+    "TensorArray": (
+        lambda x: tf.reduce_sum(
+            tf.while_loop(
+                lambda i, a: i < 2,
+                lambda i, a: (i + 1, a.write(i, doubled(x))),
+                [0, tf.TensorArray(tf.float32, 2, element_shape=[])],
+            )[1].stack()
+        ),
+        [12.0, 16.0],
+    ),
+}
+"""Where Python functions are called: the program, and what it gives for 3 and 4."""
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_python_functions_in_branches_and_loops(session, place):
+    program, expected = PLACES[place]
+    x = tf.placeholder(tf.float32, [])
+    y = program(x)
+    assert [session.run([y, y + 1.0], {x: v}) for v in (3.0, 4.0)] == [[e, e + 1.0] for e in expected]
+    traced = function(program)
+    assert [session.run(traced(tf.constant(v))) for v in (3.0, 4.0)] == expected
+
+
+def test_effects_around_python_functions_in_a_loop_keep_their_order(session):
+    v, seen = tf.Variable(1.0), []
+
+    def body(i):
+        called = tf.py_func(lambda value: seen.append(float(value)), [v.read_value()], [])
+        with tf.control_dependencies([called]), tf.control_dependencies([v.assign(2.0 * v)]):
+            return i + 1
+
+    def unused(i):
+        tf.py_func(lambda: seen.append("never"), [], [])
+        return i + 1
+
+    session.run(v.initializer)
+    assert session.run(tf.while_loop(lambda i: i < 3, body, [0])) == 3
+    assert session.run(tf.while_loop(lambda i: i < 3, unused, [0])) == 3
+    assert (seen, session.run(v)) == ([1.0, 2.0, 4.0], 8.0)
+
+
+def test_an_exception_of_a_python_function_in_a_loop_names_its_line(session):
+    y = tf.while_loop(lambda a: a < 3.0, lambda a: doubled(a) + wrong(a), [tf.constant(1.0)])
+    with pytest.raises(InvalidArgumentError, match=r"(?s)ValueError: no number.*test_checks.py"):
+        session.run(y)
+
+
+def wrong(x):
+    def function(value):
+        raise ValueError("no number")
+
+    y = tf.py_func(function, [x], tf.float32)
+    y.set_shape(x.shape)
+    return y
+
+
 def test_python_functions_in_one_piece_programs_are_refused(axis):
-    with pytest.raises(UnsupportedError, match=r"py_func inside the body of while"):
-        tf.while_loop(lambda i: i < 3, lambda i: tf.py_func(lambda v: v, [i], tf.int32), [tf.constant(0)])
-    with get_default_graph().under(axis), pytest.raises(UnsupportedError, match="a tower"):
-        tf.py_func(lambda: 1, [], tf.int32)
+    with get_default_graph().under(axis):
+        with pytest.raises(UnsupportedError, match="a tower"):
+            tf.py_func(lambda: 1, [], tf.int32)
+        with pytest.raises(UnsupportedError, match=r"py_func inside the body of while"):
+            tf.while_loop(lambda i: i < 3, lambda i: tf.py_func(lambda v: v, [i], tf.int32), [tf.constant(0)])
 
 
 def test_printing(session, capsys):

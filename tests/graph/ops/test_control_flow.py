@@ -323,18 +323,6 @@ def test_without_back_prop():
     assert tf.gradients(y, x) == [None]
 
 
-def test_a_nested_loop_of_unknown_length_names_the_bound(session):
-    x = tf.placeholder(tf.float32, [])
-
-    def body(i, a):
-        return i + 1, tf.while_loop(lambda b: b < 10.0, lambda b: b * x, [a])
-
-    _, y = tf.while_loop(lambda i, a: i < 2, body, [0, x])
-    assert session.run(y, {x: 2.0}) == 16.0
-    with pytest.raises(UnsupportedError, match="maximum_iterations"):
-        session.run(tf.gradients(y, x), {x: 2.0})
-
-
 def test_indexed_slices_through_branches(session):
     v = tf.Variable(np.ones((3, 2), np.float32))
     p = tf.placeholder(tf.bool, [])

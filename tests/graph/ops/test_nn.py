@@ -10,12 +10,14 @@ import pytest
 from tests.golden.nn_cases import cases, weights
 from tests.graph.ops.test_kernels import WIDE, widths
 from tests.spread import spread
+from towerstrat import set_data_checks
 from towerstrat.graph.ir.convert import constant, convert_to_tensor, placeholder
 from towerstrat.graph.ir.core import get_default_graph
 from towerstrat.graph.ir.indexed_slices import IndexedSlices
 from towerstrat.graph.ir.static import constant_value
 from towerstrat.graph.lowering.gradients import gradients
 from towerstrat.graph.lowering.lowering import Lowering
+from towerstrat.graph.lowering.validity import PADDING
 from towerstrat.graph.ops import nn, random
 from towerstrat.graph.runtime.session import Session
 from towerstrat.graph.variables.variables import Variable
@@ -90,14 +92,14 @@ def test_a_lookup_in_variables_has_rows_as_its_gradient():
 
 
 def test_rows_of_other_parts_are_not_touched():
-    """The indices of a part's gradient are the rows it gave, and one past its end, which an update drops."""
+    """The indices of a part's gradient are the rows it gave, and one past every table's end, which an update drops."""
     parts = [Variable(np.zeros((4, 1), np.float32)) for _ in range(2)]
     looked_up = nn.embedding_lookup(parts, constant([1, 2, 5]))
     gradient = gradients(looked_up, parts)
     session = Session()
     session.run([p.initializer for p in parts])
     indices = session.run([g.indices for g in gradient])
-    assert [i.tolist() for i in indices] == [[4, 1, 4], [0, 4, 2]]
+    assert [i.tolist() for i in indices] == [[PADDING, 1, PADDING], [0, PADDING, 2]]
     session.run([p.scatter_sub(g) for p, g in zip(parts, gradient, strict=True)])
     assert [p.ravel().tolist() for p in session.run(parts)] == [[0, -1, 0, 0], [-1, 0, -1, 0]]
 
@@ -144,9 +146,13 @@ def test_empty_batches():
     assert grad.shape == (0, 3)
 
 
-def test_labels_outside_the_classes_give_nan():
-    loss = nn.sparse_softmax_cross_entropy_with_logits(labels=[-1, 0, 2], logits=np.zeros((3, 2), np.float32))
-    np.testing.assert_array_equal(np.isnan(Session().run(loss)), [True, False, True])
+def test_unchecked_labels_outside_the_classes_give_nan():
+    set_data_checks(False)
+    try:
+        loss = nn.sparse_softmax_cross_entropy_with_logits(labels=[-1, 0, 2], logits=np.zeros((3, 2), np.float32))
+        np.testing.assert_array_equal(np.isnan(Session().run(loss)), [True, False, True])
+    finally:
+        set_data_checks(True)
 
 
 def f32(*shape):

@@ -5,7 +5,6 @@ import numpy as np
 import towerstrat.compat.v1 as tf
 from towerstrat.graph.eager.context import context
 from towerstrat.graph.eager.mode import eager_mode
-from towerstrat.graph.ir.state import Flag
 
 
 def program(edited=False):
@@ -58,12 +57,6 @@ def test_counters_of_bodies_are_named_after_their_operations():
     assert len(counters) == 3
     assert any("looped" in name for name in counters)
     assert counters == {n for n in program(edited=True)[0].cells() if n.endswith("/counter")}
-
-
-def test_flags_are_named_after_their_operations():
-    graph, _v, _step = program()
-    flags = {cell.name for op in graph.get_operations() for cell in op.writes if isinstance(cell, Flag)}
-    assert flags == {"CheckNumerics/flag"}
 
 
 def test_iterators_are_found_by_name():

@@ -39,6 +39,33 @@ def test_fetch_structures():
             sess.run("nothing:0")
 
 
+def test_dictionaries_keep_their_order_and_type_whatever_their_keys():
+    a, b = tf.constant(1), tf.constant([2, 3])
+    mixed = {"z": a, 2: {"y": (b, a), ("t",): a}, "b": b}
+    ordered = collections.OrderedDict([("z", a), ("a", b)])
+    with tf.Session() as sess:
+        got, again = sess.run([mixed, ordered])
+    assert list(got) == ["z", 2, "b"]
+    assert list(got[2]) == ["y", ("t",)]
+    assert (got["z"], got[2][("t",)], got["b"].tolist()) == (1, 1, [2, 3])
+    assert type(again) is collections.OrderedDict
+    assert list(again) == ["z", "a"]
+
+
+def test_a_session_is_entered_once_and_a_graph_with_only_an_iterator_runs():
+    with tf.Session() as sess:
+        with pytest.raises(RuntimeError, match="graph is empty"):
+            sess.run([])
+        tf.data.Dataset.range(3).make_one_shot_iterator()
+        assert sess.run([]) == []
+        with pytest.raises(RuntimeError, match="not re-entrant"):
+            sess.__enter__()
+        with sess.as_default():
+            assert tf.constant(3).eval() == 3
+        assert tf.get_default_session() is sess
+    assert tf.get_default_session() is None
+
+
 def test_types_of_fetched_values():
     with tf.Session() as sess:
         for dtype in (tf.float32, tf.float64, tf.int32, tf.int64, tf.uint8, tf.bool, tf.float16):
@@ -249,19 +276,57 @@ def test_configuration_is_accepted_or_refused_by_name():
     config = tf.ConfigProto(allow_soft_placement=True, inter_op_parallelism_threads=2)
     config.gpu_options.allow_growth = True
     tf.Session(config=config).close()
-    with pytest.raises(ValueError, match="has no 'unknown' field"):
-        tf.ConfigProto(unknown=1)
-    with pytest.raises(NotImplementedError, match="rpc_options is not supported"):
-        tf.ConfigProto(rpc_options=object())
+    config.rpc_options.use_rpc_for_inprocess_master = True
+    with pytest.raises(NotImplementedError, match="ConfigProto.rpc_options is not supported: sessions are local"):
+        tf.Session(config=config)
+    receiving = tf.ConfigProto(graph_options=tf.GraphOptions(enable_recv_scheduling=True))
+    with pytest.raises(NotImplementedError, match="graph_options.enable_recv_scheduling is not supported"):
+        tf.Session(config=receiving)
     with pytest.raises(NotImplementedError, match="other machines"):
         tf.Session("grpc://10.0.0.1:8470")
     with pytest.raises(TypeError, match="ConfigProto"):
         tf.Session(config={})
+    with tf.Session() as sess, pytest.raises(NotImplementedError, match="partial_run"):
+        sess.partial_run(None, [])
+
+
+def test_options_of_a_run():
+    x = tf.placeholder(tf.float32, [])
+    metadata = tf.RunMetadata()
+    traced = tf.RunOptions(trace_level=tf.RunOptions.FULL_TRACE, output_partition_graphs=True)
     with tf.Session() as sess:
-        with pytest.raises(NotImplementedError, match="tracing"):
-            sess.run(tf.constant(1), options=object())
-        with pytest.raises(NotImplementedError, match="partial_run"):
-            sess.partial_run(None, [])
+        assert sess.run(x + 1.0, {x: 2.0}, options=traced, run_metadata=metadata) == 3.0
+        (device,) = metadata.step_stats.dev_stats
+        assert device.node_stats[0].all_end_rel_micros > 0
+        assert metadata.partition_graphs[0] == tf.get_default_graph().as_graph_def()
+        assert sess.run(x, {x: 2.0}, options=tf.RunOptions(), run_metadata=metadata) == 2.0
+        assert metadata == tf.RunMetadata()
+        with pytest.raises(NotImplementedError, match="RunOptions.timeout_in_ms is not supported"):
+            sess.run(x, {x: 1.0}, options=tf.RunOptions(timeout_in_ms=5))
+        with pytest.raises(TypeError, match=r"options must be a tf.RunOptions, got dict"):
+            sess.run(x, {x: 1.0}, options={})
+        with pytest.raises(TypeError, match=r"run_metadata must be a tf.RunMetadata, got list"):
+            sess.run(x, {x: 1.0}, run_metadata=[])
+
+
+def test_callables_that_take_options():
+    x = tf.placeholder(tf.float32, [])
+    metadata = tf.RunMetadata()
+    with tf.Session() as sess:
+        plain, describing = (sess.make_callable(x * 2.0, [x], accept_options=a) for a in (False, True))
+        assert plain(2.0) == describing(2.0) == 4.0
+        options = tf.RunOptions(trace_level=tf.RunOptions.SOFTWARE_TRACE)
+        assert describing(3.0, options=options, run_metadata=metadata) == 6.0
+        assert len(metadata.step_stats.dev_stats) == 1
+        with pytest.raises(TypeError, match="accept_options=True"):
+            plain(2.0, options=options)
+
+
+def test_names_of_bytes():
+    x = tf.constant(3, name="x")
+    with tf.Session() as sess:
+        assert sess.run([b"x:0", b"x"]) == [3, None]
+        assert sess.run(x, {b"x:0": 4}) == 4
 
 
 def test_the_users_jax_configuration_is_left_alone():

@@ -43,7 +43,7 @@ def test_overridden_types(session):
     plain = tf.sign(x)
     found = [tf.gradients(y * 3.0, x)[0] for y in (sign, product, blocked, rounded, plain)]
     assert found[2] is None
-    assert sign.op.get_attr("_gradient_op_type") == "TestDoubled"
+    assert sign.op.get_attr("_gradient_op_type") == b"TestDoubled"
     values = session.run([sign, product, rounded, found[0], found[1], found[3]], {x: 2.5})
     assert values == [1.0, 6.25, 2.0, 15.0, 30.0, 3.0]
 
@@ -192,3 +192,5 @@ def test_hessians(session):
     np.testing.assert_allclose(found[1], [[0, 3], [3, 0]])
     with pytest.raises(ValueError, match="no second derivative"):
         tf.hessians(y, tf.constant(1.0))
+    with pytest.raises(ValueError, match="no second derivative"):
+        tf.hessians(x, x)

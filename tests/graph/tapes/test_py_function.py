@@ -1,5 +1,6 @@
 """``tf.py_function`` and ``tf.numpy_function``: eagerly, in sessions and in functions."""
 
+import jax
 import numpy as np
 import pytest
 
@@ -9,6 +10,8 @@ from towerstrat.graph.eager import mode
 from towerstrat.graph.functions.polymorphic import function
 from towerstrat.graph.ir import types
 from towerstrat.graph.ir.convert import constant, placeholder
+from towerstrat.graph.ir.core import get_default_graph
+from towerstrat.graph.ir.mesh import Axis
 from towerstrat.graph.lowering.gradients import gradients
 from towerstrat.graph.ops.array import ones
 from towerstrat.graph.ops.control_flow import cond
@@ -89,5 +92,12 @@ def test_errors():
         Session().run(py_function(lambda v: 1 / 0, [x], "float32"), {x: 1.0})
     with pytest.raises(InvalidArgumentError, match="returned 2 values, but expects to see 1"):
         Session().run(py_function(lambda v: (v, v), [x], ["float32"]), {x: 1.0})
-    with pytest.raises(UnsupportedError, match=r"tf\.py_function inside"):
-        cond(x > 0.0, lambda: py_function(lambda v: v, [x], "float32"), lambda: x)
+    towers = get_default_graph().under(Axis("tower", jax.devices()[:2]))
+    with towers, pytest.raises(UnsupportedError, match=r"tf\.py_function inside"):
+        py_function(lambda v: v, [x], "float32")
+
+
+def test_in_a_branch():
+    x = placeholder("float32", [])
+    y = cond(x > 0.0, lambda: py_function(lambda v: v * 2.0, [x], "float32"), lambda: x)
+    assert [Session().run(y, {x: v}) for v in (2.0, -2.0)] == [4.0, -2.0]

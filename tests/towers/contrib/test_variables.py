@@ -171,3 +171,28 @@ def test_tower_local_variables_of_every_type(dtype, aggregation, expected):
         assert sess.run([v, read]) == [expected, expected]
         v.load(8, sess)
         assert sess.run([v, read]) == [8, 8]
+
+
+@pytest.mark.parametrize("towers", [1, 2, 3])
+@pytest.mark.parametrize("aggregation", [SUM, MEAN, FIRST])
+def test_update_of_a_tower_local_variable_changes_each_towers_own(aggregation, towers):
+    strategy = tpu(towers)
+    with strategy.scope(), tf.Session() as sess:
+        v = strategy.call_for_each_tower(lambda: local_variable("v", aggregation))
+        number = strategy.call_for_each_tower(lambda: tf.to_float(lib.get_tower_context().tower_id))
+        own = strategy.call_for_each_tower(lambda i: v.assign(i), strategy.worker_device_index)
+        sess.run([tf.global_variables_initializer(), tf.local_variables_initializer()])
+        copies, each = strategy.unwrap(v), np.arange(towers)
+        sess.run(strategy.unwrap(own))
+        parts = strategy.update(v, lambda copy, x: copy.assign_add(x * copy), 3.0, grouped=False)
+        parts = parts if isinstance(parts, list) else [parts]
+        assert np.array_equal(sess.run(parts), 4 * each)
+        assert np.array_equal(sess.run(copies), 4 * each)
+        sess.run(strategy.update(v, lambda copy: tf.group(copy.assign(5.0))))
+        assert sess.run(copies) == [5.0] * towers
+        wanted = {SUM: 5.0 * towers, MEAN: 5.0, FIRST: 5.0}[aggregation]
+        assert sess.run([v, strategy.read_var(v)]) == [wanted] * 2
+        if towers > 1:
+            for different in (number, v):
+                with pytest.raises(TypeError, match="Expected value to be mirrored across towers"):
+                    strategy.update(v, lambda copy, x: copy.assign(x), different)

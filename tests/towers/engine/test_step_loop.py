@@ -169,6 +169,108 @@ def test_last_step_outputs():
     assert context.non_tensor_outputs == {"text": ["s"], "number": 5}
 
 
+METRICS = {
+    "mean": lambda x: tf.metrics.mean(x),
+    "accuracy": lambda x: tf.metrics.accuracy(x > 2, x > 3),
+    "auc": lambda x: tf.metrics.auc(x > 2, tf.sigmoid(x)),
+    "mean_iou": lambda x: tf.metrics.mean_iou(tf.to_int32(x > 2), tf.to_int32(x > 3), 2),
+    "rmse": lambda x: tf.metrics.root_mean_squared_error(x, x * 2),
+    "recall": lambda x: tf.metrics.recall_at_thresholds(x > 2, tf.sigmoid(x), [0.2, 0.9]),
+    "percentage": lambda x: tf.metrics.percentage_below(x, 3.0),
+}
+
+
+@pytest.mark.parametrize("metric", METRICS)
+@pytest.mark.parametrize("towers", [1, 2])
+def test_the_value_of_a_metric_of_the_step_is_fetched_after_the_run(metric, towers):
+    """It depends on variables alone, so it stands outside of the step: what it is over all steps and towers."""
+    strategy = tpu(towers)
+    data = np.arange(1.0, 9.0, dtype=np.float32).reshape(8, 1)
+    with strategy.scope(), tf.Session() as sess:
+        iterator = tf.data.Dataset.from_tensor_slices(data).make_initializable_iterator()
+
+        def fn(context, x):
+            value, update = strategy.call_for_each_tower(METRICS[metric], x)
+            context.set_non_tensor_output("metric", value)
+            return strategy.group(update)
+
+        context = strategy.run_steps_on_dataset(fn, iterator, 4 // towers)
+        value = strategy.unwrap(context.non_tensor_outputs["metric"])[0]
+        doubled = value * 2
+        sess.run([tf.local_variables_initializer(), iterator.initializer])
+        sess.run(context.run_op)
+        found, twice = sess.run([value, doubled])
+    with tf.Graph().as_default(), tf.Session() as sess:
+        value, update = METRICS[metric](tf.constant(data[:4]))
+        sess.run(tf.local_variables_initializer())
+        sess.run(update)
+        wanted = sess.run(value)
+    assert np.allclose(found, wanted, rtol=1e-6)
+    assert np.allclose(twice, 2 * wanted, rtol=1e-6)
+
+
+def test_what_depends_on_the_steps_input_or_writes_stays_inside():
+    strategy = tpu(2)
+    with strategy.scope(), tf.Session() as sess:
+        v = tf.get_variable("v", initializer=1.0, aggregation=SUM)
+        iterator = tf.data.Dataset.range(8).make_one_shot_iterator()
+        made = {}
+
+        def fn(context, x):
+            made["input"], made["write"] = x.local + 1, v.assign(3.0)
+            with tf.control_dependencies([made["input"]]):
+                made["after"] = v.read_value()
+            made["random"] = tf.random_uniform([])
+            made["alone"] = v + 5.0
+            return v.assign_add(1.0)
+
+        context = strategy.run_steps_on_dataset(fn, iterator, 2)
+        sess.run(tf.global_variables_initializer())
+        sess.run(context.run_op)
+        assert sess.run(made["alone"]) == 8.0
+        for name in ("input", "write", "after", "random"):
+            with pytest.raises(ValueError, match="was made inside the step function"):
+                sess.run(made[name])
+
+
+@pytest.mark.parametrize("towers", [1, 2, 3])
+@pytest.mark.parametrize("shape", [(), (1,), (3,), (2, 3)], ids=str)
+def test_an_output_without_aggregation_has_a_part_on_every_tower_equal_or_not(shape, towers):
+    """A constant, a variable, a sum over towers and what is made of them leave the loop as each tower's."""
+    strategy = tpu(towers)
+    data = np.arange(np.prod((towers, *shape)), dtype=np.float32).reshape((towers, *shape))
+    with strategy.scope(), tf.Session() as sess:
+        v = tf.get_variable("v", initializer=np.full(shape, 5, np.float32))
+        iterator = tf.data.Dataset.from_tensor_slices(data).make_one_shot_iterator()
+
+        def fn(context, x):
+            def tower(x):
+                total = lib.get_tower_context().merge_call(lambda d, z: d.reduce(SUM, z, destinations=v), x)
+                return {
+                    "own": x, "constant": tf.ones(shape) * 3, "read": v.read_value(), "total": tf.identity(total),
+                    "branch": tf.cond(tf.constant(True), lambda: v + 1.0, lambda: v - 1.0),
+                }  # fmt: skip
+
+            outputs = strategy.call_for_each_tower(tower, x)
+            for name, output in outputs.items():
+                context.set_last_step_output(name, output)
+            return strategy.group(outputs["own"])
+
+        context = strategy.run_steps_on_dataset(fn, iterator, 1)
+        parts = {name: strategy.unwrap(output) for name, output in context.last_step_outputs.items()}
+        later = {name: [tf.identity(p) for p in found] for name, found in parts.items()}
+        sess.run(tf.global_variables_initializer())
+        _, found, again = sess.run([context.run_op, parts, later])
+        wanted = {
+            "own": list(data), "constant": [np.full(shape, 3)] * towers, "read": [np.full(shape, 5)] * towers,
+            "total": [data.sum(0)] * towers, "branch": [np.full(shape, 6)] * towers,
+        }  # fmt: skip
+        for name, each in wanted.items():
+            assert [p.shape for p in parts[name]] == [shape] * towers
+            assert np.array_equal(found[name], each), name
+            assert np.array_equal(again[name], each), name
+
+
 def test_an_output_in_tower_context_needs_an_aggregation():
     def build(strategy, context, x):
         return strategy.call_for_each_tower(lambda x: context.set_last_step_output("a", x), x)

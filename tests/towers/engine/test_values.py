@@ -18,7 +18,7 @@ SUM, MEAN, FIRST = (
 
 
 @pytest.mark.parametrize("towers", [2, 3, 8])
-@pytest.mark.parametrize("dtype", [tf.float32, tf.float64, tf.int32, tf.int64])
+@pytest.mark.parametrize("dtype", [tf.float32, tf.float64, tf.int32, tf.int64, tf.uint8, tf.int16])
 def test_reduce_gives_what_arithmetic_says(towers, dtype):
     strategy = tpu(towers)
     with strategy.scope():
@@ -28,11 +28,10 @@ def test_reduce_gives_what_arithmetic_says(towers, dtype):
     each = (10 + np.arange(towers))[:, None] * [1, 2]
     total, mean, first, *batched = run([*results, *batch])
     assert np.array_equal(total, each.sum(0))
-    assert mean.dtype == dtype.as_numpy_dtype
-    if dtype.is_integer:
-        assert np.array_equal(mean, each.sum(0) // towers)
-    else:
-        assert np.allclose(mean, each.mean(0), rtol=1e-6)
+    # The original divides: integers of 32 and 64 bits become float64, smaller ones float32.
+    of_integers = np.float32 if dtype.size < 4 else np.float64
+    assert mean.dtype == (of_integers if dtype.is_integer else dtype.as_numpy_dtype)
+    assert np.allclose(mean, each.mean(0), rtol=1e-6)
     assert np.array_equal(first, [10, 20])
     assert all(np.array_equal(b, each.sum(0)) for b in batched)
 
@@ -228,3 +227,67 @@ def test_a_mirrored_value_of_rows_can_be_fetched():
     fetched = run(total)
     assert fetched.indices.tolist() == [1, 1]
     assert fetched.values.tolist() == [[1, 1], [1, 1]]
+
+
+def test_outside_of_a_strategy_the_part_on_the_current_device_is_meant():
+    one, two = tf.constant(1), tf.constant(2)
+    value = values.DistributedValues({"/cpu:0": one, "/gpu:0": two})
+    assert value.get() is one
+    with tf.device("/gpu:0"):
+        assert value.get() is two
+    with tf.device(lambda op: "/gpu:0"):
+        assert value.get() is two
+    with tf.device("/cpu:3"), pytest.raises(ValueError, match="CPU:3 not found"):
+        value.get()
+
+
+class Checked(collections.namedtuple("Checked", "loss extra")):
+    """A namedtuple that accepts tensors only, as EstimatorSpec does."""
+
+    def __new__(cls, loss, extra=None):
+        if not isinstance(loss, tf.Tensor):
+            raise TypeError(f"loss must be a tensor, got {loss!r}")
+        return super().__new__(cls, loss, extra)
+
+
+@pytest.mark.parametrize("towers", [1, 2])
+def test_structures_leave_the_towers_as_they_are(towers):
+    """A namedtuple's own __new__ is not called again, and keys of dictionaries need not sort."""
+    strategy = tpu(towers)
+    with strategy.scope():
+        result = strategy.call_for_each_tower(
+            lambda: Checked(tf.constant(2.0), {"a": tf.constant(1.0), 3: [tf.constant(4.0), "text"]})
+        )
+        assert isinstance(result, Checked)
+        assert list(result.extra) == ["a", 3]
+        assert result.extra[3][1] == "text"
+        assert run(strategy.unwrap(result.loss)) == [2.0] * towers
+        assert run(strategy.unwrap(result.extra[3][0])) == [4.0] * towers
+        v = tf.get_variable("v", initializer=1.0)
+        updated = strategy.update(v, lambda v: Checked(v.assign_add(1.0)))
+        assert isinstance(updated, Checked)
+        assert run(updated.loss) == 2.0
+
+
+@pytest.mark.parametrize("towers", [1, 2, 3])
+@pytest.mark.parametrize("how", [SUM, MEAN, FIRST])
+def test_a_towers_part_of_an_input_is_merged_like_what_it_makes(towers, how):
+    strategy = tpu(towers)
+    data = np.arange(1.0, 1.0 + 2 * towers).reshape(towers, 2)
+    with strategy.scope(), tf.Session() as sess:
+        v = tf.get_variable("v", initializer=np.zeros(2))
+        dataset = strategy.distribute_dataset(lambda: tf.data.Dataset.from_tensor_slices(data).repeat())
+        x = dataset.make_one_shot_iterator().get_next()
+
+        def tower(x):
+            def merge(distribution, x):
+                combined = distribution.reduce(how, x, destinations=v)
+                return distribution.update(v, lambda v, c: v.assign(c), combined)
+
+            return lib.get_tower_context().merge_call(merge, x)
+
+        stored = strategy.call_for_each_tower(tower, x)
+        sess.run(tf.global_variables_initializer())
+        sess.run(strategy.unwrap(stored))
+        wanted = {SUM: data.sum(0), MEAN: data.mean(0), FIRST: data[0]}[how]
+        assert np.allclose(sess.run(v), wanted)

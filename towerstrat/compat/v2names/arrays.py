@@ -12,7 +12,7 @@ from towerstrat.graph.ir import default_graph as scopes
 from towerstrat.graph.ir.elements import Tensor
 from towerstrat.graph.ir.shapes import as_shape
 from towerstrat.graph.ir.types import float32, int32
-from towerstrat.graph.ops import array, control_flow, indexing, math, matrices, spatial
+from towerstrat.graph.ops import array, control_flow, counting, indexing, math, matrices, spatial
 
 _LAYOUT = "There is no DTensor; use jax.sharding on the values."
 
@@ -163,7 +163,7 @@ def bincount(
         raise ValueError(f"Expected axis None, 0 or -1, got {axis!r}.")
     if binary_output and weights is not None:
         raise ValueError("Expected no weights with binary_output=True.")
-    found = indexing.bincount(math.cast(arr, int32), weights, minlength, maxlength, dtype, by_row=axis == -1)
+    found = counting.bincount(math.cast(arr, int32), weights, minlength, maxlength, dtype, by_row=axis == -1)
     return array.identity(math.minimum(found, 1) if binary_output else found, name or "bincount")
 
 

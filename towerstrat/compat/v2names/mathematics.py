@@ -12,7 +12,7 @@ from towerstrat.graph.ir.convert import convert_to_tensor
 from towerstrat.graph.ir.core import get_default_graph
 from towerstrat.graph.ir.elements import Tensor
 from towerstrat.graph.ir.types import as_dtype, float32, int32, int64
-from towerstrat.graph.ops import array, indexing, linalg, math, matrices, nn, random, reductions, segments
+from towerstrat.graph.ops import array, counting, linalg, math, matrices, nn, random, reductions, segments
 
 
 def _reduction(original: Callable[..., Tensor]) -> Callable[..., Tensor]:
@@ -102,7 +102,7 @@ def confusion_matrix(
     name: str | None = None,
 ) -> Tensor:  # fmt: skip
     """``[label, prediction]``: how often they occur together, or the sum of the ``weights`` of where they do."""
-    return indexing.confusion_matrix(labels, predictions, num_classes, dtype, name, weights)
+    return counting.confusion_matrix(labels, predictions, num_classes, dtype, name, weights)
 
 
 def poisson(shape: Any, lam: Any, dtype: Any = float32, seed: int | None = None, name: str | None = None) -> Tensor:

@@ -28,7 +28,7 @@ def get_static_value(tensor: Any, partial: bool = False) -> Any:
 
 def is_symbolic_tensor(tensor: Any) -> bool:
     """Whether it is a tensor of a graph, without a value of its own."""
-    return isinstance(tensor, Tensor) and not tensor.graph.executing_eagerly
+    return isinstance(tensor, Tensor) and not tensor._graph.executing_eagerly
 
 
 def get_current_name_scope() -> str:

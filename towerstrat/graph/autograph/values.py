@@ -187,7 +187,7 @@ class ListWatch:
         """Raises ValueError where a list got a tensor that exists in the region only."""
         for name, found, before in self._lists:
             for item in nest.flatten(found[before:]):
-                if isinstance(item, Tensor) and item.graph is block.graph and block.encloses(item.op.block):
+                if isinstance(item, Tensor) and item._graph is block.graph and block.encloses(item.op.block):
                     raise ValueError(
                         f"'{name}' is a Python list, and {what} at {user_line()} adds {item!r} to it (created at "
                         f"{item.op.line}), which exists only inside. Write it to a tf.TensorArray instead: "

@@ -17,25 +17,26 @@ from towerstrat.errors import EagerArgumentError, InvalidArgumentError, OpError,
 from towerstrat.graph.eager.tensor import EagerTensor, Handle
 from towerstrat.graph.eager.variable import EagerVariable
 from towerstrat.graph.ir import registry
+from towerstrat.graph.ir.checking import Check
 from towerstrat.graph.ir.convert import constant
 from towerstrat.graph.ir.core import Graph
 from towerstrat.graph.ir.elements import Block, Operation, Tensor
 from towerstrat.graph.ir.indexed_slices import IndexedSlices
 from towerstrat.graph.ir.mesh import Axis, on_one_device
 from towerstrat.graph.ir.registry import OpDef
-from towerstrat.graph.ir.state import Cell, Flag
+from towerstrat.graph.ir.state import FAULT, Cell
 from towerstrat.graph.ir.trace import UserLine, user_line
 from towerstrat.graph.ir.types import Array, DType, bool_
-from towerstrat.graph.lowering.lowering import NeedsStatic, uninitialized
+from towerstrat.graph.lowering.faults import found_on_host
+from towerstrat.graph.lowering.refusals import NeedsStatic, uninitialized
 from towerstrat.graph.runtime.runs import Runner
 from towerstrat.graph.runtime.single_operation import SINGLE_OPERATIONS, Executable, Execution
 
 Cotangent: TypeAlias = Tensor | IndexedSlices | None
 """The gradient of the target by a tensor; None where the target does not depend on it."""
 CellValues: TypeAlias = Sequence[tuple[Cell | None, Array | None]]
-"""For each cell of an execution the cell of the eager state (None: a flag or a count of draws), and its value."""
+"""For each cell of an execution the cell of the eager state (None: a count of draws, or a record), and its value."""
 
-_NOT_RAISED = np.zeros((), np.bool_)
 _UNKNOWN_LINE = UserLine("<eagerly>", 0, "")
 
 
@@ -157,22 +158,6 @@ class EagerSession(Runner):
 
     what = "program"
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.lock = threading.RLock()
-
-    @contextmanager
-    def unlocked(self) -> Iterator[None]:
-        """Releases this thread's hold on the lock inside, so that threads it waits for can call functions."""
-        lock: Any = self.lock
-        # The methods by which threading.Condition gives up a lock that was acquired several times.
-        saved = lock._release_save() if lock._is_owned() else None
-        try:
-            yield
-        finally:
-            if saved is not None:
-                lock._acquire_restore(saved)
-
     def release(self, key: Any) -> None:
         """Drops the resource kept under ``key``, if there is one."""
         self._resources.pop(key, None)
@@ -267,22 +252,36 @@ class EagerContext(Graph):
 
     def _compute(self, definition: OpDef, inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Tensor]:
         execution = self._execution(definition, inputs, attrs)
+        check = definition.check if execution.op.checks else None
+        if check is not None and not check.after:
+            self._check(check, execution.op, inputs)
         state = self._state(execution, definition, inputs, attrs)
         while True:
             try:
-                return self.execute(execution, inputs, state)
+                outputs = self.execute(execution, inputs, state)
+                break
             except NeedsStatic as needed:
                 # The kernel asked for the value of an input: compile again with that value as a constant.
                 execution = SINGLE_OPERATIONS.specialised(execution, needed, inputs)
+        if check is not None and check.after:
+            self._check(check, execution.op, [*inputs, *outputs])
+        return outputs
+
+    def _check(self, check: Check, op: Operation, inputs: Sequence[Any]) -> None:
+        """Raises InvalidArgumentError where the values of an operation's inputs are wrong."""
+        values = [
+            self.session.state.get(t.cell) if isinstance(t, Handle) else t.host() if i in check.values else t.array
+            for i, t in enumerate(inputs)
+        ]
+        error = found_on_host(check, op, values)
+        if error is not None:
+            raise InvalidArgumentError(None, _here(op), error.message)
 
     def _execution(self, definition: OpDef, inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> Execution:
         try:
             found = SINGLE_OPERATIONS.find(definition, inputs, attrs)
         except ValueError as error:
             raise EagerArgumentError(None, None, str(error)) from None
-        if "flag" in attrs:
-            # Executions are shared between calls: the flag in the program is the first call's, the message this one's.
-            found.message = attrs["flag"].message
         return found
 
     def _state(
@@ -295,11 +294,11 @@ class EagerContext(Graph):
         handles = iter([t for t in inputs if isinstance(t, Handle)])
         result: list[tuple[Cell | None, Array | None]] = []
         for cell in execution.cells:
+            if cell is FAULT:
+                result.append((None, execution.record))
+                continue
             if cell is execution.op.counter:
                 result.append((None, self._draw(definition.type, attrs)))
-                continue
-            if isinstance(cell, Flag):
-                result.append((None, _NOT_RAISED))
                 continue
             handle = next(handles)
             if self.tapes.active:
@@ -349,9 +348,9 @@ class EagerContext(Graph):
         if not isinstance(execution, Execution):
             return
         written = set(execution.op.writes)
-        if execution.flag_place >= 0 and bool(after[execution.flag_place]):
-            raise InvalidArgumentError(None, _here(execution.op), execution.message)
         for cell, own, value in zip([c for c, _ in state], execution.cells, after, strict=True):
+            if own is FAULT and (error := execution.function.error(value)) is not None:
+                raise InvalidArgumentError(None, error.op, error.message)
             if cell is not None and own in written:
                 self.session.state.update({cell: value})
                 # The value may be an output or an input too (an assignment's is), so it must never be donated.
@@ -462,7 +461,7 @@ def _leaked(tensor: Any, type: str) -> TypeError:
     """The error for an input that is no eager tensor."""
     if not isinstance(tensor, Tensor):
         return TypeError(f"Expected tensors as inputs of {type}, got {tensor!r}.")
-    graph = tensor.graph
+    graph = tensor._graph
     if graph.building_function:
         return TypeError(
             f"{tensor!r} is out of scope and cannot be used here: it was made while {graph.what} was traced (created "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import jax
 import numpy as np
@@ -55,8 +55,13 @@ class EagerTensor(Tensor):
         return self._op
 
     @property
-    def graph(self) -> EagerContext:
+    def _graph(self) -> EagerContext:
         return self._context
+
+    @property
+    def graph(self) -> NoReturn:
+        """Raises AttributeError, by which libraries tell eager tensors from those of graphs."""
+        raise AttributeError("Tensor.graph is undefined when eager execution is enabled.")
 
     @property
     def name(self) -> str:
@@ -191,15 +196,16 @@ def _maker(tensor: EagerTensor, type: str, attrs: dict[str, Any]) -> Operation:
     op.definition = registry.lookup(type)
     op.type = type
     op.name = tensor.name.rpartition(":")[0]
-    op.graph = tensor.graph
+    op.graph = tensor._graph
     op.attrs = attrs
     op.outputs = [tensor]
     op.device = ""
     op.index = 0
-    op.block = tensor.graph.root
+    op.block = tensor._graph.root
     op.axis = None
     op.line = user_line()
     op.reads = op.writes = ()
+    op.checks = False
     op.counter = None
     op._inputs = ()
     op._control_inputs = []

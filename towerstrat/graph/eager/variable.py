@@ -146,7 +146,7 @@ class EagerVariable(Variable):
         self.assign(value)
 
     def is_initialized(self, name: str | None = None) -> Tensor:
-        return get_default_graph().add("VarIsInitializedOp", (self._handle,), None, name).outputs[0]
+        return get_default_graph().add(self._type("VarIsInitializedOp"), (self._handle,), None, name).outputs[0]
 
     def _changed(self, op: Operation, read_value: bool) -> Any:
         if get_default_graph().executing_eagerly:

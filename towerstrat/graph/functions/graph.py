@@ -8,11 +8,11 @@ from typing import Any
 
 import jax
 
-from towerstrat.graph.eager.context import EagerContext, context
+from towerstrat.graph.eager.context import EagerContext
 from towerstrat.graph.eager.positions import PositionTensor
 from towerstrat.graph.eager.tensor import EagerTensor, Handle
 from towerstrat.graph.functions.inline import Copying, Executing
-from towerstrat.graph.ir.core import Graph
+from towerstrat.graph.ir.core import Graph, default_graph_of
 from towerstrat.graph.ir.elements import Operation, Tensor, execution_order, has_effect
 from towerstrat.graph.ir.trace import user_line
 from towerstrat.graph.ir.types import resource, variant
@@ -29,6 +29,8 @@ class FunctionGraph(Graph):
       outer: the graph in which the function is traced. Names and seeds come from there, and tensors of it and of the
         graphs around it may be captured.
       name: of the function, for messages.
+      shares_collections: whether what is added to any collection is added outside too, as in 1.12; else, as later, only
+        variables are.
 
     Attributes:
       captured: outside tensor -> its placeholder here.
@@ -39,13 +41,15 @@ class FunctionGraph(Graph):
 
     keeps_effects = True
 
-    def __init__(self, outer: Graph, name: str):
+    def __init__(self, outer: Graph, name: str, shares_collections: bool = False):
         super().__init__()
         self.outer = outer
+        around = default_graph_of(outer) if outer.executing_eagerly else outer
+        self._collections = around.collections_of_function(shares_collections)
         self.what = f"the function {name}"
         self._state_scope = f"{outer.state_name(name)}/"
         self.variable_class = outer.variable_class
-        self.creators = list(outer.creators)
+        self.creators.extend(outer.creators)
         self.seed = outer.seed
         self.captured: dict[Tensor, Tensor] = {}
         self.handles: dict[Tensor, Tensor] = {}
@@ -71,7 +75,7 @@ class FunctionGraph(Graph):
         return all(isinstance(t, EagerTensor) for t in (*self.captured, *self.handles))
 
     def add(self, type: str, inputs: Sequence[Tensor] = (), *args: Any, **kwargs: Any) -> Operation:
-        return super().add(type, [t if t.graph is self else self.inside(t) for t in inputs], *args, **kwargs)
+        return super().add(type, [t if t._graph is self else self.inside(t) for t in inputs], *args, **kwargs)
 
     def as_graph_element(self, obj: Any, allow_tensor: bool = True, allow_operation: bool = True) -> Any:
         convert = getattr(obj, "_as_graph_element", None)
@@ -87,7 +91,7 @@ class FunctionGraph(Graph):
         Raises:
           TypeError: the tensor belongs to a graph that does not enclose this one.
         """
-        if tensor.graph is self:
+        if tensor._graph is self:
             return tensor
         if tensor.dtype is resource:
             found = self.handles.get(tensor)
@@ -106,6 +110,10 @@ class FunctionGraph(Graph):
                 found.varies = tensor.varies
                 self.captured[tensor] = found
         return found
+
+    def captures(self) -> list[tuple[Tensor, Tensor]]:
+        own = (*self.captured.items(), *self.handles.items())
+        return [*self.outer.captures(), *((t, inner) for t, inner in own if not isinstance(t, EagerTensor))]
 
     def _handle(self, tensor: Tensor) -> Tensor:
         self._check_around(tensor)
@@ -137,12 +145,12 @@ class FunctionGraph(Graph):
         """Raises TypeError unless the tensor is eager or of a graph that encloses this one."""
         graph: Graph | None = self.outer
         while graph is not None:
-            if tensor.graph is graph:
+            if tensor._graph is graph:
                 return
             graph = getattr(graph, "outer", None)
         if isinstance(tensor, EagerTensor):
             return
-        maker = tensor.graph
+        maker = tensor._graph
         if maker.building_function:
             raise TypeError(
                 f"{tensor!r} is out of scope: it was made in {maker.what} (created at {tensor.op.line}) and cannot "
@@ -183,7 +191,7 @@ class FunctionGraph(Graph):
         self.outer.note_variable(variable)
 
     def lifted(self, tensor: Tensor, name: str) -> Tensor:
-        """Computes the initial value of a variable eagerly, outside of the trace.
+        """The initial value of a variable outside of the trace: computed eagerly, or made again in the graph around.
 
         Args:
           tensor: the initial value, of this graph.
@@ -192,9 +200,9 @@ class FunctionGraph(Graph):
         Raises:
           ValueError: the value depends on an argument of the function, or is made in a branch or loop.
         """
-        known: dict[Tensor, Tensor] = {}
-        for outer, inner in self.captured.items():
-            known[inner] = outer if outer.graph.executing_eagerly else self.outer.lifted(outer, name)
+        if tensor._graph is not self:
+            return self.outer.lifted(tensor, name)
+        known = {inner: self.outer.lifted(outer, name) for outer, inner in self.captured.items()}
         order = execution_order([tensor.op], self.root, known)
         wrong = next((op for op in order if op.definition.given and not op.inputs), None)
         if wrong is not None or tensor.op.block is not self.root:
@@ -204,9 +212,11 @@ class FunctionGraph(Graph):
                 f"{tensor.op.line}): a variable is initialized once, before the function runs. Pass a function that "
                 "makes the initial value (initial_value=lambda: ...), or assign in the function."
             )
-        executing = Executing(context(), known)
-        executing.copy(order)
-        return executing.tensors[tensor]
+        home = self.home
+        making = Executing(home, known) if isinstance(home, EagerContext) else Copying(home, known)
+        with home.outside():
+            making.copy(order)
+        return making.tensors[tensor]
 
     # ---- calls -----------------------------------------------------------------------------------------------
 

@@ -66,7 +66,10 @@ class Copying:
     def _mapped(self, value: Any) -> Any:
         """An attribute's value with each tensor, operation and block in it replaced by its copy."""
         if isinstance(value, Tensor):
-            return self.tensors.get(value, value)
+            if value in self.tensors:
+                return self.tensors[value]
+            outside = value.graph.outer_handle(value)
+            return value if outside is None else self.target.inside(outside)
         if isinstance(value, Operation):
             return self.operations.get(value, value)
         if isinstance(value, Block):

@@ -20,6 +20,7 @@ from towerstrat.graph.functions.eagerly import functions_run_eagerly
 from towerstrat.graph.functions.graph import FunctionGraph
 from towerstrat.graph.functions.signature import checked, described, fitted, shapes_of
 from towerstrat.graph.ir import nest
+from towerstrat.graph.ir.composite import Argument
 from towerstrat.graph.ir.core import get_default_graph
 from towerstrat.graph.ir.elements import Tensor
 from towerstrat.graph.ir.shapes import Dims
@@ -27,6 +28,7 @@ from towerstrat.graph.ir.specs import TensorSpec
 from towerstrat.graph.ir.stacks import SURROUNDINGS
 from towerstrat.graph.ir.state import layouts
 from towerstrat.graph.ir.trace import user_line
+from towerstrat.graph.ir.types import DType
 
 _RECENT_CALLS = 10
 _MANY_TRACES = 5
@@ -54,12 +56,14 @@ class Function:
       autograph: whether control flow over tensors is converted.
       relax: whether a second shape makes one trace for all sizes.
       always: whether it is traced even after ``run_functions_eagerly(True)``.
+      shares_collections: as of ``FunctionGraph``.
     """
 
     def __init__(
         self, function: Callable[..., Any], name: str, input_signature: Any = None, autograph: bool = True,
-        relax: bool = False, always: bool = False,
+        relax: bool = False, always: bool = False, shares_collections: bool = False,
     ):  # fmt: skip
+        self._shares_collections = shares_collections
         self._always = always
         self._function = function
         self._name = name
@@ -121,7 +125,10 @@ class Function:
         except TypeError:
             # Without weak references the instance is kept alive, so that no other object gets its id.
             reference, method = instance, types.MethodType(function, instance)
-        return reference, Function(method, self._name, self._input_signature, self._autograph, self._relax)
+        return reference, Function(
+            method, self._name, self._input_signature, self._autograph, self._relax,
+            shares_collections=self._shares_collections,
+        )  # fmt: skip
 
     def __repr__(self) -> str:
         return f"<tf.function {self._name}>"
@@ -222,7 +229,7 @@ class Function:
           shapes: of the placeholders, where they are less specific than those of the tensors in ``args``.
         """
         outer = get_default_graph()
-        graph = FunctionGraph(outer, self._name)
+        graph = FunctionGraph(outer, self._name, self._shares_collections)
         graph.creates = not self._variables_made and not self._traces
         graph.axis = outer.axis
         self._traces += 1
@@ -274,12 +281,15 @@ def _surroundings() -> Any:
 
 
 def _without_shapes(key: Any) -> Any:
-    """A key with ranks in the place of tensors' shapes."""
-    if isinstance(key, tuple):
-        if len(key) == 2 and hasattr(key[0], "is_integer"):
-            return (key[0], None if key[1] is None else len(key[1]))
-        return tuple([_without_shapes(k) for k in key])
-    return key
+    """A key with ranks in the place of tensors' shapes; what an ``Argument`` adds to its own key stays."""
+    if not isinstance(key, tuple) or not key:
+        return key
+    first = key[0]
+    if isinstance(first, DType):
+        return (first, None if key[1] is None else len(key[1]))
+    if isinstance(first, type) and issubclass(first, Argument):
+        return (*key[:2], *(_without_shapes(k) for k in key[2:]))
+    return tuple([_without_shapes(k) for k in key])
 
 
 def _shown(args: Sequence[Any]) -> str:
@@ -329,10 +339,18 @@ def function(
     9
     """
 
-    def decorate(inner: Callable[..., Any]) -> Function:
-        name = getattr(inner, "__name__", type(inner).__name__).strip("<>")
-        if isinstance(inner, Function):
-            inner = inner.python_function
-        return Function(inner, name, input_signature, autograph, bool(experimental_relax_shapes) or reduce_retracing)
-
+    relax = bool(experimental_relax_shapes) or reduce_retracing
+    decorate = functools.partial(_named, input_signature=input_signature, autograph=autograph, relax=relax)
     return decorate if func is None else decorate(func)
+
+
+def defun(func: Callable[..., Any] | None = None, input_signature: Any = None) -> Any:
+    """``tf.function`` as 1.12 had it: Python control flow is not converted, and collections are the graph's around."""
+    decorate = functools.partial(_named, input_signature=input_signature, autograph=False, shares_collections=True)
+    return decorate if func is None else decorate(func)
+
+
+def _named(inner: Callable[..., Any], **options: Any) -> Function:
+    """A ``Function`` with the name of what it traces."""
+    name = getattr(inner, "__name__", type(inner).__name__).strip("<>")
+    return Function(inner.python_function if isinstance(inner, Function) else inner, name, **options)

@@ -98,7 +98,7 @@ def numpy_value(value: Any, dtype: DType | None = None) -> HostArray:
         if dtype is None:
             dtype = as_dtype(array.dtype)
         if dtype is string:
-            return array.astype(object)
+            return _strings(array)
         return array if array.dtype == dtype.np else array.astype(dtype.np)
     if dtype is None:
         dtype = _inferred(value)
@@ -114,7 +114,7 @@ def numpy_value(value: Any, dtype: DType | None = None) -> HostArray:
 
 
 def _strings(value: Any) -> HostArray:
-    """Nested strings as an object array of bytes. Raises TypeError where one is neither str nor bytes."""
+    """Strings, nested or in an array, as an object array of bytes. Raises TypeError where one is no text."""
     array = np.array(value, dtype=object)
     flat = [v.encode() if isinstance(v, str) else v for v in array.ravel()]
     wrong = [v for v in flat if not isinstance(v, bytes)]
@@ -123,6 +123,9 @@ def _strings(value: Any) -> HostArray:
     result = np.empty(array.shape, dtype=object)
     result.ravel()[:] = flat if array.ndim else flat[0]
     return result
+
+
+_NO_NONE = "None values not supported: expected a number, a string, an array or a tensor."
 
 
 def _first(value: Any) -> Any:
@@ -136,7 +139,9 @@ def _first(value: Any) -> Any:
 
 
 def _inferred(value: Any) -> DType:
-    """The element type of a Python value, as TensorFlow infers it."""
+    """The element type of a Python value, as TensorFlow infers it. Raises ValueError for None."""
+    if value is None:
+        raise ValueError(_NO_NONE)
     leaf = value
     if isinstance(value, list | tuple):
         leaf = _first(value)
@@ -168,7 +173,7 @@ def _check_python(value: Any, dtype: DType) -> None:
             _check_python(item, dtype)
         return
     if value is None:
-        raise ValueError("None values not supported: expected a number, a string, an array or a tensor.")
+        raise ValueError(_NO_NONE)
     if isinstance(value, shapes.Dimension):
         value = value.value
     if dtype.is_bool:

@@ -14,14 +14,30 @@ from towerstrat.graph.ir import registry
 from towerstrat.graph.ir.device import merge_device
 from towerstrat.graph.ir.elements import Block, Operation, Tensor, mark_varying
 from towerstrat.graph.ir.mesh import Axis
+from towerstrat.graph.ir.node_def import node_def
 from towerstrat.graph.ir.registry import Attrs
 from towerstrat.graph.ir.stacks import Stack
-from towerstrat.graph.ir.state import Cell, Flag
+from towerstrat.graph.ir.state import Cell
 from towerstrat.graph.ir.trace import user_line
 from towerstrat.graph.ir.types import resource, uint32
+from towerstrat.platform.data_checks import DATA_CHECKS
+from towerstrat.platform.messages import GraphDef, VersionDef
 
 _OP_NAME = re.compile(r"^[A-Za-z0-9.][A-Za-z0-9_.\-/]*$")
 _SCOPE_NAME = re.compile(r"^[A-Za-z0-9_.\-/]*$")
+
+
+class _ThreadScopes(threading.local):
+    """The scopes of a graph that each thread has for itself.
+
+    Attributes:
+      name: the current name scope, without a slash at its end.
+      creators: the variable creators in scope, the outermost first.
+    """
+
+    def __init__(self) -> None:
+        self.name = ""
+        self.creators: list[Callable[..., Any]] = []
 
 
 class Graph:
@@ -33,9 +49,9 @@ class Graph:
       root, block: the region of the graph itself, and the one that operations are added to.
       axis: the named axis that operations are made under, or None.
       version: the number of operations added so far.
-      scope_name: the current name scope, without a slash at its end.
+      scope_name, creators: the thread's name scope, without a slash at its end, and its variable creators.
       control_stack: (region, operations) of the ``control_dependencies`` scopes; None forgets those below it.
-      device_stack, colocation_stack, gradient_overrides, creators: of the scopes of that kind.
+      device_stack, colocation_stack, gradient_overrides: of the scopes of that kind.
 
     >>> graph = Graph()
     >>> with graph.as_default(): pass
@@ -58,18 +74,29 @@ class Graph:
         self.version = 0
         self.rewired = 0
         """Number of times that control inputs were added to existing operations."""
-        self.scope_name = ""
+        self._thread = _ThreadScopes()
         self.control_stack: list[tuple[Block, tuple[Operation, ...]] | None] = []
         self.device_stack: list[Any] = []
         self.colocation_stack: list[Operation] = []
         self.gradient_overrides: dict[str, str] = {}
-        self.creators: list[Callable[..., Any]] = []
         self.variable_maker: Callable[..., Any] | None = None
         """The innermost creator if a strategy makes variables of a class of its own; None: ``tf.Variable``'s."""
         self.variable_state: Any = None
         """The variable store of this graph's variable scopes; None before the first use."""
 
     # ---- names -----------------------------------------------------------------------------------------------
+
+    @property
+    def scope_name(self) -> str:
+        return self._thread.name
+
+    @scope_name.setter
+    def scope_name(self, name: str) -> None:
+        self._thread.name = name
+
+    @property
+    def creators(self) -> list[Callable[..., Any]]:
+        return self._thread.creators
 
     def unique_name(self, name: str, mark_as_used: bool = True) -> str:
         """``name`` below the current scope, with ``_1``, ``_2``, ... where it is taken (case does not count)."""
@@ -106,7 +133,7 @@ class Graph:
     def cells(self) -> dict[str, Cell]:
         """The variables and random counters that the graph's operations use, by name."""
         used = (cell for op in self._ops for cell in (*op.reads, *op.writes))
-        return {cell.name: cell for cell in used if not isinstance(cell, Flag)}
+        return {cell.name: cell for cell in used}
 
     @contextmanager
     def name_scope(self, name: str | None) -> Iterator[str]:
@@ -199,12 +226,12 @@ class Graph:
         op.counter = (
             Cell(f"{self.state_scope}{op.name}/counter", uint32, (), default=_ZERO) if definition.random else None
         )
-        self._place(op)
         self._bind_effects(op)
         op._control_inputs = self._current_controls(op)
         for other in control_inputs:
             if other not in op._control_inputs:
                 op._control_inputs.append(other)
+        self._place(op)
         for tensor in op._inputs:
             tensor._consumers.append(op)
         mark_varying(op)
@@ -238,16 +265,21 @@ class Graph:
 
     def _place(self, op: Operation) -> None:
         """Sets the device and the colocation group from the scopes around."""
-        if self.device_stack:
-            for function in self.device_stack:
-                op.device = merge_device(op.device, function(op) if callable(function) else function)
+        for device in reversed(self.device_stack):
+            if device is None:
+                break
+            # What is set already, further inside, goes before a name; a function sees it and decides itself.
+            op.device = str(device(op) or "") if callable(device) else merge_device(merge_device("", device), op.device)
         if self.colocation_stack:
             first = self.colocation_stack[-1]
             op.device = first.device or op.device
             op._colocation = tuple(b"loc:@" + o.name.encode() for o in self.colocation_stack)
 
     def _bind_effects(self, op: Operation) -> None:
-        """Sets the cells that the operation reads and writes: its handles', counter and flag, and its bodies'."""
+        """Sets the cells that the operation reads and writes, its handles' and counter, and whether it checks values.
+
+        What its bodies do counts as its own.
+        """
         definition = op.definition
         op.reads = op.writes = ()
         if definition.reads or definition.writes:
@@ -257,15 +289,12 @@ class Graph:
         if op.counter is not None:
             op.reads += (op.counter,)
             op.writes += (op.counter,)
-        flag = op.attrs.get("flag")
-        if flag is not None:
-            flag.name = f"{self.state_scope}{op.name}/flag"
-            op.reads += (flag,)
-            op.writes += (flag,)
+        op.checks = definition.check is not None and (definition.stateful or DATA_CHECKS.on)
         for body in op.bodies:
             for inner in body.needed:
                 op.reads += tuple(c for c in inner.reads if c not in op.reads)
                 op.writes += tuple(c for c in inner.writes if c not in op.writes)
+                op.checks = op.checks or inner.checks
 
     def _current_controls(self, op: Operation) -> list[Operation]:
         controls: list[Operation] = []
@@ -365,7 +394,22 @@ class Graph:
         """Changes nothing: each session has its own state."""
         yield container_name
 
+    @property
+    def current_device(self) -> str:
+        """Where the next operation is placed; device functions are asked about one without a type."""
+        op = Operation.__new__(Operation)
+        op.definition = registry.lookup("NoOp")
+        op.type = op.name = op.device = ""
+        op.attrs, op._inputs, op._control_inputs = {}, (), []
+        self._place(op)
+        return op.device
+
     # ---- finding ---------------------------------------------------------------------------------------------
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing was made in it: no operation, and no iterator over a dataset."""
+        return not self._ops and not self._state_names
 
     @property
     def operation_count(self) -> int:
@@ -374,6 +418,10 @@ class Graph:
     def inside(self, tensor: Tensor) -> Tensor:
         """The tensor as one of this graph; a function's graph captures a tensor from outside."""
         return tensor
+
+    def captures(self) -> list[tuple[Tensor, Tensor]]:
+        """In a function's graph, tensors of graphs around it that it uses: (outside, what stands for it here)."""
+        return []
 
     def variable_of(self, handle: Tensor) -> Any:
         """The variable whose handle this is, or None."""
@@ -422,10 +470,10 @@ class Graph:
         convert = getattr(obj, "_as_graph_element", None)
         if convert is not None:
             obj = convert()
-        if isinstance(obj, str):
-            return self._named(obj, allow_tensor, allow_operation)
+        if isinstance(obj, str | bytes):
+            return self._named(obj.decode() if isinstance(obj, bytes) else obj, allow_tensor, allow_operation)
         if (isinstance(obj, Tensor) and allow_tensor) or (isinstance(obj, Operation) and allow_operation):
-            if obj.graph is not self:
+            if (obj._graph if isinstance(obj, Tensor) else obj.graph) is not self:
                 raise ValueError(f"{obj} is not an element of this graph.")
             return obj
         wanted = " or ".join(["Tensor"] * allow_tensor + ["Operation"] * allow_operation)
@@ -476,11 +524,33 @@ class Graph:
     def clear_collection(self, name: Hashable) -> None:
         self._collections.pop(name, None)
 
+    def collections_of_function(self, shared: bool) -> dict[Hashable, list[Any]]:
+        """The collections of a function that is traced here: these themselves, or copies but for those of variables."""
+        if shared:
+            return self._collections
+        found = {name: list(values) for name, values in self._collections.items()}
+        return found | {name: self.get_collection_ref(name) for name in _OF_VARIABLES}
+
     @property
     def collections(self) -> list[Hashable]:
         return list(self._collections)
 
     # ---- the whole -------------------------------------------------------------------------------------------
+
+    def as_graph_def(self, from_version: int | None = None, add_shapes: bool = False) -> GraphDef:
+        """The operations as a message, in order of creation, those of bodies too.
+
+        Args:
+          from_version: only those added since the graph had this ``version``.
+          add_shapes: add the static shapes of outputs, as attributes ``_output_shapes``.
+        """
+        nodes = [node_def(op, add_shapes) for op in self._ops[from_version or 0 :]]
+        return GraphDef(node=nodes, versions=self.graph_def_versions)
+
+    @property
+    def graph_def_versions(self) -> VersionDef:
+        """The version of the format, that of 1.12."""
+        return VersionDef(producer=27)
 
     def as_default(self) -> AbstractContextManager[Graph]:
         """A context manager inside which operations are added to this graph."""
@@ -535,6 +605,8 @@ class Graph:
 
 
 _ZERO = np.zeros((), np.uint32)
+_OF_VARIABLES = ("variables", "local_variables", "trainable_variables")
+"""The collections that functions add to from inside."""
 _GRAPHS: Stack[Graph] = Stack()
 
 

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 from towerstrat.graph.ir.core import (
     Graph,
     default_graph_of,
     enter,
-    entered_graphs,
     get_default_graph,
-    global_graph,
-    ground,
 )
 from towerstrat.graph.ir.elements import Operation, Tensor
 from towerstrat.graph.ir.indexed_slices import IndexedSlices
@@ -100,10 +97,19 @@ def device(device_name_or_function: Any) -> AbstractContextManager[None]:
 
 
 def control_dependencies(control_inputs: Iterable[Any] | None) -> AbstractContextManager[None]:
-    """Operations made inside run after ``control_inputs``; None forgets the dependencies of the scopes around."""
+    """Operations made inside run after ``control_inputs``; None forgets the dependencies of the scopes around.
+
+    Where operations are executed eagerly everything before has run, and functions among ``control_inputs`` are called.
+    """
+    graph = get_default_graph()
+    if graph.executing_eagerly:
+        for control in control_inputs or ():
+            if callable(control):
+                control()
+        return nullcontext()
     if control_inputs is not None:
         control_inputs = [c.op if isinstance(c, IndexedSlices) else c for c in control_inputs]
-    return get_default_graph().control_dependencies(control_inputs)
+    return graph.control_dependencies(control_inputs)
 
 
 def colocate_with(op: Any, ignore_existing: bool = False) -> AbstractContextManager[None]:
@@ -124,7 +130,7 @@ def init_scope() -> Iterator[None]:
 
     They are executed eagerly if eager execution is enabled, else added to the outermost graph. The name scope stays.
     """
-    outer = next((g for g in reversed(entered_graphs()) if not g.building_function), None) or ground() or global_graph()
+    outer = get_default_graph().home
     scope = get_default_graph().get_name_scope()
     with enter(outer), outer.outside(), outer.name_scope(f"{scope}/" if scope else None):
         yield

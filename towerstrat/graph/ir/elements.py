@@ -6,15 +6,18 @@ import heapq
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from towerstrat.errors import OperatorNotAllowedInGraphError
 from towerstrat.graph.ir import shapes
 from towerstrat.graph.ir.mesh import Axis
+from towerstrat.graph.ir.node_def import attribute, node_def
 from towerstrat.graph.ir.operators import OVERLOADABLE, Operators, differs, equals
 from towerstrat.graph.ir.registry import OpDef
 from towerstrat.graph.ir.shapes import Dims, ShapeLike, TensorShape, as_shape
 from towerstrat.graph.ir.stacks import SessionLike, get_default_session
 from towerstrat.graph.ir.state import Cell, layouts
 from towerstrat.graph.ir.trace import UserLine, unconverted, user_line
-from towerstrat.graph.ir.types import DType, resource
+from towerstrat.graph.ir.types import DType, resource, string
+from towerstrat.platform.messages import NodeDef
 
 if TYPE_CHECKING:
     from towerstrat.graph.ir.core import Graph
@@ -72,6 +75,11 @@ class Tensor(Operators):
         return f"{self.op.name}:{self.value_index}"
 
     @property
+    def _graph(self) -> Graph:
+        """The graph it belongs to; of an eager tensor, which has no ``graph``, the eager context."""
+        return self.op.graph
+
+    @property
     def graph(self) -> Graph:
         return self.op.graph
 
@@ -119,7 +127,7 @@ class Tensor(Operators):
         setattr(cls, operator, function)
 
     def __iter__(self) -> Iterator[Any]:
-        raise TypeError(
+        raise OperatorNotAllowedInGraphError(
             f"Tensor {self.name} cannot be iterated over while the graph is built: its values do not exist yet. "
             f"Use tf.unstack where the size is known, tf.map_fn otherwise.{unconverted()}"
         )
@@ -131,7 +139,7 @@ class Tensor(Operators):
         )
 
     def __bool__(self) -> bool:
-        raise TypeError(
+        raise OperatorNotAllowedInGraphError(
             f"Tensor {self.name} has no truth value while the graph is built. "
             "Use `if t is not None:` to ask whether it is there, tf.cond to run one branch or the other."
             f"{unconverted()}"
@@ -200,6 +208,7 @@ class Operation:
       line: the user's line that created it.
       reads, writes: the cells it reads and writes, those of its bodies included.
       counter: the cell that counts its executions, if it draws random numbers.
+      checks: whether it, or an operation in its bodies, checks the values of its inputs.
     """
 
     __slots__ = (
@@ -211,6 +220,7 @@ class Operation:
         "attrs",
         "axis",
         "block",
+        "checks",
         "counter",
         "definition",
         "device",
@@ -238,6 +248,7 @@ class Operation:
     reads: tuple[Cell, ...]
     writes: tuple[Cell, ...]
     counter: Cell | None
+    checks: bool
     _inputs: tuple[Tensor, ...]
     _control_inputs: list[Operation]
     _colocation: tuple[bytes, ...]
@@ -271,7 +282,8 @@ class Operation:
 
     @property
     def node_def(self) -> NodeDef:
-        return NodeDef(self)
+        """The operation as a message, with the original's names of attributes."""
+        return node_def(self)
 
     @property
     def op_def(self) -> OpDef:
@@ -281,11 +293,15 @@ class Operation:
         return tuple(self.outputs)
 
     def get_attr(self, name: str) -> Any:
-        try:
-            return self.attrs[name]
-        except KeyError:
-            known = ", ".join(sorted(self.attrs)) or "none"
-            raise ValueError(f"Operation {self.name} has no attribute {name!r}; it has: {known}.") from None
+        """An attribute by the original's name: ``"N"``, ``"T"``, ``"dtype"``, ``"transpose_a"``, ...
+
+        Returns:
+          A number, bool, bytes, ``DType``, ``TensorShapeProto``, ``TensorProto``, or a list of such.
+
+        Raises:
+          ValueError: there is none of that name.
+        """
+        return attribute(self, name)
 
     def colocation_groups(self) -> list[bytes]:
         return list(self._colocation) or [b"loc:@" + self.name.encode()]
@@ -326,21 +342,6 @@ class Operation:
     def __str__(self) -> str:
         ins = ", ".join(t.name for t in self._inputs)
         return f"{self.name} = {self.type}({ins})"
-
-
-class NodeDef:
-    """An operation with the fields of TensorFlow's ``NodeDef``: ``name``, ``op``, ``input``, ``device``, ``attr``."""
-
-    def __init__(self, op: Operation):
-        self.name = op.name
-        self.op = op.type
-        self.device = op.device
-        self.input = [t.name[:-2] if t.name.endswith(":0") else t.name for t in op.inputs]
-        self.input += [f"^{c.name}" for c in op.control_inputs]
-        self.attr = {k: v for k, v in op.attrs.items() if k not in op.definition.hidden}
-
-    def __repr__(self) -> str:
-        return f"name: {self.name!r}\nop: {self.op!r}\ninput: {self.input!r}\n"
 
 
 class Block:
@@ -387,6 +388,26 @@ class Block:
         self.needed = execution_order([*(r.op if isinstance(r, Tensor) else r for r in self.results), *effects], self)
         self.finished = True
 
+    def release(self) -> None:
+        """Hands on to the region around what this one does not run and what depends on nothing of it but constants.
+
+        So a value of variables alone, such as a metric's, can be fetched although it was made here.
+        """
+        assert self.parent is not None
+        needed = set(self.needed)
+        released: list[Operation] = []
+        for op in self.ops:
+            if op in needed or not _movable(op):
+                continue
+            inner = [d for d in dependencies(op) if self.encloses(d.block)]
+            if all(d.type == "Const" for d in inner):
+                for moved in (*inner, op):
+                    moved.block = self.parent
+                    released.append(moved)
+        self.parent.ops += released
+        self.ops = [op for op in self.ops if op.block is self]
+        self.needed = [op for op in self.needed if op.block is self]
+
     def leaves_out(self, op: Operation) -> bool:
         """True where ``op`` belongs to this region, which is finished without it."""
         return self.finished and op.block is self and op not in self.needed
@@ -418,9 +439,28 @@ class Block:
 
 def has_effect(op: Operation) -> bool:
     """True where running the operation has a side effect; advancing a random counter is none."""
-    if op.definition.stateful or "flag" in op.attrs:
+    if op.definition.stateful:
         return True
     return any(has_effect(inner) for body in op.bodies if op.type != "Gradients" for inner in body.needed)
+
+
+def _movable(op: Operation) -> bool:
+    """Whether an operation gives the same wherever it stands among the reads and writes of a region and its parent."""
+    special = op.bodies or op.definition.random or op.definition.host is not None or "path" in op.attrs
+    return not special and not has_effect(op) and op.type != "StepInput"
+
+
+def of_strings(op: Operation) -> bool:
+    """Whether an input or output is a string."""
+    return any(t.dtype is string for t in (*op.inputs, *op.outputs))
+
+
+def numpy_alone(op: Operation) -> bool:
+    """Whether numpy has to compute the operation: it works on strings, or its type has no kernel."""
+    definition = op.definition
+    if definition.numpy is None or definition.constant or definition.given:
+        return False
+    return (definition.kernel is None and definition.lower is None) or of_strings(op)
 
 
 def dependencies(op: Operation, fed: Container[Tensor] = ()) -> Iterator[Operation]:
@@ -431,8 +471,8 @@ def dependencies(op: Operation, fed: Container[Tensor] = ()) -> Iterator[Operati
     for tensor in op._inputs:
         if tensor not in fed:
             yield tensor.op
-    # A fed placeholder has no value of its own to wait for; an operation whose output is fed still has its effect.
-    yield from (c for c in op._control_inputs if not c.outputs or has_effect(c) or any(t not in fed for t in c.outputs))
+    # A fed placeholder has no value of its own to wait for; another operation runs although its output is fed.
+    yield from (c for c in op._control_inputs if not c.definition.given or any(t not in fed for t in c.outputs))
     yield from op.attrs.get("path", ())
     for body in op.bodies:
         yield from body.outer_dependencies(fed)
@@ -536,3 +576,9 @@ def _session_for(session: SessionLike | None, graph: Graph, what: str) -> Sessio
     if session.graph is not graph:
         raise ValueError(f"{what}: the session's graph is not the graph this belongs to.")
     return session
+
+
+def loops_in(op: Operation) -> list[Operation]:
+    """The loops among an operation and those in its bodies."""
+    inside = [loop for body in op.bodies for inner in body.needed for loop in loops_in(inner)]
+    return [op, *inside] if op.type == "While" else inside

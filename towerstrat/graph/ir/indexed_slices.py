@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 
@@ -15,16 +15,12 @@ from towerstrat.graph.ir.registry import Attrs, Signature, define
 from towerstrat.graph.ir.types import Array, DType, HostArray
 
 
-class IndexedSlicesValue:
-    """A fetched ``IndexedSlices``: numpy ``values``, ``indices`` and ``dense_shape`` (or None)."""
+class IndexedSlicesValue(NamedTuple):
+    """The value of an ``IndexedSlices``, fetched or fed: ``values``, ``indices`` and ``dense_shape`` (or None)."""
 
-    def __init__(self, values: HostArray, indices: HostArray, dense_shape: HostArray | None = None):
-        self.values = values
-        self.indices = indices
-        self.dense_shape = dense_shape
-
-    def __iter__(self) -> Iterator[HostArray | None]:
-        return iter((self.values, self.indices, self.dense_shape))
+    values: HostArray
+    indices: HostArray
+    dense_shape: HostArray | None = None
 
 
 class IndexedSlices(Argument, Convertible, Fetchable):
@@ -83,6 +79,9 @@ class IndexedSlices(Argument, Convertible, Fetchable):
 
     def _fetch_parts(self) -> tuple[list[Tensor], Callable[[list[Any]], IndexedSlicesValue]]:
         return self._tensors(), lambda parts: IndexedSlicesValue(*parts)
+
+    def __neg__(self) -> IndexedSlices:
+        return IndexedSlices(-self.values, self.indices, self.dense_shape)
 
     def __repr__(self) -> str:
         shape = f", dense_shape={self.dense_shape!s}" if self.dense_shape is not None else ""

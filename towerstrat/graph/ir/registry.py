@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from towerstrat.graph.ir import shapes
+from towerstrat.graph.ir.checking import Check
 from towerstrat.graph.ir.shapes import Dims
 from towerstrat.graph.ir.types import Array, DType
 
@@ -88,10 +89,15 @@ class OpDef:
       static: positions of inputs whose values must be known while lowering; the kernel gets them as numpy arrays.
       lower: (lowering, operation) -> output values, for types that need more than their inputs' arrays (state, regions,
         the axis). Takes precedence over ``kernel``.
+      gradient: the type's gradient formula, used instead of ``jax.vjp`` of the kernel: (inputs, outputs, output
+        cotangents, **attributes) -> cotangent per input, None for zeros. ``outputs`` are what later operations see: a
+        fed value counts, as in TensorFlow's formulas. Output cotangents that nothing gives are None.
+      constants: positions of inputs by which TensorFlow has no gradient (None), though they are floating.
       backward: the type's own gradient, used instead of ``jax.vjp``: (lowering, operation, output cotangents, gradient
         operation) -> cotangent per input tensor. In tower context the cotangents of a collective are summed over the
         positions before it is called.
       differentiable: False where TensorFlow registers no gradient.
+      check: what can be wrong with the values of its inputs.
       random: the kernel draws; the operation has a counter in the session's state and a new key at each execution.
       platform: the kernel takes ``platform="cpu" | "gpu" | "tpu"`` as a keyword.
       host: ``host(session, operation, values)`` runs in Python on numpy values, before or after a device program;
@@ -128,8 +134,11 @@ class OpDef:
     numpy: Function | None = None
     static: tuple[int, ...] = ()
     lower: Callable[..., Sequence[Array]] | None = None
+    gradient: Function | None = None
+    constants: tuple[int, ...] = ()
     backward: Callable[..., Mapping[Tensor, Any]] | None = None
     differentiable: bool = True
+    check: Check | None = None
     random: bool = False
     platform: bool = False
     host: Function | None = None

@@ -178,6 +178,8 @@ class TensorShape:
     def __init__(self, dims: ShapeLike):
         if dims is None:
             self._dims: Dims = None
+        elif type(dims) is tuple:
+            self._dims = tuple([d if type(d) is int and d >= 0 else Dimension(d).value for d in dims])
         elif isinstance(dims, TensorShape):
             self._dims = dims._dims
         elif isinstance(dims, int | Dimension) or (hasattr(dims, "__index__") and getattr(dims, "ndim", 0) == 0):
@@ -228,7 +230,7 @@ class TensorShape:
 
     def is_compatible_with(self, other: ShapeLike) -> bool:
         other = as_shape(other)
-        if self._dims is None or other._dims is None:
+        if self._dims is None or other._dims is None or self._dims == other._dims:
             return True
         return len(self._dims) == len(other._dims) and all(
             a is None or b is None or a == b for a, b in zip(self._dims, other._dims, strict=True)

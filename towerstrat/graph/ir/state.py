@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import jax
 import numpy as np
 
 from towerstrat.graph.ir.mesh import Axis, Parts
 from towerstrat.graph.ir.shapes import Dims
-from towerstrat.graph.ir.types import Array, DType
-
-if TYPE_CHECKING:
-    from towerstrat.graph.ir.elements import Operation
+from towerstrat.graph.ir.types import Array, DType, int64
 
 
 class Cell:
-    """A slot of state: a variable, a random counter or an error flag. Cells are compared by identity, not by name.
+    """A slot of state: a variable or a random counter. Cells are compared by identity, not by name.
 
     A cell is either *replicated*, one value for all positions of an axis, or *per position*, one value each, stored
     stacked along a new leading dimension. A replicated cell with ``own`` becomes per position when positions first
@@ -101,18 +98,18 @@ class _Layouts:
 layouts = _Layouts()
 
 
-class Flag(Cell):
-    """A cell that a device program sets where a check fails; the host raises the error after the program.
+class _Fault(Cell):
+    """The cell of a program's record of failed checks. No store holds it; along an axis each position has its own."""
 
-    Attributes:
-      op: the operation that checks.
-      message: the error's text.
-    """
+    __slots__ = ()
 
-    __slots__ = ("message", "op")
+    @property
+    def per_position(self) -> bool:
+        return True
 
-    op: Operation
-    message: str
+
+FAULT = _Fault("fault", int64, None)
+"""The record of failed checks, among the state of a lowering: see ``lowering/faults.py``."""
 
 
 class Program(Protocol):

@@ -170,6 +170,17 @@ DTypeLike = DType | np.dtype[Any] | type | str | int
 """Anything that ``as_dtype`` accepts: an element type, a numpy or Python type, a name or a number."""
 
 
+def host_array(value: Any, dtype: np.dtype[Any]) -> HostArray:
+    """A result of a numpy form as an array of this type; a single object, such as ``bytes``, as a scalar of objects."""
+    if isinstance(value, np.ndarray) and value.dtype == dtype:
+        return value
+    if dtype.hasobject and not isinstance(value, np.ndarray):
+        array = np.empty((), object)
+        array[()] = value
+        return array
+    return np.asarray(value, dtype)
+
+
 def as_dtype(type_value: DTypeLike) -> DType:
     """The DType for a DType, a numpy type, a name, a number of ``types.proto`` or a Python type.
 

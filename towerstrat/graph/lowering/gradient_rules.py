@@ -152,7 +152,10 @@ def carries_gradient(tensor: Tensor) -> bool:
 def sources_of(tensor: Tensor, op: Operation) -> Sequence[Tensor]:
     """The inputs that one output of an operation depends on; structural operations say which in ``flows``."""
     flows = op.attrs.get("flows")
-    return op.inputs if flows is None else tuple(flows[tensor.value_index])
+    if flows is not None:
+        return tuple(flows[tensor.value_index])
+    constants = op.definition.constants
+    return op.inputs if not constants else tuple(t for i, t in enumerate(op.inputs) if i not in constants)
 
 
 def differentiable_leaves(results: Sequence[Any], block: Block) -> set[Tensor]:

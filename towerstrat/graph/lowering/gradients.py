@@ -7,7 +7,7 @@ the ``Gradients`` operation keeps them, the lowering records a ``jax.vjp`` of ea
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 import jax
@@ -22,101 +22,15 @@ from towerstrat.graph.ir.elements import Operation, Tensor
 from towerstrat.graph.ir.indexed_slices import IndexedSlices
 from towerstrat.graph.ir.mesh import vary
 from towerstrat.graph.ir.registry import Attrs, Signature, define
-from towerstrat.graph.ir.types import Array, int32, int64, resource
+from towerstrat.graph.ir.types import Array, resource
+from towerstrat.graph.lowering.connectivity import ROWWISE, Captures, Recorded, Rowwise, find_path
 from towerstrat.graph.lowering.gradient_rules import (
     TracedRule,
-    carries_gradient,
-    passes_gradient,
-    rule_of,
-    sources_of,
-    trace_rule,
 )
 from towerstrat.graph.lowering.kinds import ByKind
-from towerstrat.graph.lowering.lowering import Lowering, combines_inside
+from towerstrat.graph.lowering.lowering import Lowering
+from towerstrat.graph.lowering.refusals import combines_inside
 from towerstrat.graph.lowering.tape import Cotangent, Cotangents, Record, Rows, ones_like, pull_back, reverse
-
-Recorded = Callable[[Operation], bool]
-"""True of the operations that a ``tf.GradientTape`` recorded."""
-
-
-def reached_from(xs: Sequence[Tensor], recorded: Recorded | None = None) -> set[Tensor]:
-    """The tensors that depend differentiably on ``xs``, through recorded operations only; None: through all."""
-    return _reached(xs, recorded)[0]
-
-
-def _reached(xs: Sequence[Tensor], recorded: Recorded | None) -> tuple[set[Tensor], set[Operation]]:
-    """The tensors that depend differentiably on ``xs``, and the operations that such paths go through."""
-    reached: set[Tensor] = set(xs)
-    stack = list(xs)
-    forward: set[Operation] = set()
-    while stack:
-        tensor = stack.pop()
-        for op in tensor._consumers:
-            flows = op.attrs.get("flows")
-            if (flows is None and op in forward) or not passes_gradient(op):
-                continue
-            if recorded is not None and not recorded(op):
-                continue
-            forward.add(op)
-            for index, out in enumerate(op.outputs):
-                if carries_gradient(out) and out not in reached and (flows is None or tensor in flows[index]):
-                    reached.add(out)
-                    stack.append(out)
-    return reached, forward
-
-
-def _path(
-    ys: Sequence[Tensor],
-    xs: Sequence[Tensor],
-    stops: set[Tensor],
-    rules: dict[Operation, TracedRule],
-    recorded: Recorded | None,
-) -> tuple[list[Operation], set[Tensor]]:
-    """The operations (in order of creation) and tensors on differentiable paths from ``xs`` to ``ys``.
-
-    Traces the gradient functions of operations on the paths into ``rules``.
-    """
-    reached, forward = _reached(xs, recorded)
-    active: set[Tensor] = set()
-    on_path: dict[Operation, None] = {}
-    backward = [y for y in ys if y in reached]
-    while backward:
-        tensor = backward.pop()
-        if tensor in active:
-            continue
-        active.add(tensor)
-        op = tensor.op
-        if tensor in stops or op not in forward:
-            continue
-        on_path[op] = None
-        function = rule_of(op)
-        sources = sources_of(tensor, op)
-        if function is not None:
-            if op not in rules:
-                rules[op] = trace_rule(op, function)
-            # The function decides which inputs get a cotangent: paths through the others end here.
-            sources = tuple(t for t, g in zip(op.inputs, rules[op].grads, strict=True) if g is not None)
-        backward += [t for t in sources if t in reached and t not in active and carries_gradient(t)]
-    for op in on_path:
-        if op not in rules:
-            _trace_inside(op, rules)
-    return sorted(on_path, key=lambda op: op.index), active
-
-
-def _trace_inside(op: Operation, rules: dict[Operation, TracedRule]) -> None:
-    """Traces the gradient functions of operations inside the bodies of a loop or branch."""
-    for body in op.bodies:
-        for inner in body.needed:
-            function = rule_of(inner)
-            if function is not None and inner not in rules:
-                rules[inner] = trace_rule(inner, function, inner.block)
-            _trace_inside(inner, rules)
-
-
-def _only_rows(x: Tensor, path: set[Operation]) -> bool:
-    """True where all uses of a variable's handle on the path are row lookups: its gradient is IndexedSlices."""
-    uses = [op for op in x._consumers if op in path]
-    return bool(uses) and all(op.type == "ResourceGather" for op in uses)
 
 
 def gradients(
@@ -132,7 +46,7 @@ def gradients(
     """Derivatives of the sum of ``ys`` with respect to each of ``xs``.
 
     Args:
-      ys, xs: tensors (or variables), or nests of them; ``ys`` of a floating or complex type.
+      ys, xs: tensors (or variables), or nests of them; ``ys`` are numeric, and nothing depends on integers.
       grad_ys: cotangents of ``ys``, of their shapes; ones where it or an entry is None.
       stop_gradients: tensors taken as constants.
       colocate_gradients_with_ops, gate_gradients, aggregation_method: placement and scheduling of the original; they
@@ -144,7 +58,7 @@ def gradients(
 
     Raises:
       RuntimeError: under eager execution.
-      TypeError: a y of another type, or a complex one without grad_ys.
+      TypeError: a y that is no number, or a complex one without grad_ys.
       ValueError: grad_ys of another number or shape than ``ys``.
 
     >>> x = constant(3.0)
@@ -169,8 +83,8 @@ def gradients_through(
     y_list = [_as_tensor(y) for y in nest.flatten(ys)]
     x_list = [graph.inside(_source(x)) for x in nest.flatten(xs)]
     for y in y_list:
-        if not y.dtype.is_differentiable:
-            raise TypeError(f"Expected ys of a floating or complex type, got {y!r}.")
+        if not (y.dtype.is_differentiable or y.dtype.is_integer):
+            raise TypeError(f"Expected numeric ys, got {y!r}.")
     seeds = [None] * len(y_list) if grad_ys is None else grad_ys if isinstance(grad_ys, list | tuple) else [grad_ys]
     if len(seeds) != len(y_list):
         raise ValueError(f"Passed {len(seeds)} grad_ys for {len(y_list)} ys.")
@@ -178,17 +92,23 @@ def gradients_through(
         if y.dtype.is_complex and seed is None:
             raise TypeError(f"Gradients of complex tensors must set grad_ys: {y!r}. Take tf.real of it.")
     stops = {_source(t) for t in nest.flatten(stop_gradients)} if stop_gradients is not None else set()
+    # Nothing flows back from integers.
+    seeds = [seed for y, seed in zip(y_list, seeds, strict=True) if y.dtype.is_differentiable]
+    y_list = [y for y in y_list if y.dtype.is_differentiable]
+    indices = {y: seed.indices for y, seed in zip(y_list, seeds, strict=True) if isinstance(seed, IndexedSlices)}
     rules: dict[Operation, TracedRule] = {}
+    captures = Captures(graph)
     with graph.name_scope(name) as scope:
-        path, active = _path(y_list, x_list, stops, rules, recorded)
-    connected = [x in active for x in x_list]
+        path, active = find_path(y_list, x_list, stops, rules, recorded, captures)
+    connected = [any(t in active for t in captures.same(x)) for x in x_list]
     if not any(connected):
         return [None] * len(x_list)
     with graph.name_scope(scope):
         given = [None if s is None else _as_seed(s, y, i) for i, (s, y) in enumerate(zip(seeds, y_list, strict=True))]
         wanted = [x for x, c in zip(x_list, connected, strict=True) if c]
         on_path = set(path)
-        sparse = tuple(x.dtype is resource and _only_rows(x, on_path) for x in wanted)
+        found = Rowwise(on_path, y_list, indices, captures)
+        sparse = tuple(found.index_type(x) for x in wanted)
         # Rules of operations inside loops and branches run in those regions: only those of the path itself capture.
         own = {op: rule for op, rule in rules.items() if op in on_path}
         captured = dict.fromkeys(t for rule in own.values() for t in rule.block.captures())
@@ -197,6 +117,7 @@ def gradients_through(
             [
                 *y_list,
                 *(g for g in given if g is not None),
+                *indices.values(),
                 *(x for x in wanted if x.dtype is not resource),
                 *(t for t in captured if t.dtype is not resource),
             ],
@@ -207,18 +128,20 @@ def gradients_through(
                 "bodies": tuple(rule.block for rule in own.values()),
                 "ys": tuple(y_list),
                 "seeds_given": tuple(given),
+                "seed_indices": tuple(indices.get(y) for y in y_list),
                 "xs": tuple(wanted),
                 "stops": frozenset(stops),
                 "sparse": sparse,
             },
             "grad",
         )
-        return _results(op, x_list, connected, sparse)
+        return _results(op, x_list, connected)
 
 
 def _as_tensor(value: Any) -> Tensor:
-    """A y as a tensor; of IndexedSlices, as in TensorFlow, the values."""
-    return value.values if isinstance(value, IndexedSlices) else convert_to_tensor(value)
+    """A y as a tensor; of IndexedSlices, as in TensorFlow, the values, of a variable's handle its value."""
+    tensor = value.values if isinstance(value, IndexedSlices) else convert_to_tensor(value)
+    return convert_to_tensor(tensor.graph.variable_of(tensor)) if tensor.dtype is resource else tensor
 
 
 def _source(x: Any) -> Tensor:
@@ -241,21 +164,21 @@ def _as_seed(seed: Any, y: Tensor, index: int) -> Tensor:
 def _varying(op: Operation) -> list[bool]:
     inside = op.axis is not None and op.axis.size > 1
     result: list[bool] = []
-    for x, rows in zip(op.attrs["xs"], op.attrs["sparse"], strict=True):
-        result += [inside or x.varies] * (2 if rows else 1)
+    for x, index_type in zip(op.attrs["xs"], op.attrs["sparse"], strict=True):
+        result += [inside or x.varies] * (1 if index_type is None else 2)
     return result
 
 
-def _results(op: Operation, xs: list[Tensor], connected: list[bool], sparse: Sequence[bool]) -> list[Any]:
+def _results(op: Operation, xs: list[Tensor], connected: list[bool]) -> list[Any]:
     outputs = iter(op.outputs)
-    kinds = iter(sparse)
+    kinds = iter(op.attrs["sparse"])
     results: list[Any] = []
     for x, is_connected in zip(xs, connected, strict=True):
         if not is_connected:
             results.append(None)
-        elif next(kinds):
+        elif next(kinds) is not None:
             values, indices = next(outputs), next(outputs)
-            dims = x.op.attrs["cell"].dims
+            dims = _signature(x).dims
             shape = constant(np.array(dims, np.int32), name="shape") if dims and None not in dims else None
             results.append(IndexedSlices(values, indices, shape))
         else:
@@ -263,19 +186,21 @@ def _results(op: Operation, xs: list[Tensor], connected: list[bool], sparse: Seq
     return results
 
 
+def _signature(x: Tensor) -> Signature:
+    """Element type and shape of a tensor, or of the value of the variable whose handle it is."""
+    holder = x.op.attrs["cell"] if x.dtype is resource else x
+    return Signature(holder.dtype, holder.dims)
+
+
 def _rule(inputs: Sequence[Tensor], attrs: Attrs) -> list[Signature]:
     signatures = []
-    for x, rows in zip(attrs["xs"], attrs["sparse"], strict=True):
-        if x.dtype is not resource:
-            signatures.append(Signature(x.dtype, x.dims))
-            continue
-        cell = x.op.attrs["cell"]
-        if not rows:
-            signatures.append(Signature(cell.dtype, cell.dims))
-            continue
-        kinds = {op.inputs[1].dtype for op in x._consumers if op.type == "ResourceGather" and op in attrs["path"]}
-        inner = None if cell.dims is None else (None, *cell.dims[1:])
-        signatures += [Signature(cell.dtype, inner), Signature(int64 if int64 in kinds else int32, (None,))]
+    for x, index_type in zip(attrs["xs"], attrs["sparse"], strict=True):
+        dtype, dims = _signature(x)
+        if index_type is None:
+            signatures.append(Signature(dtype, dims))
+        else:
+            inner = None if dims is None else (None, *dims[1:])
+            signatures += [Signature(dtype, inner), Signature(index_type, (None,))]
     return signatures
 
 
@@ -291,11 +216,12 @@ def _backward_pass(lowering: Lowering, op: Operation) -> Pass[Cotangents]:
     """Walks the paths of a gradient operation from the ys to the xs; the cotangents of all tensors on them."""
     sums = Cotangents()
     inside = op.axis is not None
-    for y, seed in zip(op.attrs["ys"], op.attrs["seeds_given"], strict=True):
+    for y, seed, indices in zip(*(op.attrs[k] for k in ("ys", "seeds_given", "seed_indices")), strict=True):
         if y in op.attrs["active"]:
             value = lowering.value(y)
             given = jnp.asarray(ones_like(value) if seed is None else _conjugated(lowering.value(seed)))
-            sums.add(y, vary(given, lowering.axis) if inside else given)
+            given = vary(given, lowering.axis) if inside else given
+            sums.add(y, given if indices is None else Rows(given, jnp.asarray(lowering.value(indices))))
     records = {o: r for o in op.attrs["path"] if (r := lowering.record(o)) is not None}
     for step in reverse(op.attrs["path"], records):
         for tensor, cotangent in (yield from _step_back(lowering, op, step, records[step], sums)):
@@ -309,11 +235,15 @@ def _step_back(
 ) -> Pass[Iterable[tuple[Tensor, Cotangent | None]]]:
     """The cotangents of one operation's inputs from those of its outputs; none where no output has one."""
     by_rule, definition = step in op.attrs["rules"], step.definition
+    if step.type in ROWWISE and not by_rule and len(step.inputs) == 1:
+        rows = None if step.outputs[0] in op.attrs["stops"] else sums.rows(step.outputs[0])
+        if rows is not None:
+            return [(step.inputs[0], rows._replace(values=-rows.values) if step.type == "Neg" else rows)]
     if not by_rule and definition.backward is None:
         outputs = zip(record.results, record.primals, strict=True)
         given = [None if t in op.attrs["stops"] else sums.total(t, p) for t, p in outputs]
         return pull_back(record, given, lowering.axis).items() if any(g is not None for g in given) else ()
-    given = [None if t in op.attrs["stops"] else sums.total(t) for t in step.outputs]
+    given = [None if t in op.attrs["stops"] else sums.total(t, lowering.value(t)) for t in step.outputs]
     if all(g is None for g in given):
         return ()
     if by_rule:
@@ -402,7 +332,7 @@ def _gradients_of_xs(lowering: Lowering, op: Operation) -> Pass[list[Array]]:
     results: list[Array] = []
     outputs = iter(op.outputs)
     for x, rows in zip(op.attrs["xs"], op.attrs["sparse"], strict=True):
-        if rows:
+        if rows is not None:
             found = sums.rows(x)
             values_output, indices_output = next(outputs), next(outputs)
             assert found is not None, x.name
@@ -451,7 +381,8 @@ def _backward(
 
     State, feeds and random draws are those of the first evaluation, so that the replay is the same function.
     """
-    path = [o for o in op.attrs["path"] if lowering.record(o) is not None]
+    records = {o: r for o in op.attrs["path"] if (r := lowering.record(o)) is not None}
+    path = sorted(records, key=lambda o: records[o].order)
     replayed = [o for o in path if not o.definition.reads_value]
     made = {t for o in replayed for t in o.outputs}
     cut = set(outer.attrs["xs"])
@@ -471,7 +402,7 @@ def _backward(
         values = {t: v for t, v in given.items() if t not in cells}
         inner = lowering.fork(values)
         inner.quiet = inner.differentiated = True
-        inner.fed = {**lowering.fed, **values}
+        inner.cut = frozenset(values)
         inner.records = {o: r for o in path if o in reads and (r := lowering.record(o)) is not None}
         for step in replayed:
             inner.state.update(lowering.state_read_by(step))
@@ -493,7 +424,7 @@ define(
     backward=_backward,
     joint=True,
     varying=_varying,
-    hidden=("path", "active", "rules", "bodies", "ys", "seeds_given", "xs", "stops", "sparse"),
+    hidden=("path", "active", "rules", "bodies", "ys", "seeds_given", "seed_indices", "xs", "stops", "sparse"),
 )
 
 

@@ -16,42 +16,28 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from towerstrat.errors import FailedPreconditionError, InternalError, InvalidArgumentError, OpError, UnsupportedError
-from towerstrat.graph.ir.elements import Operation, Tensor
+from towerstrat.errors import InternalError, InvalidArgumentError, OpError, UnsupportedError
+from towerstrat.graph.ir.elements import Operation, Tensor, loops_in, numpy_alone
 from towerstrat.graph.ir.mesh import Axis, varies, vary
 from towerstrat.graph.ir.shapes import TensorShape
-from towerstrat.graph.ir.state import Cell
-from towerstrat.graph.ir.types import Array, HostArray, resource
+from towerstrat.graph.ir.state import FAULT, Cell
+from towerstrat.graph.ir.types import Array, HostArray, host_array, resource
+from towerstrat.graph.lowering.formulas import by_source, in_place_of, pulled, with_formula
 from towerstrat.graph.lowering.gradient_rules import TracedRule
+from towerstrat.graph.lowering.guarded import Guarded
 from towerstrat.graph.lowering.kinds import ByKind, Kinds, at, same, tracing
+from towerstrat.graph.lowering.ordering import checks_first
+from towerstrat.graph.lowering.refusals import (
+    NeedsStatic,
+    combines_inside,
+    on_host,
+    uninitialized,
+    varying_shape,
+)
 from towerstrat.graph.lowering.tape import Record
 
 FOLD_LIMIT = 4096
 """Elements up to which constants are folded with numpy while lowering, rather than by the compiler."""
-
-
-class NeedsStatic(Exception):
-    """An operation needs the value of an input that is a tracer; the caller may specialise the program on it.
-
-    Attributes:
-      op, tensor: the operation, and the input.
-    """
-
-    def __init__(self, op: Operation, position: int):
-        super().__init__(f"{op.name} needs input {position} while lowering")
-        self.op = op
-        self.tensor = op.inputs[position]
-
-
-class NeedsTrips(UnsupportedError):
-    """The gradient of a loop needs a static bound on its number of iterations; the caller may learn it from a run."""
-
-    def __init__(self, op: Operation):
-        super().__init__(
-            f"The gradient of the loop {op.name} (created at {op.line}) needs a bound on its number of iterations: "
-            "pass maximum_iterations= to tf.while_loop."
-        )
-        self.op = op
 
 
 Pull = Callable[[Sequence[bool], Sequence[Array | None]], list[Array | None]]
@@ -69,44 +55,7 @@ _NOT_CONCRETE = (jax.errors.ConcretizationTypeError, jax.errors.TracerArrayConve
 """Raised by JAX where a kernel asks for the value of a tracer."""
 
 
-def varying_shape(op: Operation) -> UnsupportedError:
-    """The error for an operation with a result of unknown size, where everything has to be compiled."""
-    return UnsupportedError(
-        f"{op.name} (type {op.type}, created at {op.line}) has a result whose shape depends on values; that cannot "
-        "be compiled for several towers or steps. Use a form of fixed size (tf.where of three arguments, a mask)."
-    )
-
-
-def uninitialized(cell: Cell, op: Operation) -> FailedPreconditionError:
-    """The error for an operation that reads a variable without a value; names the initializer to run."""
-    local = op.graph.get_collection("local_variables")
-    kind = "local" if any(v.name.rpartition(":")[0] == cell.name for v in local) else "global"
-    return FailedPreconditionError(
-        None,
-        op,
-        f"Attempting to use uninitialized value {cell.name}. Run its initializer first, for example "
-        f"session.run(tf.{kind}_variables_initializer()).",
-    )
-
-
-def on_host(op: Operation) -> UnsupportedError:
-    """The error for an operation that runs on the host, where everything has to be compiled."""
-    return UnsupportedError(
-        f"{op.name} (type {op.type}, created at {op.line}) runs on the host: it cannot be part of a tower, step, loop "
-        "or branch, nor lie on a gradient's path through towers. Call it outside and pass its result in."
-    )
-
-
-def combines_inside(op: Operation) -> UnsupportedError:
-    """The error for a collective inside an operation that is evaluated per kind of position."""
-    return UnsupportedError(
-        f"{op.name} (type {op.type}, created at {op.line}) combines values of all towers inside of a branch, loop or "
-        "derivative of a derivative in which shapes differ by tower (an uneven batch): towers would wait for each "
-        "other there. Combine outside of it, or use batches of one size (drop_remainder=True)."
-    )
-
-
-class Lowering:
+class Lowering(Guarded):
     """One evaluation of operations: an environment of values and state. Forks see it and add their own.
 
     Args:
@@ -122,11 +71,13 @@ class Lowering:
       taped: operations on the path of some gradient.
       active: tensors on the path of some gradient.
       trips: loop operation -> bound of its trip count, learned from a run of it.
+      counted: loop operation -> the cell that takes the largest number of iterations it had, where these are learned.
       rules: operation -> its traced gradient function, for those that have one.
       differentiated: True inside one operation's ``jax.vjp``. Along an axis every value then counts as varying, and
         state that is written is discarded.
       eager: True where operations run one by one on concrete values.
       executor: runs single operations, where ``eager``; None: their kernels are called.
+      cut: tensors that are given as independent variables of a derivative: their operations change nothing.
       quiet: True in a second evaluation of the same operations: nothing is printed again.
       kinds: the kinds of positions, where some inputs have shapes that differ by position. Values that depend on such
         inputs are ``ByKind``; they are computed by ``parts``, one evaluation on top of this one for each kind.
@@ -155,12 +106,15 @@ class Lowering:
         self.state: dict[Cell, Any] = dict(state or {})
         self.fed: dict[Tensor, Array] = dict(fed or {})
         self.values: dict[Tensor, Any] = dict(self.fed)
+        self.counted: Mapping[Operation, Cell] = {} if parent is None else parent.counted
+        self.cut: frozenset[Tensor] = frozenset() if parent is None else parent.cut
         self.trips: Mapping[Operation, int] = trips or {}
         self.parent = parent
         self.records: dict[Operation, Record] = {}
         self.twins: dict[Tensor, Array] = {}
         self.written: set[Cell] = set()
         self._shared: dict[Hashable, Any] = {}
+        super().__init__(platform, parent)
         self.taped: set[Operation] = set()
         self.active: set[Tensor] = set()
         self.rules: dict[Operation, TracedRule] = {}
@@ -297,12 +251,23 @@ class Lowering:
             raise uninitialized(cell, op)
         return self.state[cell]
 
-    def write(self, cell: Cell, value: Array | ByKind) -> None:
-        """Stores a value in a cell, in the parts for each kind of position too."""
+    def write(self, cell: Cell, value: Array | ByKind, gate: Any = None) -> None:
+        """Stores a value in a cell, in the parts for each kind of position too.
+
+        Args:
+          gate: the record of failed checks, where the value is the old one if some check has failed by that record.
+        """
         self.state[cell] = value
         self.written.add(cell)
+        self.gated[cell] = gate if self.gated.get(cell, gate) is gate else None
         for kind, part in enumerate(self._parts):
             part.state[cell] = at(value, kind)
+
+    def cells_of(self, op: Operation) -> list[Cell]:
+        """The cells that a branch or loop changes: of its operations, of counted loops inside, the record of checks."""
+        inside = set(loops_in(op)) - {op} if self.counted else ()
+        record = (FAULT,) if op.checks and FAULT in self.state else ()
+        return list(dict.fromkeys((*op.writes, *(c for loop, c in self.counted.items() if loop in inside), *record)))
 
     def key(self, op: Operation) -> jax.Array:
         """The random key of this execution of an operation; adds one to its counter.
@@ -347,9 +312,26 @@ class Lowering:
     # ---- evaluation ------------------------------------------------------------------------------------------
 
     def run(self, operations: Sequence[Operation]) -> None:
-        """Evaluates operations in the given order."""
-        for op in operations:
+        """Evaluates operations in the given order, but for checks: they come before the writes that they may forbid."""
+        if not self.eager and any(op.checks for op in operations):
+            operations = checks_first(operations)
+        checked = any(op.checks and op.writes for op in operations)
+        for i, op in enumerate(operations):
+            if checked and op.definition.writes:
+                checked = False
+                self._check_ahead(operations[i:])
             self.execute(op)
+
+    def _is_known(self, tensor: Tensor) -> bool:
+        """Whether a tensor's value was computed already, in this evaluation or those below it."""
+        return any(tensor in frame.values for frame in self._frames())
+
+    def _check_ahead(self, operations: Sequence[Operation]) -> None:
+        """Checks those of the writes whose inputs are known, but those evaluated once per kind of position."""
+        for op in operations:
+            ready = op.checks and op.definition.writes and all(self._is_known(t) for t in op.inputs)
+            if ready and (self.kinds is None or self.kind is not None or not self._splits(op)):
+                self.check(op)
 
     def execute(self, op: Operation) -> None:
         """Evaluates one operation and enters its outputs in ``values``, except those that are fed.
@@ -366,6 +348,11 @@ class Lowering:
                 return
         if op.reads and (op in self.taped or self.axis is not None):
             self.snapshots[op] = {c: self.state[c] for c in op.reads if c in self.state}
+        check = op.definition.check if op.checks else None
+        if check is not None and not check.after:
+            self.check(op)
+        if op.writes and (op.bodies or op.definition.writes):
+            self.failed()  # outside of the bodies, where all positions come by
         try:
             if op in self.taped:
                 outputs = self._execute_taped(op)
@@ -381,9 +368,15 @@ class Lowering:
             described = ", ".join(f"{t.dtype.name}{_shape(self.value(t), t)}" for t in op.inputs)
             raise InvalidArgumentError(None, op, f"{error} [inputs: {described}]") from error
         for tensor, value in zip(op.outputs, outputs, strict=True):
+            if tensor in self.cut:
+                continue
             if tensor not in self.fed:
                 self.values[tensor] = value
                 _check_declared(tensor, value)
+            elif self.differentiated:
+                self.values[tensor] = in_place_of(vary(self.fed[tensor], self.axis), vary(value, self.axis))
+        if check is not None and check.after:
+            self.check(op)
 
     # ---- kinds of positions ----------------------------------------------------------------------------------
 
@@ -460,7 +453,7 @@ class Lowering:
             return None
         if (definition.lower is not None or definition.kernel is None) and definition.numpy is None:
             return None
-        if op.bodies or "flag" in op.attrs or not op.inputs:
+        if op.bodies or not op.inputs:
             return None
         values = [self.value(t) for t in op.inputs]
         arrays = all(isinstance(v, np.ndarray | jax.Array) and not isinstance(v, jax.core.Tracer) for v in values)
@@ -490,9 +483,14 @@ class Lowering:
         """
         definition = op.definition
         attrs = op.arguments
-        if definition.numpy is not None and _all_known(args):
-            outputs = definition.numpy(*args, **attrs)
-            return _as_outputs(op, outputs, np.asarray)
+        alone = numpy_alone(op)
+        if alone:
+            if any(isinstance(a, jax.core.Tracer) for a in args):
+                raise on_host(op)
+            args = [np.asarray(a) for a in args]
+        if definition.numpy is not None and (alone or _all_known(args)):
+            outputs = _as_outputs(op, definition.numpy(*args, **attrs), lambda x: x)
+            return [host_array(o, t.dtype.np) for o, t in zip(outputs, op.outputs, strict=True)]
         kernel = definition.kernel
         if kernel is None:
             raise on_host(op)
@@ -505,6 +503,8 @@ class Lowering:
         if definition.random:
             args.insert(0, self.key(op))
             attrs.pop("seeds", None)
+        if self.differentiated and definition.gradient is not None:
+            return _as_outputs(op, with_formula(op, kernel, args, attrs, self.axis), lambda x: x)
         return _as_outputs(op, kernel(*args, **attrs), lambda x: x)
 
     def _execute_taped(self, op: Operation) -> Sequence[Array]:
@@ -520,9 +520,12 @@ class Lowering:
         results = [t for t in op.outputs if t in self.active]
         if not sources or not results:
             return self.evaluate(op)
-        values = self._arguments(op)
+        fed = any(t in self.fed for t in op.outputs)
+        values = None if fed and definition.gradient is not None else self._arguments(op)
         if values is not None and self.executor is not None:
             return self._execute_singly(op, self.executor(op, values), sources, results)
+        if definition.gradient is not None:
+            return self._execute_by_formula(op, sources, results)
         cells = {t: t.op.attrs["cell"] for t in sources if t.dtype is resource}
         written: list[Cell] = []
 
@@ -570,13 +573,28 @@ class Lowering:
 
         def pull(cotangents: Sequence[Array]) -> list[Array | None]:
             given = dict(zip(results, cotangents, strict=True))
-            found = pull_back(wanted, [given.get(t) for t in op.outputs])
-            # An operation may take the same tensor twice.
-            sums: dict[Tensor, Array] = {}
-            for tensor, value in zip(op.inputs, found, strict=True):
-                if tensor in on_path and value is not None:
-                    sums[tensor] = value if tensor not in sums else sums[tensor] + value
-            return [sums.get(t) for t in sources]
+            return by_source(op, sources, pull_back(wanted, [given.get(t) for t in op.outputs]))
+
+        primals = tuple(jnp.asarray(by_tensor[t]) for t in results)
+        self.records[op] = Record(next(self.clock), pull, tuple(sources), tuple(results), primals)
+        return outputs
+
+    def _execute_by_formula(
+        self, op: Operation, sources: Sequence[Tensor], results: Sequence[Tensor]
+    ) -> Sequence[Array]:
+        """Records an operation on a gradient's path whose type has a gradient formula; returns its outputs."""
+        outputs = self.evaluate(op)
+        by_tensor = dict(zip(op.outputs, outputs, strict=True))
+        inputs = [self.static(op, i) if i in op.definition.static else self.value(t) for i, t in enumerate(op.inputs)]
+        seen = [self.value(t) if t in self.fed or t in self.cut else v for t, v in by_tensor.items()]
+        if self.differentiated and any(t in self.fed and t not in self.cut for t in op.outputs):
+            # What is fed keeps the derivative that the formula gives it.
+            fed = tuple(jnp.asarray(v) for v in seen)
+            outputs = seen = list(with_formula(op, lambda *_: fed, inputs, {}, self.axis))
+
+        def pull(cotangents: Sequence[Array]) -> list[Array | None]:
+            given = dict(zip(results, cotangents, strict=True))
+            return by_source(op, sources, pulled(op, inputs, seen, [given.get(t) for t in op.outputs], self.axis))
 
         primals = tuple(jnp.asarray(by_tensor[t]) for t in results)
         self.records[op] = Record(next(self.clock), pull, tuple(sources), tuple(results), primals)

@@ -18,23 +18,12 @@ from towerstrat.graph.ir.registry import Signature, define
 from towerstrat.graph.ir.types import float32
 from towerstrat.graph.ops import host_forms
 from towerstrat.graph.ops.build import one, unary
+from towerstrat.graph.ops.elementwise_gradients import of_input, of_output
 from towerstrat.graph.ops.host_forms import form
 from towerstrat.graph.ops.math import cast, maximum, multiply, sigmoid
 
 _SELU_SCALE = 1.0507009873554805
 _SELU_ALPHA = 1.6732632423543772
-
-
-def _sloped(function: Callable[[Any], Any], slope: Callable[[Any, Any], Any]) -> Callable[[Any], Any]:
-    """``function`` whose derivative is ``slope(x, y)``."""
-    result = jax.custom_jvp(function)
-
-    @result.defjvp
-    def tangent(primals: Any, tangents: Any) -> tuple[Any, Any]:
-        y = result(*primals)
-        return y, tangents[0] * slope(primals[0], y)
-
-    return result
 
 
 def _like(value: float, x: Any) -> Any:
@@ -60,10 +49,6 @@ def _np_gelu(x: Any, *, approximate: bool) -> Any:
     return half * x * host_forms.one_by_one(math.erfc)(-x * _like(math.sqrt(0.5), x))
 
 
-def _ones_where(condition: Any, x: Any) -> Any:
-    return condition.astype(x.dtype)
-
-
 def _floating(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> list[Signature]:
     x = inputs[0]
     if not x.dtype.is_floating:
@@ -82,39 +67,52 @@ def _selu(x: Any) -> Any:
     return _like(_SELU_SCALE, x) * jnp.where(x < 0, _like(_SELU_ALPHA, x) * jnp.expm1(jnp.minimum(x, _like(0, x))), x)
 
 
-_relu = _sloped(lambda x: jnp.maximum(x, _like(0, x)), lambda x, y: _ones_where(y > 0, y))
-define("Relu", _real, _relu, numpy=_np_relu)
+def _elu(x: Any) -> Any:
+    return jnp.where(x < 0, jnp.expm1(jnp.minimum(x, _like(0, x))), x)
+
+
+def _slope_of_selu(y: Any) -> Any:
+    return jnp.where(y < 0, y + _like(_SELU_SCALE * _SELU_ALPHA, y), _like(_SELU_SCALE, y))
+
+
+def _relu(x: Any) -> Any:
+    return jnp.maximum(x, _like(0, x))
+
+
+define(
+    "Relu",
+    _real,
+    _relu,
+    numpy=_np_relu,
+    gradient=of_output(lambda g, y: jnp.where(y > 0, g, _like(0, g))),
+)
 define(
     "Relu6",
     _real,
-    _sloped(lambda x: jnp.clip(x, _like(0, x), _like(6, x)), lambda x, y: _ones_where((y > 0) & (y < 6), y)),
+    lambda x: jnp.clip(x, _like(0, x), _like(6, x)),
     numpy=lambda x: np.minimum(_np_relu(x), _like(6, x)),
+    gradient=of_output(lambda g, y: jnp.where((y > 0) & (y < 6), g, _like(0, g))),
 )
 define(
     "Elu",
     _floating,
-    _sloped(
-        lambda x: jnp.where(x < 0, jnp.expm1(jnp.minimum(x, _like(0, x))), x),
-        lambda x, y: jnp.where(y < 0, y + _like(1, y), _like(1, y)),
-    ),
+    _elu,
     numpy=form(_np_elu),
+    gradient=of_output(lambda g, y: g * jnp.where(y < 0, y + _like(1, y), _like(1, y))),
 )
-define(
-    "Selu",
-    _floating,
-    _sloped(_selu, lambda x, y: jnp.where(y < 0, y + _like(_SELU_SCALE * _SELU_ALPHA, y), _like(_SELU_SCALE, y))),
-    numpy=form(_np_selu),
-)
+define("Selu", _floating, _selu, numpy=form(_np_selu), gradient=of_output(lambda g, y: g * _slope_of_selu(y)))
 define(
     "Softplus",
     _floating,
-    _sloped(lambda x: jnp.logaddexp(x, _like(0, x)), lambda x, y: lax.logistic(x)),
+    lambda x: jnp.logaddexp(x, _like(0, x)),
     numpy=form(lambda x: np.logaddexp(x, _like(0, x))),
+    gradient=of_input(lambda g, x: g * lax.logistic(x)),
 )
 define(
     "Softsign",
     _floating,
     lambda x: x / (_like(1, x) + jnp.abs(x)),
+    gradient=of_input(lambda g, x: g / jnp.square(_like(1, x) + jnp.abs(x))),
     numpy=form(lambda x: x / (_like(1, x) + np.abs(x))),
 )
 define("Swish", _floating, lambda x: x * lax.logistic(x), numpy=form(lambda x: x / (_like(1, x) + np.exp(-x))))
@@ -177,7 +175,18 @@ def _crelu(x: Any, *, axis: int) -> Any:
     return _relu(jnp.concatenate([x, -x], axis))
 
 
-define("CRelu", _crelu_rule, _crelu, numpy=lambda x, *, axis: _np_relu(np.concatenate([x, -x], axis)))
+def _crelu_gradient(g: Any, y: Any, *, axis: int) -> Any:
+    positive, negative = jnp.split(jnp.where(y > 0, g, _like(0, g)), 2, axis)
+    return positive - negative
+
+
+define(
+    "CRelu",
+    _crelu_rule,
+    _crelu,
+    numpy=lambda x, *, axis: _np_relu(np.concatenate([x, -x], axis)),
+    gradient=of_output(_crelu_gradient),
+)
 
 
 def crelu(features: Any, name: str | None = None, axis: int = -1) -> Tensor:
@@ -221,8 +230,22 @@ def _log_softmax(x: Any, *, axis: int) -> Any:
     return jax.nn.log_softmax(x, axis=axis) if x.size else x
 
 
-define("Softmax", _softmax_rule, _softmax, numpy=form(host_forms.softmax))
-define("LogSoftmax", _softmax_rule, _log_softmax, numpy=form(host_forms.log_softmax))
+def _softmax_gradient(g: Any, y: Any, *, axis: int) -> Any:
+    return (g - jnp.sum(g * y, axis, keepdims=True)) * y
+
+
+def _log_softmax_gradient(g: Any, y: Any, *, axis: int) -> Any:
+    return g - jnp.sum(g, axis, keepdims=True) * jnp.exp(y)
+
+
+define("Softmax", _softmax_rule, _softmax, numpy=form(host_forms.softmax), gradient=of_output(_softmax_gradient))
+define(
+    "LogSoftmax",
+    _softmax_rule,
+    _log_softmax,
+    numpy=form(host_forms.log_softmax),
+    gradient=of_output(_log_softmax_gradient),
+)
 
 
 def choose_axis(axis: Any, dim: Any, default: int = -1) -> int:

@@ -172,7 +172,7 @@ def _like(tensor: Any, value: int, dtype: Any, name: str | None, optimize: bool,
     if optimize and shapes.known(x.dims):
         return _constant_of(x.shape, value, to, name, default)
     if to is string:
-        raise TypeError("Strings of a shape that is not known cannot be made; use tf.fill.")
+        return fill(shape(x), b"", name)
     return one(type, (x,), None if dtype is None else {"dtype": to}, name)
 
 

@@ -68,7 +68,7 @@ def pair(
 
 def _called(tensor: Tensor) -> str:
     """A tensor as an error message names it."""
-    return f"shape {tensor.shape}" if tensor.graph.executing_eagerly else tensor.name
+    return f"shape {tensor.shape}" if tensor._graph.executing_eagerly else tensor.name
 
 
 def _leads(value: Any) -> bool:

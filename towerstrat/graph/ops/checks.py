@@ -1,8 +1,8 @@
-"""Run-time checks: ``tf.Assert``, ``tf.check_numerics``. They set flags, which raise after the device program."""
+"""Run-time checks that programs ask for: ``tf.Assert``, ``tf.check_numerics``."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import jax
@@ -10,68 +10,22 @@ import jax.numpy as jnp
 import numpy as np
 
 from towerstrat.errors import InvalidArgumentError
+from towerstrat.graph.ir.checking import Check, Finding
 from towerstrat.graph.ir.convert import convert_to_tensor
-from towerstrat.graph.ir.core import Graph, get_default_graph
+from towerstrat.graph.ir.core import get_default_graph
 from towerstrat.graph.ir.elements import Operation, Tensor
-from towerstrat.graph.ir.mesh import vary
 from towerstrat.graph.ir.registry import Signature, define, nothing
-from towerstrat.graph.ir.state import Flag
 from towerstrat.graph.ir.static import constant_value
 from towerstrat.graph.ir.types import Array, bfloat16, bool_, float16, float32, float64
 from towerstrat.graph.lowering.lowering import Lowering
 from towerstrat.graph.ops.array import identity
+from towerstrat.graph.ops.build import one
 
 _SHOWN = 3
 """Entries of a value that a message shows, unless ``summarize`` says another number."""
-
-
-def new_flag(graph: Graph, message: str, tensors: Sequence[Tensor]) -> Flag:
-    """A flag for a check of some tensors; it has a value per position where a tensor varies along a mesh axis."""
-    axis = graph.axis or next((t.op.axis for t in tensors if t.varies), None)
-    flag = Flag("error", bool_, (), axis)
-    flag.message = message
-    return flag
-
-
-def checked(type: str, inputs: Sequence[Tensor], message: str, attrs: Mapping[str, Any], name: str | None) -> Operation:
-    """Adds an operation with a flag: a run in which it is set raises InvalidArgumentError with the message."""
-    graph = get_default_graph()
-    flag = new_flag(graph, message, inputs)
-    op = graph.add(type, inputs, {**attrs, "flag": flag}, name or type)
-    flag.op = op
-    return op
-
-
-def raise_flag(lowering: Lowering, op: Operation, fails: Callable[[Array], Any], value: Array) -> None:
-    """Sets an operation's flag if ``fails(value)``.
-
-    Raises:
-      InvalidArgumentError: operations run one by one, so that the value is known now, and it fails.
-    """
-    flag = op.attrs["flag"]
-    bad = fails(value)
-    if lowering.eager:
-        if bool(bad):
-            raise InvalidArgumentError(None, op, flag.message)
-    elif isinstance(bad, jax.core.Tracer) or bool(bad):  # a check that is known to pass costs the program nothing
-        if flag.per_position or lowering.differentiated:
-            bad = vary(jnp.asarray(bad), lowering.axis)
-        lowering.write(flag, jnp.logical_or(lowering.state[flag], bad))
-
-
-def _tested(lowering: Lowering, op: Operation, tensor: Tensor) -> Array:
-    """The value that a check looks at: the position's own where the flag is per position, else the invariant one."""
-    return lowering.value(tensor) if op.attrs["flag"].per_position else lowering.invariant(tensor)
-
-
-def _lower_assert(lowering: Lowering, op: Operation) -> list[Array]:
-    value = _tested(lowering, op, op.inputs[0])
-    host = not isinstance(value, jax.Array)
-    raise_flag(lowering, op, lambda v: not np.all(v) if host else jnp.logical_not(jnp.all(v)), value)
-    return []
-
-
-define("Assert", nothing, lower=_lower_assert, stateful=True, differentiable=False, hidden=("flag",))
+_MOST_SHOWN = 64
+"""Entries of a value that a compiled program hands out for a message at most."""
+_ALL = tuple(range(64))
 
 
 def shown(value: Any, summarize: int | None = None) -> str:
@@ -112,18 +66,83 @@ def entry(value: Any) -> str:
     return text.removesuffix(".0") if isinstance(value, float | np.floating) else text
 
 
-def _message(words: str, data: Sequence[Any], summarize: int | None) -> str:
-    """The message of a failed ``Assert``. Tensors whose values are not known are shown by name."""
-    parts = []
-    for item in data:
-        known = constant_value(item) if isinstance(item, Tensor) else item
-        if known is None:
-            parts.append(f"[{item.name}]")
-        elif isinstance(item, str | bytes):
-            parts.append(f"[{entry(item)}]" if item else "")
-        else:
-            parts.append(shown(known, summarize))
-    return f"{words}: {' '.join(p for p in parts if p)}".rstrip(": ")
+class _Text:
+    """The message of a failed ``Assert``: words, and the values of tensors.
+
+    Args:
+      data: what it shows: strings, tensors of the operation and others that are known, Python values.
+      summarize: how many entries of a value, by default 3.
+
+    Attributes:
+      parts: words, or places among the operation's inputs. The condition is input 0.
+      tensors: the further inputs.
+    """
+
+    def __init__(self, data: Sequence[Any], summarize: int | None):
+        self.summarize = summarize
+        self.tensors: list[Tensor] = []
+        self.parts: list[str | int] = []
+        for item in data:
+            known = constant_value(item) if isinstance(item, Tensor) else item
+            if known is None:
+                self.tensors.append(item)
+                self.parts.append(len(self.tensors))
+            elif isinstance(known, str | bytes):
+                self.parts.append(f"[{entry(known)}]" if known else "")
+            else:
+                self.parts.append(shown(known, summarize))
+
+    def entries(self, value: Any) -> Any:
+        """What is shown of an input's value: as much as fits, of one that cannot be shown nothing."""
+        if np.dtype(value.dtype).kind in "cOSU":
+            return value.reshape(-1)[:0]
+        limit = _SHOWN if self.summarize is None else self.summarize
+        return value.reshape(-1)[: _MOST_SHOWN if limit < 0 else min(limit, _MOST_SHOWN)]
+
+    def words(self) -> int:
+        """Most elements that are shown."""
+        limit = _SHOWN if self.summarize is None else self.summarize
+        return (_MOST_SHOWN if limit < 0 else min(limit, _MOST_SHOWN)) * len(self.tensors)
+
+    def said(self, shapes: Sequence[tuple[int, ...]], values: Sequence[np.ndarray[Any, Any]]) -> str:
+        """The message. Args: the inputs' shapes, and what is shown of them."""
+        parts = []
+        for part in self.parts:
+            if isinstance(part, str):
+                parts.append(part)
+                continue
+            shape, value = shapes[part - 1], values[part - 1]
+            size = int(np.prod(shape))
+            if len(value) == 0 < size:
+                parts.append(f"[{self.tensors[part - 1].name}]")
+                continue
+            whole = np.resize(value, shape) if size else np.zeros(shape, value.dtype)
+            limit = self.summarize if self.summarize is not None and self.summarize >= 0 else len(value)
+            parts.append(shown(whole, min(limit, len(value)) if size > len(value) else self.summarize))
+        return f"assertion failed: {' '.join(p for p in parts if p)}".rstrip(": ")
+
+
+def _test_assert(op: Operation, values: Sequence[Any]) -> Finding:
+    condition, *data = values
+    text: _Text = op.attrs["text"]
+    xp = np if isinstance(condition, np.ndarray | np.generic) else jnp
+    shapes = [tuple(np.shape(v)) for v in data]
+    return Finding(
+        xp.logical_not(xp.all(condition)),
+        tuple(text.entries(v) for v in data),
+        lambda *shown: text.said(shapes, shown),
+    )
+
+
+define(
+    "Assert",
+    nothing,
+    lower=lambda lowering, op: [],
+    check=Check(_test_assert, _ALL, lambda op: op.attrs["text"].words()),
+    stateful=True,
+    differentiable=False,
+    hidden=("text",),
+)
 
 
 def Assert(condition: Any, data: Sequence[Any], summarize: int | None = None, name: str | None = None) -> Any:
@@ -149,13 +168,12 @@ def Assert(condition: Any, data: Sequence[Any], summarize: int | None = None, na
 
 def assert_all(condition: Tensor, data: Sequence[Any], summarize: int | None = None) -> Any:
     """As ``Assert``, of a condition of any shape: every entry must be true."""
+    text = _Text(data, summarize)
     if get_default_graph().executing_eagerly:
         if not np.all(condition):
-            raise InvalidArgumentError(None, None, _message("assertion failed", data, summarize))
+            raise InvalidArgumentError(None, None, text.said([], []))
         return None
-    message = _message("assertion failed", data, summarize)
-    tensors = [d for d in data if isinstance(d, Tensor)]
-    return checked("Assert", [condition, *tensors], message, {}, "Assert")
+    return get_default_graph().add("Assert", [condition, *text.tensors], {"text": text}, "Assert")
 
 
 # ---- numbers that are none -------------------------------------------------------------------------------------
@@ -174,9 +192,9 @@ def _numerics_rule(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[S
     return [Signature(inputs[0].dtype, inputs[0].dims)]
 
 
-def _lower_numerics(lowering: Lowering, op: Operation) -> list[Array]:
-    raise_flag(lowering, op, _not_finite, _tested(lowering, op, op.inputs[0]))
-    return [lowering.value(op.inputs[0])]
+def _test_numerics(op: Operation, values: Sequence[Any]) -> Finding:
+    words = f"{op.attrs['message']} : Tensor had NaN or Inf values"
+    return Finding(_not_finite(values[0]), (), lambda: words)
 
 
 def _numerics_backward(
@@ -184,19 +202,17 @@ def _numerics_backward(
 ) -> Mapping[Tensor, Array]:
     """Passes the cotangent on, and checks it too."""
     (cotangent,) = cotangents
-    flag = op.attrs["flag"]
-    if flag in lowering.state and (flag.per_position or lowering.axis is None):
-        raise_flag(lowering, op, _not_finite, cotangent)
+    lowering.find(op, _test_numerics(op, [cotangent]))
     return {op.inputs[0]: cotangent}
 
 
 define(
     "CheckNumerics",
     _numerics_rule,
-    lower=_lower_numerics,
+    lower=lambda lowering, op: [lowering.value(op.inputs[0])],
     backward=_numerics_backward,
+    check=Check(_test_numerics),
     stateful=True,
-    hidden=("flag",),
 )
 
 
@@ -206,8 +222,7 @@ def check_numerics(tensor: Any, message: str, name: str | None = None) -> Tensor
     The error is raised when the run is done, and the variables are as they were before it.
     """
     tensor = convert_to_tensor(tensor)
-    words = f"{message} : Tensor had NaN or Inf values"
-    return checked("CheckNumerics", [tensor], words, {"message": message}, name or "CheckNumerics").outputs[0]
+    return one("CheckNumerics", [tensor], {"message": message}, name or "CheckNumerics")
 
 
 def verify_tensor_all_finite(t: Any, msg: str, name: str | None = None) -> Tensor:

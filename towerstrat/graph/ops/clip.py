@@ -12,7 +12,7 @@ from towerstrat.graph.ir.indexed_slices import IndexedSlices
 from towerstrat.graph.ir.types import float32
 from towerstrat.graph.ops.array import identity, ones_like, size, stack, where
 from towerstrat.graph.ops.checks import verify_tensor_all_finite
-from towerstrat.graph.ops.math import cast, maximum, minimum, rsqrt, sqrt
+from towerstrat.graph.ops.math import cast, is_finite, maximum, minimum, rsqrt, sqrt
 from towerstrat.graph.ops.reductions import reduce_sum
 
 
@@ -95,14 +95,36 @@ def clip_by_global_norm(
         use_norm = global_norm(tensors, name)
     use_norm = verify_tensor_all_finite(use_norm, "Found Inf or NaN global norm.")
     with get_default_graph().name_scope(name or "clip_by_global_norm") as scope:
-        scale = clip_norm * minimum(1.0 / use_norm, constant(1.0, use_norm.dtype) / clip_norm)
-        clipped: list[Any] = []
-        for i, (original, value) in enumerate(zip(tensors, _values(tensors), strict=True)):
-            if value is None:
-                clipped.append(None)
-                continue
-            result: Any = identity(value * scale, name=f"{scope}_{i}")
-            if isinstance(original, IndexedSlices):
-                result = IndexedSlices(result, original.indices, original.dense_shape)
-            clipped.append(result)
-    return clipped, use_norm
+        return _scaled(tensors, _scale(clip_norm, use_norm), scope), use_norm
+
+
+def clip_by_global_norm_v2(
+    t_list: Any, clip_norm: Any, use_norm: Any = None, name: str | None = None
+) -> tuple[list[Any], Tensor]:
+    """``clip_by_global_norm`` as 1.14 and later have it: where the norm is infinite or NaN all entries become NaN."""
+    tensors = _check_list(t_list)
+    if use_norm is None:
+        use_norm = global_norm(tensors, name)
+    use_norm = convert_to_tensor(use_norm)
+    with get_default_graph().name_scope(name or "clip_by_global_norm") as scope:
+        not_finite = constant(float("nan"), use_norm.dtype)
+        scale = where(is_finite(use_norm), _scale(clip_norm, use_norm), not_finite)
+        return _scaled(tensors, scale, scope), use_norm
+
+
+def _scale(clip_norm: Any, norm: Tensor) -> Tensor:
+    return clip_norm * minimum(1.0 / norm, constant(1.0, norm.dtype) / clip_norm)
+
+
+def _scaled(tensors: Sequence[Any], scale: Tensor, scope: str) -> list[Any]:
+    """The tensors times a factor, IndexedSlices and Nones as such."""
+    clipped: list[Any] = []
+    for i, (original, value) in enumerate(zip(tensors, _values(tensors), strict=True)):
+        if value is None:
+            clipped.append(None)
+            continue
+        result: Any = identity(value * scale, name=f"{scope}_{i}")
+        if isinstance(original, IndexedSlices):
+            result = IndexedSlices(result, original.indices, original.dense_shape)
+        clipped.append(result)
+    return clipped

@@ -220,8 +220,10 @@ def _lower_select(lowering: Lowering, op: Operation) -> list[Array]:
         return [lowering.invariant(tensor)]
     value = lowering.value(tensor)
     # Selections of all positions share one gather.
-    gathered = lowering.shared(("gathered", tensor), lambda: _gathered(lowering.joined(value), op.attrs["axis"]))
-    return [gathered[position][exactly(_shapes(lowering, value)[position])]]
+    gathered, shapes = lowering.shared(
+        ("gathered", tensor), lambda: (_gathered(lowering.joined(value), op.attrs["axis"]), _shapes(lowering, value))
+    )
+    return [gathered[position][exactly(shapes[position])]]
 
 
 def _select_backward(

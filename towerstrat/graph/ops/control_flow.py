@@ -18,9 +18,11 @@ from towerstrat.graph.ir.core import get_default_graph
 from towerstrat.graph.ir.elements import Block, Operation, Tensor
 from towerstrat.graph.ir.indexed_slices import IndexedSlices
 from towerstrat.graph.ir.registry import Signature, Unrolling, define
+from towerstrat.graph.ir.state import Cell
 from towerstrat.graph.ir.types import Array, bool_, resource, string
 from towerstrat.graph.lowering.gradient_rules import differentiable_leaves
-from towerstrat.graph.lowering.lowering import Lowering, NeedsStatic
+from towerstrat.graph.lowering.lowering import Lowering
+from towerstrat.graph.lowering.refusals import NeedsStatic
 from towerstrat.graph.ops.array import identity
 from towerstrat.graph.ops.build import one
 from towerstrat.graph.ops.checks import Assert
@@ -140,7 +142,7 @@ def cond(
 
     Raises:
       TypeError: ``pred`` is a Python bool, or the functions are missing or not callable.
-      ValueError: the branches return nothing, or results that do not match.
+      ValueError: the branches return nothing (in functions they may), or results that do not match.
     """
     true_fn = _function("true_fn", true_fn, "fn1", fn1)
     false_fn = _function("false_fn", false_fn, "fn2", fn2)
@@ -162,7 +164,7 @@ def cond(
             true_result, false_result = _unpacked(true_result), _unpacked(false_result)
         _check_alike(true_result, false_result)
         outputs = iter(add_if(pred, true, false))
-        leaves = [rebuilt(leaf, outputs) for leaf in nest.flatten(true_result)]
+        leaves = [None if leaf is None else rebuilt(leaf, outputs) for leaf in nest.flatten(true_result)]
         return nest.pack_sequence_as(true_result, leaves)
 
 
@@ -203,7 +205,9 @@ def _branch(pred: Tensor, function: Callable[[], Any], what: str) -> builtins.tu
     with graph.body(f"the {what} of {graph.scope_name}") as block:
         block.predicate = pred
         result = function()
-        if result is None:
+        # In functions, whose effects run anyway, a branch may return None or have None among its results.
+        nothing = graph.building_function
+        if result is None and not nothing:
             raise ValueError(f"{what} must have a return value.")
         leaves = []
         for leaf in nest.flatten(result):
@@ -212,7 +216,7 @@ def _branch(pred: Tensor, function: Callable[[], Any], what: str) -> builtins.tu
             leaves.append(leaf)
         if not leaves:
             raise ValueError("true_fn and false_fn must return at least one result.")
-        block.finish([t for leaf in leaves for t in parts_of(leaf)])
+        block.finish([t for leaf in leaves if leaf is not None or not nothing for t in parts_of(leaf)])
     return block, nest.pack_sequence_as(result, leaves)
 
 
@@ -224,6 +228,10 @@ def _check_alike(one: Any, two: Any) -> None:
     except ValueError as error:
         raise ValueError(f"Incompatible return values of true_fn and false_fn: {error}") from None
     for a, b in zip(nest.flatten(one), nest.flatten(two), strict=True):
+        if (a is None) is not (b is None):
+            raise TypeError(
+                f"true_fn and false_fn arguments to tf.cond must have the same number of outputs: {a!r}, {b!r}."
+            )
         composite = [x for x in (a, b) if not isinstance(x, Tensor) and hasattr(x, "dtype") and not hasattr(x, "shape")]
         if composite and type(a) is not type(b):
             raise TypeError(f"Incompatible return types of true_fn and false_fn: {a!r} and {b!r}.")
@@ -264,7 +272,8 @@ def _lower_if(lowering: Lowering, op: Operation) -> list[Value]:
     if any(t.dtype is string for t in op.outputs):
         raise NeedsStatic(op, 0)
     templates: list[Shape | None] = [None] * len(op.outputs)
-    cells = list(dict.fromkeys(op.writes))
+    cells = lowering.cells_of(op)
+    ungated: set[Cell] = set()
     traced: dict[int, list[builtins.tuple[Shape, str]]] = {}
 
     def branch(which: int) -> Callable[[], builtins.tuple[list[Value], list[jax.Array]]]:
@@ -278,14 +287,16 @@ def _lower_if(lowering: Lowering, op: Operation) -> list[Value]:
             if len(traced) == 2 and traced[0] != traced[1]:
                 raise NeedsStatic(op, 0)
             state = [state_type(lowering, c, child.read(c, op)) for c in cells]
+            ungated.update(c for c in cells if not child.is_gated(c))
             return [v for v in values if not isinstance(v, Unwritten)], state
 
         return run
 
     unwritten = _unwritten(lowering, op, given, templates)
     made, state = lax.cond(jnp.reshape(pred, ()), branch(0), branch(1))
+    before = lowering.fault
     for cell, value in zip(cells, state, strict=True):
-        lowering.write(cell, value)
+        lowering.write(cell, value, None if cell in ungated else before)
     values = iter(made)
     return [unwritten[i] if i in unwritten else next(values) for i in range(len(op.outputs))]
 
@@ -301,8 +312,9 @@ def _run_known(lowering: Lowering, op: Operation, given: Mapping[Tensor, Array],
     block = op.bodies[0 if pred else 1]
     child = lowering.fork(given)
     child.run(block.needed)
-    for cell in child.written:
-        lowering.write(cell, child.state[cell])
+    gates = {cell: lowering.fault if child.is_gated(cell) else None for cell in child.written}
+    for cell, gate in gates.items():
+        lowering.write(cell, child.state[cell], gate)
     return _results(child, op, block, keep=True)
 
 

@@ -12,12 +12,14 @@ import numpy as np
 from jax import lax
 
 from towerstrat.graph.ir import shapes
+from towerstrat.graph.ir.checking import Check, Finding
 from towerstrat.graph.ir.convert import convert_to_tensor
 from towerstrat.graph.ir.core import get_default_graph
-from towerstrat.graph.ir.elements import Tensor
+from towerstrat.graph.ir.elements import Operation, Tensor
 from towerstrat.graph.ir.mesh import alike
 from towerstrat.graph.ir.registry import Signature, define
 from towerstrat.graph.ir.shapes import TensorShape
+from towerstrat.graph.lowering import validity
 from towerstrat.graph.ops import host_forms
 from towerstrat.graph.ops.activations import check_axis
 from towerstrat.graph.ops.build import one, pair
@@ -161,7 +163,22 @@ def _np_sparse_kernel(labels: Any, logits: Any) -> Any:
     return np.where(inside, loss, np.asarray(np.nan, logits.dtype))
 
 
-define("SparseSoftmaxCrossEntropyWithLogits", _sparse_rule, _sparse_kernel, numpy=host_forms.form(_np_sparse_kernel))
+def _check_labels(op: Operation, values: Sequence[Any]) -> Finding | None:
+    labels, logits = values
+    classes = logits.shape[-1]
+    return validity.first_of(
+        validity.outside(labels, classes),
+        labels,
+        message=lambda where, label: (
+            f"Received a label value of {int(label)} which is outside the valid range of [0, {classes}): labels{where}"
+        ),
+    )
+
+
+define(
+    "SparseSoftmaxCrossEntropyWithLogits", _sparse_rule, _sparse_kernel, numpy=host_forms.form(_np_sparse_kernel),
+    check=Check(_check_labels),
+)  # fmt: skip
 
 
 def sparse_softmax_cross_entropy_with_logits(

@@ -15,7 +15,10 @@ from jax.scipy import special
 
 from towerstrat.graph.ir import shapes
 from towerstrat.graph.ir.registry import Rule, Signature, define
-from towerstrat.graph.ir.types import DType, as_dtype, bool_, complex64, complex128, float32, float64
+from towerstrat.graph.ir.types import DType, as_dtype, bool_, complex64, complex128, float32, float64, string
+from towerstrat.graph.lowering.validity import DIVISOR, EXPONENT
+from towerstrat.graph.ops import elementwise_gradients
+from towerstrat.graph.ops.elementwise_gradients import digamma, div_no_nan, sign, xdivy, xlog1py, xlogy
 from towerstrat.graph.ops.host_forms import form, on_host, one_by_one
 
 Kernel = Callable[..., Any]
@@ -23,6 +26,7 @@ Kernel = Callable[..., Any]
 
 KINDS: dict[str, tuple[str, Callable[[DType], bool]]] = {
     "number": ("a numeric type", lambda t: t.is_floating or t.is_integer or t.is_complex),
+    "sum": ("a numeric type or strings", lambda t: t.is_floating or t.is_integer or t.is_complex or t is string),
     "real": ("a real numeric type", lambda t: t.is_floating or t.is_integer),
     "float": ("a floating type", lambda t: t.is_floating),
     "inexact": ("a floating or complex type", lambda t: t.is_floating or t.is_complex),
@@ -64,29 +68,7 @@ def _real_part(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> list[Signatur
     return [Signature(inputs[0].dtype.real_dtype, inputs[0].dims)]
 
 
-def _with_rule(function: Kernel, derivative: Kernel) -> Kernel:
-    """``function`` whose tangent is ``derivative(primals, tangents, result)``."""
-    custom = jax.custom_jvp(lambda *xs: function(*xs))
-
-    @custom.defjvp
-    def jvp(primals: Any, tangents: Any) -> Any:
-        result = custom(*primals)
-        tangent = derivative(primals, tangents, result)
-        return result, jnp.broadcast_to(tangent, result.shape).astype(result.dtype)
-
-    return custom
-
-
 # ---- one operand ---------------------------------------------------------------------------------------------------
-
-
-def _sign(x: Any, numpy: Any = jnp) -> Any:
-    """Zero for NaN, as the original has it."""
-    if numpy.iscomplexobj(x):
-        return numpy.where(x == 0, x, x / numpy.abs(x))
-    if not jnp.issubdtype(x.dtype, jnp.floating):
-        return numpy.sign(x)
-    return (x > 0).astype(x.dtype) - (x < 0).astype(x.dtype)
 
 
 def _np_sigmoid(x: Any) -> Any:
@@ -101,16 +83,10 @@ def _np_lgamma(x: float) -> float:
     return math.inf if math.isinf(x) or (x <= 0 and x == math.floor(x)) else math.lgamma(x)
 
 
-def _digamma(x: Any) -> Any:
-    """Infinite at the poles."""
-    pole = (x <= 0) & (x == jnp.floor(x))
-    return jnp.where(pole, np.asarray(np.inf, x.dtype), lax.digamma(jnp.where(pole, np.asarray(1, x.dtype), x)))
-
-
 UNARY: tuple[tuple[str, str, Kernel, Kernel | None], ...] = (
-    ("Abs", "real", _with_rule(jnp.abs, lambda xs, ts, y: ts[0] * _sign(xs[0])), np.abs),
+    ("Abs", "real", jnp.abs, np.abs),
     ("Neg", "number", jnp.negative, np.negative),
-    ("Sign", "number", _sign, partial(_sign, numpy=np)),
+    ("Sign", "number", sign, partial(sign, numpy=np)),
     ("Square", "number", jnp.square, np.square),
     ("Sqrt", "inexact", jnp.sqrt, np.sqrt),
     ("Rsqrt", "inexact", lax.rsqrt, lambda x: (1 / np.sqrt(x)).astype(x.dtype)),
@@ -142,8 +118,8 @@ UNARY: tuple[tuple[str, str, Kernel, Kernel | None], ...] = (
     ("Erfc", "float", lax.erfc, one_by_one(math.erfc)),
     ("Erfinv", "float", lax.erf_inv, None),
     ("Ndtri", "float", special.ndtri, None),
-    ("Lgamma", "float", _with_rule(lax.lgamma, lambda xs, ts, y: ts[0] * _digamma(xs[0])), one_by_one(_np_lgamma)),
-    ("Digamma", "float", _with_rule(_digamma, lambda xs, ts, y: ts[0] * special.polygamma(1, xs[0])), None),
+    ("Lgamma", "float", lax.lgamma, one_by_one(_np_lgamma)),
+    ("Digamma", "float", digamma, None),
     ("BesselI0e", "float", lax.bessel_i0e, None),
     ("BesselI1e", "float", lax.bessel_i1e, None),
     ("Conj", "inexact", jnp.conj, np.conj),
@@ -151,7 +127,8 @@ UNARY: tuple[tuple[str, str, Kernel, Kernel | None], ...] = (
 _ARITHMETIC = (np.add, np.subtract, np.multiply, np.negative)
 for _type, _kind, _kernel, _numpy in UNARY:
     define(
-        _type, mapping(_kind), _kernel, numpy=form(_numpy) if _numpy else None, entrywise=_numpy in _ARITHMETIC
+        _type, mapping(_kind), _kernel, numpy=form(_numpy) if _numpy else None, entrywise=_numpy in _ARITHMETIC,
+        gradient=elementwise_gradients.UNARY.get(_type),
     )  # fmt: skip
 for _type, _kind, _kernel, _numpy in (
     ("Floor", "float", jnp.floor, np.floor),
@@ -192,12 +169,7 @@ def _np_complex(real: Any, imag: Any) -> Any:
     return result
 
 
-define(
-    "ComplexAbs",
-    _real_part,
-    _with_rule(jnp.abs, lambda zs, ts, y: jnp.real(jnp.conj(jnp.sign(zs[0])) * ts[0])),
-    numpy=np.abs,
-)
+define("ComplexAbs", _real_part, jnp.abs, numpy=np.abs, gradient=elementwise_gradients.UNARY["ComplexAbs"])
 define("Real", _real_part, jnp.real, numpy=np.real)
 define("Imag", _real_part, jnp.imag, numpy=np.imag)
 define("Angle", _real_part, _angle, numpy=on_host(partial(_angle, numpy=np)))
@@ -205,36 +177,6 @@ define("Complex", _complex_rule, lax.complex, numpy=_np_complex)
 
 
 # ---- two operands --------------------------------------------------------------------------------------------------
-
-
-def _divided(primals: Any, tangents: Any, result: Any) -> Any:
-    (x, y), (dx, dy) = primals, tangents
-    return dx / y + dy * (-x / y / y)
-
-
-def _div_no_nan(x: Any, y: Any, numpy: Any = jnp) -> Any:
-    zero = y == 0
-    return numpy.where(zero, numpy.zeros((), y.dtype), x / numpy.where(zero, numpy.ones((), y.dtype), y))
-
-
-def _divided_no_nan(primals: Any, tangents: Any, result: Any) -> Any:
-    (x, y), (dx, dy) = primals, tangents
-    return _div_no_nan(dx, y) + dy * _div_no_nan(_div_no_nan(-x, y), y)
-
-
-def _first_largest(primals: Any, tangents: Any, result: Any) -> Any:
-    return jnp.where(primals[0] >= primals[1], *tangents)
-
-
-def _first_smallest(primals: Any, tangents: Any, result: Any) -> Any:
-    return jnp.where(primals[0] <= primals[1], *tangents)
-
-
-def _powered(primals: Any, tangents: Any, result: Any) -> Any:
-    (x, y), (dx, dy) = primals, tangents
-    usable = x != 0 if jnp.iscomplexobj(x) else x > 0
-    log_x = jnp.where(usable, jnp.log(jnp.where(usable, x, jnp.ones((), x.dtype))), jnp.zeros((), x.dtype))
-    return dx * (y * jnp.power(x, y - 1)) + dy * (result * log_x)
 
 
 def _np_pow(x: Any, y: Any) -> Any:
@@ -266,11 +208,6 @@ def _np_floor_div(x: Any, y: Any) -> Any:
     return np.floor_divide(x, y)
 
 
-def _floor_modded(primals: Any, tangents: Any, result: Any) -> Any:
-    (x, y), (dx, dy) = primals, tangents
-    return dx - dy * jnp.floor(x / y)
-
-
 def _truncate_div(x: Any, y: Any) -> Any:
     return lax.div(*jnp.broadcast_arrays(x, y)) if jnp.issubdtype(x.dtype, jnp.integer) else jnp.trunc(x / y)
 
@@ -279,86 +216,38 @@ def _squared_difference(x: Any, y: Any, numpy: Any = jnp) -> Any:
     return numpy.square(x - y)
 
 
-def _atan2_derivative(primals: Any, tangents: Any, result: Any) -> Any:
-    (y, x), (dy, dx) = primals, tangents
-    squares = jnp.square(x) + jnp.square(y)
-    return dy * (x / squares) + dx * (-y / squares)
-
-
-def _zero_free(function: Kernel) -> Kernel:
-    """``function(x, y, numpy)``, but zero where x is, whatever y is."""
-
-    def safe(x: Any, y: Any, numpy: Any = jnp) -> Any:
-        zero = x == 0
-        value = function(x, numpy.where(zero, numpy.ones((), y.dtype), y), numpy)
-        return numpy.where(zero, numpy.zeros((), x.dtype), value)
-
-    return safe
-
-
-_xlogy_value = _zero_free(lambda x, y, numpy: x * numpy.log(y))
-_xdivy_value = _zero_free(lambda x, y, numpy: x / y)
-_xlog1py_value = _zero_free(lambda x, y, numpy: x * numpy.log1p(y))
-
-
-def _xlogy_derivative(primals: Any, tangents: Any, result: Any) -> Any:
-    (x, y), (dx, dy) = primals, tangents
-    there = (x != 0).astype(x.dtype)
-    return dx * _xlogy_value(there, y) + dy * _xdivy_value(x, y)
-
-
-def _xlog1py_derivative(primals: Any, tangents: Any, result: Any) -> Any:
-    (x, y), (dx, dy) = primals, tangents
-    there = (x != 0).astype(x.dtype)
-    return dx * _xlog1py_value(there, y) + dy * _xdivy_value(x, y + 1)
-
-
 def _mul_no_nan(x: Any, y: Any, numpy: Any = jnp) -> Any:
     zero = y == 0
     return numpy.where(zero, numpy.zeros((), y.dtype), numpy.where(zero, numpy.ones((), x.dtype), x) * y)
 
 
-def _multiplied_no_nan(primals: Any, tangents: Any, result: Any) -> Any:
-    (x, y), (dx, dy) = primals, tangents
-    return dx * y + dy * x
-
-
-def _xdivy_derivative(primals: Any, tangents: Any, result: Any) -> Any:
-    (x, y), (dx, dy) = primals, tangents
-    there = (x != 0).astype(x.dtype)
-    return dx * _xdivy_value(there, y) + dy * _xdivy_value(-x, jnp.square(y))
-
-
-def _zeta_derivative(primals: Any, tangents: Any, result: Any) -> Any:
-    """With respect to q only: the original has none for x."""
-    x, q = primals
-    return tangents[1] * (-x * special.zeta(x + 1, q))
-
-
 BINARY: tuple[tuple[str, str, Kernel, Kernel | None], ...] = (
-    ("Add", "number", jnp.add, np.add),
+    ("Add", "sum", jnp.add, np.add),
     ("Sub", "number", jnp.subtract, np.subtract),
     ("Mul", "number", jnp.multiply, np.multiply),
-    ("RealDiv", "inexact", _with_rule(jnp.divide, _divided), np.divide),
-    ("DivNoNan", "float", _with_rule(_div_no_nan, _divided_no_nan), partial(_div_no_nan, numpy=np)),
-    ("FloorMod", "real", _with_rule(jnp.mod, _floor_modded), np.mod),
-    ("Maximum", "real", _with_rule(jnp.maximum, _first_largest), np.maximum),
-    ("Minimum", "real", _with_rule(jnp.minimum, _first_smallest), np.minimum),
-    ("Pow", "number", _with_rule(jnp.power, _powered), _np_pow),
+    ("RealDiv", "inexact", jnp.divide, np.divide),
+    ("DivNoNan", "float", div_no_nan, partial(div_no_nan, numpy=np)),
+    ("FloorMod", "real", jnp.mod, np.mod),
+    ("Maximum", "real", jnp.maximum, np.maximum),
+    ("Minimum", "real", jnp.minimum, np.minimum),
+    ("Pow", "number", jnp.power, _np_pow),
     ("SquaredDifference", "number", _squared_difference, partial(_squared_difference, numpy=np)),
-    ("Atan2", "float", _with_rule(jnp.arctan2, _atan2_derivative), np.arctan2),
-    ("MulNoNan", "inexact", _with_rule(_mul_no_nan, _multiplied_no_nan), partial(_mul_no_nan, numpy=np)),
-    ("Xlogy", "inexact", _with_rule(_xlogy_value, _xlogy_derivative), partial(_xlogy_value, numpy=np)),
-    ("Xlog1py", "inexact", _with_rule(_xlog1py_value, _xlog1py_derivative), partial(_xlog1py_value, numpy=np)),
-    ("Xdivy", "inexact", _with_rule(_xdivy_value, _xdivy_derivative), partial(_xdivy_value, numpy=np)),
+    ("Atan2", "float", jnp.arctan2, np.arctan2),
+    ("MulNoNan", "inexact", _mul_no_nan, partial(_mul_no_nan, numpy=np)),
+    ("Xlogy", "inexact", xlogy, partial(xlogy, numpy=np)),
+    ("Xlog1py", "inexact", xlog1py, partial(xlog1py, numpy=np)),
+    ("Xdivy", "inexact", xdivy, partial(xdivy, numpy=np)),
     ("Igamma", "float", lambda a, x: lax.igamma(*jnp.broadcast_arrays(a, x)), None),
     ("Igammac", "float", lambda a, x: lax.igammac(*jnp.broadcast_arrays(a, x)), None),
-    ("Zeta", "float", _with_rule(special.zeta, _zeta_derivative), None),
+    ("Zeta", "float", special.zeta, None),
     ("Polygamma", "float", lambda n, x: special.polygamma(n.astype(np.int32), x), None),
 )
+_CHECKS = {"FloorDiv": DIVISOR, "FloorMod": DIVISOR, "TruncateDiv": DIVISOR, "TruncateMod": DIVISOR, "Pow": EXPONENT}
 for _type, _kind, _kernel, _numpy in BINARY:
     define(
-        _type, mapping(_kind), _kernel, numpy=form(_numpy) if _numpy else None, entrywise=_numpy in _ARITHMETIC
+        _type, mapping(_kind), _kernel, numpy=form(_numpy) if _numpy else None, entrywise=_numpy in _ARITHMETIC,
+        check=_CHECKS.get(_type),
+        gradient=elementwise_gradients.BINARY.get(_type), constants=elementwise_gradients.CONSTANTS.get(_type, ()),
     )  # fmt: skip
 for _type, _kind, _kernel, _numpy in (
     ("FloorDiv", "real", _floor_div, _np_floor_div),
@@ -373,7 +262,8 @@ for _type, _kind, _kernel, _numpy in (
     ("RightShift", "integer", jnp.right_shift, np.right_shift),
 ):
     define(
-        _type, mapping(_kind), _kernel, numpy=form(_numpy), differentiable=False, entrywise=_numpy is _np_floor_div
+        _type, mapping(_kind), _kernel, numpy=form(_numpy), differentiable=False, entrywise=_numpy is _np_floor_div,
+        check=_CHECKS.get(_type),
     )  # fmt: skip
 for _type, _kind, _kernel, _numpy in (
     ("Less", "real", jnp.less, np.less),
@@ -390,14 +280,7 @@ def _betainc(a: Any, b: Any, x: Any) -> Any:
     return special.betainc(*jnp.broadcast_arrays(a, b, x))
 
 
-def _betainc_derivative(primals: Any, tangents: Any, result: Any) -> Any:
-    """With respect to x only: the original has none for a and b."""
-    a, b, x = primals
-    log_beta = lax.lgamma(a) + lax.lgamma(b) - lax.lgamma(a + b)
-    return tangents[2] * jnp.exp((b - 1) * jnp.log1p(-x) + (a - 1) * jnp.log(x) - log_beta)
-
-
-define("Betainc", mapping("float"), _with_rule(_betainc, _betainc_derivative))
+define("Betainc", mapping("float"), _betainc, gradient=elementwise_gradients.betainc, constants=(0, 1))
 
 
 # ---- casts ---------------------------------------------------------------------------------------------------------

@@ -14,6 +14,7 @@ from towerstrat.graph.ir.elements import Tensor
 from towerstrat.graph.ir.registry import Signature, define
 from towerstrat.graph.ir.shapes import TensorShape, size_at
 from towerstrat.graph.ir.types import int32
+from towerstrat.graph.lowering import validity
 from towerstrat.graph.ops.array import identity
 from towerstrat.graph.ops.build import add, one
 from towerstrat.graph.ops.indexing import gather
@@ -29,7 +30,7 @@ def _places_rule(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> list[Signat
 
 
 def _places(ids: Any, *, sizes: tuple[int, ...], strategy: str) -> tuple[Any, ...]:
-    """The part that holds each id, and per part the row there; ids of other parts get a row just past its end.
+    """The part that holds each id, and per part the row there; ids of other parts get a row past its end.
 
     Such rows are read as some row and thrown away, and their gradients are dropped: no row is touched for them.
     """
@@ -43,7 +44,8 @@ def _places(ids: Any, *, sizes: tuple[int, ...], strategy: str) -> tuple[Any, ..
         larger = each + np.asarray(1, kind)
         part = jnp.maximum(ids // larger, (ids - extras) // np.maximum(each, np.asarray(1, kind)))
         row = jnp.where(part < extras, ids % larger, (ids - extras) % np.maximum(each, np.asarray(1, kind)))
-    rows = (jnp.where(part == np.asarray(p, kind), row, np.asarray(size, kind)) for p, size in enumerate(sizes))
+    past = np.asarray(validity.PADDING, kind)
+    rows = (jnp.where(part == np.asarray(p, kind), row, past) for p in range(len(sizes)))
     return part.astype(jnp.int32), *rows
 
 
@@ -62,7 +64,10 @@ def _stitch(part: Any, *rows: Any) -> Any:
     return result
 
 
-define("EmbeddingPlaces", _places_rule, _places, differentiable=False)
+define(
+    "EmbeddingPlaces", _places_rule, _places, differentiable=False,
+    check=validity.indices(lambda op, values: sum(op.attrs["sizes"]), 0),
+)  # fmt: skip
 define("ParallelDynamicStitch", _stitch_rule, _stitch)
 
 
@@ -109,7 +114,7 @@ def embedding_lookup(
 
     Args:
       params: a tensor or variable, a partitioned variable, or a list of the table's parts.
-      ids: integers; those outside the table read its nearest row.
+      ids: integers. A run raises InvalidArgumentError where one is outside of the table.
       partition_strategy: which part holds an id. "mod": id % parts; "div": the parts hold consecutive ids.
       validate_indices: changes nothing.
       max_norm: rows with a larger norm are scaled down to it.

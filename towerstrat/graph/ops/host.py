@@ -57,7 +57,8 @@ def py_func(
       A tensor of unknown shape, or a list of them. No gradient goes through it (see tf.RegisterGradient).
 
     Raises:
-      UnsupportedError: inside of towers, and of branches and loops of graphs, which run on the device in one piece.
+      UnsupportedError: inside of towers, which run on the device in one piece. In branches and loops the host carries
+        these out, one iteration after the other.
     """
     graph = get_default_graph()
     single = not isinstance(Tout, list | tuple)
@@ -77,7 +78,7 @@ def numpy_function(
     """``py_func`` under its later name. Eagerly the function is called at once, and its results have their own types.
 
     Raises:
-      UnsupportedError: inside of towers, and of branches and loops of graphs.
+      UnsupportedError: inside of towers.
     """
     if not get_default_graph().executing_eagerly:
         return py_func(func, inp, Tout, stateful, name)
@@ -88,9 +89,9 @@ def numpy_function(
 
 
 def check_place(what: str) -> None:
-    """Raises UnsupportedError where Python cannot be called: inside of towers, and of branches and loops of graphs."""
+    """Raises UnsupportedError where Python cannot be called: inside of towers."""
     graph = get_default_graph()
-    if (graph.block is not graph.root and not graph.building_function) or graph.axis is not None:
+    if graph.axis is not None:
         where = graph.block.what if graph.block is not graph.root else "a tower"
         raise UnsupportedError(
             f"{what} inside {where} is not supported: that runs on the device in one piece. Call it outside and "
@@ -264,7 +265,7 @@ def _entry(value: Any, quoted: bool) -> str:
     return text if wide(text) == wide(value) else f"{float(value):.{full}g}"
 
 
-def _formatted(value: Any, summarize: int, quoted: bool) -> str:
+def formatted(value: Any, summarize: int, quoted: bool) -> str:
     array = np.asarray(value)
     if array.ndim == 0:
         return _entry(array[()], quoted)
@@ -335,9 +336,9 @@ def _text(value: Any, values: Iterator[Any], summarize: int, quoted: bool) -> st
     if isinstance(value, str):
         return value
     if _is_printed_when_run(value):
-        return _formatted(next(values), summarize, quoted)
+        return formatted(next(values), summarize, quoted)
     leaves = [
-        _Bare(_formatted(next(values), summarize, quoted=True)) if _is_printed_when_run(x) else x
+        _Bare(formatted(next(values), summarize, quoted=True)) if _is_printed_when_run(x) else x
         for x in nest.flatten(value)
     ]
     return pprint.pformat(nest.pack_sequence_as(value, leaves))

@@ -53,6 +53,11 @@ def one_by_one(function: Callable[[float], float]) -> Kernel:
     return lambda x: np.asarray(mapped(x.astype(np.float64)), np.float64).astype(x.dtype)
 
 
+def _zero(dtype: Any) -> Any:
+    """The zero of an element type as a scalar array; of strings the empty one."""
+    return np.full((), b"" if dtype.hasobject else 0, dtype)
+
+
 # ---- places ----------------------------------------------------------------------------------------------------
 
 
@@ -112,7 +117,7 @@ def scattered(method: str) -> Kernel:
 
 
 def scatter_nd(indices: Any, updates: Any, sizes: Any) -> Any:
-    return scattered("add")(np.zeros([int(s) for s in sizes], updates.dtype), indices, updates)
+    return scattered("add")(np.full([int(s) for s in sizes], _zero(updates.dtype)), indices, updates)
 
 
 def bincount(values: Any, size: Any, weights: Any, *, by_row: bool) -> Any:
@@ -137,7 +142,7 @@ def stitch(*parts: Any, N: int) -> Any:
     indices, data = parts[:N], parts[N:]
     tail = data[0].shape[indices[0].ndim :]
     places = np.concatenate([i.reshape(-1) for i in indices])
-    result = np.zeros((int(places.max(initial=-1)) + 1, *tail), data[0].dtype)
+    result = np.full((int(places.max(initial=-1)) + 1, *tail), _zero(data[0].dtype))
     for where, rows in zip(indices, data, strict=True):
         result[where.reshape(-1)] = rows.reshape(where.size, *tail)
     return result
@@ -221,7 +226,7 @@ def linspace(start: Any, stop: Any, number: Any) -> Any:
 def padded(x: Any, paddings: Any, value: Any = None) -> Any:
     pairs = np.reshape(paddings, (-1, 2)).tolist()
     sizes = [d + a + b for d, (a, b) in zip(x.shape, pairs, strict=True)]
-    result = np.full(sizes, np.zeros((), x.dtype) if value is None else value, x.dtype)
+    result = np.full(sizes, _zero(x.dtype) if value is None else value, x.dtype)
     result[tuple([slice(a, a + d) for d, (a, _) in zip(x.shape, pairs, strict=True)])] = x
     return result
 

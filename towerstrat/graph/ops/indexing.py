@@ -10,13 +10,15 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from towerstrat.graph.ir.checking import Check, Finding
 from towerstrat.graph.ir.convert import constant, convert_to_tensor
 from towerstrat.graph.ir.core import get_default_graph
 from towerstrat.graph.ir.elements import Operation, Tensor
 from towerstrat.graph.ir.registry import Signature, define
 from towerstrat.graph.ir.shapes import Dims, TensorShape, merge
 from towerstrat.graph.ir.static import constant_value
-from towerstrat.graph.ir.types import as_dtype, bool_, float32, int32, int64
+from towerstrat.graph.ir.types import as_dtype, bool_, float32, int32
+from towerstrat.graph.lowering import validity
 from towerstrat.graph.lowering.lowering import Lowering
 from towerstrat.graph.ops import host_forms
 from towerstrat.graph.ops.array import (
@@ -71,13 +73,19 @@ def _gather(x: Any, indices: Any, *, axis: int, batch_dims: int = 0) -> Any:
     return take(x, indices)
 
 
-define("GatherV2", _gather_rule, _gather, numpy=host_forms.gather, entrywise=True)
+def _along_axis(op: Operation, values: Sequence[Any]) -> int:
+    shape = np.shape(values[0])
+    return int(shape[op.attrs["axis"] % len(shape)])
+
+
+define("GatherV2", _gather_rule, _gather, numpy=host_forms.gather, entrywise=True, check=validity.indices(_along_axis))
 
 
 def gather(params: Any, indices: Any, validate_indices: Any = None, name: str | None = None, axis: Any = 0) -> Tensor:
     """The slices ``params[indices[i]]`` along ``axis``. Rows of a variable are looked up without a copy of it.
 
-    An index outside of the range is moved to its end. ``validate_indices`` changes nothing, as in the original.
+    ``validate_indices`` changes nothing, as in the original. A run raises InvalidArgumentError where an index is out of
+    range.
     """
     return _gathered(params, indices, axis, 0, name)
 
@@ -133,6 +141,7 @@ def _batch_gather_rule(inputs: Inputs, attrs: Attrs) -> list[Signature]:
 define(
     "BatchGather", _batch_gather_rule, lambda x, indices: _batch_gather(jnp.asarray(x), indices),
     numpy=host_forms.batch_gather,
+    check=validity.indices(lambda op, values: values[0].shape[values[1].ndim - 1]),
 )  # fmt: skip
 
 
@@ -165,11 +174,20 @@ def _gather_nd(x: Any, indices: Any, *, batch_dims: int = 0) -> Any:
     return jnp.asarray(x).at[_places(indices)].get(mode="clip")
 
 
-define("GatherNd", _gather_nd_rule, _gather_nd, numpy=host_forms.gather_nd)
+def _check_gather_nd(op: Operation, values: Sequence[Any]) -> Finding | None:
+    x, indices = values
+    shape = tuple(x.shape)
+    if 0 in shape and 0 not in indices.shape and indices.shape[-1]:
+        words = f"Requested more than 0 entries, but params is empty.  Params shape: [{','.join(map(str, shape))}]"
+        return Finding(np.True_, (), lambda: words)
+    return validity.coordinates(indices, shape[op.attrs.get("batch_dims", 0) :], "param shape")
+
+
+define("GatherNd", _gather_nd_rule, _gather_nd, numpy=host_forms.gather_nd, check=Check(_check_gather_nd, (1,)))
 
 
 def gather_nd(params: Any, indices: Any, name: str | None = None) -> Tensor:
-    """The slices at the coordinates in the last dimension of ``indices``. Coordinates outside are moved to the edge."""
+    """The slices at the coordinates in the last dimension of ``indices``."""
     name = reserve(get_default_graph(), name or "GatherNd")
     return one("GatherNd", (operand(params, name, "params"), operand(indices, name, "indices")), None, name)
 
@@ -197,7 +215,15 @@ def _scatter_nd(indices: Any, updates: Any, sizes: Any) -> Any:
     return zeros.at[_places(jnp.asarray(indices))].add(updates, mode="drop")
 
 
-define("ScatterNd", _scatter_nd_rule, _scatter_nd, static=(2,), numpy=host_forms.form(host_forms.scatter_nd))
+def _check_scatter_nd(op: Operation, values: Sequence[Any]) -> Finding | None:
+    indices, _, sizes = values
+    return validity.coordinates(indices, sizes_of(sizes), "shape") if validity.on_host(sizes) else None
+
+
+define(
+    "ScatterNd", _scatter_nd_rule, _scatter_nd, static=(2,), numpy=host_forms.form(host_forms.scatter_nd),
+    check=Check(_check_scatter_nd, (0, 2)),
+)  # fmt: skip
 
 
 def scatter_nd(indices: Any, updates: Any, shape: Any, name: str | None = None) -> Tensor:
@@ -228,7 +254,10 @@ def _scattered(method: str) -> Any:
 
 
 def _changed(type: str, method: str, name: str, words: str) -> Any:
-    define(type, _scattered_rule, _scattered(method), numpy=host_forms.form(host_forms.scattered(method)))
+    define(
+        type, _scattered_rule, _scattered(method), numpy=host_forms.form(host_forms.scattered(method)),
+        check=validity.COORDINATES,
+    )  # fmt: skip
 
     def function(tensor: Any, indices: Any, updates: Any, name: str | None = None) -> Tensor:
         name = reserve(get_default_graph(), name or type)
@@ -459,7 +488,10 @@ def _partition(data: Any, partitions: Any, *, num_partitions: int) -> tuple[Any,
     return tuple(flat[np.flatnonzero(where_to == i)] for i in range(num_partitions))
 
 
-define("DynamicPartition", _partition_rule, _partition, numpy=host_forms.partition, dynamic=True)
+define(
+    "DynamicPartition", _partition_rule, _partition, numpy=host_forms.partition, dynamic=True,
+    check=validity.indices(lambda op, values: op.attrs["num_partitions"], what="partitions"),
+)  # fmt: skip
 
 
 def dynamic_partition(data: Any, partitions: Any, num_partitions: int, name: str | None = None) -> list[Tensor]:
@@ -494,7 +526,18 @@ def _lower_stitch(lowering: Lowering, op: Operation) -> list[Any]:
     return [padded[source]]
 
 
-define("DynamicStitch", _stitch_rule, lower=_lower_stitch, numpy=host_forms.stitch)
+def _check_stitch(op: Operation, values: Sequence[Any]) -> Finding | None:
+    known = [v for v in values[: op.attrs["N"]] if validity.on_host(v) and np.size(v) and np.min(v) < 0]
+    return validity.first_of(known[0] < 0, message=lambda where: f"indices{where} is out of range") if known else None
+
+
+define(
+    "DynamicStitch",
+    _stitch_rule,
+    lower=_lower_stitch,
+    numpy=host_forms.stitch,
+    check=Check(_check_stitch, tuple(range(64))),
+)
 
 
 def dynamic_stitch(indices: Any, data: Any, name: str | None = None) -> Tensor:
@@ -513,165 +556,27 @@ def _vector_rule(inputs: Inputs, attrs: Attrs) -> list[Signature]:
     return [Signature(inputs[0].dtype, inputs[0].dims or (None,))]
 
 
+def _check_permutation(op: Operation, values: Sequence[Any]) -> Finding | None:
+    (x,) = values
+    size = x.shape[0]
+    if not size:
+        return None
+    numpy: Any = np if validity.on_host(x) else jnp
+    ordered = numpy.sort(x)
+    wrong = ordered != np.arange(size).astype(x.dtype)
+    bad = validity.outside(x, size)
+
+    def message(out: Any, first: Any, repeated: Any) -> str:
+        return f"{int(first)} is not between 0 and {size}" if out else f"{int(repeated)} is duplicated in the input."
+
+    place = numpy.argmax(numpy.concatenate([np.zeros(1, bool), ordered[1:] == ordered[:-1]]))
+    return Finding(numpy.any(wrong), (numpy.any(bad), x[numpy.argmax(bad)], ordered[place]), message)
+
+
 define("InvertPermutation", _vector_rule, lambda x: _invert(jnp.asarray(x)), differentiable=False,
-       numpy=lambda x: np.argsort(x).astype(x.dtype))  # fmt: skip
+       numpy=lambda x: np.argsort(x).astype(x.dtype), check=Check(_check_permutation))  # fmt: skip
 
 
 def invert_permutation(x: Any, name: str | None = None) -> Tensor:
     """The permutation that undoes x."""
     return one("InvertPermutation", (convert_to_tensor(x),), None, name)
-
-
-# ---- counting and searching ----------------------------------------------------------------------------------------
-
-
-def _search_rule(inputs: Inputs, attrs: Attrs) -> list[Signature]:
-    if inputs[0].dtype is not inputs[1].dtype:
-        raise TypeError(f"Expected one element type, got {inputs[0].dtype.name} and {inputs[1].dtype.name}.")
-    return [Signature(attrs["out_type"], inputs[1].dims)]
-
-
-def _search(side: str, numpy: Any = jnp) -> Any:
-    def kernel(sequence: Any, values: Any, *, out_type: Any) -> Any:
-        table, wanted = sequence[..., None, :], values[..., :, None]
-        before = table < wanted if side == "left" else table <= wanted
-        return numpy.sum(before, axis=-1, dtype=out_type.np)
-
-    return kernel
-
-
-define("LowerBound", _search_rule, _search("left"), numpy=_search("left", np), differentiable=False)
-define("UpperBound", _search_rule, _search("right"), numpy=_search("right", np), differentiable=False)
-
-
-def searchsorted(
-    sorted_sequence: Any, values: Any, side: str = "left", out_type: Any = int32, name: str | None = None
-) -> Tensor:
-    """Where values belong in sorted rows: before equal elements ("left") or after them ("right")."""
-    if side not in ("left", "right"):
-        raise ValueError(f"side must be either 'right' or 'left'.  Saw: {side}.")
-    sequence, wanted = convert_to_tensor(sorted_sequence), convert_to_tensor(values)
-    type = "LowerBound" if side == "left" else "UpperBound"
-    return one(type, (sequence, wanted), {"out_type": as_dtype(out_type)}, name or "searchsorted")
-
-
-def _bincount_rule(inputs: Inputs, attrs: Attrs) -> list[Signature]:
-    known = constant_value(inputs[1])
-    dims = inputs[0].dims
-    if attrs["by_row"] and dims is None:
-        return [Signature(inputs[2].dtype, None)]
-    rows = dims[:1] if attrs["by_row"] and dims is not None and len(dims) == 2 else ()
-    return [Signature(inputs[2].dtype, (*rows, None if known is None else int(known)))]
-
-
-def _bincount(values: Any, size: Any, weights: Any, *, by_row: bool) -> Any:
-    count = int(size)
-    by_row = by_row and values.ndim == 2
-    rows = values.shape[0] if by_row else 1
-    inside = (values >= 0) & (values < count)
-    places = values + np.arange(rows, dtype=values.dtype)[:, None] * count if by_row else values
-    places = jnp.reshape(jnp.where(inside, places, np.asarray(rows * count, values.dtype)), (-1,))
-    amounts = jnp.reshape(weights, (-1,)) if weights.size else jnp.ones(places.shape, weights.dtype)
-    found = jnp.zeros((rows * count,), weights.dtype).at[places].add(amounts, mode="drop")
-    return jnp.reshape(found, (rows, count)) if by_row else found
-
-
-define(
-    "Bincount", _bincount_rule, _bincount, static=(1,),
-    numpy=host_forms.form(host_forms.bincount), differentiable=False,
-)  # fmt: skip
-
-
-def bincount(
-    arr: Any, weights: Any = None, minlength: Any = None, maxlength: Any = None, dtype: Any = int32,
-    by_row: bool = False,
-) -> Tensor:  # fmt: skip
-    """How often each integer from 0 occurs, or the sum of its weights; ``by_row`` in each row of a matrix.
-
-    As long as the largest value asks for, but within ``minlength`` and ``maxlength``; where these are equal the length
-    is known while the graph is built. ``dtype`` is the result's if there are no weights.
-    """
-    values = convert_to_tensor(arr, int32, name="arr")
-    low = None if minlength is None else convert_to_tensor(minlength, int32, name="minlength")
-    high = None if maxlength is None else convert_to_tensor(maxlength, int32, name="maxlength")
-    known = [None if t is None else constant_value(t) for t in (low, high)]
-    if high is not None and known[0] is not None and known[1] is not None and int(known[0]) == int(known[1]):
-        length = high
-    else:
-        filled = cast(size_(values) > 0, int32)
-        length = filled * (reduce("Max", values, None, False, None) + 1)
-        length = length if low is None else one("Maximum", (low, length))
-        length = length if high is None else one("Minimum", (high, length))
-    amounts = constant([], as_dtype(dtype)) if weights is None else convert_to_tensor(weights, name="weights")
-    return one("Bincount", (values, length, amounts), {"by_row": by_row})
-
-
-def histogram_fixed_width_bins(
-    values: Any, value_range: Any, nbins: Any = 100, dtype: Any = int32, name: str | None = None
-) -> Tensor:
-    """Which of ``nbins`` bins of equal width each value is in; values outside of the range are in the end bins."""
-    with get_default_graph().name_scope(name or "histogram_fixed_width_bins"):
-        x = convert_to_tensor(values, name="values")
-        ends = convert_to_tensor(value_range, x.dtype, name="value_range")
-        bins = cast(convert_to_tensor(nbins, int32, name="nbins"), x.dtype)
-        scaled = (x - ends[0]) / (ends[1] - ends[0])
-        places = one("Floor", (bins * cast(scaled, x.dtype),), None, "indices") if x.dtype.is_floating else None
-        if places is None:
-            raise TypeError(f"Expected floats, got {x.dtype.name}. Use tf.cast.")
-        low = constant(np.zeros((), x.dtype.np), x.dtype)
-        return cast(one("Maximum", (one("Minimum", (places, bins - 1)), low)), dtype)
-
-
-def histogram_fixed_width(
-    values: Any, value_range: Any, nbins: Any = 100, dtype: Any = int32, name: str | None = None
-) -> Tensor:
-    """How many values are in each of ``nbins`` bins of equal width; values outside of the range are in the end bins."""
-    with get_default_graph().name_scope(name or "histogram_fixed_width") as scope:
-        places = histogram_fixed_width_bins(values, value_range, nbins)
-        inputs = (places, convert_to_tensor(nbins, int32), constant([], as_dtype(dtype)))
-        return one("Bincount", inputs, {"by_row": False}, scope)
-
-
-def _unravel_rule(inputs: Inputs, attrs: Attrs) -> list[Signature]:
-    indices, sizes = inputs
-    count = sizes.dims[0] if sizes.dims else None
-    dims = None if indices.dims is None else (count, *indices.dims)
-    return [Signature(indices.dtype, dims)]
-
-
-def _unravel(indices: Any, sizes: Any, numpy: Any = jnp) -> Any:
-    parts = []
-    for size in sizes_of(sizes)[::-1]:
-        divisor = np.asarray(size, indices.dtype)
-        parts.append(indices % divisor)
-        indices = indices // divisor
-    return numpy.stack(parts[::-1])
-
-
-define("UnravelIndex", _unravel_rule, _unravel, static=(1,), numpy=partial(_unravel, numpy=np), differentiable=False)
-
-
-def unravel_index(indices: Any, dims: Any, name: str | None = None) -> Tensor:
-    """Coordinates ``[rank, ...]`` in a tensor of shape ``dims`` from flat indices."""
-    return one("UnravelIndex", (convert_to_tensor(indices), convert_to_tensor(dims)), None, name)
-
-
-def confusion_matrix(
-    labels: Any, predictions: Any, num_classes: Any = None, dtype: Any = int32, name: str | None = None,
-    weights: Any = None,
-) -> Tensor:  # fmt: skip
-    """``[num_classes, num_classes]``: how often label i (row) was predicted as j, or the sum of weights.
-
-    Without ``num_classes`` its size depends on values, see ``tf.where``. Classes outside of it are not counted.
-    """
-    with get_default_graph().name_scope(name or "confusion_matrix"):
-        truth, guess = convert_to_tensor(labels, name="labels"), convert_to_tensor(predictions, name="predictions")
-        if truth.dims is not None and guess.dims is not None and len(truth.dims) != len(guess.dims):
-            truth, guess = (squeeze(t, [-1]) if len(t.dims or ()) == 2 else t for t in (truth, guess))
-        truth, guess = cast(truth, int64), cast(guess, int64)
-        if num_classes is None:
-            largest = one("Maximum", (reduce("Max", truth, None, False, None), reduce("Max", guess, None, False, None)))
-            num_classes = largest + 1
-        count = cast(convert_to_tensor(num_classes), int32)
-        amounts = one("OnesLike", (guess,), {"dtype": as_dtype(dtype)}) if weights is None else cast(weights, dtype)
-        return one("ScatterNd", (stack([truth, guess], 1), amounts, stack([count, count])))

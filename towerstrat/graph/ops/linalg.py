@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -18,7 +17,7 @@ from towerstrat.graph.ir.registry import Signature, define
 from towerstrat.graph.ir.shapes import Dims
 from towerstrat.graph.ir.static import constant_value
 from towerstrat.graph.ops import host_forms, slicing  # noqa: F401  (indexing is an operator of tensors too)
-from towerstrat.graph.ops.array import expand_dims, squeeze, together
+from towerstrat.graph.ops.array import expand_dims, squeeze
 from towerstrat.graph.ops.build import one, pair, reserve
 from towerstrat.graph.ops.elementwise import check_kind
 from towerstrat.graph.ops.math import add_operator
@@ -196,55 +195,3 @@ def tensordot(a: Any, b: Any, axes: Any, name: str | None = None) -> Tensor:
     name = reserve(get_default_graph(), name or "Tensordot")
     a, b = pair(a, b, scope=name)
     return one("Tensordot", (a, b), {"axes": _contracted_dims(axes, a)}, name)
-
-
-def _einsum_rule(inputs: Inputs, attrs: Attrs) -> list[Signature]:
-    check_kind(inputs, "number")
-    sizes: dict[str, int | None] = {}
-    terms, result = attrs["equation"].split("->")
-    for labels, tensor in zip(terms.split(","), inputs, strict=True):
-        if tensor.dims is None:
-            continue
-        if len(labels) != len(tensor.dims):
-            raise ValueError(f"Expected rank {len(labels)} for '{labels}' in {attrs['equation']}, got {tensor.shape}.")
-        for label, dim in zip(labels, tensor.dims, strict=True):
-            known = sizes.get(label)
-            if None not in (known, dim) and known != dim:
-                raise ValueError(f"Dimension '{label}' of {attrs['equation']} is both {known} and {dim}.")
-            sizes[label] = dim if known is None else known
-    return [Signature(inputs[0].dtype, tuple(sizes.get(label) for label in result))]
-
-
-define(
-    "Einsum",
-    _einsum_rule,
-    lambda *xs, equation: jnp.einsum(equation, *xs),
-    numpy=host_forms.form(lambda *xs, equation: np.einsum(equation, *xs)),
-)
-
-
-def einsum(equation: str, *inputs: Any, **kwargs: Any) -> Tensor:
-    """A sum of products by named dimensions: ``"ij,jk->ik"`` is the matrix product.
-
-    Raises:
-      ValueError: the equation is not of that form, or does not fit the tensors.
-    """
-    name = kwargs.pop("name", None)
-    if kwargs:
-        raise TypeError(f"invalid keyword arguments for this function: {', '.join(sorted(kwargs))}")
-    equation = equation.replace(" ", "")
-    if "..." in equation:
-        raise ValueError("Subscripts with ellipses are not yet supported.")
-    match = re.match(r"^([a-zA-Z,]+)(->[a-zA-Z]*)?$", equation)
-    if not match:
-        raise ValueError(f"Indices have incorrect format: {equation}")
-    terms = match.group(1).split(",")
-    if len(terms) != len(inputs):
-        raise ValueError(f'Got {len(inputs)} arguments for equation "{equation}", expecting {len(terms)}')
-    joined = "".join(terms)
-    result = match.group(2)[2:] if match.group(2) else "".join(sorted(c for c in set(joined) if joined.count(c) == 1))
-    if set(result) - set(joined):
-        raise ValueError(f"Invalid equation: {equation}")
-    name = reserve(get_default_graph(), name or "einsum")
-    tensors = together(inputs, name)
-    return one("Einsum", tensors, {"equation": f"{match.group(1)}->{result}"}, name)

@@ -12,8 +12,10 @@ from jax import lax
 
 from towerstrat.graph.ir.elements import Operation, Tensor, place_of
 from towerstrat.graph.ir.mesh import vary
+from towerstrat.graph.ir.state import Cell
 from towerstrat.graph.ir.types import Array, string
-from towerstrat.graph.lowering.lowering import Lowering, NeedsStatic, NeedsTrips
+from towerstrat.graph.lowering.lowering import Lowering
+from towerstrat.graph.lowering.refusals import NeedsStatic, NeedsTrips
 from towerstrat.graph.ops.loop_rows import Walk, reads_of, writes_of
 from towerstrat.graph.ops.regions import bind, described, entering, leaving, state_type
 from towerstrat.graph.ops.tensor_array_lowering import Grows, Unwritten, Value
@@ -56,13 +58,14 @@ class Loop:
         self.given = entering(lowering, op.inputs if inits is None else op.inputs[self.size :])
         self.maximum = self._value(op.inputs[self.size]) if op.attrs["bounded"] and inits is None else None
         self.inits: list[Any] = [self._value(t) for t in op.inputs[: self.size]] if inits is None else list(inits)
-        self.cells = list(dict.fromkeys(op.writes))
+        self.cells = lowering.cells_of(op)
+        self._ungated: set[Cell] = set()
         self.changing = [
             i for i, (r, v) in enumerate(zip(self.body.results, self.body_vars, strict=True)) if r is not v
         ]
         self.reads: list[Walk] = []
         self.writes: dict[int, Walk] = {}
-        self.cond_writes = any(inner.writes for inner in self.cond.needed)
+        self.cond_writes = any(inner.writes or inner.checks for inner in self.cond.needed)
 
     def _value(self, tensor: Tensor) -> Any:
         return self.given[tensor] if tensor in self.given else self.lowering.value(tensor)
@@ -81,6 +84,7 @@ class Loop:
         return self.lowering.fork(bind(variables, values, self.given), dict(zip(self.cells, carry[2], strict=True)))
 
     def _state(self, child: Lowering) -> tuple[Array, ...]:
+        self._ungated.update(c for c in self.cells if not child.is_gated(c))
         return tuple(child.state[c] for c in self.cells)
 
     def test(self, carry: Carry) -> tuple[jax.Array, Carry]:
@@ -176,11 +180,15 @@ class Loop:
     def _finish(self, carry: Carry) -> list[Value]:
         """Writes the cells back; returns the outputs from the final carry."""
         count, changed, state = carry
+        before = self.lowering.fault
         for cell, value in zip(self.cells, state, strict=True):
-            self.lowering.write(cell, value)
+            self.lowering.write(cell, value, None if cell in self._ungated else before)
         values = list(self.inits)
         for i, value in zip(self.changing, changed, strict=True):
             values[i] = value
+        counter = self.lowering.counted.get(self.op)
+        if counter is not None:
+            self.lowering.write(counter, jnp.maximum(self.lowering.read(counter, self.op), count))
         return [*values, jnp.asarray(count, jnp.int32)]
 
     def shape_arrays(self) -> None:

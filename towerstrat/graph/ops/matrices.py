@@ -12,14 +12,16 @@ import numpy as np
 from jax import lax
 
 from towerstrat.errors import UnsupportedError
+from towerstrat.graph.ir.checking import Check, Finding
 from towerstrat.graph.ir.convert import constant, convert_to_tensor
 from towerstrat.graph.ir.core import get_default_graph
-from towerstrat.graph.ir.elements import Tensor
+from towerstrat.graph.ir.elements import Operation, Tensor
 from towerstrat.graph.ir.registry import Signature, define, same
 from towerstrat.graph.ir.shapes import Dims, TensorShape, merge
-from towerstrat.graph.ir.types import as_dtype, float32
-from towerstrat.graph.ops.array import expand_dims, matrix_transpose, one_of, ones, squeeze, tile, zeros
-from towerstrat.graph.ops.build import one, pair, unary
+from towerstrat.graph.ir.types import as_dtype, float32, int64
+from towerstrat.graph.lowering import validity
+from towerstrat.graph.ops.array import expand_dims, matrix_transpose, one_of, ones, operand, squeeze, tile, zeros
+from towerstrat.graph.ops.build import one, pair, reserve, unary
 from towerstrat.graph.ops.elementwise import check_kind
 from towerstrat.graph.ops.math import abs as abs_
 from towerstrat.graph.ops.math import conj, lgamma, log, pow, sqrt
@@ -114,7 +116,8 @@ def _tensor_diag_part(x: Any, numpy: Any = jnp) -> Any:
     return numpy.reshape(_diagonal(numpy.reshape(x, (size, size)), numpy), shape)
 
 
-def _band_part(x: Any, *, num_lower: int, num_upper: int, numpy: Any = jnp) -> Any:
+def _band_part(x: Any, lower: Any, upper: Any, numpy: Any = jnp) -> Any:
+    num_lower, num_upper = int(lower), int(upper)
     rows, columns = x.shape[-2:]
     offset = np.arange(columns)[None, :] - np.arange(rows)[:, None]
     keep = ((num_lower < 0) | (-offset <= num_lower)) & ((num_upper < 0) | (offset <= num_upper))
@@ -126,7 +129,25 @@ define("MatrixDiagPart", _diag_part_rule, _diagonal, numpy=partial(_diagonal, nu
 define("MatrixSetDiag", same, _matrix_set_diag)
 define("Diag", _tensor_diag_rule, _tensor_diag, numpy=partial(_tensor_diag, numpy=np))
 define("DiagPart", _tensor_diag_part_rule, _tensor_diag_part, numpy=partial(_tensor_diag_part, numpy=np))
-define("MatrixBandPart", same, _band_part, numpy=partial(_band_part, numpy=np))
+
+
+def _check_band(op: Operation, values: Sequence[Any]) -> Finding | None:
+    x, *numbers = values
+    if not validity.on_host(*numbers):
+        return None
+    for number, size, what, of in zip(
+        numbers, x.shape[-2:], ("num_lower", "num_upper"), ("rows", "columns"), strict=True
+    ):
+        if number > size:
+            words = f"{what} must be negative or less or equal to number of {of} ({size}) got: {int(number)}"
+            return Finding(np.True_, (), lambda words=words: words)
+    return None
+
+
+define(
+    "MatrixBandPart", same, _band_part, static=(1, 2), numpy=partial(_band_part, numpy=np),
+    check=Check(_check_band, (1, 2)),
+)  # fmt: skip
 
 
 def matrix_diag(diagonal: Any, name: str | None = None) -> Tensor:
@@ -156,7 +177,11 @@ def diag_part(input: Any, name: str | None = None) -> Tensor:
 
 def matrix_band_part(input: Any, num_lower: Any, num_upper: Any, name: str | None = None) -> Tensor:
     """Matrices with only so many diagonals below and above the main one kept; -1 keeps all."""
-    return unary("MatrixBandPart", input, name, {"num_lower": int(num_lower), "num_upper": int(num_upper)})
+    name = reserve(get_default_graph(), name or "MatrixBandPart")
+    parts = [operand(input, name, "input")]
+    for given, what in ((num_lower, "num_lower"), (num_upper, "num_upper")):
+        parts.append(given if isinstance(given, Tensor) else convert_to_tensor(given, int64, name=f"{name}{what}/"))
+    return one("MatrixBandPart", parts, None, name)
 
 
 def trace(x: Any, name: str | None = None) -> Tensor:
@@ -334,11 +359,41 @@ def _least_squares(matrix: Any, right: Any, *, l2_regularizer: float, fast: bool
     return _adjoint(matrix) @ jnp.linalg.solve(gram, right)
 
 
-define("Cholesky", _square_rule, _cholesky)
-define("MatrixInverse", _square_rule, _inverse)
+def _decomposed(words: str) -> Check:
+    """The check that a decomposition of finite matrices has a result."""
+
+    def test(op: Operation, values: Sequence[Any]) -> Finding:
+        parts = [values[0], *values[len(op.inputs) :]]
+        numpy: Any = np if validity.on_host(*parts) else jnp
+        found = [numpy.all(numpy.isfinite(part)) for part in parts]
+        return Finding(numpy.logical_not(numpy.all(numpy.stack(found))), (), lambda: words)
+
+    return Check(test, tuple(range(4)), after=True)
+
+
+_INVERTIBLE = _decomposed("Input matrix is not invertible.")
+define(
+    "Cholesky", _square_rule, _cholesky,
+    check=_decomposed("Cholesky decomposition was not successful. The input might not be valid."),
+)  # fmt: skip
+
+
+def _inverse_gradient(inputs: Any, outputs: Any, cotangents: Any, *, adjoint: bool) -> list[Any]:
+    """The formula of an inverse, in terms of the inverse."""
+    (y,), (g,) = outputs, cotangents
+    if adjoint:
+        y, g = jnp.conj(y), jnp.conj(jnp.swapaxes(g, -1, -2))
+    else:
+        y = jnp.swapaxes(y, -1, -2)
+    return [-y @ g @ y]
+
+
+define(
+    "MatrixInverse", _square_rule, _inverse, gradient=_inverse_gradient, check=_decomposed("Input is not invertible.")
+)
 define("MatrixDeterminant", _scalar_rule, jnp.linalg.det)
-define("MatrixSolve", _solve_rule, _solve)
-define("MatrixTriangularSolve", _solve_rule, _triangular)
+define("MatrixSolve", _solve_rule, _solve, check=_INVERTIBLE)
+define("MatrixTriangularSolve", _solve_rule, _triangular, check=_INVERTIBLE)
 define("MatrixSolveLs", _solve_rule, _least_squares)
 define("MatrixExponential", _square_rule, lambda x: jsl.expm(x))
 define("CholeskySolve", _solve_rule, lambda chol, right: _triangular(
@@ -406,7 +461,10 @@ def _eigh(x: Any) -> tuple[Any, Any]:
 
 define("Qr", _qr_rule, _qr)
 define("Svd", _svd_rule, _svd)
-define("SelfAdjointEigV2", _eigh_rule, _eigh)
+define(
+    "SelfAdjointEigV2", _eigh_rule, _eigh,
+    check=_decomposed("Self-adjoint eigen decomposition was not successful. The input might not be valid."),
+)  # fmt: skip
 
 
 def cholesky(input: Any, name: str | None = None) -> Tensor:

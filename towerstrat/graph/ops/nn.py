@@ -11,13 +11,15 @@ import numpy as np
 from jax import lax
 
 from towerstrat.graph.ir import shapes
+from towerstrat.graph.ir.checking import Check, Finding
 from towerstrat.graph.ir.convert import convert_to_tensor
 from towerstrat.graph.ir.core import get_default_graph
-from towerstrat.graph.ir.elements import Tensor
+from towerstrat.graph.ir.elements import Operation, Tensor
 from towerstrat.graph.ir.registry import Signature, define
 from towerstrat.graph.ir.shapes import TensorShape, as_shape
 from towerstrat.graph.ir.static import constant_value
 from towerstrat.graph.ir.types import bool_, int32, int64
+from towerstrat.graph.lowering import validity
 from towerstrat.graph.ops import host_forms
 from towerstrat.graph.ops.activations import (
     crelu,
@@ -286,7 +288,19 @@ def _in_top_k(predictions: Any, targets: Any, k: Any, numpy: Any = jnp) -> Any:
     return inside & usable & (better < k)
 
 
-define("InTopKV2", _in_top_k_rule, _in_top_k, numpy=host_forms.form(_in_top_k, numpy=np), differentiable=False)
+def _check_targets(op: Operation, values: Sequence[Any]) -> Finding | None:
+    predictions, targets = values[:2]
+    return validity.first_of(
+        validity.outside(targets, predictions.shape[1]),
+        targets,
+        message=lambda where, t: f"targets{where} is out of range: {int(t)} of {predictions.shape[1]} classes",
+    )
+
+
+define(
+    "InTopKV2", _in_top_k_rule, _in_top_k, numpy=host_forms.form(_in_top_k, numpy=np), differentiable=False,
+    check=Check(_check_targets, (1,)),
+)  # fmt: skip
 
 
 def in_top_k(predictions: Any, targets: Any, k: Any, name: str | None = None) -> Tensor:

@@ -255,7 +255,11 @@ def _fused(x: Any, scale: Any, offset: Any, *known: Any, epsilon: float, data_fo
         count = wide.size // wide.shape[-1] if wide.shape[-1] else 0
         mean = jnp.mean(wide, (0, 1, 2), dtype=kind)
         away = wide - mean
-        variance = jnp.mean(away * away, (0, 1, 2), dtype=kind)
+        if x.dtype == kind:
+            variance = jnp.mean(away * away, (0, 1, 2), dtype=kind)
+        else:  # One reading of x, as on TPUs: float32 holds the squares of short floats, so that less cancels than
+            # their rounding hides. Of float32 itself the difference would lose digits.
+            variance = jnp.maximum(jnp.mean(wide * wide, (0, 1, 2), dtype=kind) - mean * mean, np.zeros((), kind))
         unbiased = variance * np.asarray(count / max(count - 1, 1), kind)
         told = (lax.stop_gradient(mean), lax.stop_gradient(unbiased))
         if not count:

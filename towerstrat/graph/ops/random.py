@@ -12,14 +12,16 @@ import numpy as np
 from jax import lax
 
 from towerstrat.graph.ir import shapes
+from towerstrat.graph.ir.checking import Check, Finding
 from towerstrat.graph.ir.convert import convert_to_tensor
 from towerstrat.graph.ir.core import get_default_graph
-from towerstrat.graph.ir.elements import Tensor
+from towerstrat.graph.ir.elements import Operation, Tensor
 from towerstrat.graph.ir.mesh import alike
 from towerstrat.graph.ir.registry import Signature, define
 from towerstrat.graph.ir.shapes import Dims, TensorShape, size_at
 from towerstrat.graph.ir.static import constant_value, constant_value_as_dims
 from towerstrat.graph.ir.types import Array, DType, as_dtype, float32, int32, int64
+from towerstrat.graph.lowering import validity
 from towerstrat.graph.ops import draws, math
 from towerstrat.graph.ops.build import one
 
@@ -142,7 +144,17 @@ def _uniform_int(key: Array, low: Array, high: Array, *given: Array, shape: Dims
     return jax.random.randint(key, sizes(shape, given), low, high, dtype.np)
 
 
-define("RandomUniformInt", _uniform_int_rule, _uniform_int, static=(2,), random=True, differentiable=False)
+def _check_bounds(op: Operation, values: Sequence[Any]) -> Finding | None:
+    low, high = values[:2]
+    return validity.first_of(
+        low >= high, low, high, message=lambda _, low, high: f"Need minval < maxval, got {int(low)} >= {int(high)}"
+    )
+
+
+define(
+    "RandomUniformInt", _uniform_int_rule, _uniform_int, static=(2,), random=True, differentiable=False,
+    check=Check(_check_bounds, (0, 1)),
+)  # fmt: skip
 
 
 def _affine(type: str, name: str, shape: Any, low: Any, factor: Any, dtype: DType, seed: Any) -> Tensor:
@@ -219,6 +231,8 @@ def _shuffle(key: Array, x: Array) -> Array:
     if not x.ndim:
         return x
     order = jax.random.permutation(key, np.arange(x.shape[0], dtype=np.int32))
+    if x.dtype == object:  # Strings, which JAX does not take: the run goes operation by operation.
+        return x[np.asarray(order)]
     return jnp.take(x, order, axis=0, mode="clip")
 
 

@@ -64,13 +64,18 @@ def _kernel(reduce: Reduce, numpy: Any) -> Callable[..., Any]:
     """``reduce(x, axes, numpy)`` with the axes of an attribute or a second input."""
 
     def kernel(x: Any, given: Any = None, *, axis: Axes, keepdims: bool) -> Any:
-        if given is not None:
-            axis = tuple(int(a) for a in np.ravel(given))
-        axes = tuple(range(x.ndim)) if axis is None else tuple(sorted({normal_axis(a, x.ndim) for a in axis}))
+        axes = _chosen(x.ndim, axis, given)
         result = reduce(x, axes, numpy)
         return numpy.expand_dims(result, axes) if keepdims else result
 
     return kernel
+
+
+def _chosen(rank: int, axis: Axes, given: Any) -> tuple[int, ...]:
+    """The reduced dimensions, sorted, from the attribute or the second input (``given``)."""
+    if given is not None:
+        axis = tuple(int(a) for a in np.ravel(given))
+    return tuple(range(rank)) if axis is None else tuple(sorted({normal_axis(a, rank) for a in axis}))
 
 
 def _sum(x: Any, axes: tuple[int, ...], numpy: Any) -> Any:
@@ -110,6 +115,19 @@ def _min(x: Any, axes: tuple[int, ...], numpy: Any) -> Any:
     return np.min(x, axis=axes, initial=_limit(x, 1)) if numpy is np else lax.reduce_min(jnp.asarray(x), axes)
 
 
+def _extreme_gradient(
+    inputs: Sequence[Any], outputs: Sequence[Any], cotangents: Sequence[Any], *, axis: Axes, keepdims: bool
+) -> list[Any]:
+    """The formula of Max and Min: elements that equal the output share its cotangent evenly."""
+    x, *given = inputs
+    axes = _chosen(x.ndim, axis, given[0] if given else None)
+    y, g = (v if keepdims else jnp.expand_dims(v, axes) for v in (outputs[0], cotangents[0]))
+    chosen = x == y
+    # Where nothing equals the output (it is NaN, or fed) this is not a number everywhere.
+    share = g / jnp.sum(chosen.astype(x.dtype), axes, keepdims=True)
+    return [jnp.where(chosen, share, share * np.zeros((), x.dtype)), *(None for _ in given)]
+
+
 def _all(x: Any, axes: tuple[int, ...], numpy: Any) -> Any:
     return numpy.all(x, axis=axes)
 
@@ -118,18 +136,18 @@ def _any(x: Any, axes: tuple[int, ...], numpy: Any) -> Any:
     return numpy.any(x, axis=axes)
 
 
-for _type, _kind, _reduce, _differentiable in (
-    ("Sum", "number", _sum, True),
-    ("Prod", "number", _prod, True),
-    ("Mean", "number", _mean, True),
-    ("Max", "real", _max, True),
-    ("Min", "real", _min, True),
-    ("All", "bool", _all, False),
-    ("Any", "bool", _any, False),
+for _type, _kind, _reduce, _gradient in (
+    ("Sum", "number", _sum, None),
+    ("Prod", "number", _prod, None),
+    ("Mean", "number", _mean, None),
+    ("Max", "real", _max, _extreme_gradient),
+    ("Min", "real", _min, _extreme_gradient),
+    ("All", "bool", _all, None),
+    ("Any", "bool", _any, None),
 ):
     define(
-        _type, _rule(_kind), _kernel(_reduce, jnp), static=(1,), differentiable=_differentiable,
-        numpy=form(_kernel(_reduce, np)), entrywise=_reduce is _prod,
+        _type, _rule(_kind), _kernel(_reduce, jnp), static=(1,), differentiable=_kind != "bool",
+        numpy=form(_kernel(_reduce, np)), entrywise=_reduce is _prod, gradient=_gradient,
     )  # fmt: skip
 
 

@@ -16,7 +16,7 @@ from towerstrat.graph.ir.elements import Block, Operation, Tensor, make_per_posi
 from towerstrat.graph.ir.mesh import has_logical, undivided, vary, whole
 from towerstrat.graph.ir.registry import Signature, define
 from towerstrat.graph.ir.shapes import Dims
-from towerstrat.graph.ir.state import Cell, Flag
+from towerstrat.graph.ir.state import Cell
 from towerstrat.graph.ir.types import Array, resource, string, variant
 from towerstrat.graph.lowering.lowering import Lowering
 
@@ -89,7 +89,7 @@ def _inside(op: Operation) -> Iterator[Operation]:
 
 
 def check_under_varying(op: Operation, predicate: Tensor) -> None:
-    """Checks the operations that run under a varying predicate. Their counters and flags get a value per position.
+    """Checks the operations that run under a varying predicate. Their counters get a value per position.
 
     Raises:
       UnsupportedError: a collective, or an assignment to a variable that has one value for all positions.
@@ -109,7 +109,7 @@ def check_under_varying(op: Operation, predicate: Tensor) -> None:
                 make_per_position(cell, op.graph)
                 continue
             axis = inner.axis or op.axis
-            if (cell is inner.counter or isinstance(cell, Flag)) and axis is not None:
+            if cell is inner.counter and axis is not None:
                 cell.axis = axis
                 continue
             raise UnsupportedError(

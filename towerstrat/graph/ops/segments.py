@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import jax
@@ -10,13 +11,15 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from towerstrat.graph.ir.checking import Check, Finding
 from towerstrat.graph.ir.convert import convert_to_tensor
 from towerstrat.graph.ir.core import get_default_graph
-from towerstrat.graph.ir.elements import Tensor
+from towerstrat.graph.ir.elements import Operation, Tensor
 from towerstrat.graph.ir.indexed_slices import IndexedSlices
 from towerstrat.graph.ir.registry import Signature, define
 from towerstrat.graph.ir.shapes import Dims, TensorShape, as_shape, merge
 from towerstrat.graph.ir.static import constant_value
+from towerstrat.graph.lowering import validity
 from towerstrat.graph.ops.array import operand
 from towerstrat.graph.ops.build import one, reserve
 from towerstrat.graph.ops.host_forms import segment_form, sorted_segments, unsorted_segments
@@ -56,42 +59,40 @@ def _rows(values: Any, ids: Any) -> Any:
 
 
 def _extreme(method: str, start: Callable[[Any], Any]) -> Segment:
-    """The largest or smallest of each segment; its gradient is shared equally in a tie."""
-
-    def segment(data: Any, ids: Any, count: int) -> Any:
-        @jax.custom_jvp
-        def value(data: Any) -> Any:
-            return _scattered(start(data.dtype), method, data, ids, count)
-
-        @value.defjvp
-        def jvp(primals: Any, tangents: Any) -> Any:
-            (given,), (tangent,) = primals, tangents
-            result = value(given)
-            chosen = (given == _rows(result, ids)).astype(given.dtype)
-            ties = jnp.maximum(_total(chosen, ids, count), 1)
-            return result, _total(chosen * tangent, ids, count) / ties
-
-        return value(data)
-
-    return segment
+    """The largest or smallest of each segment."""
+    return lambda data, ids, count: _scattered(start(data.dtype), method, data, ids, count)
 
 
 def _product(data: Any, ids: Any, count: int) -> Any:
-    @jax.custom_jvp
-    def value(data: Any) -> Any:
-        return _scattered(1, "multiply", data, ids, count)
+    return _scattered(1, "multiply", data, ids, count)
 
-    @value.defjvp
-    def jvp(primals: Any, tangents: Any) -> Any:
-        (given,), (tangent,) = primals, tangents
-        zero = given == 0
-        safe = jnp.where(zero, jnp.ones((), given.dtype), given)
-        rest = _rows(value(safe), ids) / safe
-        zeros = _rows(_total(zero.astype(given.dtype), ids, count), ids)
-        others = jnp.where(zeros == zero.astype(given.dtype), rest, jnp.zeros((), given.dtype))
-        return value(given), _total(others * tangent, ids, count)
 
-    return value(data)
+@partial(jax.custom_jvp, nondiff_argnums=(1, 2))
+def _nonzero_product(data: Any, ids: Any, count: int) -> Any:
+    """``_product`` of rows without zeros, with its derivative: JAX has none for products of repeated indices."""
+    return _product(data, ids, count)
+
+
+@_nonzero_product.defjvp
+def _nonzero_product_tangent(ids: Any, count: int, primals: Any, tangents: Any) -> tuple[Any, Any]:
+    result = _nonzero_product(primals[0], ids, count)
+    return result, result * _total(tangents[0] / primals[0], ids, count)
+
+
+def _extreme_gradient(data: Any, ids: Any, count: int, result: Any, cotangent: Any) -> Any:
+    """Rows that equal their segment's output share its cotangent evenly."""
+    chosen = (data == _rows(result, ids)).astype(data.dtype)
+    ties = jnp.maximum(_total(chosen, ids, count), 1)
+    return chosen * _rows(cotangent / ties, ids)
+
+
+def _product_gradient(data: Any, ids: Any, count: int, result: Any, cotangent: Any) -> Any:
+    """The product of the other rows; of a segment without zeros it is the output divided by the row."""
+    zero = data == 0
+    safe = jnp.where(zero, jnp.ones((), data.dtype), data)
+    zeros = _rows(_total(zero.astype(data.dtype), ids, count), ids)
+    others = jnp.where(zero, _rows(_nonzero_product(safe, ids, count), ids), _rows(result, ids) / safe)
+    return jnp.where(zeros > 1, jnp.zeros((), data.dtype), others) * _rows(cotangent, ids)
 
 
 def _average(data: Any, ids: Any, count: int) -> Any:
@@ -115,6 +116,13 @@ _SEGMENTS: dict[str, Segment] = {
     "SqrtN": _root,
 }
 
+_GRADIENTS: dict[str, Callable[..., Any]] = {
+    "Prod": _product_gradient,
+    "Max": _extreme_gradient,
+    "Min": _extreme_gradient,
+}
+"""(rows, segments, number of segments, output, its cotangent) -> the rows' cotangents."""
+
 
 # ---- unsorted ------------------------------------------------------------------------------------------------------
 
@@ -130,22 +138,50 @@ def _unsorted_rule(inputs: Inputs, attrs: Attrs) -> list[Signature]:
     return [Signature(data.dtype, (None if count is None else int(count), *data.dims[len(ids.dims) :]))]
 
 
-def _unsorted(segment: Segment) -> Callable[..., Any]:
-    def kernel(data: Any, ids: Any, number: Any) -> Any:
-        count = int(number)
-        flat = jnp.reshape(ids, (-1,))
-        flat = jnp.where(flat < 0, np.asarray(count, flat.dtype), flat)
-        rows = jnp.reshape(data, (flat.shape[0], *data.shape[np.ndim(ids) :]))
-        return segment(rows, flat, count)
+def _flat(data: Any, ids: Any, count: int) -> tuple[Any, Any]:
+    """Rows and their segments with one leading dimension; a negative segment becomes ``count``: it is dropped."""
+    flat = jnp.reshape(ids, (-1,))
+    flat = jnp.where(flat < 0, np.asarray(count, flat.dtype), flat)
+    return jnp.reshape(data, (flat.shape[0], *data.shape[np.ndim(ids) :])), flat
 
-    return kernel
+
+def _unsorted(segment: Segment) -> Callable[..., Any]:
+    return lambda data, ids, number: segment(*_flat(data, ids, int(number)), int(number))
+
+
+def _unsorted_gradient(kind: str) -> Callable[..., Any] | None:
+    if kind not in _GRADIENTS:
+        return None
+
+    def formula(inputs: Inputs, outputs: Inputs, cotangents: Inputs) -> list[Any]:
+        data, ids, number = inputs
+        rows, flat = _flat(data, ids, int(number))
+        found = _GRADIENTS[kind](rows, flat, int(number), outputs[0], cotangents[0])
+        return [jnp.reshape(found, data.shape), None, None]
+
+    return formula
+
+
+def _check_unsorted(op: Operation, values: Sequence[Any]) -> Finding | None:
+    """Ids are below the number of segments; rows of negative ones are left out."""
+    ids, number = values[1:]
+    if not validity.on_host(number):
+        return None
+    count = int(number)
+    return validity.first_of(
+        (ids >= 0) & validity.outside(ids, count),
+        ids,
+        message=lambda where, i: f"segment_ids{where} = {int(i)} is out of range [0, {count})",
+    )
 
 
 def _unsorted_function(kind: str) -> Callable[..., Tensor]:
     type = f"UnsortedSegment{kind}"
     define(
-        type, _unsorted_rule, _unsorted(_SEGMENTS[kind]), static=(2,), numpy=segment_form(kind, unsorted_segments(kind))
-    )
+        type, _unsorted_rule, _unsorted(_SEGMENTS[kind]), static=(2,),
+        numpy=segment_form(kind, unsorted_segments(kind)), gradient=_unsorted_gradient(kind),
+        check=Check(_check_unsorted, (1, 2)),
+    )  # fmt: skip
 
     def function(data: Any, segment_ids: Any, num_segments: Any, name: str | None = None) -> Tensor:
         scope = reserve(get_default_graph(), name or type)
@@ -189,14 +225,43 @@ def _sorted(segment: Segment) -> Callable[..., Any]:
     return kernel
 
 
+def _sorted_gradient(kind: str) -> Callable[..., Any] | None:
+    if kind not in _GRADIENTS:
+        return None
+
+    def formula(inputs: Inputs, outputs: Inputs, cotangents: Inputs) -> list[Any]:
+        data, ids = inputs
+        return [_GRADIENTS[kind](data, np.asarray(ids), outputs[0].shape[0], outputs[0], cotangents[0]), None]
+
+    return formula
+
+
 def _without_gaps(result: Any, ids: Any, count: int) -> Any:
     there = np.isin(np.arange(count), ids).reshape((count,) + (1,) * (result.ndim - 1))
     return jnp.where(there, result, jnp.zeros((), result.dtype))
 
 
+def _check_sorted(op: Operation, values: Sequence[Any]) -> Finding | None:
+    ids = values[1]
+    if not ids.size:
+        return None
+    numpy: Any = np if validity.on_host(ids) else jnp
+
+    def message(first: Any, last: Any) -> str:
+        if first < 0:
+            count = int(last) + 1
+            return f"Segment id {int(first)} out of range [0, {count}), possibly because 'segment_ids' is not sorted."
+        return "segment ids are not increasing"
+
+    return Finding(numpy.any(ids[1:] < ids[:-1]) | (ids[0] < 0), (ids[0], ids[-1]), message)
+
+
 def _sorted_function(kind: str) -> Callable[..., Tensor]:
     type = f"Segment{kind}"
-    define(type, _sorted_rule, _sorted(_SEGMENTS[kind]), dynamic=True, numpy=segment_form(kind, sorted_segments(kind)))
+    define(
+        type, _sorted_rule, _sorted(_SEGMENTS[kind]), dynamic=True, numpy=segment_form(kind, sorted_segments(kind)),
+        gradient=_sorted_gradient(kind), check=Check(_check_sorted, (1,)),
+    )  # fmt: skip
 
     def function(data: Any, segment_ids: Any, name: str | None = None) -> Tensor:
         scope = reserve(get_default_graph(), name or type)

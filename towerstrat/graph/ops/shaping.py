@@ -11,11 +11,13 @@ import numpy as np
 from jax import lax
 
 from towerstrat.graph.ir import shapes
+from towerstrat.graph.ir.checking import Check, Finding
 from towerstrat.graph.ir.elements import Operation
 from towerstrat.graph.ir.registry import Signature, define, same
 from towerstrat.graph.ir.shapes import Dims, TensorShape
 from towerstrat.graph.ir.static import constant_value, constant_value_as_dims, partial_value
 from towerstrat.graph.ir.types import int32, int64
+from towerstrat.graph.lowering import validity
 from towerstrat.graph.lowering.lowering import Lowering
 from towerstrat.graph.ops import host_forms
 
@@ -410,6 +412,17 @@ def _roll(x: Any, shift: Any, axis: Any) -> Any:
     return x
 
 
+def _check_axes(op: Operation, values: Sequence[Any]) -> Finding | None:
+    x, axes = values
+    rank = np.ndim(x)
+    if not validity.on_host(axes):
+        return None
+    return validity.first_of(
+        (axes < -rank) | (axes >= rank), axes,
+        message=lambda where, a: f"'axis'{where} = {int(a)} is out of valid range [{-rank}, {rank - 1}]",
+    )  # fmt: skip
+
+
 define("Transpose", _transpose_rule, _transpose, static=(1,), numpy=_transpose, entrywise=True)
 define(
     "ConjugateTranspose",
@@ -420,7 +433,7 @@ define(
 )
 define("ReverseV2", _reverse_rule, lambda x, axis: lax.rev(x, tuple(int(a) % x.ndim for a in np.ravel(axis))),
        static=(1,), numpy=lambda x, axis: np.flip(x, tuple(int(a) for a in np.ravel(axis))),
-       entrywise=True)  # fmt: skip
+       entrywise=True, check=Check(_check_axes, (1,)))  # fmt: skip
 define("Roll", _roll_rule, _roll, static=(2,), numpy=host_forms.roll)
 
 
@@ -477,8 +490,16 @@ def _broadcast_rule(inputs: Inputs, attrs: Attrs) -> list[Signature]:
     return [Signature(x.dtype, dims)]
 
 
-define("Tile", _tile_rule, lambda x, times: jnp.tile(x, sizes_of(times)), static=(1,),
-       numpy=lambda x, times: np.tile(x, sizes_of(times)))  # fmt: skip
+def _multiples(times: Any) -> tuple[int, ...]:
+    found = sizes_of(times)
+    for i, count in enumerate(found):
+        if count < 0:
+            raise ValueError(f"Expected multiples[{i}] >= 0, but got {count}")
+    return found
+
+
+define("Tile", _tile_rule, lambda x, times: jnp.tile(x, _multiples(times)), static=(1,),
+       numpy=lambda x, times: np.tile(x, _multiples(times)))  # fmt: skip
 define("BroadcastTo", _broadcast_rule, lambda x, sizes: jnp.broadcast_to(x, sizes_of(sizes)), static=(1,),
        numpy=lambda x, sizes: np.broadcast_to(x, sizes_of(sizes)))  # fmt: skip
 
@@ -524,61 +545,6 @@ def _linspace(start: Any, stop: Any, number: Any) -> Any:
 define("LinSpace", _linspace_rule, _linspace, static=(2,), numpy=host_forms.linspace, differentiable=False)
 
 
-# ---- slices --------------------------------------------------------------------------------------------------------
-
-
-def _slice_rule(inputs: Inputs, attrs: Attrs) -> list[Signature]:
-    x, begin, size = inputs
-    check_integers(begin, "begin")
-    check_integers(size, "size")
-    starts, sizes = partial_value(begin), partial_value(size)
-    rank = len(x.dims) if x.dims is not None else len(sizes or starts or ()) or None
-    if rank is None:
-        return [Signature(x.dtype, None)]
-    dims = x.dims or (None,) * rank
-    starts, sizes = starts or (None,) * rank, sizes or (None,) * rank
-    if len(starts) != rank or len(sizes) != rank:
-        raise ValueError(f"Expected begin and size of length {rank} for shape {x.shape}, got {starts} and {sizes}.")
-    result: list[int | None] = []
-    for axis, (dim, start, wanted) in enumerate(zip(dims, starts, sizes, strict=True)):
-        if wanted == -1:
-            wanted = None if dim is None or start is None else dim - start
-        if wanted is not None and wanted < 0:
-            raise ValueError(f"Slice of {sizes[axis]} from {start} does not fit dimension {axis} of shape {x.shape}.")
-        result.append(wanted)
-    return [Signature(x.dtype, tuple(result))]
-
-
-def _slice(x: Any, begin: Any, size: Any) -> Any:
-    sizes = [int(s) for s in np.ravel(size)]
-    if isinstance(begin, np.ndarray):
-        starts = [int(b) for b in begin]
-        lengths = [d - b if s == -1 else s for b, s, d in zip(starts, sizes, x.shape, strict=True)]
-        for axis, (b, n, dim) in enumerate(zip(starts, lengths, x.shape, strict=True)):
-            if not 0 <= b <= dim:
-                raise ValueError(f"Expected begin[{axis}] in [0, {dim}], but got {b}.")
-            if not 0 <= n <= dim - b:
-                raise ValueError(f"Expected size[{axis}] in [0, {dim - b}], but got {n}.")
-        return x[tuple(slice(b, b + n) for b, n in zip(starts, lengths, strict=True))]
-    if -1 in sizes:
-        raise ValueError("A size of -1 (all that is left) needs a begin that is known before the program runs.")
-    return lax.dynamic_slice(x, [begin[i] for i in range(len(sizes))], sizes)
-
-
-def _lower_slice(lowering: Lowering, op: Operation) -> list[Any]:
-    x, begin = lowering.value(op.inputs[0]), lowering.value(op.inputs[1])
-    size = lowering.static(op, 2)
-    known = isinstance(begin, np.ndarray | np.generic)
-    if not known and -1 in size:
-        begin = lowering.static(op, 1)
-    if not (known and isinstance(x, np.ndarray)):
-        x = jnp.asarray(x)
-    return [_slice(x, np.asarray(begin) if known else begin, size)]
-
-
-define("Slice", _slice_rule, lower=_lower_slice, numpy=_slice, entrywise=True)
-
-
 def _where_rule(inputs: Inputs, attrs: Attrs) -> list[Signature]:
     condition, x, y = inputs
     if not condition.dtype.is_bool:
@@ -604,7 +570,8 @@ def _where_rule(inputs: Inputs, attrs: Attrs) -> list[Signature]:
 def _chosen(condition: Any, x: Any, y: Any) -> Any:
     if condition.ndim == 1 and x.ndim > 1:
         condition = condition.reshape((-1,) + (1,) * (x.ndim - 1))
-    return (np if isinstance(x, np.ndarray) and isinstance(condition, np.ndarray) else jnp).where(condition, x, y)
+    on_host = all(isinstance(v, np.ndarray) for v in (condition, x, y))
+    return (np if on_host else jnp).where(condition, x, y)
 
 
 define("Select", _where_rule, _chosen, numpy=_chosen)
@@ -618,7 +585,8 @@ def _broadcast_choice_rule(inputs: Inputs, attrs: Attrs) -> list[Signature]:
 
 
 def _broadcast_choice(condition: Any, x: Any, y: Any) -> Any:
-    return (np if isinstance(x, np.ndarray) and isinstance(condition, np.ndarray) else jnp).where(condition, x, y)
+    on_host = all(isinstance(v, np.ndarray) for v in (condition, x, y))
+    return (np if on_host else jnp).where(condition, x, y)
 
 
 define("SelectV2", _broadcast_choice_rule, _broadcast_choice, numpy=_broadcast_choice)

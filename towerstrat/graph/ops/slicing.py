@@ -1,4 +1,4 @@
-"""Python's indexing of tensors: ``x[begin:end:step, ..., tf.newaxis]``."""
+"""Python's indexing of tensors, ``x[begin:end:step, ..., tf.newaxis]``, and the slices of ``tf.slice``."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from towerstrat.graph.ir.checking import Check, Finding
 from towerstrat.graph.ir.convert import convert_to_tensor, vector
 from towerstrat.graph.ir.core import get_default_graph
 from towerstrat.graph.ir.elements import Operation, Tensor
@@ -18,8 +19,10 @@ from towerstrat.graph.ir.registry import Signature, define, define_operator
 from towerstrat.graph.ir.shapes import Dimension
 from towerstrat.graph.ir.static import partial_value
 from towerstrat.graph.ir.types import as_dtype, int32, int64
+from towerstrat.graph.lowering import validity
 from towerstrat.graph.lowering.lowering import Lowering
 from towerstrat.graph.ops.build import one, reserve
+from towerstrat.graph.ops.shaping import check_integers
 from towerstrat.graph.variables.variables import Variable
 
 newaxis = None
@@ -185,7 +188,38 @@ def _lower(lowering: Lowering, op: Operation) -> list[Any]:
     return [_strided(x, lowering.static(op, 1), lowering.static(op, 2), strides, **op.attrs)]
 
 
-define("StridedSlice", _rule, lower=_lower, numpy=_strided, entrywise=True, view=True)
+def _check_picked(op: Operation, values: Sequence[Any]) -> Finding | None:
+    """Where the program picks an element by an index that it computes, the index is within the dimension."""
+    x, begin = values[:2]
+    if _known(begin):
+        return None
+    starts = partial_value(op.inputs[1])
+    strides = values[3]
+    if starts is None or not _known(strides):
+        return None
+    places, sizes, axis = [], [], 0
+    for spec in _full(_specs(starts, (None,) * len(starts), _ends(strides), op.attrs), np.ndim(x)):
+        if spec.kind == "index" and spec.begin is _LATER:
+            places.append(spec.position)
+            sizes.append((axis, np.shape(x)[axis]))
+        axis += spec.kind != "new"
+    if not places:
+        return None
+    found = jnp.asarray(begin)[np.asarray(places)]
+    limits = np.asarray([size for _, size in sizes]).astype(found.dtype)
+    axes = [axis for axis, _ in sizes]
+    return validity.first_of(
+        (found < -limits) | (found >= limits),
+        found,
+        message=lambda where, i: (
+            f"slice index {int(i)} of dimension {axes[int(where.strip('[]'))]} out of bounds for shape {np.shape(x)}."
+        ),
+    )
+
+
+define(
+    "StridedSlice", _rule, lower=_lower, numpy=_strided, entrywise=True, view=True, check=Check(_check_picked, (1, 3))
+)
 
 
 # ---- public --------------------------------------------------------------------------------------------------------
@@ -356,3 +390,72 @@ define(
     differentiable=False,
 )  # fmt: skip
 define_operator("__getitem__", get_item)
+
+
+# ---- boxes ---------------------------------------------------------------------------------------------------------
+
+
+def _slice_rule(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> list[Signature]:
+    x, begin, size = inputs
+    check_integers(begin, "begin")
+    check_integers(size, "size")
+    starts, sizes = partial_value(begin), partial_value(size)
+    rank = len(x.dims) if x.dims is not None else len(sizes or starts or ()) or None
+    if rank is None:
+        return [Signature(x.dtype, None)]
+    dims = x.dims or (None,) * rank
+    starts, sizes = starts or (None,) * rank, sizes or (None,) * rank
+    if len(starts) != rank or len(sizes) != rank:
+        raise ValueError(f"Expected begin and size of length {rank} for shape {x.shape}, got {starts} and {sizes}.")
+    result: list[int | None] = []
+    for axis, (dim, start, wanted) in enumerate(zip(dims, starts, sizes, strict=True)):
+        if wanted == -1:
+            wanted = None if dim is None or start is None else dim - start
+        if wanted is not None and wanted < 0:
+            raise ValueError(f"Slice of {sizes[axis]} from {start} does not fit dimension {axis} of shape {x.shape}.")
+        result.append(wanted)
+    return [Signature(x.dtype, tuple(result))]
+
+
+def _slice(x: Any, begin: Any, size: Any) -> Any:
+    sizes = [int(s) for s in np.ravel(size)]
+    if isinstance(begin, np.ndarray):
+        starts = [int(b) for b in begin]
+        lengths = [d - b if s == -1 else s for b, s, d in zip(starts, sizes, x.shape, strict=True)]
+        for axis, (b, n, dim) in enumerate(zip(starts, lengths, x.shape, strict=True)):
+            if not 0 <= b <= dim:
+                raise ValueError(f"Expected begin[{axis}] in [0, {dim}], but got {b}.")
+            if not 0 <= n <= dim - b:
+                raise ValueError(f"Expected size[{axis}] in [0, {dim - b}], but got {n}.")
+        return x[tuple(slice(b, b + n) for b, n in zip(starts, lengths, strict=True))]
+    if -1 in sizes:
+        raise ValueError("A size of -1 (all that is left) needs a begin that is known before the program runs.")
+    return lax.dynamic_slice(x, [begin[i] for i in range(len(sizes))], sizes)
+
+
+def _lower_slice(lowering: Lowering, op: Operation) -> list[Any]:
+    x, begin = lowering.value(op.inputs[0]), lowering.value(op.inputs[1])
+    size = lowering.static(op, 2)
+    known = isinstance(begin, np.ndarray | np.generic)
+    if not known and -1 in size:
+        begin = lowering.static(op, 1)
+    if not (known and isinstance(x, np.ndarray)):
+        x = jnp.asarray(x)
+    return [_slice(x, np.asarray(begin) if known else begin, size)]
+
+
+def _check_slice(op: Operation, values: Sequence[Any]) -> Finding | None:
+    """The slice lies within the tensor, wherever the program makes it begin."""
+    x, begin, size = values
+    if validity.on_host(begin) or not validity.on_host(size) or np.any(size < 0):
+        return None
+    limits = (np.asarray(np.shape(x)) - size).astype(begin.dtype)
+
+    def message(where: str, start: Any) -> str:
+        axis = int(where.strip("[]"))
+        return f"Slice of {int(size[axis])} from {int(start)} does not fit dimension {axis} of shape {np.shape(x)}."
+
+    return validity.first_of((begin < 0) | (begin > limits), begin, message=message)
+
+
+define("Slice", _slice_rule, lower=_lower_slice, numpy=_slice, entrywise=True, check=Check(_check_slice, (1, 2)))

@@ -11,13 +11,15 @@ import numpy as np
 from jax import lax
 
 from towerstrat.errors import UnsupportedError
+from towerstrat.graph.ir.checking import Check, Finding
 from towerstrat.graph.ir.convert import convert_to_tensor
 from towerstrat.graph.ir.core import get_default_graph
-from towerstrat.graph.ir.elements import Tensor
+from towerstrat.graph.ir.elements import Operation, Tensor
 from towerstrat.graph.ir.registry import Signature, define
 from towerstrat.graph.ir.shapes import merge
 from towerstrat.graph.ir.static import constant_value
 from towerstrat.graph.ir.types import as_dtype
+from towerstrat.graph.lowering import validity
 from towerstrat.graph.ops import host_forms
 from towerstrat.graph.ops.array import one_of, operand, static_int
 from towerstrat.graph.ops.build import one, reserve, unary
@@ -74,8 +76,9 @@ def _mirror_pad(x: Any, paddings: Any, *, mode: str, numpy: Any = jnp) -> Any:
     return numpy.pad(x, pairs, mode="reflect" if mode == "REFLECT" else "symmetric")
 
 
-define("Pad", _pad_rule, _pad, static=(1,), numpy=host_forms.padded)
-define("PadV2", _pad_rule, _pad, static=(1,), numpy=host_forms.padded)
+_PADDINGS = validity.known_sizes(1, "Paddings must be non-negative: paddings{where} is {size}")
+define("Pad", _pad_rule, _pad, static=(1,), numpy=host_forms.padded, check=_PADDINGS)
+define("PadV2", _pad_rule, _pad, static=(1,), numpy=host_forms.padded, check=_PADDINGS)
 define("MirrorPad", _pad_rule, _mirror_pad, static=(1,), numpy=partial(_mirror_pad, numpy=np))
 
 
@@ -314,7 +317,22 @@ def _reverse_sequence(x: Any, lengths: Any, *, seq_dim: int, batch_dim: int) -> 
     return jnp.take_along_axis(jnp.asarray(x), jnp.broadcast_to(order, x.shape), axis=seq)
 
 
-define("ReverseSequence", _reverse_sequence_rule, _reverse_sequence)
+def _check_lengths(op: Operation, values: Sequence[Any]) -> Finding | None:
+    x, lengths = values
+    size = x.shape[op.attrs["seq_dim"] % x.ndim]
+
+    def message(where: str, length: Any) -> str:
+        place = where.strip("[]")
+        return (
+            f"seq_lens({place}) "
+            + ("< 0" if length < 0 else f"> input.dims({op.attrs['seq_dim']})")
+            + (f": {int(length)} of {size}")
+        )
+
+    return validity.first_of((lengths < 0) | (lengths > size), lengths, message=message)
+
+
+define("ReverseSequence", _reverse_sequence_rule, _reverse_sequence, check=Check(_check_lengths, (1,)))
 
 
 def reverse_sequence(

@@ -89,7 +89,7 @@ class TensorArray(Composite):
         return {"_element": self._element, **attrs}
 
     def _next(self, flow: Tensor) -> TensorArray:
-        if flow.graph.executing_eagerly:
+        if flow._graph.executing_eagerly:
             made: Any = object.__new__(EagerTensorArray)
             made._dtype, made._element = self._dtype, self._element
             made._rows, made._cleared, made._once = array.unstack(flow), set(), False

@@ -12,11 +12,13 @@ from jax import lax
 
 from towerstrat.errors import UnsupportedError
 from towerstrat.graph.ir import shapes
+from towerstrat.graph.ir.checking import Check, Finding
 from towerstrat.graph.ir.elements import Operation, Tensor
 from towerstrat.graph.ir.registry import Signature, define
 from towerstrat.graph.ir.shapes import Dims, TensorShape
 from towerstrat.graph.ir.static import constant_value
 from towerstrat.graph.ir.types import Array, int32
+from towerstrat.graph.lowering import validity
 from towerstrat.graph.lowering.lowering import Lowering
 
 Shape: TypeAlias = tuple[int, ...]
@@ -203,9 +205,6 @@ def _write(lowering: Lowering, op: Operation) -> list[Array]:
 
 def _read(lowering: Lowering, op: Operation) -> list[Array]:
     array, index = (lowering.value(t) for t in op.inputs)
-    place = _place(index)
-    if place is not None and not 0 <= place < _length(array):
-        raise IndexError(f"Tried to read from index {place} but array size is: {_length(array)}")
     array = _written(array)
     if not array.shape[0]:
         return [jnp.zeros(array.shape[1:], array.dtype)]
@@ -273,14 +272,31 @@ def _size(lowering: Lowering, op: Operation) -> list[Array]:
 
 
 define("TensorArrayV3", _new_rule, lower=_create, differentiable=False, object_valued=True)
-define("TensorArrayWriteV3", _flow_rule, lower=_write)
+
+
+def _check_place(op: Operation, values: Sequence[Any]) -> Finding | None:
+    """The index of a read or write is one of the array's elements."""
+    array, index = values[0], values[1]
+    if op.attrs["_element"].dynamic and op.type != "TensorArrayReadV3":
+        return None
+    size = _length(array)
+    what = "read from" if op.type in ("TensorArrayReadV3", "TensorArrayGatherV3") else "write to"
+    more = "array size is" if what == "read from" else "array is not resizeable and size is"
+    return validity.first_of(
+        validity.outside(index, size), index, message=lambda _, i: f"Tried to {what} index {int(i)} but {more}: {size}"
+    )
+
+
+_IN_ARRAY = Check(_check_place, (1,))
+
+define("TensorArrayWriteV3", _flow_rule, lower=_write, check=_IN_ARRAY)
 define("TensorArrayIdentity", _flow_rule, lower=lambda lowering, op: [lowering.value(op.inputs[0])])
-define("TensorArrayReadV3", _read_rule, lower=_read)
+define("TensorArrayReadV3", _read_rule, lower=_read, check=_IN_ARRAY)
 define("TensorArrayStack", _stack_rule, lower=lambda lowering, op: [_written(lowering.value(op.inputs[0]))])
-define("TensorArrayGatherV3", _gather_rule, lower=_gather)
+define("TensorArrayGatherV3", _gather_rule, lower=_gather, check=_IN_ARRAY)
 define("TensorArrayConcatV3", _concat_rule, lower=_concat)
 define("TensorArrayUnstack", _flow_rule, lower=_unstack)
-define("TensorArrayScatterV3", _flow_rule, lower=_scatter)
+define("TensorArrayScatterV3", _flow_rule, lower=_scatter, check=_IN_ARRAY)
 define("TensorArraySplitV3", _flow_rule, lower=_split)
 define(
     "TensorArraySizeV3", lambda inputs, attrs: [Signature(int32, ())], lower=_size, differentiable=False

@@ -13,12 +13,14 @@ from typing import Any, Generic, TypeVar
 import jax
 import numpy as np
 
-from towerstrat.errors import UnsupportedError
+from towerstrat.errors import InvalidArgumentError, UnsupportedError
 from towerstrat.graph.ir.elements import Operation, Tensor
-from towerstrat.graph.ir.state import Cell, Flag, StateStore, layouts
+from towerstrat.graph.ir.state import Cell, StateStore, layouts
 from towerstrat.graph.ir.types import Array
 from towerstrat.graph.ir.uneven import Uneven
-from towerstrat.graph.lowering.lowering import Executor, Lowering, NeedsStatic, uninitialized
+from towerstrat.graph.lowering.faults import Faults
+from towerstrat.graph.lowering.lowering import Executor, Lowering
+from towerstrat.graph.lowering.refusals import NeedsStatic, uninitialized
 from towerstrat.graph.runtime.compilation_log import CompilationLog
 from towerstrat.graph.runtime.limits import LIMITS
 from towerstrat.graph.runtime.program import Program
@@ -204,7 +206,7 @@ class Compiled(Generic[P]):
         fixed = set(self.constants)
         self.arguments = [t for t in inputs if t not in fixed]
         self.static: list[Tensor] = []
-        self.cells = [c for c in cells if not isinstance(c, Flag)]
+        self.cells = list(cells)
         self.loose = [c for c in self.cells if c.dims is None or None in c.dims]
         self.programs: Programs[P] = Programs() if programs is None else programs
         self._refused: set[Hashable] = set()
@@ -367,6 +369,7 @@ class ArrayFunction:
         self.known = known
         self.cells = cells
         self.platform = platform
+        self._faults: Faults | None = None
 
     def __call__(
         self, arrays: Sequence[Array], state: Sequence[Array | None], eager: bool = False,
@@ -384,4 +387,9 @@ class ArrayFunction:
         lowering.values.update(self.known)
         lowering.values.update(zip(self.inputs, arrays, strict=True))
         lowering.run(self.operations)
+        self._faults = lowering.faults
         return [lowering.value(t) for t in self.outputs], [lowering.state.get(c) for c in self.cells]
+
+    def error(self, record: Array) -> InvalidArgumentError | None:
+        """The error of the first check that failed, by the record among the state that a call returned."""
+        return None if self._faults is None else self._faults.error(record)

@@ -1,130 +1,82 @@
-"""``ConfigProto`` and its parts: accepted where they mean something or can be left to the compiler, refused by name."""
+"""What ``ConfigProto``, ``RunOptions`` and ``RunMetadata`` mean to a session.
+
+Threads, placement, memory and rewriting are XLA's and JAX's business: such fields are accepted and change nothing. What
+a program would miss is refused by name.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from towerstrat.errors import UnsupportedError
+from towerstrat.platform import messages
+from towerstrat.platform.messages import ConfigProto, RunMetadata, RunOptions
+
+if TYPE_CHECKING:
+    from towerstrat.graph.ir.core import Graph
+
+_REFUSED = {
+    "session_inter_op_thread_pool": "the compiler schedules operations.",
+    "rpc_options": "sessions are local.",
+    "graph_options.enable_recv_scheduling": "there are no send and receive nodes in a compiled program.",
+    "timeout_in_ms": "a run that is on the device cannot be stopped.",
+    "debug_options.debug_tensor_watch_opts": "fetch the tensors, or use tf.Print.",
+}
+"""Field -> why it is refused."""
 
 
-class Message:
-    """A record of named fields with defaults, as the original's protocol buffers were used."""
-
-    FIELDS: dict[str, Any] = {}
-    REFUSED: dict[str, str] = {}
-
-    def __init__(self, **fields: Any):
-        for name, default in self.FIELDS.items():
-            self.__dict__[name] = default() if callable(default) else default
-        for name, value in fields.items():
-            setattr(self, name, value)
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        kind = type(self).__name__
-        if name in self.REFUSED and value:
-            raise UnsupportedError(f"{kind}.{name} is not supported: {self.REFUSED[name]}")
-        if name not in self.FIELDS and name not in self.REFUSED:
-            known = ", ".join([*self.FIELDS, *self.REFUSED])
-            raise ValueError(f"Protocol message {kind} has no {name!r} field; it has: {known}.")
-        self.__dict__[name] = value
-
-    def __getattr__(self, name: str) -> Any:
-        if name in type(self).REFUSED:
-            return None
-        raise AttributeError(f"{type(self).__name__} has no field {name!r}.")
-
-    def CopyFrom(self, other: Any) -> None:
-        self.__dict__.update(other.__dict__)
-
-    MergeFrom = CopyFrom
-
-    def HasField(self, name: str) -> bool:
-        return bool(self.__dict__.get(name))
-
-    def __eq__(self, other: Any) -> bool:
-        return type(self) is type(other) and self.__dict__ == other.__dict__
-
-    __hash__ = None  # type: ignore[assignment]
-
-    def __repr__(self) -> str:
-        return "\n".join(f"{k}: {v!r}" for k, v in self.__dict__.items())
+def check_config(config: Any) -> None:
+    """Raises TypeError for what is no ``ConfigProto``, UnsupportedError for a field that cannot be meant here."""
+    if not isinstance(config, ConfigProto):
+        raise TypeError(f"config must be a tf.ConfigProto, got {type(config).__name__}.")
+    _check(config)
 
 
-class GPUOptions(Message):
-    """Memory of accelerators is managed by JAX; its limits are environment variables of JAX."""
+def check_options(options: Any, metadata: Any) -> None:
+    """The same for the options of one run, and for where its metadata goes; None is neither.
 
-    FIELDS = {
-        "allow_growth": False,
-        "per_process_gpu_memory_fraction": 0.0,
-        "allocator_type": "",
-        "visible_device_list": "",
-        "deferred_deletion_bytes": 0,
-        "force_gpu_compatible": False,
-    }
-
-
-class OptimizerOptions(Message):
-    FIELDS = {
-        "do_common_subexpression_elimination": False,
-        "do_constant_folding": False,
-        "do_function_inlining": False,
-        "opt_level": 0,
-        "global_jit_level": 0,
-    }
-    L1 = 0
-    L0 = -1
-    DEFAULT = 0
-    OFF = -1
-    ON_1 = 1
-    ON_2 = 2
+    Raises:
+      TypeError: another kind of object. UnsupportedError: a field that cannot be meant here.
+    """
+    if options is not None and not isinstance(options, RunOptions):
+        raise TypeError(f"options must be a tf.RunOptions, got {type(options).__name__}.")
+    if metadata is not None and not isinstance(metadata, RunMetadata):
+        raise TypeError(f"run_metadata must be a tf.RunMetadata, got {type(metadata).__name__}.")
+    if options is not None:
+        _check(options)
 
 
-class RewriterConfig(Message):
-    FIELDS = {
-        "disable_model_pruning": False,
-        "constant_folding": 0,
-        "arithmetic_optimization": 0,
-        "layout_optimizer": 0,
-        "memory_optimization": 0,
-        "meta_optimizer_iterations": 0,
-    }
-    OFF = 2
-    ON = 1
+def _check(message: Any) -> None:
+    for path, why in _REFUSED.items():
+        if _is_set(message, path):
+            raise UnsupportedError(f"{type(message).__name__}.{path} is not supported: {why}")
 
 
-class GraphOptions(Message):
-    FIELDS = {
-        "optimizer_options": OptimizerOptions,
-        "rewrite_options": RewriterConfig,
-        "enable_bfloat16_sendrecv": False,
-        "infer_shapes": True,
-        "place_pruned_graph": False,
-        "build_cost_model": 0,
-        "timeline_step": 0,
-    }
-    REFUSED = {"enable_recv_scheduling": "there are no send and receive nodes in a compiled program."}
+def _is_set(message: Any, path: str) -> bool:
+    first, _, rest = path.partition(".")
+    value = next((value for field, value in message.ListFields() if field.name == first), None)
+    return value is not None and (not rest or _is_set(value, rest))
 
 
-class ConfigProto(Message):
-    """How a session was configured. Threads, placement and memory are the compiler's and JAX's business here."""
+def describe_run(
+    metadata: messages.RunMetadata, options: messages.RunOptions | None, graph: Graph, start: float, end: float
+) -> None:
+    """Writes what is known of a run to its metadata.
 
-    FIELDS = {
-        "allow_soft_placement": False,
-        "log_device_placement": False,
-        "inter_op_parallelism_threads": 0,
-        "intra_op_parallelism_threads": 0,
-        "use_per_session_threads": False,
-        "device_count": dict,
-        "device_filters": list,
-        "gpu_options": GPUOptions,
-        "graph_options": GraphOptions,
-        "operation_timeout_in_ms": 0,
-        "isolate_session_state": False,
-        "cluster_def": None,
-        "placement_period": 0,
-        "share_cluster_devices_in_session": False,
-    }
-    REFUSED = {
-        "session_inter_op_thread_pool": "the compiler schedules operations.",
-        "rpc_options": "sessions are local.",
-    }
+    Args:
+      options: which parts are asked for: times with a ``trace_level``, the graph with ``output_partition_graphs``.
+      start, end: when the run began and ended, in seconds since the epoch. A compiled program has no times of single
+        operations: the run is one entry.
+    """
+    metadata.Clear()
+    if options is None:
+        return
+    if options.trace_level != RunOptions.NO_TRACE:
+        micros = round(1e6 * (end - start))
+        device = metadata.step_stats.dev_stats.add(device="/job:localhost/replica:0/task:0/device:CPU:0")
+        device.node_stats.add(
+            node_name="Session.run", all_start_micros=round(1e6 * start), op_end_rel_micros=micros,
+            all_end_rel_micros=micros, timeline_label="Session.run",
+        )  # fmt: skip
+    if options.output_partition_graphs:
+        metadata.partition_graphs.add().CopyFrom(graph.as_graph_def())

@@ -15,11 +15,12 @@ from jax import lax
 
 from towerstrat.errors import InvalidArgumentError, OutOfRangeError
 from towerstrat.graph.ir.elements import Operation, Tensor, execution_order, has_effect
-from towerstrat.graph.ir.mesh import Axis, vary
-from towerstrat.graph.ir.state import Cell, Flag
+from towerstrat.graph.ir.mesh import Axis
+from towerstrat.graph.ir.state import Cell
 from towerstrat.graph.ir.types import Array, resource, string
 from towerstrat.graph.ir.uneven import Uneven
-from towerstrat.graph.lowering.lowering import Lowering, NeedsStatic, NeedsTrips
+from towerstrat.graph.lowering.lowering import Lowering
+from towerstrat.graph.lowering.refusals import NeedsStatic, NeedsTrips
 from towerstrat.graph.ops.loop_lowering import Changes, Loop
 from towerstrat.graph.ops.regions import EndOfLoop
 from towerstrat.graph.ops.tensor_array_lowering import Grows, Unwritten
@@ -104,7 +105,7 @@ class DataLoop(HostLoop):
         self.optional = any(inner.attrs["takes"] == "optional" for takes in groups.values() for inner in takes)
         self.taking = {inner for feed in self.feeds for inner in feed.takes}
         self.uneven = any(feed.feeder.uneven for feed in self.feeds)
-        self.checked = any(isinstance(c, Flag) for c in op.writes)
+        self.checked = op.checks
         self._compiled: Compiled[_DataLoopProgram] | None = None
         self.pace = Pace(self.axis)
 
@@ -226,16 +227,16 @@ class DataLoop(HostLoop):
             if program is None:
                 return values, 0
             start = time.perf_counter()
-            outputs, flags = program(run.store, inputs)
+            outputs, record = program(run.store, inputs)
             used = steps
-            self.pace.started(flags, steps, start)
+            self.pace.started(record, steps, start)
             self.pace.make_room(taken[0].room)
             *changed, ran, bad = outputs
             if tested:
                 used = int(ran)
-            if self.checked and int(bad) >= 0:
+            if program.faulty and int(bad) >= 0:
                 used = int(bad) + 1
-                self._raise(program, flags, int(bad))
+                self._raise(program, record)
             values = list(values)
             for i, value in zip(program.changing, changed, strict=True):
                 values[i] = value
@@ -246,11 +247,12 @@ class DataLoop(HostLoop):
             for feed, source, chunk in zip(self.feeds, sources, taken, strict=True):
                 feed.feeder.put_back(source, chunk, used)
 
-    def _raise(self, program: Program, flags: Array, failed: int) -> None:
-        flag = next(f for f, raised in zip(program.flags, np.asarray(flags), strict=True) if raised)
+    def _raise(self, program: Program, record: Array) -> None:
+        error = program.error(record)
+        assert error is not None
         raise InvalidArgumentError(
-            None, flag.op,
-            f"{flag.message}\n  in a turn of the loop {self.op.name}; the state is that after the turn before it.",
+            None, error.op,
+            f"{error.message}\n  in a turn of the loop {self.op.name}; the state is that after the turn before it.",
         )  # fmt: skip
 
     def _program(
@@ -290,16 +292,29 @@ class _BufferedLoop(Loop):
 
     Attributes:
       elements: output of a taking operation -> its value.
+      record_size: elements of the record of failed checks, 0 where the loop checks nothing.
+      failed: whether a check failed in the iteration evaluated last; None: none can.
     """
 
     def __init__(self, lowering: Lowering, op: Operation, initial: Sequence[Array], taking: set[Operation]):
         super().__init__(lowering, op, initial)
         self.taking = taking
         self.elements: dict[Tensor, Any] = {}
+        self.record_size = 0
+        self.failed: Any = None
 
     def run_body(self, child: Lowering, but: Set[Operation] = frozenset()) -> None:
+        """One iteration: where a check fails in it, the state is that before it."""
         child.values.update(self.elements)
+        if not self.record_size:
+            super().run_body(child, self.taking | but)
+            return
+        before = dict(child.state)
+        child.begin_step(self.record_size)
         super().run_body(child, self.taking | but)
+        self.failed = child.failed()
+        for cell in self.op.writes:
+            child.state[cell] = child.restored(cell, before[cell])
 
 
 class _DataLoopProgram(Program):
@@ -339,7 +354,7 @@ class _DataLoopProgram(Program):
         loop.shape_arrays()
         self.changing = list(loop.changing)
         self.output_specs = [*(stage.op.outputs[i].varies for i in self.changing), False, False]
-        flags = [isinstance(c, Flag) for c in loop.cells]
+        loop.record_size = self.record_size
 
         def test(state: Any) -> Any:
             number, carry, bad = state
@@ -349,14 +364,9 @@ class _DataLoopProgram(Program):
         def iterate(state: Any) -> Any:
             number, carry, bad = state
             loop.elements = self._elements(buffers, number)
-            lowered = tuple(jnp.zeros_like(v) if f else v for f, v in zip(flags, carry[2], strict=True))
-            after = loop.step((*carry[:2], lowered))
-            if any(flags):
-                raised = self._anywhere([v for f, v in zip(flags, after[2], strict=True) if f])
-                bad = jnp.where(raised, number, bad)
-                kept = jax.tree.map(lambda new, old: jnp.where(raised, old, new), after, carry)
-                found = tuple(a if f else k for f, a, k in zip(flags, after[2], kept[2], strict=True))
-                after = (*kept[:2], found)
+            after = loop.step(carry)
+            if loop.failed is not None:
+                bad = jnp.where(loop.failed, number, bad)
             return number + np.int32(1), after, bad
 
         start = (jnp.zeros((), jnp.int32), loop.start(), jnp.full((), -1, jnp.int32))
@@ -364,11 +374,6 @@ class _DataLoopProgram(Program):
         for cell, value in zip(loop.cells, state, strict=True):
             lowering.write(cell, value)
         return [*changed, number, bad]
-
-    def _anywhere(self, flags: Sequence[Array]) -> Any:
-        """Whether a check found an error, at some position."""
-        found = jnp.any(jnp.stack([vary(f, self.axis) for f in flags]))
-        return found if self.axis is None else lax.psum(found.astype(jnp.int32), self.axis.name) > 0
 
     def _elements(self, buffers: Sequence[Array], number: Array | np.int32) -> dict[Tensor, Any]:
         """The elements that the operations of one iteration take."""

@@ -15,7 +15,7 @@ import jax
 import numpy as np
 
 from towerstrat.graph.ir.elements import Operation, Tensor
-from towerstrat.graph.ir.state import Cell, Flag
+from towerstrat.graph.ir.state import Cell
 from towerstrat.graph.ir.types import string
 from towerstrat.graph.lowering.lowering import FOLD_LIMIT, Lowering
 from towerstrat.graph.runtime.program import effects
@@ -90,7 +90,7 @@ def _initializes(ops: Sequence[Operation]) -> bool:
     for op in ops:
         if any(c not in written and c is not op.counter for c in op.reads):
             return False
-        if any(isinstance(c, Flag) for c in op.writes):
+        if op.checks:
             return False  # What a failed check leaves must be the state from before the whole run.
         written.update(op.writes)
     return any(op.definition.writes for op in ops)

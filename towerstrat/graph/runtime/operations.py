@@ -9,7 +9,9 @@ from towerstrat.graph.ops import (
     collectives,
     control_flow,
     convolution,
+    counting,
     cross_entropy,
+    einsum,
     elementwise,
     embedding,
     host,
@@ -28,9 +30,12 @@ from towerstrat.graph.ops import (
     shaping,
     slicing,
     sorting,
+    sparse,
     spatial,
     spectral,
     stateless_random,
+    strings,
+    tables,
     tensor_array_lowering,
 )
 from towerstrat.graph.scopes import (
@@ -39,6 +44,7 @@ from towerstrat.graph.scopes import (
 )
 from towerstrat.graph.variables import (
     state_ops,
+    string_variables,
     variable_ops,
 )
 
@@ -49,7 +55,9 @@ __all__ = [
     "collectives",
     "control_flow",
     "convolution",
+    "counting",
     "cross_entropy",
+    "einsum",
     "elementwise",
     "embedding",
     "generator",
@@ -70,10 +78,14 @@ __all__ = [
     "shaping",
     "slicing",
     "sorting",
+    "sparse",
     "spatial",
     "spectral",
     "state_ops",
     "stateless_random",
+    "string_variables",
+    "strings",
+    "tables",
     "tensor_array_lowering",
     "variable_ops",
 ]

@@ -10,13 +10,14 @@ import numpy as np
 
 from towerstrat.errors import UnsupportedError
 from towerstrat.graph.ir.core import Graph
-from towerstrat.graph.ir.elements import Block, Operation, Tensor, execution_order, has_effect
+from towerstrat.graph.ir.elements import Block, Operation, Tensor, execution_order, has_effect, loops_in, numpy_alone
 from towerstrat.graph.ir.mesh import on_one_device
-from towerstrat.graph.ir.state import Cell, Flag, StateStore
-from towerstrat.graph.ir.types import resource, string
+from towerstrat.graph.ir.state import Cell, StateStore
+from towerstrat.graph.ir.types import int32, resource, string
 from towerstrat.graph.ir.uneven import Uneven
 from towerstrat.graph.lowering.kinds import Kinds
-from towerstrat.graph.lowering.lowering import Lowering, NeedsStatic, NeedsTrips, on_host, varying_shape
+from towerstrat.graph.lowering.lowering import Lowering
+from towerstrat.graph.lowering.refusals import NeedsStatic, NeedsTrips, on_host, varying_shape
 from towerstrat.graph.runtime.compiled import Compiled, Given, Programs, compiled_size, needs_value, to_host
 from towerstrat.graph.runtime.initialization import InitializationStage, split_initialization
 from towerstrat.graph.runtime.program import Program, calls_back, effective_axis, effects, tensor_spec
@@ -33,8 +34,10 @@ def needs_host(op: Operation) -> bool:
     """Whether the host carries an operation out: by itself, or because of what is inside of its bodies."""
     if op.definition.host is not None:
         return True
-    if op.definition.stage is None or op.axis is not None:
+    if op.axis is not None:
         return False
+    if op.definition.stage is None:
+        return numpy_alone(op)
     return any(needs_host(inner) for body in op.bodies for inner in body.needed)
 
 
@@ -49,7 +52,9 @@ Stages = Mapping[str, Callable[[Operation, "Stages"], Stage]]
 
 def host_stage(op: Operation, stages: Stages) -> Stage:
     """The stage of an operation that the host carries out."""
-    return HostStage(op) if op.definition.stage is None else stages[op.definition.stage](op, stages)
+    if op.definition.stage is not None:
+        return stages[op.definition.stage](op, stages)
+    return FoldStage((op,), set()) if op.definition.host is None else HostStage(op)
 
 
 class HostStage:
@@ -111,7 +116,7 @@ class DeviceStage:
         self.compiled: Compiled[Program] = Compiled(_in_words(ops), inputs, dict.fromkeys([*reads, *writes]))
         self.eager = any(_dynamic(op) or op.definition.host is not None for op in ops)
         self.loops: list[Operation] = []
-        """Differentiated loops whose number of iterations is not known before they run, in order."""
+        """Loops, or operations around some, that are differentiated and whose numbers of iterations are learned."""
         self.counters: Programs[Callable[..., Any]] = Programs()
         self.axis = effective_axis(ops)
         if any(t.dtype is string for t in self.outputs):
@@ -130,9 +135,10 @@ class DeviceStage:
                 self._run_compiled(run)
                 return
             except NeedsTrips as loop:
-                if self.axis is not None or loop.op not in self.ops:
+                around = next((op for op in self.ops if loop.op in loops_in(op)), None)
+                if self.axis is not None or around is None or around in self.loops:
                     raise
-                self.loops = [op for op in self.ops if op in self.loops or op is loop.op]
+                self.loops = [op for op in self.ops if op in self.loops or op is around]
             except NeedsStatic as needed:
                 if self.axis is not None:
                     raise needs_value(needed) from None
@@ -151,9 +157,9 @@ class DeviceStage:
 
         program, inputs = self.compiled.find(run.values, store, make, trips=trips if self.loops else None)
         assert program is not None
-        outputs, flags = program(store, inputs)
-        if program.flags:
-            run.checks.append((program, flags))
+        outputs, record = program(store, inputs)
+        if program.faulty:
+            run.checks.append((program, record))
         self.finish(run, program, outputs)
 
     def finish(self, run: Run, program: Program, outputs: Sequence[Any]) -> None:
@@ -185,7 +191,7 @@ class DeviceStage:
         return "same" if tensor in self.fed and not _stacked(tensor, self.inner) else tensor_spec(tensor)
 
     def _learn_trips(self, key: Hashable, given: Given, store: StateStore) -> dict[Operation, int]:
-        """How many iterations each differentiated loop of unknown length has in this run, up to a power of two."""
+        """How many iterations differentiated loops of unknown length have at most in this run, up to a power of two."""
         present = self.compiled.present(store)
         state = [on_one_device(v) for v in present.values()]
         trips: dict[Operation, int] = {}
@@ -196,31 +202,35 @@ class DeviceStage:
                 jitted = jax.jit(self._counter(op, given, tuple(present), dict(trips)))
                 compiled = jitted.lower(state, given.inputs).compile()
                 counter = self.counters.add(counter_key, compiled, compiled_size(compiled))
-            count = int(counter(state, given.inputs))
-            trips[op] = 1 << max(0, count - 1).bit_length()
+            for loop, count in zip(loops_in(op), counter(state, given.inputs), strict=True):
+                trips[loop] = 1 << max(0, int(count) - 1).bit_length()
         return trips
 
     def _counter(
-        self, loop: Operation, given: Given, cells: Sequence[Cell], trips: Mapping[Operation, int]
+        self, around: Operation, given: Given, cells: Sequence[Cell], trips: Mapping[Operation, int]
     ) -> Callable[..., Any]:
-        """A function that runs all that comes before a loop, and the loop without derivatives, to count."""
+        """A function that runs all that comes before an operation, and it without derivatives, to count its loops."""
         known, tensors = given.known, given.tensors
 
         def count(state: Sequence[Any], values: Sequence[Any]) -> Any:
             taken = {**known, **dict(zip(tensors, values, strict=True))}
             fed = {t: v for t, v in taken.items() if t in self.fed}
-            before = dict(zip(cells, state, strict=True)) | unraised(self.ops)
+            before = dict(zip(cells, state, strict=True))
             lowering = Lowering(jax.devices()[0].platform, None, before, fed, self.ops, trips)
             lowering.values.update(taken)
             lowering.quiet = True
-            lowering.run(self.ops[: self.ops.index(loop)])
-            return lowering.evaluate(loop)[-1]
+            counters = {loop: Cell(f"{loop.name}/iterations", int32, ()) for loop in loops_in(around)}
+            lowering.counted = counters
+            lowering.state.update((cell, np.zeros((), np.int32)) for cell in counters.values())
+            lowering.run(self.ops[: self.ops.index(around)])
+            lowering.evaluate(around)
+            return [lowering.state[cell] for cell in counters.values()]
 
         return count
 
     def _run_eagerly(self, run: Run) -> None:
         before = {c: jax.numpy.asarray(on_one_device(v)) for c, v in self.compiled.present(run.store).items()}
-        state = before | unraised(self.ops)
+        state = dict(before)
         fed = {t: v for t, v in run.values.items() if t in self.fed}
         platform = jax.devices()[0].platform
         lowering = Lowering(platform, None, state, fed, self.ops, eager=True, executor=SINGLE_OPERATIONS)
@@ -235,21 +245,15 @@ class DeviceStage:
             jax.effects_barrier()
         taken = {id(v) for c, v in before.items() if c not in lowering.written}
         for cell in lowering.written:
-            if not isinstance(cell, Flag):
-                value = lowering.state[cell]
-                run.store.update({cell: jax.numpy.copy(value) if id(value) in taken else value})
-                taken.add(id(value))
+            value = lowering.state[cell]
+            run.store.update({cell: jax.numpy.copy(value) if id(value) in taken else value})
+            taken.add(id(value))
         run.values.update((t, lowering.value(t)) for t in self.outputs)
 
 
 def _in_words(ops: Sequence[Operation]) -> str:
     last = f"{ops[-1].name} (created at {ops[-1].line})"
     return f"A program of {len(ops)} operations up to {last}" if len(ops) > 1 else f"Operation {last}"
-
-
-def unraised(operations: Sequence[Operation]) -> dict[Cell, Any]:
-    """The error flags that operations may set, none of them set."""
-    return {c: np.zeros((), np.bool_) for c in effects(operations)[1] if isinstance(c, Flag)}
 
 
 def _dynamic(op: Operation) -> bool:
@@ -313,7 +317,7 @@ class Plan:
             yield FoldStage(tuple(folding), self.fed)
         done = self._strings_only_for_host()
         yield from self._segments(
-            [op for op in self.order if op not in self.on_host or not (op.definition.host is not None or op in done)]
+            [op for op in self.order if op not in self.on_host or not (needs_host(op) or op in done)]
         )
 
     def _strings_only_for_host(self) -> set[Operation]:

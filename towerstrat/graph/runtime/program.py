@@ -11,14 +11,14 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax import lax
 from jax.sharding import NamedSharding, PartitionSpec
 
-from towerstrat.errors import UnsupportedError
+from towerstrat.errors import InvalidArgumentError, UnsupportedError
 from towerstrat.graph.ir.elements import Operation, Tensor
 from towerstrat.graph.ir.mesh import ALL, Axis, on_one_device, vary
-from towerstrat.graph.ir.state import Cell, Flag, StateStore
+from towerstrat.graph.ir.state import FAULT, Cell, StateStore
 from towerstrat.graph.ir.types import Array
+from towerstrat.graph.lowering.faults import Faults, no_fault, record_size
 from towerstrat.graph.lowering.kinds import ByKind, Kinds
 from towerstrat.graph.lowering.lowering import Lowering
 from towerstrat.graph.lowering.switched import switched
@@ -72,7 +72,7 @@ def _axes(operations: Sequence[Operation]) -> Iterator[tuple[Operation, Axis]]:
             if tensor.varies and tensor.op.axis is not None:
                 yield op, tensor.op.axis
         for cell in (*op.reads, *op.writes):
-            if cell.axis is not None and not isinstance(cell, Flag):
+            if cell.axis is not None:
                 yield op, cell.axis
         for body in op.bodies:
             yield from _axes(body.needed)
@@ -114,18 +114,17 @@ class Program:
         self.axis = along(self.place)
         self.platform = self.place.platform if self.place is not None else jax.devices()[0].platform
         self.trips = trips
-        reads, writes = effects(operations)
-        self.flags = [c for c in writes if isinstance(c, Flag)]
-        self.written = [c for c in writes if not isinstance(c, Flag)]
-        unsure = self.flags and atomic
+        reads, self.written = effects(operations)
+        self.checks = any(op.checks for op in operations)
+        """Whether some operation may find a fault; ``faulty``, known once it is traced: whether one can."""
+        self.faulty = self.checks
+        self.faults: Faults | None = None
+        self.record_size = record_size(operations) if self.checks else 0
+        unsure = self.checks and atomic
         self.held = {c for c in self.written if unsure and (c not in present or c.dims is None or None in c.dims)}
         """Cells whose value before cannot be chosen on the device: it has another shape, or there is none."""
         self.donated = [c for c in self.written if c in present and c not in self.held]
-        self.kept = [
-            c
-            for c in reads
-            if c in present and (c not in set(self.written) or c in self.held) and not isinstance(c, Flag)
-        ]
+        self.kept = [c for c in reads if c in present and (c not in set(self.written) or c in self.held)]
         self.input_specs = input_specs
         self.output_specs = output_specs
         self.compiled: jax.stages.Compiled | None = None
@@ -157,20 +156,16 @@ class Program:
         state = {c: self._local(c, v) for c, v in zip(self.donated, donated, strict=True)}
         state |= {c: self._local(c, v) for c, v in zip(self.kept, kept, strict=True)}
         before = dict(state)
-        for flag in self.flags:
-            state[flag] = vary(jnp.zeros((), jnp.bool_), self.axis if flag.axis is not None else None)
+        if self.checks:
+            state[FAULT] = no_fault(self.record_size)
         lowering = Lowering(self.platform, self.axis, state, operations=self.operations, trips=self.trips)
         lowering.kinds = self.kinds
         of_each: dict[bool, Iterator[Any]] = {True: iter(uneven), False: iter(even)}
         results = self.body(lowering, [next(of_each[spec == "uneven"]) for spec in self.input_specs])
-        flags = self._raised(lowering)
+        if self.checks and self.atomic:
+            for cell in lowering.written & before.keys() - self.held:
+                lowering.state[cell] = self._restored(lowering, cell, before[cell])
         new_state = [self._kept_shape(lowering, c, lowering.state.get(c, before.get(c))) for c in self.written]
-        if self.flags and self.atomic:
-            failed = jnp.any(flags)
-            new_state = [
-                v if c in self.held else jax.tree.map(lambda new, old: jnp.where(failed, old, new), v, before[c])
-                for c, v in zip(self.written, new_state, strict=True)
-            ]
         for i, value in enumerate(results):
             if isinstance(value, ByKind) and self.kinds is not None and len(set(value.shapes)) > 1:
                 self.shapes[i] = self.kinds.by_position(value.shapes)
@@ -178,7 +173,7 @@ class Program:
         return (
             self._grouped(results),
             [self._outgoing(v, c.per_position) for c, v in zip(self.written, new_state, strict=True)],
-            flags,
+            self._record(lowering),
         )
 
     def _kept_shape(self, lowering: Lowering, cell: Cell, value: Any) -> Any:
@@ -206,14 +201,22 @@ class Program:
             return vary(value, self.axis)[None]
         return value
 
-    def _raised(self, lowering: Lowering) -> Any:
-        if not self.flags:
-            # Along an axis, what has no output but empty ones is compiled to nothing, and its callbacks with it.
+    def _restored(self, lowering: Lowering, cell: Cell, old: Any) -> Any:
+        if lowering.is_gated(cell):
+            return lowering.state[cell]
+        lowering.state[cell] = lowering.joined(lowering.state[cell])
+        return lowering.restored(cell, old)
+
+    def _record(self, lowering: Lowering) -> Any:
+        """The record of failed checks, one for each position where there are checks."""
+        if not self.checks:
+            # Along an axis, what has no output but empty ones is compiled to nothing, and its callbacks with it. (The
+            # TPU compiler fails on empty 64-bit outputs.)
             return jnp.zeros((1 if self.calls_back else 0,), jnp.bool_)
-        flags = jnp.stack([jnp.asarray(vary(lowering.joined(lowering.state[f]), self.axis)) for f in self.flags])
-        if self.axis is None:
-            return flags
-        return lax.psum(flags.astype(jnp.int32), self.axis.name) > 0
+        record = lowering.state[FAULT]
+        self.faults = lowering.faults
+        self.faulty = isinstance(record, jax.Array | ByKind)
+        return self._outgoing(lowering.joined(record) if self.faulty else no_fault(1), True)
 
     def lowered(
         self, donated: Sequence[Abstract], kept: Sequence[Abstract], inputs: Sequence[Abstract]
@@ -226,14 +229,19 @@ class Program:
             specs = lambda cells: [self._spec("split" if c.per_position else "same") for c in cells]  # noqa: E731
             ins = [self._spec(s) for s in self.input_specs]
             outs = (self._spec("split"), ALL)
+            records = self._spec("split" if self.checks else "same")
             function = place.map(
                 function,
                 in_specs=(specs(self.donated), specs(self.kept), ins),
-                out_specs=(outs, specs(self.written), ALL),
+                out_specs=(outs, specs(self.written), records),
             )
             stored = lambda cells: [self._stored(c) for c in cells]  # noqa: E731
             options["in_shardings"] = (stored(self.donated), stored(self.kept), self.taken)
-            options["out_shardings"] = (tuple(place.placed(s) for s in outs), stored(self.written), place.placed(ALL))
+            options["out_shardings"] = (
+                tuple(place.placed(s) for s in outs),
+                stored(self.written),
+                place.placed(records),
+            )
         jitted = jax.jit(function, donate_argnums=(0,), **options)
         return jitted.lower(donated, kept, inputs)
 
@@ -295,7 +303,7 @@ class Program:
     def _brought(self, inputs: Sequence[Array]) -> Sequence[Array]:
         """Inputs that may be on other devices, on this program's."""
         if self.place is None:
-            return [on_one_device(v) for v in inputs]
+            return [on_one_device(v) if isinstance(v, jax.Array) else v for v in inputs]
         return [
             jax.device_put(v, wanted) if isinstance(v, jax.Array) and v.sharding != wanted else v
             for v, wanted in zip(inputs, self.taken, strict=True)
@@ -316,28 +324,32 @@ class Program:
         return self.gather(store, self.donated, True), self.gather(store, self.kept, False)
 
     def __call__(self, store: StateStore, inputs: Sequence[Array]) -> tuple[list[Array], Any]:
-        """Runs it: the outputs, and the error flags (a device array, empty where it can raise none)."""
+        """Runs it: the outputs, and the record of failed checks (a device array, empty where none can fail)."""
         self.ran = False
         compiled = self.compiled or self.prepare(store, inputs)
         inputs = self._brought(inputs)
         donated, kept = self._state(store)
         if self.written:
             with Uninterrupted():
-                groups, state, flags = compiled(donated, kept, inputs)
+                groups, state, record = compiled(donated, kept, inputs)
                 values = dict(zip(self.written, state, strict=True))
-                if self.held and np.asarray(flags).any():
+                if self.held and self.faulty and np.asarray(record).any():
                     values = {c: v for c, v in values.items() if c not in self.held}
                 store.update(values)
                 if len(self.donated) == len(self.written):
                     store.last = (self, state, kept)
                 self.ran = True
         else:
-            groups, _, flags = compiled(donated, kept, inputs)
+            groups, _, record = compiled(donated, kept, inputs)
             store.last = (self, donated, kept)
             self.ran = True
         if self.calls_back:
             jax.effects_barrier()
-        return self._in_order(groups), flags
+        return self._in_order(groups), record
+
+    def error(self, record: Array) -> InvalidArgumentError | None:
+        """The error of the first check that failed in a run, by the record that the run returned. Waits for the run."""
+        return self.faults.error(record) if self.faulty and self.faults is not None else None
 
 
 def calls_back(operations: Sequence[Operation]) -> bool:

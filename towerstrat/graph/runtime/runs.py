@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from typing import Any, Protocol, TypeVar
+import threading
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import jax
 import numpy as np
@@ -11,7 +13,6 @@ import numpy as np
 from towerstrat.errors import (
     FailedPreconditionError,
     InternalError,
-    InvalidArgumentError,
     OpError,
     ResourceExhaustedError,
     UnsupportedError,
@@ -31,6 +32,14 @@ class Stage(Protocol):
     def run(self, run: Run) -> None: ...
 
 
+@runtime_checkable
+class Cancellable(Protocol):
+    """A resource of a session that threads may wait for."""
+
+    def cancel(self) -> None:
+        """Ends all waiting."""
+
+
 class Run:
     """One run under way.
 
@@ -41,7 +50,7 @@ class Run:
       static: the feeds.
 
     Attributes:
-      checks: programs that may have found an error, with their error flags.
+      checks: programs in which a check may have failed, with their records.
       kept: what stages leave for the caller.
     """
 
@@ -57,10 +66,10 @@ class Run:
         """Runs stages one after the other. Raises InvalidArgumentError where a device program found an error."""
         for stage in stages:
             stage.run(self)
-            for program, flags in self.checks:
-                for flag, raised in zip(program.flags, np.asarray(flags), strict=True):
-                    if raised:
-                        raise InvalidArgumentError(None, flag.op, flag.message)
+            for program, record in self.checks:
+                if (error := program.error(record)) is not None:
+                    raise error
+            self.checks.clear()
 
 
 T = TypeVar("T")
@@ -74,17 +83,33 @@ class Runner:
 
     Attributes:
       runs: how many there were.
+      lock: held during a run.
+      closed: whether there are no further runs.
     """
 
     what = "session"
 
     def __init__(self) -> None:
+        self.lock = threading.RLock()
+        self.closed = False
         self._store = StateStore()
         self._resources: dict[Hashable, Any] = {}
         self._counters: dict[str, Cell] = {}
         self.positions: dict[str, Any] = {}
         """Name -> the position of an iterator in its data. Elements taken ahead of it are its own to take back."""
         self.runs = 0
+
+    @contextmanager
+    def unlocked(self) -> Iterator[None]:
+        """Releases this thread's hold on the lock inside, so that threads it waits for can run."""
+        lock: Any = self.lock
+        # The methods by which threading.Condition gives up a lock that was acquired several times.
+        saved = lock._release_save() if lock._is_owned() else None
+        try:
+            yield
+        finally:
+            if saved is not None:
+                lock._acquire_restore(saved)
 
     @property
     def state(self) -> StateStore:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from functools import partial
 from typing import Any
 
 import jax
@@ -12,20 +14,21 @@ import numpy as np
 from towerstrat.errors import UnsupportedError
 from towerstrat.graph.ir import nest
 from towerstrat.graph.ir.composite import Fetchable
-from towerstrat.graph.ir.convert import numpy_value
 from towerstrat.graph.ir.core import Graph, global_graph
 from towerstrat.graph.ir.elements import Operation, Tensor
-from towerstrat.graph.ir.shapes import TensorShape
 from towerstrat.graph.ir.stacks import SESSIONS
 from towerstrat.graph.ir.state import StateStore
 from towerstrat.graph.ir.types import resource, string
-from towerstrat.graph.lowering.lowering import uninitialized
+from towerstrat.graph.lowering.refusals import uninitialized
 from towerstrat.graph.runtime import operations  # noqa: F401  (registers all that a session can run)
-from towerstrat.graph.runtime.config import ConfigProto
+from towerstrat.graph.runtime.config import check_config, check_options, describe_run
+from towerstrat.graph.runtime.feeds import fed_array, feed_pairs
 from towerstrat.graph.runtime.plan import Plan
-from towerstrat.graph.runtime.runs import Run, Runner
+from towerstrat.graph.runtime.runs import Cancellable, Run, Runner
 from towerstrat.graph.runtime.stages import plan_of
+from towerstrat.graph.variables.string_variables import READS
 from towerstrat.graph.variables.variables import Variable
+from towerstrat.platform.messages import ConfigProto, GraphDef, RunMetadata, RunOptions
 
 
 class _Fetches:
@@ -43,6 +46,8 @@ class _Fetches:
             return lambda values: join([b(values) for b in builders])
         if fetch is None:
             raise TypeError("Fetch argument None has invalid type <class 'NoneType'>.")
+        if isinstance(fetch, Mapping):
+            return partial(_entries, type(fetch), {k: self._expand(graph, f) for k, f in fetch.items()})
         if nest.is_sequence(fetch):
             builders = [self._expand(graph, f) for f in nest.children(fetch)]
             return lambda values: nest.rebuild(fetch, [b(values) for b in builders])
@@ -73,6 +78,14 @@ class _Fetches:
         return self._build(values)
 
 
+def _entries(kind: type[Any], builders: Mapping[Any, Callable[[list[Any]], Any]], values: list[Any]) -> Any:
+    """A fetched dictionary of type ``kind``, in its own order: keys need not sort."""
+    result = kind()
+    for key, build in builders.items():
+        result[key] = build(values)
+    return result
+
+
 class BaseSession(Runner):
     """Runs parts of a graph and keeps the values of its variables between runs.
 
@@ -88,22 +101,25 @@ class BaseSession(Runner):
             raise UnsupportedError(
                 f"Session(target={target!r}): runs on other machines are not supported; use target=''."
             )
-        if config is not None and not isinstance(config, ConfigProto):
-            raise TypeError(f"config must be a tf.ConfigProto, got {type(config).__name__}.")
+        if config is not None:
+            check_config(config)
         self._graph = graph if graph is not None else global_graph()
         if not isinstance(self._graph, Graph):
             raise TypeError(f"graph must be a tf.Graph, got {type(graph).__name__}.")
         self._config = config
         self._plans: dict[Any, tuple[int, _Fetches, Plan]] = {}
-        self._lock = threading.RLock()
-        self._closed = False
-        self._context: Any = None
+        self._entered: ExitStack | None = None
 
     # ---- what it is ------------------------------------------------------------------------------------------
 
     @property
     def graph(self) -> Graph:
         return self._graph
+
+    @property
+    def graph_def(self) -> GraphDef:
+        """The graph as a message, see ``Graph.as_graph_def``."""
+        return self._graph.as_graph_def(add_shapes=True)
 
     @property
     def sess_str(self) -> str:
@@ -117,8 +133,11 @@ class BaseSession(Runner):
         return SESSIONS.entered(self)
 
     def close(self) -> None:
-        """Frees the state. Closing twice is fine."""
-        self._closed = True
+        """Frees the state, and ends all waiting for queues. Closing twice is fine."""
+        self.closed = True
+        for waited in list(self._resources.values()):
+            if isinstance(waited, Cancellable):
+                waited.cancel()
         self._store = StateStore()
         self._plans.clear()
         self._resources.clear()
@@ -126,14 +145,15 @@ class BaseSession(Runner):
 
     # ---- running ---------------------------------------------------------------------------------------------
 
-    def run(self, fetches: Any, feed_dict: Mapping[Any, Any] | None = None, options: Any = None,
-            run_metadata: Any = None) -> Any:  # fmt: skip
+    def run(self, fetches: Any, feed_dict: Mapping[Any, Any] | None = None, options: RunOptions | None = None,
+            run_metadata: RunMetadata | None = None) -> Any:  # fmt: skip
         """Computes ``fetches``.
 
         Args:
           fetches: a tensor, operation, variable, name, or a nested structure of them.
           feed_dict: tensor (or its name) -> value that takes its place in this run.
-          options, run_metadata: tracing is not supported; a value other than None raises.
+          options: a ``RunOptions``; what it cannot mean here raises by name.
+          run_metadata: a ``RunMetadata`` that takes what ``options`` asks for: the time of the run, the graph.
 
         Returns:
           The structure of ``fetches`` with numpy values in it, None for operations. Values are copies.
@@ -143,15 +163,23 @@ class BaseSession(Runner):
           OpError: the run failed; the state is what it was before, but for the completed steps of a step loop and for
             what came before an operation of the host (py_func, a step loop) in the middle of the run.
         """
-        if self._closed:
-            raise RuntimeError("Attempted to use a closed Session.")
         if options is not None or run_metadata is not None:
-            raise UnsupportedError("Session.run(options=, run_metadata=): tracing is not supported; use jax.profiler.")
-        with self._lock, jax.enable_x64(True):
+            return self._described(fetches, feed_dict, options, run_metadata)
+        with self.lock, jax.enable_x64(True):
+            if self.closed:
+                raise RuntimeError("Attempted to use a closed Session.")
             return self._run(fetches, feed_dict)
 
+    def _described(self, fetches: Any, feed_dict: Any, options: RunOptions | None, metadata: RunMetadata | None) -> Any:
+        check_options(options, metadata)
+        start = time.time()
+        result = self.run(fetches, feed_dict)
+        if metadata is not None:
+            describe_run(metadata, options, self._graph, start, time.time())
+        return result
+
     def _run(self, fetches: Any, feed_dict: Mapping[Any, Any] | None) -> Any:
-        if not self._graph.operation_count:
+        if self._graph.is_empty:
             raise RuntimeError("The Session graph is empty. Add operations to the graph before calling run().")
         fed = self._feeds(feed_dict) if feed_dict else {}
         structure, plan = self._plan(fetches, fed)
@@ -178,18 +206,13 @@ class BaseSession(Runner):
         if not isinstance(feed_dict, Mapping):
             raise TypeError(f"feed_dict must be a dictionary of tensors and values, got {feed_dict!r}.")
         result: dict[Tensor, Any] = {}
-        for key, value in _feed_pairs(feed_dict):
+        for key, value in feed_pairs(feed_dict):
             try:
                 tensor = self._graph.as_graph_element(key, allow_operation=False)
             except (TypeError, ValueError, KeyError) as error:
                 raise TypeError(f"Cannot interpret feed_dict key as Tensor: {error}") from None
             if not self._graph.is_feedable(tensor):
                 raise ValueError(f"Tensor {tensor.name} may not be fed.")
-            if isinstance(value, Tensor):
-                raise TypeError(
-                    f"The value of a feed cannot be a tf.Tensor object ({value!r}). Acceptable are Python scalars, "
-                    "strings, lists and numpy arrays; run the tensor first."
-                )
             if tensor.op.block is not self._graph.root:
                 raise ValueError(
                     f"{tensor!r} (created at {tensor.op.line}) was made inside {tensor.op.block.what}, where nothing "
@@ -197,9 +220,9 @@ class BaseSession(Runner):
                 )
             if tensor.dtype is resource:
                 reads = self._reads(tensor)
-                result |= dict.fromkeys([tensor, *reads], self._feed_value(reads[0], value))
+                result |= dict.fromkeys([tensor, *reads], fed_array(reads[0], value))
             else:
-                result[tensor] = self._feed_value(tensor, value)
+                result[tensor] = fed_array(tensor, value)
         return result
 
     def _reads(self, handle: Tensor) -> list[Tensor]:
@@ -208,30 +231,13 @@ class BaseSession(Runner):
             if (
                 op.definition.reads
                 and not op.definition.writes
-                and (op.block is not self._graph.root or op.type not in ("ReadVariableOp", "VarIsInitializedOp"))
+                and (op.block is not self._graph.root or op.type not in (*READS, "VarIsInitializedOp"))
             ):
                 raise UnsupportedError(
                     f"Variable {handle.name} cannot be fed: {op.name} (created at {op.line}) uses it by rows or inside "
                     "of a loop or branch. Call variable.load(value, session) before the run, or use a placeholder."
                 )
-        return [op.outputs[0] for op in handle._consumers if op.type == "ReadVariableOp"]
-
-    def _feed_value(self, tensor: Tensor, value: Any) -> Any:
-        if isinstance(value, jax.Array) or (isinstance(value, np.ndarray) and value.dtype == tensor.dtype.np):
-            array = np.array(value)
-        else:
-            try:
-                array = np.array(numpy_value(_lenient(value, tensor), tensor.dtype))
-            except (TypeError, ValueError) as error:
-                raise type(error)(f"Cannot feed {tensor!r} (created at {tensor.op.line}): {error}") from None
-        if array.dtype != tensor.dtype.np:
-            array = array.astype(tensor.dtype.np)
-        if not tensor.shape.is_compatible_with(array.shape):
-            raise ValueError(
-                f"Cannot feed value of shape {TensorShape(array.shape)} for Tensor '{tensor.name}' (created at "
-                f"{tensor.op.line}), which has shape '{tensor.shape}'."
-            )
-        return array
+        return [op.outputs[0] for op in handle._consumers if op.type in READS]
 
     def _fetched(self, element: Any, plan: Plan, run: Run) -> Any:
         if isinstance(element, Operation):
@@ -252,15 +258,19 @@ class BaseSession(Runner):
         return array[()]
 
     def make_callable(self, fetches: Any, feed_list: Sequence[Any] | None = None, accept_options: bool = False) -> Any:
-        """A function of the values of ``feed_list`` that runs ``fetches``."""
-        if accept_options:
-            raise UnsupportedError("make_callable(accept_options=True): run options are not supported.")
+        """A function of the values of ``feed_list`` that runs ``fetches``.
+
+        Args:
+          accept_options: the function takes ``options=`` and ``run_metadata=`` too, as ``run`` does.
+        """
         keys = list(feed_list or ())
 
-        def call(*values: Any) -> Any:
+        def call(*values: Any, **described: Any) -> Any:
             if len(values) != len(keys):
                 raise TypeError(f"Expected {len(keys)} values, one for each entry of feed_list, got {len(values)}.")
-            return self.run(fetches, dict(zip(keys, values, strict=True)))
+            if described and not accept_options:
+                raise TypeError(f"Unexpected {sorted(described)}: make_callable(accept_options=True) takes them.")
+            return self.run(fetches, dict(zip(keys, values, strict=True)), **described)
 
         return call
 
@@ -269,23 +279,6 @@ class BaseSession(Runner):
 
     def partial_run_setup(self, fetches: Any, feeds: Any = None) -> Any:
         raise UnsupportedError("Session.partial_run_setup is not supported; use one Session.run with all feeds.")
-
-
-def _feed_pairs(feed_dict: Mapping[Any, Any]) -> Iterator[tuple[Any, Any]]:
-    """Tensors and values; a tuple of tensors may be fed with a structure like it."""
-    for key, value in feed_dict.items():
-        if isinstance(key, tuple):
-            keys, values = nest.flatten(key), nest.flatten_up_to(key, value)
-            yield from zip(keys, values, strict=True)
-        else:
-            yield key, value
-
-
-def _lenient(value: Any, tensor: Tensor) -> Any:
-    """Python values are fed as numpy reads them, so that 1 feeds a float and True an integer."""
-    if tensor.dtype is string or isinstance(value, np.ndarray):
-        return value
-    return np.asarray(value) if not isinstance(value, np.generic) else value
 
 
 def _key(fetches: Any) -> Any:
@@ -300,17 +293,20 @@ class Session(BaseSession):
     """A session that is also a context manager: inside it is the default session, its graph the default graph."""
 
     def __enter__(self) -> Session:
-        contexts = (self._graph.as_default(), self.as_default())
-        for context in contexts:
-            context.__enter__()
-        self._context = (*((self._context,) if self._context else ()), contexts)
+        if self._entered is not None:
+            raise RuntimeError(
+                "Session context managers are not re-entrant. Use `Session.as_default()` if you want to enter a "
+                "session multiple times."
+            )
+        self._entered = ExitStack()
+        self._entered.enter_context(self._graph.as_default())
+        self._entered.enter_context(self.as_default())
         return self
 
     def __exit__(self, *exc: Any) -> None:
-        *outer, contexts = self._context
-        self._context = tuple(outer)
-        for context in reversed(contexts):
-            context.__exit__(*exc)
+        entered, self._entered = self._entered, None
+        assert entered is not None
+        entered.close()
         self.close()
 
     @staticmethod
@@ -323,13 +319,13 @@ class InteractiveSession(BaseSession):
 
     def __init__(self, target: str = "", graph: Graph | None = None, config: ConfigProto | None = None):
         super().__init__(target, graph, config)
-        self._entered = [self._graph.as_default()] if graph is not None else []
-        self._entered.append(self.as_default())
-        for context in self._entered:
-            context.__enter__()
+        self._entered = ExitStack()
+        if graph is not None:
+            self._entered.enter_context(self._graph.as_default())
+        self._entered.enter_context(self.as_default())
 
     def close(self) -> None:
         super().close()
-        for context in reversed(self._entered):
-            context.__exit__(None, None, None)
-        self._entered = []
+        if self._entered is not None:
+            self._entered.close()
+            self._entered = None

@@ -12,16 +12,18 @@ import numpy as np
 from towerstrat.errors import InvalidArgumentError, OpError
 from towerstrat.graph.ir.convert import placeholder
 from towerstrat.graph.ir.core import Graph
-from towerstrat.graph.ir.elements import Operation, Tensor, execution_order, place_of
+from towerstrat.graph.ir.elements import Operation, Tensor, execution_order, numpy_alone, place_of
 from towerstrat.graph.ir.indexed_slices import IndexedSlices
 from towerstrat.graph.ir.registry import OpDef
 from towerstrat.graph.ir.shapes import Dims
-from towerstrat.graph.ir.state import Cell, Flag
-from towerstrat.graph.ir.types import Array, DType, resource
+from towerstrat.graph.ir.state import FAULT, Cell
+from towerstrat.graph.ir.types import Array, DType, host_array, resource
 from towerstrat.graph.lowering import lowering
+from towerstrat.graph.lowering.faults import no_fault, record_size
 from towerstrat.graph.lowering.gradients import gradients
-from towerstrat.graph.lowering.lowering import NeedsStatic
+from towerstrat.graph.lowering.refusals import NeedsStatic
 from towerstrat.graph.runtime.compiled import SINGLE_BYTES, ArrayFunction, Programs
+from towerstrat.platform.data_checks import DATA_CHECKS
 
 SMALL = 4096
 """Elements up to which numpy computes what it can."""
@@ -65,8 +67,8 @@ class Execution:
       places: stand-ins for the inputs, in a graph of its own.
       dynamic: the shape of a result depends on values, so that it is not compiled.
       early: how many more times it is executed without being compiled by itself.
-      flag_place, message: which of its cells is the flag of a check, and what the check says.
       host_form: (numpy arrays) -> outputs, where numpy can compute it.
+      record: the record of failed checks of its bodies, which it takes among its cells; None where they check nothing.
       arrays: positions of the inputs that are given to the compiled form; the others' values are part of it.
     """
 
@@ -87,8 +89,10 @@ class Execution:
             self.host_form = definition.numpy
             self.arguments = self.op.arguments
         self.cells = list(dict.fromkeys((*self.op.reads, *self.op.writes)))
-        self.message = ""
-        self.flag_place = next((i for i, c in enumerate(self.cells) if isinstance(c, Flag)), -1)
+        self.record: np.ndarray[Any, Any] | None = None
+        if self.op.checks and self.op.bodies:  # its own inputs are checked before it is executed
+            self.record = no_fault(record_size([self.op]))
+            self.cells.append(FAULT)
         known = {self.places[i]: inputs[i].host() for i in static if i < len(inputs)}
         self.arrays = [i for i, p in enumerate(self.places) if p not in known and p.dtype is not resource]
         self.known = known
@@ -108,7 +112,7 @@ class Execution:
         except (TypeError, ValueError, IndexError, ZeroDivisionError) as error:
             raise InvalidArgumentError(None, self.op, f"{error} (operation {self.op.type})") from error
         values = [found] if len(self.types) == 1 and not isinstance(found, tuple | list) else found
-        return [_as(v, t) for v, t in zip(values, self.types, strict=True)]
+        return [host_array(v, t) for v, t in zip(values, self.types, strict=True)]
 
     def pull(self, wanted: tuple[bool, ...], given: tuple[bool, ...]) -> Pull | None:
         """The gradient: from cotangents of the outputs that are ``given`` to those of the inputs that are ``wanted``.
@@ -207,7 +211,8 @@ class SingleOperations:
         static = self._static.get(definition.type, definition.static)
         executions = self._executions[definition.type]
         key: Any = (
-            tuple([(k, v.__class__, v) for k, v in attrs.items() if k != "flag"]) if attrs else (),
+            tuple([(k, v.__class__, v) for k, v in attrs.items()]) if attrs else (),
+            DATA_CHECKS.on,
             tuple([(t.dtype, t.dims) for t in inputs]),
         )
         if definition.reads or definition.writes:
@@ -259,13 +264,14 @@ class SingleOperations:
         if executable.host_form is None or executable.cells:
             return None
         arrays = []
+        alone = numpy_alone(executable.op)
         view = executable.definition.view and _on_cpu()
         for argument in inputs:
             array = argument.array
-            if not view and array.size > SMALL:
+            if not (alone or view) and array.size > SMALL:
                 return None
             if not isinstance(array, np.ndarray):
-                if not _on_cpu() and array.size > 1 and not executable.dtypes[0].is_integer:
+                if not (alone or _on_cpu()) and array.size > 1 and not executable.dtypes[0].is_integer:
                     return None
                 array = np.asarray(array)
             arrays.append(array)
@@ -322,16 +328,6 @@ def _stand_in(graph: Graph, tensor: Any) -> Tensor:
     cell = tensor.cell
     own = Cell(cell.name, cell.dtype, cell.dims, default=cell.default)
     return graph.add("VarHandleOp", (), {"cell": own}, "handle").outputs[0]
-
-
-def _as(value: Any, dtype: Any) -> np.ndarray[Any, Any]:
-    if isinstance(value, np.ndarray) and value.dtype == dtype:
-        return value
-    if dtype.hasobject and not isinstance(value, np.ndarray):
-        array = np.empty((), object)
-        array[()] = value
-        return array
-    return np.asarray(value, dtype)
 
 
 def _as_array(value: Any) -> Array:

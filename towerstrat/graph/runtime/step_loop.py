@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections import deque
+from collections.abc import Container, Mapping, Sequence
 from functools import partial
 from itertools import islice
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -17,9 +18,12 @@ from towerstrat.errors import InvalidArgumentError, OpError, OutOfRangeError
 from towerstrat.graph.ir.elements import Operation, Tensor, execution_order
 from towerstrat.graph.ir.mesh import Axis, vary
 from towerstrat.graph.ir.registry import Signature, define
-from towerstrat.graph.ir.state import Cell, Flag
+from towerstrat.graph.ir.state import FAULT, Cell
 from towerstrat.graph.ir.types import Array, resource
-from towerstrat.graph.lowering.lowering import Lowering, NeedsStatic
+from towerstrat.graph.lowering.faults import no_fault
+from towerstrat.graph.lowering.kinds import ByKind
+from towerstrat.graph.lowering.lowering import Lowering
+from towerstrat.graph.lowering.refusals import NeedsStatic
 from towerstrat.graph.runtime.compiled import Compiled, Given, Programs, needs_value
 from towerstrat.graph.runtime.feeding import Chunk, Feeder, Source
 from towerstrat.graph.runtime.pace import Pace
@@ -33,6 +37,25 @@ def _noted(error: BaseException, op: Operation) -> BaseException:
     if not isinstance(error, OpError):
         error.add_note(f"  while operation {op.name} (created at {op.line}) took elements from its dataset")
     return error
+
+
+_NONE_BAD = np.asarray(-1, np.int32)
+
+
+class _Begun(NamedTuple):
+    """A program under way whose checks nobody has looked at.
+
+    Attributes:
+      record: of failed checks.
+      bad: the step of the chunk in which one has failed, -1 for none.
+      done: the number of steps before the chunk.
+    """
+
+    program: Program
+    record: Array
+    bad: Array
+    chunk: Chunk
+    done: int
 
 
 class _Kept:
@@ -57,7 +80,7 @@ class LoopStage:
         self.axis: Axis | None = axis
         self.captures = [t for t in op.inputs[op.attrs["arguments"] + op.attrs["handles"] :] if t.dtype is not resource]
         self.cells = list(dict.fromkeys([*op.reads, *op.writes]))
-        self.checked = any(isinstance(c, Flag) for c in self.cells)
+        self.checked = op.checks
         self._compiled: Compiled[_LoopProgram] | None = None
 
     def run(self, run: Run) -> None:
@@ -67,27 +90,39 @@ class LoopStage:
         names = [run.values[t] for t in op.inputs[arguments : arguments + handles]]
         source: Source = op.attrs["source"](run.session, op, names)
         kept: _Kept = run.session.resource(("step loop", op), lambda: _Kept(self._feeder(), Pace(self.axis)))
-        outputs: Sequence[Array] = ()
-        if self.checked or iterations <= 0:
-            outputs = self._before([run.values[t] for t in op.inputs[1:arguments]])
-        if iterations > 0:
-            outputs = self._iterate(run, kept, source, iterations, outputs)
+        if iterations <= 0:
+            outputs: Sequence[Array] = self._before([run.values[t] for t in op.inputs[1:arguments]])
+        else:
+            outputs = self._iterate(run, kept, source, iterations)
         run.values.update(zip(op.outputs, outputs, strict=True))
 
-    def _iterate(
-        self, run: Run, kept: _Kept, source: Source, iterations: int, outputs: Sequence[Array]
-    ) -> Sequence[Array]:
+    def _iterate(self, run: Run, kept: _Kept, source: Source, iterations: int) -> Sequence[Array]:
         """The outputs after all steps. One program is under way while the input of the next one is assembled."""
+        begun: deque[_Begun] = deque()
+        try:
+            return self._run_chunks(run, kept, source, iterations, begun)
+        finally:
+            self._raise_found(kept.feeder, source, begun, 0)
+
+    def _run_chunks(
+        self, run: Run, kept: _Kept, source: Source, iterations: int, begun: deque[_Begun]
+    ) -> Sequence[Array]:
+        """As ``_iterate``. Programs whose checks nobody has looked at stay in ``begun``."""
         feeder, pace = kept.feeder, kept.pace
         room = pace.room(iterations, feeder.step_bytes(source))
         enough = partial(pace.may_start, min(iterations, room))
+        outputs: Sequence[Array] = ()
         done = 0
         while done < iterations:
             left = iterations - done
             wanted = pace.steps(left, room)
             chunk = feeder.take(source, wanted, min(left, 2 * wanted), room, enough)
             if chunk.steps:
-                outputs = self._steps(run, kept, source, chunk, outputs, done, left - chunk.steps or iterations)
+                outputs = self._steps(run, kept, source, chunk, done, begun)
+                if chunk.error is None:
+                    ahead = pace.ahead(left - chunk.steps or iterations, chunk.room)
+                    feeder.look_ahead(source, ahead, chunk.room, lambda steps: pace.idle)
+                self._raise_found(feeder, source, begun, 1)
                 done += chunk.steps
             if chunk.error is not None:
                 raise _noted(chunk.error, self.op)
@@ -132,40 +167,37 @@ class LoopStage:
         return result
 
     def _steps(
-        self, run: Run, kept: _Kept, source: Source, chunk: Chunk, outputs: Sequence[Array], done: int, left: int
+        self, run: Run, kept: _Kept, source: Source, chunk: Chunk, done: int, begun: deque[_Begun]
     ) -> Sequence[Array]:  # fmt: skip
-        """The outputs after the steps of a chunk. While they run, input for the ``left`` steps is assembled.
+        """The outputs after the steps of a chunk, which run now. Input of steps that were not run goes back.
 
-        Input of steps that were not run goes back.
+        Where a check has failed in a program before, they change nothing.
         """
         feeder, pace = kept.feeder, kept.pace
         program: Program | None = None
         try:
             pace.settle(1)
-            program, inputs = self._program(run, kept, chunk, outputs)
+            program, inputs = self._program(run, kept, chunk, begun[-1].bad if begun else _NONE_BAD)
             start = time.perf_counter()
-            made, flags = program(run.store, inputs)
+            made, record = program(run.store, inputs)
         except BaseException:
             if program is None or not program.ran:
                 feeder.put_back(source, chunk, 0)
             raise
-        pace.started(flags, chunk.steps, start)
+        pace.started(record, chunk.steps, start)
         del inputs
         pace.make_room(chunk.room)
-        if chunk.error is None:
-            feeder.look_ahead(source, pace.ahead(left, chunk.room), chunk.room, lambda steps: pace.idle)
         if self.checked:
             *made, bad = made
-            self._raise_found(program, flags, bad, done, lambda first: _taken_back(feeder, source, chunk, first))
+            if program.faulty:
+                begun.append(_Begun(program, record, bad, chunk, done))
         return made
 
-    def _program(
-        self, run: Run, kept: _Kept, chunk: Chunk, outputs: Sequence[Array]
-    ) -> tuple[_LoopProgram, list[Array]]:
+    def _program(self, run: Run, kept: _Kept, chunk: Chunk, bad: Array) -> tuple[_LoopProgram, list[Array]]:
         """The program of a chunk, and what it takes. What else a run fetches changes nothing about it."""
         compiled = self.compiled(run.static, kept.programs)
         full = chunk.steps == chunk.room and (chunk.room == 1 or kept.pace.worth_a_scan())
-        more = [*chunk.buffers, *(outputs if self.checked else ())]
+        more = [*chunk.buffers, *((bad,) if self.checked else ())]
         if not full:
             more.append(np.asarray(chunk.steps, np.int32))
 
@@ -184,29 +216,32 @@ class LoopStage:
         """Stand-ins for the outputs before the first step, one position's."""
         return [np.zeros([d or 0 for d in t.dims or ()], t.dtype.np) for t in self.results]
 
-    def _raise_found(
-        self, program: Program, flags: Array, bad: Array, done: int, put_back: Callable[[int], None]
-    ) -> None:
-        for flag, raised in zip(program.flags, np.asarray(flags), strict=True):
-            if raised:
-                step = done + int(bad)
-                put_back(int(bad) + 1)
-                raise InvalidArgumentError(
-                    None, flag.op,
-                    f"{flag.message}\n  in step {step} (counted from 0) of {self.op.name}; the state is that after the "
-                    f"{step} steps before it.",
-                )  # fmt: skip
+    def _raise_found(self, feeder: Feeder, source: Source, begun: deque[_Begun], most: int) -> None:
+        """Looks at the checks of programs that were begun, until at most so many are left.
+
+        Raises:
+          InvalidArgumentError: one has failed. The input of all steps behind it goes back.
+        """
+        while len(begun) > most:
+            program, record, bad, chunk, done = begun.popleft()
+            error = program.error(record)
+            if error is None:
+                continue
+            step = done + int(bad)
+            if source.lender is not None:
+                source.lender.give_back(source)
+            while begun:
+                feeder.put_back(source, begun.pop().chunk, 0)
+            feeder.put_back(source, chunk, int(bad) + 1)
+            raise InvalidArgumentError(
+                None, error.op,
+                f"{error.message}\n  in step {step} (counted from 0) of {self.op.name}; the state is that after the "
+                f"{step} steps before it.",
+            )  # fmt: skip
 
 
 def _in_words(op: Operation) -> str:
     return f"The step loop {op.name} (created at {op.line})"
-
-
-def _taken_back(feeder: Feeder, source: Source, chunk: Chunk, first: int) -> None:
-    """Returns a chunk's input from step ``first`` on, and all that was taken behind it."""
-    if source.lender is not None:
-        source.lender.give_back(source)
-    feeder.put_back(source, chunk, first)
 
 
 class _LoopProgram(Program):
@@ -221,32 +256,37 @@ class _LoopProgram(Program):
         self.arguments = arguments
         self.known = known
         self.components = components
+        self._finds = False
+        """Whether a check of a step can fail, known once a step is traced."""
         specs = [tensor_spec(t) for t in arguments] + ["steps"] * components
         varying = [t.varies for t in stage.results]
         if stage.checked:
-            specs += [tensor_spec(t) for t in stage.results]
+            specs.append("same")
             varying.append(False)
         if not full:
             specs.append("same")
         super().__init__([stage.op], self._evaluate, specs, varying, present, {}, atomic=False)
 
     def _evaluate(self, lowering: Lowering, values: Sequence[Array]) -> list[Array]:
-        """The outputs after the last step; where steps are checked, also the first bad step, -1 for none."""
+        """The outputs after the last step; where steps are checked, also the first bad step, -1 for none.
+
+        Where that is given, from a program before, no step changes anything.
+        """
         stage = self.stage
         rest = iter(values)
         lowering.values.update(self.known)
         lowering.values.update((t, next(rest)) for t in self.arguments)
         chunk = list(islice(rest, self.components))
-        outputs = list(islice(rest, len(stage.results))) if stage.checked else stage.zeros()
+        outputs: list[Any] = stage.zeros()
         outputs = [
             vary(jnp.asarray(o), self.axis) if t.varies else jnp.asarray(o)
             for o, t in zip(outputs, stage.results, strict=True)
         ]
         outputs = self._sized(lowering, chunk, outputs)
         state = [jnp.asarray(lowering.read(c, stage.op)) for c in self.written]
-        flags = [jnp.zeros((), jnp.bool_) for _ in self.flags]
-        bad = jnp.full((), -1, jnp.int32) if stage.checked else None
-        carry = (state, outputs, flags, bad)
+        record = vary(jnp.asarray(no_fault(self.record_size)), self.axis) if stage.checked else None
+        bad = jnp.asarray(next(rest)) if stage.checked else None
+        carry = (state, outputs, record, bad)
         if self.full and chunk[0].shape[0] == 1:
             carry = self._step(lowering, carry, np.zeros((), np.int32), [x[0] for x in chunk])
         elif self.full:
@@ -259,11 +299,11 @@ class _LoopProgram(Program):
                 return self._step(lowering, c, i, [lax.dynamic_index_in_dim(x, i, 0, keepdims=False) for x in chunk])
 
             carry = lax.fori_loop(np.int32(0), next(rest), body, carry)
-        state, outputs, flags, bad = carry
+        state, outputs, record, bad = carry
         for cell, value in zip(self.written, state, strict=True):
             lowering.write(cell, value)
-        for flag, value in zip(self.flags, flags, strict=True):
-            lowering.write(flag, value)
+        if record is not None and self._finds:
+            lowering.write(FAULT, record)
         return outputs if bad is None else [*outputs, bad]
 
     def _sized(self, lowering: Lowering, chunk: Sequence[Array], outputs: list[Array]) -> list[Array]:
@@ -280,20 +320,23 @@ class _LoopProgram(Program):
             for o, s in zip(outputs, jax.eval_shape(shapes), strict=True)
         ]
 
-    def _child(self, lowering: Lowering, state: Mapping[Cell, Array], elements: Sequence[Array]) -> Lowering:
+    def _child(
+        self, lowering: Lowering, state: Mapping[Cell, Array], elements: Sequence[Array], failed: Any = None
+    ) -> Lowering:
+        """The evaluation of one step. ``failed``: whether a check has failed in a step before it."""
         stage = self.stage
-        flags: dict[Cell, Array] = {
-            f: vary(jnp.zeros((), jnp.bool_), self.axis if f.axis is not None else None) for f in self.flags
-        }
         own = [e[0] for e in elements] if self.axis is not None else list(elements)
-        child = lowering.fork(dict(zip(stage.inputs, own, strict=True)), {**state, **flags})
+        child = lowering.fork(dict(zip(stage.inputs, own, strict=True)), state)
+        if stage.checked:
+            child.begin_step(self.record_size, failed)
         child.run(stage.order)
         return child
 
     def _step(self, lowering: Lowering, carry: Any, number: Any, elements: Sequence[Array]) -> Any:
-        state, outputs, flags, bad = carry
-        child = self._child(lowering, dict(zip(self.written, state, strict=True)), elements)
-        new_state = [child.state[c] for c in self.written]
+        state, _, record, bad = carry
+        before = None if bad is None else bad >= 0
+        child = self._child(lowering, dict(zip(self.written, state, strict=True)), elements, before)
+        new_state = [child.restored(c, old) for c, old in zip(self.written, state, strict=True)]
         for cell, old, new in zip(self.written, state, new_state, strict=True):
             if np.shape(old) != np.shape(new):
                 raise InvalidArgumentError(
@@ -305,19 +348,13 @@ class _LoopProgram(Program):
             vary(jnp.asarray(child.value(t)), self.axis) if t.varies else jnp.asarray(child.invariant(t))
             for t in self.stage.results
         ]
-        if not self.flags:
-            return new_state, new_outputs, flags, bad
-        raised = self._raised(child)
-        failed = (bad >= 0) | jnp.any(raised)
-
-        def keep(new: Any, old: Any) -> Any:
-            return jnp.where(failed, old, new)
-
-        new_state = [keep(n, o) for n, o in zip(new_state, state, strict=True)]
-        new_outputs = [keep(n, o) for n, o in zip(new_outputs, outputs, strict=True)]
-        first = (bad < 0) & jnp.any(raised)
-        flags = [jnp.where(first, raised[i], f) for i, f in enumerate(flags)]
-        return new_state, new_outputs, flags, jnp.where(first, number, bad)
+        if before is None:
+            return new_state, new_outputs, record, bad
+        found = child.state[FAULT]
+        self._finds = self._finds or isinstance(found, jax.Array | ByKind)
+        first = ~before & child.failed()
+        record = jnp.where(vary(first, self.axis), vary(jnp.asarray(child.joined(found)), self.axis), record)
+        return new_state, new_outputs, record, jnp.where(first, number, bad)
 
 
 def lower_loop(op: Operation, steps: int) -> jax.stages.Lowered:
@@ -348,8 +385,7 @@ def lower_loop(op: Operation, steps: int) -> jax.stages.Lowered:
         return [like(c, *lead) if c.per_position else like(c) for c in cells]
 
     inputs = [like(t, steps, *lead) for t in stage.inputs]
-    if stage.checked:
-        inputs += [like(t, *lead) if t.varies else like(t) for t in stage.results]
+    inputs += [jax.ShapeDtypeStruct((), np.int32)] if stage.checked else []
     with jax.enable_x64(True):
         return program.lowered(state(program.donated), state(program.kept), inputs)
 

@@ -14,7 +14,7 @@ from towerstrat.graph.ir.convert import constant
 from towerstrat.graph.ir.elements import Tensor
 from towerstrat.graph.ir.registry import Signature, define
 from towerstrat.graph.ir.shapes import as_shape
-from towerstrat.graph.ir.types import DType, as_dtype, bool_, float32
+from towerstrat.graph.ir.types import DType, as_dtype, bool_, float32, string
 from towerstrat.graph.ops.build import one
 from towerstrat.graph.ops.random import random_normal, random_uniform, truncated_normal
 from towerstrat.graph.variables.partitioned import PartitionInfo
@@ -63,7 +63,7 @@ class Initializer:
 
 
 class Zeros(Initializer):
-    """Zeros; False for booleans."""
+    """Zeros; False for booleans, empty for strings."""
 
     _arguments: ClassVar[tuple[str, ...]] = ("dtype",)
 
@@ -72,7 +72,8 @@ class Zeros(Initializer):
 
     def __call__(self, shape: Any, dtype: Any = None, partition_info: PartitionInfo | None = None) -> Tensor:
         kind = self.dtype if dtype is None else as_dtype(dtype)
-        return constant(False if kind is bool_ else 0, kind, _sizes(shape), "zeros")
+        zero = False if kind is bool_ else "" if kind is string else 0
+        return constant(zero, kind, _sizes(shape), "zeros")
 
 
 class Ones(Initializer):

@@ -357,8 +357,9 @@ def _rows(flat: Tensor, x: Any) -> Tensor:
 
     def compute(j: Tensor, rows: TensorArray) -> Any:
         (row,) = gradients(flat[j], x)
-        row = array.zeros_like(value) if row is None else convert_to_tensor(row)
-        return math.add(j, 1), rows.write(j, row)
+        if row is None:
+            raise ValueError(f"{x!r} has no second derivative: the first one does not depend on it.")
+        return math.add(j, 1), rows.write(j, convert_to_tensor(row))
 
     rows = TensorArray(value.dtype, size=count)
     _, rows = while_loop(lambda j, _: math.less(j, count), compute, [constant(0), rows])

@@ -6,7 +6,6 @@ import enum
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,8 +18,9 @@ from towerstrat.graph.ir.convert import convert_to_tensor
 from towerstrat.graph.ir.core import Graph, enter, get_default_graph
 from towerstrat.graph.ir.elements import Operation, Tensor
 from towerstrat.graph.ir.indexed_slices import IndexedSlices
+from towerstrat.graph.lowering.connectivity import reached_from
 from towerstrat.graph.lowering.gradient_rules import carries_gradient
-from towerstrat.graph.lowering.gradients import gradients_through, reached_from
+from towerstrat.graph.lowering.gradients import gradients_through
 from towerstrat.graph.ops import array, indexing, segments
 from towerstrat.graph.tapes.vectorized import vectorized_map
 from towerstrat.graph.variables.variables import Variable
@@ -171,7 +171,7 @@ class GradientTape:
         """The watched variables, in the order of their first use."""
         found = dict(self._variables)
         for graph in self._spans:
-            found.update((h, v) for h, v in graph.variables_read(partial(self._has, graph)) if v.trainable)
+            found.update((h, v) for h, v in graph.variables_read(self._has) if v.trainable)
         return tuple(dict.fromkeys(v for v in found.values() if v is not None))
 
     # ---- gradients -------------------------------------------------------------------------------------------
@@ -234,27 +234,25 @@ class GradientTape:
 
     # ---- in graphs -------------------------------------------------------------------------------------------
 
-    def _has(self, graph: Graph, op: Operation) -> bool:
-        """Whether an operation was added to the graph while the tape recorded."""
-        return any(first <= op.index < last for first, last in self._spans.get(graph, ()))
+    def _has(self, op: Operation) -> bool:
+        """Whether an operation was added to its graph while the tape recorded."""
+        return any(first <= op.index < last for first, last in self._spans.get(op.graph, ()))
 
     def _in_graph(self, targets: Sequence[Tensor], sources: Sequence[Any], given: Sequence[Any]) -> list[Cotangent]:
         """Adds the ``Gradients`` operation, over recorded operations, for sources that depend on watched tensors."""
         graph = get_default_graph()
         useful = [(t, g) for t, g in zip(targets, given, strict=True) if t.dtype.is_differentiable]
         tensors = [graph.inside(_tensor_or_handle(s)) for s in sources]
-        watched = [graph.inside(t) for t in self._watched if t.graph is graph or isinstance(t, EagerTensor)]
+        watched = [graph.inside(t) for t in self._watched if t._graph is graph or isinstance(t, EagerTensor)]
         if self._watch_accessed_variables:
-            watched += [h for h, v in graph.variables_read(partial(self._has, graph)) if v.trainable]
-        followed = reached_from(watched, partial(self._has, graph))
+            watched += [h for h, v in graph.variables_read(self._has) if v.trainable]
+        followed = reached_from(watched, self._has)
         known = [i for i, t in enumerate(tensors) if t in followed]
         result: list[Cotangent] = [None] * len(tensors)
         if known and useful:
             # tf.gradients has no default cotangent for complex targets; a tape's is one.
             seeds = [array.ones_like(t) if g is None and t.dtype.is_complex else g for t, g in useful]
-            found = gradients_through(
-                [t for t, _ in useful], [tensors[i] for i in known], seeds, recorded=partial(self._has, graph)
-            )
+            found = gradients_through([t for t, _ in useful], [tensors[i] for i in known], seeds, recorded=self._has)
             for i, gradient in zip(known, found, strict=True):
                 result[i] = gradient
         return result

@@ -36,7 +36,7 @@ def py_function(func: Any = None, inp: Any = None, Tout: Any = None, name: str |
       A tensor (of unknown shape in graphs), or a list of them.
 
     Raises:
-      UnsupportedError: inside towers, and inside branches and loops of graphs.
+      UnsupportedError: inside towers.
       OpError: the function raised, or returned values of other types; the subclass nearest to the exception.
     """
     graph = get_default_graph()

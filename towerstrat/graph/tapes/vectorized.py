@@ -18,9 +18,10 @@ from towerstrat.graph.ir.core import Graph, get_default_graph
 from towerstrat.graph.ir.elements import Block, Operation, Tensor, has_effect
 from towerstrat.graph.ir.registry import Signature, Unrolling, define
 from towerstrat.graph.ir.shapes import Dims
+from towerstrat.graph.ir.state import FAULT
 from towerstrat.graph.lowering.gradient_rules import differentiable_leaves
 from towerstrat.graph.lowering.lowering import Lowering
-from towerstrat.graph.ops.regions import captures_of, entering, flows_of, leaving, remark
+from towerstrat.graph.ops.regions import captures_of, entering, flows_of, leaving, remark, state_type
 
 
 def vectorized_map(fn: Callable[..., Any], elems: Any, fallback_to_while_loop: bool = True, warn: bool = True) -> Any:
@@ -131,23 +132,30 @@ def _lower(lowering: Lowering, op: Operation) -> list[jax.Array]:
     if sizes - {1, count}:
         raise ValueError(f"The first dimensions of elems differ: {sorted(sizes)}.")
 
-    def one(*args: jax.Array) -> list[jax.Array]:
+    cells = [c for c in lowering.cells_of(op) if c is FAULT]
+
+    def one(*args: jax.Array) -> tuple[list[jax.Array], list[jax.Array]]:
         child = lowering.fork({**given, **dict(zip(rows, args, strict=True))})
         child.run(block.needed)
-        return [
+        results = [
             jnp.asarray(leaving(child, r, lowering.differentiated or out.varies))
             for r, out in zip(block.results, op.outputs, strict=True)
         ]
+        return results, [jnp.asarray(child.state[c]) for c in cells]
 
     if lowering.eager and count:
-        made = [one(*(v[0 if v.shape[0] == 1 else i] for v in values)) for i in range(count)]
+        made = [one(*(v[0 if v.shape[0] == 1 else i] for v in values))[0] for i in range(count)]
         return [jnp.stack(column) for column in zip(*made, strict=True)]
     if not count:
-        like = jax.eval_shape(one, *(jax.ShapeDtypeStruct(v.shape[1:], v.dtype) for v in values))
+        like, _ = jax.eval_shape(one, *(jax.ShapeDtypeStruct(v.shape[1:], v.dtype) for v in values))
         return [jnp.zeros((0, *s.shape), s.dtype) for s in like]
     alone = [v.shape[0] == 1 and count > 1 for v in values]
     mapped = jax.vmap(one, in_axes=[None if a else 0 for a in alone], axis_size=count)
-    return mapped(*(v[0] if a else v for v, a in zip(values, alone, strict=True)))
+    results, records = mapped(*(v[0] if a else v for v, a in zip(values, alone, strict=True)))
+    for cell, record in zip(cells, records, strict=True):
+        # The record of the first row that has one.
+        lowering.write(cell, state_type(lowering, cell, record[jnp.argmax(record[:, 0] != 0)]))
+    return results
 
 
 def _unroll(unrolling: Unrolling, op: Operation) -> None:

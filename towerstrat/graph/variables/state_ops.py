@@ -23,6 +23,8 @@ from towerstrat.graph.ir.state import Cell
 from towerstrat.graph.ir.types import Array, bool_, resource
 from towerstrat.graph.lowering.gradients import gather_backward, read_backward
 from towerstrat.graph.lowering.lowering import Lowering
+from towerstrat.graph.lowering.validity import COORDINATES, ROWS
+from towerstrat.graph.variables.rows import Method, are_distinct, unless, write_rows
 
 
 def variable_handle(cell: Cell, name: str) -> Tensor:
@@ -109,9 +111,13 @@ def _assign(lowering: Lowering, op: Operation) -> list[Array]:
     value = _storable(lowering, op, 1)
     if isinstance(value, jax.core.Tracer):  # JAX compiles a program per shape to stop the gradient of an array.
         value = lax.stop_gradient(value)
-    if op.attrs.get("validate_shape", True) and cell in lowering.state:
-        _check_shape(cell, lowering.state[cell], value)
-    lowering.write(cell, value)
+    old = lowering.state.get(cell)
+    if op.attrs.get("validate_shape", True) and old is not None:
+        _check_shape(cell, old, value)
+    if old is not None and np.shape(old) == value.shape:
+        lowering.update(cell, old, value)
+    else:
+        lowering.write(cell, value)
     return [value]
 
 
@@ -129,26 +135,30 @@ def _updating(function: Callable[[Array, Array], Array]) -> Lower:
         delta = _storable(lowering, op, 1)
         if np.shape(delta) != np.shape(old):
             _check_shape(cell, old, delta)
-        value = lax.stop_gradient(function(old, delta))
-        lowering.write(cell, value)
-        return [value]
+        lowering.update(cell, old, lax.stop_gradient(function(old, delta)))
+        return [lowering.state[cell]]
 
     return lower
 
 
-def _scattering(method: str) -> Lower:
-    """The lowering of a row update by a method of ``array.at[indices]``; indices out of range are dropped."""
+def _rows_written(lowering: Lowering, op: Operation, value: Array) -> list[Array]:
+    """Writes the value of a row update, which leaves the old one where a check has failed."""
+    lowering.write(_cell(op.inputs[0]), value, lowering.fault)
+    return [value]
+
+
+def _scattering(method: Method) -> Lower:
+    """The lowering of a row update by a method of ``array.at[indices]``."""
 
     def lower(lowering: Lowering, op: Operation) -> list[Array]:
         cell = _cell(op.inputs[0])
         old = lowering.read(cell, op)
         indices, updates = _storable(lowering, op, 1), _storable(lowering, op, 2)
-        at = jnp.asarray(old).at[indices]
+        indices = unless(lowering.failed(), indices)
         shape = (*indices.shape, *old.shape[1:])
         updates = jnp.broadcast_to(jnp.asarray(updates, old.dtype), shape)
-        value = lax.stop_gradient(getattr(at, method)(updates, mode="drop"))
-        lowering.write(cell, value)
-        return [value]
+        value = write_rows(jnp.asarray(old), indices, method, updates, distinct=are_distinct(op.inputs[1]))
+        return _rows_written(lowering, op, lax.stop_gradient(value))
 
     return lower
 
@@ -160,10 +170,10 @@ def _scattering_nd(method: str) -> Lower:
         cell = _cell(op.inputs[0])
         old = lowering.read(cell, op)
         indices, updates = _storable(lowering, op, 1), _storable(lowering, op, 2)
-        at = jnp.asarray(old).at[tuple(jnp.moveaxis(indices, -1, 0))]
-        value = lax.stop_gradient(getattr(at, method)(jnp.asarray(updates, old.dtype), mode="drop"))
-        lowering.write(cell, value)
-        return [value]
+        first, *rest = jnp.moveaxis(indices, -1, 0)
+        at = jnp.asarray(old).at[(unless(lowering.failed(), first), *rest)]
+        updates = jnp.asarray(updates, old.dtype)
+        return _rows_written(lowering, op, lax.stop_gradient(getattr(at, method)(updates, mode="drop")))
 
     return lower
 
@@ -231,7 +241,7 @@ define(
     reads=True,
     differentiable=False,
 )
-define("ResourceGather", _gather_rule, lower=_first_outside(_gather), reads=True, backward=gather_backward)
+define("ResourceGather", _gather_rule, lower=_first_outside(_gather), reads=True, backward=gather_backward, check=ROWS)
 define(
     "AssignVariableOp", _assign_rule, lower=_first_outside(_assign), writes=True, stateful=True, differentiable=False,
     immediate=True, execute=_assign_eagerly,
@@ -244,7 +254,7 @@ define(
     "AssignSubVariableOp", _assign_rule, lower=_first_outside(_updating(lambda a, b: a - b)), reads=True, writes=True,
     stateful=True, differentiable=False,
 )  # fmt: skip
-for _type, _method in (
+_ROW_WRITES: tuple[tuple[str, Method], ...] = (
     ("ResourceScatterUpdate", "set"),
     ("ResourceScatterAdd", "add"),
     ("ResourceScatterSub", "subtract"),
@@ -252,10 +262,11 @@ for _type, _method in (
     ("ResourceScatterDiv", "divide"),
     ("ResourceScatterMin", "min"),
     ("ResourceScatterMax", "max"),
-):
+)
+for _type, _row_method in _ROW_WRITES:
     define(
-        _type, _scatter_rule, lower=_first_outside(_scattering(_method)), reads=True, writes=True, stateful=True,
-        differentiable=False,
+        _type, _scatter_rule, lower=_first_outside(_scattering(_row_method)), reads=True, writes=True, stateful=True,
+        differentiable=False, check=ROWS,
     )  # fmt: skip
 for _type, _method in (
     ("ResourceScatterNdUpdate", "set"),
@@ -264,7 +275,7 @@ for _type, _method in (
 ):
     define(
         _type, _cell_rule, lower=_first_outside(_scattering_nd(_method)), reads=True, writes=True, stateful=True,
-        differentiable=False,
+        differentiable=False, check=COORDINATES,
     )  # fmt: skip
 define(
     "NoOp", lambda inputs, attrs: [], lower=lambda lowering, op: [], constant=True,

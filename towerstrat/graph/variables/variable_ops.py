@@ -18,6 +18,7 @@ from towerstrat.graph.ir.registry import Attrs, Signature, define
 from towerstrat.graph.ir.stacks import SessionLike
 from towerstrat.graph.ir.state import Cell
 from towerstrat.graph.ir.types import HostArray, int32, int64, string
+from towerstrat.graph.variables.string_variables import type_for
 from towerstrat.graph.variables.variables import GraphKeys, Variable
 
 
@@ -104,19 +105,21 @@ def all_variables() -> list[Any]:
     return global_variables()
 
 
-def variables_initializer(var_list: Iterable[Any], name: str = "init") -> Operation:
-    """An operation that initializes the variables. Running it again gives them new initial values."""
+def variables_initializer(var_list: Iterable[Any], name: str = "init") -> Any:
+    """An operation that initializes the variables. Running it again gives them new initial values. None eagerly."""
+    if get_default_graph().executing_eagerly:
+        return None
     ops = [v.initializer for v in var_list]
     ops = [o.op if isinstance(o, Tensor) else o for o in ops]
     return get_default_graph().add("NoOp", (), None, name, control_inputs=ops)
 
 
-def global_variables_initializer() -> Operation:
+def global_variables_initializer() -> Any:
     """An operation that initializes all global variables."""
     return variables_initializer(global_variables())
 
 
-def local_variables_initializer() -> Operation:
+def local_variables_initializer() -> Any:
     """An operation that initializes all local variables."""
     return variables_initializer(local_variables())
 
@@ -197,7 +200,8 @@ def assign(
     if validate_shape is False and isinstance(variable, Variable):
         inputs = (variable.handle, convert_to_tensor(value, variable.dtype))
         attrs = {"validate_shape": False}
-        return get_default_graph().add("AssignVariableOp", inputs, attrs, name or "Assign").outputs[0]
+        type = type_for(variable.cell, "AssignVariableOp")
+        return get_default_graph().add(type, inputs, attrs, name or "Assign").outputs[0]
     return variable.assign(value, name=name)
 
 

@@ -17,6 +17,7 @@ from towerstrat.graph.ir import registry, shapes
 from towerstrat.graph.ir.composite import Convertible
 from towerstrat.graph.ir.convert import TensorLike, convert_to_tensor
 from towerstrat.graph.ir.core import Graph, get_default_graph
+from towerstrat.graph.ir.default_graph import init_scope
 from towerstrat.graph.ir.elements import Operation, Reference, Tensor
 from towerstrat.graph.ir.indexed_slices import IndexedSlices
 from towerstrat.graph.ir.mesh import Axis
@@ -27,6 +28,7 @@ from towerstrat.graph.ir.state import Cell
 from towerstrat.graph.ir.trace import unconverted
 from towerstrat.graph.ir.types import DType, DTypeLike, HostArray
 from towerstrat.graph.variables.state_ops import variable_handle
+from towerstrat.graph.variables.string_variables import type_for
 
 
 class VariableSynchronization(enum.Enum):
@@ -97,9 +99,13 @@ class _ThroughCreators(type):
         return create_variable(**named)
 
 
-_PARAMETERS = ("initial_value", "trainable", "collections", "validate_shape", "caching_device", "name", "variable_def",
-               "dtype", "expected_shape", "import_scope", "constraint", "use_resource", "synchronization",
-               "aggregation", "shape")  # fmt: skip
+_DEFAULTS: dict[str, Any] = {
+    "initial_value": None, "trainable": None, "collections": None, "validate_shape": True, "caching_device": None,
+    "name": None, "variable_def": None, "dtype": None, "expected_shape": None, "import_scope": None, "constraint": None,
+    "use_resource": None, "synchronization": VariableSynchronization.AUTO, "aggregation": VariableAggregation.NONE,
+}  # fmt: skip
+"""The parameters of 1.12's ``tf.Variable``, in order: creators are given all of them."""
+_PARAMETERS = (*_DEFAULTS, "shape")
 
 
 def _by_name(args: Sequence[Any], kwargs: dict[str, Any]) -> dict[str, Any]:
@@ -114,12 +120,18 @@ def _by_name(args: Sequence[Any], kwargs: dict[str, Any]) -> dict[str, Any]:
 
 
 def create_variable(**kwargs: Any) -> Any:
-    """A new variable, made by the creators in scope. Arguments as of ``tf.Variable``."""
-    graph = get_default_graph()
+    """A new variable, made by the creators in scope, which get each argument of 1.12's ``tf.Variable``."""
+    given = {**_DEFAULTS, **kwargs}
+    if given["aggregation"] is None:
+        given["aggregation"] = VariableAggregation.NONE
+    return _through_creators(given)
+
+
+def _through_creators(arguments: Mapping[str, Any]) -> Any:
     creator: Callable[..., Any] = _default_creator
-    for outer in graph.creators:
+    for outer in get_default_graph().creators:
         creator = partial(outer, creator)
-    return creator(**kwargs)
+    return creator(**arguments)
 
 
 def trainable_value(synchronization: VariableSynchronization, trainable: bool | None) -> bool:
@@ -231,7 +243,7 @@ class Variable(Operators, Convertible, metaclass=_ThroughCreators):
         keys = [GraphKeys.GLOBAL_VARIABLES] if collections is None else list(collections)
         if trainable and GraphKeys.TRAINABLE_VARIABLES not in keys:
             keys.append(GraphKeys.TRAINABLE_VARIABLES)
-        self._graph = graph
+        self._graph = graph.home
         self._trainable = bool(trainable)
         self._constraint = constraint
         self._synchronization = synchronization
@@ -249,7 +261,19 @@ class Variable(Operators, Convertible, metaclass=_ThroughCreators):
         self, graph: Graph, initial_value: TensorLike, name: str | None, dtype: DTypeLike | None,
         expected_shape: ShapeLike, validate_shape: bool, axis: Axis | None, combine: str, shape: ShapeLike,
     ) -> None:  # fmt: skip
-        """Adds the operations of the variable: handle, initial value, initializer and a read under its name."""
+        """Adds the operations of the variable: handle, initial value, initializer and a read under its name.
+
+        A variable of a function that is traced belongs to the graph around it.
+        """
+        if graph.building_function:
+            graph.check_new_variable(name or "Variable")
+            if isinstance(initial_value, Tensor):
+                initial_value = graph.lifted(initial_value, name or "Variable")
+            with init_scope():
+                around = get_default_graph()
+                self._build(around, initial_value, name, dtype, expected_shape, validate_shape, axis, combine, shape)
+            graph.note_variable(self)
+            return
         with graph.outside() if callable(initial_value) else _at_root(graph, initial_value), \
                 graph.name_scope(name or "Variable") as scope:  # fmt: skip
             base = scope[:-1]
@@ -272,12 +296,15 @@ class Variable(Operators, Convertible, metaclass=_ThroughCreators):
             with graph.outside():
                 self._handle = variable_handle(self._cell, base)
                 self._initializer = graph.add(
-                    "AssignVariableOp", (self._handle, initial), {"validate_shape": validate_shape},
+                    self._type("AssignVariableOp"), (self._handle, initial), {"validate_shape": validate_shape},
                     f"{base}/Assign/", axis=axis,
                 )  # fmt: skip
-                self._snapshot = graph.add("ReadVariableOp", (self._handle,), None, f"{base}/read/", axis=axis).outputs[
-                    0
-                ]
+                read = graph.add(self._type("ReadVariableOp"), (self._handle,), None, f"{base}/read/", axis=axis)
+                self._snapshot = read.outputs[0]
+
+    def _type(self, type: str) -> str:
+        """The type of an operation on this variable: strings have types of their own."""
+        return type_for(self._cell, type)
 
     # ---- what it is ------------------------------------------------------------------------------------------
 
@@ -363,7 +390,7 @@ class Variable(Operators, Convertible, metaclass=_ThroughCreators):
         graph = get_default_graph()
         scope, graph.scope_name = graph.scope_name, ""
         try:
-            return graph.add("ReadVariableOp", (self._handle,), None, f"{self.op.name}/read").outputs[0]
+            return graph.add(self._type("ReadVariableOp"), (self._handle,), None, f"{self.op.name}/read").outputs[0]
         finally:
             graph.scope_name = scope
 
@@ -388,15 +415,13 @@ class Variable(Operators, Convertible, metaclass=_ThroughCreators):
           indices: integers of any shape.
         """
         inputs = (self._handle, convert_to_tensor(indices))
-        return get_default_graph().add("ResourceGather", inputs, None, name or "Gather").outputs[0]
+        return get_default_graph().add(self._type("ResourceGather"), inputs, None, name or "Gather").outputs[0]
 
     def initialized_value(self) -> Tensor:
         """The value if the variable is initialized when this runs, else its initial value."""
-        return (
-            get_default_graph()
-            .add("InitializedValue", (self._handle, self._initial_value), None, f"{self.op.name}/initialized_value")
-            .outputs[0]
-        )
+        inputs = (self._handle, self._initial_value)
+        name = f"{self.op.name}/initialized_value"
+        return get_default_graph().add(self._type("InitializedValue"), inputs, None, name).outputs[0]
 
     def eval(self, session: SessionLike | None = None) -> HostArray:
         """The value in ``session`` or the default session. Raises ValueError where there is none."""
@@ -412,7 +437,7 @@ class Variable(Operators, Convertible, metaclass=_ThroughCreators):
         around = SURROUNDINGS.current()
         if around is not None:
             inputs = around.written(self, type, inputs)
-        return self._changed(get_default_graph().add(type, (self._handle, *inputs), None, name), read_value)
+        return self._changed(get_default_graph().add(self._type(type), (self._handle, *inputs), None, name), read_value)
 
     def _changed(self, op: Operation, read_value: bool) -> Any:
         """The return value of an assignment: the stored value, or the operation."""
@@ -517,7 +542,7 @@ class Variable(Operators, Convertible, metaclass=_ThroughCreators):
 
     def is_initialized(self, name: str | None = None) -> Tensor:
         """A scalar bool tensor: the variable has a value at that point of the run."""
-        return get_default_graph().add("VarIsInitializedOp", (self._handle,), None, name).outputs[0]
+        return get_default_graph().add(self._type("VarIsInitializedOp"), (self._handle,), None, name).outputs[0]
 
     def to_proto(self, export_scope: str | None = None) -> Any:
         raise NotImplementedError("VariableDef protocol buffers are not supported; rebuild the graph with its code.")
@@ -569,14 +594,17 @@ class Variable(Operators, Convertible, metaclass=_ThroughCreators):
 
 
 class _ThroughCreatorsV2(_ThroughCreators):
-    """Makes variables with the arguments of 2.x; every ``Variable`` is an instance of the class."""
+    """Makes variables with the arguments of 2.x; every ``Variable`` is an instance of the class.
+
+    Derived classes are constructed directly, as those that wrap a variable expect.
+    """
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
         if cls is not VariableV2:
-            raise TypeError(f"{cls.__name__}: classes derived from tf.Variable are not supported; hold a tf.Variable.")
+            return type.__call__(cls, *args, **kwargs)
         given = inspect.signature(cls.__init__).bind(None, *args, **kwargs)
         given.apply_defaults()
-        return create_variable(**{k: v for k, v in given.arguments.items() if k != "self"})
+        return _through_creators({k: v for k, v in given.arguments.items() if k != "self"})
 
     def __instancecheck__(cls, instance: Any) -> bool:
         return isinstance(instance, Variable)
@@ -595,7 +623,7 @@ class VariableV2(Variable, metaclass=_ThroughCreatorsV2):
         always made outside of it.
 
     Raises:
-      TypeError: a derived class is constructed.
+      NotImplementedError: a derived class calls ``__init__``: it has to hold a variable and hand on to it.
     """
 
     def __init__(
@@ -614,7 +642,10 @@ class VariableV2(Variable, metaclass=_ThroughCreatorsV2):
         shape: ShapeLike = None,
         experimental_enable_variable_lifting: bool = True,
     ):
-        """The arguments; the creators in scope make the variable."""
+        raise NotImplementedError(
+            f"{type(self).__name__} is derived from tf.Variable, which makes no state for derived classes. Hold a "
+            "tf.Variable, and define what is used of it."
+        )
 
 
 def wider(dims: shapes.Dims, shape: ShapeLike, name: str) -> shapes.Dims:

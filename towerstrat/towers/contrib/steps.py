@@ -6,8 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 from towerstrat.errors import OutOfRangeError
-from towerstrat.graph.lowering.gradients import gradients
-from towerstrat.graph.variables.variable_ops import global_variables_initializer, trainable_variables
+from towerstrat.graph.ir.core import get_default_graph
+from towerstrat.graph.tapes.gradient_functions import implicit_gradients
+from towerstrat.graph.variables.variable_ops import global_variables_initializer
 from towerstrat.towers.contrib.strategy import DistributionStrategy
 
 
@@ -70,14 +71,11 @@ class StandardSingleLossStep(StandardInputStep):
         self._iterations_per_step = iterations_per_step
 
     def __call__(self) -> Any:
-        """The operation that runs ``iterations_per_step`` training steps."""
+        """The operation that runs ``iterations_per_step`` training steps; eagerly runs them and returns None."""
         distribution = self._distribution
 
         def tower_gradients(context: Any, *inputs: Any) -> list[Any]:
-            loss = self._loss_fn(context, *inputs)
-            variables = trainable_variables()
-            pairs = zip(gradients(loss, variables), variables, strict=True)
-            found = [(g, v) for g, v in pairs if g is not None]
+            found = [(g, v) for g, v in implicit_gradients(self._loss_fn)(context, *inputs) if g is not None]
             if not found:
                 raise ValueError("No gradients provided for any variable: the loss depends on none of them.")
             return found
@@ -95,13 +93,18 @@ class Monitor:
 
     Args:
       step_callable: a ``Step``.
-      session: runs it; its variables are initialized here.
+      session: runs it, in a graph; its variables are initialized here.
 
     Raises:
-      ValueError: no session.
+      ValueError: no session in a graph, or one where operations are executed eagerly.
     """
 
     def __init__(self, step_callable: Callable[[], Any], session: Any = None):
+        if get_default_graph().executing_eagerly:
+            if session is not None:
+                raise ValueError("Should not provide a `session` in Eager mode.")
+            self._run_step = step_callable
+            return
         if session is None:
             raise ValueError("Should provide a `session` in Graph mode.")
         self._run_step = session.make_callable(step_callable())

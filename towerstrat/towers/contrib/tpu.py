@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import operator
+from collections.abc import Callable
 from typing import Any
 
 import jax
 
-from towerstrat.graph.ir.core import get_default_graph
+from towerstrat.graph.ir.core import Graph, get_default_graph
 from towerstrat.graph.ir.elements import Operation
 from towerstrat.graph.ir.mesh import Axis
+from towerstrat.graph.ir.trace import user_line
 from towerstrat.graph.ops.control_flow import no_op
+from towerstrat.graph.variables.variables import VariableAggregation
 from towerstrat.towers.contrib.one_device import OneDeviceStrategy
 from towerstrat.towers.contrib.surface import CONTRIB
 from towerstrat.towers.engine.towers import Towers
@@ -54,16 +57,40 @@ class TPUStrategy(OneDeviceStrategy):
     def read_var(self, var: Any) -> Any:
         return super().read_var(var)
 
+    # ---- in graphs only ----------------------------------------------------------------------------------------
+
+    def _create_variable(self, next_creator: Callable[..., Any], **kwargs: Any) -> Any:
+        _require_graph(get_default_graph().home)
+        return super()._create_variable(next_creator, **kwargs)
+
+    def _call_for_each_tower(self, fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        _require_graph(get_default_graph())
+        return super()._call_for_each_tower(fn, *args, **kwargs)
+
+    def _run_steps_on_dataset(self, fn: Any, iterator: Any, iterations: Any, initial_loop_values: Any = None) -> Any:
+        _require_graph(get_default_graph())
+        return super()._run_steps_on_dataset(fn, iterator, iterations, initial_loop_values)
+
+    def _reduce(self, aggregation: VariableAggregation, value: Any, destinations: Any) -> Any:
+        _require_graph(get_default_graph())
+        return super()._reduce(aggregation, value, destinations)
+
+    def _broadcast(self, tensor: Any, destinations: Any) -> Any:
+        _require_graph(get_default_graph())
+        return super()._broadcast(tensor, destinations)
+
     # ---- what it is ------------------------------------------------------------------------------------------
 
     def initialize(self) -> list[Operation]:
         """Operations that the original set a TPU up with; here they do nothing and can be run as always."""
         graph = get_default_graph()
+        _require_graph(graph)
         if not graph.get_collection(_INITIALIZE):
             graph.add_to_collection(_INITIALIZE, no_op("ConfigureDistributedTPU"))
         return graph.get_collection(_INITIALIZE)
 
     def finalize(self) -> list[Operation]:
+        _require_graph(get_default_graph())
         return [no_op("ShutdownDistributedTPU")]
 
     @property
@@ -82,6 +109,15 @@ class TPUStrategy(OneDeviceStrategy):
 
     def __repr__(self) -> str:
         return f"<TPUStrategy of {self.num_towers} towers>"
+
+
+def _require_graph(graph: Graph) -> None:
+    """Raises NotImplementedError where operations are executed eagerly, as the original did in ``initialize``."""
+    if graph.executing_eagerly:
+        raise NotImplementedError(
+            "Eager mode not supported in TPUStrategy. Build a graph (`with tf.Graph().as_default():`) and run it in a "
+            f"session, or use OneDeviceStrategy, or tf.distribute.TPUStrategy.\n  at: {user_line()}"
+        )
 
 
 def _positive(name: str, value: Any) -> int:

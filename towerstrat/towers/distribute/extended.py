@@ -26,7 +26,7 @@ from towerstrat.towers.distribute.variables import ReplicaVariable
 from towerstrat.towers.engine import contexts
 from towerstrat.towers.engine.engine import Engine
 from towerstrat.towers.engine.tower_id import TowerId
-from towerstrat.towers.engine.values import DistributedValues, Mirrored, PerDevice, mirrored, value_container
+from towerstrat.towers.engine.values import DistributedValues, Mirrored, PerDevice, value_container
 
 _FUNCTIONS = 100
 """So many functions a strategy keeps the traces of: the last ones."""
@@ -108,9 +108,6 @@ class StrategyExtended:
             return self._combine_plain(reduce_op, value)
         with self._strategy.scope():
             local = self._numbers(value)
-            if reduce_op is ReduceOp.MEAN and not isinstance(local, IndexedSlices) and local.dtype.is_integer:
-                total = engine.reduce(AGGREGATIONS[ReduceOp.SUM], engine.per_tower(local), destinations)
-                return mirrored(truediv(total.primary, engine.num_towers), total.devices, engine.mesh_axis)
             return engine.reduce(AGGREGATIONS[reduce_op], engine.per_tower(local), destinations)
 
     def _numbers(self, value: DistributedValues) -> Any:

@@ -7,9 +7,11 @@ from typing import Any
 
 from towerstrat.graph.ir.core import get_default_graph
 from towerstrat.towers.distribute.dataset import DistributedDataset, InputIterator
-from towerstrat.towers.distribute.step_context import MultiStepContext
+from towerstrat.towers.distribute.surface import REPLICAS
 from towerstrat.towers.engine import contexts
 from towerstrat.towers.engine.engine import ReplicaView
+from towerstrat.towers.engine.step_context import MultiStepContext
+from towerstrat.towers.engine.step_loop import run_steps_eagerly
 
 
 def run_steps(
@@ -22,10 +24,7 @@ def run_steps(
     """
     with strategy.scope():
         if get_default_graph().executing_eagerly:
-            context = MultiStepContext()
-            for _ in range(int(iterations)):
-                fn(context, iterator.get_next())
-            return context
+            return run_steps_eagerly(REPLICAS, fn, iterator.get_next, iterations, initial_values)
         if not isinstance(iterator, InputIterator):
             raise TypeError(
                 f"Expected an iterator of strategy.make_dataset_iterator(dataset), or of a distributed dataset, got "

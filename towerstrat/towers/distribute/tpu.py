@@ -24,7 +24,15 @@ from towerstrat.towers.engine.towers import Towers
 
 
 class TPUExtended(StrategyExtendedV1):
-    """``extended`` of a TPUStrategy."""
+    """``extended`` of a TPUStrategy.
+
+    Attributes:
+      steps_per_run: steps between returns to the host where a training loop of the library drives the strategy.
+    """
+
+    def __init__(self, container_strategy: Any, steps_per_run: int | None = None):
+        super().__init__(container_strategy)
+        self.steps_per_run = 1 if steps_per_run is None else steps_per_run
 
 
 _TRACED = (Function, Bound, ConcreteFunction)
@@ -161,8 +169,9 @@ class TPUStrategyV1(_OnTPUs, StrategyV1):
     ):
         self._resolver = tpu_cluster_resolver or TPUClusterResolver("")
         self._engine = _towers(_devices(self._resolver, device_assignment))
-        super().__init__(TPUExtended(self))
-        self._steps_per_run = 1 if steps_per_run is None else steps_per_run
+        extended = TPUExtended(self, steps_per_run)
+        super().__init__(extended)
+        self._steps_per_run = extended.steps_per_run
 
     @property
     def steps_per_run(self) -> int:

@@ -51,7 +51,7 @@ class PerReplica(PerDevice, Specified):
     @property
     def _type_spec(self) -> TypeSpec:
         index: Any = self._index
-        layout = Layout(index.order, index.axis)
+        layout = Layout(list(index), index.axis)
         spec = TensorSpec(self.local.shape, self.local.dtype)
         return PerReplicaSpec(*[spec] * index.axis.size, layout=layout)
 

@@ -233,8 +233,10 @@ class TowerContext:
 
     @property
     def device(self) -> str:
-        """The device this tower runs on."""
+        """The device this tower runs on; where no strategy was entered the current one."""
         require_tower_context(self)
+        if self.engine is default_engine():
+            return get_default_graph().current_device
         return self.distribution_strategy.worker_devices[0]
 
 

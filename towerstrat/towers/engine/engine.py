@@ -8,11 +8,12 @@ from typing import Any, NoReturn, Protocol
 
 from towerstrat.graph.ir import nest
 from towerstrat.graph.ir.convert import convert_to_tensor
+from towerstrat.graph.ir.core import get_default_graph
 from towerstrat.graph.ir.elements import Tensor
 from towerstrat.graph.ir.mesh import Axis
 from towerstrat.graph.ops.control_flow import group
-from towerstrat.graph.runtime.config import ConfigProto
 from towerstrat.graph.variables.variables import Variable, VariableAggregation
+from towerstrat.platform.messages import ConfigProto
 
 
 class CrossTower(Protocol):
@@ -234,8 +235,10 @@ def _refuse() -> NoReturn:
 
 
 def grouped(parts: Sequence[Any], name: str | None) -> Any:
-    """One operation that runs all parts; of a single part without a name its own operation."""
+    """One operation that runs all parts; of a single part without a name its own operation. None eagerly."""
     flat = nest.flatten(parts)
+    if get_default_graph().executing_eagerly:
+        return None
     if len(flat) == 1 and name is None:
         return getattr(flat[0], "op", flat[0])
     return group(*flat, name=name)

@@ -11,7 +11,7 @@ from towerstrat.graph.variables.variables import Variable, VariableAggregation
 from towerstrat.towers.engine.contexts import SingleTower
 from towerstrat.towers.engine.scope import colocated
 from towerstrat.towers.engine.step_context import MultiStepContext
-from towerstrat.towers.engine.step_loop import run_steps
+from towerstrat.towers.engine.step_loop import run_steps, run_steps_eagerly
 from towerstrat.towers.engine.surface import Surface
 from towerstrat.towers.engine.values import MapOutput
 
@@ -61,6 +61,8 @@ class OneTower(SingleTower):
     def run_steps(
         self, fn: Callable[..., Any], iterator: Any, iterations: Any, initial_loop_values: Any
     ) -> MultiStepContext:
+        if get_default_graph().executing_eagerly:
+            return run_steps_eagerly(self.surface, fn, iterator.get_next, iterations, initial_loop_values)
         return run_steps(self.surface, None, self.worker_devices, fn, iterator, iterations, initial_loop_values)
 
     def map(self, map_over: Any, fn: Callable[..., Any], *args: Any, **kwargs: Any) -> MapOutput:

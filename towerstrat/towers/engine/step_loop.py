@@ -21,7 +21,7 @@ from towerstrat.graph.ops.control_flow import group
 from towerstrat.graph.variables.variables import Variable
 from towerstrat.towers.engine.step_context import MultiStepContext
 from towerstrat.towers.engine.surface import Surface
-from towerstrat.towers.engine.values import DistributedValues, Mirrored
+from towerstrat.towers.engine.values import DistributedValues, Mirrored, PerDevice
 
 
 def run_steps(
@@ -69,16 +69,41 @@ def run_steps(
         parts = elements if axis is None else [surface.per_tower(t, devices, axis) for t in elements]
         result = fn(context, *surface.step_arguments(nest.pack_sequence_as(iterator.output_types, parts)))
         outputs = nest.flatten(context.last_step_outputs)
-        tensors = [convert_to_tensor(_in_tower(o)) for o in outputs]
+        tensors = [_as_output(o) for o in outputs]
         block.finish([*tensors, *_effects(result, graph, surface)])
+        block.release()
     op = _loop(graph, block, iterator, count, elements, tensors, initial_loop_values, axis, surface.whole_elements)
-    after = [
-        surface.per_tower(t, devices, axis) if axis is not None and _has_parts(o, t) else t
-        for o, t in zip(outputs, op.outputs, strict=True)
-    ]
+    after = [surface.per_tower(t, devices, axis) if axis is not None and t.varies else t for t in op.outputs]
     context._set_last_step_outputs(nest.pack_sequence_as(context.last_step_outputs, after))
     context.run_op = group(op)
     return context
+
+
+def run_steps_eagerly(
+    surface: Surface, fn: Callable[..., Any], take: Callable[[], Any], iterations: Any, initial_loop_values: Any
+) -> MultiStepContext:
+    """Calls ``fn(context, *inputs)`` with one element after the other, where operations are executed eagerly.
+
+    Args:
+      take: returns the next element.
+      initial_loop_values: the outputs of no step, a dictionary by name; optional.
+
+    Raises:
+      OutOfRangeError: there is no further element; the steps before are done.
+    """
+    context = surface.step_context()
+    steps = int(iterations)
+    for _ in range(steps):
+        fn(context, *surface.step_arguments(take()))
+    outputs = context.last_step_outputs if steps > 0 else initial_loop_values or {}
+    if not isinstance(outputs, dict):
+        raise ValueError(f"Expected a dictionary of initial_loop_values, got {outputs!r}: no step has named an output.")
+    context._set_last_step_outputs(nest.map_structure(_as_value, outputs))
+    return context
+
+
+def _as_value(value: Any) -> Any:
+    return value if isinstance(value, DistributedValues) else convert_to_tensor(value)
 
 
 def _checked_elements(surface: Surface, iterator: Any, fixed_shapes: bool) -> tuple[Sequence[DType], Sequence[Dims]]:
@@ -160,10 +185,11 @@ def _in_tower(value: Any) -> Any:
     return value.primary if isinstance(value, Mirrored) else value.local
 
 
-def _has_parts(before: Any, tensor: Tensor) -> bool:
-    """Whether the loop's output has a part on every tower: the step's output had."""
-    tensor.varies |= isinstance(before, DistributedValues) and not isinstance(before, Mirrored)
-    return tensor.varies
+def _as_output(value: Any) -> Tensor:
+    """The tensor of a step function's output; of a per-device value one that differs by tower, equal or not."""
+    if isinstance(value, PerDevice) and value.is_tensor_like and not isinstance(value, Variable):
+        return value._tensors()[0]
+    return convert_to_tensor(_in_tower(value))
 
 
 def _effects(result: Any, graph: Graph, surface: Surface) -> list[Operation]:

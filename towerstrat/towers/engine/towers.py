@@ -17,8 +17,9 @@ from towerstrat.graph.ir.mesh import Axis
 from towerstrat.graph.ops import collectives
 from towerstrat.graph.ops.array import identity
 from towerstrat.graph.ops.control_flow import region_is_uniform
-from towerstrat.graph.runtime.config import ConfigProto
+from towerstrat.graph.ops.math import truediv
 from towerstrat.graph.variables.variables import Variable, VariableAggregation, VariableSynchronization
+from towerstrat.platform.messages import ConfigProto
 from towerstrat.towers.engine import contexts
 from towerstrat.towers.engine.engine import Engine
 from towerstrat.towers.engine.scope import colocated
@@ -32,6 +33,7 @@ from towerstrat.towers.engine.values import (
     Mirrored,
     OwnDevice,
     PerDevice,
+    map_parts,
     mirrored,
     select_device_mirrored,
     value_container,
@@ -127,7 +129,7 @@ class Towers(Engine):
         return collectives.distribute([convert_to_tensor(p) for p in parts], self.axis)
 
     def leaving(self, structure: Any) -> Any:
-        return nest.map_structure(self._left, structure) if self.mapped else structure
+        return map_parts(self._left, structure) if self.mapped else structure
 
     def _left(self, value: Any) -> Any:
         if isinstance(value, PerDevice) and isinstance(value.local, PositionTensor):
@@ -172,7 +174,10 @@ class Towers(Engine):
         with get_default_graph().under(None):
             if isinstance(local, IndexedSlices):
                 return self._combined_rows(how, local)
-            return collectives.all_reduce(convert_to_tensor(local), self.axis, how)
+            tensor = convert_to_tensor(local)
+            if how == "mean" and tensor.dtype.is_integer:
+                return truediv(collectives.all_reduce(tensor, self.axis, "sum"), self.axis.size)
+            return collectives.all_reduce(tensor, self.axis, how)
 
     def _combined_rows(self, how: str, local: IndexedSlices) -> IndexedSlices:
         if how == "first":
@@ -223,24 +228,28 @@ class Towers(Engine):
         var = value_container(var)
         if not isinstance(var, Variable):
             raise TypeError(f"Expected a variable to update, got {var!r}.")
-        return self._updated(lambda *a, **k: fn(var, *a, **k), args, kwargs, grouped)
+        axis = self.axis if isinstance(var, PerDevice) else None
+        return self._updated(lambda *a, **k: fn(var, *a, **k), args, kwargs, grouped, axis)
 
     def update_non_slot(
         self, colocate_with: Any, fn: Callable[..., Any], *args: Any, grouped: bool = True, **kwargs: Any
     ) -> Any:
         return self._updated(fn, args, kwargs, grouped)
 
-    def _updated(self, fn: Callable[..., Any], args: Any, kwargs: Any, grouped: bool) -> Any:
+    def _updated(self, fn: Callable[..., Any], args: Any, kwargs: Any, grouped: bool, axis: Axis | None = None) -> Any:
+        """The result of an update; along ``axis`` if each tower updates a value of its own."""
         device = self._devices[0]
         args, kwargs = select_device_mirrored(device, (args, kwargs))
-        with contexts.UpdateContext(device):
+        with get_default_graph().under(axis), contexts.UpdateContext(device):
             result = fn(*args, **kwargs)
 
         def merged(value: Any) -> Any:
-            return mirrored(value, self._devices, self.axis) if isinstance(value, Tensor) and self.mapped else value
+            if not self.mapped or not isinstance(value, Tensor):
+                return value
+            return mirrored(value, self._devices, self.axis) if axis is None else Mirrored(self.per_tower(value)._index)
 
-        result = nest.map_structure(merged, result)
-        return result if grouped else nest.map_structure(self.tower_view.unwrap, result)
+        result = map_parts(merged, result)
+        return result if grouped else map_parts(self.tower_view.unwrap, result)
 
     # ---- parts -----------------------------------------------------------------------------------------------
 
@@ -289,8 +298,9 @@ class Towers(Engine):
 
 
 def _in_towers(value: Tensor | IndexedSlices) -> bool:
-    """Whether a value was made in tower context."""
-    return (value.values if isinstance(value, IndexedSlices) else value).op.axis is not None
+    """Whether a value was made in tower context, or is each tower's part of an input."""
+    tensor = value.values if isinstance(value, IndexedSlices) else value
+    return tensor.varies or tensor.op.axis is not None
 
 
 class _TowerTrace(contexts.TowerContext):

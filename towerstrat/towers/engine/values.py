@@ -40,14 +40,12 @@ class Selections(Mapping[str, Any]):
 
     def __init__(self, local: Any, devices: Sequence[str], axis: Axis):
         self.local = local
-        self.order = tuple(devices)
+        self.positions = {device: position for position, device in enumerate(devices)}
         self.axis = axis
         self._made: dict[tuple[int, Any], Any] = {}
 
     def __getitem__(self, device: str) -> Any:
-        position = self.order.index(device) if device in self.order else -1
-        if position < 0:
-            raise KeyError(device)
+        position = self.positions[device]
         if isinstance(self.local, TowerId):
             return position
         key = (position, get_default_graph().block)
@@ -56,10 +54,10 @@ class Selections(Mapping[str, Any]):
         return self._made[key]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self.order)
+        return iter(self.positions)
 
     def __len__(self) -> int:
-        return len(self.order)
+        return len(self.positions)
 
 
 def _at_position(local: Any, axis: Axis, position: int) -> Any:
@@ -178,7 +176,7 @@ class PerDevice(Argument, Convertible, Fetchable, DistributedValues):
             local = IndexedSlices(tensors[0], tensors[1], tensors[2] if len(tensors) > 2 else local.dense_shape)
         elif not isinstance(local, Operation):
             (local,) = tensors
-        return type(self)(Selections(local, index.order, index.axis))
+        return type(self)(Selections(local, list(index), index.axis))
 
     def _argument_key(self) -> Any:
         return self._argument_axis(), _dense(self.local) if isinstance(self.local, IndexedSlices) else False
@@ -211,8 +209,8 @@ class Mirrored(Operators, Convertible, Fetchable, DistributedValues):
 
     @property
     def primary(self) -> Any:
-        """The one value."""
-        return self.local if self.local is not None else next(iter(self._index.values()))
+        """The one value; where an update left a part on each device, the first one."""
+        return next(iter(self._index.values()))
 
     def _get_cross_tower(self) -> Any:
         return self.primary
@@ -243,7 +241,7 @@ class _Everywhere(Selections):
     """Device -> the one value that all devices share."""
 
     def __getitem__(self, device: str) -> Any:
-        if device not in self.order:
+        if device not in self.positions:
             raise KeyError(device)
         return self.local
 
@@ -275,7 +273,7 @@ def regroup(per_device_values: Mapping[str, Any], wrap_class: Callable[..., Any]
             except (ValueError, TypeError) as error:
                 raise ValueError(f"Towers returned different structures: {error}") from None
         columns = zip(*(nest.children(p) for p in parts), strict=True)
-        return nest.rebuild(
+        return _remade(
             first, [regroup(dict(zip(per_device_values, column, strict=True)), wrap_class) for column in columns]
         )
     if all(p is first for p in parts[1:]) and (len(parts) > 1 or container_of(first) is None):
@@ -286,8 +284,22 @@ def regroup(per_device_values: Mapping[str, Any], wrap_class: Callable[..., Any]
     return wrap_class(per_device_values)
 
 
+def map_parts(function: Callable[[Any], Any], structure: Any) -> Any:
+    """``function`` applied to the leaves of what towers return; keys of a dictionary need not sort."""
+    if type(structure) is dict:
+        return {key: map_parts(function, child) for key, child in structure.items()}
+    if not nest.is_sequence(structure):
+        return function(structure)
+    return _remade(structure, [map_parts(function, child) for child in nest.children(structure)])
+
+
+def _remade(like: Any, children: Sequence[Any]) -> Any:
+    """A structure with other children. A namedtuple's own ``__new__``, which may check them, is not called."""
+    return like._make(children) if hasattr(like, "_make") else nest.rebuild(like, children)
+
+
 def _shallow(value: Any) -> Any:
-    return nest.rebuild(value, [0 for _ in nest.children(value)])
+    return _remade(value, [0 for _ in nest.children(value)])
 
 
 def container_of(value: Any) -> Any:
@@ -315,13 +327,15 @@ def select_device_mirrored(device: str, structured: Any) -> Any:
     """
 
     def get(value: Any) -> Any:
-        if not isinstance(value, DistributedValues) or isinstance(value, Variable):
+        if not isinstance(value, DistributedValues):
             return value
         if not isinstance(value, Mirrored):
             raise TypeError(
                 f"Expected value to be mirrored across towers: {value!r} in {structured!r}. "
                 "Reduce it first: distribution.reduce(aggregation, value, destinations=var)."
             )
+        if isinstance(value, Variable):
+            return value
         return value.get(device) if value.on_device(device) else value.primary
 
     return nest.map_structure(get, structured)

@@ -8,16 +8,19 @@ from typing import Any
 import jax.numpy as jnp
 
 from towerstrat.graph.ir.elements import Operation, Tensor
+from towerstrat.graph.variables.rows import CellRows
 from towerstrat.training.optimizers.single_update import SingleUpdateOptimizer
 from towerstrat.training.optimizers.updates import define_update
 
 
-def _adadelta(cells: Sequence[Any], scalars: Sequence[Any], grad: Any) -> list[Any]:
+def _adadelta(cells: Sequence[CellRows], scalars: Sequence[Any], grad: Any) -> None:
     var, accumulated, updates = cells
     rate, rho, epsilon = scalars
-    accumulated = accumulated * rho + grad * grad * (1 - rho)
-    step = jnp.sqrt(updates + epsilon) / jnp.sqrt(accumulated + epsilon) * grad
-    return [var - step * rate, accumulated, updates * rho + step * step * (1 - rho)]
+    squares, steps = accumulated.value * rho + grad * grad * (1 - rho), updates.value
+    step = jnp.sqrt(steps + epsilon) / jnp.sqrt(squares + epsilon) * grad
+    accumulated.set(squares)
+    updates.set(steps * rho + step * step * (1 - rho))
+    var.subtract(step * rate)
 
 
 ADADELTA = define_update("Adadelta", "var accum accum_update", "lr rho epsilon", _adadelta)

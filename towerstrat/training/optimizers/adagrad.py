@@ -12,33 +12,34 @@ from towerstrat.graph.ir.types import DType
 from towerstrat.graph.ops.array import fill, shape
 from towerstrat.graph.ops.math import cast
 from towerstrat.graph.scopes.initializers import constant_initializer
+from towerstrat.graph.variables.rows import CellRows
 from towerstrat.training.optimizers.gradient_descent import shrink
 from towerstrat.training.optimizers.single_update import SingleUpdateOptimizer
 from towerstrat.training.optimizers.updates import define_update
 
 
-def _adagrad(cells: Sequence[Any], scalars: Sequence[Any], grad: Any) -> list[Any]:
+def _adagrad(cells: Sequence[CellRows], scalars: Sequence[Any], grad: Any) -> None:
     var, accumulated = cells
-    accumulated = accumulated + grad * grad
-    return [var - grad * scalars[0] / jnp.sqrt(accumulated), accumulated]
+    accumulated.add(grad * grad)
+    var.subtract(grad * scalars[0] / jnp.sqrt(accumulated.value))
 
 
-def _proximal_adagrad(cells: Sequence[Any], scalars: Sequence[Any], grad: Any) -> list[Any]:
+def _proximal_adagrad(cells: Sequence[CellRows], scalars: Sequence[Any], grad: Any) -> None:
     var, accumulated = cells
     rate, l1, l2 = scalars
-    accumulated = accumulated + grad * grad
-    rate = rate / jnp.sqrt(accumulated)
-    return [shrink(var - grad * rate, rate, l1, l2), accumulated]
+    accumulated.add(grad * grad)
+    rate = rate / jnp.sqrt(accumulated.value)
+    var.set(shrink(var.value - grad * rate, rate, l1, l2))
 
 
-def _adagrad_da(cells: Sequence[Any], scalars: Sequence[Any], grad: Any) -> list[Any]:
-    _, total, squared = cells
+def _adagrad_da(cells: Sequence[CellRows], scalars: Sequence[Any], grad: Any) -> None:
+    var, total, squared = cells
     rate, l1, l2, step = scalars
-    total = total + grad
-    squared = squared + grad * grad
-    soft = jnp.sign(total) * jnp.maximum(jnp.abs(total) - l1 * step, 0)
-    var = -rate * jnp.where(l1 > 0, soft, total) / (l2 * step * rate + jnp.sqrt(squared))
-    return [var, total, squared]
+    total.add(grad)
+    squared.add(grad * grad)
+    summed = total.value
+    soft = jnp.sign(summed) * jnp.maximum(jnp.abs(summed) - l1 * step, 0)
+    var.set(-rate * jnp.where(l1 > 0, soft, summed) / (l2 * step * rate + jnp.sqrt(squared.value)))
 
 
 ADAGRAD = define_update("Adagrad", "var accum", "lr", _adagrad)

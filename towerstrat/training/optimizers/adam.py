@@ -12,44 +12,49 @@ from towerstrat.graph.ir.default_graph import colocate_with, control_dependencie
 from towerstrat.graph.ir.elements import Operation, Tensor
 from towerstrat.graph.ir.indexed_slices import IndexedSlices
 from towerstrat.graph.ops.control_flow import group
+from towerstrat.graph.variables.rows import CellRows, RowSum
 from towerstrat.training.optimizers.single_update import SingleUpdateOptimizer
-from towerstrat.training.optimizers.updates import define_update, scatter
+from towerstrat.training.optimizers.updates import define_update
 
 
 def _corrected(rate: Any, beta1_power: Any, beta2_power: Any) -> Any:
     return rate * jnp.sqrt(1 - beta2_power) / (1 - beta1_power)
 
 
-def _adam(cells: Sequence[Any], scalars: Sequence[Any], grad: Any, *, use_nesterov: bool) -> list[Any]:
-    var, m, v = cells
+def _adam(cells: Sequence[CellRows], scalars: Sequence[Any], grad: Any, *, use_nesterov: bool) -> None:
+    var, first, second = cells
     beta1_power, beta2_power, rate, beta1, beta2, epsilon = scalars
     rate = _corrected(rate, beta1_power, beta2_power)
+    m, v = first.value, second.value
     m = m + (grad - m) * (1 - beta1)
     v = v + (grad * grad - v) * (1 - beta2)
+    first.set(m)
+    second.set(v)
     direction = grad * (1 - beta1) + beta1 * m if use_nesterov else m
-    return [var - rate * direction / (jnp.sqrt(v) + epsilon), m, v]
+    var.subtract(rate * direction / (jnp.sqrt(v) + epsilon))
 
 
-def _adam_rows(
-    cells: Sequence[Any], scalars: Sequence[Any], grad: Any, indices: Any, *, use_nesterov: bool
-) -> list[Any]:
+def _adam_rows(cells: Sequence[CellRows], scalars: Sequence[Any], rows: RowSum, *, use_nesterov: bool) -> None:
     """The moments of all rows decay, so all rows move."""
-    var, m, v = cells
+    var, first, second = cells
     beta1_power, beta2_power, rate, beta1, beta2, epsilon = scalars
     rate = _corrected(rate, beta1_power, beta2_power)
-    scaled = grad * (1 - beta1)
-    m = scatter(m * beta1, indices, scaled)
-    v = scatter(v * beta2, indices, (grad * grad) * (1 - beta2))
-    direction = scatter(beta1 * m, indices, scaled) if use_nesterov else m
-    return [var - rate * direction / (jnp.sqrt(v) + epsilon), m, v]
+    first.decay(beta1, rows, lambda grad: grad * (1 - beta1))
+    second.decay(beta2, rows, lambda grad: (grad * grad) * (1 - beta2))
+    m, v = first.value, second.value
+    direction = rows.added_to(beta1 * m, lambda grad: grad * (1 - beta1)) if use_nesterov else m
+    var.subtract(rate * direction / (jnp.sqrt(v) + epsilon))
 
 
-def _ada_max(cells: Sequence[Any], scalars: Sequence[Any], grad: Any) -> list[Any]:
-    var, m, v = cells
+def _ada_max(cells: Sequence[CellRows], scalars: Sequence[Any], grad: Any) -> None:
+    var, first, second = cells
     beta1_power, rate, beta1, beta2, epsilon = scalars
+    m = first.value
     m = m + (grad - m) * (1 - beta1)
-    v = jnp.maximum(beta2 * v, jnp.abs(grad))
-    return [var - rate / (1 - beta1_power) * (m / (v + epsilon)), m, v]
+    v = jnp.maximum(beta2 * second.value, jnp.abs(grad))
+    first.set(m)
+    second.set(v)
+    var.subtract(rate / (1 - beta1_power) * (m / (v + epsilon)))
 
 
 _SCALARS = "beta1_power beta2_power lr beta1 beta2 epsilon"

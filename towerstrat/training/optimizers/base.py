@@ -18,6 +18,7 @@ from towerstrat.graph.lowering.gradients import gradients
 from towerstrat.graph.ops.control_flow import group
 from towerstrat.graph.ops.control_flow import tuple as gated
 from towerstrat.graph.tapes.gradient_tape import GradientTape
+from towerstrat.graph.variables.rows import deduplicate
 from towerstrat.graph.variables.variables import GraphKeys, Variable, VariableAggregation, create_variable
 from towerstrat.towers.engine.contexts import (
     current_distribution,
@@ -30,7 +31,6 @@ from towerstrat.towers.engine.contexts import (
 from towerstrat.towers.engine.engine import CrossTower
 from towerstrat.towers.engine.values import container_of
 from towerstrat.training import slots
-from towerstrat.training.optimizers.updates import deduplicate
 
 
 def get_filtered_grad_fn(grad_fn: Callable[..., Iterable[Any]]) -> Callable[..., list[Any]]:

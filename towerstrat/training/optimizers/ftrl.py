@@ -8,29 +8,33 @@ from typing import Any
 import jax.numpy as jnp
 
 from towerstrat.graph.ir.elements import Operation, Tensor
+from towerstrat.graph.variables.rows import CellRows
 from towerstrat.training.optimizers.adagrad import _Accumulating
 from towerstrat.training.optimizers.updates import define_update
 
 
-def _follow(cells: Sequence[Any], scalars: Sequence[Any], grad: Any, shrunk: Any) -> list[Any]:
+def _follow(cells: Sequence[CellRows], scalars: Sequence[Any], grad: Any, shrunk: Any) -> None:
     """Squares grow by ``grad``, the linear part by ``shrunk``. A power of -0.5 is computed as a root."""
     var, squares, linear = cells
     rate, l1, l2, power = scalars
     is_root = power == jnp.asarray(-0.5, power.dtype)
-    grown = squares + grad * grad
-    before, after = (jnp.where(is_root, jnp.sqrt(s), jnp.power(s, -power)) for s in (squares, grown))
-    linear = linear + shrunk - (after - before) / rate * var
-    pulled = (l1 * jnp.sign(linear) - linear) / (after / rate + 2 * l2)
-    return [jnp.where(jnp.abs(linear) > l1, pulled, jnp.zeros_like(var)), grown, linear]
+    old = squares.value
+    grown = old + grad * grad
+    before, after = (jnp.where(is_root, jnp.sqrt(s), jnp.power(s, -power)) for s in (old, grown))
+    total = linear.value + shrunk - (after - before) / rate * var.value
+    pulled = (l1 * jnp.sign(total) - total) / (after / rate + 2 * l2)
+    var.set(jnp.where(jnp.abs(total) > l1, pulled, jnp.zeros_like(total)))
+    squares.set(grown)
+    linear.set(total)
 
 
-def _ftrl(cells: Sequence[Any], scalars: Sequence[Any], grad: Any) -> list[Any]:
-    return _follow(cells, scalars, grad, grad)
+def _ftrl(cells: Sequence[CellRows], scalars: Sequence[Any], grad: Any) -> None:
+    _follow(cells, scalars, grad, grad)
 
 
-def _ftrl_shrinking(cells: Sequence[Any], scalars: Sequence[Any], grad: Any) -> list[Any]:
+def _ftrl_shrinking(cells: Sequence[CellRows], scalars: Sequence[Any], grad: Any) -> None:
     rate, l1, l2, shrinkage, power = scalars
-    return _follow(cells, [rate, l1, l2, power], grad, grad + 2 * shrinkage * cells[0])
+    _follow(cells, [rate, l1, l2, power], grad, grad + 2 * shrinkage * cells[0].value)
 
 
 FTRL = define_update("Ftrl", "var accum linear", "lr l1 l2 lr_power", _ftrl)

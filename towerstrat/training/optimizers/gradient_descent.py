@@ -11,16 +11,13 @@ from towerstrat.graph.ir.convert import convert_to_tensor
 from towerstrat.graph.ir.elements import Operation, Tensor
 from towerstrat.graph.ir.indexed_slices import IndexedSlices
 from towerstrat.graph.ops.math import cast
+from towerstrat.graph.variables.rows import CellRows
 from towerstrat.training.optimizers.single_update import SingleUpdateOptimizer
-from towerstrat.training.optimizers.updates import define_update, scatter
+from towerstrat.training.optimizers.updates import define_update
 
 
-def _descend(cells: Sequence[Any], scalars: Sequence[Any], grad: Any) -> list[Any]:
-    return [cells[0] - grad * scalars[0]]
-
-
-def _descend_rows(cells: Sequence[Any], scalars: Sequence[Any], grad: Any, indices: Any) -> list[Any]:
-    return [scatter(cells[0], indices, -grad * scalars[0])]
+def _descend(cells: Sequence[CellRows], scalars: Sequence[Any], grad: Any) -> None:
+    cells[0].subtract(grad * scalars[0])
 
 
 def shrink(value: Any, rate: Any, l1: Any, l2: Any) -> Any:
@@ -29,12 +26,12 @@ def shrink(value: Any, rate: Any, l1: Any, l2: Any) -> Any:
     return jnp.where(l1 > 0, soft, value) / (1 + rate * l2)
 
 
-def _descend_proximal(cells: Sequence[Any], scalars: Sequence[Any], grad: Any) -> list[Any]:
+def _descend_proximal(cells: Sequence[CellRows], scalars: Sequence[Any], grad: Any) -> None:
     rate, l1, l2 = scalars
-    return [shrink(cells[0] - grad * rate, rate, l1, l2)]
+    cells[0].set(shrink(cells[0].value - grad * rate, rate, l1, l2))
 
 
-DESCENT = define_update("GradientDescent", "var", "alpha", _descend, _descend_rows)
+DESCENT = define_update("GradientDescent", "var", "alpha", _descend)
 PROXIMAL_DESCENT = define_update("ProximalGradientDescent", "var", "alpha l1 l2", _descend_proximal)
 
 

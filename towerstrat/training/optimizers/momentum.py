@@ -6,16 +6,17 @@ from collections.abc import Sequence
 from typing import Any
 
 from towerstrat.graph.ir.elements import Operation, Tensor
+from towerstrat.graph.variables.rows import CellRows
 from towerstrat.training.optimizers.single_update import SingleUpdateOptimizer
 from towerstrat.training.optimizers.updates import define_update
 
 
-def _momentum(cells: Sequence[Any], scalars: Sequence[Any], grad: Any, *, use_nesterov: bool) -> list[Any]:
+def _momentum(cells: Sequence[CellRows], scalars: Sequence[Any], grad: Any, *, use_nesterov: bool) -> None:
     var, accumulated = cells
     rate, momentum = scalars
-    accumulated = accumulated * momentum + grad
-    step = grad * rate + accumulated * momentum * rate if use_nesterov else accumulated * rate
-    return [var - step, accumulated]
+    new = accumulated.value * momentum + grad
+    accumulated.set(new)
+    var.subtract(grad * rate + new * momentum * rate if use_nesterov else new * rate)
 
 
 MOMENTUM = define_update("Momentum", "var accum", "lr momentum", _momentum)

@@ -10,25 +10,35 @@ import jax.numpy as jnp
 from towerstrat.graph.ir.elements import Operation, Tensor
 from towerstrat.graph.ops.array import ones_like
 from towerstrat.graph.scopes.initializers import ones_initializer
+from towerstrat.graph.variables.rows import CellRows
 from towerstrat.training.optimizers.single_update import SingleUpdateOptimizer
 from towerstrat.training.optimizers.updates import define_update
 
 
-def _rms_prop(cells: Sequence[Any], scalars: Sequence[Any], grad: Any) -> list[Any]:
+def _rms_prop(cells: Sequence[CellRows], scalars: Sequence[Any], grad: Any) -> None:
     var, squares, step = cells
     rate, decay, momentum, epsilon = scalars
-    squares = squares + (grad * grad - squares) * (1 - decay)
-    step = step * momentum + grad * rate / jnp.sqrt(squares + epsilon)
-    return [var - step, squares, step]
+    square = _moved(squares, grad * grad, decay)
+    new = step.value * momentum + grad * rate / jnp.sqrt(square + epsilon)
+    step.set(new)
+    var.subtract(new)
 
 
-def _centered(cells: Sequence[Any], scalars: Sequence[Any], grad: Any) -> list[Any]:
+def _centered(cells: Sequence[CellRows], scalars: Sequence[Any], grad: Any) -> None:
     var, mean, squares, step = cells
     rate, decay, momentum, epsilon = scalars
-    squares = squares + (grad * grad - squares) * (1 - decay)
-    mean = mean + (grad - mean) * (1 - decay)
-    step = step * momentum + grad * rate / jnp.sqrt(squares - mean * mean + epsilon)
-    return [var - step, mean, squares, step]
+    square, centre = _moved(squares, grad * grad, decay), _moved(mean, grad, decay)
+    new = step.value * momentum + grad * rate / jnp.sqrt(square - centre * centre + epsilon)
+    step.set(new)
+    var.subtract(new)
+
+
+def _moved(average: CellRows, value: Any, decay: Any) -> Any:
+    """Moves a running average towards a value; the new average."""
+    old = average.value
+    new = old + (value - old) * (1 - decay)
+    average.set(new)
+    return new
 
 
 RMS_PROP = define_update("RMSProp", "var ms mom", "lr rho momentum epsilon", _rms_prop)

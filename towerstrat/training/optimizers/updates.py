@@ -7,11 +7,10 @@ the same rule is applied to the given rows alone and no row comes twice.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import jax.numpy as jnp
-import numpy as np
 from jax import lax
 
 from towerstrat.graph.ir import shapes
@@ -21,9 +20,7 @@ from towerstrat.graph.ir.mesh import vary
 from towerstrat.graph.ir.registry import Signature, define
 from towerstrat.graph.ir.state import Cell
 from towerstrat.graph.lowering.lowering import Lowering
-
-PADDING = np.iinfo(np.int32).max
-"""An index past the end of every table: reads of it are clipped, writes to it are dropped."""
+from towerstrat.graph.variables.rows import CellRows, RowSum, are_distinct, repeated
 
 
 class Update(NamedTuple):
@@ -33,16 +30,16 @@ class Update(NamedTuple):
       name: the end of its operation types' names.
       cells: what it reads and writes: the variable first, then slots, all of one element type and shape.
       scalars: its scalar inputs, in order.
-      function: ``function(cells, scalars, gradient, **attributes) -> new values of the cells``.
-      whole: a rule of its own for rows that also changes the other rows:
-        ``whole(cells, scalars, gradient, indices, **attributes) -> new values``.
+      function: ``function(cells, scalars, gradient, **attributes)`` changes the cells, each a ``CellRows``.
+      whole: a rule of its own for rows that changes the other rows too:
+        ``whole(cells, scalars, rows, **attributes)``, with all rows of the cells and a ``RowSum``.
     """
 
     name: str
     cells: tuple[str, ...]
     scalars: tuple[str, ...]
-    function: Callable[..., Sequence[Any]]
-    whole: Callable[..., Sequence[Any]] | None = None
+    function: Callable[..., None]
+    whole: Callable[..., None] | None = None
 
     def apply(
         self,
@@ -53,15 +50,17 @@ class Update(NamedTuple):
         **attributes: Any,
     ) -> Operation:
         """Adds the operation for one variable: ``variables`` are the variable and its slots."""
-        inputs = [*(v.handle for v in variables), *scalars, grad]
-        type = f"ResourceApply{self.name}"
-        if indices is not None:
-            inputs.append(indices)
-            type = f"ResourceSparseApply{self.name}"
-        return get_default_graph().add(type, inputs, attributes)
+        inputs = [*(v.handle for v in variables), *scalars]
+        if indices is None:
+            return get_default_graph().add(f"ResourceApply{self.name}", [*inputs, grad], attributes)
+        if self.whole is not None:
+            grad, indices = repeated(grad, indices)  # It adds them up itself.
+        return get_default_graph().add(f"ResourceSparseApply{self.name}", [*inputs, grad, indices], attributes)
 
 
-def define_update(name: str, cells: str, scalars: str, function: Any, whole: Any = None) -> Update:
+def define_update(
+    name: str, cells: str, scalars: str, function: Callable[..., None], whole: Callable[..., None] | None = None
+) -> Update:
     """Registers both operation types of a rule; ``cells`` and ``scalars`` are names separated by spaces."""
     update = Update(name, tuple(cells.split()), tuple(scalars.split()), function, whole)
     effects: dict[str, Any] = {"reads": True, "writes": True, "stateful": True, "differentiable": False}
@@ -124,62 +123,21 @@ def _storable(lowering: Lowering, cell: Cell, tensor: Tensor) -> Any:
 
 def _lower(update: Update, lowering: Lowering, op: Operation, sparse: bool) -> list[Any]:
     cells = _cells(update, op.inputs)
-    old = [jnp.asarray(lowering.read(cell, op)) for cell in cells]
-    dtype = old[0].dtype
+    tables = [jnp.asarray(lowering.read(cell, op)) for cell in cells]
     rest = [_storable(lowering, cells[0], t) for t in op.inputs[len(cells) :]]
     indices = rest.pop() if sparse else None
     *scalars, grad = rest
-    scalars = [s.astype(dtype) for s in scalars]
-    attributes = dict(op.attrs)
-    if indices is None:
-        if grad.shape != old[0].shape:
-            raise ValueError(f"The gradient has shape {grad.shape}, variable {cells[0].name} has {old[0].shape}.")
-        new = update.function(old, scalars, grad, **attributes)
-    elif update.whole is not None:
-        new = update.whole(old, scalars, grad, indices, **attributes)
+    scalars = [s.astype(tables[0].dtype) for s in scalars]
+    if indices is None and grad.shape != tables[0].shape:
+        raise ValueError(f"The gradient has shape {grad.shape}, variable {cells[0].name} has {tables[0].shape}.")
+    failed = lowering.failed()
+    if indices is not None and update.whole is not None:
+        changed = [CellRows(table, failed=failed) for table in tables]
+        update.whole(changed, scalars, RowSum.of(tables[0], grad, indices, failed), **op.attrs)
     else:
-        rows = [jnp.take(v, indices, axis=0, mode="clip") for v in old]
-        changed = update.function(rows, scalars, grad, **attributes)
-        new = [v.at[indices].set(row.astype(dtype), mode="drop") for v, row in zip(old, changed, strict=True)]
-    for cell, value in zip(cells, new, strict=True):
-        lowering.write(cell, lax.stop_gradient(value.astype(dtype)))
+        distinct = indices is not None and are_distinct(op.inputs[-1])
+        changed = [CellRows(table, indices, distinct, failed) for table in tables]
+        update.function(changed, scalars, grad, **op.attrs)
+    for cell, rows in zip(cells, changed, strict=True):
+        lowering.write(cell, lax.stop_gradient(rows.table), lowering.fault)
     return []
-
-
-def scatter(table: Any, indices: Any, rows: Any) -> Any:
-    """``table`` with ``rows`` added at ``indices``, each as often as it comes."""
-    return table.at[indices].add(rows, mode="drop")
-
-
-def _deduplicate(values: Any, indices: Any) -> tuple[Any, Any]:
-    values, indices = jnp.asarray(values), jnp.asarray(indices)
-    if indices.shape[0] == 0:
-        return values, indices
-    places = lax.iota(jnp.int32, indices.shape[0])
-    ordered, order = lax.sort((indices, places), num_keys=1, is_stable=True)
-    starts = jnp.concatenate([jnp.zeros((1,), jnp.int32), (ordered[1:] != ordered[:-1]).astype(jnp.int32)])
-    group = jnp.cumsum(starts, dtype=jnp.int32)
-    group_of = jnp.zeros_like(group).at[order].set(group)
-    summed = jnp.zeros_like(values).at[group_of].add(values)
-    unique = jnp.full_like(indices, PADDING).at[group].set(ordered)
-    return summed, unique
-
-
-def _deduplicate_rule(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Signature]:
-    values, indices = inputs
-    if not indices.dtype.is_integer:
-        raise TypeError(f"Expected integer indices, got {indices.dtype.name}.")
-    return [Signature(values.dtype, values.dims), Signature(indices.dtype, indices.dims)]
-
-
-define("DeduplicateRows", _deduplicate_rule, _deduplicate, differentiable=False)
-
-
-def deduplicate(values: Tensor, indices: Tensor) -> tuple[Tensor, Tensor]:
-    """Rows that no index repeats, of the same shapes: ``(summed values, indices)``.
-
-    Rows of one index are added up. What then is left over at the end has values of zero and an index that is past the
-    end of every table, so that updates skip it; the number of rows stays known, which compiled loops need.
-    """
-    summed, unique = get_default_graph().add("DeduplicateRows", [values, indices], None, "deduplicate").outputs
-    return summed, unique

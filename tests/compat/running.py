@@ -1,0 +1,22 @@
+"""The command ``towerstrat`` in a process of its own."""
+
+import os
+import re
+import subprocess
+import sys
+
+
+def towerstrat(*arguments, folder=None, full=False):
+    """Exit status, output, and errors without the line that says which names the program has."""
+    code, output, error = said(*arguments, folder=folder, full=full)
+    return code, output, re.sub(r"\Atowerstrat: [12]\.x names \(.*\)\n", "", error)
+
+
+def said(*arguments, folder=None, full=False):
+    environment = {k: v for k, v in os.environ.items() if k != "XLA_FLAGS"} | {"JAX_PLATFORMS": "cpu"}
+    if full:
+        environment["TOWERSTRAT_TRACEBACK"] = "full"
+    done = subprocess.run(
+        [sys.executable, "-m", "towerstrat", *arguments], capture_output=True, text=True, cwd=folder, env=environment
+    )
+    return done.returncode, done.stdout, done.stderr

@@ -1,0 +1,46 @@
+"""Run by a Python that a program under ``towerstrat run`` starts: there ``import tensorflow`` means the same.
+
+It needs nothing but the standard library, and imports towerstrat only when tensorflow is imported.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import sys
+from importlib.machinery import ModuleSpec, PathFinder
+from pathlib import Path
+from typing import Any
+
+_NAME = "sitecustomize"
+_FOLDER = Path(__file__).resolve().parent
+
+
+class _OnDemand:
+    """Finds ``tensorflow`` by putting towerstrat's finder in its own place."""
+
+    @classmethod
+    def find_spec(cls, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
+        if name.partition(".")[0] != "tensorflow":
+            return None
+        sys.meta_path.remove(cls)
+        if importlib.util.find_spec("towerstrat") is None:
+            sys.path.append(str(_FOLDER.parents[2]))
+        importlib.import_module("towerstrat.compat.children").bind_as_parent()
+        return importlib.util.find_spec(name)
+
+
+def _start() -> None:
+    """Leaves the path as it would be without this folder, and runs the ``sitecustomize`` that this one hides."""
+    sys.path[:] = [entry for entry in sys.path if Path(entry).resolve() != _FOLDER]
+    if json.loads(os.environ.get("TOWERSTRAT_PARENT", "{}")).get("prefix") == sys.prefix:
+        sys.meta_path.insert(0, _OnDemand)
+    hidden = PathFinder.find_spec(_NAME)
+    if hidden is not None and hidden.loader is not None:
+        sys.modules[_NAME] = importlib.util.module_from_spec(hidden)
+        hidden.loader.exec_module(sys.modules[_NAME])
+
+
+if __name__ == _NAME:
+    _start()

@@ -1,0 +1,240 @@
+"""Operations as the original's ``NodeDef``: inputs and attributes by its names.
+
+Most types here have the original's attributes, or attributes that follow from inputs and outputs: how many there are
+and of which type. The tables say where a type keeps something else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from towerstrat.graph.ir.definitions import NO_DEFAULT, Argument, Attribute, Definition, definition
+from towerstrat.graph.ir.types import DType, HostArray, as_dtype, string
+from towerstrat.platform.messages import AttrValue, NodeDef, TensorProto, TensorShapeProto
+
+if TYPE_CHECKING:
+    from towerstrat.graph.ir.elements import Operation, Tensor
+
+_HELD_AS_ATTRIBUTES = {
+    "axis", "dim", "dimension", "fft_length", "handle", "l2_regularizer", "num_lower", "num_upper", "perm",
+    "reduction_indices", "split_dim",
+}  # fmt: skip
+"""Inputs of the original that are attributes here, in some types or all."""
+_ORDER = {
+    "SparseSoftmaxCrossEntropyWithLogits": ("labels", "features"),
+    "TensorArrayScatterV3": ("flow_in", "indices", "value"),
+    "TensorArraySplitV3": ("flow_in", "value", "lengths"),
+    "TensorArrayWriteV3": ("flow_in", "index", "value"),
+}
+"""Type -> the names of the original's inputs in the order of ours."""
+_UPDATES = ("ResourceApply", "ResourceSparseApply")
+"""Types of optimizers: ours end with the gradient and its rows, whatever hyperparameters come before."""
+_RENAMED = {"keep_dims": "keepdims", "adj_x": "transpose_a", "adj_y": "transpose_b"}
+"""The original's attribute -> ours."""
+_DEFAULT_SEED = 87654321
+_COMPUTED: dict[tuple[str, str], Callable[[Operation], Any]] = {
+    ("AccumulateNV2", "shape"): lambda op: op.outputs[0].shape.raw,
+    ("TensorArrayConcatV3", "element_shape_except0"): lambda op: (op.attrs["_element"].dims or (None,))[1:] or None,
+    ("TensorArrayGatherV3", "element_shape"): lambda op: op.attrs["_element"].dims,
+    ("TensorArrayV3", "element_shape"): lambda op: op.attrs["_element"].dims,
+    ("TensorArrayV3", "dynamic_size"): lambda op: op.attrs["_element"].dynamic,
+    ("TensorArrayV3", "identical_element_shapes"): lambda op: op.attrs["_element"].checked,
+    ("VarHandleOp", "dtype"): lambda op: op.attrs["cell"].dtype,
+    ("VarHandleOp", "shape"): lambda op: op.attrs["cell"].dims,
+    ("VarHandleOp", "shared_name"): lambda op: op.attrs["cell"].name,
+}
+"""(type, attribute) -> its value where neither inputs nor our attributes say it."""
+
+
+def node_def(op: Operation, shapes: bool = False) -> NodeDef:
+    """An operation as a message.
+
+    Args:
+      shapes: add the static shapes of the outputs, as the attribute ``_output_shapes``.
+    """
+    inputs = [t.name.removesuffix(":0") for t in op.inputs] + [f"^{c.name}" for c in op.control_inputs]
+    node = NodeDef(name=op.name, op=op.type, input=inputs, device=op.device)
+    for name, value in attributes(op).items():
+        node.attr[name].CopyFrom(value)
+    if shapes and op.outputs:
+        node.attr["_output_shapes"].CopyFrom(_attr_value("list(shape)", [t.dims for t in op.outputs]))
+    return node
+
+
+def attributes(op: Operation) -> dict[str, AttrValue]:
+    """The attributes of an operation, by the original's names; by ours where the original has no such type."""
+    known = definition(op.type)
+    found: dict[str, AttrValue] = {}
+    if known is not None:
+        types = _types(known, op)
+        for name, attribute in known.attributes.items():
+            value = _value(op, name, attribute, types)
+            if value is not NO_DEFAULT:
+                found[name] = _attr_value(attribute.kind, value)
+    shown = ((k, v) for k, v in op.attrs.items() if k[0] == "_" or known is None)
+    for name, value in shown:
+        kind = None if name in op.definition.hidden else _kind(value)
+        if kind is not None:
+            found[name] = _attr_value(kind, value)
+    if op._colocation:
+        found["_class"] = _attr_value("list(string)", op._colocation)
+    return found
+
+
+def attribute(op: Operation, name: str) -> Any:
+    """One attribute as ``Operation.get_attr`` gives it: element types as ``DType``, text as bytes, lists as lists.
+
+    Raises:
+      ValueError: there is none of that name.
+    """
+    found = attributes(op)
+    if name not in found:
+        known = ", ".join(sorted(found)) or "none"
+        raise ValueError(f"Operation {op.name} has no attribute {name!r}; it has: {known}.")
+    value = found[name]
+    kind = value.WhichOneof("value")
+    if kind != "list":
+        return as_dtype(value.type) if kind == "type" else getattr(value, kind)
+    filled = value.list.ListFields()
+    return [as_dtype(v) if field.name == "type" else v for field, values in filled for v in values]
+
+
+def _value(op: Operation, name: str, attribute: Attribute, types: Mapping[str, Any]) -> Any:
+    """The value of an attribute of the original, or ``NO_DEFAULT``."""
+    if (op.type, name) in _COMPUTED:
+        return _COMPUTED[op.type, name](op)
+    if name in types:
+        return types[name]
+    if name in ("seed", "seed2") and "seeds" in op.attrs:
+        return _seeds(op)[name == "seed2"]
+    own = op.attrs.get(name, op.attrs.get(_RENAMED.get(name, name), NO_DEFAULT))
+    if own is not NO_DEFAULT:
+        return own
+    if attribute.default is NO_DEFAULT and attribute.kind == "type":
+        return "int32"  # of an input that is an attribute here: an axis
+    return attribute.default
+
+
+def _seeds(op: Operation) -> tuple[int, int]:
+    """The two seeds that the original derives from the graph's and the operation's own."""
+    graph, own = op.attrs["seeds"]
+    if graph is None and own is None:
+        return 0, 0
+    return _DEFAULT_SEED if graph is None else graph, op.index if own is None else own
+
+
+def _types(known: Definition, op: Operation) -> dict[str, Any]:
+    """What inputs and outputs say: numbers of tensors and element types, by attribute."""
+    found: dict[str, Any] = {}
+    for argument, tensors in (*_inputs(known.inputs, op), *_matched(known.outputs, op.outputs)):
+        if argument.number:
+            found[argument.number] = len(tensors)
+        if argument.kind.startswith("*"):
+            found[argument.kind[1:]] = [t.dtype for t in tensors]
+        elif tensors and argument.kind in known.attributes:
+            found.setdefault(argument.kind, tensors[0].dtype)
+    return found
+
+
+def _inputs(arguments: Sequence[Argument], op: Operation) -> list[tuple[Argument, Sequence[Tensor]]]:
+    """The original's inputs that an operation here has, with their tensors."""
+    by_name = {a.name: a for a in arguments}
+    if op.type in _ORDER:
+        return _matched([by_name[name] for name in _ORDER[op.type]], op.inputs)
+    if op.type.startswith(_UPDATES):
+        last = [by_name[name] for name in ("grad", "delta", "indices") if name in by_name]
+        return _matched(last, op.inputs[-len(last) :])
+    if len(arguments) == len(op.inputs) and not any(a.many for a in arguments):
+        return _matched(arguments, op.inputs)
+    return _matched([a for a in arguments if a.name not in _HELD_AS_ATTRIBUTES], op.inputs)
+
+
+def _matched(arguments: Sequence[Argument], tensors: Sequence[Tensor]) -> list[tuple[Argument, Sequence[Tensor]]]:
+    """The tensors of each argument. Lists share equally what single ones leave."""
+    lists = sum(a.many for a in arguments)
+    each = (len(tensors) - (len(arguments) - lists)) // lists if lists else 0
+    found, start = [], 0
+    for argument in arguments:
+        stop = start + (each if argument.many else 1)
+        found.append((argument, tensors[start:stop]))
+        start = stop
+    return found
+
+
+# ---- values of attributes ------------------------------------------------------------------------------------------
+
+
+def _kind(value: Any) -> str | None:
+    """The kind of one of our own attributes; None where no message holds it."""
+    if isinstance(value, list | tuple):
+        kinds = {_kind(v) for v in value}
+        kind = kinds.pop() if len(kinds) == 1 else None
+        return kind and f"list({kind})"
+    for types, kind in ((bool, "bool"), (int, "int"), (float, "float"), (str | bytes, "string"), (DType, "type")):
+        if isinstance(value, types):
+            return kind
+    return None
+
+
+def _attr_value(kind: str, value: Any) -> AttrValue:
+    found = AttrValue()
+    if kind.startswith("list("):
+        found.list.SetInParent()
+        for item in value:
+            _add(found.list, kind[5:-1], item, many=True)
+    else:
+        _add(found, kind, value, many=False)
+    return found
+
+
+def _add(message: Any, kind: str, value: Any, many: bool) -> None:
+    """Sets, or appends to, the field of ``message`` that holds values of ``kind``."""
+    if kind in ("shape", "tensor"):
+        made = shape_proto(value) if kind == "shape" else tensor_proto(value)
+        (getattr(message, kind).add() if many else getattr(message, kind)).CopyFrom(made)
+        return
+    field, convert = _FIELDS[kind]
+    if many:
+        getattr(message, field).append(convert(value))
+    else:
+        setattr(message, field, convert(value))
+
+
+_FIELDS: dict[str, tuple[str, Callable[[Any], Any]]] = {
+    "int": ("i", int),
+    "float": ("f", float),
+    "bool": ("b", bool),
+    "string": ("s", lambda text: text.encode() if isinstance(text, str) else text),
+    "type": ("type", lambda kind: as_dtype(kind).as_datatype_enum),
+}
+
+
+def shape_proto(dims: Sequence[int | None] | None) -> TensorShapeProto:
+    """A static shape as a message: -1 for unknown sizes."""
+    if dims is None:
+        return TensorShapeProto(unknown_rank=True)
+    return TensorShapeProto(dim=[TensorShapeProto.Dim(size=-1 if d is None else d) for d in dims])
+
+
+_SCALAR_FIELDS = {
+    "float32": "float_val", "float64": "double_val", "int8": "int_val", "int16": "int_val", "int32": "int_val",
+    "uint8": "int_val", "uint16": "int_val", "int64": "int64_val", "bool": "bool_val", "uint32": "uint32_val",
+    "uint64": "uint64_val",
+}  # fmt: skip
+
+
+def tensor_proto(array: HostArray) -> TensorProto:
+    """An array as a message: a single number in a field of its type, more of them as bytes."""
+    array = np.asarray(array)
+    kind = string if array.dtype == object else as_dtype(array.dtype)
+    proto = TensorProto(dtype=kind.as_datatype_enum, tensor_shape=shape_proto(array.shape))
+    if kind is string:
+        proto.string_val.extend(array.ravel().tolist())
+    elif array.size == 1 and kind.name in _SCALAR_FIELDS:
+        getattr(proto, _SCALAR_FIELDS[kind.name]).append(array.item())
+    else:
+        proto.tensor_content = array.tobytes()
+    return proto

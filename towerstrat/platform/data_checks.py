@@ -1,0 +1,42 @@
+"""The switch of the checks that operations make of their inputs' values."""
+
+from __future__ import annotations
+
+import os
+
+VARIABLE = "TOWERSTRAT_DATA_CHECKS"
+"""The environment variable that turns the checks of operations' inputs off ("off" or "0")."""
+
+
+class _Switch:
+    """Whether operations made from now on check the values of their inputs."""
+
+    def __init__(self) -> None:
+        self.on = os.environ.get(VARIABLE, "on").lower() not in ("off", "0", "false")
+
+
+DATA_CHECKS = _Switch()
+
+
+def set_data_checks(enabled: bool) -> None:
+    """Turns the checks of operations' inputs on or off: divisors of zero, indices and labels out of range, and so on.
+
+    They are on by default; ``TOWERSTRAT_DATA_CHECKS=off`` in the environment has them off from the start. Without them
+    such inputs give what the device makes of them: indices are clipped, rows out of range dropped, quotients by zero
+    any number. Operations keep what was set when they were made. ``tf.Assert`` and ``tf.check_numerics``, which a
+    program asks for itself, are not concerned.
+
+    Example:
+
+        >>> from towerstrat import data_checks_enabled, set_data_checks
+        >>> set_data_checks(False)
+        >>> data_checks_enabled()
+        False
+        >>> set_data_checks(True)
+    """
+    DATA_CHECKS.on = bool(enabled)
+
+
+def data_checks_enabled() -> bool:
+    """Whether operations made now check the values of their inputs."""
+    return DATA_CHECKS.on

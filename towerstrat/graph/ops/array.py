@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from towerstrat.graph.ir import shapes
+from towerstrat.graph.ir.composite import Convertible
 from towerstrat.graph.ir.convert import constant, convert_to_tensor, vector
 from towerstrat.graph.ir.core import get_default_graph
 from towerstrat.graph.ir.elements import Tensor
@@ -260,6 +261,8 @@ def transpose(a: Any, perm: Any = None, name: str | None = "transpose", conjugat
     """
     name = reserve(get_default_graph(), name or "transpose")
     x = operand(a, name, "a")
+    if isinstance(perm, Convertible):
+        perm = convert_to_tensor(perm)
     known = constant_value(perm) if isinstance(perm, Tensor) else perm
     type = "ConjugateTranspose" if conjugate and x.dtype.is_complex else "Transpose"
     if perm is not None and known is None:

@@ -67,12 +67,16 @@ def searchsorted(
 
 def _bincount_rule(inputs: Inputs, attrs: Attrs) -> list[Signature]:
     known = constant_value(inputs[1])
-    rows = inputs[0].dims[:1] if attrs["by_row"] and inputs[0].dims is not None else (None,) * attrs["by_row"]
+    dims = inputs[0].dims
+    if attrs["by_row"] and dims is None:
+        return [Signature(inputs[2].dtype, None)]
+    rows = dims[:1] if attrs["by_row"] and dims is not None and len(dims) == 2 else ()
     return [Signature(inputs[2].dtype, (*rows, None if known is None else int(known)))]
 
 
 def _bincount(values: Any, size: Any, weights: Any, *, by_row: bool) -> Any:
     count = int(size)
+    by_row = by_row and values.ndim == 2
     rows = values.shape[0] if by_row else 1
     inside = (values >= 0) & (values < count)
     places = values + np.arange(rows, dtype=values.dtype)[:, None] * count if by_row else values

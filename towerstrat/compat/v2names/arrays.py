@@ -163,7 +163,7 @@ def bincount(
         raise ValueError(f"Expected axis None, 0 or -1, got {axis!r}.")
     if binary_output and weights is not None:
         raise ValueError("Expected no weights with binary_output=True.")
-    found = counting.bincount(math.cast(arr, int32), weights, minlength, maxlength, dtype, by_row=axis == -1)
+    found = counting.counts(math.cast(arr, int32), weights, minlength, maxlength, dtype, by_row=axis == -1)
     return array.identity(math.minimum(found, 1) if binary_output else found, name or "bincount")
 
 

@@ -128,7 +128,9 @@ def fastest(runs: dict[str, Callable[[], Any]], rounds: int, each: int) -> dict[
 
 def row(name: str, found: dict[str, float], scale: float, digits: int) -> str:
     cells = [f"{found['none'] * scale:.{digits}f}"]
-    cells += [f"{found[k] * scale:.{digits}f} ({found[k] / found['none']:.3f})" for k in KINDS[1:]]
+    for kind in KINDS[1:]:
+        ratio = f" ({found[kind] / found['none']:.3f})" if found["none"] else ""
+        cells.append(f"{found[kind] * scale:.{digits}f}{ratio}")
     return f"| {name} | " + " | ".join(cells) + " |"
 
 

@@ -1,6 +1,6 @@
 """What the real TPU compiler makes of our step loop and of its hand-written twin, without a TPU.
 
-    python -m benchmarks.tpu_compile [--models mlp,convnet,transformer,resnet,bert,untied] [--json] [--scaling]
+    python -m benchmarks.tpu_compile [--models mlp,convnet,transformer,stack,untied,resnet,bert] [--json] [--scaling]
 
 Needs ``jax[tpu]``. The chips are described, not present: programs are compiled for them and never run. Flops, bytes and
 collectives are exact and the same on every machine; seconds are not.
@@ -36,7 +36,7 @@ from towerstrat.graph.runtime.step_loop import lower_loop  # noqa: E402
 MODELS = models.MODELS | {
     "convnet": partial(convnet.workload, windows=True),
     "resnet": resnet.workload,
-    "stack": partial(resnet.workload, groups=((64, 2, 1),)),
+    "stack": partial(resnet.workload, batch=16, size=64, groups=((64, 1, 1),)),
     "bert": bert.workload,
     "untied": partial(bert.workload, length=64, width=256, heads=4, layers=4, tied=False),
 }
@@ -56,9 +56,10 @@ def collectives(text: str) -> list[tuple[str, str, int]]:
     An asynchronous one stands in the text several times, under one channel: as a start and a done, or as a part of
     each fusion that runs beside it. It counts once, with the bytes of its results.
     """
-    found: dict[str, list[tuple[str, str, int]]] = {}
+    found: dict[tuple[str, str], list[tuple[str, str, int]]] = {}
     for match in _COLLECTIVE.finditer(text):
-        if match["channel"] in found:
+        key = match["kind"], match["channel"]  # each kind counts its channels
+        if key in found:
             continue
         arrays = list(_ARRAY.finditer(match["shapes"]))
         if match["start"] and match["kind"] == "collective-permute":  # (argument, result, context, context)
@@ -69,7 +70,7 @@ def collectives(text: str) -> list[tuple[str, str, int]]:
         for array in arrays:
             count = math.prod(int(size) for size in array["dims"].split(",") if size)
             sizes[array["dtype"]] += count * _BYTES[array["dtype"]]
-        found[match["channel"]] = [(match["kind"], dtype, size) for dtype, size in sizes.items()]
+        found[key] = [(match["kind"], dtype, size) for dtype, size in sizes.items()]
     return sorted(one for parts in found.values() for one in parts)
 
 
@@ -134,7 +135,7 @@ def described(found: list[tuple[str, str, int]]) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--models", default=",".join(MODELS))
+    parser.add_argument("--models", default="mlp,convnet,transformer", help=f"of {', '.join(MODELS)}")
     parser.add_argument("--topology", default="v5e:2x2")
     parser.add_argument("--json", action="store_true", help="figures as JSON, for the test")
     parser.add_argument("--scaling", action="store_true", help="seconds for 8 and for 1,024 chips instead")

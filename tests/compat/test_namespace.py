@@ -194,7 +194,7 @@ def test_a_name_like_nothing():
 
 @BOTH
 def test_hints_are_about_names_of_the_original_and_send_to_names_that_are_here(api):
-    others = {"tf.examples", "tf.raw_ops", "tf.contrib"} if api == 2 else {"tf.examples"}
+    others = {"tf.contrib"} if api == 2 else set()
     assert set(known.HINTS[api]) - set(known.original_names(api)) <= others
     for name, hint in known.HINTS[api].items():
         assert name not in TABLES[api], name

@@ -8,6 +8,7 @@ import pytest
 from tests.compat.running import said, towerstrat
 from tests.spread import spread
 from towerstrat import __version__, cli
+from towerstrat.compat import python2
 
 
 def test_the_program_is_main_and_sees_its_own_arguments_and_modules(program, tmp_path):
@@ -223,3 +224,53 @@ def test_disabling_what_2_x_does(tmp_path):
     )
     assert said("run", "old.py", folder=tmp_path) == (
         0, "[2.] None\n", "towerstrat: 2.x names (old.py:1 uses tf.compat.v1)\n")  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        'print "step %d" % i',
+        'print >>sys.stderr, "x"',
+        "print 'a', i",
+        'exec "i = 1"',
+        'raise ValueError, "wrong"',
+        "mode = 0755",
+        "if i <> 1: pass",
+        "for k in xrange(3): pass",
+        "{}.has_key(1)",
+        "for k, v in {}.iteritems(): pass",
+        "import cPickle",
+        "iter([]).next()",
+        "unicode(i)",
+    ],
+)
+def test_python_2_is_named_with_the_line(line):
+    with pytest.raises(Exception) as caught:
+        exec(compile(f"import sys\ni = 1\n{line}\n", "old.py", "exec"), {})
+    assert "Python 2" in python2.hint(caught.value)
+
+
+def test_other_mistakes_are_not_said_to_be_python_2():
+    for source in (
+        "x = (",
+        "print(1",
+        "unknown",
+        "[].has_key",
+        "import nothing_like_it",
+        "a b",
+        "raise ValueError('x')",
+    ):
+        with pytest.raises(Exception) as caught:
+            exec(compile(source, "new.py", "exec"), {})
+        assert python2.hint(caught.value) is None, source
+
+
+def test_a_program_of_python_2_ends_with_what_to_do(program):
+    code, _, error = program('import tensorflow as tf\nfor i in range(3):\n    print "step %d" % i\n')
+    assert code == 1
+    assert error.startswith('  File "old.py", line 3\n')
+    assert error.endswith("of Python 3.11 or 3.12.\n")
+    assert "This is Python 2" in error
+    code, _, error = program("import tensorflow as tf\nfor i in xrange(3): pass\n")
+    assert 'File "old.py", line 2' in error
+    assert "This is Python 2" in error

@@ -72,12 +72,11 @@ MISSING = {
     "tf.Operation.traceback_with_start_lines": "traceback has the program's line",
     "tf.TensorShape.as_proto": NO_PROTO,
     "tf.Variable.SaveSliceInfo": "made by partitioned variables",
-    "tf.Variable.count_up_to": "tf.count_up_to is there",
     "tf.contrib.eager.TensorSpec.is_bounded": "a TensorSpec has no bounds",
     "tf.contrib.eager.TensorSpec.is_continuous": "dtype.is_floating says it",
     "tf.contrib.eager.TensorSpec.is_discrete": "dtype.is_integer says it",
     **{f"tf.contrib.eager.Variable.{member}": "tf.Variable as it is everywhere" for member in (
-        "SaveSliceInfo", "count_up_to", "create", "numpy")},
+        "SaveSliceInfo", "create", "numpy")},
     **{f"tf.contrib.lookup.{table}.table_ref": NO_HANDLE for table in ("HashTable", "IdTableWithHashBuckets")},
     "tf.data.experimental.Optional.none_from_structure": "Optional.empty is there",
     "tf.test.TestCase.assertDeviceEqual": "placement is the compiler's",
@@ -115,7 +114,7 @@ MISSING_V2 = {
         "tf.IndexedSlices.consumers", "tf.IndexedSlices.shape", "tf.io.gfile.GFile.seekable",
     ), "1.12 has none of them"),
     **dict.fromkeys((
-        "tf.Variable.SaveSliceInfo", "tf.Variable.batch_scatter_update", "tf.Variable.count_up_to",
+        "tf.Variable.SaveSliceInfo", "tf.Variable.batch_scatter_update",
         "tf.Variable.gather_nd",
     ), "assign what tf.tensor_scatter_nd_update and its kin compute"),
     **{f"{name}.experimental_payloads": ERRORS for name in DEVIATIONS_V2 if name.startswith("tf.errors.")},

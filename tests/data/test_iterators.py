@@ -226,7 +226,7 @@ def test_random_numbers_without_a_seed_differ_after_each_initialization():
     assert free == twice(None)
 
 
-def test_what_python_code_raises_comes_out_as_it_is_after_what_came_before():
+def test_what_a_generator_raises_comes_out_as_the_originals_error_after_what_came_before():
     def generator():
         yield 1
         yield 2
@@ -236,9 +236,33 @@ def test_what_python_code_raises_comes_out_as_it_is_after_what_came_before():
         failing = change(Dataset.from_generator(generator, tf.int64, [])).make_one_shot_iterator().get_next()
         with tf.Session() as session:
             assert [session.run(failing), session.run(failing)] == [1, 2]
-            with pytest.raises(KeyError, match="mine") as caught:
+            with pytest.raises(tf.errors.UnknownError, match="KeyError: 'mine'") as caught:
                 session.run(failing)
-            assert any("IteratorGetNext" in note for note in caught.value.__notes__)
+            assert isinstance(caught.value.__cause__, KeyError)
+            assert caught.value.op is failing.op
+            with pytest.raises(tf.errors.OutOfRangeError):
+                session.run(failing)
+
+
+@pytest.mark.parametrize(
+    ("error", "kind"),
+    [
+        (ValueError("v"), tf.errors.InvalidArgumentError),
+        (TypeError("t"), tf.errors.InvalidArgumentError),
+        (MemoryError("m"), tf.errors.ResourceExhaustedError),
+        (NotImplementedError("n"), tf.errors.UnimplementedError),
+        (OSError("o"), tf.errors.UnknownError),
+        (tf.errors.NotFoundError(None, None, "f"), tf.errors.NotFoundError),
+    ],
+)
+def test_errors_of_generators_have_the_classes_of_the_original(error, kind):
+    def generator():
+        raise error
+        yield 1
+
+    failing = Dataset.from_generator(generator, tf.int64, []).make_one_shot_iterator().get_next()
+    with tf.Session() as session, pytest.raises(kind, match=str(error)):
+        session.run(failing)
 
 
 def test_filling_delivers_what_came_before_an_error():
@@ -254,7 +278,7 @@ def test_filling_delivers_what_came_before_an_error():
         assert resource.fill([buffer], 0, 5) == 3
         assert buffer.tolist() == [0, 1, 2, -1, -1]
         assert resource.fill([buffer], 3, 2) == 0
-        with pytest.raises(KeyError):
+        with pytest.raises(tf.errors.UnknownError, match="mine"):
             resource.next()
 
 
@@ -327,8 +351,6 @@ def test_reduce_and_the_only_element():
 def test_what_is_not_supported_is_said_by_name():
     with pytest.raises(NotImplementedError, match="filename"):
         Dataset.range(2).cache("/tmp/x")
-    with pytest.raises(NotImplementedError, match="window"):
-        Dataset.range(2).window(2)
     with pytest.raises(RuntimeError, match="make_one_shot_iterator"):
         iter(Dataset.range(2))
 

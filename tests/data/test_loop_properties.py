@@ -99,6 +99,8 @@ def outcome(call):
         call()
     except (BadRecordError, tf.errors.OutOfRangeError) as error:
         return type(error)
+    except tf.errors.UnknownError as error:
+        return type(error.__cause__)
     return None
 
 

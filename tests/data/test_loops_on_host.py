@@ -116,7 +116,7 @@ def test_what_grows_with_every_element():
 
 @pytest.mark.usefixtures("small_chunks")
 @pytest.mark.parametrize("bad", [0, 1, 5, 6])
-def test_an_exception_of_the_pipeline_keeps_its_type_and_the_steps_before_it(bad):
+def test_an_exception_of_the_pipeline_keeps_the_steps_before_it(bad):
     class Records:
         def __init__(self):
             self.left = [BadRecordError if i == bad else i for i in range(12)]
@@ -138,9 +138,11 @@ def test_an_exception_of_the_pipeline_keeps_its_type_and_the_steps_before_it(bad
             total.assign_add(next(it))
 
     it = iter(Dataset.from_generator(Records, output_signature=tf.TensorSpec([], tf.int64)))
-    with pytest.raises(BadRecordError, match=f"record {bad}") as error:
+    with pytest.raises(
+        tf.errors.UnknownError, match=f"BadRecordError: record {bad}(.|\n)*test_loops_on_host.py"
+    ) as error:
         steps(it, tf.constant(9))
-    assert any("test_loops_on_host.py" in note for note in error.value.__notes__)
+    assert isinstance(error.value.__cause__, BadRecordError)
     assert total.numpy() == sum(range(bad))
     steps(it, tf.constant(3))
     assert total.numpy() == sum(range(bad + 4)) - bad

@@ -93,7 +93,7 @@ def in_loop(function: Function, values: Values) -> Results:
         start = [tf.constant(0), *[tf.zeros(t.shape, t.dtype) for t in like]]
         body = lambda i, *before: (i + 1, *flat(function(*places)))  # noqa: E731
         found = tf.while_loop(lambda i, *_: i < count, body, start)
-        return fetched(found[1:], {count: 2, **dict(zip(places, values, strict=True))})
+        return fetched(found[1:], {count: 1, **dict(zip(places, values, strict=True))})
 
 
 def eager(function: Function, values: Values) -> Results:

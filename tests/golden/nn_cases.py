@@ -3,16 +3,19 @@
 An input is an array; floating ones are differentiated. Values are multiples of 1/2, so that ties and zeros occur.
 """
 
-import itertools
-
 import numpy as np
 
 SEED = 7
-_SEEDS = itertools.count(SEED + 1)
+_SEEDS = [SEED]
+
+
+def _next_seed():
+    _SEEDS[0] += 1
+    return _SEEDS[0]
 
 
 def _values(*shape, dtype="float64", scale=2.0):
-    draws = np.random.RandomState(next(_SEEDS)).randn(*shape)
+    draws = np.random.RandomState(_next_seed()).randn(*shape)
     return (np.round(draws * scale) / 2).astype(dtype)
 
 
@@ -34,6 +37,7 @@ def _one_hot(n, classes):
 
 
 def cases():
+    _SEEDS[0] = SEED
     found = []
 
     def case(name, function, *inputs):

@@ -230,6 +230,7 @@ def test_numpy_forms_have_the_types_and_values_of_kernels():
     ]
     cases += [(t, (none,), axes) for t in ("Sum", "Prod", "Mean", "Max", "Min")]
     cases += [(t, (wide.reshape(2, 3),), axes) for t in ("Sum", "Prod", "Mean", "Max", "Min")]
+    cases += [("Pow", (x, np.asarray(0.5, x.dtype)), {}) for x in (odd, half, odd[2:3].reshape(()))]
     cases += [("Mean", (np.zeros((0, 2), np.int32),), axes), ("Sum", (half,), axes), ("Max", (odd,), axes)]
     cases += [(t, (x,), {"axis": -1}) for t in ("Softmax", "LogSoftmax") for x in (none, half[1:], odd[3:])]
     cases += [("Sort", (odd,), {"axis": 0, "descending": d}) for d in (True, False)]

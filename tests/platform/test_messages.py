@@ -63,11 +63,11 @@ def test_messages_are_those_that_programs_know():
 
 
 def test_bytes_are_those_of_the_original():
-    feature = tf.train.Feature(int64_list=tf.train.Int64List(value=[3, 300]))
-    example = tf.train.Example(features=tf.train.Features(feature={"x": feature}))
+    feature = messages.Feature(int64_list=messages.Int64List(value=[3, 300]))
+    example = messages.Example(features=messages.Features(feature={"x": feature}))
     assert example.SerializeToString().hex() == "0a0e0a0c0a017812071a050a0303ac02"
-    summary = tf.Summary(value=[tf.Summary.Value(tag="loss", simple_value=0.5)])
-    event = tf.Event(wall_time=1.5, step=7, summary=summary)
+    summary = messages.Summary(value=[messages.Summary.Value(tag="loss", simple_value=0.5)])
+    event = messages.Event(wall_time=1.5, step=7, summary=summary)
     assert event.SerializeToString().hex() == "09000000000000f83f10072a0d0a0b0a046c6f7373150000003f"
     config = tf.ConfigProto(device_count={"GPU": 0})
     config.graph_options.rewrite_options.dependency_optimization = 2

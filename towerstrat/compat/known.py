@@ -116,15 +116,22 @@ def _listed(file: str, label: str) -> dict[str, str]:
     return found
 
 
+_UNLISTED = {
+    1: dict.fromkeys(("tf.examples", "tf.examples.tutorials", "tf.examples.tutorials.mnist"), "TensorFlow 1.12"),
+    2: {"tf.raw_ops": "TensorFlow 2.15"},
+}
+"""Modules that came with the originals, and are in no list of their public names."""
+
+
 @cache
 def original_names(api: int = 1) -> dict[str, str]:
     """Every public name of the original with the version that has it: TensorFlow 1.12, 1.15 or 2.15."""
     both = _listed("original_names_v2.txt", "TensorFlow 2.15")
     inner = "tf.compat.v1"
     if api == 2:
-        return {name: label for name, label in both.items() if not name.startswith(f"{inner}.")}
+        return {n: label for n, label in both.items() if not n.startswith(f"{inner}.")} | _UNLISTED[2]
     later = {f"tf{name.removeprefix(inner)}": "TensorFlow 1.15" for name in both if name.startswith(f"{inner}.")}
-    return later | _listed("original_names.txt", "TensorFlow 1.12")
+    return later | _listed("original_names.txt", "TensorFlow 1.12") | _UNLISTED[1]
 
 
 _LABELS = {1: "TensorFlow 1.12", 2: "TensorFlow 2.15"}

@@ -14,7 +14,7 @@ from types import CodeType, FrameType, ModuleType, TracebackType
 from typing import Any
 
 from towerstrat import errors
-from towerstrat.compat import children, evidence
+from towerstrat.compat import children, evidence, python2
 from towerstrat.platform import compilation_cache
 
 _OURS = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
@@ -154,6 +154,9 @@ def _execute(code: CodeType, path: str, spec: Any, api: int, towers: int | None)
 
 def _report(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
     """Prints an uncaught error as Python does, without the frames that are not the program's."""
+    hint = python2.hint(error)
+    if hint is not None:
+        error.add_note(hint)
     if os.environ.get(FULL_TRACEBACK) != "full":
         _shorten(error, trace, set())
         trace = error.__traceback__

@@ -145,7 +145,7 @@ class Batches(Pull):
             return self._stacked(elements)
         for i, buffer in enumerate(out):
             for row, element in enumerate(elements):
-                buffer[row] = element[i]
+                buffer[row, ...] = element[i]
         return None
 
 
@@ -154,7 +154,7 @@ def stack(column: Sequence[Array]) -> Array:
     first = column[0]
     result = np.empty((len(column), *first.shape), first.dtype)
     for row, array in enumerate(column):
-        result[row] = array
+        result[row, ...] = array  # The ellipsis takes a string out of its scalar array.
     return result
 
 
@@ -162,6 +162,11 @@ class Batch(Node):
     """``size`` elements at a time; the last batch is smaller, or left out."""
 
     def __init__(self, child: Node, size: Any, drop_remainder: bool):
+        if any(child.structure.nested):
+            raise TypeError(
+                "batch: the elements have datasets in them, which make no tensor. Batch each of them: "
+                "dataset.flat_map(lambda window: window.batch(size))."
+            )
         self.children = (child,)
         self.size = size
         self.drop_remainder = drop_remainder

@@ -19,6 +19,7 @@ from towerstrat.data.records import Matching
 from towerstrat.data.reduction import only_element, reduced
 from towerstrat.data.structure import Structure, flatten, map_leaves
 from towerstrat.data.variants import VariantNode, handle_of
+from towerstrat.data.windows import Window
 from towerstrat.errors import UnsupportedError
 from towerstrat.graph.autograph.builtins import Overloading
 from towerstrat.graph.autograph.iteration import StagedIterable, Test
@@ -64,6 +65,11 @@ class Dataset(Argument, Specified, StagedIterable, Overloading):
     def _made(cls, node: Node) -> Any:
         """A dataset of this surface."""
         return Dataset(node)
+
+    @classmethod
+    def spec_of(cls, structure: Structure) -> DatasetSpec:
+        """What is known of a dataset of such elements."""
+        return DatasetSpec(structure.specs)
 
     # ---- what it is ----------------------------------------------------------------------------------------------
 
@@ -319,6 +325,24 @@ class Dataset(Argument, Specified, StagedIterable, Overloading):
         """All but the first ``count`` elements; none where it is -1."""
         return self._made(transforms.Skip(self.node, scalar(count, "skip")))
 
+    def window(
+        self, size: Any, shift: Any = None, stride: Any = 1, drop_remainder: bool = False, name: str | None = None
+    ) -> Any:
+        """Windows of elements: each component of an element is a dataset of that component.
+
+        Args:
+          size: elements in a window.
+          shift: how far a window begins after the one before; default ``size``.
+          stride: how far apart the elements of a window are.
+          drop_remainder: whether windows at the end that are not full are left out.
+
+        Raises:
+          ValueError: ``size``, ``shift`` or ``stride`` is not above 0.
+        """
+        size, stride = scalar(size, "window"), scalar(stride, "window")
+        shift = size if shift is None else scalar(shift, "window")
+        return self._made(Window(self.node, size, shift, stride, bool(drop_remainder), type(self)))
+
     def repeat(self, count: Any = None, name: str | None = None) -> Any:
         """``count`` passes; endless where it is None or -1."""
         return self._made(transforms.Repeat(self.node, scalar(count, "repeat", none=-1)))
@@ -515,11 +539,6 @@ class Dataset(Argument, Specified, StagedIterable, Overloading):
         return self._made(transforms.WithOptions(self.node, options))
 
     # ---- what is not here ----------------------------------------------------------------------------------------
-
-    def window(
-        self, size: Any, shift: Any = None, stride: Any = 1, drop_remainder: bool = False, name: str | None = None
-    ) -> Any:
-        raise UnsupportedError("Dataset.window: datasets as elements are not supported; use batch, or from_generator.")
 
     def ragged_batch(
         self, batch_size: Any, drop_remainder: bool = False, row_splits_dtype: Any = int64, name: str | None = None

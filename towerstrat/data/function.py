@@ -83,7 +83,7 @@ class Function:
             for structure in arguments:
                 tensors = [self._placeholder(*c) for c in zip(structure.dtypes, structure.dims, strict=True)]
                 self.inputs += tensors
-                given.append(structure.pack(tensors))
+                given.append(structure.values(tensors))
             value = converted(function)(*(call_form(given[0]) if len(given) == 1 else given))
             self.dataset: Any = None
             if datasets is not None and isinstance(value, datasets):

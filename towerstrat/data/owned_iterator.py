@@ -118,7 +118,7 @@ class OwnedIterator(IteratorBase, Argument, Specified, StagedIterable, Overloadi
 
     def _packed(self, components: Sequence[Tensor]) -> Any:
         """An element from its components."""
-        return self.structure.pack(components)
+        return self.structure.values(components)
 
     def _components(self, context: EagerContext, arrays: Sequence[Any]) -> list[Tensor]:
         """The components of an element as eager tensors."""

@@ -77,4 +77,4 @@ def reduced(node: Node, initial_state: Any, reduce_func: Callable[..., Any]) -> 
 def only_element(node: Node) -> Any:
     """The only element of a pipeline, as tensors."""
     attrs = {"node": node, "structure": node.structure}
-    return node.structure.pack(get_default_graph().add("DatasetToSingleElement", node.inputs(), attrs).outputs)
+    return node.structure.values(get_default_graph().add("DatasetToSingleElement", node.inputs(), attrs).outputs)

@@ -30,6 +30,7 @@ from towerstrat.graph.ir.convert import convert_to_tensor, is_tensor, numpy_valu
 from towerstrat.graph.ir.elements import Tensor
 from towerstrat.graph.ir.shapes import Dims, TensorShape
 from towerstrat.graph.ir.types import DType, as_dtype, int64, string
+from towerstrat.graph.ops.host import raised
 
 _BLOCK = 64
 _LARGEST_TABLE = 1 << 22
@@ -271,7 +272,25 @@ class Generated(Node):
     def open(self, opening: Opening) -> Iterator[Element]:
         given = [opening.values[a] if isinstance(a, Tensor) else a for a in self.args]
         values = iter(self.generator(*(a[()] if a.ndim == 0 else a for a in given)))
-        return CheckedPull(values, Checked(self.structure, "`generator`"))
+        return CheckedPull(_Coded(values), Checked(self.structure, "`generator`"))
+
+
+class _Coded:
+    """An iterator of the user's; what it raises becomes an error of ``tf.errors``, and it may go on after that."""
+
+    def __init__(self, values: Iterator[Any]):
+        self.values = values
+
+    def __iter__(self) -> Iterator[Any]:
+        return self
+
+    def __next__(self) -> Any:
+        try:
+            return next(self.values)
+        except StopIteration:
+            raise
+        except Exception as error:
+            raise raised(error, None) from error
 
 
 class Iterated(Node):

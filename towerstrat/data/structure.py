@@ -6,7 +6,7 @@ A list is not a structure here but a value: it becomes one tensor.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -63,20 +63,36 @@ def flatten_like(template: Any, value: Any, what: str) -> list[Any]:
     return [leaf for inner, part in parts for leaf in flatten_like(inner, part, what)]
 
 
+class Nested(NamedTuple):
+    """What a component that is a dataset stands for.
+
+    Attributes:
+      structure: of its elements.
+      dataset: the class of datasets.
+    """
+
+    structure: Structure
+    dataset: Any
+
+
 class Structure:
     """The static description of a dataset's elements.
 
-    Attributes:
+    Args:
       template: a nest whose leaves stand for the components.
       dtypes, dims: type and partially known shape of each component, flattened.
+      nested: for each component that is a dataset what it stands for, else None; nothing where none is.
     """
 
-    __slots__ = ("dims", "dtypes", "template")
+    __slots__ = ("dims", "dtypes", "nested", "template")
 
-    def __init__(self, template: Any, dtypes: Sequence[DType], dims: Sequence[Dims]):
+    def __init__(
+        self, template: Any, dtypes: Sequence[DType], dims: Sequence[Dims], nested: Sequence[Nested | None] = ()
+    ):
         self.template = template
         self.dtypes = tuple(dtypes)
         self.dims = tuple(dims)
+        self.nested = tuple(nested)
 
     @classmethod
     def of_tensors(cls, value: Any) -> Structure:
@@ -98,16 +114,29 @@ class Structure:
         """The structure of a nest of structures."""
         inner = flatten(parts)
         template = map_leaves(lambda s: s.template, parts)
-        return cls(template, [t for s in inner for t in s.dtypes], [d for s in inner for d in s.dims])
+        nested = [n for s in inner for n in s.nested or [None] * len(s)] if any(s.nested for s in inner) else ()
+        return cls(template, [t for s in inner for t in s.dtypes], [d for s in inner for d in s.dims], nested)
 
     def with_dims(self, dims: Sequence[Dims]) -> Structure:
-        return Structure(self.template, self.dtypes, dims)
+        return Structure(self.template, self.dtypes, dims, self.nested)
+
+    def component(self, index: int) -> Structure:
+        """The structure of one component alone."""
+        part = slice(index, index + 1)
+        return Structure(None, self.dtypes[part], self.dims[part], self.nested[part])
 
     def __len__(self) -> int:
         return len(self.dtypes)
 
     def pack(self, leaves: Sequence[Any]) -> Any:
         return pack(self.template, leaves)
+
+    def values(self, tensors: Sequence[Tensor]) -> Any:
+        """An element of these components: tensors, and datasets where a component stands for one."""
+        if not self.nested:
+            return self.pack(tensors)
+        kinds = zip(tensors, self.nested, strict=True)
+        return self.pack([t if n is None else n.dataset.from_handle(t, n.structure) for t, n in kinds])
 
     @property
     def types(self) -> Any:
@@ -119,16 +148,20 @@ class Structure:
 
     @property
     def classes(self) -> Any:
-        return self.pack([Tensor] * len(self))
+        return self.pack([Tensor if n is None else n.dataset for n in self.nested or [None] * len(self)])
 
     @property
     def specs(self) -> Any:
-        return self.pack([TensorSpec(d, t) for d, t in zip(self.dims, self.dtypes, strict=True)])
+        specs: list[Any] = [TensorSpec(d, t) for d, t in zip(self.dims, self.dtypes, strict=True)]
+        for i, nested in enumerate(self.nested):
+            if nested is not None:
+                specs[i] = nested.dataset.spec_of(nested.structure)
+        return self.pack(specs)
 
     @property
     def key(self) -> Any:
         """What equals that of structures alike."""
-        return (_form(self.template), self.dtypes, self.dims)
+        return (_form(self.template), self.dtypes, self.dims, tuple([n and n.structure.key for n in self.nested]))
 
     def blank(self) -> list[np.ndarray[Any, Any]]:
         """Components of an element that is none: zeros, of size 0 where a size is not known."""

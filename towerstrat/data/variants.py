@@ -40,7 +40,7 @@ def opening_of(
     return EagerOpening(session, given, (passes,)) if eager else Opening(session, given, (passes, op.index))
 
 
-class _Bound:
+class Bound:
     """The element of a dataset's variant tensor: a pipeline with the values of the tensors that it needs."""
 
     def __init__(self, node: Node, values: Mapping[Tensor, Array]):
@@ -58,7 +58,7 @@ class VariantNode(Node):
 
     def _resolved(self, opening: Opening) -> tuple[Node, Opening]:
         """The pipeline, and an opening with the values of its tensors."""
-        bound: _Bound = opening.values[self.handle].item()
+        bound: Bound = opening.values[self.handle].item()
         return bound.node, opening.cached(self, lambda: opening.child(bound.values))
 
     def rows(self, opening: Opening) -> Rows | None:
@@ -76,7 +76,7 @@ def reachable_nodes(node: Node, values: Mapping[Tensor, Array]) -> Iterator[Node
     for child in node.children:
         yield from reachable_nodes(child, values)
     if isinstance(node, VariantNode):
-        bound: _Bound = values[node.handle].item()
+        bound: Bound = values[node.handle].item()
         yield from reachable_nodes(bound.node, bound.values)
 
 
@@ -87,7 +87,7 @@ def handle_of(node: Node) -> Tensor:
 
 def _handle(session: Runner, op: Operation, values: Sequence[Array]) -> list[Array]:
     node = op.attrs["node"]
-    return [boxed(_Bound(node, dict(zip(node.inputs(), values, strict=True))))]
+    return [boxed(Bound(node, dict(zip(node.inputs(), values, strict=True))))]
 
 
 define(

@@ -184,3 +184,8 @@ def test_the_operation_seed_has_a_stream_of_its_own():
     tf.random.set_seed(3)
     tf.random.normal([5])
     np.testing.assert_array_equal([tf.random.uniform([2], seed=7).numpy() for _ in range(2)], first)
+
+
+def test_a_result_that_is_too_large_is_a_resource_that_is_exhausted():
+    with pytest.raises(tf.errors.ResourceExhaustedError, match="Unable to allocate"):
+        tf.fill([2**30, 2**30], 1.0)

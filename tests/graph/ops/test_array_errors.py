@@ -111,6 +111,14 @@ def test_a_slice_beyond_the_end_is_built_and_fails_when_it_runs(begin, size, wor
         Session().run(y)
 
 
+def test_a_variable_says_how_dimensions_are_transposed():
+    order = Variable(np.array([1, 0], np.int32))
+    y = TF.transpose(np.ones([2, 3], np.float32), order)
+    with Session() as session:
+        session.run(order.initializer)
+        assert session.run(y).shape == (3, 2)
+
+
 def test_values_known_while_building():
     x = placeholder("float32", [None, 4])
     sizes = TF.shape(x)

@@ -290,6 +290,14 @@ def test_configuration_is_accepted_or_refused_by_name():
         sess.partial_run(None, [])
 
 
+def test_a_result_that_is_too_large_is_a_resource_that_is_exhausted():
+    n = tf.placeholder(tf.int32, [])
+    with tf.Session() as sess:
+        with pytest.raises(tf.errors.ResourceExhaustedError, match="Unable to allocate"):
+            sess.run(tf.fill([n, n], 1.0), {n: 2**30})
+        assert sess.run(n + 1, {n: 1}) == 2
+
+
 def test_options_of_a_run():
     x = tf.placeholder(tf.float32, [])
     metadata = tf.RunMetadata()

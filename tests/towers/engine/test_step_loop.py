@@ -112,7 +112,7 @@ class BadRecord(Exception):
     pass
 
 
-def test_an_exception_in_the_input_pipeline_has_its_own_type_and_the_steps_before_count():
+def test_an_exception_in_the_input_pipeline_is_the_originals_error_and_the_steps_before_count():
     def records():
         yield from range(7)
         raise BadRecord("record 7 is bad")
@@ -122,7 +122,7 @@ def test_an_exception_in_the_input_pipeline_has_its_own_type_and_the_steps_befor
         data = tf.data.Dataset.from_generator(records, tf.int64, [])
         v, iterator, context = adding(strategy, data, 5)
         sess.run([tf.global_variables_initializer(), iterator.initializer])
-        with pytest.raises(BadRecord, match="record 7 is bad"):
+        with pytest.raises(tf.errors.UnknownError, match="BadRecord: record 7 is bad"):
             sess.run(context.run_op)
         assert sess.run(v) == sum(range(6))
 

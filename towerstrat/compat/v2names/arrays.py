@@ -163,9 +163,7 @@ def bincount(
         raise ValueError(f"Expected axis None, 0 or -1, got {axis!r}.")
     if binary_output and weights is not None:
         raise ValueError("Expected no weights with binary_output=True.")
-    arr = math.cast(arr, int32)
-    by_row = axis == -1 and arr.dims is not None and len(arr.dims) == 2
-    found = counting.bincount(arr, weights, minlength, maxlength, dtype, by_row)
+    found = counting.counts(math.cast(arr, int32), weights, minlength, maxlength, dtype, by_row=axis == -1)
     return array.identity(math.minimum(found, 1) if binary_output else found, name or "bincount")
 
 

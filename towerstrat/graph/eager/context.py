@@ -332,7 +332,8 @@ class EagerContext(Graph):
             values, after = SINGLE_OPERATIONS.compute(execution, inputs, [value for _, value in state])
         except (OpError, UnsupportedError) as error:
             if isinstance(error, OpError) and error.op is execution.op:
-                raise EagerArgumentError(None, _here(execution.op), error.message) from error.__cause__
+                kind: Any = EagerArgumentError if isinstance(error, InvalidArgumentError) else type(error)
+                raise kind(None, _here(execution.op), error.message) from error.__cause__
             error.__notes__ = [n for n in getattr(error, "__notes__", ()) if "JAX_TRACEBACK" not in n]
             raise
         if state:

@@ -219,8 +219,10 @@ def constant(
 
 
 def _fill(array: HostArray, dims: tuple[int, ...]) -> HostArray:
-    """An array reshaped to ``dims``, with its last value repeated for missing entries."""
+    """An array reshaped to ``dims``, with its last value repeated for missing entries; any one gives an empty one."""
     wanted = int(np.prod(dims))
+    if not wanted:
+        return np.zeros(dims, array.dtype)
     if array.size > wanted:
         raise ValueError(f"Too many elements provided. Needed at most {wanted}, but received {array.size}.")
     if array.size < wanted:

@@ -400,7 +400,7 @@ class Graph:
         op = Operation.__new__(Operation)
         op.definition = registry.lookup("NoOp")
         op.type = op.name = op.device = ""
-        op.attrs, op._inputs, op._control_inputs = {}, (), []
+        op.attrs, op._inputs, op._control_inputs, op._colocation, op.outputs = {}, (), [], (), []
         self._place(op)
         return op.device
 

@@ -342,6 +342,8 @@ class Lowering(Guarded):
           NeedsStatic, NeedsTrips: it needs a value that is not known while lowering.
           UnsupportedError: it cannot be compiled here.
         """
+        if op.writes and (op.bodies or op.definition.writes) and self.kind is None:
+            self.failed()  # outside of bodies and of what is for one kind, where all positions come by
         if self.kinds is not None and self.kind is None and not _combines(op) and self._splits(op):
             self.split.add(op)
             if not op.definition.joint:
@@ -352,8 +354,6 @@ class Lowering(Guarded):
         check = op.definition.check if op.checks else None
         if check is not None and not check.after:
             self.check(op)
-        if op.writes and (op.bodies or op.definition.writes):
-            self.failed()  # outside of the bodies, where all positions come by
         try:
             if op in self.taped:
                 outputs = self._execute_taped(op)

@@ -14,6 +14,7 @@ from jax import lax
 from towerstrat.graph.ir.convert import convert_to_tensor
 from towerstrat.graph.ir.core import get_default_graph
 from towerstrat.graph.ir.elements import Tensor
+from towerstrat.graph.ir.integers import integer, optional_integer
 from towerstrat.graph.ir.registry import Signature, define
 from towerstrat.graph.ir.types import float32
 from towerstrat.graph.ops import host_forms
@@ -196,7 +197,7 @@ def crelu(features: Any, name: str | None = None, axis: int = -1) -> Tensor:
       axis: the dimension along which the two are joined.
     """
     with get_default_graph().name_scope(name or "CRelu"):
-        return one("CRelu", [convert_to_tensor(features, name="features")], {"axis": int(axis)}, "Relu")
+        return one("CRelu", [convert_to_tensor(features, name="features")], {"axis": integer(axis)}, "Relu")
 
 
 # ---- softmax -----------------------------------------------------------------------------------------------------
@@ -257,7 +258,7 @@ def choose_axis(axis: Any, dim: Any, default: int = -1) -> int:
     if axis is not None and dim is not None:
         raise ValueError("Specify either axis or its deprecated name dim, not both.")
     chosen = dim if axis is None else axis
-    return default if chosen is None else int(chosen)
+    return optional_integer(chosen, default)
 
 
 def softmax(logits: Any, axis: Any = None, name: str | None = None, dim: Any = None) -> Tensor:

@@ -9,9 +9,11 @@ from typing import Any
 import numpy as np
 
 from towerstrat.graph.ir import shapes
+from towerstrat.graph.ir.composite import Convertible
 from towerstrat.graph.ir.convert import constant, convert_to_tensor, vector
 from towerstrat.graph.ir.core import get_default_graph
 from towerstrat.graph.ir.elements import Tensor
+from towerstrat.graph.ir.integers import integer, integers
 from towerstrat.graph.ir.shapes import TensorShape, as_shape
 from towerstrat.graph.ir.static import constant_value
 from towerstrat.graph.ir.types import DType, as_dtype, bool_, float32, int32, string
@@ -238,32 +240,18 @@ def reshape(tensor: Any, shape: Any, name: str | None = None) -> Tensor:
     return one("Reshape", (x, shape_tensor(shape, f"{name}shape/")), None, name)
 
 
-def static_int(value: Any, what: str) -> int:
-    """An axis or a count: a Python number, or a tensor whose value is known while the graph is built."""
-    if isinstance(value, Tensor):
-        found = constant_value(value)
-        if found is None or found.size != 1:
-            raise ValueError(f"Expected {what} known while the graph is built, got {value!r}.")
-        value = found.reshape(())
-    try:
-        return int(value.__index__())
-    except (AttributeError, TypeError):
-        raise TypeError(f"Expected an integer for {what}, got {value!r}.") from None
-
-
 def expand_dims(input: Any, axis: Any = None, name: str | None = None, dim: Any = None) -> Tensor:
     """A dimension of size 1 more, in front of dimension ``axis``. ``dim`` is the old name of ``axis``."""
     axis = one_of(axis, dim, "axis", "dim")
     if axis is None:
         raise ValueError("Expected an axis for tf.expand_dims, got None.")
-    return unary("ExpandDims", input, name, {"axis": static_int(axis, "axis")})
+    return unary("ExpandDims", input, name, {"axis": integer(axis, listed=True)})
 
 
 def squeeze(input: Any, axis: Any = None, name: str | None = None, squeeze_dims: Any = None) -> Tensor:
     """Dimensions of size 1 dropped: the given ones, or all. ``squeeze_dims`` is the old name of ``axis``."""
     axis = one_of(axis, squeeze_dims, "axis", "squeeze_dims")
-    axes = () if axis is None else tuple(static_int(a, "axis") for a in np.atleast_1d(np.asarray(axis, object)))
-    return unary("Squeeze", input, name, {"squeeze_dims": axes})
+    return unary("Squeeze", input, name, {"squeeze_dims": integers(axis) or ()})
 
 
 def transpose(a: Any, perm: Any = None, name: str | None = "transpose", conjugate: bool = False) -> Tensor:
@@ -273,6 +261,8 @@ def transpose(a: Any, perm: Any = None, name: str | None = "transpose", conjugat
     """
     name = reserve(get_default_graph(), name or "transpose")
     x = operand(a, name, "a")
+    if isinstance(perm, Convertible):
+        perm = convert_to_tensor(perm)
     known = constant_value(perm) if isinstance(perm, Tensor) else perm
     type = "ConjugateTranspose" if conjugate and x.dtype.is_complex else "Transpose"
     if perm is not None and known is None:
@@ -326,7 +316,7 @@ def concat(values: Any, axis: Any, name: str | None = "concat") -> Tensor:
     """
     if not isinstance(values, list | tuple):
         values = [values]
-    axis = static_int(axis, "axis")
+    axis = integer(axis)
     name = reserve(get_default_graph(), name or "concat")
     tensors = together(values, name)
     if len(tensors) == 1:
@@ -336,7 +326,7 @@ def concat(values: Any, axis: Any, name: str | None = "concat") -> Tensor:
 
 def stack(values: Any, axis: int = 0, name: str | None = "stack") -> Tensor:
     """Tensors of one shape side by side along a new dimension."""
-    axis = static_int(axis, "axis")
+    axis = integer(axis)
     name = reserve(get_default_graph(), name or "stack")
     if isinstance(values, Tensor):
         values = unstack(values)
@@ -362,14 +352,14 @@ def unstack(value: Any, num: int | None = None, axis: int = 0, name: str | None 
     """
     name = reserve(get_default_graph(), name or "unstack")
     x = operand(value, name, "value")
-    axis = static_int(axis, "axis")
+    axis = integer(axis)
     if num is None:
         if x.dims is None:
             raise ValueError(f"Cannot infer num from shape {x.shape}: pass num=.")
         num = x.dims[shaping.normal_axis(axis, len(x.dims))]
         if num is None:
             raise ValueError(f"Cannot infer num from shape {x.shape}: pass num=.")
-    return add("Unpack", (x,), {"axis": axis, "num": int(num)}, name)
+    return add("Unpack", (x,), {"axis": axis, "num": integer(num, "num")}, name)
 
 
 def split(
@@ -382,16 +372,11 @@ def split(
     """
     name = reserve(get_default_graph(), name or "split")
     x = operand(value, name, "value")
-    axis = static_int(axis, "axis")
+    axis = integer(axis)
     sizes = num_or_size_splits
-    if isinstance(sizes, int | np.integer | shapes.Dimension):
-        return add("Split", (x,), {"axis": axis, "num_split": int(sizes)}, name)
+    if (not isinstance(sizes, Tensor) and not np.ndim(sizes)) or (isinstance(sizes, Tensor) and sizes.dims == ()):
+        return add("Split", (x,), {"axis": axis, "num_split": integer(sizes, "num_or_size_splits")}, name)
     sizes = convert_to_tensor(sizes, name=f"{name}size_splits/")
-    if sizes.dims == ():
-        count = constant_value(sizes)
-        if count is None:
-            raise ValueError("Expected a number of splits known while the graph is built, got a tensor.")
-        return add("Split", (x,), {"axis": axis, "num_split": int(count)}, name)
     if num is None:
         num = sizes.dims[0] if sizes.dims else None
         if num is None:
@@ -417,7 +402,7 @@ def repeat(input: Any, repeats: Any, axis: Any = None, name: str | None = None) 
     x = operand(input, name, "input")
     if axis is None:
         x, axis = reshape(x, [-1], f"{name}Reshape"), 0
-    return one("Repeat", (x, operand(repeats, name, "repeats")), {"axis": static_int(axis, "axis")}, name)
+    return one("Repeat", (x, operand(repeats, name, "repeats")), {"axis": integer(axis)}, name)
 
 
 def broadcast_to(input: Any, shape: Any, name: str | None = None) -> Tensor:

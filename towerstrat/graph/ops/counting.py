@@ -67,12 +67,16 @@ def searchsorted(
 
 def _bincount_rule(inputs: Inputs, attrs: Attrs) -> list[Signature]:
     known = constant_value(inputs[1])
-    rows = inputs[0].dims[:1] if attrs["by_row"] and inputs[0].dims is not None else (None,) * attrs["by_row"]
+    dims = inputs[0].dims
+    if attrs["by_row"] and dims is None:
+        return [Signature(inputs[2].dtype, None)]
+    rows = dims[:1] if attrs["by_row"] and dims is not None and len(dims) == 2 else ()
     return [Signature(inputs[2].dtype, (*rows, None if known is None else int(known)))]
 
 
 def _bincount(values: Any, size: Any, weights: Any, *, by_row: bool) -> Any:
     count = int(size)
+    by_row = by_row and values.ndim == 2
     rows = values.shape[0] if by_row else 1
     inside = (values >= 0) & (values < count)
     places = values + np.arange(rows, dtype=values.dtype)[:, None] * count if by_row else values
@@ -94,15 +98,17 @@ define(
 )  # fmt: skip
 
 
-def bincount(
-    arr: Any, weights: Any = None, minlength: Any = None, maxlength: Any = None, dtype: Any = int32,
-    by_row: bool = False,
-) -> Tensor:  # fmt: skip
-    """How often each integer from 0 occurs, or the sum of its weights; ``by_row`` in each row of a matrix.
+def bincount(arr: Any, weights: Any = None, minlength: Any = None, maxlength: Any = None, dtype: Any = int32) -> Tensor:
+    """How often each integer from 0 occurs, or the sum of its weights.
 
     As long as the largest value asks for, but within ``minlength`` and ``maxlength``; where these are equal the length
     is known while the graph is built. ``dtype`` is the result's if there are no weights.
     """
+    return counts(arr, weights, minlength, maxlength, dtype, by_row=False)
+
+
+def counts(arr: Any, weights: Any, minlength: Any, maxlength: Any, dtype: Any, by_row: bool) -> Tensor:
+    """``bincount``; ``by_row`` in each row of a matrix."""
     values = convert_to_tensor(arr, int32, name="arr")
     low = None if minlength is None else convert_to_tensor(minlength, int32, name="minlength")
     high = None if maxlength is None else convert_to_tensor(maxlength, int32, name="maxlength")

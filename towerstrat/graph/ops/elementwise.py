@@ -179,6 +179,12 @@ define("Complex", _complex_rule, lax.complex, numpy=_np_complex)
 # ---- two operands --------------------------------------------------------------------------------------------------
 
 
+def _np_pow(x: Any, y: Any) -> Any:
+    """With as many exponents as bases: numpy takes the square root for a single 0.5, which is NaN of -infinity."""
+    shape = np.broadcast_shapes(x.shape, y.shape)
+    return np.power(x, np.broadcast_to(y, shape).flatten().reshape(shape or (1,))).reshape(shape)
+
+
 def _floor_div(x: Any, y: Any) -> Any:
     return jnp.floor_divide(x, y) if jnp.issubdtype(x.dtype, jnp.integer) else jnp.floor(x / y)
 
@@ -224,7 +230,7 @@ BINARY: tuple[tuple[str, str, Kernel, Kernel | None], ...] = (
     ("FloorMod", "real", jnp.mod, np.mod),
     ("Maximum", "real", jnp.maximum, np.maximum),
     ("Minimum", "real", jnp.minimum, np.minimum),
-    ("Pow", "number", jnp.power, np.power),
+    ("Pow", "number", jnp.power, _np_pow),
     ("SquaredDifference", "number", _squared_difference, partial(_squared_difference, numpy=np)),
     ("Atan2", "float", jnp.arctan2, np.arctan2),
     ("MulNoNan", "inexact", _mul_no_nan, partial(_mul_no_nan, numpy=np)),

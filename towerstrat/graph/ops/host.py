@@ -99,8 +99,8 @@ def check_place(what: str) -> None:
         )
 
 
-def raised(error: Exception, op: Operation) -> Exception:
-    """What an exception of the user's function becomes."""
+def raised(error: Exception, op: Operation | None) -> Exception:
+    """What an exception of the user's function becomes: an error of ``tf.errors``, of the original's class."""
     if isinstance(error, OpError):
         return error
     kind: Any = next((k for cause, k in _LIKE if isinstance(error, cause)), UnknownError)

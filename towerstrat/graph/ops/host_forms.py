@@ -121,7 +121,7 @@ def scatter_nd(indices: Any, updates: Any, sizes: Any) -> Any:
 
 
 def bincount(values: Any, size: Any, weights: Any, *, by_row: bool) -> Any:
-    if by_row:
+    if by_row and values.ndim == 2:
         parts = weights if weights.size else [weights] * len(values)
         counts = [bincount(v, size, w, by_row=False) for v, w in zip(values, parts, strict=True)]
         return np.stack(counts) if counts else np.zeros((0, int(size)), weights.dtype)

@@ -14,6 +14,7 @@ from towerstrat.graph.ir.checking import Check, Finding
 from towerstrat.graph.ir.convert import constant, convert_to_tensor
 from towerstrat.graph.ir.core import get_default_graph
 from towerstrat.graph.ir.elements import Operation, Tensor
+from towerstrat.graph.ir.integers import integer, optional_integer
 from towerstrat.graph.ir.registry import Signature, define
 from towerstrat.graph.ir.shapes import Dims, TensorShape, merge
 from towerstrat.graph.ir.static import constant_value
@@ -91,7 +92,7 @@ def gather(params: Any, indices: Any, validate_indices: Any = None, name: str | 
 
 
 def _gathered(params: Any, indices: Any, axis: Any, batch_dims: int, name: str | None) -> Tensor:
-    axis = int(constant_value(axis)) if isinstance(axis, Tensor) else int(axis)  # type: ignore[arg-type]
+    axis = integer(axis)
     if axis == batch_dims == 0 and hasattr(params, "sparse_read"):
         return params.sparse_read(indices, name=name)
     name = reserve(get_default_graph(), name or "GatherV2")
@@ -332,8 +333,9 @@ def one_hot(
     for key, number in (("on_value", 1), ("off_value", 0)):
         if key not in values:
             values[key] = constant(np.asarray(number).astype(kind.np), kind, name=f"{name}{key}/")
-    parts = (operand(indices, name, "indices"), operand(depth, name, "depth"), values["on_value"], values["off_value"])
-    return one("OneHot", parts, {"axis": -1 if axis is None else int(axis)}, name)
+    places, size = operand(indices, name, "indices"), operand(depth, name, "depth", int32)
+    parts = (places, size, values["on_value"], values["off_value"])
+    return one("OneHot", parts, {"axis": optional_integer(axis, -1)}, name)
 
 
 # ---- masks ---------------------------------------------------------------------------------------------------------
@@ -348,7 +350,7 @@ def boolean_mask(tensor: Any, mask: Any, name: str | None = "boolean_mask", axis
             raise ValueError("Number of mask dimensions must be specified, even if some dimensions are None.")
         if not chosen.dims:
             raise ValueError("mask cannot be scalar.")
-        first = 0 if axis is None else int(axis)
+        first = optional_integer(axis, 0)
         last = first + len(chosen.dims)
         x.shape[first:last].assert_is_compatible_with(chosen.shape)
         sizes = shape_(x)

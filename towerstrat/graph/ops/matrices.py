@@ -16,6 +16,7 @@ from towerstrat.graph.ir.checking import Check, Finding
 from towerstrat.graph.ir.convert import constant, convert_to_tensor
 from towerstrat.graph.ir.core import get_default_graph
 from towerstrat.graph.ir.elements import Operation, Tensor
+from towerstrat.graph.ir.integers import integer
 from towerstrat.graph.ir.registry import Signature, define, same
 from towerstrat.graph.ir.shapes import Dims, TensorShape, merge
 from towerstrat.graph.ir.types import as_dtype, float32, int64
@@ -195,8 +196,9 @@ def eye(
 ) -> Tensor:
     """Identity matrices, ``[*batch_shape, num_rows, num_columns]``."""
     with get_default_graph().name_scope(name or "eye"):
-        sizes = [num_rows, num_rows if num_columns is None else num_columns]
-        if all(isinstance(s, int | np.integer) for s in sizes) and not isinstance(batch_shape, Tensor):
+        given = {"num_rows": num_rows, "num_columns": num_rows if num_columns is None else num_columns}
+        sizes: list[Any] = [s if isinstance(s, Tensor) else integer(s, what) for what, s in given.items()]
+        if not any(isinstance(s, Tensor) for s in sizes) and not isinstance(batch_shape, Tensor):
             unit = np.eye(*sizes, dtype=as_dtype(dtype).np)
             kind = "MatrixDiag" if num_columns is None else "MatrixSetDiag"
             return constant(np.broadcast_to(unit, (*(batch_shape or ()), *unit.shape)), as_dtype(dtype), name=kind)

@@ -9,14 +9,13 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from towerstrat.errors import UnsupportedError
 from towerstrat.graph.ir import shapes
 from towerstrat.graph.ir.convert import constant, convert_to_tensor
 from towerstrat.graph.ir.core import get_default_graph
 from towerstrat.graph.ir.elements import Tensor
+from towerstrat.graph.ir.integers import integers
 from towerstrat.graph.ir.registry import Signature, define
 from towerstrat.graph.ir.shapes import Dims
-from towerstrat.graph.ir.static import constant_value
 from towerstrat.graph.ir.types import float32, int32, int64
 from towerstrat.graph.ops import host_forms
 from towerstrat.graph.ops.activations import check_axis
@@ -28,20 +27,6 @@ from towerstrat.graph.ops.reductions import reduce_sum
 
 _LEAST_EPSILON = 1.001e-5
 """Below it the original's fused batch normalization raises epsilon to this."""
-
-
-def static_axes(axes: Any) -> tuple[int, ...] | None:
-    """Dimensions given as an integer, a sequence or a constant tensor; None for all.
-
-    Raises:
-      UnsupportedError: they are not known while the graph is built.
-    """
-    if axes is None:
-        return None
-    value = constant_value(axes) if isinstance(axes, Tensor) else np.asarray(axes)
-    if value is None:
-        raise UnsupportedError(f"The axes {axes!r} must be known while the graph is built: pass integers.")
-    return tuple(int(a) for a in value.reshape(-1))
 
 
 def _reduced(dims: Dims, axes: Sequence[int] | None, keep: bool) -> Dims:
@@ -113,7 +98,7 @@ def moments(
       shift: changes nothing, as in the original.
       keep_dims: keeps the reduced dimensions, with size 1.
     """
-    attrs = {"axes": static_axes(axes), "keep_dims": bool(keep_dims)}
+    attrs = {"axes": integers(axes), "keep_dims": bool(keep_dims)}
     mean, variance = add("Moments", [convert_to_tensor(x, name="x")], attrs, name or "moments")
     return mean, variance
 
@@ -124,7 +109,7 @@ def weighted_moments(
     """(mean, variance) over dimensions, each element counted ``frequency_weights`` times (broadcast with ``x``)."""
     x = convert_to_tensor(x, name="x")
     weights = convert_to_tensor(frequency_weights, name="frequency_weights")
-    attrs = {"axes": static_axes(axes), "keep_dims": bool(keep_dims)}
+    attrs = {"axes": integers(axes), "keep_dims": bool(keep_dims)}
     mean, variance = add("WeightedMoments", [x, weights], attrs, name or "weighted_moments")
     return mean, variance
 
@@ -148,7 +133,7 @@ def sufficient_statistics(
     Args:
       shift: subtracted from ``x`` first, for accuracy; or None.
     """
-    dims = sorted(set(static_axes(axes) or ()))
+    dims = sorted(set(integers(axes) or ()))
     with get_default_graph().name_scope(name or "sufficient_statistics"):
         x = convert_to_tensor(x, name="x")
         sizes: list[Any] = [None if x.dims is None else x.dims[d] for d in dims]
@@ -342,7 +327,7 @@ def l2_normalize(x: Any, axis: Any = None, epsilon: float = 1e-12, name: str | N
     """``x / sqrt(max(sum(x * x), epsilon))``, the sum over ``axis`` (all by default). ``dim``: its deprecated name."""
     if axis is not None and dim is not None:
         raise ValueError("Specify either axis or its deprecated name dim, not both.")
-    attrs = {"axes": static_axes(dim if axis is None else axis), "epsilon": float(epsilon)}
+    attrs = {"axes": integers(dim if axis is None else axis), "epsilon": float(epsilon)}
     return one("L2Normalize", [convert_to_tensor(x, name="x")], attrs, name or "l2_normalize")
 
 

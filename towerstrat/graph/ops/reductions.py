@@ -13,6 +13,7 @@ from towerstrat.graph.ir import registry
 from towerstrat.graph.ir.convert import convert_to_tensor
 from towerstrat.graph.ir.core import get_default_graph
 from towerstrat.graph.ir.elements import Tensor
+from towerstrat.graph.ir.integers import Axes, integer, integers, optional_integer
 from towerstrat.graph.ir.registry import Signature, define
 from towerstrat.graph.ir.shapes import Dims
 from towerstrat.graph.ir.static import constant_value
@@ -26,7 +27,6 @@ from towerstrat.graph.ops.shaping import normal_axis
 
 Inputs = Sequence[Any]
 Attrs = Mapping[str, Any]
-Axes = tuple[int, ...] | None
 
 
 def _rule(kind: str) -> Callable[[Inputs, Attrs], list[Signature]]:
@@ -153,17 +153,11 @@ for _type, _kind, _reduce, _gradient in (
 
 def _axes(axis: Any) -> Axes | Tensor:
     """A reduction's axes: None (all), a tuple, or a tensor whose value is not known yet."""
-    if axis is None:
-        return None
-    if isinstance(axis, Tensor):
-        found = constant_value(axis)
-        if found is None:
-            return axis
-        axis = found
-    try:
-        return tuple(int(a.__index__()) for a in (axis if isinstance(axis, list | tuple) else np.ravel(axis)))
-    except AttributeError:
-        return convert_to_tensor(axis)
+    if isinstance(axis, list | tuple) and any(isinstance(a, Tensor) for a in axis):
+        axis = convert_to_tensor(axis)
+    if isinstance(axis, Tensor) and constant_value(axis) is None:
+        return axis
+    return integers(axis)
 
 
 def reduce(type: str, x: Any, axis: Any, keepdims: Any, name: str | None) -> Tensor:
@@ -308,12 +302,10 @@ define("ArgMin", _arg_rule, _arg(-1, jnp), numpy=form(_arg(-1, np)), differentia
 
 def _arg_of(type: str, x: Any, axis: Any, dimension: Any, output_type: Any, name: str | None) -> Tensor:
     axis = one_of(axis, dimension, "axis", "dimension")
-    axes = _static_axes(0 if axis is None else axis)
-    assert axes is not None
     kind = as_dtype(output_type)
     if kind not in (int32, int64):
         raise TypeError(f"Expected int32 or int64 as output_type, got {kind.name}.")
-    return unary(type, x, name, {"axis": axes[0], "output_type": kind})
+    return unary(type, x, name, {"axis": optional_integer(axis, 0), "output_type": kind})
 
 
 def argmax(
@@ -371,9 +363,7 @@ define("CumulativeLogsumexp", _cumulative_rule, _cumulative(lax.cumlogsumexp, -n
 def _running(type: str, x: Any, axis: Any, exclusive: bool, reverse: bool, name: str | None) -> Tensor:
     name = reserve(get_default_graph(), name or type)
     x = convert_to_tensor(x, name=f"{name}x/")
-    axes = _static_axes(axis)
-    assert axes is not None
-    attrs = {"axis": axes[0], "exclusive": bool(exclusive), "reverse": bool(reverse)}
+    attrs = {"axis": integer(axis), "exclusive": bool(exclusive), "reverse": bool(reverse)}
     return one(type, (x,), attrs, name)
 
 

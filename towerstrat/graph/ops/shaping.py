@@ -390,6 +390,9 @@ def _transpose(x: Any, order: Any = None, *, perm: tuple[int, ...] | None = None
 def _reverse_rule(inputs: Inputs, attrs: Attrs) -> list[Signature]:
     x = inputs[0]
     axes = constant_value(inputs[1])
+    check_integers(inputs[1], "axis")
+    if inputs[1].dims is not None and len(inputs[1].dims) != 1:
+        raise ValueError(f"Expected a list of dimensions as axis, got shape {inputs[1].shape}.")
     if axes is not None and x.dims is not None:
         found = [normal_axis(int(a), len(x.dims)) for a in axes.ravel()]
         if len(set(found)) < len(found):
@@ -399,6 +402,9 @@ def _reverse_rule(inputs: Inputs, attrs: Attrs) -> list[Signature]:
 
 def _roll_rule(inputs: Inputs, attrs: Attrs) -> list[Signature]:
     check_integers(inputs[1], "shift")
+    check_integers(inputs[2], "axis")
+    if inputs[1].dims is not None and inputs[2].dims is not None and inputs[1].dims != inputs[2].dims:
+        raise ValueError(f"shift and axis must have the same size, got {inputs[1].shape} and {inputs[2].shape}.")
     if inputs[0].dims == ():
         raise ValueError("A scalar cannot be rolled: expected a tensor of rank 1 or higher.")
     return [Signature(inputs[0].dtype, inputs[0].dims)]

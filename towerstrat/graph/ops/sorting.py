@@ -10,10 +10,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from towerstrat.graph.ir.elements import Tensor
+from towerstrat.graph.ir.integers import integer
 from towerstrat.graph.ir.registry import Rule, Signature, define
 from towerstrat.graph.ir.types import DType, int32
 from towerstrat.graph.ops import host_forms
-from towerstrat.graph.ops.array import static_int
 from towerstrat.graph.ops.build import unary
 from towerstrat.graph.ops.elementwise import check_kind
 from towerstrat.graph.ops.shaping import normal_axis
@@ -50,7 +50,7 @@ define("ArgSort", _rule(int32), _argsort, numpy=host_forms.argsort, differentiab
 def _ordered(type: str, values: Any, axis: Any, direction: str, name: str | None) -> Tensor:
     if direction not in ("ASCENDING", "DESCENDING"):
         raise ValueError(f"Expected direction 'ASCENDING' or 'DESCENDING', got {direction!r}.")
-    attrs = {"axis": static_int(axis, "axis"), "descending": direction == "DESCENDING"}
+    attrs = {"axis": integer(axis), "descending": direction == "DESCENDING"}
     return unary(type, values, name, attrs)
 
 

@@ -15,13 +15,14 @@ from towerstrat.graph.ir.checking import Check, Finding
 from towerstrat.graph.ir.convert import convert_to_tensor
 from towerstrat.graph.ir.core import get_default_graph
 from towerstrat.graph.ir.elements import Operation, Tensor
+from towerstrat.graph.ir.integers import integer
 from towerstrat.graph.ir.registry import Signature, define
 from towerstrat.graph.ir.shapes import merge
 from towerstrat.graph.ir.static import constant_value
 from towerstrat.graph.ir.types import as_dtype
 from towerstrat.graph.lowering import validity
 from towerstrat.graph.ops import host_forms
-from towerstrat.graph.ops.array import one_of, operand, static_int
+from towerstrat.graph.ops.array import one_of, operand
 from towerstrat.graph.ops.build import one, reserve, unary
 from towerstrat.graph.ops.shaping import check_integers, normal_axis
 
@@ -166,7 +167,7 @@ define("DepthToSpace", _block_rule(False), _channels_last(_depth_to_space))
 def _block(type: str, x: Any, block_size: int, data_format: str, name: str | None) -> Tensor:
     if data_format not in ("NHWC", "NCHW"):
         raise UnsupportedError(f"{type} works on data_format NHWC and NCHW, got {data_format!r}.")
-    return unary(type, x, name, {"block_size": static_int(block_size, "block_size"), "data_format": data_format})
+    return unary(type, x, name, {"block_size": integer(block_size, "block_size"), "data_format": data_format})
 
 
 def space_to_depth(input: Any, block_size: int, name: str | None = None, data_format: str = "NHWC") -> Tensor:

@@ -164,6 +164,9 @@ class Runner:
             return read(run)
         except jax.errors.JaxRuntimeError as error:
             raise self._device_failure(error) from error
+        except MemoryError as error:
+            message = f"Out of memory in run {self.runs} of this {self.what}: {error}"
+            raise ResourceExhaustedError(None, None, message) from error
         except (OpError, UnsupportedError) as error:
             # JAX notes that it has hidden its own frames, which says nothing about the program.
             error.__notes__ = [n for n in getattr(error, "__notes__", ()) if "JAX_TRACEBACK_FILTERING" not in n]

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import jax
 import numpy as np
 
-from towerstrat.errors import InvalidArgumentError, OpError
+from towerstrat.errors import InvalidArgumentError, OpError, ResourceExhaustedError
 from towerstrat.graph.ir.convert import placeholder
 from towerstrat.graph.ir.core import Graph
 from towerstrat.graph.ir.elements import Operation, Tensor, execution_order, numpy_alone, place_of
@@ -104,13 +104,15 @@ class Execution:
         """The outputs by numpy.
 
         Raises:
-          InvalidArgumentError: numpy raises for these values.
+          InvalidArgumentError: numpy raises for these values. ResourceExhaustedError: the result is too large.
         """
         assert self.host_form is not None
         try:
             found = self.host_form(*arrays, **self.arguments)
         except (TypeError, ValueError, IndexError, ZeroDivisionError) as error:
             raise InvalidArgumentError(None, self.op, f"{error} (operation {self.op.type})") from error
+        except MemoryError as error:
+            raise ResourceExhaustedError(None, self.op, f"{error} (operation {self.op.type})") from error
         values = [found] if len(self.types) == 1 and not isinstance(found, tuple | list) else found
         return [host_array(v, t) for v, t in zip(values, self.types, strict=True)]
 

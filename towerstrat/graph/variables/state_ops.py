@@ -172,8 +172,8 @@ def _scattering_nd(method: str) -> Lower:
         indices, updates = _storable(lowering, op, 1), _storable(lowering, op, 2)
         first, *rest = jnp.moveaxis(indices, -1, 0)
         at = jnp.asarray(old).at[(unless(lowering.failed(), first), *rest)]
-        updates = jnp.asarray(updates, old.dtype)
-        return _rows_written(lowering, op, lax.stop_gradient(getattr(at, method)(updates, mode="drop")))
+        written = getattr(at, method)(jnp.asarray(updates, old.dtype), mode="drop", wrap_negative_indices=False)
+        return _rows_written(lowering, op, lax.stop_gradient(written))
 
     return lower
 

@@ -473,6 +473,10 @@ class Variable(Operators, Convertible, metaclass=_ThroughCreators):
     def _operand(self, value: TensorLike) -> Tensor:
         return convert_to_tensor(value, self.dtype)
 
+    def count_up_to(self, limit: int) -> Tensor:
+        """Adds 1 to an integer scalar variable; gives its value before. At ``limit`` a run raises OutOfRangeError."""
+        return get_default_graph().add("CountUpTo", (self.handle,), {"limit": int(limit)}, "CountUpTo").outputs[0]
+
     def scatter(self, kind: str, indices: TensorLike, updates: TensorLike, name: str | None = None) -> Tensor:
         """Updates rows; returns the new value.
 

@@ -1,0 +1,105 @@
+"""Windows of a pipeline: elements whose components are datasets.
+
+Source: ``tensorflow/core/kernels/data/window_dataset_op.cc``.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections import deque
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from towerstrat.data.pipeline import UNKNOWN, Element, Node, Opening, Pull, known, tensors_among
+from towerstrat.data.structure import Nested, Structure
+from towerstrat.data.variants import Bound, boxed
+from towerstrat.graph.ir.types import variant
+
+
+class Collected(Node):
+    """Elements that are there."""
+
+    def __init__(self, structure: Structure, elements: Sequence[Element]):
+        self.structure = structure
+        self.elements = elements
+
+    def cardinality(self) -> int:
+        return len(self.elements)
+
+    def open(self, opening: Opening) -> Iterator[Element]:
+        return iter(self.elements)
+
+
+class SlidingPull(Pull):
+    """Windows of ``size`` elements, ``stride`` apart, that begin ``shift`` elements after each other."""
+
+    def __init__(
+        self, source: Iterator[Element], size: int, shift: int, stride: int, drop: bool, parts: Sequence[Structure]
+    ):
+        self.source = source
+        self.size = size
+        self.shift = shift
+        self.stride = stride
+        self.drop = drop
+        self.parts = parts
+        self.waiting: deque[Element] = deque()
+
+    def __next__(self) -> Element:
+        span = (self.size - 1) * self.stride + 1
+        self.waiting.extend(itertools.islice(self.source, max(0, span - len(self.waiting))))
+        window = list(itertools.islice(self.waiting, 0, span, self.stride))
+        if not window or (self.drop and len(window) < self.size):
+            raise StopIteration
+        left = self.shift - len(self.waiting)
+        for _ in range(min(self.shift, len(self.waiting))):
+            self.waiting.popleft()
+        if left > 0:
+            deque(itertools.islice(self.source, left), maxlen=0)
+        return [boxed(Bound(Collected(part, [[e[i]] for e in window]), {})) for i, part in enumerate(self.parts)]
+
+
+class Window(Node):
+    """Each component of an element is a dataset of that component in ``size`` elements.
+
+    Args:
+      dataset: the class of datasets.
+
+    Raises:
+      ValueError: ``size``, ``shift`` or ``stride`` is not above 0.
+    """
+
+    def __init__(self, child: Node, size: Any, shift: Any, stride: Any, drop: Any, dataset: Any):
+        self.children = (child,)
+        self.given = {"size": size, "shift": shift, "stride": stride}
+        for what, value in self.given.items():
+            _check_positive(what, known(value))
+        self.drop = drop
+        self.tensors = tensors_among(size, shift, stride)
+        inner = child.structure
+        self.parts = [inner.component(i) for i in range(len(inner))]
+        count = len(inner)
+        nested = [Nested(part, dataset) for part in self.parts]
+        self.structure = Structure(inner.template, [variant] * count, [()] * count, nested)
+
+    def cardinality(self) -> int:
+        total = self.children[0].cardinality()
+        size, shift, stride = (known(v) for v in self.given.values())
+        if size is None or shift is None or stride is None:
+            return UNKNOWN
+        if total < 0:
+            return total
+        if not self.drop:
+            return -(-total // shift)
+        return max(0, (total - (size - 1) * stride - 1) // shift + 1)
+
+    def open(self, opening: Opening) -> Iterator[Element]:
+        for what, value in self.given.items():
+            _check_positive(what, int(opening.value(value)))
+        size, shift, stride = (int(opening.value(v)) for v in self.given.values())
+        return SlidingPull(self.children[0].open(opening), size, shift, stride, self.drop, self.parts)
+
+
+def _check_positive(what: str, value: int | None) -> None:
+    """Raises ValueError for an argument of ``window`` that is known and not above 0."""
+    if value is not None and value <= 0:
+        raise ValueError(f"Dataset.window: {what} must be greater than zero, got {value}.")

@@ -173,3 +173,21 @@ def test_updates_leave_the_rows_that_no_branch_reads(name, towers):
     found = trained(BY_ROW[name], towers)
     assert (found[:4] != TABLE[:4]).all()
     np.testing.assert_array_equal(found[5], TABLE[5])
+
+
+@pytest.mark.parametrize("branch", [False, True])
+def test_a_gradient_of_all_towers_sums_their_rows(session, branch):
+    strategy = tpu(2)
+    with strategy.scope():
+        table = tf.get_variable("table", initializer=tf.constant(TABLE))
+
+        def tower():
+            place = tf.contrib.distribute.get_tower_context().tower_id
+            lookup = lambda: read(lambda i: tf.gather(table, i), [place, 3])  # noqa: E731
+            return tf.cond(tf.reduce_sum(table) > 0.0, lookup, lambda: 0.0) if branch else lookup()
+
+        losses = strategy.call_for_each_tower(tower)
+        (gradient,) = tf.gradients(strategy.reduce(tf.VariableAggregation.SUM, losses, "/cpu:0"), table)
+    session.run(tf.global_variables_initializer())
+    wanted = 2 * TABLE * np.array([1, 1, 0, 2, 0, 0])[:, None]
+    np.testing.assert_allclose(session.run(tf.convert_to_tensor(gradient)), wanted)

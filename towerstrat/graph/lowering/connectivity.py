@@ -218,8 +218,9 @@ class Rowwise:
 
     def _through(self, op: Operation, tensor: Tensor) -> set[DType | None]:
         """The types of the indices by one consumer of a tensor: None in it where the cotangent is dense."""
-        if rule_of(op) is not None:
-            return {None}
+        enters_towers = get_default_graph().axis is None and op.axis is not None and tensor.op.axis is None
+        if enters_towers or rule_of(op) is not None:
+            return {None}  # what enters the towers gets the sum over them
         if op.type == "ResourceGather" or looks_up_rows(op):
             return {index_type_of(op)}
         if op.bodies and tensor.dtype is resource:

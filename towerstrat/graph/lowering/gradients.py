@@ -300,7 +300,10 @@ def _summed_over_towers(
     """
     if inside or lowering.axis is None or consumer.axis is None or tensor.op.axis is not None or tensor.varies:
         return cotangent
-    return cotangent if cotangent is None or isinstance(cotangent, Rows) else vary((yield cotangent), lowering.axis)
+    if cotangent is None:
+        return None
+    whole = cotangent.dense(_value_of(lowering, tensor)) if isinstance(cotangent, Rows) else cotangent
+    return vary((yield whole), lowering.axis)
 
 
 def _lower(lowering: Lowering, op: Operation) -> list[Any]:

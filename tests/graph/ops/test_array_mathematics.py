@@ -77,7 +77,7 @@ def check(cases):
         for name, gradient in zip(wanted, found, strict=True):
             assert (gradient is None) == (golden["gradients"][name] is None), (case, name)
             if gradient is not None:
-                fetches[f"{case} gradient of {name}"] = gradient
+                fetches[f"{case} gradient of {name}"] = convert_to_tensor(gradient)
         fetches[case] = y
     results = Session().run(fetches, feeds)
     wrong = []

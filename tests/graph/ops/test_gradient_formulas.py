@@ -46,7 +46,7 @@ def agrees(found, entry):
 
 BETTER = (
     "tf.reduce_prod(x", "tf.reduce_prod(zeros", "tf.reduce_prod(odd) from zero", "tf.cumprod(x", "tf.norm(x * 0.)",
-    "tf.nn.softmax_cross_entropy_with_logits_v2", "tf.math.bessel_i1e(odd)", "tf.nn.relu6(odd) from infinite",
+    "tf.nn.softmax_cross_entropy_with_logits_v2", "tf.nn.relu6(odd) from infinite",
     "tf.unsorted_segment_prod", "tf.nn.relu(odd) from infinite", "tf.nn.crelu(odd) from infinite",
 )  # fmt: skip
 """Where the originals give a NaN, or lose a second derivative, and ours is the derivative."""
@@ -84,7 +84,7 @@ def test_under_a_tape(first):
             with tf.GradientTape() as tape:
                 tape.watch(xs)
                 y = eval(case, {"tf": tf, "np": np}, inputs)
-            results[name] = [None if g is None else g.numpy() for g in slopes(tape, y, xs, seed)]
+            results[name] = [None if g is None else tf.convert_to_tensor(g).numpy() for g in slopes(tape, y, xs, seed)]
     wrong = compared(results)
     assert not wrong, "\n".join(wrong)
 

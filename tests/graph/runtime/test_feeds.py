@@ -72,3 +72,23 @@ def test_indexed_slices_are_fed_by_their_parts():
         assert session.run(dense, {with_shape: (*parts, [5])}).tolist() == [1, 0, 0, 2, 0]
         assert session.run(dense, {with_shape: session.run(with_shape, {with_shape: (*parts, [4])})}).tolist() == [
             1, 0, 0, 2]  # fmt: skip
+
+
+def test_sparse_tensors_are_fed_and_fetched_as_values():
+    places, values = tf.placeholder(tf.int64, [None, 2]), tf.placeholder(tf.float32, [None])
+    sparse = tf.SparseTensor(places, values, tf.placeholder(tf.int64, [2]))
+    dense = tf.sparse_tensor_to_dense(sparse)
+    value = tf.SparseTensorValue(np.array([[0, 1], [1, 0]]), np.array([5.0, 6.0], np.float32), np.array([2, 2]))
+    with tf.Session() as session:
+        for fed in (value, tuple(value), ([[0, 1], [1, 0]], [5, 6], [2, 2]), session.run(sparse, {sparse: value})):
+            found, table = session.run([sparse, dense], {sparse: fed})
+            assert isinstance(found, tf.SparseTensorValue)
+            for part, wanted in zip(found, value, strict=True):
+                np.testing.assert_array_equal(part, wanted)
+            np.testing.assert_array_equal(table, [[0, 5], [6, 0]])
+        assert session.make_callable(sparse.values, [sparse])(value).tolist() == [5, 6]
+        assert sparse.eval({sparse: value}).dense_shape.tolist() == [2, 2]
+        with pytest.raises(ValueError, match="Cannot feed value of shape"):
+            session.run(dense, {sparse: (value.indices, value.values, [2])})
+        with pytest.raises(tf.errors.InvalidArgumentError, match="must feed a value"):
+            session.run(dense, {sparse: value[:2]})

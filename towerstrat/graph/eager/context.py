@@ -374,9 +374,10 @@ class EagerContext(Graph):
         """A tensor with this value."""
         return EagerTensor(self, array, dtype)
 
-    def rows(self, values: Tensor, indices: Tensor, handle: Any) -> IndexedSlices:
-        """The gradient of a row lookup in the variable of ``handle``: rows ``values`` at ``indices``."""
-        return IndexedSlices(values, indices, constant([int(d) for d in handle.cell.dims]))
+    def rows(self, values: Tensor, indices: Tensor, table: Tensor | Handle) -> IndexedSlices:
+        """The gradient of a row lookup in a tensor, or the variable of a handle: rows ``values`` at ``indices``."""
+        dims = table.cell.dims if isinstance(table, Handle) else table.dims
+        return IndexedSlices(values, indices, constant(np.array(dims, np.int32)))
 
     def read(self, handle: Handle) -> EagerTensor:
         """The value of a variable; the read is recorded by tapes.

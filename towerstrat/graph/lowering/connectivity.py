@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from towerstrat.graph.ir.core import Graph, get_default_graph
 from towerstrat.graph.ir.elements import Operation, Tensor
-from towerstrat.graph.ir.types import DType, int32, int64
+from towerstrat.graph.ir.types import DType, int32, int64, resource
 from towerstrat.graph.lowering.gradient_rules import (
     TracedRule,
     carries_gradient,
@@ -16,6 +16,7 @@ from towerstrat.graph.lowering.gradient_rules import (
     sources_of,
     trace_rule,
 )
+from towerstrat.graph.lowering.lookups import index_type_of, lookups_in
 
 LINEAR = frozenset((
     "AccumulateNV2", "Add", "AddN", "AvgPool", "BatchGather", "BatchToSpaceND", "BiasAdd", "BroadcastTo", "Cast",
@@ -203,11 +204,33 @@ class Rowwise:
         for tensor in same:
             if tensor in self._ys:
                 found.add(self._indices[tensor].dtype if tensor in self._indices else None)
-        for op in (op for tensor in same for op in tensor._consumers if op in self._path):
-            if op.type == "ResourceGather":
-                found.add(op.inputs[1].dtype)
-            else:
-                found.add(self.index_type(op.outputs[0]) if op.type in ROWWISE else None)
+            found |= {kind for op in tensor._consumers if op in self._path for kind in self._through(op, tensor)}
+            if self._replayed(tensor):
+                found.add(None)
         if not found or None in found:
             return None
         return int64 if int64 in found else int32
+
+    def _replayed(self, tensor: Tensor) -> bool:
+        """True of what a gradient on the path depends on: its own gradient is that of a replay, which is dense."""
+        paths = (op.attrs["path"] for op in self._path if op.type == "Gradients")
+        return any(tensor in set(step.inputs) for path in paths for step in path if not step.definition.reads_value)
+
+    def _through(self, op: Operation, tensor: Tensor) -> set[DType | None]:
+        """The types of the indices by one consumer of a tensor: None in it where the cotangent is dense."""
+        enters_towers = get_default_graph().axis is None and op.axis is not None and tensor.op.axis is None
+        if enters_towers or rule_of(op) is not None:
+            return {None}  # what enters the towers gets the sum over them
+        if op.type == "ResourceGather" or looks_up_rows(op):
+            return {index_type_of(op)}
+        if op.bodies and tensor.dtype is resource:
+            inside = lookups_in(op, tensor)
+            return {None} if inside is None else {index_type_of(lookup) for lookup in inside}
+        return {self.index_type(op.outputs[0]) if op.type in ROWWISE else None}
+
+
+def looks_up_rows(op: Operation) -> bool:
+    """True of a ``GatherV2`` along the first dimension of a tensor of its context: the cotangent consists of rows."""
+    if op.type != "GatherV2" or op.axis is not op.inputs[0].op.axis:
+        return False
+    return op.attrs["axis"] == 0 and not op.attrs.get("batch_dims")

@@ -20,10 +20,10 @@ from towerstrat.graph.ir.convert import constant, convert_to_tensor
 from towerstrat.graph.ir.core import get_default_graph
 from towerstrat.graph.ir.elements import Operation, Tensor
 from towerstrat.graph.ir.indexed_slices import IndexedSlices
-from towerstrat.graph.ir.mesh import vary
+from towerstrat.graph.ir.mesh import varies, vary
 from towerstrat.graph.ir.registry import Attrs, Signature, define
-from towerstrat.graph.ir.types import Array, resource
-from towerstrat.graph.lowering.connectivity import ROWWISE, Captures, Recorded, Rowwise, find_path
+from towerstrat.graph.ir.types import Array, int32, resource
+from towerstrat.graph.lowering.connectivity import ROWWISE, Captures, Recorded, Rowwise, find_path, looks_up_rows
 from towerstrat.graph.lowering.gradient_rules import (
     TracedRule,
 )
@@ -178,12 +178,18 @@ def _results(op: Operation, xs: list[Tensor], connected: list[bool]) -> list[Any
             results.append(None)
         elif next(kinds) is not None:
             values, indices = next(outputs), next(outputs)
-            dims = _signature(x).dims
-            shape = constant(np.array(dims, np.int32), name="shape") if dims and None not in dims else None
-            results.append(IndexedSlices(values, indices, shape))
+            results.append(IndexedSlices(values, indices, _shape_of(x)))
         else:
             results.append(next(outputs))
     return results
+
+
+def _shape_of(x: Tensor) -> Tensor | None:
+    """The shape of what is differentiated with respect to, as a tensor; None of a variable of unknown shape."""
+    dims = _signature(x).dims
+    if dims is not None and None not in dims:
+        return constant(np.array(dims, np.int32), name="shape")
+    return None if x.dtype is resource else get_default_graph().add("Shape", [x], {"out_type": int32}).outputs[0]
 
 
 def _signature(x: Tensor) -> Signature:
@@ -239,6 +245,9 @@ def _step_back(
         rows = None if step.outputs[0] in op.attrs["stops"] else sums.rows(step.outputs[0])
         if rows is not None:
             return [(step.inputs[0], rows._replace(values=-rows.values) if step.type == "Neg" else rows)]
+    if not by_rule and looks_up_rows(step):
+        given = [None if t in op.attrs["stops"] else sums.total(t, lowering.value(t)) for t in step.outputs]
+        return () if given[0] is None else gather_backward(lowering, step, [given[0]], op).items()
     if not by_rule and definition.backward is None:
         outputs = zip(record.results, record.primals, strict=True)
         given = [None if t in op.attrs["stops"] else sums.total(t, p) for t, p in outputs]
@@ -291,7 +300,10 @@ def _summed_over_towers(
     """
     if inside or lowering.axis is None or consumer.axis is None or tensor.op.axis is not None or tensor.varies:
         return cotangent
-    return cotangent if cotangent is None or isinstance(cotangent, Rows) else vary((yield cotangent), lowering.axis)
+    if cotangent is None:
+        return None
+    whole = cotangent.dense(_value_of(lowering, tensor)) if isinstance(cotangent, Rows) else cotangent
+    return vary((yield whole), lowering.axis)
 
 
 def _lower(lowering: Lowering, op: Operation) -> list[Any]:
@@ -334,10 +346,15 @@ def _gradients_of_xs(lowering: Lowering, op: Operation) -> Pass[list[Array]]:
     for x, rows in zip(op.attrs["xs"], op.attrs["sparse"], strict=True):
         if rows is not None:
             found = sums.rows(x)
+            if found is None:
+                assert sums.total(x, _value_of(lowering, x)) is None, x.name
+                found = Rows.none_of(_value_of(lowering, x))
             values_output, indices_output = next(outputs), next(outputs)
-            assert found is not None, x.name
             values = yield from _of_declared_variance(lowering, values_output, _conjugated(found.values))
-            results += [values, jnp.asarray(found.indices, indices_output.dtype.np)]
+            indices: Array = jnp.asarray(found.indices, indices_output.dtype.np)
+            if varies(indices) and not indices_output.varies:
+                indices = yield from _of_declared_variance(lowering, indices_output, indices)
+            results += [values, indices]
             continue
         output = next(outputs)
         like = _value_of(lowering, x)

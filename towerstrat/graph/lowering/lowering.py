@@ -16,7 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from towerstrat.errors import InternalError, InvalidArgumentError, OpError, UnsupportedError
+from towerstrat.errors import InvalidArgumentError, OpError, UnsupportedError
 from towerstrat.graph.ir.elements import Operation, Tensor, loops_in, numpy_alone
 from towerstrat.graph.ir.mesh import Axis, varies, vary
 from towerstrat.graph.ir.shapes import TensorShape
@@ -26,7 +26,9 @@ from towerstrat.graph.lowering.formulas import by_source, in_place_of, pulled, w
 from towerstrat.graph.lowering.gradient_rules import TracedRule
 from towerstrat.graph.lowering.guarded import Guarded
 from towerstrat.graph.lowering.kinds import ByKind, Kinds, at, same, tracing
+from towerstrat.graph.lowering.lookups import Key, Lookups, Shapes, lookups_in, rows_of
 from towerstrat.graph.lowering.ordering import checks_first
+from towerstrat.graph.lowering.outputs import all_known, as_outputs, check_declared
 from towerstrat.graph.lowering.refusals import (
     NeedsStatic,
     combines_inside,
@@ -34,11 +36,7 @@ from towerstrat.graph.lowering.refusals import (
     uninitialized,
     varying_shape,
 )
-from towerstrat.graph.lowering.tape import Record
-
-FOLD_LIMIT = 4096
-"""Elements up to which constants are folded with numpy while lowering, rather than by the compiler."""
-
+from towerstrat.graph.lowering.tape import Cotangent, Record
 
 Pull = Callable[[Sequence[bool], Sequence[Array | None]], list[Array | None]]
 """(per input: wanted, output cotangents) -> input cotangents. None stands for zeros, or an input not wanted."""
@@ -87,6 +85,7 @@ class Lowering(Guarded):
       twins: tensor -> its invariant twin, see ``invariant``.
       snapshots: operation -> the state that it read, for evaluating it again.
       written: cells written so far.
+      lookups: inside of a branch or loop that is differentiated, the lookups whose cotangents stay rows; else None.
     """
 
     def __init__(
@@ -128,6 +127,7 @@ class Lowering(Guarded):
         self.kind: int | None = None if parent is None else parent.kind
         self.split: set[Operation] = set() if parent is None else parent.split
         self._parts: list[Lowering] = []
+        self.lookups: Lookups | None = None
         if parent is not None:
             self.taped, self.active, self.rules = parent.taped, parent.active, parent.rules
         else:
@@ -151,6 +151,7 @@ class Lowering(Guarded):
         child = Lowering(self.platform, self.axis, {**self.state, **(state or {})}, trips=self.trips, parent=self)
         child.values.update(values or {})
         child.fed = self.fed
+        child.lookups = None if self.lookups is None else self.lookups.region()
         return child
 
     # ---- values ----------------------------------------------------------------------------------------------
@@ -372,7 +373,7 @@ class Lowering(Guarded):
                 continue
             if tensor not in self.fed:
                 self.values[tensor] = value
-                _check_declared(tensor, value)
+                check_declared(tensor, value)
             elif self.differentiated:
                 self.values[tensor] = in_place_of(vary(self.fed[tensor], self.axis), vary(value, self.axis))
         if check is not None and check.after:
@@ -488,8 +489,8 @@ class Lowering(Guarded):
             if any(isinstance(a, jax.core.Tracer) for a in args):
                 raise on_host(op)
             args = [np.asarray(a) for a in args]
-        if definition.numpy is not None and (alone or _all_known(args)):
-            outputs = _as_outputs(op, definition.numpy(*args, **attrs), lambda x: x)
+        if definition.numpy is not None and (alone or all_known(args)):
+            outputs = as_outputs(op, definition.numpy(*args, **attrs), lambda x: x)
             return [host_array(o, t.dtype.np) for o, t in zip(outputs, op.outputs, strict=True)]
         kernel = definition.kernel
         if kernel is None:
@@ -504,8 +505,8 @@ class Lowering(Guarded):
             args.insert(0, self.key(op))
             attrs.pop("seeds", None)
         if self.differentiated and definition.gradient is not None:
-            return _as_outputs(op, with_formula(op, kernel, args, attrs, self.axis), lambda x: x)
-        return _as_outputs(op, kernel(*args, **attrs), lambda x: x)
+            return as_outputs(op, with_formula(op, kernel, args, attrs, self.axis), lambda x: x)
+        return as_outputs(op, kernel(*args, **attrs), lambda x: x)
 
     def _execute_taped(self, op: Operation) -> Sequence[Array]:
         """Evaluates an operation on a gradient's path under its own ``jax.vjp`` and records it.
@@ -526,11 +527,19 @@ class Lowering(Guarded):
             return self._execute_singly(op, self.executor(op, values), sources, results)
         if definition.gradient is not None:
             return self._execute_by_formula(op, sources, results)
+        by_rows = {t: ops for t in sources if t.dtype is resource and (ops := lookups_in(op, t)) is not None}
+        whole = [t for t in sources if t not in by_rows]
         cells = {t: t.op.attrs["cell"] for t in sources if t.dtype is resource}
+        # Cast to varying before differentiating: the transpose of an implicit cast would sum cotangents over the axis.
+        primals = {t: self.even(self.read(cells[t], op) if t in cells else self.value(t), t) for t in sources}
+        primals = {t: vary(jnp.asarray(v), self.axis) for t, v in primals.items()}
         written: list[Cell] = []
+        shapes: Shapes = {}
+        keys: list[Key] = []
 
-        def function(*args: Array) -> tuple[list[Array], tuple[dict[int, Array], list[Array]]]:
-            given = dict(zip(sources, args, strict=True))
+        def function(zeros: list[Array], *args: Array) -> tuple[list[Array], tuple[Any, ...]]:
+            given = primals | dict(zip(whole, args, strict=True))
+            lookups = Lookups(by_rows, dict(zip(keys, zeros, strict=True)), self.axis, shapes=shapes)
             if definition.lower is None:
                 outputs = self.apply(op, [given[t] if t in given else self.value(t) for t in op.inputs])
                 changes: list[Array] = []
@@ -540,25 +549,33 @@ class Lowering(Guarded):
                     {cells[t]: v for t, v in given.items() if t in cells},
                 )
                 inner.differentiated = True
+                inner.lookups = lookups if by_rows else None
                 outputs = definition.lower(inner, op)
                 written[:] = inner.written
                 changes = [inner.state[cell] for cell in written]
             by_tensor = dict(zip(op.outputs, outputs, strict=True))
             rest = {t.value_index: v for t, v in by_tensor.items() if t not in self.active}
-            return [jnp.asarray(by_tensor[t]) for t in results], (rest, changes)
+            return [jnp.asarray(by_tensor[t]) for t in results], (rest, changes, lookups.of(keys))
 
-        primals = [self.even(self.read(cells[t], op) if t in cells else self.value(t), t) for t in sources]
-        # Cast to varying before differentiating: the transpose of an implicit cast would sum cotangents over the axis.
-        primals = [vary(jnp.asarray(p), self.axis) for p in primals]
+        args = [primals[t] for t in whole]
+        if by_rows:  # A first evaluation finds how many rows are looked up.
+            _ = function([], *args) if self.eager else jax.eval_shape(function, [], *args)
+            keys = list(shapes)
         saved_state, saved_written = dict(self.state), set(self.written)
-        made, pull, (rest, changes) = jax.vjp(function, *primals, has_aux=True)
+        zeros = [vary(jnp.zeros(*shapes[k]), self.axis) for k in keys]
+        made, pull, (rest, changes, indices) = jax.vjp(function, zeros, *args, has_aux=True)
         # The counter was advanced inside the trace of the vjp: undone, and done again outside of it.
         if definition.random:
             self.state, self.written = saved_state, saved_written
             self.write(op.counter, self.state[op.counter] + np.uint32(1))  # type: ignore[arg-type, index]
         for cell, value in self._changes(op, dict(zip(written, changes, strict=True))).items():
             self.write(cell, value)
-        self.records[op] = Record(next(self.clock), pull, tuple(sources), tuple(results), tuple(made))
+
+        def pull_rows(cotangents: Sequence[Array]) -> list[Cotangent | None]:
+            rows, *found = pull(cotangents)
+            return [*found, *(rows_of(ops, keys, rows, indices, primals[t]) for t, ops in by_rows.items())]
+
+        self.records[op] = Record(next(self.clock), pull_rows, (*whole, *by_rows), tuple(results), tuple(made))
         by_index = dict(rest) | {t.value_index: v for t, v in zip(results, made, strict=True)}
         return [by_index[t.value_index] for t in op.outputs]
 
@@ -658,37 +675,6 @@ def _steps(op: Operation) -> Iterator[Operation]:
     for body in op.bodies:
         for inner in body.needed:
             yield from _steps(inner)
-
-
-def _as_outputs(op: Operation, result: Any, each: Callable[[Any], Array]) -> Sequence[Array]:
-    """A kernel's result, an array or a tuple of them, as one value per output; ``each`` is applied to every value."""
-    if len(op.outputs) == 1 and not isinstance(result, tuple | list):
-        return [each(result)]
-    if result is None:
-        return []
-    return [each(r) for r in result]
-
-
-def _check_declared(tensor: Tensor, value: Any) -> None:
-    """Raises InternalError where a value is not of the element type and static shape that its tensor has."""
-    if not isinstance(value, jax.Array | np.ndarray) or tensor.dtype is resource:
-        return
-    dims = tensor.dims
-    fits = dims is None or (
-        len(dims) == value.ndim and all(d is None or d == n for d, n in zip(dims, value.shape, strict=True))
-    )
-    if value.dtype != tensor.dtype.np or not fits:
-        op = tensor.op
-        raise InternalError(
-            None,
-            op,
-            f"{op.name} (type {op.type}, created at {op.line}) gave {value.dtype.name}{list(value.shape)}; it was "
-            f"declared as {tensor.dtype.name}, shape {tensor.shape}. This is an error of towerstrat: please report it.",
-        )
-
-
-def _all_known(args: Sequence[Array]) -> bool:
-    return all(isinstance(a, np.ndarray | np.generic) and a.size <= FOLD_LIMIT for a in args)
 
 
 def _shape(value: Any, tensor: Tensor) -> list[int] | TensorShape:

@@ -27,9 +27,15 @@ class Rows(NamedTuple):
     values: Array
     indices: Array
 
+    @classmethod
+    def none_of(cls, table: Array) -> Rows:
+        """No row of a table."""
+        return cls(jnp.zeros((0, *table.shape[1:]), table.dtype), jnp.zeros((0,), jnp.int32))
+
     def dense(self, like: Array) -> Array:
         """The whole cotangent, of the shape of ``like``."""
-        return jnp.zeros(like.shape, self.values.dtype).at[self.indices].add(self.values)
+        zeros = jnp.zeros(like.shape, self.values.dtype)
+        return zeros.at[self.indices].add(self.values, mode="drop", wrap_negative_indices=False)
 
 
 Cotangent = Array | Rows
@@ -47,7 +53,7 @@ class Record(NamedTuple):
     """
 
     order: int
-    pull: Callable[[Sequence[Array]], Sequence[Array | None]] | None
+    pull: Callable[[Sequence[Array]], Sequence[Cotangent | None]] | None
     sources: tuple[Tensor, ...]
     results: tuple[Tensor, ...]
     primals: tuple[Array, ...] = ()
@@ -85,7 +91,9 @@ class Cotangents:
         return result
 
 
-def pull_back(record: Record, cotangents: Sequence[Array | None], axis: Axis | None) -> Mapping[Tensor, Array | None]:
+def pull_back(
+    record: Record, cotangents: Sequence[Array | None], axis: Axis | None
+) -> Mapping[Tensor, Cotangent | None]:
     """Input cotangents of one recorded operation from those of its outputs; None stands for zeros."""
     assert record.pull is not None
     filled = []

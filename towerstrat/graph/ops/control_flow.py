@@ -275,9 +275,10 @@ def _lower_if(lowering: Lowering, op: Operation) -> list[Value]:
     cells = lowering.cells_of(op)
     ungated: set[Cell] = set()
     traced: dict[int, list[builtins.tuple[Shape, str]]] = {}
+    keys = [] if lowering.lookups is None else lowering.lookups.keys_in(op)
 
-    def branch(which: int) -> Callable[[], builtins.tuple[list[Value], list[jax.Array]]]:
-        def run() -> builtins.tuple[list[Value], list[jax.Array]]:
+    def branch(which: int) -> Callable[[], builtins.tuple[list[Value], list[jax.Array], list[Array]]]:
+        def run() -> builtins.tuple[list[Value], list[jax.Array], list[Array]]:
             block = op.bodies[which]
             child = lowering.fork(given)
             child.run(block.needed)
@@ -288,12 +289,15 @@ def _lower_if(lowering: Lowering, op: Operation) -> list[Value]:
                 raise NeedsStatic(op, 0)
             state = [state_type(lowering, c, child.read(c, op)) for c in cells]
             ungated.update(c for c in cells if not child.is_gated(c))
-            return [v for v in values if not isinstance(v, Unwritten)], state
+            indices = [] if child.lookups is None else child.lookups.of(keys)
+            return [v for v in values if not isinstance(v, Unwritten)], state, indices
 
         return run
 
     unwritten = _unwritten(lowering, op, given, templates)
-    made, state = lax.cond(jnp.reshape(pred, ()), branch(0), branch(1))
+    made, state, indices = lax.cond(jnp.reshape(pred, ()), branch(0), branch(1))
+    if lowering.lookups is not None:
+        lowering.lookups.join(keys, indices)
     before = lowering.fault
     for cell, value in zip(cells, state, strict=True):
         lowering.write(cell, value, None if cell in ungated else before)
@@ -315,6 +319,8 @@ def _run_known(lowering: Lowering, op: Operation, given: Mapping[Tensor, Array],
     gates = {cell: lowering.fault if child.is_gated(cell) else None for cell in child.written}
     for cell, gate in gates.items():
         lowering.write(cell, child.state[cell], gate)
+    if lowering.lookups is not None:
+        lowering.lookups.take(child.lookups)
     return _results(child, op, block, keep=True)
 
 

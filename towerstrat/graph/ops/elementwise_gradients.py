@@ -67,7 +67,7 @@ def _digamma_tangent(primals: Any, tangents: Any) -> tuple[Any, Any]:
 
 
 def _bessel_i1e(g: Any, x: Any, y: Any) -> Any:
-    tiny = jnp.abs(x) <= np.asarray(jnp.finfo(x.dtype).eps, x.dtype)
+    tiny = jnp.logical_not(jnp.abs(x) > np.asarray(jnp.finfo(x.dtype).eps, x.dtype))  # NaN counts as such
     safe = jnp.where(tiny, jnp.ones((), x.dtype), x)
     return g * jnp.where(tiny, np.asarray(0.5, x.dtype), lax.bessel_i0e(safe) - y * (sign(safe) + 1 / safe))
 

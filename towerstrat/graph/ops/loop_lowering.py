@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence, Set
+from collections.abc import Sequence, Set
 from typing import Any
 
 import jax
@@ -14,6 +14,7 @@ from towerstrat.graph.ir.elements import Operation, Tensor, place_of
 from towerstrat.graph.ir.mesh import vary
 from towerstrat.graph.ir.state import Cell
 from towerstrat.graph.ir.types import Array, string
+from towerstrat.graph.lowering.lookups import Lookups
 from towerstrat.graph.lowering.lowering import Lowering
 from towerstrat.graph.lowering.refusals import NeedsStatic, NeedsTrips
 from towerstrat.graph.ops.loop_rows import Walk, reads_of, writes_of
@@ -24,6 +25,8 @@ from towerstrat.graph.ops.trips import Course, control_of, course, unknown
 _UNROLLED = 1024
 """Iterations up to which a loop whose shapes change is unrolled."""
 
+Rows = tuple[Sequence[Array], list[Array]]
+"""What enters an iteration, or leaves it, beside the carry: elements of arrays; what belongs to row lookups."""
 Carry = tuple[Any, tuple[Any, ...], tuple[Any, ...]]
 """(number of iterations so far, the loop variables that change, the cells that are written): arrays."""
 
@@ -47,6 +50,7 @@ class Loop:
       given: the invariant values of inputs that do not vary (see ``entering``).
       changing: places of the loop variables that the body changes; only these are carried.
       reads, writes: arrays that are inputs and outputs of the scan, while it is built.
+      keys: the row lookups inside whose cotangents stay rows.
     """
 
     def __init__(self, lowering: Lowering, op: Operation, inits: Sequence[Value] | None = None):
@@ -65,6 +69,9 @@ class Loop:
         ]
         self.reads: list[Walk] = []
         self.writes: dict[int, Walk] = {}
+        self.lookups = lowering.lookups
+        self._looked_up: Lookups | None = None
+        self.keys = [] if self.lookups is None else self.lookups.keys_in(op)
         self.cond_writes = any(inner.writes or inner.checks for inner in self.cond.needed)
 
     def _value(self, tensor: Tensor) -> Any:
@@ -107,25 +114,29 @@ class Loop:
         Raises:
           Changes: the shape of a loop variable would not be the same afterwards.
         """
-        return self.scan_step(carry, ())[0]
+        return self.scan_step(carry, ((), []))[0]
 
-    def scan_step(self, carry: Carry, rows: Sequence[jax.Array]) -> tuple[Carry, tuple[jax.Array, ...]]:
+    def scan_step(self, carry: Carry, given: Rows) -> tuple[Carry, Rows]:
         """One iteration as a step of ``lax.scan``.
 
         Args:
-          rows: the elements of arrays that it reads, one per entry of ``reads``.
+          given: the elements of arrays that it reads, one per entry of ``reads``; the zeros of the row lookups inside.
 
         Returns:
-          The carry, and the elements that it writes, one per entry of ``writes``.
+          The carry; the elements that it writes, one per entry of ``writes``, and the indices of the row lookups.
         """
+        rows, zeros = given
         child = self._child(self.body_vars, carry)
+        if self.lookups is not None:
+            child.lookups = self._looked_up = self.lookups.step(dict(zip(self.keys, zeros, strict=True)))
         child.values.update((walk.op.outputs[0], row) for walk, row in zip(self.reads, rows, strict=True))
         self.run_body(child, {walk.op for walk in (*self.reads, *self.writes.values())})
         made = tuple(leaving(child, walk.op.inputs[2], self._varies(i)) for i, walk in self.writes.items())
         values = tuple(leaving(child, self.body.results[i], self._varies(i)) for i in self.changing)
         if [described(v) for v in values] != [described(v) for v in carry[1]]:
             raise Changes
-        return (carry[0] + np.int32(1), values, self._typed(self._state(child))), made
+        indices = [] if child.lookups is None else child.lookups.of(self.keys)
+        return (carry[0] + np.int32(1), values, self._typed(self._state(child))), (made, indices)
 
     def _typed(self, state: Sequence[Array]) -> tuple[Array, ...]:
         """The state with the types that it has as a carry."""
@@ -253,22 +264,33 @@ class Loop:
         changing = self.changing
         self._find_walks(found)
 
-        def advance(carry: Carry, rows: tuple[jax.Array, ...]) -> tuple[Carry, tuple[jax.Array, ...]]:
+        def advance(carry: Carry, given: Rows) -> tuple[Carry, Rows]:
             if self.cond_writes:
                 carry = self.test(carry)[1]
-            return self.scan_step(carry, rows)
+            return self.scan_step(carry, given)
 
         carry = self.start()
-        made: Sequence[jax.Array] = ()
+        made: Sequence[Any] = ()
         if count:
             rows = tuple(walk.taken(self._rows(walk.op.inputs[0]), count) for walk in self.reads)
-            carry, made = lax.scan(advance, carry, rows, length=count)
+            carry, (made, indices) = lax.scan(advance, carry, (rows, self._zeros(count)), length=count)
+            self._note(indices, count)
         for (i, walk), elements in zip(self.writes.items(), made, strict=True):
             self.inits[i] = walk.put(self.inits[i], elements, count)
         carry = self.test(carry)[1] if self.cond_writes else carry
         values = dict(zip(self.changing, carry[1], strict=True))
         self.changing, self.reads, self.writes = changing, [], {}
         return carry[0], tuple(values[i] if i in values else self.inits[i] for i in changing), carry[2]
+
+    def _zeros(self, count: int) -> list[Array]:
+        """The zeros of the row lookups in ``count`` iterations."""
+        return [] if self.lookups is None else self.lookups.split(self.keys, count)
+
+    def _note(self, indices: list[Array], count: int) -> None:
+        """Enters the indices that ``count`` iterations have looked up."""
+        if self.lookups is not None and self._looked_up is not None:
+            self.lookups.join(self.keys, indices)
+            self.lookups.repeat(self._looked_up, count)
 
     def _rows(self, tensor: Tensor) -> Any:
         """The value of an array that the loop reads."""
@@ -293,17 +315,27 @@ class Loop:
 
     def _masked(self, bound: int) -> Carry:
         """``lax.scan`` of ``bound`` iterations, of which those after the loop's end pass the carry on."""
-        keep: Callable[[Any], Any] = lambda c: c  # noqa: E731
+        Zeros = list[Array]
 
-        def advance(carry: Carry) -> tuple[jax.Array, Carry]:
-            goes_on, carry = self.test(carry)
-            return goes_on, lax.cond(goes_on, self.step, keep, carry)
+        def keep(carry: Any, zeros: Zeros) -> tuple[Any, Zeros]:
+            return carry, [] if self.lookups is None else self.lookups.skipped(self.keys, zeros)
 
-        def masked(state: tuple[jax.Array, Carry], _: None) -> tuple[tuple[jax.Array, Carry], None]:
-            return lax.cond(state[0], lambda s: advance(s[1]), keep, state), None
+        def step(carry: Carry, zeros: Zeros) -> tuple[Carry, Zeros]:
+            after, (_, indices) = self.scan_step(carry, ((), zeros))
+            return after, indices
+
+        def advance(state: tuple[jax.Array, Carry], zeros: Zeros) -> tuple[tuple[jax.Array, Carry], Zeros]:
+            goes_on, carry = self.test(state[1])
+            carry, indices = lax.cond(goes_on, step, keep, carry, zeros)
+            return (goes_on, carry), indices
+
+        def masked(state: tuple[jax.Array, Carry], zeros: Zeros) -> tuple[tuple[jax.Array, Carry], Zeros]:
+            return lax.cond(state[0], advance, keep, state, zeros)
 
         alive = vary(jnp.ones((), jnp.bool_), self.lowering.axis)
-        return lax.scan(masked, (alive, self.start()), None, length=bound)[0][1]
+        (_, carry), indices = lax.scan(masked, (alive, self.start()), self._zeros(bound), length=bound)
+        self._note(indices, bound)
+        return carry
 
     # ---- iteration by iteration ------------------------------------------------------------------------------
 
@@ -323,7 +355,11 @@ class Loop:
             if carry[0] == count:
                 break
             child = self._child(self.body_vars, carry)
+            if self.lookups is not None:
+                child.lookups = self.lookups.region((self.op, int(carry[0])))
             self.run_body(child)
+            if self.lookups is not None:
+                self.lookups.take(child.lookups)
             values = tuple(leaving(child, self.body.results[i], self._varies(i), keep=True) for i in self.changing)
             carry = (carry[0] + 1, values, self._state(child))
         return carry

@@ -155,6 +155,8 @@ def by_position(lower: Lower) -> Lower:
             outputs = lower(child, op)
         for cell in child.written:
             lowering.write(cell, whole(child.state[cell]))
+        if lowering.lookups is not None:
+            lowering.lookups.take(child.lookups)
         return whole(outputs)
 
     return lowered

@@ -12,13 +12,14 @@ from towerstrat.graph.ir.convert import numpy_value
 from towerstrat.graph.ir.elements import Tensor
 from towerstrat.graph.ir.indexed_slices import IndexedSlices
 from towerstrat.graph.ir.shapes import TensorShape
+from towerstrat.graph.ir.sparse_tensor import SparseTensor
 from towerstrat.graph.ir.types import DType, HostArray, string
 
 
 def feed_pairs(feed_dict: Mapping[Any, Any]) -> Iterator[tuple[Any, Any]]:
-    """Tensors and values. Tuples of tensors are fed with a structure like them, IndexedSlices with their parts."""
+    """Tensors and values. Tuples of tensors are fed with a structure like them, what consists of tensors with parts."""
     for key, value in feed_dict.items():
-        if isinstance(key, IndexedSlices):
+        if isinstance(key, IndexedSlices | SparseTensor):
             yield from zip(key._tensors(), value, strict=False)
         elif isinstance(key, tuple):
             yield from zip(nest.flatten(key), nest.flatten_up_to(key, value), strict=True)

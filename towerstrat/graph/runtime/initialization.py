@@ -17,7 +17,8 @@ import numpy as np
 from towerstrat.graph.ir.elements import Operation, Tensor
 from towerstrat.graph.ir.state import Cell
 from towerstrat.graph.ir.types import string
-from towerstrat.graph.lowering.lowering import FOLD_LIMIT, Lowering
+from towerstrat.graph.lowering.lowering import Lowering
+from towerstrat.graph.lowering.outputs import FOLD_LIMIT
 from towerstrat.graph.runtime.program import effects
 from towerstrat.graph.runtime.runs import Run
 from towerstrat.graph.runtime.single_operation import SINGLE_OPERATIONS

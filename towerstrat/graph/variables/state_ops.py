@@ -202,7 +202,9 @@ def _gather_rule(inputs: Sequence[Tensor], attrs: Attrs) -> list[Signature]:
 
 def _gather(lowering: Lowering, op: Operation) -> list[Array]:
     table = lowering.read(_cell(op.inputs[0]), op)
-    return [jnp.take(jnp.asarray(table), jnp.asarray(lowering.value(op.inputs[1])), axis=0, mode="clip")]
+    indices = jnp.asarray(lowering.value(op.inputs[1]))
+    rows = jnp.take(jnp.asarray(table), indices, axis=0, mode="clip")
+    return [rows if lowering.lookups is None else lowering.lookups.read(op, rows, indices)]
 
 
 def _is_initialized(lowering: Lowering, op: Operation) -> list[Array]:

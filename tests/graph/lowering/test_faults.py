@@ -130,6 +130,18 @@ def test_a_differentiated_loop_keeps_its_checks():
             session.run(gradient, {x: value, places: [1, 4, 3]})
 
 
+@pytest.mark.parametrize("depth", [1, 4, 6, 9])
+def test_coordinates_of_any_depth(depth):
+    x, places = tf.placeholder(tf.float32, [2] * depth), tf.placeholder(tf.int32, [2, depth])
+    picked = tf.gather_nd(x, places)
+    value, wrong = np.arange(2.0**depth, dtype=np.float32).reshape([2] * depth), np.ones((2, depth), np.int32)
+    with tf.Session() as session:
+        assert session.run(picked, {x: value, places: wrong})[0] == 2**depth - 1
+        wrong[1, 0] = 5
+        with pytest.raises(InvalidArgumentError, match=r"indices\[1\] = \[5.*does not index into param shape"):
+            session.run(picked, {x: value, places: wrong})
+
+
 def test_data_functions_check_too():
     data = tf.data.Dataset.from_tensor_slices([0, 1, 5, 2]).map(lambda i: tf.gather([1.0, 2.0, 3.0], i))
     element = data.make_one_shot_iterator().get_next()

@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-import ml_dtypes
 import numpy as np
 from jax import lax
 
@@ -76,7 +75,7 @@ class Faults:
             count = int(np.prod(shown.shape))
             words = row[start : start + count]
             start += count
-            if shown.bits.kind == "f" or shown.bits == ml_dtypes.bfloat16:
+            if shown.bits.kind == "f":
                 words = words.astype(np.dtype(f"i{shown.bits.itemsize}")).view(shown.bits)
             values.append(words.astype(shown.dtype).reshape(shown.shape))
         return InvalidArgumentError(None, entry.op, entry.message(*values))

@@ -6,7 +6,6 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jax import lax
 
 from towerstrat.graph.ir.checking import Finding
@@ -14,7 +13,7 @@ from towerstrat.graph.ir.elements import Operation, Tensor
 from towerstrat.graph.ir.mesh import Axis, vary
 from towerstrat.graph.ir.state import FAULT, Cell
 from towerstrat.graph.ir.types import Array, resource
-from towerstrat.graph.lowering.faults import Faults, found_on_host
+from towerstrat.graph.lowering.faults import Faults, found_on_host, no_fault
 from towerstrat.graph.lowering.kinds import ByKind
 
 
@@ -66,7 +65,7 @@ class Guarded:
           gate: whether a step before it has failed.
         """
         self._steps_alone, self.gate = True, gate
-        self.state[FAULT] = np.zeros(size, np.int64)
+        self.state[FAULT] = no_fault(size)
 
     def failed(self) -> Any:
         """Scalar bool, equal at all positions: whether a check has failed so far. None where none can have.

@@ -17,6 +17,8 @@ from towerstrat.graph.ir.elements import Operation
 Values = Sequence[Any]
 PADDING = np.iinfo(np.int32).max
 """The largest index of left-over rows, which lie past the end of every table: reads are clipped, writes dropped."""
+_SHOWN = 8
+"""Coordinates that a message shows at most."""
 LEFT_OVER = PADDING - (1 << 24)
 """The smallest index of left-over rows."""
 
@@ -150,7 +152,7 @@ def coordinates(indices: Any, shape: Sequence[int], what: str) -> Finding | None
         found = ", ".join(str(int(i)) for i in row)
         return f"indices[{where}] = [{found}] does not index into {what} [{','.join(map(str, shape))}]"
 
-    return Finding(numpy.any(bad), (place, numpy.reshape(indices, (-1, depth))[place]), text)
+    return Finding(numpy.any(bad), (place, numpy.reshape(indices, (-1, depth))[place][:_SHOWN]), text)
 
 
 def not_finite(words: str) -> Callable[[Any], Finding]:

@@ -108,6 +108,6 @@ def test_losses_and_programs_are_the_same(replicas):
         found, loop = through_replicas(method, replicas, 3)
         close(found, losses, 3 * STEPS * (FEATURES + BATCH * replicas + 16))
         assert collectives(loop) == collectives(program)
-        # The loop of a function counts its turns.
+        # The loop of a function counts its iterations, and selects the record of the checks (80 bytes) in fewer places.
         for figure in ("flops", "bytes accessed"):
-            assert loop.cost_analysis()[figure] == pytest.approx(cost[figure], rel=0.01)
+            assert loop.cost_analysis()[figure] == pytest.approx(cost[figure], rel=0.01, abs=8 * 80)

@@ -5,7 +5,7 @@
 
 The JSON maps each public name of TensorFlow 1.12 or 2.15 to its kind and arguments (``scripts/dump_original.py`` writes
 that of 2.15); FOLDER is ``tensorflow/contrib`` of an installation, for the names of its packages. Written are
-``towerstrat/compat/original_names*.txt`` (every name, one line per module) and ``tests/golden/signatures*.txt``
+``towerstrat/compat/names/original_names*.txt`` (every name, one line per module) and ``tests/golden/signatures*.txt``
 (arguments of what towerstrat exports, one line each; what 1.13 to 1.15 added stands below ``tf.compat.v1``).
 """
 
@@ -18,10 +18,10 @@ from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
-from towerstrat.compat import names
+from towerstrat.compat.names import table
 
 REPOSITORY = Path(__file__).resolve().parents[1]
-COMPAT = REPOSITORY / "towerstrat/compat"
+COMPAT = REPOSITORY / "towerstrat/compat/names"
 NOT_API = {"absolute_import", "division", "print_function", "tf_decorator"}
 ALIASES = {"tf.flags": "tf.app.flags", "tf.contrib.layers": "tf.contrib.slim"}
 """Modules that the table lists under another name."""
@@ -49,9 +49,9 @@ def name_lines(signatures: dict[str, Any], contrib: Path | None, api: int) -> li
 def exported(api: int) -> list[str]:
     """The names to describe, as the original with this number has them."""
     if api == 1:
-        return sorted(names.table(1))
-    later = set(names.table(1)) - listed_before()
-    return sorted(names.table(2)) + sorted(f"tf.compat.v1{name.removeprefix('tf')}" for name in later)
+        return sorted(table.names(1))
+    later = set(table.names(1)) - listed_before()
+    return sorted(table.names(2)) + sorted(f"tf.compat.v1{name.removeprefix('tf')}" for name in later)
 
 
 def listed_before() -> set[str]:

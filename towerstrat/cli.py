@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import jax
 
 import towerstrat
-from towerstrat.compat import runner
+from towerstrat.compat.program import runner
 
 
 def main(argv: Sequence[str] | None = None) -> int:

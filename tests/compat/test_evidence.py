@@ -4,7 +4,7 @@ import textwrap
 
 import pytest
 
-from towerstrat.compat import evidence
+from towerstrat.compat.program import evidence
 
 
 @pytest.fixture

@@ -10,11 +10,11 @@ import pytest
 import towerstrat.compat.v1 as tf1
 import towerstrat.compat.v2 as tf2
 from towerstrat import errors
-from towerstrat.compat import known, names, names_v1, names_v2
-from towerstrat.compat.internals import INTERNALS
+from towerstrat.compat.names import known, table, v1, v2
+from towerstrat.compat.names.internals import INTERNALS
 
 TREES = {1: tf1, 2: tf2}
-TABLES = {api: names.table(api) for api in TREES}
+TABLES = {api: table.names(api) for api in TREES}
 BOTH = pytest.mark.parametrize("api", TREES)
 
 
@@ -40,11 +40,11 @@ def test_every_name_is_one_of_the_original(api):
 
 def test_rule_26_two_namespaces_are_one_set_of_functions():
     """Between 1.12 and 2.15 most names keep their arguments: those are one object. Classes are the same in both."""
-    kept = [f"{place}.{entry}" for place, entries in names_v2.KEPT.items() for entry in entries.split()]
+    kept = [f"{place}.{entry}" for place, entries in v2.KEPT.items() for entry in entries.split()]
     for entry in kept:
         public, _, other = entry.partition("=")
         assert TABLES[2][public] is TABLES[1][other or public], entry
-    later = [f"{place}.{entry}" for place, entries in names_v1.LATER.items() for entry in entries.split()]
+    later = [f"{place}.{entry}" for place, entries in v1.LATER.items() for entry in entries.split()]
     for entry in later:
         public, _, other = entry.partition("=")
         assert TABLES[1][public] is TABLES[2][other or public], entry

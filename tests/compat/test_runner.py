@@ -8,7 +8,7 @@ import pytest
 from tests.compat.running import said, towerstrat
 from tests.spread import spread
 from towerstrat import __version__, cli
-from towerstrat.compat import python2
+from towerstrat.compat.program import python2
 
 
 def test_the_program_is_main_and_sees_its_own_arguments_and_modules(program, tmp_path):

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import pytest
 
-from towerstrat.compat import names
+from towerstrat.compat.names import table
 from towerstrat.data.options import _Settings
 from towerstrat.graph.variables.variables import Variable, _by_name
 
@@ -155,9 +155,9 @@ class Golden(NamedTuple):
         return cls(table, symbols, members, deviations, missing)
 
 
-FIRST = Golden.of(names.table(1), "signatures.txt", DEVIATIONS, MISSING)
-LATER = {f"tf.compat.v1{name.removeprefix('tf')}": value for name, value in names.table(1).items()}
-SECOND = Golden.of({**names.table(2), **LATER}, "signatures_v2.txt", DEVIATIONS_V2, MISSING_V2)
+FIRST = Golden.of(table.names(1), "signatures.txt", DEVIATIONS, MISSING)
+LATER = {f"tf.compat.v1{name.removeprefix('tf')}": value for name, value in table.names(1).items()}
+SECOND = Golden.of({**table.names(2), **LATER}, "signatures_v2.txt", DEVIATIONS_V2, MISSING_V2)
 BOTH = pytest.mark.parametrize("golden", [FIRST, SECOND], ids=["1.12", "2.15"])
 SYMBOLS = [(golden, *symbol) for golden in (FIRST, SECOND) for symbol in golden.symbols]
 
@@ -259,6 +259,6 @@ def test_the_golden_files_cover_the_tables():
     covered = {name for name, _ in FIRST.symbols}
     later = {name.replace("tf.compat.v1.", "tf.") for name, _ in SECOND.symbols}
     for api in (1, 2):
-        functions = {n for n, v in names.table(api).items() if inspect.isfunction(v) or inspect.isclass(v)}
+        functions = {n for n, v in table.names(api).items() if inspect.isfunction(v) or inspect.isclass(v)}
         uncovered = functions - (covered | later if api == 1 else later)
         assert {n for n in uncovered if not n.startswith(("tf.flags.", "tf.app.flags."))} == set()

@@ -6,7 +6,7 @@ import unittest
 
 import numpy as np
 
-from towerstrat.compat import testing
+from towerstrat.compat.v1names import testing
 from towerstrat.graph.ir.convert import constant, placeholder
 from towerstrat.graph.ir.core import get_default_graph
 from towerstrat.graph.ir.types import float32

@@ -14,9 +14,9 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
 
-from towerstrat.compat import known
-from towerstrat.compat.internals import INTERNALS
-from towerstrat.compat.namespace import Mixture, Namespace, build, tree
+from towerstrat.compat.names import known
+from towerstrat.compat.names.internals import INTERNALS
+from towerstrat.compat.names.namespace import Mixture, Namespace, build, tree
 
 ROOT = "tensorflow"
 

@@ -7,7 +7,7 @@ imported by their own names too.
 import sys
 
 from towerstrat.compat import library
-from towerstrat.compat.namespace import publish
+from towerstrat.compat.names.namespace import publish
 
 # What is left of this module's own names would be names of the original's to a program.
 publish(library.v1, sys.modules[__name__])

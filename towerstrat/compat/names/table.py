@@ -8,9 +8,9 @@ from types import ModuleType
 from typing import Any
 
 import towerstrat
-from towerstrat.compat import names_v1, names_v2
+from towerstrat.compat.names import v1, v2
 
-VERSIONS = {1: names_v1.VERSION, 2: names_v2.VERSION}
+VERSIONS = {1: v1.VERSION, 2: v2.VERSION}
 """The version of the original whose names each namespace has."""
 
 _BUILD = f"towerstrat-{towerstrat.__version__}"
@@ -22,17 +22,17 @@ _CODES = """OK CANCELLED UNKNOWN INVALID_ARGUMENT DEADLINE_EXCEEDED NOT_FOUND AL
 
 
 @cache
-def table(api: int = 1) -> Mapping[str, Any]:
+def names(api: int = 1) -> Mapping[str, Any]:
     """Dotted public name, such as ``tf.nn.relu``, to object.
 
     Args:
       api: 1 for the names of 1.x, 2 for those of 2.x.
     """
-    first, second = _of(names_v1.ROWS), _of(names_v2.ROWS)
+    first, second = _of(v1.ROWS), _of(v2.ROWS)
     if api == 1:
-        later = _renamed(names_v1.LATER, _renamed(names_v2.KEPT, first) | second)
-        return _common(1) | first | later | _of(names_v1.LATER_ROWS)
-    return _common(2) | _renamed(names_v2.KEPT, first) | second
+        later = _renamed(v1.LATER, _renamed(v2.KEPT, first) | second)
+        return _common(1) | first | later | _of(v1.LATER_ROWS)
+    return _common(2) | _renamed(v2.KEPT, first) | second
 
 
 def _common(api: int) -> dict[str, Any]:

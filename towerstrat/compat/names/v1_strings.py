@@ -1,4 +1,4 @@
-"""The public names of the 1.x namespace that are about strings and lookup tables. Data, as in ``names_v1``."""
+"""The public names of the 1.x namespace that are about strings and lookup tables. Data, as in ``v1``."""
 
 from __future__ import annotations
 

@@ -26,8 +26,8 @@ class _OnDemand:
             return None
         sys.meta_path.remove(cls)
         if importlib.util.find_spec("towerstrat") is None:
-            sys.path.append(str(_FOLDER.parents[2]))
-        importlib.import_module("towerstrat.compat.children").bind_as_parent()
+            sys.path.append(str(_FOLDER.parents[3]))
+        importlib.import_module("towerstrat.compat.program.children").bind_as_parent()
         return importlib.util.find_spec(name)
 
 

@@ -7,7 +7,7 @@ from functools import cache
 from importlib import resources
 
 from towerstrat import errors
-from towerstrat.compat import names
+from towerstrat.compat.names import table
 
 _STRATEGIES = "tf.distribute.TPUStrategy runs one replica on every device, OneDeviceStrategy a single one."
 _STRATEGIES_V1 = (
@@ -104,7 +104,7 @@ HINTS = {1: _HINTS_V1, 2: _HINTS_V2}
 def _listed(file: str, label: str) -> dict[str, str]:
     """The names that a file lists, and of the modules that hold them, each with the label of its original."""
     found: dict[str, str] = {}
-    text = resources.files("towerstrat.compat").joinpath(file).read_text(encoding="utf-8")
+    text = resources.files("towerstrat.compat.names").joinpath(file).read_text(encoding="utf-8")
     for line in text.splitlines():
         module, _, members = line.partition(":")
         parts = module.split(".")
@@ -154,7 +154,7 @@ def nearest(name: str, api: int = 1) -> str | None:
     same = _elsewhere(last, api)
     if same:
         return same
-    here = names.table(api)
+    here = table.names(api)
     beside = [n for n in here if n.rpartition(".")[0] == module]
     for candidates, cutoff in ((beside, 0.6), (sorted(here), 0.75)):
         close = difflib.get_close_matches(name, candidates, n=1, cutoff=cutoff)
@@ -165,7 +165,7 @@ def nearest(name: str, api: int = 1) -> str | None:
 
 def _elsewhere(last: str, api: int) -> str | None:
     """The shortest name here that ends in ``last``."""
-    fits = (n for n in names.table(api) if n.rpartition(".")[2] == last)
+    fits = (n for n in table.names(api) if n.rpartition(".")[2] == last)
     return min(fits, key=lambda n: (n.count("."), n), default=None)
 
 
@@ -184,7 +184,7 @@ def describe(name: str, api: int = 1, mount: str = "tf") -> str:
     if label:
         return f"{shown} is a name of {label} that towerstrat does not have. {hint(name, api)}".rstrip()
     other = 3 - api
-    if name in names.table(other):
+    if name in table.names(other):
         there = f"tf.compat.v{other}{name.removeprefix('tf')}"
         return f"{shown} is a name of {_LABELS[other]}, not of {_LABELS[api]}: use {there}, or run with --api {other}."
     if name in original_names(other):

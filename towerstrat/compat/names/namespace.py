@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from types import ModuleType
 from typing import Any
 
-from towerstrat.compat import known, names
+from towerstrat.compat.names import known, table
 
 
 class Namespace(ModuleType):
@@ -74,7 +74,7 @@ def build(first: str, second: str) -> tuple[Namespace, Namespace]:
 def _tree(root: str, api: int, other: str) -> Namespace:
     # A tree that hangs below the other one is called by its place there.
     top = Namespace(root, "tf", api, f"tf{root.removeprefix(other)}" if root.startswith(f"{other}.") else "tf")
-    for name, value in names.table(api).items():
+    for name, value in table.names(api).items():
         *parents, last = name.split(".")[1:]
         module = top
         for parent in parents:

@@ -15,7 +15,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from towerstrat.compat import known, names
+from towerstrat.compat.names import known, table
 
 ROOT = "tensorflow"
 _FIRST = "tf.compat.v1"
@@ -253,7 +253,7 @@ def _known_part(name: str, api: int) -> str:
 
 @cache
 def _weight_of_keyword(name: str, keyword: str) -> Weight | None:
-    first, second = (_keywords(names.table(api).get(name)) for api in (1, 2))
+    first, second = (_keywords(table.names(api).get(name)) for api in (1, 2))
     if first is None or second is None or (keyword in first) == (keyword in second):
         return None
     return Weight.FIRST if keyword in first else Weight.LEANS

@@ -5,7 +5,8 @@ from __future__ import annotations
 from types import ModuleType
 
 from towerstrat import errors
-from towerstrat.compat import behavior, contrib_eager, names_text, names_training, testing, tpu
+from towerstrat.compat.names import v1_strings, v1_training
+from towerstrat.compat.v1names import behavior, contrib_eager, testing, tpu
 from towerstrat.data import dataset_v1 as data_dataset_v1
 from towerstrat.data import experimental as data_experimental
 from towerstrat.data import iterators as data_iterators
@@ -88,8 +89,8 @@ from towerstrat.towers.engine import contexts as towers_contexts
 VERSION = "1.12.3"
 
 ROWS: tuple[tuple[ModuleType, dict[str, str]], ...] = (
-    *names_text.ROWS,
-    *names_training.ROWS,
+    *v1_strings.ROWS,
+    *v1_training.ROWS,
     (app, {
         "tf.app": "run",
     }),

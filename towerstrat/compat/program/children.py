@@ -11,7 +11,9 @@ import os
 import sys
 from pathlib import Path
 
-from towerstrat.compat import behavior, importer, startup
+from towerstrat.compat import importer
+from towerstrat.compat.program import startup
+from towerstrat.compat.v1names import behavior
 from towerstrat.platform import compilation_cache, devices
 
 _PARENT = "TOWERSTRAT_PARENT"

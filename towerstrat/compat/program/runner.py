@@ -14,10 +14,10 @@ from types import CodeType, FrameType, ModuleType, TracebackType
 from typing import Any
 
 from towerstrat import errors
-from towerstrat.compat import children, evidence, python2
+from towerstrat.compat.program import children, evidence, python2
 from towerstrat.platform import compilation_cache
 
-_OURS = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+_OURS = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))) + os.sep
 _LIBRARIES = f"{os.sep}site-packages{os.sep}"
 _EXPLAINED = (errors.OpError, errors.UnsupportedError, TypeError, ValueError, LookupError, RuntimeError, ImportError,
               errors.UnknownSymbolError, KeyboardInterrupt)  # fmt: skip

@@ -1,0 +1,128 @@
+"""Checkpoints of the original's second format, written: whole or absent, also where one of that name was before."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import IO, Any, NamedTuple
+
+import numpy as np
+
+from towerstrat.checkpoints import elements, strings, tables
+from towerstrat.checkpoints.bundle import Array, index_path, shard_path
+from towerstrat.checkpoints.slices import Slice
+from towerstrat.platform import messages
+from towerstrat.platform.checksums import masked_crc
+from towerstrat.platform.storage import Storage, storage_of
+
+_VERSION = 1
+_CHUNK = 1 << 26
+
+
+class Whole(NamedTuple):
+    """The place of an array in a larger one that is saved in parts: its shape, and this part of it."""
+
+    shape: tuple[int, ...]
+    part: Slice
+
+
+class Saved(NamedTuple):
+    """An array to save.
+
+    Attributes:
+      name: under which it is saved; of the whole array where this is a part.
+      load: gives the array; called once, when its turn comes, so that one array at a time is in memory.
+      whole: where it belongs, if it is a part.
+      code: the number of its element type; None for that of the array.
+    """
+
+    name: str
+    load: Callable[[], Array]
+    whole: Whole | None = None
+    code: int | None = None
+
+
+def write(prefix: str, arrays: Iterable[Saved]) -> None:
+    """Writes a checkpoint: after it returns it is on the disk, before that what was at ``prefix`` is.
+
+    The bytes go to a file of a name that no checkpoint there uses; renaming the index commits.
+
+    Raises:
+      ValueError: an element type that the format does not have, or one name twice. OpError: the disk is full,
+        read-only, gone; nothing has changed then.
+    """
+    storage = storage_of(prefix)
+    before = storage.beginning_with(f"{prefix}.data-")
+    shards = next(n for n in range(1, len(before) + 2) if not any(path.endswith(f"-of-{n:05d}") for path in before))
+    data = shard_path(prefix, 0, shards)
+    try:
+        with storage.writing(data) as file:
+            index = _Index(file)
+            for array in arrays:
+                index.add(array)
+        with storage.writing(index_path(prefix)) as file:
+            file.write(index.encoded(shards))
+    except BaseException:
+        storage.remove(data)
+        raise
+    _tidy(storage, before)
+
+
+def _tidy(storage: Storage, unused: Iterable[str]) -> None:
+    for path in unused:
+        storage.remove(path)
+
+
+class _Index:
+    """What is in a file of data, while it is written."""
+
+    def __init__(self, file: IO[bytes]):
+        self._file = file
+        self._offset = 0
+        self._entries: dict[bytes, Any] = {}
+
+    def add(self, saved: Saved) -> None:
+        """Appends the bytes of an array."""
+        array = np.asarray(saved.load())
+        entry = messages.BundleEntryProto()
+        key = saved.name.encode(errors="surrogateescape")
+        if saved.whole is not None:
+            key = saved.whole.part.key(saved.name)
+        if key in self._entries:
+            raise ValueError(f"Array {saved.name} is saved twice.")
+        entry.dtype = saved.code or elements.code_of(array.dtype)
+        _enter_shape(entry, array.shape)
+        if entry.dtype == elements.STRING:
+            data, entry.crc32c = strings.encode(array)
+            self._file.write(data)
+            entry.size = len(data)
+        else:
+            raw = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+            entry.crc32c, entry.size = masked_crc(raw), raw.nbytes
+            for start in range(0, raw.nbytes, _CHUNK):
+                self._file.write(raw[start : start + _CHUNK].data)
+        entry.offset = self._offset
+        self._offset += entry.size
+        self._entries[key] = entry
+        if saved.whole is not None:
+            self._add_part(saved.name, saved.whole, entry.dtype)
+
+    def _add_part(self, name: str, whole: Whole, code: int) -> None:
+        """Enters a part under the name of the whole array."""
+        key = name.encode(errors="surrogateescape")
+        if key not in self._entries:
+            self._entries[key] = messages.BundleEntryProto(dtype=code)
+            _enter_shape(self._entries[key], whole.shape)
+        whole.part.enter(self._entries[key].slices.add())
+
+    def encoded(self, shards: int) -> bytes:
+        """The index as a table."""
+        header = messages.BundleHeaderProto(num_shards=shards)
+        header.version.producer = _VERSION
+        entries = sorted((key, entry.SerializeToString()) for key, entry in self._entries.items())
+        return tables.encoded([(b"", header.SerializeToString()), *entries])
+
+
+def _enter_shape(entry: Any, shape: tuple[int, ...]) -> None:
+    entry.shape.SetInParent()
+    for size in shape:
+        entry.shape.dim.add(size=size)

@@ -1,0 +1,56 @@
+"""Arrays of strings as bytes: the lengths, their checksum, then the strings. Source: ``tensor_bundle.cc``."""
+
+from __future__ import annotations
+
+import struct
+from typing import Any
+
+import numpy as np
+
+from towerstrat.checkpoints.varint import read_varint, write_varint
+from towerstrat.platform.checksums import masked_crc
+
+_LONG = 1 << 32
+
+
+def encode(array: np.ndarray[Any, Any]) -> tuple[bytes, int]:
+    """The bytes of an array of strings, and their checksum, which is over the lengths as integers."""
+    strings = [_as_bytes(s) for s in array.reshape(-1)]
+    lengths = _lengths(strings)
+    checksum = struct.pack("<I", masked_crc(lengths))
+    body = b"".join(strings)
+    return b"".join(write_varint(len(s)) for s in strings) + checksum + body, masked_crc(lengths, checksum, body)
+
+
+def decode(data: memoryview, count: int, checksum: int | None) -> np.ndarray[Any, Any]:
+    """``count`` strings, ``[count]`` of bytes.
+
+    Raises:
+      ValueError: the data end too early or too late, or have another checksum.
+    """
+    if count > len(data):
+        raise ValueError(f"{count} strings in {len(data)} bytes")
+    place = 0
+    lengths = []
+    for _ in range(count):
+        length, place = read_varint(data, place)
+        lengths.append(length)
+    if place + 4 + sum(lengths) != len(data):
+        raise ValueError(f"strings of {sum(lengths)} bytes in {len(data)}")
+    stored = bytes(data[place : place + 4])
+    place += 4
+    found = np.empty(count, object)
+    for i, length in enumerate(lengths):
+        found[i] = bytes(data[place : place + length])
+        place += length
+    if checksum is not None and masked_crc(_lengths(found), stored, b"".join(found)) != checksum:
+        raise ValueError("wrong checksum")
+    return found
+
+
+def _lengths(strings: Any) -> bytes:
+    return b"".join(struct.pack("<I" if len(s) < _LONG else "<Q", len(s)) for s in strings)
+
+
+def _as_bytes(text: Any) -> bytes:
+    return text if isinstance(text, bytes) else str(text).encode()

@@ -1,0 +1,118 @@
+"""Checkpoints of the original's first format, read: one sorted table per shard, with the arrays' elements in messages.
+
+Source: ``tensorflow/core/util/tensor_slice_reader.cc``, ``saved_tensor_slice.proto``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from google.protobuf.message import DecodeError
+
+from towerstrat.checkpoints import elements, tables
+from towerstrat.checkpoints.bundle import Array, Entry
+from towerstrat.checkpoints.slices import Slice
+from towerstrat.errors import DataLossError, NotFoundError, UnimplementedError
+from towerstrat.platform import messages
+from towerstrat.platform.storage import storage_of
+
+_FIELDS = {
+    "float32": "float_val", "float64": "double_val", "int64": "int64_val", "string": "string_val",
+    "bool": "bool_val", "complex64": "scomplex_val", "complex128": "dcomplex_val",
+    "float16": "half_val", "bfloat16": "half_val", "uint32": "uint32_val", "uint64": "uint64_val",
+}  # fmt: skip
+"""The field of a ``TensorProto`` that holds the elements of a type; of the others it is ``int_val``."""
+
+
+class FirstFormat:
+    """An open checkpoint of the first format.
+
+    Args:
+      paths: its files; several where it was saved sharded.
+
+    Raises:
+      NotFoundError: there is no such file. DataLossError: one is damaged, or is none.
+    """
+
+    def __init__(self, paths: Sequence[str]):
+        self._paths = list(paths)
+        self._tables: dict[str, tables.Table] = {}
+        self._places: dict[tuple[str, Slice], str] = {}
+        self.entries: Mapping[str, Entry] = {}
+        found: dict[str, Entry] = {}
+        for path in paths:
+            try:
+                self._tables[path] = tables.Table(storage_of(path).ranges(path))
+                meta = messages.SavedTensorSlices.FromString(self._tables[path].get(b"") or b"").meta
+            except (ValueError, DecodeError) as error:
+                raise DataLossError(None, None, f"{path}: {error}.") from None
+            for array in meta.tensor:
+                self._enter(found, path, array)
+        self.entries = dict(sorted(found.items()))
+
+    def _enter(self, found: dict[str, Entry], path: str, array: Any) -> None:
+        shape = tuple(d.size for d in array.shape.dim)
+        slices = tuple(Slice.of(s) for s in array.slice)
+        self._places.update(((array.name, part), path) for part in slices)
+        before = found[array.name].slices if array.name in found else ()
+        found[array.name] = Entry(array.type, shape, 0, 0, 0, 0, before + slices)
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.entries
+
+    def read(self, name: str) -> Array:
+        """The array ``name``; of bytes as objects where its elements are strings.
+
+        Raises:
+          NotFoundError: there is no such array. DataLossError: its bytes are damaged. UnimplementedError: its elements
+            are neither numbers nor strings.
+        """
+        entry = self.entries.get(name)
+        if entry is None:
+            raise NotFoundError(None, None, f"Key {name} not found in checkpoint {', '.join(self._paths)}.")
+        try:
+            dtype = elements.type_of(entry.code)
+        except ValueError as error:
+            raise UnimplementedError(None, None, f"{self._paths[0]}, {name}: {error}.") from None
+        parts = [(part, self._part(name, part, entry)) for part in entry.slices]
+        if sum(values.size for _, values in parts) != math.prod(entry.shape):
+            raise self._damaged(name, f"the parts do not make an array of shape {list(entry.shape)}")
+        whole = np.empty(entry.shape, dtype)
+        for part, values in parts:
+            try:
+                place = part.within(entry.shape)
+                whole[place] = values.reshape(whole[place].shape)
+            except ValueError as error:
+                raise self._damaged(name, str(error)) from None
+        return whole
+
+    def _part(self, name: str, part: Slice, entry: Entry) -> Array:
+        """The elements of one part, flat."""
+        try:
+            stored = self._tables[self._places[name, part]].get(part.key(name))
+            if stored is None:
+                raise ValueError(f"the part {part} is missing")
+            return _flat(messages.SavedTensorSlices.FromString(stored).data.data, entry.code)
+        except (ValueError, DecodeError) as error:
+            raise self._damaged(name, str(error)) from None
+
+    def _damaged(self, name: str, what: str) -> DataLossError:
+        return DataLossError(None, None, f"{', '.join(self._paths)}, array {name}: {what}.")
+
+
+def _flat(message: Any, code: int) -> Array:
+    """The elements in a ``TensorProto``."""
+    dtype, field = elements.type_of(code), _FIELDS.get(elements.name_of(code), "int_val")
+    values = getattr(message, field)
+    if dtype.hasobject:
+        found = np.empty(len(values), object)
+        found[:] = list(values)
+        return found
+    if field == "half_val":
+        return np.array(values, np.uint16).view(dtype)
+    if dtype.kind == "c":
+        return np.array(values, f"f{dtype.itemsize // 2}").view(dtype)
+    return np.array(values).astype(dtype)

@@ -1,0 +1,26 @@
+"""The checksum of the original's files: CRC-32C, masked so that data which contain checksums can be summed too."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import google_crc32c
+
+_DELTA = 0xA282EAD8
+
+
+def masked_crc(data: Any, *more: bytes) -> int:
+    """The masked checksum of the bytes of a buffer, and of those that follow.
+
+    >>> hex(masked_crc(b"123456789"))
+    '0x3bcc4c5b'
+    """
+    crc = google_crc32c.value(data)
+    for part in more:
+        crc = google_crc32c.extend(crc, part)
+    return masked(crc)
+
+
+def masked(crc: int) -> int:
+    """A checksum as files store it."""
+    return ((crc >> 15 | crc << 17) + _DELTA) & 0xFFFFFFFF

@@ -8,7 +8,6 @@ original's checksums are masked, and its blocks hold 256 KiB.
 from __future__ import annotations
 
 import bisect
-import os
 import struct
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
@@ -149,10 +148,12 @@ def _append(out: bytearray, items: list[tuple[bytes, bytes]], interval: int) -> 
     for i, (key, value) in enumerate(items):
         shared = 0
         if i % interval:
-            shared = len(os.path.commonprefix([last, key]))
+            shared = _shared(last, key)
         else:
             restarts.append(len(block))
-        block += write_varint(shared) + write_varint(len(key) - shared) + write_varint(len(value)) + key[shared:] + value
+        block += (
+            write_varint(shared) + write_varint(len(key) - shared) + write_varint(len(value)) + key[shared:] + value
+        )
         last = key
     restarts = restarts or [0]
     block += struct.pack(f"<{len(restarts) + 1}I", *restarts, len(restarts))
@@ -160,3 +161,10 @@ def _append(out: bytearray, items: list[tuple[bytes, bytes]], interval: int) -> 
     kind = bytes([_PLAIN])
     out += block + kind + struct.pack("<I", masked_crc(bytes(block), kind))
     return place
+
+
+def _shared(first: bytes, second: bytes) -> int:
+    """How many bytes two keys begin with alike."""
+    return next(
+        (i for i, (a, b) in enumerate(zip(first, second, strict=False)) if a != b), min(len(first), len(second))
+    )

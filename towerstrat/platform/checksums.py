@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import google_crc32c
+import numpy as np
 
 _DELTA = 0xA282EAD8
 
@@ -15,7 +16,7 @@ def masked_crc(data: Any, *more: bytes) -> int:
     >>> hex(masked_crc(b"123456789"))
     '0x3bcc4c5b'
     """
-    crc = google_crc32c.value(data)
+    crc = google_crc32c.value(np.asarray(memoryview(data)))  # of the buffers it takes bytes and arrays only
     for part in more:
         crc = google_crc32c.extend(crc, part)
     return masked(crc)

@@ -35,6 +35,9 @@ class Storage(Protocol):
     def beginning_with(self, prefix: str) -> list[str]:
         """The paths of all files whose path starts with ``prefix``, sorted."""
 
+    def matching(self, pattern: str) -> list[str]:
+        """The paths of the files that fit a pattern with ``*`` and ``?``, sorted."""
+
     def ranges(self, path: str) -> Ranges: ...
 
     def writing(self, path: str) -> Any:
@@ -82,6 +85,9 @@ class Local:
 
     def beginning_with(self, prefix: str) -> list[str]:
         return sorted(p for p in glob.glob(f"{glob.escape(self._path(prefix))}*") if os.path.isfile(p))
+
+    def matching(self, pattern: str) -> list[str]:
+        return sorted(p for p in glob.glob(self._path(pattern)) if os.path.isfile(p))
 
     def ranges(self, path: str) -> Ranges:
         with translated(path):
@@ -171,6 +177,11 @@ class Remote:
             names = (entry["name"].rpartition("/")[2] for entry in self._system.ls(folder) if entry["type"] == "file")
             return sorted(f"{folder}/{name}" for name in names if name.startswith(start))
         return []
+
+    def matching(self, pattern: str) -> list[str]:
+        with translated(pattern):
+            found = self._system.glob(pattern)
+        return sorted(path if "://" in path else f"{self._scheme}://{path}" for path in found)
 
     def ranges(self, path: str) -> Ranges:
         with translated(path):

@@ -1,0 +1,122 @@
+"""The file ``checkpoint`` in a folder of checkpoints: which there are, and which is the latest. Source:
+``checkpoint_state.proto``, a message as text."""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from google.protobuf import text_format
+
+from towerstrat.checkpoints.bundle import index_path
+from towerstrat.errors import DataLossError
+from towerstrat.platform import messages
+from towerstrat.platform.storage import storage_of
+
+STATE_FILE = "checkpoint"
+_ADDRESS = re.compile(r"^(/|[a-z][a-z0-9+.-]*://)")
+
+
+def state_path(folder: str, name: str | None = None) -> str:
+    """The path of the state file of a folder."""
+    return os.path.join(folder, name or STATE_FILE)
+
+
+def new_state(
+    folder: str,
+    latest: str,
+    paths: Sequence[str] | None = None,
+    times: Sequence[float] | None = None,
+    preserved: float | None = None,
+) -> Any:
+    """A ``CheckpointState``: paths below ``folder`` are relative to it, so that the folder can be moved.
+
+    Args:
+      latest: the prefix of the latest. paths: of all, oldest first; the latest is added where it is missing.
+      times: when each was written, in seconds since 1970.
+      preserved: when the last one that is kept for good was written.
+
+    Raises:
+      ValueError: not one time for each path.
+    """
+    paths = list(paths or ())
+    if latest not in paths:
+        paths.append(latest)
+        times = [*times, time.time()] if times is not None and len(times) == len(paths) - 1 else times
+    if times is not None and len(times) != len(paths):
+        raise ValueError(f"Expected a time for each of {len(paths)} checkpoints, got {len(times)}.")
+    return messages.CheckpointState(
+        model_checkpoint_path=_relative(folder, latest),
+        all_model_checkpoint_paths=[_relative(folder, path) for path in paths],
+        all_model_checkpoint_timestamps=times,
+        last_preserved_timestamp=preserved or 0.0,
+    )
+
+
+def write_state(folder: str, state: Any, name: str | None = None) -> None:
+    """Writes the state file of a folder, whole or not at all."""
+    path = state_path(folder, name)
+    with storage_of(path).writing(path) as file:
+        file.write(text_format.MessageToString(state).encode())
+
+
+def read_state(folder: str, name: str | None = None) -> Any:
+    """The ``CheckpointState`` of a folder with full paths; None where there is none.
+
+    Raises:
+      DataLossError: the file is there, and is no such message.
+    """
+    path = state_path(folder, name)
+    storage = storage_of(path)
+    if not storage.exists(path):
+        return None
+    file = storage.ranges(path)
+    state = messages.CheckpointState()
+    try:
+        text_format.Parse(bytes(file.read(0, len(file))), state)
+    except (text_format.ParseError, UnicodeDecodeError) as error:
+        raise DataLossError(None, None, f"{path}: {error}.") from None
+    if not state.model_checkpoint_path:
+        return None
+    state.model_checkpoint_path = _full(folder, state.model_checkpoint_path)
+    state.all_model_checkpoint_paths[:] = [_full(folder, p) for p in state.all_model_checkpoint_paths]
+    return state
+
+
+def exists(prefix: str) -> bool:
+    """Whether there is a checkpoint of either format at ``prefix``, which may be a pattern of files of the first."""
+    storage = storage_of(prefix)
+    return storage.exists(index_path(prefix)) or bool(storage.matching(prefix))
+
+
+def latest(folder: str, name: str | None = None) -> str | None:
+    """The prefix of the latest checkpoint of a folder that is still there, as its state file has it; else None."""
+    state = read_state(folder, name)
+    return state.model_checkpoint_path if state is not None and exists(state.model_checkpoint_path) else None
+
+
+def remove(prefix: str) -> None:
+    """Removes a checkpoint: first what makes it one, then the rest."""
+    storage = storage_of(prefix)
+    storage.remove(index_path(prefix))
+    for path in (*storage.beginning_with(f"{prefix}.data-"), *storage.matching(prefix), *_first_format(prefix)):
+        storage.remove(path)
+
+
+def _first_format(prefix: str) -> list[str]:
+    """The shards of a checkpoint of the first format."""
+    return storage_of(prefix).matching(f"{prefix}-?????-of-?????")
+
+
+def _relative(folder: str, path: str) -> str:
+    if not _ADDRESS.match(folder) and _ADDRESS.match(path):
+        return path
+    start = os.path.join(folder, "")
+    return path.removeprefix(start) if path.startswith(start) else path
+
+
+def _full(folder: str, path: str) -> str:
+    return path if _ADDRESS.match(path) else os.path.join(folder, path)

@@ -12,7 +12,10 @@ import numpy as np
 import tensorflow
 
 tf = tensorflow.compat.v1 if tensorflow.__version__.startswith("2") else tensorflow
-NUMBERS = ["float16", "float32", "float64", "int8", "int16", "int32", "int64", "uint8", "uint16", "bool", "complex64", "complex128", "bfloat16"]
+NUMBERS = (
+    *("float16", "float32", "float64", "int8", "int16", "int32", "int64", "uint8", "uint16", "bool"),
+    *("complex64", "complex128", "bfloat16"),
+)
 SHAPES = ((), (0,), (3,), (2, 3), (2, 1, 3), (2, 2, 1, 2))
 
 

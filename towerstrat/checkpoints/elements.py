@@ -8,7 +8,11 @@ import ml_dtypes
 import numpy as np
 
 STRING = 7
-_NAMES = ["float32", "float64", "int32", "uint8", "int16", "int8", "string", "complex64", "int64", "bool", "qint8", "quint8", "qint32", "bfloat16", "qint16", "quint16", "uint16", "complex128", "float16", "resource", "variant", "uint32", "uint64", "float8_e5m2", "float8_e4m3fn"]
+_NAMES = (
+    *("float32", "float64", "int32", "uint8", "int16", "int8", "string", "complex64", "int64", "bool"),
+    *("qint8", "quint8", "qint32", "bfloat16", "qint16", "quint16", "uint16", "complex128", "float16"),
+    *("resource", "variant", "uint32", "uint64", "float8_e5m2", "float8_e4m3fn"),
+)
 _STORED = {"qint8": "int8", "quint8": "uint8", "qint32": "int32", "qint16": "int16", "quint16": "uint16"}
 _OTHER: dict[str, Any] = {
     "string": object,

@@ -1,0 +1,1 @@
+"""Saving and restoring: savers by name, what they save, and the files that there are."""

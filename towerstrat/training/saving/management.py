@@ -1,0 +1,116 @@
+"""Which checkpoints a folder has: the original's functions over ``towerstrat.checkpoints.folder``."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from towerstrat.checkpoints import folder
+from towerstrat.checkpoints.bundle import index_path
+from towerstrat.errors import DataLossError
+from towerstrat.platform import logs
+from towerstrat.platform.messages import CheckpointState
+from towerstrat.platform.storage import storage_of
+from towerstrat.platform.text import as_text
+
+
+def generate_checkpoint_state_proto(
+    save_dir: str,
+    model_checkpoint_path: str,
+    all_model_checkpoint_paths: Sequence[str] | None = None,
+    all_model_checkpoint_timestamps: Sequence[float] | None = None,
+    last_preserved_timestamp: float | None = None,
+) -> Any:
+    """A ``CheckpointState`` with paths relative to ``save_dir`` where that is relative; see ``folder.new_state``."""
+    paths = list(all_model_checkpoint_paths or ())
+    if paths and paths[-1] != model_checkpoint_path:
+        logs.info("%s is not in all_model_checkpoint_paths. Manually adding it.", model_checkpoint_path)
+    return folder.new_state(
+        save_dir, model_checkpoint_path, paths, all_model_checkpoint_timestamps, last_preserved_timestamp
+    )
+
+
+def update_checkpoint_state(
+    save_dir: str,
+    model_checkpoint_path: str,
+    all_model_checkpoint_paths: Sequence[str] | None = None,
+    latest_filename: str | None = None,
+    all_model_checkpoint_timestamps: Sequence[float] | None = None,
+    last_preserved_timestamp: float | None = None,
+) -> None:
+    """Writes the state file of a folder.
+
+    Args:
+      save_dir: the folder. model_checkpoint_path: the latest checkpoint.
+      all_model_checkpoint_paths: all that are there, oldest first.
+      latest_filename: the name of the state file, default "checkpoint".
+      all_model_checkpoint_timestamps: when each was written; last_preserved_timestamp: when the last one that is kept
+        for good was; both in seconds since 1970.
+
+    Raises:
+      RuntimeError: a checkpoint has the path of the state file.
+    """
+    state = generate_checkpoint_state_proto(
+        save_dir,
+        model_checkpoint_path,
+        all_model_checkpoint_paths,
+        all_model_checkpoint_timestamps,
+        last_preserved_timestamp,
+    )
+    if folder.state_path(save_dir, latest_filename) == state.model_checkpoint_path:
+        raise RuntimeError(
+            f"Save path '{model_checkpoint_path}' conflicts with path used for checkpoint state. "
+            "Please use a different save path."
+        )
+    folder.write_state(save_dir, state, latest_filename)
+
+
+def get_checkpoint_state(checkpoint_dir: str, latest_filename: str | None = None) -> CheckpointState | None:
+    """The ``CheckpointState`` of a folder with full paths; None where there is none, or none that can be read."""
+    try:
+        return folder.read_state(as_text(checkpoint_dir), latest_filename)
+    except DataLossError as error:
+        logs.warning("%s", error.message)
+        return None
+
+
+def latest_checkpoint(checkpoint_dir: str, latest_filename: str | None = None) -> str | None:
+    """The path of the latest checkpoint of a folder, which the program passes to ``restore``; None: there is none."""
+    state = get_checkpoint_state(checkpoint_dir, latest_filename)
+    if state is None:
+        return None
+    if folder.exists(state.model_checkpoint_path):
+        return str(state.model_checkpoint_path)
+    logs.error("Couldn't match files for checkpoint %s", state.model_checkpoint_path)
+    return None
+
+
+def checkpoint_exists(checkpoint_prefix: str) -> bool:
+    """Whether there is a checkpoint of either format at a prefix, which may be a pattern."""
+    return folder.exists(as_text(checkpoint_prefix))
+
+
+def get_checkpoint_mtimes(checkpoint_prefixes: Iterable[str]) -> list[float]:
+    """When checkpoints were written, in seconds since 1970; those that are not there are left out."""
+    times = []
+    for prefix in checkpoint_prefixes:
+        storage = storage_of(prefix)
+        files = [p for p in (index_path(prefix),) if storage.exists(p)] or storage.matching(prefix)
+        times += [storage.modified(path) for path in files[:1]]
+    return times
+
+
+def remove_checkpoint(
+    checkpoint_prefix: str, checkpoint_format_version: int = 2, meta_graph_suffix: str = "meta"
+) -> None:
+    """Removes a checkpoint and its ``meta`` file. Its format is seen from its files."""
+    storage_of(checkpoint_prefix).remove(meta_graph_filename(checkpoint_prefix, meta_graph_suffix))
+    folder.remove(checkpoint_prefix)
+
+
+def meta_graph_filename(checkpoint_filename: str, meta_graph_suffix: str = "meta") -> str:
+    """The path of the ``meta`` file of a checkpoint; a part such as ``-?????-of-00002`` of its name is left out."""
+    base, found, rest = os.path.basename(checkpoint_filename).partition("-?????-of-")
+    name = base if found and rest.isdigit() else os.path.basename(checkpoint_filename)
+    return os.path.join(os.path.dirname(checkpoint_filename), f"{name}.{meta_graph_suffix}")

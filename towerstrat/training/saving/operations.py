@@ -1,0 +1,116 @@
+"""The operations that savers run, on the host: variables go from the state to files and back one at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from towerstrat.checkpoints import elements
+from towerstrat.checkpoints.bundle_writing import Saved, Whole, write
+from towerstrat.checkpoints.opening import opened
+from towerstrat.checkpoints.slices import Slice
+from towerstrat.errors import InvalidArgumentError
+from towerstrat.graph.ir.elements import Operation, Tensor
+from towerstrat.graph.ir.registry import Attrs, Signature, define
+from towerstrat.graph.ir.stacks import SessionLike
+from towerstrat.graph.ir.state import Cell
+from towerstrat.graph.ir.types import HostArray, as_dtype
+from towerstrat.graph.lowering.refusals import uninitialized
+from towerstrat.platform.text import as_text
+
+
+def stored(session: SessionLike, op: Operation, cell: Cell) -> HostArray:
+    """The value of a variable as it is seen from outside: one for all towers. Raises FailedPreconditionError."""
+    value = session.state.get(cell)
+    if value is None:
+        raise uninitialized(cell, op)
+    return np.asarray(cell.joined(value))
+
+
+def parsed(spec: str) -> Whole | None:
+    """The place of an array in a larger one, as in ``"10 6 0,4:0,6"``; None for ""."""
+    if not spec:
+        return None
+    *sizes, parts = spec.split(" ")
+    extents = [(0, -1) if part == "-" else tuple(map(int, part.split(","))) for part in parts.split(":")]
+    return Whole(tuple(map(int, sizes)), Slice(tuple(s for s, _ in extents), tuple(n for _, n in extents)))
+
+
+def _save(session: SessionLike, op: Operation, values: Sequence[Any]) -> list[HostArray]:
+    prefix, names, specs, *given = values
+
+    def load(value: Any) -> HostArray:
+        return stored(session, op, value) if isinstance(value, Cell) else np.asarray(value)
+
+    entries = [
+        Saved(as_text(name), partial(load, value), parsed(as_text(spec)), tensor.dtype.base_dtype.as_datatype_enum)
+        for name, spec, value, tensor in zip(names, specs, given, _saved(op), strict=True)
+    ]
+    try:
+        write(as_text(prefix.item()), entries)
+    except ValueError as error:
+        raise InvalidArgumentError(None, op, str(error)) from None
+    return []
+
+
+def _saved(op: Operation) -> list[Any]:
+    """What has the element types of the saved values: variables, and tensors."""
+    return [t.op.attrs.get("cell", t) for t in op.inputs[3:]]
+
+
+def _restore(session: SessionLike, op: Operation, values: Sequence[Any]) -> list[HostArray]:
+    prefix, names, specs = values
+    checkpoint = opened(as_text(prefix.item()))
+    found = []
+    for name, spec, output in zip(map(as_text, names), map(as_text, specs), op.outputs, strict=True):
+        array = checkpoint.read(name)
+        entry = checkpoint.entries[name]
+        if entry.code != output.dtype.as_datatype_enum:
+            raise InvalidArgumentError(
+                None, op, f"tensor_name = {name}; expected dtype {output.dtype.name} does not equal original dtype "
+                f"{elements.name_of(entry.code)}"
+            )  # fmt: skip
+        found.append(_part(op, name, array, parsed(spec)))
+    return found
+
+
+def _part(op: Operation, name: str, array: HostArray, whole: Whole | None) -> HostArray:
+    if whole is None:
+        return array
+    if whole.shape != array.shape:
+        raise InvalidArgumentError(
+            None, op, f"Shape in shape_and_slice spec {list(whole.shape)} does not match the shape stored in "
+            f"checkpoint: {list(array.shape)} (tensor {name})"
+        )  # fmt: skip
+    return array[whole.part.within(array.shape)]
+
+
+def _assign(session: SessionLike, op: Operation, values: Sequence[Any]) -> list[HostArray]:
+    cell, value = values
+    if cell.dims is not None and not _fits(np.shape(value), cell.dims):
+        raise InvalidArgumentError(
+            None, op, "Assign requires shapes of both tensors to match. "
+            f"lhs shape= {list(cell.dims)} rhs shape= {list(np.shape(value))} (variable {cell.name})"
+        )  # fmt: skip
+    session.state.update({cell: cell.stacked(np.asarray(value, cell.dtype.np))})
+    return []
+
+
+def _fits(shape: Sequence[int], dims: Sequence[int | None]) -> bool:
+    return len(shape) == len(dims) and all(d is None or s == d for s, d in zip(shape, dims, strict=True))
+
+
+def _restored(inputs: Sequence[Tensor], attrs: Attrs) -> list[Signature]:
+    return [Signature(as_dtype(dtype), None) for dtype in attrs["dtypes"]]
+
+
+def _nothing(inputs: Sequence[Tensor], attrs: Attrs) -> list[Signature]:
+    return []
+
+
+define("SaveV2", _nothing, host=_save, reads=True, stateful=True, differentiable=False)
+define("RestoreV2", _restored, host=_restore, stateful=True, differentiable=False)
+define("AssignRestored", _nothing, host=_assign, writes=True, stateful=True, differentiable=False)

@@ -379,6 +379,14 @@ class Variable(Operators, Convertible, metaclass=_ThroughCreators):
         """The initial value as a tensor; feeding it initializes the variable with another."""
         return self._initial_value
 
+    def start_from(self, value: Tensor) -> None:
+        """Makes another tensor its initial value: from now on ``initializer`` assigns that."""
+        self._initial_value = value
+        self._initializer = self._graph.add(
+            self._type("AssignVariableOp"), (self._handle, value), {"validate_shape": True}, f"{self.op.name}/Assign",
+            axis=self._cell.axis,
+        )  # fmt: skip
+
     @property
     def created_at(self) -> str:
         """The user's line that made it."""

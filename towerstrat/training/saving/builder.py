@@ -12,7 +12,13 @@ from towerstrat.graph.ir.types import string
 from towerstrat.graph.ops.control_flow import group, with_dependencies
 from towerstrat.platform.messages import SaverDef
 from towerstrat.training.saving import operations  # noqa: F401  (registers what it builds)
-from towerstrat.training.saving.saveables import SaveableObject, SaveSpec, VariableSaveable, saveables_of
+from towerstrat.training.saving.saveables import (
+    SaveableObject,
+    SaveSpec,
+    VariableSaveable,
+    assign_restored,
+    saveables_of,
+)
 
 
 class BaseSaverBuilder:
@@ -83,10 +89,16 @@ class BaseSaverBuilder:
                 saved = with_dependencies([self.save_op(path, saveables)], path, name="control_dependency")
             tensors = self.bulk_restore(path, saveables, -1, restore_sequentially)
             restored = []
+            plain: list[Any] = []
             for saveable in saveables:
                 own, tensors = tensors[: len(saveable.specs)], tensors[len(saveable.specs) :]
                 shapes = [spec.tensor.shape.as_list() for spec in saveable.specs] if reshape else None
-                restored.append(saveable.restore(own, shapes))
+                if isinstance(saveable, VariableSaveable):
+                    plain.append((saveable.variable, saveable.shaped(own[0], shapes)))
+                else:
+                    restored.append(saveable.restore(own, shapes))
+            if plain:
+                restored.append(assign_restored(plain))
             restore = group(*restored, name="restore_all")
         return SaverDef(
             filename_tensor_name=path.name,

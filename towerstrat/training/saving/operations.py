@@ -89,13 +89,19 @@ def _part(op: Operation, name: str, array: HostArray, whole: Whole | None) -> Ho
 
 
 def _assign(session: SessionLike, op: Operation, values: Sequence[Any]) -> list[HostArray]:
-    cell, value = values
-    if cell.dims is not None and not _fits(np.shape(value), cell.dims):
-        raise InvalidArgumentError(
-            None, op, "Assign requires shapes of both tensors to match. "
-            f"lhs shape= {list(cell.dims)} rhs shape= {list(np.shape(value))} (variable {cell.name})"
-        )  # fmt: skip
-    session.state.update({cell: cell.stacked(np.asarray(value, cell.dtype.np))})
+    """Sets variables, all or none: the first half of ``values`` are cells, the second what they get."""
+    half = len(values) // 2
+    new = {}
+    for cell, value in zip(values[:half], values[half:], strict=True):
+        if cell.dims is not None and not _fits(np.shape(value), cell.dims):
+            raise InvalidArgumentError(
+                None, op, "Assign requires shapes of both tensors to match. "
+                f"lhs shape= {list(cell.dims)} rhs shape= {list(np.shape(value))} (variable {cell.name})"
+            )  # fmt: skip
+        new[cell] = value
+    for cell, value in new.items():
+        # A copy: what is read from a file is a view of it.
+        session.state.update({cell: cell.stacked(np.array(value, cell.dtype.np))})
     return []
 
 

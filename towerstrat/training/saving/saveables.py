@@ -78,11 +78,19 @@ class VariableSaveable(SaveableObject):
         return self.variable.device
 
     def restore(self, restored_tensors: Sequence[Tensor], restored_shapes: Sequence[Any] | None) -> Operation:
-        value = restored_tensors[0]
-        graph = get_default_graph()
-        if restored_shapes is not None:
-            value = graph.add("Reshape", [value, convert_to_tensor(restored_shapes[0])], {}, "Reshape").outputs[0]
-        return graph.add("AssignRestored", [self.variable.handle, value], None, "Assign")
+        return assign_restored([(self.variable, self.shaped(restored_tensors[0], restored_shapes))])
+
+    def shaped(self, value: Tensor, shapes: Sequence[Any] | None) -> Tensor:
+        """A restored value in the shape that it shall have."""
+        if shapes is None:
+            return value
+        return get_default_graph().add("Reshape", [value, convert_to_tensor(shapes[0])], {}, "Reshape").outputs[0]
+
+
+def assign_restored(pairs: Sequence[tuple[Variable, Tensor]]) -> Operation:
+    """The operation that gives variables the values of tensors: all of them, or none where one does not fit."""
+    inputs = [*(variable.handle for variable, _ in pairs), *(value for _, value in pairs)]
+    return get_default_graph().add("AssignRestored", inputs, None, "Assign")
 
 
 def all_saveable_objects(scope: str | None = None) -> list[Any]:

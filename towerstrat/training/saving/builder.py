@@ -12,13 +12,8 @@ from towerstrat.graph.ir.types import string
 from towerstrat.graph.ops.control_flow import group, with_dependencies
 from towerstrat.platform.messages import SaverDef
 from towerstrat.training.saving import operations  # noqa: F401  (registers what it builds)
-from towerstrat.training.saving.saveables import (
-    SaveableObject,
-    SaveSpec,
-    VariableSaveable,
-    assign_restored,
-    saveables_of,
-)
+from towerstrat.training.saving import saveables as kinds
+from towerstrat.training.saving.saveables import assign_restored, saveables_of
 
 
 class BaseSaverBuilder:
@@ -28,28 +23,30 @@ class BaseSaverBuilder:
       write_version: ``SaverDef.V2``, the format that is written.
     """
 
-    SaveSpec = SaveSpec
-    SaveableObject = SaveableObject
-    VariableSaveable = VariableSaveable
-    ResourceVariableSaveable = VariableSaveable
+    SaveSpec = kinds.SaveSpec
+    SaveableObject = kinds.SaveableObject
+    VariableSaveable = kinds.VariableSaveable
+    ResourceVariableSaveable = kinds.VariableSaveable
 
     def __init__(self, write_version: int = 2):
         self._write_version = write_version
 
-    def save_op(self, filename_tensor: Tensor, saveables: Sequence[SaveableObject]) -> Operation:
+    def save_op(self, filename_tensor: Tensor, saveables: Sequence[kinds.SaveableObject]) -> Operation:
         """The operation that writes ``saveables`` to a file."""
         names, specs, tensors = [], [], []
         for saveable in saveables:
             for spec in saveable.specs:
                 names.append(spec.name)
                 specs.append(spec.slice_spec)
-                tensors.append(saveable.variable.handle if isinstance(saveable, VariableSaveable) else spec.tensor)
+                tensors.append(
+                    saveable.variable.handle if isinstance(saveable, kinds.VariableSaveable) else spec.tensor
+                )
         given = [filename_tensor, constant(names, string, name="SaveV2/tensor_names"),
                  constant(specs, string, name="SaveV2/shape_and_slices")]  # fmt: skip
         return get_default_graph().add("SaveV2", [*given, *map(_input, tensors)], None, "SaveV2")
 
     def bulk_restore(
-        self, filename_tensor: Tensor, saveables: Sequence[SaveableObject], preferred_shard: int,
+        self, filename_tensor: Tensor, saveables: Sequence[kinds.SaveableObject], preferred_shard: int,
         restore_sequentially: bool,
     ) -> list[Tensor]:  # fmt: skip
         """The tensors of all ``saveables``, read from a file.
@@ -93,7 +90,7 @@ class BaseSaverBuilder:
             for saveable in saveables:
                 own, tensors = tensors[: len(saveable.specs)], tensors[len(saveable.specs) :]
                 shapes = [spec.tensor.shape.as_list() for spec in saveable.specs] if reshape else None
-                if isinstance(saveable, VariableSaveable):
+                if isinstance(saveable, kinds.VariableSaveable):
                     plain.append((saveable.variable, saveable.shaped(own[0], shapes)))
                 else:
                     restored.append(saveable.restore(own, shapes))

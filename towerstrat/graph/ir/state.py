@@ -81,6 +81,22 @@ class Cell:
             return total // stacked.dtype.type(len(stacked))
         return (total * stacked.dtype.type(1.0 / len(stacked))).astype(stacked.dtype)
 
+    def divided(self, value: Array) -> Array:
+        """One value as it is stored, so that ``joined`` gives it again: a sum is divided over the positions.
+
+        Of an integer that does not divide the first position gets the rest.
+        """
+        if not self.per_position or self.combine != "sum":
+            return self.stacked(value)
+        assert self.axis is not None
+        count = self.axis.size
+        whole = np.asarray(value)
+        if not self.dtype.is_integer:
+            return self.stacked((whole * whole.dtype.type(1.0 / count)).astype(whole.dtype))
+        parts = np.array(self.stacked(whole // count))
+        parts[0] += whole - whole // count * count
+        return parts
+
     def __repr__(self) -> str:
         return f"<Cell {self.name} {self.dtype.name} {self.dims}>"
 

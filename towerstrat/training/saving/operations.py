@@ -101,7 +101,7 @@ def _assign(session: SessionLike, op: Operation, values: Sequence[Any]) -> list[
         new[cell] = value
     for cell, value in new.items():
         # A copy: what is read from a file is a view of it.
-        session.state.update({cell: cell.stacked(np.array(value, cell.dtype.np))})
+        session.state.update({cell: cell.divided(np.array(value, cell.dtype.np))})
     return []
 
 

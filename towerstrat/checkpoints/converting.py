@@ -1,0 +1,95 @@
+"""Checkpoints as other files: numpy's ``.npz``, ``.safetensors``, and checkpoints with other names."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import struct
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from towerstrat.checkpoints import elements
+from towerstrat.checkpoints.bundle import Array
+from towerstrat.checkpoints.bundle_writing import Saved, write
+from towerstrat.checkpoints.opening import Checkpoint
+from towerstrat.errors import UnsupportedError
+from towerstrat.platform.storage import storage_of
+
+
+def renamed(names: Sequence[str], patterns: Sequence[tuple[str, str]]) -> dict[str, str]:
+    r"""New name -> old name, after replacing each pattern, a regular expression, in turn.
+
+    Raises:
+      ValueError: two arrays get one name.
+
+    >>> renamed(["model/w", "model/b"], [(r"^model/", ""), ("b$", "bias")])
+    {'w': 'model/w', 'bias': 'model/b'}
+    """
+    found: dict[str, str] = {}
+    for name in names:
+        new = name
+        for pattern, replacement in patterns:
+            new = re.sub(pattern, replacement, new)
+        if new in found:
+            raise ValueError(f"{found[new]} and {name} would both be called {new}.")
+        found[new] = name
+    return found
+
+
+def convert(checkpoint: Checkpoint, target: str, names: Mapping[str, str]) -> None:
+    """Writes arrays of a checkpoint to another file.
+
+    Args:
+      target: a path that ends in ``.npz`` or ``.safetensors``; else the prefix of a checkpoint.
+      names: new name -> name in the checkpoint.
+
+    Raises:
+      UnsupportedError: the file format does not have the elements of an array.
+    """
+    if target.endswith(".npz"):
+        with storage_of(target).writing(target) as file:
+            arrays: dict[str, Any] = {new: _for_numpy(checkpoint.read(old)) for new, old in names.items()}
+            np.savez(file, **arrays)
+    elif target.endswith(".safetensors"):
+        _write_safetensors(checkpoint, target, names)
+    else:
+        entries = checkpoint.entries
+        write(target, [Saved(new, partial(checkpoint.read, old), code=entries[old].code) for new, old in names.items()])
+
+
+def _for_numpy(value: Array) -> Array:
+    """An array that numpy's format keeps without pickling: strings as bytes of one length, small floats wider."""
+    if value.dtype.hasobject:
+        return value.astype(np.bytes_)
+    return value.astype(np.float32) if value.dtype.kind == "V" else value
+
+
+_SAFETENSORS = {
+    "bool": "BOOL", "uint8": "U8", "int8": "I8", "uint16": "U16", "int16": "I16", "uint32": "U32", "int32": "I32",
+    "uint64": "U64", "int64": "I64", "float16": "F16", "bfloat16": "BF16", "float32": "F32", "float64": "F64",
+    "float8_e5m2": "F8_E5M2", "float8_e4m3fn": "F8_E4M3",
+}  # fmt: skip
+"""Names of element types in that format. Source: github.com/huggingface/safetensors, section "Format"."""
+
+
+def _write_safetensors(checkpoint: Checkpoint, target: str, names: Mapping[str, str]) -> None:
+    """The length of a header, the header with each array's place, then the bytes of the arrays."""
+    header, place = {}, 0
+    for new, old in names.items():
+        entry = checkpoint.entries[old]
+        kind = elements.name_of(entry.code)
+        if kind not in _SAFETENSORS:
+            raise UnsupportedError(f"{old}: .safetensors has no elements of {kind}; leave it out, or use .npz.")
+        end = place + math.prod(entry.shape) * elements.type_of(entry.code).itemsize
+        header[new] = {"dtype": _SAFETENSORS[kind], "shape": list(entry.shape), "data_offsets": [place, end]}
+        place = end
+    text = json.dumps(header).encode()
+    text += b" " * (-len(text) % 8)
+    with storage_of(target).writing(target) as file:
+        file.write(struct.pack("<Q", len(text)) + text)
+        for old in names.values():
+            file.write(checkpoint.read(old).tobytes())

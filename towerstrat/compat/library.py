@@ -1,5 +1,6 @@
 """The two namespaces as packages of this library: ``towerstrat.compat.v1`` and ``towerstrat.compat.v2``."""
 
+from towerstrat.compat.importer import bound
 from towerstrat.compat.names.namespace import build
 
-v1, v2 = build("towerstrat.compat.v1", "towerstrat.compat.v2")
+v1, v2 = build("towerstrat.compat.v1", "towerstrat.compat.v2", bound)

@@ -69,6 +69,8 @@ class Finder(MetaPathFinder):
         self._modules[parent].__dict__.setdefault(last, self._modules[path])
 
     def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
+        if fullname in slim.OURS:
+            return _spec(fullname, slim.OURS[fullname])
         if fullname != ROOT and not fullname.startswith(ROOT + "."):
             return None
         # The trees reach each other without end: only the last step counts, and one's own is none.

@@ -12,7 +12,11 @@ from contextlib import AbstractContextManager
 from types import ModuleType
 from typing import Any
 
+from towerstrat.compat.utilities import arg_scope
+
 PACKAGE = "tf_slim"
+OURS = {"tf_slim.ops.arg_scope": arg_scope}
+"""Modules of the package that ours stand for: scopes of ``tf.contrib.framework`` and of slim are the same ones."""
 HINT = "The package tf-slim has it: pip install 'towerstrat[contrib]'."
 
 _LAYERS = """

@@ -211,7 +211,8 @@ def initializing(tf):
         found.append(bool(session.run(tf.is_variable_initialized(e))))
         found.append(refused(lambda: session.run(tf.assert_variables_initialized()), "uninitialized"))
         session.run(tf.global_variables_initializer())
-        session.run(tf.assert_variables_initialized())
+        found.append(session.run(tf.assert_variables_initialized()).tolist())
+        found.append(int(session.run(tf.assert_variables_initialized([e]))))
         found += [x.tolist() for x in session.run([e, f, g, h, i])]
     found += [tf.global_variables_initializer().name, tf.local_variables_initializer().name]
     return found

@@ -170,9 +170,9 @@ ROWS: tuple[tuple[ModuleType, dict[str, str]], ...] = (
     }),
     (data_queue_input, {
         "tf.train": """
-            batch batch_join input_producer limit_epochs maybe_batch maybe_batch_join maybe_shuffle_batch
-            maybe_shuffle_batch_join range_input_producer shuffle_batch shuffle_batch_join slice_input_producer
-            string_input_producer""",
+            batch batch_join input_producer limit_epochs match_filenames_once maybe_batch maybe_batch_join
+            maybe_shuffle_batch maybe_shuffle_batch_join range_input_producer shuffle_batch shuffle_batch_join
+            slice_input_producer string_input_producer""",
     }),
     (data_queue_runner, {
         "tf.train tf.train.queue_runner": "QueueRunner add_queue_runner start_queue_runners",
@@ -287,7 +287,7 @@ ROWS: tuple[tuple[ModuleType, dict[str, str]], ...] = (
     }),
     (einsum, {"tf tf.linalg": "einsum"}),
     (embedding, {
-        "tf.nn": "embedding_lookup",
+        "tf.nn": "embedding_lookup embedding_lookup_sparse",
     }),
     (functional, {
         "tf": "foldl foldr map_fn scan",

@@ -23,7 +23,7 @@ from towerstrat.graph.ir.shapes import TensorShape
 from towerstrat.graph.ir.state import FAULT, Cell
 from towerstrat.graph.ir.types import Array, HostArray, host_array, resource
 from towerstrat.graph.lowering.formulas import by_source, in_place_of, pulled, with_formula
-from towerstrat.graph.lowering.gradient_rules import TracedRule
+from towerstrat.graph.lowering.gradient_rules import TracedRule, passes_gradient
 from towerstrat.graph.lowering.guarded import Guarded
 from towerstrat.graph.lowering.kinds import ByKind, Kinds, at, same, tracing
 from towerstrat.graph.lowering.lookups import Key, Lookups, Shapes, lookups_in, rows_of
@@ -361,6 +361,9 @@ class Lowering(Guarded):
                 outputs = self._execute_ruled(op)
             else:
                 outputs = self.evaluate(op)
+                if self.differentiated and not passes_gradient(op):
+                    # Inside of a body JAX differentiates all kernels, also those that the original has no gradient of.
+                    outputs = [lax.stop_gradient(o) if isinstance(o, jax.Array) else o for o in outputs]
         except (OpError, UnsupportedError, NeedsStatic):
             raise
         except (TypeError, ValueError, IndexError, ZeroDivisionError) as error:

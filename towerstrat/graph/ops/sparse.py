@@ -1,4 +1,4 @@
-"""Sparse tensors as dense ones."""
+"""Sparse tensors: as dense ones, and fed."""
 
 from __future__ import annotations
 
@@ -6,12 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from towerstrat.graph.ir.convert import convert_to_tensor
+from towerstrat.graph.ir.convert import convert_to_tensor, placeholder
+from towerstrat.graph.ir.core import get_default_graph
 from towerstrat.graph.ir.elements import Tensor
 from towerstrat.graph.ir.registry import Attrs, Signature, define
+from towerstrat.graph.ir.shapes import size_at
 from towerstrat.graph.ir.sparse_tensor import SparseTensor
 from towerstrat.graph.ir.static import constant_value_as_dims
-from towerstrat.graph.ir.types import HostArray
+from towerstrat.graph.ir.types import DTypeLike, HostArray, int64
 from towerstrat.graph.ops.build import one
 
 
@@ -62,3 +64,28 @@ def sparse_tensor_to_dense(
     default = convert_to_tensor(default_value, sp_input.dtype)
     inputs = [sp_input.indices, sp_input.dense_shape, sp_input.values, default]
     return one("SparseToDense", inputs, {"validate_indices": validate_indices}, name or "SparseToDense")
+
+
+def sparse_placeholder(dtype: DTypeLike, shape: Any = None, name: str | None = None) -> SparseTensor:
+    """A sparse tensor that must be fed: by a SparseTensorValue, or a tuple of indices, values and dense shape.
+
+    Args:
+      dtype: element type of the values.
+      shape: the dense shape, a tensor or a list. It has to be fed too where it is None or has an unknown size; a list
+        gives the rank then.
+
+    Raises:
+      RuntimeError: under eager execution.
+    """
+    if get_default_graph().executing_eagerly:
+        raise RuntimeError("`sparse_placeholder` is not compatible with eager execution.")
+    named = {part: f"{name}/{part}" if name else None for part in ("shape", "values", "indices")}
+    if isinstance(shape, Tensor):
+        rank, dense = size_at(shape.shape, 0), shape
+    elif shape is None or None in shape:
+        rank = None if shape is None else len(shape)
+        dense = placeholder(int64, [rank], named["shape"])
+    else:
+        rank, dense = len(shape), convert_to_tensor(shape, int64, name=named["shape"])
+    values = placeholder(dtype, [None], named["values"])
+    return SparseTensor(placeholder(int64, [None, rank], named["indices"]), values, dense)

@@ -210,7 +210,7 @@ class SingleOperations:
         Raises:
           ValueError: the inputs do not fit the type.
         """
-        static = self._static.get(definition.type, definition.static)
+        static = self._known_inputs(definition, len(inputs), attrs)
         executions = self._executions[definition.type]
         key: Any = (
             tuple([(k, v.__class__, v) for k, v in attrs.items()]) if attrs else (),
@@ -232,13 +232,18 @@ class SingleOperations:
                 executions.add(key, found, SINGLE_BYTES)
         return found
 
+    def _known_inputs(self, definition: OpDef, count: int, attrs: Mapping[str, Any]) -> tuple[int, ...]:
+        """Positions of the inputs whose values are part of the compiled form."""
+        known, more = definition.known(count, attrs), self._static.get(definition.type)
+        return known if more is None else (*known, *more)
+
     def specialised(self, execution: Execution, needed: NeedsStatic, inputs: Sequence[Any]) -> Execution:
         """The execution with the value of one more input as a part of it, for this and later operations of the type."""
         definition = execution.definition
         position = place_of(needed.tensor, execution.places)
         if position is None:
             raise needed
-        self._static[definition.type] = (*self._static.get(definition.type, definition.static), position)
+        self._static[definition.type] = (*self._static.get(definition.type, ()), position)
         return self.find(definition, inputs, execution.op.attrs)
 
     def compute(

@@ -328,7 +328,7 @@ def needs_value(needed: NeedsStatic) -> UnsupportedError:
     return UnsupportedError(
         f"{needed.op.name} (type {needed.op.type}, created at {needed.op.line}) needs the value of {needed.tensor!r} "
         "to know a shape or an axis, and inside towers these must be known before the program runs. Use constants, "
-        "sizes of shapes, or integers that are fed, not the value of a variable or of other towers' work."
+        "sizes of shapes, or integers that are fed: a value that is computed can be fetched by a run before."
     )
 
 

@@ -68,7 +68,8 @@ class Execution:
       dynamic: the shape of a result depends on values, so that it is not compiled.
       early: how many more times it is executed without being compiled by itself.
       host_form: (numpy arrays) -> outputs, where numpy can compute it.
-      record: the record of failed checks of its bodies, which it takes among its cells; None where they check nothing.
+      record: the record of failed checks of its bodies and its gradient, which it takes among its cells; None where
+        they check nothing.
       arrays: positions of the inputs that are given to the compiled form; the others' values are part of it.
     """
 
@@ -90,7 +91,8 @@ class Execution:
             self.arguments = self.op.arguments
         self.cells = list(dict.fromkeys((*self.op.reads, *self.op.writes)))
         self.record: np.ndarray[Any, Any] | None = None
-        if self.op.checks and self.op.bodies:  # its own inputs are checked before it is executed
+        backward = definition.check is not None and definition.check.backward
+        if self.op.checks and (self.op.bodies or backward):  # its own inputs are checked before it is executed
             self.record = no_fault(record_size([self.op]))
             self.cells.append(FAULT)
         known = {self.places[i]: inputs[i].host() for i in static if i < len(inputs)}

@@ -227,10 +227,9 @@ def test_check_numerics_checks_the_gradient_too(traced):
             tape.watch(x)
             y = function(x)
         if fails:
-            with pytest.raises(
-                tf.errors.InvalidArgumentError, match=r"detected in gradient. : Tensor had NaN.*test_under"
-            ):
+            with pytest.raises(tf.errors.InvalidArgumentError, match="detected in gradient. : Tensor had NaN") as error:
                 tape.gradient(y, x)
+            assert "test_under_tape" in str(error.value)
         else:
             np.testing.assert_allclose(tape.gradient(y, x), 0.5 / np.sqrt(values))
 

@@ -288,7 +288,10 @@ def test_the_switch_turns_them_off_in_every_mode():
     with tf.Session() as session:
         assert session.run(rows, {x: [1.0, 2.0], i: 7}) == 2.0
         v = tf.Variable(1.0)
-        session.run(v.initializer)
+        table = tf.Variable(np.ones((3, 2), np.float32))
+        session.run([v.initializer, table.initializer])
+        session.run(tf.scatter_add(table, [i], tf.ones([1, 2])), {i: 7})
+        assert (session.run(table) == 1).all()
         with pytest.raises(InvalidArgumentError, match="still"), tf.control_dependencies([v.assign(2.0)]):
             session.run(tf.check_numerics(rows, "still"), {x: [1.0, np.nan], i: 1})
     with eager_mode():

@@ -303,7 +303,8 @@ class Graph:
         if op.counter is not None:
             op.reads += (op.counter,)
             op.writes += (op.counter,)
-        op.checks = definition.check is not None and (definition.stateful or DATA_CHECKS.on)
+        asserts = definition.stateful and not definition.writes  # its check is all that it is there for
+        op.checks = definition.check is not None and (asserts or DATA_CHECKS.on)
         for body in op.bodies:
             for inner in body.needed:
                 op.reads += tuple(c for c in inner.reads if c not in op.reads)

@@ -499,7 +499,7 @@ class Lowering(Guarded):
         if kernel is None:
             raise on_host(op)
         args = list(args)
-        for position in definition.static:
+        for position in definition.known(len(op.inputs), op.attrs):
             if position < len(args):
                 args[position] = self.static(op, position)
         if definition.platform:
@@ -605,7 +605,8 @@ class Lowering(Guarded):
         """Records an operation on a gradient's path whose type has a gradient formula; returns its outputs."""
         outputs = self.evaluate(op)
         by_tensor = dict(zip(op.outputs, outputs, strict=True))
-        inputs = [self.static(op, i) if i in op.definition.static else self.value(t) for i, t in enumerate(op.inputs)]
+        known = op.definition.known(len(op.inputs), op.attrs)
+        inputs = [self.static(op, i) if i in known else self.value(t) for i, t in enumerate(op.inputs)]
         seen = [self.value(t) if t in self.fed or t in self.cut else v for t, v in by_tensor.items()]
         if self.differentiated and any(t in self.fed and t not in self.cut for t in op.outputs):
             # What is fed keeps the derivative that the formula gives it.

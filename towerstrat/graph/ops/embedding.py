@@ -20,6 +20,7 @@ from towerstrat.graph.ops import math, segments
 from towerstrat.graph.ops.array import expand_dims, identity
 from towerstrat.graph.ops.build import add, one
 from towerstrat.graph.ops.indexing import gather, unique
+from towerstrat.graph.ops.math import minimum
 from towerstrat.graph.variables.partitioned import PartitionedVariable
 from towerstrat.graph.variables.variables import Variable
 
@@ -94,6 +95,13 @@ def _row_lookup(table: Any, ids: Tensor) -> Tensor:
     return gather(table, ids) if sparse is None else sparse(ids)
 
 
+def _part_lookup(table: Any, size: int, rows: Tensor) -> Tensor:
+    """Rows of one part of a table. Those past its end, which are thrown away, are the last one of a plain tensor."""
+    if getattr(table, "sparse_read", None) is None:
+        rows = minimum(rows, size - 1)
+    return _row_lookup(table, rows)
+
+
 def _clipped(rows: Tensor, ids: Tensor, max_norm: Any) -> Tensor:
     if max_norm is None:
         return rows
@@ -138,7 +146,7 @@ def embedding_lookup(
         if None in sizes:
             raise ValueError("The number of rows of each part of a table must be known; use set_shape.")
         part, *rows = add("EmbeddingPlaces", [ids], {"sizes": tuple(sizes), "strategy": partition_strategy})
-        found = [_row_lookup(table, row) for table, row in zip(tables, rows, strict=True)]
+        found = [_part_lookup(table, size, row) for table, size, row in zip(tables, sizes, rows, strict=True)]
         return _clipped(one("ParallelDynamicStitch", [part, *found], None, "Reshape_1"), ids, max_norm)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from towerstrat.graph.ops import (
     activations,
     assertions,
+    candidates,
     checks,
     collectives,
     control_flow,
@@ -52,6 +53,7 @@ from towerstrat.graph.variables import (
 __all__ = [
     "activations",
     "assertions",
+    "candidates",
     "checks",
     "collectives",
     "control_flow",

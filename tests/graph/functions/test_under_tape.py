@@ -213,3 +213,21 @@ def test_no_record_where_nothing_is_watched():
         function(tf.constant(1.0))
         assert not tape._records
     assert not context().tapes.active
+
+
+def test_stopped_gradients_inside_of_branches_and_loops():
+    stop = tf.stop_gradient
+
+    @tf.function
+    def function(x):
+        power = x
+        for _ in tf.range(3):
+            power = power * stop(power)
+        if x > 0.0:
+            power = power + x * stop(x)
+        return power
+
+    x = tf.Variable(2.0)
+    with tf.GradientTape() as tape:
+        y = function(x)
+    assert tape.gradient(y, x) == 2.0 * 4.0 * 16.0 + 2.0

@@ -18,6 +18,7 @@ from jax import lax
 from towerstrat.errors import InvalidArgumentError
 from towerstrat.graph.ir.checking import Check, Finding
 from towerstrat.graph.ir.elements import Operation
+from towerstrat.graph.ir.mesh import Axis, vary
 from towerstrat.graph.ir.types import Array
 
 
@@ -99,6 +100,15 @@ def _words(operations: Iterable[Operation]) -> Sequence[int]:
 def no_fault(size: int) -> np.ndarray[Any, Any]:
     """A record of ``size`` elements that no check has written."""
     return np.zeros(size, np.int64)
+
+
+def failed_anywhere(record: Array, axis: Axis | None) -> jax.Array:
+    """Scalar bool, equal at all positions: whether the record of one of them has a failed check."""
+    found = jnp.asarray(record[0] != 0)
+    if axis is None:
+        return found
+    # As a float, so that compilers combine it with the sums of gradients.
+    return lax.psum(vary(found, axis).astype(jnp.float32), axis.name) > 0
 
 
 def found_on_host(check: Check, op: Operation, values: Sequence[Any]) -> InvalidArgumentError | None:

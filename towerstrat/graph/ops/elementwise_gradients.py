@@ -28,7 +28,7 @@ def of_output(function: Callable[..., Any]) -> Formula:
     return lambda inputs, outputs, cotangents, **attributes: [function(cotangents[0], outputs[0], **attributes)]
 
 
-def of_both(function: Callable[[Any, Any, Any], Any]) -> Formula:
+def of_both(function: Callable[..., Any]) -> Formula:
     """The formula ``function(g, x, output)`` of a type with one input and one output."""
     return lambda inputs, outputs, cotangents, **attributes: [
         function(cotangents[0], inputs[0], outputs[0], **attributes)

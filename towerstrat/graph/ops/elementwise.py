@@ -11,7 +11,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
-from jax.scipy import special
 
 from towerstrat.graph.ir import shapes
 from towerstrat.graph.ir.registry import Rule, Signature, define
@@ -20,6 +19,7 @@ from towerstrat.graph.lowering.validity import DIVISOR, EXPONENT
 from towerstrat.graph.ops import elementwise_gradients
 from towerstrat.graph.ops.elementwise_gradients import digamma, div_no_nan, sign, xdivy, xlog1py, xlogy
 from towerstrat.graph.ops.host_forms import form, on_host, one_by_one
+from towerstrat.platform.deferred import jax_special
 
 Kernel = Callable[..., Any]
 
@@ -117,7 +117,7 @@ UNARY: tuple[tuple[str, str, Kernel, Kernel | None], ...] = (
     ("Erf", "float", lax.erf, one_by_one(math.erf)),
     ("Erfc", "float", lax.erfc, one_by_one(math.erfc)),
     ("Erfinv", "float", lax.erf_inv, None),
-    ("Ndtri", "float", special.ndtri, None),
+    ("Ndtri", "float", lambda x: jax_special.ndtri(x), None),
     ("Lgamma", "float", lax.lgamma, one_by_one(_np_lgamma)),
     ("Digamma", "float", digamma, None),
     ("BesselI0e", "float", lax.bessel_i0e, None),
@@ -239,8 +239,8 @@ BINARY: tuple[tuple[str, str, Kernel, Kernel | None], ...] = (
     ("Xdivy", "inexact", xdivy, partial(xdivy, numpy=np)),
     ("Igamma", "float", lambda a, x: lax.igamma(*jnp.broadcast_arrays(a, x)), None),
     ("Igammac", "float", lambda a, x: lax.igammac(*jnp.broadcast_arrays(a, x)), None),
-    ("Zeta", "float", special.zeta, None),
-    ("Polygamma", "float", lambda n, x: special.polygamma(n.astype(np.int32), x), None),
+    ("Zeta", "float", lambda x, q: jax_special.zeta(x, q), None),
+    ("Polygamma", "float", lambda n, x: jax_special.polygamma(n.astype(np.int32), x), None),
 )
 _CHECKS = {"FloorDiv": DIVISOR, "FloorMod": DIVISOR, "TruncateDiv": DIVISOR, "TruncateMod": DIVISOR, "Pow": EXPONENT}
 for _type, _kind, _kernel, _numpy in BINARY:
@@ -277,7 +277,7 @@ for _type, _kind, _kernel, _numpy in (
 
 
 def _betainc(a: Any, b: Any, x: Any) -> Any:
-    return special.betainc(*jnp.broadcast_arrays(a, b, x))
+    return jax_special.betainc(*jnp.broadcast_arrays(a, b, x))
 
 
 define("Betainc", mapping("float"), _betainc, gradient=elementwise_gradients.betainc, constants=(0, 1))

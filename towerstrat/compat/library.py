@@ -1,5 +1,8 @@
 """The two namespaces as packages of this library: ``towerstrat.compat.v1`` and ``towerstrat.compat.v2``."""
 
-from towerstrat.compat.names.namespace import build
+from towerstrat.platform.deferred import without_collections
 
-v1, v2 = build("towerstrat.compat.v1", "towerstrat.compat.v2")
+with without_collections():
+    from towerstrat.compat.names.namespace import build
+
+    v1, v2 = build("towerstrat.compat.v1", "towerstrat.compat.v2")

@@ -13,6 +13,8 @@ from towerstrat.compat.names import corners, known, table
 class Namespace(ModuleType):
     """A module of the tree. A name that only the original has is a corner, one that none has raises.
 
+    Names of modules that are not imported yet are looked up when they are asked for.
+
     Args:
       public: its dotted public name, such as ``tf.nn``.
       api: 1 or 2, the namespace that it is of. mount: what programs call that namespace.
@@ -22,7 +24,7 @@ class Namespace(ModuleType):
         super().__init__(name)
         self.__dict__["__path__"] = []
         self.__dict__["__package__"] = name
-        self.__dict__.update(_public=public, _api=api, _mount=mount, _missing={})
+        self.__dict__.update(_public=public, _api=api, _mount=mount, _missing={}, _deferred={})
 
     def __getattr__(self, name: str) -> Any:
         own = self.__dict__
@@ -30,6 +32,9 @@ class Namespace(ModuleType):
             return sorted({*dir(self), *known.members(own["_public"], own["_api"])})
         if name.startswith("__"):
             raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
+        if name in own["_deferred"]:
+            own[name] = own["_deferred"][name].value()
+            return own[name]
         place = (f"{own['_public']}.{name}", own["_api"], own["_mount"])
         if known.is_module(*place[:2]):
             # Not an attribute: what is listed is what is here.
@@ -39,7 +44,8 @@ class Namespace(ModuleType):
         raise known.missing(*place)
 
     def __dir__(self) -> list[str]:
-        return sorted(name for name in self.__dict__ if not name.startswith("_"))
+        own = self.__dict__
+        return sorted(name for name in {*own, *own["_deferred"]} if not name.startswith("_"))
 
 
 class Mixture(Namespace):
@@ -58,8 +64,9 @@ class Mixture(Namespace):
 
     def __getattr__(self, name: str) -> Any:
         for source in self.__dict__["_sources"]:
-            if name in source.__dict__ and not name.startswith("_"):
-                return source.__dict__[name]
+            own = source.__dict__
+            if not name.startswith("_") and (name in own or name in own["_deferred"]):
+                return getattr(source, name)
         return super().__getattr__(name)
 
     def __dir__(self) -> list[str]:
@@ -82,12 +89,15 @@ def build(first: str, second: str) -> tuple[Namespace, Namespace]:
 def _tree(root: str, api: int, other: str) -> Namespace:
     # A tree that hangs below the other one is called by its place there.
     top = Namespace(root, "tf", api, f"tf{root.removeprefix(other)}" if root.startswith(f"{other}.") else "tf")
-    for name, value in table.names(api).items():
+    for name, value in table.entries(api).items():
         *parents, last = name.split(".")[1:]
         module = top
         for parent in parents:
             module = child(module, parent)
-        module.__dict__[last] = value
+        if isinstance(value, table.Named):
+            module.__dict__["_deferred"][last] = value
+        else:
+            module.__dict__[last] = value
     return top
 
 

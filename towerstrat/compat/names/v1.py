@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from types import ModuleType
+from typing import TYPE_CHECKING
 
 from towerstrat import errors
 from towerstrat.compat.names import v1_rnn, v1_sampling, v1_strings, v1_training
-from towerstrat.compat.v1names import behavior, contrib_eager, testing, tpu
+from towerstrat.compat.v1names import behavior, contrib_eager, tpu
 from towerstrat.data import dataset_v1 as data_dataset_v1
 from towerstrat.data import experimental as data_experimental
 from towerstrat.data import iterators as data_iterators
@@ -68,7 +69,8 @@ from towerstrat.graph.tapes import custom_gradients, py_function
 from towerstrat.graph.tapes import gradient_functions as eager_gradient_functions
 from towerstrat.graph.tapes import gradient_tape as eager_gradient_tape
 from towerstrat.graph.variables import partitioned, variable_ops, variables
-from towerstrat.platform import app, coordinator, files, flags, local, logs, messages, text
+from towerstrat.platform import app, coordinator, files, flags, local, logs, text
+from towerstrat.platform.deferred import Deferred
 from towerstrat.towers.cluster import connection as cluster_connection
 from towerstrat.towers.cluster import device_assignment as cluster_device_assignment
 from towerstrat.towers.cluster import resolvers as cluster_resolvers
@@ -85,6 +87,13 @@ from towerstrat.towers.distribute import one_device as distribute_one_device
 from towerstrat.towers.distribute import strategy as distribute_strategy
 from towerstrat.towers.distribute import tpu as distribute_tpu
 from towerstrat.towers.engine import contexts as towers_contexts
+
+if TYPE_CHECKING:
+    from towerstrat.compat.v1names import testing
+    from towerstrat.platform import messages
+else:
+    testing = Deferred("towerstrat.compat.v1names.testing")
+    messages = Deferred("towerstrat.platform.messages")
 
 VERSION = "1.12.3"
 

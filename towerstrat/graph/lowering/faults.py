@@ -66,7 +66,8 @@ class Faults:
     def error(self, records: Array) -> InvalidArgumentError | None:
         """The error of a record, or of the first with one among ``[positions, size]``; None where there is none."""
         rows = np.asarray(records)
-        if not rows.any():
+        # One position is the usual case, and read after every run: without the cost of a reduction by numpy.
+        if not (rows.item(0) if rows.ndim == 1 else rows[:, 0].any()):
             return None
         rows = np.atleast_2d(rows)
         row = rows[np.flatnonzero(rows[:, 0])[0]]

@@ -7,7 +7,6 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import jax.numpy as jnp
-import jax.scipy.linalg as jsl
 import numpy as np
 from jax import lax
 
@@ -30,6 +29,7 @@ from towerstrat.graph.ops.math import conj, lgamma, log, pow, sqrt
 from towerstrat.graph.ops.math import real as real_
 from towerstrat.graph.ops.matrix_gradients import conjugate_transpose, lower_part
 from towerstrat.graph.ops.reductions import reduce_max, reduce_sum
+from towerstrat.platform.deferred import jax_linalg
 
 Inputs = Sequence[Any]
 Attrs = Mapping[str, Any]
@@ -394,7 +394,7 @@ define(
     gradient=matrix_gradients.solution(_triangular, True),
 )  # fmt: skip
 define("MatrixSolveLs", _solve_rule, _least_squares)
-define("MatrixExponential", _square_rule, lambda x: jsl.expm(x))
+define("MatrixExponential", _square_rule, lambda x: jax_linalg.expm(x))
 define("CholeskySolve", _solve_rule, lambda chol, right: _triangular(
     chol, _triangular(chol, right, lower=True, adjoint=False), lower=True, adjoint=True))  # fmt: skip
 

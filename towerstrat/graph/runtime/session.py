@@ -28,7 +28,7 @@ from towerstrat.graph.runtime.runs import Cancellable, Run, Runner
 from towerstrat.graph.runtime.stages import plan_of
 from towerstrat.graph.variables.string_variables import READS
 from towerstrat.graph.variables.variables import Variable
-from towerstrat.platform.messages import ConfigProto, GraphDef, RunMetadata, RunOptions
+from towerstrat.platform import messages
 
 
 class _Fetches:
@@ -95,7 +95,7 @@ class BaseSession(Runner):
       config: a ``ConfigProto``; what it cannot mean here raises by name.
     """
 
-    def __init__(self, target: str = "", graph: Graph | None = None, config: ConfigProto | None = None):
+    def __init__(self, target: str = "", graph: Graph | None = None, config: messages.ConfigProto | None = None):
         super().__init__()
         if target not in ("", "local", None, b""):
             raise UnsupportedError(
@@ -117,7 +117,7 @@ class BaseSession(Runner):
         return self._graph
 
     @property
-    def graph_def(self) -> GraphDef:
+    def graph_def(self) -> messages.GraphDef:
         """The graph as a message, see ``Graph.as_graph_def``."""
         return self._graph.as_graph_def(add_shapes=True)
 
@@ -145,8 +145,8 @@ class BaseSession(Runner):
 
     # ---- running ---------------------------------------------------------------------------------------------
 
-    def run(self, fetches: Any, feed_dict: Mapping[Any, Any] | None = None, options: RunOptions | None = None,
-            run_metadata: RunMetadata | None = None) -> Any:  # fmt: skip
+    def run(self, fetches: Any, feed_dict: Mapping[Any, Any] | None = None, options: messages.RunOptions | None = None,
+            run_metadata: messages.RunMetadata | None = None) -> Any:  # fmt: skip
         """Computes ``fetches``.
 
         Args:
@@ -170,7 +170,9 @@ class BaseSession(Runner):
                 raise RuntimeError("Attempted to use a closed Session.")
             return self._run(fetches, feed_dict)
 
-    def _described(self, fetches: Any, feed_dict: Any, options: RunOptions | None, metadata: RunMetadata | None) -> Any:
+    def _described(
+        self, fetches: Any, feed_dict: Any, options: messages.RunOptions | None, metadata: messages.RunMetadata | None
+    ) -> Any:
         check_options(options, metadata)
         start = time.time()
         result = self.run(fetches, feed_dict)
@@ -317,7 +319,7 @@ class Session(BaseSession):
 class InteractiveSession(BaseSession):
     """A session that makes itself the default where it is created, until it is closed."""
 
-    def __init__(self, target: str = "", graph: Graph | None = None, config: ConfigProto | None = None):
+    def __init__(self, target: str = "", graph: Graph | None = None, config: messages.ConfigProto | None = None):
         super().__init__(target, graph, config)
         self._entered = ExitStack()
         if graph is not None:

@@ -13,7 +13,7 @@ from towerstrat.graph.ir.elements import Tensor
 from towerstrat.graph.ir.mesh import Axis
 from towerstrat.graph.ops.control_flow import group
 from towerstrat.graph.variables.variables import Variable, VariableAggregation
-from towerstrat.platform.messages import ConfigProto
+from towerstrat.platform import messages
 
 
 class CrossTower(Protocol):
@@ -226,7 +226,7 @@ class Engine:
         """Itself, as a strategy's copy is the strategy."""
         return self
 
-    def configure(self, session_config: ConfigProto | None) -> None:
+    def configure(self, session_config: messages.ConfigProto | None) -> None:
         """Adapts a session's configuration."""
 
 

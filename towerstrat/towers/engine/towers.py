@@ -19,7 +19,7 @@ from towerstrat.graph.ops.array import identity
 from towerstrat.graph.ops.control_flow import region_is_uniform
 from towerstrat.graph.ops.math import truediv
 from towerstrat.graph.variables.variables import Variable, VariableAggregation, VariableSynchronization
-from towerstrat.platform.messages import ConfigProto
+from towerstrat.platform import messages
 from towerstrat.towers.engine import contexts
 from towerstrat.towers.engine.engine import Engine
 from towerstrat.towers.engine.scope import colocated
@@ -288,7 +288,7 @@ class Towers(Engine):
     def worker_device_index(self) -> Any:
         return self.per_tower(TowerId(self.axis)) if self.mapped else 0
 
-    def configure(self, session_config: ConfigProto | None) -> None:
+    def configure(self, session_config: messages.ConfigProto | None) -> None:
         """Sessions of several towers share no state."""
         if session_config:
             session_config.isolate_session_state = True

@@ -5,11 +5,13 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
 
 import jax
 
 import towerstrat
-from towerstrat.compat.program import runner
+from towerstrat.compat.program import check, report, runner
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -56,9 +58,28 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("program", metavar="SCRIPT", help="the program's file, or its module after -m")
     run.add_argument("arguments", metavar="ARGS", nargs=argparse.REMAINDER, help="the program's own arguments")
     run.set_defaults(command=_run)
+    _add_check(commands)
     devices = commands.add_parser("devices", help="list the devices towers can run on")
     devices.set_defaults(command=_devices)
     return parser
+
+
+def _add_check(commands: Any) -> None:
+    parser = commands.add_parser(
+        "check",
+        help="say what of a program works, without running it",
+        description="Reads programs and says of each name of TensorFlow whether it works. Codes: "
+        + "; ".join(f"{code}: {meaning}" for code, meaning in check.CODES.items())
+        + ".",
+        epilog="Exit status: 0 all works, 1 something is missing, 2 something could not be read.",
+    )
+    parser.add_argument("paths", metavar="PATH", type=Path, nargs="+", help="a program's file, or a folder of them")
+    parser.add_argument("--all", action="store_true", help="list the names that work too")
+    parser.add_argument("--api", type=int, choices=(1, 2), help="as of run")
+    form = parser.add_mutually_exclusive_group()
+    form.add_argument("--json", action="store_true", help="print JSON")
+    form.add_argument("--html", action="store_true", help="print a page with the sources and what is said beside them")
+    parser.set_defaults(command=_check)
 
 
 def _count(text: str) -> int:
@@ -75,6 +96,18 @@ def _run(arguments: argparse.Namespace) -> int:
         print(f"towerstrat: {error}", file=sys.stderr)
         return 2
     return 0
+
+
+def _check(arguments: argparse.Namespace) -> int:
+    checked = check.check(arguments.paths, arguments.api)
+    if arguments.json:
+        print(report.as_json(checked, arguments.all))
+    elif arguments.html:
+        print(report.page(checked), end="")
+    else:
+        for line in report.lines(checked, arguments.all):
+            print(line)
+    return check.status(checked)
 
 
 def _devices(arguments: argparse.Namespace) -> int:

@@ -56,6 +56,11 @@ class Finder(MetaPathFinder):
             if api == 1 or not path.startswith("contrib."):
                 self._add_internal(f"{ROOT}.{path}", sources.split(), own)
 
+    @property
+    def root(self) -> Namespace:
+        """The module ``tensorflow``."""
+        return self._modules[ROOT]
+
     def _add_internal(self, path: str, sources: Sequence[str], own: dict[str, Any]) -> None:
         found = tuple(self._modules[self._first + source.removeprefix("tf")] for source in sources)
         if path not in self._modules:

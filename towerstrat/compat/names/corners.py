@@ -59,6 +59,8 @@ class Corner(Convertible, Fetchable):
     and asking for its value raise UnknownSymbolError.
     """
 
+    is_tensor_like = False
+
     def __init__(self, name: str, api: int, mount: str):
         self._place = (name, api, mount)
         module, _, self.__name__ = name.rpartition(".")

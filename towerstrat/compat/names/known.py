@@ -206,8 +206,13 @@ def nearest(name: str, api: int = 1) -> str | None:
 
 def _elsewhere(last: str, api: int) -> str | None:
     """The shortest name here that ends in ``last``."""
-    fits = (n for n in table.names(api) if n.rpartition(".")[2] == last)
-    return min(fits, key=lambda n: (n.count("."), n), default=None)
+    return _by_last_part(api).get(last)
+
+
+@cache
+def _by_last_part(api: int) -> dict[str, str]:
+    longest_first = sorted(table.names(api), key=lambda n: (n.count("."), n), reverse=True)
+    return {name.rpartition(".")[2]: name for name in longest_first}
 
 
 def describe(name: str, api: int = 1, mount: str = "tf") -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Mapping
 from types import ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
 from towerstrat.compat.names import corners, known, table
 
@@ -63,14 +63,34 @@ class Mixture(Namespace):
         self.__dict__["_sources"] = sources
 
     def __getattr__(self, name: str) -> Any:
-        for source in self.__dict__["_sources"]:
-            own = source.__dict__
-            if not name.startswith("_") and (name in own or name in own["_deferred"]):
-                return getattr(source, name)
-        return super().__getattr__(name)
+        found, value = look_up(self, name)
+        return value if found else super().__getattr__(name)
 
     def __dir__(self) -> list[str]:
         return sorted({n for source in self.__dict__["_sources"] for n in dir(source)} | set(super().__dir__()))
+
+
+class Place(NamedTuple):
+    """Where a module is: its public name, the namespace that it is of (1 or 2), what programs call that namespace."""
+
+    public: str
+    api: int
+    mount: str
+
+
+def place(module: Namespace) -> Place:
+    """Where a module is in its tree."""
+    own = module.__dict__
+    return Place(own["_public"], own["_api"], own["_mount"])
+
+
+def look_up(module: Namespace, name: str) -> tuple[bool, Any]:
+    """Whether a module of a tree has a name, and its value."""
+    sources = () if name.startswith("_") else module.__dict__.get("_sources", ())
+    for each in (module, *sources):
+        if name in each.__dict__ or name in each.__dict__["_deferred"]:
+            return True, getattr(each, name)
+    return False, None
 
 
 def build(first: str, second: str) -> tuple[Namespace, Namespace]:

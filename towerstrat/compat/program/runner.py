@@ -56,7 +56,7 @@ def run_script(path: str, arguments: Sequence[str] = (), towers: int | None = No
             raise CannotStart(f"can't find '__main__' module in {path!r}")
         code = _code_of(spec)
         start = [Path(path, "__main__.py")]
-    chosen = _choose(start, _roots(start[0]), api)
+    chosen = _choose(evidence.read(start, evidence.roots_of(start[0])), api)
     _execute(code, path, spec, chosen, towers)
 
 
@@ -69,8 +69,7 @@ def run_module(name: str, arguments: Sequence[str] = (), towers: int | None = No
     sys.path[0] = os.getcwd()
     sys.argv = ["-m", *arguments]
     sys.excepthook = _report
-    roots = [_folder_of(name)]
-    chosen = _choose([*evidence.files_of(name, roots), *evidence.files_of(f"{name}.__main__", roots)], roots, api)
+    chosen = _choose(_program_of(name, arguments), api)
     try:
         spec = importlib.util.find_spec(name)
         if spec is not None and spec.submodule_search_locations is not None:
@@ -85,25 +84,30 @@ def run_module(name: str, arguments: Sequence[str] = (), towers: int | None = No
     _execute(code, spec.origin or name, spec, chosen, towers)
 
 
-def _choose(files: Sequence[Path], roots: Sequence[Path], api: int | None) -> int:
+def _choose(program: evidence.Program, api: int | None) -> int:
     """Binds ``tensorflow`` for a program and says to what; 1 or 2."""
-    try:
-        decision = evidence.decide(files, roots) if api is None else evidence.Decision(api, f"--api {api}")
-    except evidence.Conflict as conflict:
-        raise CannotStart(str(conflict)) from None
-    if decision.reason is not None:
-        print(f"towerstrat: {decision.api}.x names ({decision.reason})", file=sys.stderr)
+    if api is not None:
+        decision = evidence.Decision(api, f"--api {api}")
+    else:
+        try:
+            decision = evidence.decide(program)
+        except evidence.Conflict as conflict:
+            raise CannotStart(str(conflict)) from None
+    if program.imports or api is not None:
+        reason = decision.reason or "nothing in the program tells; --api 2 takes those of 2.x"
+        print(f"towerstrat: {decision.api}.x names ({reason})", file=sys.stderr)
     children.bind(decision.api)
     return decision.api
 
 
-def _roots(path: Path) -> list[Path]:
-    """The folders whose modules are a script's own: its own one, and the one that its package is in."""
-    folder = path.resolve().parent
-    outer = folder
-    while (outer / "__init__.py").is_file():
-        outer = outer.parent
-    return list(dict.fromkeys([folder, outer]))
+def _program_of(module: str, arguments: Sequence[str]) -> evidence.Program:
+    """What ``python -m`` runs. Of an installed module, such as pytest, the Python files that it is told to work on."""
+    folder = _folder_of(module)
+    files = [*evidence.files_of(module, [folder]), *evidence.files_of(f"{module}.__main__", [folder])]
+    told = [path for text in arguments if (path := Path(text.partition("::")[0])).suffix == ".py" and path.is_file()]
+    if told and all(map(evidence.is_installed, files)):
+        return evidence.read(told, evidence.roots_of(told[0]))
+    return evidence.read(files, [folder])
 
 
 def _folder_of(module: str) -> Path:

@@ -14,7 +14,7 @@ from towerstrat.platform import messages
 if TYPE_CHECKING:
     from towerstrat.graph.ir.core import Graph
 
-_REFUSED = {
+REFUSED = {
     "session_inter_op_thread_pool": "the compiler schedules operations.",
     "rpc_options": "sessions are local.",
     "graph_options.enable_recv_scheduling": "there are no send and receive nodes in a compiled program.",
@@ -46,7 +46,7 @@ def check_options(options: Any, metadata: Any) -> None:
 
 
 def _check(message: Any) -> None:
-    for path, why in _REFUSED.items():
+    for path, why in REFUSED.items():
         if _is_set(message, path):
             raise UnsupportedError(f"{type(message).__name__}.{path} is not supported: {why}")
 

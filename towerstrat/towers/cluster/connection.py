@@ -22,7 +22,7 @@ def experimental_connect_to_cluster(
     make_master_device_default: bool = True,
     cluster_device_filters: Any = None,
 ) -> None:
-    """Does nothing for the local machine: its devices are there already.
+    """Does nothing for the local machine: the local devices are there already.
 
     Args:
       cluster_spec_or_resolver: a resolver whose ``master()`` is '' or 'local', such as ``TPUClusterResolver('')``, or a

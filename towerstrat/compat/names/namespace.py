@@ -86,6 +86,8 @@ def build(first: str, second: str) -> tuple[Namespace, Namespace]:
         compat = child(root, "compat")
         compat.__dict__.update(v1=one, v2=two)
         compat.__dict__["__all__"] = dir(compat)
+    # `import tensorflow.compat.v2 as tf; tf.enable_v2_behavior()` is how programs of 1.13 to 1.15 asked for 2.x.
+    two.__dict__["enable_v2_behavior"] = one.__dict__["enable_v2_behavior"]
     return one, two
 
 

@@ -14,7 +14,7 @@ from types import CodeType, FrameType, ModuleType, TracebackType
 from typing import Any
 
 from towerstrat import errors
-from towerstrat.compat.program import children, evidence, python2
+from towerstrat.compat.program import children, evidence, files, python2
 from towerstrat.platform import compilation_cache
 
 _OURS = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))) + os.sep
@@ -56,7 +56,7 @@ def run_script(path: str, arguments: Sequence[str] = (), towers: int | None = No
             raise CannotStart(f"can't find '__main__' module in {path!r}")
         code = _code_of(spec)
         start = [Path(path, "__main__.py")]
-    chosen = _choose(evidence.read(start, evidence.roots_of(start[0])), api)
+    chosen = _choose(files.Files().program(start, files.roots_of(start[0])), api)
     _execute(code, path, spec, chosen, towers)
 
 
@@ -84,7 +84,7 @@ def run_module(name: str, arguments: Sequence[str] = (), towers: int | None = No
     _execute(code, spec.origin or name, spec, chosen, towers)
 
 
-def _choose(program: evidence.Program, api: int | None) -> int:
+def _choose(program: files.Program, api: int | None) -> int:
     """Binds ``tensorflow`` for a program and says to what; 1 or 2."""
     if api is not None:
         decision = evidence.Decision(api, f"--api {api}")
@@ -100,14 +100,14 @@ def _choose(program: evidence.Program, api: int | None) -> int:
     return decision.api
 
 
-def _program_of(module: str, arguments: Sequence[str]) -> evidence.Program:
+def _program_of(module: str, arguments: Sequence[str]) -> files.Program:
     """What ``python -m`` runs. Of an installed module, such as pytest, the Python files that it is told to work on."""
     folder = _folder_of(module)
-    files = [*evidence.files_of(module, [folder]), *evidence.files_of(f"{module}.__main__", [folder])]
+    start = [*files.files_of(module, [folder]), *files.files_of(f"{module}.__main__", [folder])]
     told = [path for text in arguments if (path := Path(text.partition("::")[0])).suffix == ".py" and path.is_file()]
-    if told and all(map(evidence.is_installed, files)):
-        return evidence.read(told, evidence.roots_of(told[0]))
-    return evidence.read(files, [folder])
+    if told and all(map(files.is_installed, start)):
+        return files.Files().program(told, files.roots_of(told[0]))
+    return files.Files().program(start, [folder])
 
 
 def _folder_of(module: str) -> Path:

@@ -105,6 +105,13 @@ def _tree(root: str, api: int, other: str) -> Namespace:
     return top
 
 
+def set_version(root: Namespace, version: str) -> None:
+    """Gives the root of a tree another version, such as "1.14.0"."""
+    named = {"__version__", "VERSION"} & set(root.__dict__)
+    root.__dict__.update(dict.fromkeys(named, version))
+    root.__dict__["version"].__dict__["VERSION"] = version
+
+
 def child(module: Namespace, name: str) -> Namespace:
     """The module ``name`` inside ``module``, made when it is not there."""
     own = module.__dict__

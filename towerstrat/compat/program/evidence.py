@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from towerstrat.compat.names import known, table
+from towerstrat.compat.program import versions
 from towerstrat.compat.program.files import Program
 from towerstrat.compat.program.reader import Source
 from towerstrat.compat.program.resolution import keywords
@@ -81,7 +82,12 @@ def decide(program: Program) -> Decision:
         if own[weight] or helpers[weight]:
             return Decision(api, str((own[weight] or helpers[weight])[0]))
     through_compat = [*own[Weight.COMPAT], *helpers[Weight.COMPAT]]
-    return _through_compat(through_compat) if through_compat else Decision(1, None)
+    if through_compat:
+        return _through_compat(through_compat)
+    first_only, second_only = (versions.breaks(program, table.VERSIONS[api]) for api in (2, 1))
+    if second_only and not first_only:
+        return Decision(2, "its conditions on tf.__version__")
+    return Decision(1, None)
 
 
 def _through_compat(uses: Sequence[Use]) -> Decision:

@@ -14,7 +14,8 @@ from types import CodeType, FrameType, ModuleType, TracebackType
 from typing import Any
 
 from towerstrat import errors
-from towerstrat.compat.program import children, evidence, files, python2
+from towerstrat.compat.names import table
+from towerstrat.compat.program import children, evidence, files, python2, versions
 from towerstrat.platform import compilation_cache
 
 _OURS = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))) + os.sep
@@ -29,14 +30,18 @@ class CannotStart(Exception):
     """There is no such program, or it is not clear which names it means."""
 
 
-def run_script(path: str, arguments: Sequence[str] = (), towers: int | None = None, api: int | None = None) -> None:
+Api = tuple[int, str | None]
+"""1 or 2, and the version that a program sees; None: the one that it is written for."""
+
+
+def run_script(path: str, arguments: Sequence[str] = (), towers: int | None = None, api: Api | None = None) -> None:
     """Runs a Python file, or a folder or archive with a ``__main__.py``, as the main program.
 
     Args:
       path: the program.
       arguments: what it finds in ``sys.argv`` after its own path.
       towers: how many towers it gets; default one per device.
-      api: 1 or 2, what ``tensorflow`` is; by default what the program is written for, said on standard error.
+      api: what ``tensorflow`` is; by default what the program is written for, said on standard error.
 
     Raises:
       CannotStart: there is no such file, or it uses names of 1.x and of 2.x.
@@ -60,7 +65,7 @@ def run_script(path: str, arguments: Sequence[str] = (), towers: int | None = No
     _execute(code, path, spec, chosen, towers)
 
 
-def run_module(name: str, arguments: Sequence[str] = (), towers: int | None = None, api: int | None = None) -> None:
+def run_module(name: str, arguments: Sequence[str] = (), towers: int | None = None, api: Api | None = None) -> None:
     """Runs a module, or a package's ``__main__``, as the main program (``python -m``).
 
     Raises:
@@ -84,20 +89,23 @@ def run_module(name: str, arguments: Sequence[str] = (), towers: int | None = No
     _execute(code, spec.origin or name, spec, chosen, towers)
 
 
-def _choose(program: files.Program, api: int | None) -> int:
-    """Binds ``tensorflow`` for a program and says to what; 1 or 2."""
-    if api is not None:
-        decision = evidence.Decision(api, f"--api {api}")
+def _choose(program: files.Program, asked: Api | None) -> Api:
+    """Binds ``tensorflow`` for a program and says to what."""
+    if asked is not None:
+        decision = evidence.Decision(asked[0], f"--api {asked[1] or asked[0]}")
     else:
         try:
             decision = evidence.decide(program)
         except evidence.Conflict as conflict:
             raise CannotStart(str(conflict)) from None
-    if program.imports or api is not None:
+    api = decision.api
+    version = (asked and asked[1]) or versions.choose(program, api)
+    if program.imports or asked is not None:
         reason = decision.reason or "nothing in the program tells; --api 2 takes those of 2.x"
-        print(f"towerstrat: {decision.api}.x names ({reason})", file=sys.stderr)
-    children.bind(decision.api)
-    return decision.api
+        other = f", tf.__version__ {version}" if version != table.VERSIONS[api] else ""
+        print(f"towerstrat: {api}.x names{other} ({reason})", file=sys.stderr)
+    children.bind(api, version)
+    return api, version
 
 
 def _program_of(module: str, arguments: Sequence[str]) -> files.Program:
@@ -137,12 +145,12 @@ def _code_of(spec: importlib.machinery.ModuleSpec) -> CodeType:
     return code
 
 
-def _execute(code: CodeType, path: str, spec: Any, api: int, towers: int | None) -> None:
+def _execute(code: CodeType, path: str, spec: Any, api: Api, towers: int | None) -> None:
     try:
         children.start(towers)
     except OSError as error:
         raise CannotStart(f"{compilation_cache.VARIABLE}: {error}") from None
-    children.tell(api, towers)
+    children.tell(*api, towers)
     main = ModuleType("__main__")
     main.__dict__.update(
         __file__=os.path.abspath(path),

@@ -9,7 +9,7 @@ import sys
 def towerstrat(*arguments, folder=None, full=False):
     """Exit status, output, and errors without the line that says which names the program has."""
     code, output, error = said(*arguments, folder=folder, full=full)
-    return code, output, re.sub(r"\Atowerstrat: [12]\.x names \(.*\)\n", "", error)
+    return code, output, re.sub(r"\Atowerstrat: [12]\.x names.* \(.*\)\n", "", error)
 
 
 def said(*arguments, folder=None, full=False):

@@ -217,6 +217,40 @@ def test_conflicting_names_are_an_error(tmp_path):
     assert re.match(r"towerstrat: both\.py:2 uses tf\.placeholder.* both\.py:3 uses tf\.random\.set_seed.*--api", error)
 
 
+ADAPTS = """
+import tensorflow.compat.v2 as tf
+tf.enable_v2_behavior()
+
+@tf.function
+def double(x):
+    return 2 * x
+
+import tensorflow
+print(double(tf.constant(2)).numpy(), tensorflow.executing_eagerly(), tensorflow.Session.__name__)
+"""
+
+
+def test_a_program_of_1_15_that_runs_as_2_x_does(tmp_path):
+    (tmp_path / "old.py").write_text(ADAPTS)
+    reason = "old.py:10 uses tf.Session.__name__"
+    expected = f"towerstrat: 1.x names, tf.__version__ 1.15.5 ({reason})\n"
+    assert said("run", "old.py", folder=tmp_path) == (0, "4 True Session\n", expected)
+    (tmp_path / "old.py").write_text(ADAPTS.replace(", tensorflow.Session.__name__", ""))
+    expected = expected.replace(reason, "old.py:3 uses tf.compat.v2.enable_v2_behavior")
+    assert said("run", "old.py", folder=tmp_path) == (0, "4 True\n", expected)
+    code, output, _ = said("run", "--api", "2", "old.py", folder=tmp_path)
+    assert (code, output) == (0, "4 True\n")
+
+
+def test_an_installed_module_is_what_the_files_that_it_works_on_are(tmp_path):
+    (tmp_path / "test_new.py").write_text("import tensorflow as tf\ndef test(): tf.random.set_seed(1)\n")
+    (tmp_path / "test_none.py").write_text("def test(): pass\n")
+    code, _, error = said("run", "-m", "pytest", "-q", "test_new.py::test", folder=tmp_path)
+    assert (code, error) == (0, "towerstrat: 2.x names (test_new.py:2 uses tf.random.set_seed)\n")
+    assert said("run", "-m", "pytest", "-q", "test_none.py", folder=tmp_path)[::2] == (0, "")
+    assert said("run", "-m", "pytest", "--version", folder=tmp_path)[::2] == (0, "")
+
+
 def test_disabling_what_2_x_does(tmp_path):
     (tmp_path / "old.py").write_text(
         "import tensorflow.compat.v1 as tf\ntf.disable_v2_behavior()\nx = tf.placeholder(tf.float32, [None])\n"

@@ -103,6 +103,8 @@ def build(first: str, second: str) -> tuple[Namespace, Namespace]:
     for root in (one, two):
         compat = child(root, "compat")
         compat.__dict__.update(v1=one, v2=two)
+    # `import tensorflow.compat.v2 as tf; tf.enable_v2_behavior()` is how programs of 1.13 to 1.15 asked for 2.x.
+    two.__dict__["enable_v2_behavior"] = one.__dict__["enable_v2_behavior"]
     return one, two
 
 
@@ -119,6 +121,13 @@ def _tree(root: str, api: int, other: str) -> Namespace:
         else:
             module.__dict__[last] = value
     return top
+
+
+def set_version(root: Namespace, version: str) -> None:
+    """Gives the root of a tree another version, such as "1.14.0"."""
+    named = {"__version__", "VERSION"} & set(root.__dict__)
+    root.__dict__.update(dict.fromkeys(named, version))
+    root.__dict__["version"].__dict__["VERSION"] = version
 
 
 def child(module: Namespace, name: str) -> Namespace:

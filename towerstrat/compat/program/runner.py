@@ -14,7 +14,7 @@ from types import CodeType, FrameType, ModuleType, TracebackType
 from typing import Any
 
 from towerstrat import errors
-from towerstrat.compat.program import children, evidence, python2
+from towerstrat.compat.program import children, evidence, python2, resolution
 from towerstrat.platform import compilation_cache
 
 _OURS = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))) + os.sep
@@ -97,7 +97,23 @@ def _choose(program: evidence.Program, api: int | None) -> int:
         reason = decision.reason or "nothing in the program tells; --api 2 takes those of 2.x"
         print(f"towerstrat: {decision.api}.x names ({reason})", file=sys.stderr)
     children.bind(decision.api)
+    _say_missing(program, resolution.Resolver(decision.api), api)
     return decision.api
+
+
+def _say_missing(program: evidence.Program, resolver: resolution.Resolver, api: int | None) -> None:
+    """Says how many names of the program's are not here: it starts, and stops where it uses one."""
+    mentioned = dict.fromkeys(
+        mention.name
+        for source in (*program.own, *program.helpers)
+        for mention in source.mentions
+        if not mention.optional and resolver.verdict(mention.name).status is resolution.Status.MISSING
+    )
+    names = [name for name in mentioned if not any(other.startswith(f"{name}.") for other in mentioned)]
+    if names:
+        what = "1 name that it mentions is" if len(names) == 1 else f"{len(names)} names that it mentions are"
+        command = f"towerstrat check {'' if api is None else f'--api {api} '}{os.path.relpath(program.own[0].path)}"
+        print(f"towerstrat: {what} missing ({', '.join(names[:3])}); `{command}` lists all", file=sys.stderr)
 
 
 def _program_of(module: str, arguments: Sequence[str]) -> evidence.Program:

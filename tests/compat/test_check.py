@@ -14,6 +14,8 @@ import pytest
 from towerstrat import cli, errors
 from towerstrat.compat import importer
 from towerstrat.compat.names import known, no_effect, table
+from towerstrat.compat.names.corners import Corner
+from towerstrat.compat.names.namespace import Namespace
 from towerstrat.compat.program import check
 from towerstrat.compat.program.resolution import Resolver, Status
 from towerstrat.graph.runtime import config
@@ -62,7 +64,7 @@ def test_each_name_has_its_place_code_and_message(command):
         ("5:1 other-era", r"tf\.random\.set_seed is a name of TensorFlow 2\.15, .* --api 2"),
         ("6:1 unknown", r"Neither .* tf\.layers\.dence\. The nearest name here is tf\.layers\.dense\."),
         ("8:5 tried", r"tf\.keras .* The program catches that\."),
-        ("11:8 missing", r"tf\.estimator\.ModeKeys is a name of TensorFlow 1\.12"),
+        ("11:8 missing", r"tf\.estimator\.ModeKeys\.TRAIN is a name of TensorFlow 1\.12"),
         ("12:20 unknown", r"tf\.layers\.dense takes no argument 'width'; it takes activation, "),
         ("13:1 missing", r"tf\.errors\.NotFoundError has no attribute nothing here\."),
     ]
@@ -162,16 +164,19 @@ def find(name):
 def agrees(name, verdict):
     """What ``check`` says of a name is what a program meets."""
     try:
-        find(name)
-    except errors.UnknownSymbolError as error:
-        # What a missing module would have, were it here, is known before it is there.
-        return verdict.status is Status.MISSING or not (verdict.works or str(error).startswith(f"{name} "))
-    except ImportError:
-        return verdict.status is Status.MISSING and name.split(".")[1] in ("python", "core")
-    except AttributeError:
-        internal = "python" in name or name.startswith("tf.core")
-        return verdict.status in (Status.OTHER_ERA, Status.UNKNOWN) or (internal and verdict.status is Status.MISSING)
-    return verdict.works
+        value = find(name)
+    except errors.UnknownSymbolError:
+        return verdict.status is Status.MISSING
+    except (ImportError, AttributeError):
+        return verdict.status in (Status.OTHER_ERA, Status.UNKNOWN)
+    return verdict.status is Status.MISSING if stands_for_nothing(value) else verdict.works
+
+
+def stands_for_nothing(value):
+    """Whether a value is of a name that is missing: a corner, or a module of nothing else."""
+    if isinstance(value, Namespace):
+        return all(stands_for_nothing(getattr(value, name)) for name in dir(value))
+    return isinstance(value, Corner | type) and getattr(value, "__module__", "").startswith("tensorflow")
 
 
 @pytest.mark.parametrize("api", [1, 2])

@@ -131,7 +131,8 @@ def original_names(api: int = 1) -> dict[str, str]:
     if api == 2:
         return {n: label for n, label in both.items() if not n.startswith(f"{inner}.")} | _UNLISTED[2]
     later = {f"tf{name.removeprefix(inner)}": "TensorFlow 1.15" for name in both if name.startswith(f"{inner}.")}
-    return later | _listed("original_names.txt", "TensorFlow 1.12") | _UNLISTED[1]
+    between = _listed("original_names_v1_15.txt", "TensorFlow 1.15")
+    return between | later | _listed("original_names.txt", "TensorFlow 1.12") | _UNLISTED[1]
 
 
 _LABELS = {1: "TensorFlow 1.12", 2: "TensorFlow 2.15"}

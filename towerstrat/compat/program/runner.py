@@ -14,7 +14,7 @@ from types import CodeType, FrameType, ModuleType, TracebackType
 from typing import Any
 
 from towerstrat import errors
-from towerstrat.compat.program import children, evidence, python2
+from towerstrat.compat.program import children, evidence, python2, since
 from towerstrat.platform import compilation_cache
 
 _OURS = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))) + os.sep
@@ -149,6 +149,7 @@ def _execute(code: CodeType, path: str, spec: Any, api: int, towers: int | None)
         __cached__=None,
     )
     sys.modules["__main__"] = main
+    since.install()
     exec(code, main.__dict__)
 
 

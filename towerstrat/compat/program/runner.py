@@ -14,8 +14,8 @@ from types import CodeType, FrameType, ModuleType, TracebackType
 from typing import Any
 
 from towerstrat import errors
-from towerstrat.compat.program import children, evidence, python2, since
-from towerstrat.platform import compilation_cache
+from towerstrat.compat.program import children, environment, evidence, python2, since
+from towerstrat.platform import compilation_cache, devices
 
 _OURS = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))) + os.sep
 _LIBRARIES = f"{os.sep}site-packages{os.sep}"
@@ -138,6 +138,11 @@ def _execute(code: CodeType, path: str, spec: Any, api: int, towers: int | None)
         children.start(towers)
     except OSError as error:
         raise CannotStart(f"{compilation_cache.VARIABLE}: {error}") from None
+    if towers is not None and devices.may_be_accelerated():
+        try:
+            devices.devices()
+        except ValueError as error:
+            raise CannotStart(f"--towers: {error}") from None
     children.tell(api, towers)
     main = ModuleType("__main__")
     main.__dict__.update(
@@ -155,7 +160,7 @@ def _execute(code: CodeType, path: str, spec: Any, api: int, towers: int | None)
 
 def _report(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
     """Prints an uncaught error as Python does, without the frames that are not the program's."""
-    hint = python2.hint(error)
+    hint = python2.hint(error) or environment.hint(error)
     if hint is not None:
         error.add_note(hint)
     if os.environ.get(FULL_TRACEBACK) != "full":

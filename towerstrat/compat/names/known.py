@@ -29,6 +29,7 @@ _HINTS_V1 = {
     "tf.train.ServerDef": _SERVERS,
     "tf.train.ClusterDef": _DEFINITIONS,
     "tf.train.JobDef": _DEFINITIONS,
+    "tf.train.experimental": "Programs compute in the types that they are written with; cast what may be narrow.",
     "tf.contrib.tpu": "tf.contrib.distribute.TPUStrategy runs a step function on every tower.",
     "tf.tpu": "tf.tpu.experimental has the topology of the devices, tf.contrib.distribute.TPUStrategy uses them.",
     "tf.contrib.layers": "tf.layers has the layers as functions and classes.",
@@ -117,7 +118,9 @@ def _listed(file: str, label: str) -> dict[str, str]:
 
 
 _UNLISTED = {
-    1: dict.fromkeys(("tf.examples", "tf.examples.tutorials", "tf.examples.tutorials.mnist"), "TensorFlow 1.12"),
+    1: dict.fromkeys(
+        ("tf.examples", "tf.examples.tutorials", "tf.examples.tutorials.mnist", "tf.test.mock"), "TensorFlow 1.12"
+    ),
     2: {"tf.raw_ops": "TensorFlow 2.15"},
 }
 """Modules that came with the originals, and are in no list of their public names."""

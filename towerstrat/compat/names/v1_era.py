@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import ModuleType
 
 from towerstrat.compat.v1names import bfloat16, tpu
-from towerstrat.compat.wheel import resource_loader, sysconfig
+from towerstrat.compat.wheel import gradient_checker, helpers, resource_loader, sysconfig
 from towerstrat.graph.ops import convolution, counting, pooling
 from towerstrat.towers.distribute import contexts as distribute_contexts
 from towerstrat.towers.distribute import current as distribute_current
@@ -15,6 +15,8 @@ from towerstrat.training.optimizers import cross_shard as optimizers_cross_shard
 
 ROWS: tuple[tuple[ModuleType, dict[str, str]], ...] = (
     (bfloat16, {"tf.contrib.tpu": "bfloat16_scope"}),
+    (gradient_checker, {"tf.test": "compute_gradient compute_gradient_error"}),
+    (helpers, {"tf.test": " ".join(helpers.__all__)}),
     (resource_loader, {"tf.resource_loader": " ".join(resource_loader.__all__)}),
     (sysconfig, {"tf.sysconfig": " ".join(sysconfig.__all__)}),
     (cross_device, {

@@ -29,6 +29,7 @@ _HINTS_V1 = {
     "tf.train.ServerDef": _SERVERS,
     "tf.train.ClusterDef": _DEFINITIONS,
     "tf.train.JobDef": _DEFINITIONS,
+    "tf.train.experimental": "Programs compute in the types that they are written with; cast what may be narrow.",
     "tf.contrib.tpu": "tf.contrib.distribute.TPUStrategy runs a step function on every tower.",
     "tf.tpu": "tf.tpu.experimental has the topology of the devices, tf.contrib.distribute.TPUStrategy uses them.",
     "tf.contrib.layers": "tf.layers has the layers as functions and classes.",
@@ -115,7 +116,9 @@ def _listed(file: str, label: str) -> dict[str, str]:
 
 
 _UNLISTED = {
-    1: dict.fromkeys(("tf.examples", "tf.examples.tutorials", "tf.examples.tutorials.mnist"), "TensorFlow 1.12"),
+    1: dict.fromkeys(
+        ("tf.examples", "tf.examples.tutorials", "tf.examples.tutorials.mnist", "tf.test.mock"), "TensorFlow 1.12"
+    ),
     2: {"tf.raw_ops": "TensorFlow 2.15"},
 }
 """Modules that came with the originals, and are in no list of their public names."""
@@ -129,7 +132,8 @@ def original_names(api: int = 1) -> dict[str, str]:
     if api == 2:
         return {n: label for n, label in both.items() if not n.startswith(f"{inner}.")} | _UNLISTED[2]
     later = {f"tf{name.removeprefix(inner)}": "TensorFlow 1.15" for name in both if name.startswith(f"{inner}.")}
-    return later | _listed("original_names.txt", "TensorFlow 1.12") | _UNLISTED[1]
+    between = _listed("original_names_v1_15.txt", "TensorFlow 1.15")
+    return between | later | _listed("original_names.txt", "TensorFlow 1.12") | _UNLISTED[1]
 
 
 _LABELS = {1: "TensorFlow 1.12", 2: "TensorFlow 2.15"}

@@ -8,7 +8,7 @@ from types import ModuleType
 from typing import Any, NamedTuple
 
 import towerstrat
-from towerstrat.compat.names import v1, v2
+from towerstrat.compat.names import v1, v1_era, v2
 from towerstrat.platform.deferred import Deferred
 
 VERSIONS = {1: v1.VERSION, 2: v2.VERSION}
@@ -47,7 +47,8 @@ def entries(api: int) -> Mapping[str, Any]:
     """
     first, second = _of(v1.ROWS), _of(v2.ROWS)
     if api == 1:
-        later = _renamed(v1.LATER, _renamed(v2.KEPT, first) | second)
+        source = _renamed(v2.KEPT, first) | second
+        later = _renamed(v1.LATER, source) | _renamed(v1_era.LATER, source)
         return _common(1) | first | later | _of(v1.LATER_ROWS)
     return _common(2) | _renamed(v2.KEPT, first) | second
 

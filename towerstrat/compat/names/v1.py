@@ -6,7 +6,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 from towerstrat import errors
-from towerstrat.compat.names import v1_framework, v1_rnn, v1_sampling, v1_strings, v1_training
+from towerstrat.compat.names import v1_era, v1_framework, v1_rnn, v1_sampling, v1_strings, v1_training
 from towerstrat.compat.v1names import behavior, contrib_eager, tpu
 from towerstrat.data import dataset_v1 as data_dataset_v1
 from towerstrat.data import experimental as data_experimental
@@ -78,15 +78,14 @@ from towerstrat.towers.cluster import spec as cluster_spec
 from towerstrat.towers.cluster import topology as cluster_topology
 from towerstrat.towers.cluster import tpu as cluster_tpu
 from towerstrat.towers.contrib import contexts as contrib_contexts
-from towerstrat.towers.contrib import one_device as towers_one_device
 from towerstrat.towers.contrib import steps as towers_steps
 from towerstrat.towers.contrib import strategy as towers_strategy
-from towerstrat.towers.contrib import tpu as towers_tpu
 from towerstrat.towers.distribute import extended as distribute_extended
 from towerstrat.towers.distribute import one_device as distribute_one_device
 from towerstrat.towers.distribute import strategy as distribute_strategy
 from towerstrat.towers.distribute import tpu as distribute_tpu
 from towerstrat.towers.engine import contexts as towers_contexts
+from towerstrat.towers.era import strategies as era_strategies
 
 if TYPE_CHECKING:
     from towerstrat.compat.v1names import testing
@@ -98,6 +97,7 @@ else:
 VERSION = "1.12.3"
 
 ROWS: tuple[tuple[ModuleType, dict[str, str]], ...] = (
+    *v1_era.ROWS,
     *v1_framework.ROWS,
     *v1_rnn.ROWS,
     *v1_sampling.ROWS,
@@ -483,22 +483,20 @@ ROWS: tuple[tuple[ModuleType, dict[str, str]], ...] = (
     (contrib_contexts, {
         "tf.contrib.distribute": "get_cross_tower_context get_distribution_strategy get_tower_context",
     }),
-    (towers_one_device, {
-        "tf.contrib.distribute": "OneDeviceStrategy",
-    }),
     (towers_steps, {
         "tf.contrib.distribute": "Monitor StandardInputStep StandardSingleLossStep Step",
     }),
     (towers_strategy, {
         "tf.contrib.distribute": "DistributionStrategy",
     }),
-    (towers_tpu, {
-        "tf.contrib.distribute": "TPUStrategy",
+    (era_strategies, {
+        "tf.contrib.distribute": "OneDeviceStrategy TPUStrategy",
     }),
 )  # fmt: skip
 """A module, and for the public modules (one or more) that have them its names; ``public=own`` where they differ."""
 
 LATER_ROWS: tuple[tuple[ModuleType, dict[str, str]], ...] = (
+    *v1_era.LATER_ROWS,
     (distribute_extended, {
         "tf.distribute": "StrategyExtended=StrategyExtendedV1",
     }),

@@ -30,6 +30,7 @@ from towerstrat.graph.runtime.stages import plan_of
 from towerstrat.graph.variables.string_variables import READS
 from towerstrat.graph.variables.variables import Variable
 from towerstrat.platform import messages
+from towerstrat.platform.addresses import is_remote, taken_for_here
 
 
 class _Fetches:
@@ -98,16 +99,18 @@ class BaseSession(Runner):
     """Runs parts of a graph and keeps the values of its variables between runs.
 
     Args:
-      target: "" or "local", or the address of a local TPU; anything else raises.
+      target: "" or "local". An address, "grpc://host:port", means the devices of this machine; anything else raises.
       graph: default the default graph.
       config: a ``ConfigProto``; what it cannot mean here raises by name.
     """
 
     def __init__(self, target: str = "", graph: Graph | None = None, config: messages.ConfigProto | None = None):
         super().__init__()
-        if target not in ("", "local", None, b""):
+        if is_remote(target):
+            taken_for_here(f"Session(target={target!r})")
+        elif target not in ("", "local", None, b""):
             raise UnsupportedError(
-                f"Session(target={target!r}): runs on other machines are not supported; use target=''."
+                f"Session(target={target!r}): expected '' for this machine, or an address, 'grpc://host:port'."
             )
         if config is not None:
             check_config(config)

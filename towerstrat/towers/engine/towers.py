@@ -59,8 +59,18 @@ class Towers(Engine):
         self.axis = axis
         self.surface = surface
         self.word = surface.word
-        self.divides_losses = surface.divides_losses
         self._devices = [canonical(f"/device:TPU:{i * axis.logical}") for i in range(axis.size)]
+
+    @classmethod
+    def on(cls, devices: Sequence[Any], surface: Surface) -> Towers:
+        """Towers on devices: one for each, or a list of logical devices for each."""
+        several = bool(devices) and isinstance(devices[0], list | tuple)
+        flat = [device for own in devices for device in own] if several else devices
+        return cls(Axis(surface.word, flat, len(devices[0]) if several else 1), surface)
+
+    @property
+    def divides_losses(self) -> bool:
+        return self.surface.divides_losses
 
     # ---- variables -------------------------------------------------------------------------------------------
 

@@ -7,7 +7,7 @@ from functools import cache
 from importlib import resources
 
 from towerstrat import errors
-from towerstrat.compat.names import inside, table
+from towerstrat.compat.names import inside, slim, table
 
 _STRATEGIES = "tf.distribute.TPUStrategy runs one replica on every device, OneDeviceStrategy a single one."
 _STRATEGIES_V1 = (
@@ -33,7 +33,6 @@ _HINTS_V1 = {
     "tf.contrib.tpu": "tf.contrib.distribute.TPUStrategy runs a step function on every tower.",
     "tf.tpu": "tf.tpu.experimental has the topology of the devices, tf.contrib.distribute.TPUStrategy uses them.",
     "tf.contrib.layers": "tf.layers has the layers as functions and classes.",
-    "tf.contrib.slim": "tf.layers, tf.losses and tf.train have the same layers, losses and optimizers.",
     "tf.contrib.distribute": "tf.contrib.distribute.TPUStrategy and OneDeviceStrategy are here.",
     "tf.distribute": _STRATEGIES_V1,
     "tf.train.Saver": "session.run(variables) gives values as numpy arrays, variable.load(value, session) sets them.",
@@ -132,6 +131,7 @@ def original_names(api: int = 1) -> dict[str, str]:
     if api == 2:
         return {n: label for n, label in both.items() if not n.startswith(f"{inner}.")} | _UNLISTED[2]
     later = {f"tf{name.removeprefix(inner)}": "TensorFlow 1.15" for name in both if name.startswith(f"{inner}.")}
+    later |= dict.fromkeys(slim.NAMES, "TensorFlow 1.12")
     between = _listed("original_names_v1_15.txt", "TensorFlow 1.15")
     return between | later | _listed("original_names.txt", "TensorFlow 1.12") | _UNLISTED[1]
 
@@ -184,6 +184,8 @@ def origin(name: str, api: int) -> str | None:
 
 def hint(name: str, api: int = 1) -> str:
     """What to use instead of ``name``, a sentence, or ''."""
+    if api == 1 and name in slim.NAMES:
+        return slim.HINT
     parts = name.split(".")
     for length in range(len(parts), 1, -1):
         found = HINTS[api].get(".".join(parts[:length]))

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from types import ModuleType
 from typing import Any, NamedTuple
 
-from towerstrat.compat.names import corners, known, table
+from towerstrat.compat.names import corners, known, slim, table
+
+Binding = Callable[[], AbstractContextManager[None]]
+"""A context manager inside of which ``import tensorflow`` means towerstrat, for packages that begin with it."""
 
 
 class Namespace(ModuleType):
@@ -18,13 +22,14 @@ class Namespace(ModuleType):
     Args:
       public: its dotted public name, such as ``tf.nn``.
       api: 1 or 2, the namespace that it is of. mount: what programs call that namespace.
+      bound: used while a package is loaded that serves some of its names.
     """
 
-    def __init__(self, name: str, public: str, api: int, mount: str = "tf"):
+    def __init__(self, name: str, public: str, api: int, mount: str = "tf", bound: Binding = nullcontext):
         super().__init__(name)
         self.__dict__["__path__"] = []
         self.__dict__["__package__"] = name
-        self.__dict__.update(_public=public, _api=api, _mount=mount, _missing={}, _deferred={})
+        self.__dict__.update(_public=public, _api=api, _mount=mount, _missing={}, _deferred={}, _bound=bound)
 
     def __getattr__(self, name: str) -> Any:
         own = self.__dict__
@@ -36,9 +41,12 @@ class Namespace(ModuleType):
             own[name] = own["_deferred"][name].value()
             return own[name]
         place = (f"{own['_public']}.{name}", own["_api"], own["_mount"])
+        if place[1] == 1 and place[0] in slim.NAMES and slim.available():
+            own[name] = slim.load(place[0], own["_bound"])
+            return own[name]
         if known.is_module(*place[:2]):
             # Not an attribute: what is listed is what is here.
-            return own["_missing"].setdefault(name, Namespace(f"{self.__name__}.{name}", *place))
+            return own["_missing"].setdefault(name, Namespace(f"{self.__name__}.{name}", *place, own["_bound"]))
         if known.origin(*place[:2]):
             return corners.corner(*place)
         raise known.missing(*place)
@@ -93,13 +101,14 @@ def look_up(module: Namespace, name: str) -> tuple[bool, Any]:
     return False, None
 
 
-def build(first: str, second: str) -> tuple[Namespace, Namespace]:
+def build(first: str, second: str, bound: Binding) -> tuple[Namespace, Namespace]:
     """The trees of 1.x and 2.x, each reached from the other as ``compat.v1`` and ``compat.v2``.
 
     Args:
       first, second: the names of the trees' roots as modules, of 1.x and of 2.x.
+      bound: used while a package is loaded that serves some of the names.
     """
-    one, two = _tree(first, 1, second), _tree(second, 2, first)
+    one, two = _tree(first, 1, second, bound), _tree(second, 2, first, bound)
     for root in (one, two):
         compat = child(root, "compat")
         compat.__dict__.update(v1=one, v2=two)
@@ -108,9 +117,14 @@ def build(first: str, second: str) -> tuple[Namespace, Namespace]:
     return one, two
 
 
-def _tree(root: str, api: int, other: str) -> Namespace:
+def _tree(root: str, api: int, other: str, bound: Binding) -> Namespace:
     # A tree that hangs below the other one is called by its place there.
-    top = Namespace(root, "tf", api, f"tf{root.removeprefix(other)}" if root.startswith(f"{other}.") else "tf")
+    mount = f"tf{root.removeprefix(other)}" if root.startswith(f"{other}.") else "tf"
+    top = Namespace(root, "tf", api, mount, bound)
+    for name in slim.NAMES if api == 1 else ():
+        module = top
+        for parent in name.split(".")[1:-1]:
+            module = child(module, parent)
     for name, value in table.entries(api).items():
         *parents, last = name.split(".")[1:]
         module = top
@@ -134,7 +148,8 @@ def child(module: Namespace, name: str) -> Namespace:
     """The module ``name`` inside ``module``, made when it is not there."""
     own = module.__dict__
     if name not in own:
-        own[name] = Namespace(f"{module.__name__}.{name}", f"{own['_public']}.{name}", own["_api"], own["_mount"])
+        mine = f"{module.__name__}.{name}", f"{own['_public']}.{name}"
+        own[name] = Namespace(*mine, own["_api"], own["_mount"], own["_bound"])
     return own[name]
 
 

@@ -18,7 +18,7 @@ from towerstrat.compat import importer
 from towerstrat.compat.names.corners import Corner
 from towerstrat.compat.names.namespace import Namespace
 
-from .running import towerstrat
+from .running import said, towerstrat
 
 MODEL, TRAIN = tf1.keras.Model, tf1.estimator.ModeKeys.TRAIN
 SAID = pytest.raises(errors.UnknownSymbolError, match="that towerstrat does not have")
@@ -77,6 +77,28 @@ with tf.Session() as session:
 
 def test_a_program_that_mentions_corners_runs(program):
     assert program(WHOLE)[:2] == (0, "training 2.0\n")
+
+
+def test_what_is_missing_is_said_once(tmp_path):
+    (tmp_path / "helper.py").write_text("import tensorflow as tf\nSAVER = tf.train.Saver\nMODEL = tf.keras.Model\n")
+    (tmp_path / "program.py").write_text(
+        "import helper\nimport tensorflow as tf\nimport tensorflow.keras\nprint(tf.nn.relu.__name__)\n"
+        "MODES = tf.estimator.ModeKeys.TRAIN, tf.foo.bar if False else None\n"
+        "try:\n    tf.contrib.crf\nexcept AttributeError:\n    pass\n"
+    )
+    code, output, error = said("run", "program.py", folder=tmp_path)
+    assert (code, output) == (0, "relu\n")
+    assert error.splitlines()[1:] == [
+        "towerstrat: 3 names that it mentions are missing (tf.estimator.ModeKeys.TRAIN, tf.train.Saver, "
+        "tf.keras.Model); `towerstrat check program.py` lists all"
+    ]
+    (tmp_path / "program.py").write_text("import tensorflow as tf\nSAVER = tf.train.Saver\n")
+    _, _, error = said("run", "--api", "1", "program.py", folder=tmp_path)
+    assert (
+        "1 name that it mentions is missing (tf.train.Saver); `towerstrat check --api 1 program.py` lists all" in error
+    )
+    (tmp_path / "program.py").write_text("import tensorflow as tf\nRELU = tf.nn.relu\n")
+    assert "missing" not in said("run", "program.py", folder=tmp_path)[2]
 
 
 @pytest.mark.parametrize("use", [

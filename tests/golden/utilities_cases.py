@@ -42,15 +42,15 @@ def logged(function):
         def emit(self, record):
             found.append(record.getMessage().split(": ", 1)[-1])
 
-    before = tf.logging.get_verbosity()
-    tf.logging.set_verbosity(tf.logging.WARN)
     logger, handler = logging.getLogger("tensorflow"), Handler()
+    before = logger.level
+    logger.setLevel(logging.WARNING)
     logger.addHandler(handler)
     try:
         function()
     finally:
         logger.removeHandler(handler)
-        tf.logging.set_verbosity(before)
+        logger.setLevel(before)
     return found
 
 

@@ -16,7 +16,7 @@ from typing import Any
 
 from towerstrat.compat.names import known, slim
 from towerstrat.compat.names.internals import INTERNALS
-from towerstrat.compat.names.namespace import Mixture, Namespace, build, tree
+from towerstrat.compat.names.namespace import Mixture, Namespace, build, set_version, tree
 
 ROOT = "tensorflow"
 
@@ -45,18 +45,26 @@ class Finder(MetaPathFinder):
 
     Args:
       api: whose names ``tensorflow`` itself has; the other tree is below ``tensorflow.compat``.
+      version: what ``tf.__version__`` is; None: the version of that namespace.
     """
 
-    def __init__(self, api: int = 1) -> None:
+    def __init__(self, api: int = 1, version: str | None = None) -> None:
         self.api = api
         roots = [ROOT if api == own else f"{ROOT}.compat.v{own}" for own in (1, 2)]
         first, second = build(roots[0], roots[1], bound)
         self._first = first.__name__
         self._modules: dict[str, Namespace] = {m.__name__: m for root in (first, second) for m in tree(root)}
         self._modules[f"{ROOT}.compat.v{api}"] = self._modules[ROOT]
+        if version is not None:
+            set_version(self._modules[ROOT], version)
         for path, (sources, own) in INTERNALS.items():
             if api == 1 or not path.startswith("contrib."):
                 self._add_internal(f"{ROOT}.{path}", sources.split(), own)
+
+    @property
+    def root(self) -> Namespace:
+        """The module ``tensorflow``."""
+        return self._modules[ROOT]
 
     def _add_internal(self, path: str, sources: Sequence[str], own: dict[str, Any]) -> None:
         found = tuple(self._modules[self._first + source.removeprefix("tf")] for source in sources)
@@ -112,11 +120,12 @@ def installed() -> Finder | None:
     return next((f for f in sys.meta_path if isinstance(f, Finder)), None)
 
 
-def install(api: int = 1) -> None:
+def install(api: int = 1, version: str | None = None) -> None:
     """Makes ``import tensorflow`` mean towerstrat from now on.
 
     Args:
       api: 1 for the names of 1.x, 2 for those of 2.x.
+      version: what ``tf.__version__`` is; None: the version of that namespace.
 
     Raises:
       RuntimeError: another ``tensorflow`` was imported already, or the names of the other one are installed.
@@ -132,7 +141,7 @@ def install(api: int = 1) -> None:
             f"{ROOT} was already imported from {getattr(present, '__file__', None)}; "
             "install towerstrat's names before the first import of it."
         )
-    sys.meta_path.insert(0, Finder(api))
+    sys.meta_path.insert(0, Finder(api, version))
 
 
 @contextmanager

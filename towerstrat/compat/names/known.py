@@ -29,6 +29,7 @@ _HINTS_V1 = {
     "tf.train.ServerDef": _SERVERS,
     "tf.train.ClusterDef": _DEFINITIONS,
     "tf.train.JobDef": _DEFINITIONS,
+    "tf.train.experimental": "Programs compute in the types that they are written with; cast what may be narrow.",
     "tf.contrib.tpu": "tf.contrib.distribute.TPUStrategy runs a step function on every tower.",
     "tf.tpu": "tf.tpu.experimental has the topology of the devices, tf.contrib.distribute.TPUStrategy uses them.",
     "tf.contrib.layers": "tf.layers has the layers as functions and classes.",
@@ -52,8 +53,6 @@ _HINTS_V1 = {
     "tf.FixedLenFeature": "Read records with Python in tf.data.Dataset.from_generator.",
     "tf.python_io": "Read and write records with Python.",
     "tf.examples": "Load the data with Python and give it to tf.data.Dataset.from_tensor_slices.",
-    "tf.nn.rnn_cell": "Write the recurrence with tf.while_loop.",
-    "tf.nn.dynamic_rnn": "Write the recurrence with tf.while_loop.",
     "tf.nn.nce_loss": "tf.nn.sigmoid_cross_entropy_with_logits over sampled rows makes this loss.",
     "tf.nn.sampled_softmax_loss": "tf.nn.softmax_cross_entropy_with_logits_v2 over sampled rows makes this loss.",
     "tf.contrib": "tf.contrib.distribute and tf.contrib.cluster_resolver are here.",
@@ -117,7 +116,9 @@ def _listed(file: str, label: str) -> dict[str, str]:
 
 
 _UNLISTED = {
-    1: dict.fromkeys(("tf.examples", "tf.examples.tutorials", "tf.examples.tutorials.mnist"), "TensorFlow 1.12"),
+    1: dict.fromkeys(
+        ("tf.examples", "tf.examples.tutorials", "tf.examples.tutorials.mnist", "tf.test.mock"), "TensorFlow 1.12"
+    ),
     2: {"tf.raw_ops": "TensorFlow 2.15"},
 }
 """Modules that came with the originals, and are in no list of their public names."""
@@ -132,7 +133,8 @@ def original_names(api: int = 1) -> dict[str, str]:
         return {n: label for n, label in both.items() if not n.startswith(f"{inner}.")} | _UNLISTED[2]
     later = {f"tf{name.removeprefix(inner)}": "TensorFlow 1.15" for name in both if name.startswith(f"{inner}.")}
     later |= dict.fromkeys(slim.NAMES, "TensorFlow 1.12")
-    return later | _listed("original_names.txt", "TensorFlow 1.12") | _UNLISTED[1]
+    between = _listed("original_names_v1_15.txt", "TensorFlow 1.15")
+    return between | later | _listed("original_names.txt", "TensorFlow 1.12") | _UNLISTED[1]
 
 
 _LABELS = {1: "TensorFlow 1.12", 2: "TensorFlow 2.15"}
@@ -211,8 +213,13 @@ def nearest(name: str, api: int = 1) -> str | None:
 
 def _elsewhere(last: str, api: int) -> str | None:
     """The shortest name here that ends in ``last``."""
-    fits = (n for n in table.names(api) if n.rpartition(".")[2] == last)
-    return min(fits, key=lambda n: (n.count("."), n), default=None)
+    return _by_last_part(api).get(last)
+
+
+@cache
+def _by_last_part(api: int) -> dict[str, str]:
+    longest_first = sorted(table.names(api), key=lambda n: (n.count("."), n), reverse=True)
+    return {name.rpartition(".")[2]: name for name in longest_first}
 
 
 def describe(name: str, api: int = 1, mount: str = "tf") -> str:

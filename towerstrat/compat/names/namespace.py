@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from types import ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
 from towerstrat.compat.names import corners, known, slim, table
 
@@ -16,6 +16,8 @@ Binding = Callable[[], AbstractContextManager[None]]
 
 class Namespace(ModuleType):
     """A module of the tree. A name that only the original has is a corner, one that none has raises.
+
+    Names of modules that are not imported yet are looked up when they are asked for.
 
     Args:
       public: its dotted public name, such as ``tf.nn``.
@@ -27,7 +29,7 @@ class Namespace(ModuleType):
         super().__init__(name)
         self.__dict__["__path__"] = []
         self.__dict__["__package__"] = name
-        self.__dict__.update(_public=public, _api=api, _mount=mount, _missing={}, _bound=bound)
+        self.__dict__.update(_public=public, _api=api, _mount=mount, _missing={}, _deferred={}, _bound=bound)
 
     def __getattr__(self, name: str) -> Any:
         own = self.__dict__
@@ -35,6 +37,9 @@ class Namespace(ModuleType):
             return sorted({*dir(self), *known.members(own["_public"], own["_api"])})
         if name.startswith("__"):
             raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
+        if name in own["_deferred"]:
+            own[name] = own["_deferred"][name].value()
+            return own[name]
         place = (f"{own['_public']}.{name}", own["_api"], own["_mount"])
         if place[1] == 1 and place[0] in slim.NAMES and slim.available():
             own[name] = slim.load(place[0], own["_bound"])
@@ -47,7 +52,8 @@ class Namespace(ModuleType):
         raise known.missing(*place)
 
     def __dir__(self) -> list[str]:
-        return sorted(name for name in self.__dict__ if not name.startswith("_"))
+        own = self.__dict__
+        return sorted(name for name in {*own, *own["_deferred"]} if not name.startswith("_"))
 
 
 class Mixture(Namespace):
@@ -65,13 +71,34 @@ class Mixture(Namespace):
         self.__dict__["_sources"] = sources
 
     def __getattr__(self, name: str) -> Any:
-        for source in self.__dict__["_sources"]:
-            if name in source.__dict__ and not name.startswith("_"):
-                return source.__dict__[name]
-        return super().__getattr__(name)
+        found, value = look_up(self, name)
+        return value if found else super().__getattr__(name)
 
     def __dir__(self) -> list[str]:
         return sorted({n for source in self.__dict__["_sources"] for n in dir(source)} | set(super().__dir__()))
+
+
+class Place(NamedTuple):
+    """Where a module is: its public name, the namespace that it is of (1 or 2), what programs call that namespace."""
+
+    public: str
+    api: int
+    mount: str
+
+
+def place(module: Namespace) -> Place:
+    """Where a module is in its tree."""
+    own = module.__dict__
+    return Place(own["_public"], own["_api"], own["_mount"])
+
+
+def look_up(module: Namespace, name: str) -> tuple[bool, Any]:
+    """Whether a module of a tree has a name, and its value."""
+    sources = () if name.startswith("_") else module.__dict__.get("_sources", ())
+    for each in (module, *sources):
+        if name in each.__dict__ or name in each.__dict__["_deferred"]:
+            return True, getattr(each, name)
+    return False, None
 
 
 def build(first: str, second: str, bound: Binding) -> tuple[Namespace, Namespace]:
@@ -85,6 +112,8 @@ def build(first: str, second: str, bound: Binding) -> tuple[Namespace, Namespace
     for root in (one, two):
         compat = child(root, "compat")
         compat.__dict__.update(v1=one, v2=two)
+    # `import tensorflow.compat.v2 as tf; tf.enable_v2_behavior()` is how programs of 1.13 to 1.15 asked for 2.x.
+    two.__dict__["enable_v2_behavior"] = one.__dict__["enable_v2_behavior"]
     return one, two
 
 
@@ -96,13 +125,23 @@ def _tree(root: str, api: int, other: str, bound: Binding) -> Namespace:
         module = top
         for parent in name.split(".")[1:-1]:
             module = child(module, parent)
-    for name, value in table.names(api).items():
+    for name, value in table.entries(api).items():
         *parents, last = name.split(".")[1:]
         module = top
         for parent in parents:
             module = child(module, parent)
-        module.__dict__[last] = value
+        if isinstance(value, table.Named):
+            module.__dict__["_deferred"][last] = value
+        else:
+            module.__dict__[last] = value
     return top
+
+
+def set_version(root: Namespace, version: str) -> None:
+    """Gives the root of a tree another version, such as "1.14.0"."""
+    named = {"__version__", "VERSION"} & set(root.__dict__)
+    root.__dict__.update(dict.fromkeys(named, version))
+    root.__dict__["version"].__dict__["VERSION"] = version
 
 
 def child(module: Namespace, name: str) -> Namespace:

@@ -14,6 +14,8 @@ import pytest
 from towerstrat import cli, errors
 from towerstrat.compat import importer
 from towerstrat.compat.names import known, no_effect, table
+from towerstrat.compat.names.corners import Corner
+from towerstrat.compat.names.namespace import Namespace
 from towerstrat.compat.program import check
 from towerstrat.compat.program.resolution import Resolver, Status
 from towerstrat.graph.runtime import config
@@ -61,8 +63,8 @@ def test_each_name_has_its_place_code_and_message(command):
         ("4:9 missing", r"tf\.train\.Saver is a name of TensorFlow 1\.12 .* session\.run"),
         ("5:1 other-era", r"tf\.random\.set_seed is a name of TensorFlow 2\.15, .* --api 2"),
         ("6:1 unknown", r"Neither .* tf\.layers\.dence\. The nearest name here is tf\.layers\.dense\."),
-        ("8:5 tried", r"tf\.keras .* The program catches that\."),
-        ("11:8 missing", r"tf\.estimator\.ModeKeys is a name of TensorFlow 1\.12"),
+        ("8:5 tried", r"tf\.keras .* The program has another way\."),
+        ("11:8 missing", r"tf\.estimator\.ModeKeys\.TRAIN is a name of TensorFlow 1\.12"),
         ("12:20 unknown", r"tf\.layers\.dense takes no argument 'width'; it takes activation, "),
         ("13:1 missing", r"tf\.errors\.NotFoundError has no attribute nothing here\."),
     ]
@@ -118,6 +120,25 @@ def test_a_folder_is_read_file_by_file_and_modules_are_what_their_programs_are(c
     )
 
 
+def test_what_is_for_other_versions_is_tried_only(command):
+    source = """import tensorflow as tf
+if tf.__version__ < "2":
+    tf.set_random_seed(1)
+else:
+    tf.random.set_seed(1)
+if hasattr(tf, "keras"):
+    tf.keras.Model
+"""
+    assert command({"both.py": source}, "both.py") == (0, (
+        "both.py:5:5 tried tf.random.set_seed is a name of TensorFlow 2.15, not of TensorFlow 1.12: use "
+        "tf.compat.v2.random.set_seed, or run with --api 2. The program has another way.\n"
+        "both.py:7:5 tried tf.keras.Model is a name of TensorFlow 1.12 that towerstrat does not have. tf.layers has "
+        "the layers (dense, conv2d, batch_normalization, ...) as functions and classes. The program has another way.\n"
+        "2 of 2 names work (100%); 1 file, 1 with 1.x names (nothing tells otherwise).\n"
+    ))  # fmt: skip
+    assert command({}, "both.py", "--api", "2")[1].startswith("both.py:3:5 tried tf.set_random_seed is")
+
+
 def test_a_program_is_its_file_and_the_modules_that_it_imports(command):
     files = {"old.py": "import part\nimport tensorflow as tf\ntf.Session", "part.py": "from tensorflow import keras"}
     status, output = command(files, "old.py", "--json")
@@ -162,16 +183,19 @@ def find(name):
 def agrees(name, verdict):
     """What ``check`` says of a name is what a program meets."""
     try:
-        find(name)
-    except errors.UnknownSymbolError as error:
-        # What a missing module would have, were it here, is known before it is there.
-        return verdict.status is Status.MISSING or not (verdict.works or str(error).startswith(f"{name} "))
-    except ImportError:
-        return verdict.status is Status.MISSING and name.split(".")[1] in ("python", "core")
-    except AttributeError:
-        internal = "python" in name or name.startswith("tf.core")
-        return verdict.status in (Status.OTHER_ERA, Status.UNKNOWN) or (internal and verdict.status is Status.MISSING)
-    return verdict.works
+        value = find(name)
+    except errors.UnknownSymbolError:
+        return verdict.status is Status.MISSING
+    except (ImportError, AttributeError):
+        return verdict.status in (Status.OTHER_ERA, Status.UNKNOWN)
+    return verdict.status is Status.MISSING if stands_for_nothing(value) else verdict.works
+
+
+def stands_for_nothing(value):
+    """Whether a value is of a name that is missing: a corner, or a module of nothing else."""
+    if isinstance(value, Namespace):
+        return all(stands_for_nothing(getattr(value, name)) for name in dir(value))
+    return isinstance(value, Corner | type) and getattr(value, "__module__", "").startswith("tensorflow")
 
 
 @pytest.mark.parametrize("api", [1, 2])

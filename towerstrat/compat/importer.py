@@ -67,7 +67,7 @@ class Finder(MetaPathFinder):
     def _add_internal(self, path: str, sources: Sequence[str], own: dict[str, Any]) -> None:
         found = tuple(self._modules[self._first + source.removeprefix("tf")] for source in sources)
         if path not in self._modules:
-            self._modules[path] = Mixture(path, found, own)
+            self._modules[path] = Mixture(path, found, own, self.api)
         parent, _, last = path.rpartition(".")
         if parent not in self._modules:
             self._add_internal(parent, (), {})
@@ -80,14 +80,29 @@ class Finder(MetaPathFinder):
         # The trees reach each other without end: only the last step counts, and one's own is none.
         place = re.sub(r"^tensorflow(\.compat\.v[12])+(?=\.compat\.v[12](\.|$))", ROOT, fullname)
         place = re.sub(rf"^tensorflow\.compat\.v{self.api}(?=\.)", ROOT, place)
-        module = self._modules.get(place)
+        module = self._module(place)
         if module is None:
             raise ModuleNotFoundError(self._described(place))
         return _spec(fullname, module)
 
+    def _module(self, place: str) -> Namespace | None:
+        """The module, here or only in an original."""
+        if place in self._modules:
+            return self._modules[place]
+        parent, _, last = place.rpartition(".")
+        if parent == ROOT and known.is_module(place, self.api):
+            # The originals' root has `compiler` and its kin as an attribute only after an import.
+            found: object = Namespace(place, place, self.api)
+        else:
+            found = getattr(self._module(parent), last, None) if parent else None
+        if isinstance(found, Namespace):
+            self._modules[place] = found
+            return found
+        return None
+
     def _described(self, place: str) -> str:
         if place.startswith((f"{ROOT}.python", f"{ROOT}.core")) or ".python." in place:
-            return known.describe(place)
+            return known.describe(place, self.api)
         other = 3 - self.api
         mount = f"{ROOT}.compat.v{other}"
         if place.startswith(f"{mount}."):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from towerstrat.compat.names.internals_utilities import CONVERSIONS, SESSION, UTILITIES
 from towerstrat.graph.eager import mode
 from towerstrat.graph.ir import nest, shapes, static
 from towerstrat.graph.scopes import template
@@ -71,7 +72,8 @@ INTERNALS: dict[str, tuple[str, dict[str, Any]]] = {
     },
     "core.framework.types_pb2": ("", {"DataType": messages.DataType, **dict(messages.DataType.items())}),
     "python.client.device_lib": ("", {"list_local_devices": list_local_devices}),
-    "python.client.session": ("tf", {}),
+    **UTILITIES,
+    "python.client.session": ("tf", SESSION),
     "python.data": ("tf.data", {}),
     "python.data.ops.dataset_ops": ("tf.data", {}),
     "python.data.ops.iterator_ops": ("tf.data", {}),
@@ -82,7 +84,7 @@ INTERNALS: dict[str, tuple[str, dict[str, Any]]] = {
     "python.framework.constant_op": (_FRAMEWORK, {}),
     "python.framework.dtypes": (_FRAMEWORK, {}),
     "python.framework.errors": ("tf.errors", {}),
-    "python.framework.ops": (_FRAMEWORK, {}),
+    "python.framework.ops": (_FRAMEWORK, CONVERSIONS),
     "python.framework.random_seed": (_FRAMEWORK, {}),
     "python.framework.tensor_shape": (_FRAMEWORK, _of(shapes, "as_shape unknown_shape")),
     "python.framework.tensor_util": (_FRAMEWORK, _of(static, "constant_value")),

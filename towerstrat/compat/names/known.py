@@ -7,7 +7,7 @@ from functools import cache
 from importlib import resources
 
 from towerstrat import errors
-from towerstrat.compat.names import table
+from towerstrat.compat.names import inside, table
 
 _STRATEGIES = "tf.distribute.TPUStrategy runs one replica on every device, OneDeviceStrategy a single one."
 _STRATEGIES_V1 = (
@@ -52,8 +52,6 @@ _HINTS_V1 = {
     "tf.FixedLenFeature": "Read records with Python in tf.data.Dataset.from_generator.",
     "tf.python_io": "Read and write records with Python.",
     "tf.examples": "Load the data with Python and give it to tf.data.Dataset.from_tensor_slices.",
-    "tf.nn.rnn_cell": "Write the recurrence with tf.while_loop.",
-    "tf.nn.dynamic_rnn": "Write the recurrence with tf.while_loop.",
     "tf.nn.nce_loss": "tf.nn.sigmoid_cross_entropy_with_logits over sampled rows makes this loss.",
     "tf.nn.sampled_softmax_loss": "tf.nn.softmax_cross_entropy_with_logits_v2 over sampled rows makes this loss.",
     "tf.contrib": "tf.contrib.distribute and tf.contrib.cluster_resolver are here.",
@@ -135,6 +133,49 @@ def original_names(api: int = 1) -> dict[str, str]:
 
 
 _LABELS = {1: "TensorFlow 1.12", 2: "TensorFlow 2.15"}
+_CONTRIB = "tf.contrib."
+
+
+@cache
+def _modules(api: int) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for name in original_names(api):
+        module, _, last = name.rpartition(".")
+        found.setdefault(module, []).append(last)
+    return found
+
+
+def _path_inside(name: str) -> str | None:
+    """The path below ``tensorflow`` of a name that the lists of the inside may have; None for other public names."""
+    return name.partition(".")[2] if name.startswith(("tensorflow.", _CONTRIB)) else None
+
+
+def is_module(name: str, api: int) -> bool:
+    """Whether an original has a module ``tf.keras.layers``, or ``tensorflow.python.ops.rnn`` of its inside."""
+    path = _path_inside(name)
+    return name in _modules(api) or (path is not None and inside.is_module(path, api))
+
+
+def members(module: str, api: int) -> list[str]:
+    """The names that an original's module has."""
+    path = _path_inside(module)
+    further = () if path is None else inside.names(path, api)
+    return [*_modules(api).get(module, ()), *(name for name in further if not name.startswith("_"))]
+
+
+def origin(name: str, api: int) -> str | None:
+    """The original that has ``name``, or the class that ``name`` is a member of; None where no original has it.
+
+    Whether a class has the member is not asked.
+    """
+    label = original_names(api).get(name)
+    if label is not None:
+        return label
+    owner, _, last = name.rpartition(".")
+    path = _path_inside(name)
+    if path is not None and (inside.is_module(path, api) or last in inside.names(path.rpartition(".")[0], api)):
+        return _LABELS[api]
+    return origin(owner, api) if "." in owner and not is_module(owner, api) else None
 
 
 def hint(name: str, api: int = 1) -> str:
@@ -144,7 +185,7 @@ def hint(name: str, api: int = 1) -> str:
         found = HINTS[api].get(".".join(parts[:length]))
         if found:
             return found
-    near = _elsewhere(parts[-1], api) if name in original_names(api) else nearest(name, api)
+    near = _elsewhere(parts[-1], api) if origin(name, api) else nearest(name, api)
     return f"The nearest name here is {near}." if near else ""
 
 
@@ -185,7 +226,7 @@ def describe(name: str, api: int = 1, mount: str = "tf") -> str:
         public = _elsewhere(name.rpartition(".")[2], api)
         return f"{name} is inside TensorFlow and not here. Use {public or 'the public names, tf.*'} instead."
     shown = mount + name.removeprefix("tf")
-    label = original_names(api).get(name)
+    label = origin(name, api)
     if label:
         return f"{shown} is a name of {label} that towerstrat does not have. {hint(name, api)}".rstrip()
     other = 3 - api
@@ -199,5 +240,5 @@ def describe(name: str, api: int = 1, mount: str = "tf") -> str:
 
 def missing(name: str, api: int = 1, mount: str = "tf") -> AttributeError:
     """The error for a missing ``name``: UnknownSymbolError where the original has it, else a plain AttributeError."""
-    kind = errors.UnknownSymbolError if name in original_names(api) else AttributeError
+    kind = errors.UnknownSymbolError if origin(name, api) else AttributeError
     return kind(describe(name, api, mount))

@@ -7,11 +7,11 @@ from collections.abc import Iterator, Mapping
 from types import ModuleType
 from typing import Any, NamedTuple
 
-from towerstrat.compat.names import known, table
+from towerstrat.compat.names import corners, known, table
 
 
 class Namespace(ModuleType):
-    """A module of the tree. A name that is not in it raises with the nearest thing that works.
+    """A module of the tree. A name that only the original has is a corner, one that none has raises.
 
     Args:
       public: its dotted public name, such as ``tf.nn``.
@@ -22,13 +22,21 @@ class Namespace(ModuleType):
         super().__init__(name)
         self.__dict__["__path__"] = []
         self.__dict__["__package__"] = name
-        self.__dict__.update(_public=public, _api=api, _mount=mount)
+        self.__dict__.update(_public=public, _api=api, _mount=mount, _missing={})
 
     def __getattr__(self, name: str) -> Any:
+        own = self.__dict__
+        if name == "__all__":
+            return sorted({*dir(self), *known.members(own["_public"], own["_api"])})
         if name.startswith("__"):
             raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
-        own = self.__dict__
-        raise known.missing(f"{own['_public']}.{name}", own["_api"], own["_mount"])
+        place = (f"{own['_public']}.{name}", own["_api"], own["_mount"])
+        if known.is_module(*place[:2]):
+            # Not an attribute: what is listed is what is here.
+            return own["_missing"].setdefault(name, Namespace(f"{self.__name__}.{name}", *place))
+        if known.origin(*place[:2]):
+            return corners.corner(*place)
+        raise known.missing(*place)
 
     def __dir__(self) -> list[str]:
         return sorted(name for name in self.__dict__ if not name.startswith("_"))
@@ -40,10 +48,11 @@ class Mixture(Namespace):
     Args:
       sources: the public modules, in the order they are searched.
       own: further names.
+      api: 1 or 2, the original whose inside it is of.
     """
 
-    def __init__(self, name: str, sources: tuple[Namespace, ...], own: Mapping[str, Any]):
-        super().__init__(name, name, 1)
+    def __init__(self, name: str, sources: tuple[Namespace, ...], own: Mapping[str, Any], api: int):
+        super().__init__(name, name, api)
         self.__dict__.update(own)
         self.__dict__["_sources"] = sources
 
@@ -85,7 +94,6 @@ def build(first: str, second: str) -> tuple[Namespace, Namespace]:
     for root in (one, two):
         compat = child(root, "compat")
         compat.__dict__.update(v1=one, v2=two)
-        compat.__dict__["__all__"] = dir(compat)
     # `import tensorflow.compat.v2 as tf; tf.enable_v2_behavior()` is how programs of 1.13 to 1.15 asked for 2.x.
     two.__dict__["enable_v2_behavior"] = one.__dict__["enable_v2_behavior"]
     return one, two
@@ -100,8 +108,6 @@ def _tree(root: str, api: int, other: str) -> Namespace:
         for parent in parents:
             module = child(module, parent)
         module.__dict__[last] = value
-    for module in tree(top):
-        module.__dict__["__all__"] = dir(module)
     return top
 
 

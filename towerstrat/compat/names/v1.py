@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import ModuleType
 
 from towerstrat import errors
-from towerstrat.compat.names import v1_strings, v1_training
+from towerstrat.compat.names import v1_framework, v1_rnn, v1_sampling, v1_strings, v1_training
 from towerstrat.compat.v1names import behavior, contrib_eager, testing, tpu
 from towerstrat.data import dataset_v1 as data_dataset_v1
 from towerstrat.data import experimental as data_experimental
@@ -89,6 +89,9 @@ from towerstrat.towers.engine import contexts as towers_contexts
 VERSION = "1.12.3"
 
 ROWS: tuple[tuple[ModuleType, dict[str, str]], ...] = (
+    *v1_framework.ROWS,
+    *v1_rnn.ROWS,
+    *v1_sampling.ROWS,
     *v1_strings.ROWS,
     *v1_training.ROWS,
     (app, {
@@ -170,9 +173,9 @@ ROWS: tuple[tuple[ModuleType, dict[str, str]], ...] = (
     }),
     (data_queue_input, {
         "tf.train": """
-            batch batch_join input_producer limit_epochs maybe_batch maybe_batch_join maybe_shuffle_batch
-            maybe_shuffle_batch_join range_input_producer shuffle_batch shuffle_batch_join slice_input_producer
-            string_input_producer""",
+            batch batch_join input_producer limit_epochs match_filenames_once maybe_batch maybe_batch_join
+            maybe_shuffle_batch maybe_shuffle_batch_join range_input_producer shuffle_batch shuffle_batch_join
+            slice_input_producer string_input_producer""",
     }),
     (data_queue_runner, {
         "tf.train tf.train.queue_runner": "QueueRunner add_queue_runner start_queue_runners",
@@ -237,7 +240,9 @@ ROWS: tuple[tuple[ModuleType, dict[str, str]], ...] = (
     }),
     (nest, {
         "tf.contrib.framework.nest": """
-            assert_same_structure flatten flatten_up_to is_sequence map_structure pack_sequence_as""",
+            assert_same_structure assert_shallow_structure flatten flatten_dict_items flatten_up_to
+            flatten_with_joined_string_paths get_traverse_shallow_structure is_sequence map_structure
+            map_structure_up_to map_structure_with_paths pack_sequence_as yield_flat_paths""",
     }),
     (activations, {
         "tf.math tf.nn": "log_softmax softmax softplus softsign",
@@ -287,7 +292,7 @@ ROWS: tuple[tuple[ModuleType, dict[str, str]], ...] = (
     }),
     (einsum, {"tf tf.linalg": "einsum"}),
     (embedding, {
-        "tf.nn": "embedding_lookup",
+        "tf.nn": "embedding_lookup embedding_lookup_sparse",
     }),
     (functional, {
         "tf": "foldl foldr map_fn scan",

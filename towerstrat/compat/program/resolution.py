@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import enum
 import inspect
-from functools import cache
 from types import ModuleType
 from typing import Any, NamedTuple
 
-from towerstrat.compat.importer import Finder
+from towerstrat.compat import importer
 from towerstrat.compat.names import known, namespace, no_effect
 from towerstrat.compat.names.namespace import Namespace
 from towerstrat.graph.runtime import config
@@ -46,7 +45,8 @@ class Resolver:
     """
 
     def __init__(self, api: int):
-        self._root = Finder(api).root
+        here = importer.installed()
+        self._root = (here if here is not None and here.api == api else importer.Finder(api)).root
         self._verdicts: dict[tuple[str, str | None], Verdict] = {}
 
     def verdict(self, name: str, keyword: str | None = None) -> Verdict:
@@ -113,29 +113,20 @@ def _absent(owner: Namespace, rest: list[str]) -> Verdict:
     """Of a name whose first missing part is looked for in ``owner``."""
     public, api, mount = namespace.place(owner)
     name = ".".join([public, *rest])
-    if not public.startswith("tf") or "python" in rest or rest[0] == "core":
-        return Verdict(
-            Status.MISSING, known.describe(f"tensorflow{name.removeprefix('tf').removeprefix('tensorflow')}")
-        )
-    listed = known.original_names(api)
-    part = _longest(name, public, listed)
-    if part is not None and (part == name or part not in _modules(api)):
-        return Verdict(Status.MISSING, known.describe(part, api, mount))
+    if public == "tf" and rest[0] in ("python", "core", "compiler", "tools"):
+        name = f"tensorflow{name.removeprefix('tf')}"
+    if known.origin(name, api) or known.is_module(name, api):
+        return Verdict(Status.MISSING, known.describe(name, api, mount))
     other = _longest(name, public, known.original_names(3 - api))
-    if other is not None and len(other) > len(part or ""):
+    if other is not None and other not in known.original_names(api):
         return Verdict(Status.OTHER_ERA, known.describe(other, api, mount))
     return Verdict(Status.UNKNOWN, known.describe(name, api, mount))
 
 
 def _longest(name: str, below: str, listed: dict[str, str]) -> str | None:
     """The longest beginning of ``name``, longer than ``below``, that is listed."""
-    while name != below:
+    while name not in ("", below):
         if name in listed:
             return name
         name = name.rpartition(".")[0]
     return None
-
-
-@cache
-def _modules(api: int) -> frozenset[str]:
-    return frozenset(name.rpartition(".")[0] for name in known.original_names(api))

@@ -21,7 +21,7 @@ from towerstrat.graph.ir.core import get_default_graph
 from towerstrat.graph.ir.elements import Operation, Tensor
 from towerstrat.graph.ir.indexed_slices import IndexedSlices
 from towerstrat.graph.ir.mesh import Axis, on_one_device
-from towerstrat.graph.ir.state import Cell, StateStore
+from towerstrat.graph.ir.state import FAULT, Cell, StateStore
 from towerstrat.graph.ir.types import Array, DType, string
 from towerstrat.graph.lowering.gradients import gradients
 from towerstrat.graph.lowering.lowering import Lowering
@@ -256,7 +256,7 @@ class _ForwardProgram(Program):
     """A program whose last outputs are residuals: the values that its backward pass needs.
 
     Attributes, known once the program was traced:
-      backward: (residuals, cotangents) -> gradients, jitted.
+      backward: (residuals, cotangents) -> gradients, and the record of failed checks where it checks some; jitted.
       routes: where each residual is found after a run: in a cell that the program only reads, in an input, or (None)
         among the further outputs. What the store or the caller holds anyway is not returned a second time.
     """
@@ -276,7 +276,7 @@ class _ForwardProgram(Program):
         return found
 
     def pulled(self, residuals: Sequence[Array], cotangents: Sequence[Array]) -> Sequence[Array]:
-        """The gradients, each on one device."""
+        """The gradients and the record of failed checks, each on one device."""
         if self.place is None:
             return self.backward(residuals, cotangents)
         found = self.backward(self.place.bring(residuals), self.place.bring(cotangents))
@@ -320,8 +320,12 @@ class _ForwardStage(DeviceStage):
             def back(*cotangents: Array) -> list[Array]:
                 child = lowering.fork(dict(zip(seeds, cotangents, strict=True)))
                 child.quiet = True
+                if FAULT in child.state:
+                    child.begin_step(program.record_size)
                 child.execute(grad)
-                return [jnp.asarray(child.value(t)) for t in grad.outputs]
+                record = child.state.get(FAULT)
+                found: list[Array] = [jnp.asarray(child.value(t)) for t in grad.outputs]
+                return [*found, record] if isinstance(record, jax.Array) else found
 
             # Traced inside the forward trace: values of the forward pass become constants, which are the residuals.
             closed = jax.make_jaxpr(back)(*shapes)
@@ -384,9 +388,12 @@ class _CallRecord(Record):
                 if t.dtype.is_differentiable
             ]
             found = program.pulled(residuals, seeds)
-        tensors = iter(
-            [self.eager.tensor(v, t.dtype) for v, t in zip(found, self.derivative.grad.outputs, strict=True)]
-        )
+        outputs = self.derivative.grad.outputs
+        for record in found[len(outputs) :]:
+            error = None if program.faults is None else program.faults.error(record)
+            if error is not None:
+                raise error
+        tensors = iter([self.eager.tensor(v, t.dtype) for v, t in zip(found, outputs, strict=False)])
         return self._placed(self.derivative.results, tensors)
 
     def _again(self, cotangents: Sequence[Tensor | None], before: StateStore) -> Sequence[Cotangent]:

@@ -82,6 +82,26 @@ def register_tensor_conversion_function(
     _CONVERSIONS.sort(key=lambda entry: entry[0])
 
 
+_DENSE: set[type[Any]] = set()
+
+
+def register_dense_tensor_like_type(tensor_type: type[Any]) -> None:
+    """Makes ``is_tensor`` and ``is_dense_tensor_like`` true of a type.
+
+    Raises:
+      TypeError: it has no properties ``name`` and ``dtype``.
+    """
+    for name in ("name", "dtype"):
+        if not isinstance(getattr(tensor_type, name, None), property):
+            raise TypeError(f"Type {tensor_type.__name__} does not define a `{name}` property")
+    _DENSE.add(tensor_type)
+
+
+def is_dense_tensor_like(t: Any) -> bool:
+    """Whether a value is a tensor or of a type registered with ``register_dense_tensor_like_type``."""
+    return isinstance(t, (Tensor, *_DENSE))
+
+
 def numpy_value(value: Any, dtype: DType | None = None) -> HostArray:
     """A Python, numpy or JAX value as the array that ``tf.constant`` holds.
 
@@ -308,7 +328,7 @@ def is_tensor(x: Any) -> bool:
 
     A type says otherwise with ``is_tensor_like = False``.
     """
-    if isinstance(x, Tensor):
+    if is_dense_tensor_like(x):
         return True
     return getattr(x, "is_tensor_like", True) and any(
         isinstance(x, base)

@@ -147,9 +147,12 @@ def _inputs(arguments: Sequence[Argument], op: Operation) -> list[tuple[Argument
     if op.type.startswith(_UPDATES):
         last = [by_name[name] for name in ("grad", "delta", "indices") if name in by_name]
         return _matched(last, op.inputs[-len(last) :])
+    unheld = [a for a in arguments if a.name not in _HELD_AS_ATTRIBUTES]
+    if op.definition.late_axis and op.attrs["axis"] is None:
+        return [*_matched(unheld, op.inputs[:-1]), *((a, op.inputs[-1:]) for a in arguments if a not in unheld)]
     if len(arguments) == len(op.inputs) and not any(a.many for a in arguments):
         return _matched(arguments, op.inputs)
-    return _matched([a for a in arguments if a.name not in _HELD_AS_ATTRIBUTES], op.inputs)
+    return _matched(unheld, op.inputs)
 
 
 def _matched(arguments: Sequence[Argument], tensors: Sequence[Tensor]) -> list[tuple[Argument, Sequence[Tensor]]]:

@@ -116,15 +116,14 @@ def indices(size: Callable[[Operation, Values], int], position: int = 1, what: s
     return Check(lambda op, values: in_range(values[position], size(op, values), what), (position,))
 
 
-def _rows(op: Operation, values: Values) -> Finding | None:
-    table, rows = values[0], values[1]
-    size = table.shape[0]
+def rows(indices: Any, size: int) -> Finding | None:
+    """Every index is that of a row of a table of so many, or of a left-over row."""
     return first_of(
-        beyond(rows, size), rows, message=lambda where, i: f"indices{where} = {int(i)} is not in [0, {size})"
+        beyond(indices, size), indices, message=lambda where, i: f"indices{where} = {int(i)} is not in [0, {size})"
     )
 
 
-ROWS = Check(_rows, (1,))
+ROWS = Check(lambda op, values: rows(values[1], values[0].shape[0]), (1,))
 """The second input holds indices of rows of the first, or left-over rows."""
 
 

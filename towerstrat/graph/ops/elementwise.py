@@ -221,6 +221,22 @@ def _mul_no_nan(x: Any, y: Any, numpy: Any = jnp) -> Any:
     return numpy.where(zero, numpy.zeros((), y.dtype), numpy.where(zero, numpy.ones((), x.dtype), x) * y)
 
 
+def _positive(a: Any) -> Any:
+    """The parameter of a special function, NaN where it is not positive: XLA's go on to the limit at 0."""
+    return jnp.where(a <= 0, np.asarray(np.nan, a.dtype), a)
+
+
+def _igamma(a: Any, x: Any) -> Any:
+    a, x = jnp.broadcast_arrays(a, x)
+    return jnp.where((a <= 0) & (x == 0), np.zeros((), x.dtype), lax.igamma(_positive(a), x))
+
+
+def _zeta(x: Any, q: Any) -> Any:
+    # XLA's gives NaN at odd poles, and at infinity, where only the first term is left.
+    found = jnp.where((x == np.inf) & (q > 0), q**-x, special.zeta(x, q))
+    return jnp.where((q <= 0) & (q == jnp.floor(q)) & (x > 1), np.asarray(np.inf, found.dtype), found)
+
+
 BINARY: tuple[tuple[str, str, Kernel, Kernel | None], ...] = (
     ("Add", "sum", jnp.add, np.add),
     ("Sub", "number", jnp.subtract, np.subtract),
@@ -237,9 +253,9 @@ BINARY: tuple[tuple[str, str, Kernel, Kernel | None], ...] = (
     ("Xlogy", "inexact", xlogy, partial(xlogy, numpy=np)),
     ("Xlog1py", "inexact", xlog1py, partial(xlog1py, numpy=np)),
     ("Xdivy", "inexact", xdivy, partial(xdivy, numpy=np)),
-    ("Igamma", "float", lambda a, x: lax.igamma(*jnp.broadcast_arrays(a, x)), None),
-    ("Igammac", "float", lambda a, x: lax.igammac(*jnp.broadcast_arrays(a, x)), None),
-    ("Zeta", "float", special.zeta, None),
+    ("Igamma", "float", _igamma, None),
+    ("Igammac", "float", lambda a, x: lax.igammac(*jnp.broadcast_arrays(_positive(a), x)), None),
+    ("Zeta", "float", _zeta, None),
     ("Polygamma", "float", lambda n, x: special.polygamma(n.astype(np.int32), x), None),
 )
 _CHECKS = {"FloorDiv": DIVISOR, "FloorMod": DIVISOR, "TruncateDiv": DIVISOR, "TruncateMod": DIVISOR, "Pow": EXPONENT}
@@ -277,7 +293,7 @@ for _type, _kind, _kernel, _numpy in (
 
 
 def _betainc(a: Any, b: Any, x: Any) -> Any:
-    return special.betainc(*jnp.broadcast_arrays(a, b, x))
+    return special.betainc(*jnp.broadcast_arrays(_positive(a), _positive(b), x))
 
 
 define("Betainc", mapping("float"), _betainc, gradient=elementwise_gradients.betainc, constants=(0, 1))

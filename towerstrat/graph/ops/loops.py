@@ -269,8 +269,20 @@ def _add(graph: Graph, made: _Regions, inits: Sequence[Tensor], bound: Tensor | 
 
 
 def _flows(made: _Regions, inputs: Sequence[Tensor]) -> tuple[frozenset[Tensor], ...]:
-    """For each output the inputs on which it depends, through any number of iterations: a fixpoint over the body."""
-    direct = [differentiable_leaves([result], made.body) for result in made.body.results]
+    """For each output the inputs that get a cotangent, through any number of iterations.
+
+    As in the original, that of a loop variable which an output depends on by way of ``stop_gradient`` alone is zeros,
+    and not None.
+    """
+    found = _sources(made, stopped=False)
+    for sources, reached in zip(found, _sources(made, stopped=True), strict=True):
+        sources |= {init for init, variable in zip(made.inits, made.body_vars, strict=True) if variable in reached}
+    return (*flows_of(found, inputs), frozenset())
+
+
+def _sources(made: _Regions, stopped: bool) -> list[set[Tensor]]:
+    """For each loop variable the tensors that it depends on in the end: a fixpoint over the body."""
+    direct = [differentiable_leaves([result], made.body, stopped) for result in made.body.results]
     place = {t: i for i, t in enumerate(made.body_vars)}
     found: list[set[Tensor]] = [{init, *d} for init, d in zip(made.inits, direct, strict=True)]
     changed = True
@@ -280,7 +292,7 @@ def _flows(made: _Regions, inputs: Sequence[Tensor]) -> tuple[frozenset[Tensor],
             more = {t for s in tuple(sources) if s in place for t in found[place[s]]}
             changed |= not more <= sources
             sources |= more
-    return (*flows_of(found, inputs), frozenset())
+    return found
 
 
 def _while_rule(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Signature]:

@@ -15,13 +15,14 @@ from towerstrat.errors import UnsupportedError
 from towerstrat.graph.ir import nest
 from towerstrat.graph.ir.composite import Fetchable
 from towerstrat.graph.ir.core import Graph, global_graph
-from towerstrat.graph.ir.elements import Operation, Tensor
+from towerstrat.graph.ir.elements import Operation, Reference, Tensor
 from towerstrat.graph.ir.stacks import SESSIONS
 from towerstrat.graph.ir.state import StateStore
 from towerstrat.graph.ir.types import resource, string
 from towerstrat.graph.lowering.refusals import uninitialized
 from towerstrat.graph.runtime import operations  # noqa: F401  (registers all that a session can run)
 from towerstrat.graph.runtime.config import check_config, check_options, describe_run
+from towerstrat.graph.runtime.conversions import conversion_of
 from towerstrat.graph.runtime.feeds import fed_array, feed_pairs
 from towerstrat.graph.runtime.plan import Plan
 from towerstrat.graph.runtime.runs import Cancellable, Run, Runner
@@ -41,9 +42,7 @@ class _Fetches:
 
     def _expand(self, graph: Graph, fetch: Any) -> Callable[[list[Any]], Any]:
         if isinstance(fetch, Fetchable) and not isinstance(fetch, Variable):
-            parts, join = fetch._fetch_parts()
-            builders = [self._expand(graph, p) for p in parts]
-            return lambda values: join([b(values) for b in builders])
+            return self._joined(graph, *fetch._fetch_parts())
         if fetch is None:
             raise TypeError("Fetch argument None has invalid type <class 'NoneType'>.")
         if isinstance(fetch, Mapping):
@@ -51,6 +50,9 @@ class _Fetches:
         if nest.is_sequence(fetch):
             builders = [self._expand(graph, f) for f in nest.children(fetch)]
             return lambda values: nest.rebuild(fetch, [b(values) for b in builders])
+        conversion = conversion_of(fetch)
+        if conversion is not None:
+            return self._joined(graph, *conversion.fetch(fetch))
         try:
             element = graph.as_graph_element(fetch)
         except (KeyError, ValueError, TypeError) as error:
@@ -73,6 +75,12 @@ class _Fetches:
         if place == len(self.elements):
             self.elements.append(element)
         return lambda values: values[place]
+
+    def _joined(
+        self, graph: Graph, parts: Sequence[Any], join: Callable[[list[Any]], Any]
+    ) -> Callable[[list[Any]], Any]:
+        builders = [self._expand(graph, p) for p in parts]
+        return lambda values: join([b(values) for b in builders])
 
     def build(self, values: list[Any]) -> Any:
         return self._build(values)
@@ -286,6 +294,10 @@ def _key(fetches: Any) -> Any:
         return (type(fetches), tuple(_key(f) for f in fetches))
     if isinstance(fetches, Mapping):
         return (type(fetches), tuple((k, _key(v)) for k, v in fetches.items()))
+    conversion = conversion_of(fetches)
+    if conversion is not None:
+        # It may consist of other tensors by now.
+        return (Reference(fetches), _key(conversion.fetch(fetches)[0]))
     return fetches
 
 

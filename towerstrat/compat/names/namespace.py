@@ -30,10 +30,12 @@ class Namespace(ModuleType):
             return sorted({*dir(self), *known.members(own["_public"], own["_api"])})
         if name.startswith("__"):
             raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
+        found, value = look_up(self, name)
+        if found:
+            return value
         place = (f"{own['_public']}.{name}", own["_api"], own["_mount"])
         if known.is_module(*place[:2]):
-            # Not an attribute: what is listed is what is here.
-            return own["_missing"].setdefault(name, Namespace(f"{self.__name__}.{name}", *place))
+            return _only_listed(self, name)
         if known.origin(*place[:2]):
             return corners.corner(*place)
         raise known.missing(*place)
@@ -56,10 +58,6 @@ class Mixture(Namespace):
         self.__dict__.update(own)
         self.__dict__["_sources"] = sources
 
-    def __getattr__(self, name: str) -> Any:
-        found, value = look_up(self, name)
-        return value if found else super().__getattr__(name)
-
     def __dir__(self) -> list[str]:
         return sorted({n for source in self.__dict__["_sources"] for n in dir(source)} | set(super().__dir__()))
 
@@ -81,7 +79,22 @@ def place(module: Namespace) -> Place:
 def look_up(module: Namespace, name: str) -> tuple[bool, Any]:
     """Whether a module of a tree has a name, and its value."""
     sources = () if name.startswith("_") else module.__dict__.get("_sources", ())
-    return next(((True, m.__dict__[name]) for m in (module, *sources) if name in m.__dict__), (False, None))
+    for owner in (module, *sources):
+        if name in owner.__dict__:
+            return True, owner.__dict__[name]
+    public, api, _ = place(module)
+    full = f"{public}.{name}"
+    if (public.startswith("tensorflow.") or name == "python") and known.is_module(full, api):
+        return True, _only_listed(module, name)
+    value = known.exported(full, api)
+    return value is not None, value
+
+
+def _only_listed(module: Namespace, name: str) -> Namespace:
+    """A module below ``module`` that an original has; no attribute of it, since ``dir`` lists what is here."""
+    public, api, mount = place(module)
+    made = module.__dict__["_missing"]
+    return made.setdefault(name, Namespace(f"{module.__name__}.{name}", f"{public}.{name}", api, mount))
 
 
 def build(first: str, second: str) -> tuple[Namespace, Namespace]:

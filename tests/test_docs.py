@@ -22,6 +22,16 @@ def test_the_list_of_names_is_current():
     assert (ROOT / "docs" / "names.md").read_text() == page, "run: python scripts/list_names.py"
 
 
+def test_the_list_of_what_changes_nothing_is_current():
+    code = (
+        "import sys; sys.path.insert(0, 'scripts'); import list_names; "
+        "print(list_names.supported((list_names.DOCS / 'supported.md').read_text()), end='')"
+    )
+    page = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    assert (ROOT / "docs" / "supported.md").read_text() == page, "run: python scripts/list_names.py"
+    assert "`tf.ConfigProto(allow_soft_placement=...)`" in page
+
+
 def examples():
     return re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
 

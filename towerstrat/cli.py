@@ -11,7 +11,7 @@ from typing import Any
 import jax
 
 import towerstrat
-from towerstrat.compat.program import check, report, runner
+from towerstrat.compat.program import check, report, runner, versions
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -33,8 +33,8 @@ def _parser() -> argparse.ArgumentParser:
     run = commands.add_parser(
         "run",
         help="run a program",
-        usage="towerstrat run [--towers N] [--api 1|2] SCRIPT [ARGS...]\n"
-        "       towerstrat run [--towers N] [--api 1|2] -m MODULE [ARGS...]",
+        usage="towerstrat run [--towers N] [--api VERSION] SCRIPT [ARGS...]\n"
+        "       towerstrat run [--towers N] [--api VERSION] -m MODULE [ARGS...]",
         description="Runs an unedited program: in this process, `import tensorflow` means towerstrat.",
         epilog="TOWERSTRAT_TRACEBACK=full in the environment shows towerstrat's own frames in tracebacks. "
         "JAX_PLATFORMS=cpu leaves an accelerator alone. TOWERSTRAT_COMPILATION_CACHE names the folder for compiled "
@@ -49,10 +49,10 @@ def _parser() -> argparse.ArgumentParser:
     )
     run.add_argument(
         "--api",
-        type=int,
-        choices=(1, 2),
-        help="what `tensorflow` is: the names and graphs of 1.x, or the names and eager execution of 2.x "
-        "(default: what the program is written for)",
+        type=_api,
+        metavar="VERSION",
+        help="what `tensorflow` is: 1, the names and graphs of 1.x, or 2, the names and eager execution of 2.x; "
+        "1.14 is 1 with that tf.__version__ (default: what the program is written for)",
     )
     run.add_argument("-m", dest="module", action="store_true", help="run a module instead of a file, as python -m does")
     run.add_argument("program", metavar="SCRIPT", help="the program's file, or its module after -m")
@@ -75,7 +75,7 @@ def _add_check(commands: Any) -> None:
     )
     parser.add_argument("paths", metavar="PATH", type=Path, nargs="+", help="a program's file, or a folder of them")
     parser.add_argument("--all", action="store_true", help="list the names that work too")
-    parser.add_argument("--api", type=int, choices=(1, 2), help="as of run")
+    parser.add_argument("--api", type=_api, metavar="VERSION", help="as of run")
     form = parser.add_mutually_exclusive_group()
     form.add_argument("--json", action="store_true", help="print JSON")
     form.add_argument("--html", action="store_true", help="print a page with the sources and what is said beside them")
@@ -86,6 +86,13 @@ def _count(text: str) -> int:
     if not text.isdigit() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"expected a number of towers from 1, got {text!r}")
     return int(text)
+
+
+def _api(text: str) -> tuple[int, str | None]:
+    try:
+        return versions.release(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 def _run(arguments: argparse.Namespace) -> int:
@@ -99,7 +106,7 @@ def _run(arguments: argparse.Namespace) -> int:
 
 
 def _check(arguments: argparse.Namespace) -> int:
-    checked = check.check(arguments.paths, arguments.api)
+    checked = check.check(arguments.paths, arguments.api and arguments.api[0])
     if arguments.json:
         print(report.as_json(checked, arguments.all))
     elif arguments.html:

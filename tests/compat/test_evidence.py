@@ -4,7 +4,7 @@ import textwrap
 
 import pytest
 
-from towerstrat.compat.program import evidence
+from towerstrat.compat.program import evidence, files
 
 
 @pytest.fixture
@@ -16,7 +16,7 @@ def decide(tmp_path):
             path = tmp_path.joinpath(f"{name}.py")
             path.parent.mkdir(exist_ok=True, parents=True)
             path.write_text(textwrap.dedent(source))
-        return evidence.decide(evidence.read([tmp_path / "train.py"], [tmp_path]))
+        return evidence.decide(files.Files().program([tmp_path / "train.py"], [tmp_path]))
 
     return run
 
@@ -139,17 +139,17 @@ def test_programs_of_1_13_to_1_15_that_run_as_2_x_does(decide, source, api):
 
 def test_installed_packages_are_read_only_where_the_program_starts_in_one(tmp_path):
     packages = tmp_path / "lib/site-packages"
-    files = {
+    sources = {
         "tool/__init__.py": "", "tool/main.py": "import other, tool.part", "tool/part.py": TF + "tf.Session()",
         "other.py": SECOND, "alone.py": "import other",
     }  # fmt: skip
-    for name, source in files.items():
+    for name, source in sources.items():
         (packages / name).parent.mkdir(parents=True, exist_ok=True)
         (packages / name).write_text(source)
-    program = evidence.read([packages / "tool/main.py"], [packages])
+    program = files.Files().program([packages / "tool/main.py"], [packages])
     assert [source.path.name for source in (*program.own, *program.helpers)] == ["main.py", "__init__.py", "part.py"]
     assert evidence.decide(program).api == 1
-    assert evidence.read([packages / "alone.py"], [packages]).helpers == []
+    assert files.Files().program([packages / "alone.py"], [packages]).helpers == []
 
 
 def test_a_tensorflow_beside_the_program_is_not_its_own(decide):

@@ -8,7 +8,7 @@ from importlib import resources
 from typing import Any
 
 from towerstrat import errors
-from towerstrat.compat.names import inside, table
+from towerstrat.compat.names import inside, slim, table
 
 _STRATEGIES = "tf.distribute.TPUStrategy runs one replica on every device, OneDeviceStrategy a single one."
 _STRATEGIES_V1 = (
@@ -30,10 +30,10 @@ _HINTS_V1 = {
     "tf.train.ServerDef": _SERVERS,
     "tf.train.ClusterDef": _DEFINITIONS,
     "tf.train.JobDef": _DEFINITIONS,
+    "tf.train.experimental": "Programs compute in the types that they are written with; cast what may be narrow.",
     "tf.contrib.tpu": "tf.contrib.distribute.TPUStrategy runs a step function on every tower.",
     "tf.tpu": "tf.tpu.experimental has the topology of the devices, tf.contrib.distribute.TPUStrategy uses them.",
     "tf.contrib.layers": "tf.layers has the layers as functions and classes.",
-    "tf.contrib.slim": "tf.layers, tf.losses and tf.train have the same layers, losses and optimizers.",
     "tf.contrib.distribute": "tf.contrib.distribute.TPUStrategy and OneDeviceStrategy are here.",
     "tf.distribute": _STRATEGIES_V1,
     "tf.train.Saver": "session.run(variables) gives values as numpy arrays, variable.load(value, session) sets them.",
@@ -116,7 +116,9 @@ def _listed(file: str, label: str) -> dict[str, str]:
 
 
 _UNLISTED = {
-    1: dict.fromkeys(("tf.examples", "tf.examples.tutorials", "tf.examples.tutorials.mnist"), "TensorFlow 1.12"),
+    1: dict.fromkeys(
+        ("tf.examples", "tf.examples.tutorials", "tf.examples.tutorials.mnist", "tf.test.mock"), "TensorFlow 1.12"
+    ),
     2: {"tf.raw_ops": "TensorFlow 2.15"},
 }
 """Modules that came with the originals, and are in no list of their public names."""
@@ -130,7 +132,9 @@ def original_names(api: int = 1) -> dict[str, str]:
     if api == 2:
         return {n: label for n, label in both.items() if not n.startswith(f"{inner}.")} | _UNLISTED[2]
     later = {f"tf{name.removeprefix(inner)}": "TensorFlow 1.15" for name in both if name.startswith(f"{inner}.")}
-    return later | _listed("original_names.txt", "TensorFlow 1.12") | _UNLISTED[1]
+    later |= dict.fromkeys(slim.NAMES, "TensorFlow 1.12")
+    between = _listed("original_names_v1_15.txt", "TensorFlow 1.15")
+    return between | later | _listed("original_names.txt", "TensorFlow 1.12") | _UNLISTED[1]
 
 
 _LABELS = {1: "TensorFlow 1.12", 2: "TensorFlow 2.15"}
@@ -162,8 +166,9 @@ def exported(name: str, api: int) -> Any:
     if not name.startswith("tensorflow.") and ".python." not in name:
         return None
     module, _, last = name.partition(".")[2].rpartition(".")
-    here = table.names(api)
-    return next((here[p] for n in inside.names(module, api).get(last, ()) if (p := f"tf.{n}") in here), None)
+    here = table.entries(api)
+    found = next((here[p] for n in inside.names(module, api).get(last, ()) if (p := f"tf.{n}") in here), None)
+    return found.value() if isinstance(found, table.Named) else found
 
 
 def members(module: str, api: int) -> list[str]:
@@ -190,6 +195,8 @@ def origin(name: str, api: int) -> str | None:
 
 def hint(name: str, api: int = 1) -> str:
     """What to use instead of ``name``, a sentence, or ''."""
+    if api == 1 and name in slim.NAMES:
+        return slim.HINT
     parts = name.split(".")
     for length in range(len(parts), 1, -1):
         found = HINTS[api].get(".".join(parts[:length]))

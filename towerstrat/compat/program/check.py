@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from towerstrat.compat.program import evidence, python2, reader
 from towerstrat.compat.program.evidence import Decision
+from towerstrat.compat.program.files import Files, Program, roots_of
 from towerstrat.compat.program.resolution import Resolver, Status
 
 TRIED = "tried"
@@ -75,13 +76,12 @@ def check(paths: Sequence[Path], api: int | None = None) -> list[Checked]:
     Args:
       api: 1 or 2, what ``tensorflow`` is; None: what each program is written for.
     """
-    read_file = cache(reader.read)
-    starts = list(_files(paths))
+    sources = Files()
     resolvers = cache(Resolver)
     found: dict[Path, Checked] = {}
-    for path, decision in _decisions(starts, api, read_file).items():
+    for path, decision in _decisions(list(_python_files(paths)), api, sources).items():
         try:
-            source = read_file(path)
+            source = sources.source(path)
         except (OSError, SyntaxError, ValueError) as error:
             found[path] = Checked(path, _text_of(path), [_unreadable(error)])
         else:
@@ -105,7 +105,7 @@ def share(checked: Iterable[Checked]) -> Share:
 # ---- which files, and what they are written for --------------------------------------------------------------------
 
 
-def _files(paths: Sequence[Path]) -> Iterator[Path]:
+def _python_files(paths: Sequence[Path]) -> Iterator[Path]:
     for path in paths:
         if path.is_dir():
             inside = (file.relative_to(path) for file in sorted(path.rglob("*.py")))
@@ -114,9 +114,9 @@ def _files(paths: Sequence[Path]) -> Iterator[Path]:
             yield path
 
 
-def _decisions(starts: Sequence[Path], api: int | None, read_file: evidence.ReadFile) -> dict[Path, Decision]:
+def _decisions(starts: Sequence[Path], api: int | None, sources: Files) -> dict[Path, Decision]:
     """The files of some programs. A file that others import is what the program is that it is a part of."""
-    programs = {p.resolve(): evidence.read([p], evidence.roots_of(p), read_file=read_file) for p in starts}
+    programs = {path.resolve(): sources.program([path], roots_of(path)) for path in starts}
     helpers = {helper.path for program in programs.values() for helper in program.helpers}
     found: dict[Path, Decision] = {}
     for path in sorted(programs, key=lambda path: path in helpers):
@@ -128,7 +128,7 @@ def _decisions(starts: Sequence[Path], api: int | None, read_file: evidence.Read
     return found
 
 
-def _decision(program: evidence.Program) -> Decision:
+def _decision(program: Program) -> Decision:
     try:
         return evidence.decide(program)
     except evidence.Conflict as conflict:

@@ -6,16 +6,16 @@ came with 1.13 to 1.15 and stayed (``tf.function``): they speak for 2.x unless s
 
 from __future__ import annotations
 
-import ast
 import enum
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
 from towerstrat.compat.names import known, table
-from towerstrat.compat.program import reader
+from towerstrat.compat.program import versions
+from towerstrat.compat.program.files import Program
 from towerstrat.compat.program.reader import Source
 from towerstrat.compat.program.resolution import keywords
 
@@ -27,9 +27,6 @@ _ADAPTS = {"tf.compat.v1.enable_v2_behavior", "tf.compat.v2.enable_v2_behavior"}
 _GRAPHS = {"placeholder", "Session", "InteractiveSession"}
 _SETTLED = ("disable_", "enable_", "Graph")
 """With one of these a program that imports ``tensorflow.compat.v1`` says itself how it runs."""
-
-_PYTHON = Path(os.__file__).parent
-ReadFile = Callable[[Path], Source]
 
 
 class Weight(enum.Enum):
@@ -65,24 +62,6 @@ class Conflict(Exception):
     """The program uses what 1.x alone has and what 2.x alone has."""
 
 
-class Program(NamedTuple):
-    """What was read of a program.
-
-    Attributes:
-      own: the files where it starts. helpers: those of its modules that these import, and so on.
-      folder: what its files' names are shown relative to.
-    """
-
-    own: list[Source]
-    helpers: list[Source]
-    folder: Path
-
-    @property
-    def imports(self) -> bool:
-        """Whether it imports tensorflow."""
-        return any(source.imports for source in (*self.own, *self.helpers))
-
-
 def decide(program: Program) -> Decision:
     """Which names a program means by ``tensorflow``. Its own files count before its helpers.
 
@@ -103,7 +82,12 @@ def decide(program: Program) -> Decision:
         if own[weight] or helpers[weight]:
             return Decision(api, str((own[weight] or helpers[weight])[0]))
     through_compat = [*own[Weight.COMPAT], *helpers[Weight.COMPAT]]
-    return _through_compat(through_compat) if through_compat else Decision(1, None)
+    if through_compat:
+        return _through_compat(through_compat)
+    first_only, second_only = (versions.breaks(program, table.VERSIONS[api]) for api in (2, 1))
+    if second_only and not first_only:
+        return Decision(2, "its conditions on tf.__version__")
+    return Decision(1, None)
 
 
 def _through_compat(uses: Sequence[Use]) -> Decision:
@@ -130,6 +114,7 @@ def _uses(sources: Sequence[Source], folder: Path) -> dict[Weight, list[Use]]:
     return found
 
 
+@cache
 def _weight(name: str) -> Weight | None:
     if name in _ADAPTS:
         return Weight.ADAPTS
@@ -158,77 +143,3 @@ def _weight_of_keyword(name: str, keyword: str) -> Weight | None:
     if first is None or second is None or (keyword in first) == (keyword in second):
         return None
     return Weight.FIRST if keyword in first else Weight.LEANS
-
-
-# ---- the files of a program ----------------------------------------------------------------------------------------
-
-
-def read(files: Sequence[Path], roots: Sequence[Path], read_file: ReadFile = reader.read) -> Program:
-    """The files and those of the local modules that they import. What cannot be read is left to Python.
-
-    Installed packages are not the program's, unless it starts in one; then that one is.
-
-    Args:
-      files: where the program starts.
-      roots: the folders that its modules are in.
-      read_file: reads one file; raises what ``reader.read`` does.
-    """
-    waiting = [path.resolve() for path in files]
-    starts = set(waiting)
-    packages = {_outermost(path) for path in starts}
-    seen: dict[Path, Source | None] = {}
-    while waiting:
-        path = waiting.pop(0)
-        if path in seen or (is_installed(path) and not any(path.is_relative_to(package) for package in packages)):
-            continue
-        try:
-            seen[path] = source = read_file(path)
-        except (OSError, SyntaxError, ValueError):
-            seen[path] = None
-            continue
-        for node in source.statements:
-            waiting += [file.resolve() for file in _imported(node, path, roots)]
-    found = [source for source in seen.values() if source is not None]
-    own = [source for source in found if source.path in starts]
-    return Program(own, [source for source in found if source.path not in starts], roots[0])
-
-
-def is_installed(path: Path) -> bool:
-    """Whether a file belongs to Python or to a package that was installed."""
-    return bool({"site-packages", "dist-packages"} & set(path.parts)) or path.is_relative_to(_PYTHON)
-
-
-def _outermost(path: Path) -> Path:
-    """The folder of the outermost package that a file is in; the file where it is in none."""
-    while (path.parent / "__init__.py").is_file():
-        path = path.parent
-    return path
-
-
-def roots_of(path: Path) -> list[Path]:
-    """The folders whose modules are a script's own: its own one, and the one that its package is in."""
-    path = path.resolve()
-    return list(dict.fromkeys([path.parent, _outermost(path).parent]))
-
-
-def _imported(node: ast.Import | ast.ImportFrom, path: Path, roots: Sequence[Path]) -> list[Path]:
-    if isinstance(node, ast.Import):
-        return [file for alias in node.names for file in files_of(alias.name, roots)]
-    module = node.module or ""
-    if node.level:
-        roots = [path.parents[node.level - 1]]
-    names_in = [f"{module}.{alias.name}".lstrip(".") for alias in node.names]
-    return [*files_of(module, roots), *(file for name in names_in for file in files_of(name, roots))]
-
-
-def files_of(module: str, roots: Sequence[Path]) -> list[Path]:
-    """The files that importing a module of these folders executes: its packages' and its own."""
-    if reader.meaning_of(module) is not None:
-        return []  # whatever is there, `tensorflow` is ours
-    parts = module.split(".") if module else []
-    for root in roots:
-        places = [root.joinpath(*parts[:i]) for i in range(1, len(parts) + 1)] or [root]
-        found = [f for place in places for f in (place / "__init__.py", place.with_suffix(".py")) if f.is_file()]
-        if found:
-            return found
-    return []

@@ -8,10 +8,11 @@ program's own cannot be told and is no mention.
 from __future__ import annotations
 
 import ast
+import copy
 import io
 import tokenize
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
@@ -21,6 +22,10 @@ _ABSENT = {"ImportError", "ModuleNotFoundError", "AttributeError"}
 _ANYTHING = {"Exception", "BaseException"}
 _PYTHONS = {"PY2", "PY3", "version_info", "python_version", "python_version_tuple"}
 _FIRST = "tf.compat.v1"
+VERSION = "__version__"
+_VERSIONS = {
+    f"{tf}.{name}" for tf in ("tf", _FIRST, "tf.compat.v2") for name in (VERSION, "VERSION", "version.VERSION")
+}
 Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 Comprehension = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
 
@@ -46,13 +51,30 @@ class Mention(NamedTuple):
         return f"{self.name}({self.keyword}=...)" if self.keyword else self.name
 
 
+class Condition(NamedTuple):
+    """A condition on the version of tensorflow.
+
+    Attributes:
+      test: an expression in which the version is the name ``VERSION``.
+      wanted: what it has to be for the program to go on (an assertion, or one that raises otherwise); None: either.
+      line: from 1. body, otherwise: the lines that are for when it holds, and for when it does not.
+    """
+
+    test: ast.expr
+    wanted: bool | None
+    line: int
+    body: range
+    otherwise: range
+
+
 @dataclass
 class Source:
     """A file as it was read.
 
     Attributes:
       mentions: in the order of the file. imports: whether it imports tensorflow at all.
-      statements: those that import something.
+      statements: those that import something. conditions: those on the version of tensorflow.
+      attributes: the names of all attributes, of whatever.
       unbound: names that are used, that nothing in the file binds. modules: those of others that are imported. Both
         with their places, and only where neither their absence is caught nor Python's version asked before.
     """
@@ -62,6 +84,8 @@ class Source:
     mentions: list[Mention] = field(default_factory=list)
     imports: bool = False
     statements: list[ast.Import | ast.ImportFrom] = field(default_factory=list)
+    conditions: list[Condition] = field(default_factory=list)
+    attributes: set[str] = field(default_factory=set)
     unbound: list[ast.Name] = field(default_factory=list)
     modules: list[tuple[str, ast.alias]] = field(default_factory=list)
 
@@ -130,6 +154,7 @@ class _Visitor(ast.NodeVisitor):
         self._stored: set[str] = set()
         self._loaded: list[ast.Name] = []
         self._star = False
+        self._of_version: dict[str, ast.expr] = {}
 
     def run(self, tree: ast.Module) -> None:
         """Visits the module, then the bodies of its functions: they see what the module binds after them too."""
@@ -160,6 +185,7 @@ class _Visitor(ast.NodeVisitor):
         return None if start is None else ".".join([start, *reversed(parts)])
 
     def visit_Attribute(self, node: ast.Attribute) -> None:
+        self._source.attributes.add(node.attr)
         meaning = self._meaning(node)
         if meaning is None or not isinstance(node.ctx, ast.Load):
             self.generic_visit(node)
@@ -230,6 +256,7 @@ class _Visitor(ast.NodeVisitor):
         pairs: Iterable[tuple[ast.expr, ast.expr]] = [(target, value)]
         if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts):
             pairs = zip(target.elts, value.elts, strict=True)
+        self._note_version(target, value)
         for one, what in [(one, self._meaning(what)) for one, what in pairs]:
             if isinstance(one, ast.Name):
                 self._bind(one.id, what)
@@ -256,11 +283,51 @@ class _Visitor(ast.NodeVisitor):
         self._in_handler = before[1]
         self._visit_all([*node.orelse, *node.finalbody])
 
+    def visit_Assert(self, node: ast.Assert) -> None:
+        self._note_condition(node, node.test, True)
+        self.generic_visit(node)
+
     def visit_If(self, node: ast.If) -> None:
+        wanted = False if _ends(node.body) else True if _ends(node.orelse) else None
+        self._note_condition(node, node.test, wanted, node.body, node.orelse)
         before = self._asked
         self._asked = before or bool(_PYTHONS & set(_names_in(node.test)))
         self.generic_visit(node)
         self._asked = before
+
+    # ---- the version -----------------------------------------------------------------------------------------------
+
+    def _about_version(self, node: ast.expr) -> ast.expr | None:
+        """The expression in terms of the version; None where it is about other things only."""
+        found = _Versions(self._meaning, self._of_version)
+        changed = found.visit(copy.deepcopy(node))
+        return changed if found.found else None
+
+    def _note_version(self, target: ast.expr, value: ast.expr) -> None:
+        about = self._about_version(value)
+        if about is None:
+            return
+        if isinstance(target, ast.Name):
+            self._of_version[target.id] = about
+        elif isinstance(target, ast.Tuple):
+            # Maps have no elements that an index gives.
+            parts = ast.Call(ast.Name("list", ast.Load()), [about], [])
+            for i, part in enumerate(target.elts):
+                if isinstance(part, ast.Name):
+                    self._of_version[part.id] = ast.Subscript(parts, ast.Constant(i), ast.Load())
+
+    def _note_condition(
+        self,
+        node: ast.stmt,
+        test: ast.expr,
+        wanted: bool | None,
+        body: Sequence[ast.stmt] = (),
+        otherwise: Sequence[ast.stmt] = (),
+    ) -> None:
+        about = self._about_version(test)
+        if about is not None:
+            condition = Condition(about, wanted, node.lineno, _lines_of(body), _lines_of(otherwise))
+            self._source.conditions.append(condition)
 
     # ---- scopes ----------------------------------------------------------------------------------------------------
 
@@ -315,6 +382,44 @@ class _Visitor(ast.NodeVisitor):
 
     def visit_comprehension(self, node: ast.comprehension) -> None:
         self._visit_all([node.iter, node.target, *node.ifs])
+
+
+class _Versions(ast.NodeTransformer):
+    """Replaces what is the version of tensorflow by the name ``VERSION``."""
+
+    def __init__(self, meaning: Callable[[ast.expr], str | None], derived: Mapping[str, ast.expr]):
+        self._meaning = meaning
+        self._derived = derived
+        self.found = False
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
+        if self._meaning(node) in _VERSIONS:
+            self.found = True
+            return ast.Name(VERSION, ast.Load())
+        self.generic_visit(node)
+        return node
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        if self._meaning(node) in _VERSIONS:
+            self.found = True
+            return ast.Name(VERSION, ast.Load())
+        if node.id in self._derived:
+            self.found = True
+            return copy.deepcopy(self._derived[node.id])
+        return node
+
+
+def _ends(body: Sequence[ast.stmt]) -> bool:
+    """Whether a block ends the program: it raises, or calls an exit."""
+    last = body[-1] if body else None
+    called = last.value.func if isinstance(last, ast.Expr) and isinstance(last.value, ast.Call) else None
+    return isinstance(last, ast.Raise) or (
+        called is not None and bool({"exit", "_exit", "quit"} & {*_names_in(called)})
+    )
+
+
+def _lines_of(body: Sequence[ast.stmt]) -> range:
+    return range(body[0].lineno, (body[-1].end_lineno or body[-1].lineno) + 1) if body else range(0)
 
 
 def _catches_absence(node: ast.Try) -> bool:

@@ -9,7 +9,6 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.extend.core import ClosedJaxpr, jaxpr_as_fun
 
 from towerstrat.errors import UnsupportedError
 from towerstrat.graph.eager.context import Cotangent, EagerContext, Record
@@ -30,6 +29,7 @@ from towerstrat.graph.runtime.plan import DeviceStage, FoldStage, Plan
 from towerstrat.graph.runtime.program import Program, mapped_axis
 from towerstrat.graph.runtime.runs import Run, Stage
 from towerstrat.graph.runtime.stages import plan_of
+from towerstrat.platform.deferred import jax_extend
 
 
 class Traced:
@@ -332,7 +332,8 @@ class _ForwardStage(DeviceStage):
             jaxpr = closed.jaxpr
 
             def backward(residuals: Sequence[Array], cotangents: Sequence[Array]) -> Sequence[Array]:
-                return jaxpr_as_fun(ClosedJaxpr(jaxpr, list(residuals)))(*cotangents)
+                closed = jax_extend.core.ClosedJaxpr(jaxpr, list(residuals))
+                return jax_extend.core.jaxpr_as_fun(closed)(*cotangents)
 
             program.backward = jax.jit(backward)
             program.routes = [there.get(id(c)) for c in closed.consts]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 from functools import cache
 from importlib import resources
+from typing import Any
 
 from towerstrat import errors
 from towerstrat.compat.names import inside, slim, table
@@ -160,6 +161,16 @@ def is_module(name: str, api: int) -> bool:
     return name in _modules(api) or (path is not None and inside.is_module(path, api))
 
 
+def exported(name: str, api: int) -> Any:
+    """The object here that a name of an original's inside has in public; None where it has none, or none is here."""
+    if not name.startswith("tensorflow.") and ".python." not in name:
+        return None
+    module, _, last = name.partition(".")[2].rpartition(".")
+    here = table.entries(api)
+    found = next((here[p] for n in inside.names(module, api).get(last, ()) if (p := f"tf.{n}") in here), None)
+    return found.value() if isinstance(found, table.Named) else found
+
+
 def members(module: str, api: int) -> list[str]:
     """The names that an original's module has."""
     path = _path_inside(module)
@@ -221,6 +232,11 @@ def _by_last_part(api: int) -> dict[str, str]:
     return {name.rpartition(".")[2]: name for name in longest_first}
 
 
+def place(name: str, mount: str) -> str:
+    """What a program calls a name: below ``mount`` where it is public, below ``tf`` where it is of the inside."""
+    return f"tf.{name.partition('.')[2]}" if name.startswith("tensorflow.") else mount + name.removeprefix("tf")
+
+
 def describe(name: str, api: int = 1, mount: str = "tf") -> str:
     """What is known about a missing ``name``, and what to use instead.
 
@@ -231,7 +247,7 @@ def describe(name: str, api: int = 1, mount: str = "tf") -> str:
     if not name.startswith("tf."):
         public = _elsewhere(name.rpartition(".")[2], api)
         return f"{name} is inside TensorFlow and not here. Use {public or 'the public names, tf.*'} instead."
-    shown = mount + name.removeprefix("tf")
+    shown = place(name, mount)
     label = origin(name, api)
     if label:
         return f"{shown} is a name of {label} that towerstrat does not have. {hint(name, api)}".rstrip()

@@ -6,7 +6,9 @@ from typing import Any
 
 from towerstrat.compat.names import internals_era, internals_wheel
 from towerstrat.compat.names.internals_utilities import CONVERSIONS, SESSION, UTILITIES
+from towerstrat.compat.utilities import collection_protos, scope_names
 from towerstrat.graph.eager import mode
+from towerstrat.graph.eager.tensor import EagerTensor
 from towerstrat.graph.ir import default_graph, nest, shapes, static
 from towerstrat.graph.ops import control_flow
 from towerstrat.graph.scopes import template
@@ -45,6 +47,13 @@ _CONVOLUTIONS = {
     **_of(convolutional, "Convolution1D=Conv1D Convolution2D=Conv2D Convolution3D=Conv3D "
                          "SeparableConvolution1D=SeparableConv1D SeparableConvolution2D=SeparableConv2D"),
     **_of(transposed, "Convolution2DTranspose=Conv2DTranspose Convolution3DTranspose=Conv3DTranspose"),
+}  # fmt: skip
+_GRAPHS = {
+    **_of(default_graph, "_get_graph_from_inputs=graph_of"),
+    **_of(collection_protos, "get_collection_proto_type get_from_proto_function get_to_proto_function "
+                             "register_proto_function"),
+    **_of(scope_names, "prepend_name_scope strip_name_scope"),
+    "EagerTensor": EagerTensor,
 }  # fmt: skip
 _VARIABLES = _of(partitioned, "PartitionedVariable")
 _CONTEXT = {**_of(mode, "eager_mode executing_eagerly graph_mode"), "num_gpus": num_gpus}
@@ -96,7 +105,7 @@ INTERNALS: dict[str, tuple[str, dict[str, Any]]] = {
     "python.framework.constant_op": (_FRAMEWORK, {}),
     "python.framework.dtypes": (_FRAMEWORK, {}),
     "python.framework.errors": ("tf.errors", {}),
-    "python.framework.ops": (_FRAMEWORK, {**CONVERSIONS, **_of(default_graph, "_get_graph_from_inputs=graph_of")}),
+    "python.framework.ops": (_FRAMEWORK, {**CONVERSIONS, **_GRAPHS}),
     "python.framework.random_seed": (_FRAMEWORK, {}),
     "python.framework.sparse_tensor": (_FRAMEWORK, {}),
     "python.framework.tensor_shape": (_FRAMEWORK, _of(shapes, "as_shape unknown_shape")),

@@ -35,6 +35,7 @@ _HINTS_V1 = {
     "tf.contrib.tpu": "tf.contrib.distribute.TPUStrategy runs a step function on every tower.",
     "tf.tpu": "tf.tpu.experimental has the topology of the devices, tf.contrib.distribute.TPUStrategy uses them.",
     "tf.contrib.layers": "tf.layers has the layers as functions and classes.",
+    "tf.contrib.slim": slim.HINT,
     "tf.contrib.distribute": "tf.contrib.distribute.TPUStrategy and OneDeviceStrategy are here.",
     "tf.distribute": _STRATEGIES_V1,
     "tf.train.Saver": "session.run(variables) gives values as numpy arrays, variable.load(value, session) sets them.",

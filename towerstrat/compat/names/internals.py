@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from towerstrat.graph.eager import mode
-from towerstrat.graph.ir import nest, shapes, static
+from towerstrat.graph.ir import nest, shapes, tensor_proto
+from towerstrat.graph.runtime.timeline import Timeline
 from towerstrat.graph.scopes import template
 from towerstrat.graph.variables import partitioned, variables
 from towerstrat.platform import messages
@@ -72,6 +73,7 @@ INTERNALS: dict[str, tuple[str, dict[str, Any]]] = {
     "core.framework.types_pb2": ("", {"DataType": messages.DataType, **dict(messages.DataType.items())}),
     "python.client.device_lib": ("", {"list_local_devices": list_local_devices}),
     "python.client.session": ("tf", {}),
+    "python.client.timeline": ("", {"Timeline": Timeline}),
     "python.data": ("tf.data", {}),
     "python.data.ops.dataset_ops": ("tf.data", {}),
     "python.data.ops.iterator_ops": ("tf.data", {}),
@@ -85,7 +87,7 @@ INTERNALS: dict[str, tuple[str, dict[str, Any]]] = {
     "python.framework.ops": (_FRAMEWORK, {}),
     "python.framework.random_seed": (_FRAMEWORK, {}),
     "python.framework.tensor_shape": (_FRAMEWORK, _of(shapes, "as_shape unknown_shape")),
-    "python.framework.tensor_util": (_FRAMEWORK, _of(static, "constant_value")),
+    "python.framework.tensor_util": (_FRAMEWORK, _of(tensor_proto, "constant_value")),
     "python.layers.base": ("tf.layers", {}),
     "python.layers.convolutional": ("tf.layers", {}),
     "python.layers.core": ("tf.layers", {}),

@@ -70,7 +70,7 @@ def _boolean(text: str) -> bool:
 
 def _reader(name: str, kind: type, values: str) -> Callable[..., Any]:
     """What reads one value of a type, or several of them. It raises ValueError for a text that is none."""
-    convert: Callable[[str], Any] = _boolean if kind is bool else kind
+    convert: Callable[..., Any] = _boolean if kind is bool else kind
 
     def read(text: str, several: bool = False) -> Any:
         try:
@@ -93,7 +93,8 @@ def _cast(name: str, kind: type, value: Any) -> Any:
     number = issubclass(kind, numbers.Number) and not isinstance(value, numbers.Number)
     if text or boolean or integer or number:
         raise ValueError(f"Could not cast hparam '{name}' of type '{kind}' from value {value!r}")
-    return kind(value)
+    made: Callable[..., Any] = kind
+    return made(value)
 
 
 _FIELDS: dict[str, tuple[type, ...]] = {"bool": (bool,), "int64": (int,), "bytes": (str, bytes), "float": (float,)}

@@ -25,24 +25,26 @@ from towerstrat.graph.variables.variables import (
 # ---- making ----------------------------------------------------------------------------------------------------
 
 
+def _untrained(initial_value: Any, collection: str, **kwargs: Any) -> Variable:
+    return Variable(initial_value, trainable=False, collections=[collection], **kwargs)
+
+
 def local_variable(
     initial_value: Any, validate_shape: bool = True, name: str | None = None, use_resource: bool | None = None
 ) -> Variable:
     """A variable in ``GraphKeys.LOCAL_VARIABLES`` alone, not trainable; arguments as of ``tf.Variable``."""
-    return Variable(
-        initial_value, trainable=False, collections=[GraphKeys.LOCAL_VARIABLES], validate_shape=validate_shape,
-        use_resource=use_resource, name=name,
-    )  # fmt: skip
+    return _untrained(
+        initial_value, GraphKeys.LOCAL_VARIABLES, validate_shape=validate_shape, use_resource=use_resource, name=name
+    )
 
 
 def global_variable(
     initial_value: Any, validate_shape: bool = True, name: str | None = None, use_resource: bool | None = None
 ) -> Variable:
     """A variable in ``GraphKeys.GLOBAL_VARIABLES`` alone, not trainable; arguments as of ``tf.Variable``."""
-    return Variable(
-        initial_value, trainable=False, collections=[GraphKeys.GLOBAL_VARIABLES], validate_shape=validate_shape,
-        use_resource=use_resource, name=name,
-    )  # fmt: skip
+    return _untrained(
+        initial_value, GraphKeys.GLOBAL_VARIABLES, validate_shape=validate_shape, use_resource=use_resource, name=name
+    )
 
 
 def variable(

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from towerstrat.compat.v1names import testing
 from towerstrat.graph.eager import mode
 from towerstrat.graph.ir import nest, shapes, tensor_proto
 from towerstrat.graph.runtime.timeline import Timeline
 from towerstrat.graph.scopes import template
+from towerstrat.graph.tapes import gradient_functions
 from towerstrat.graph.variables import partitioned, variables
 from towerstrat.platform import messages
 from towerstrat.platform.local import list_local_devices, num_gpus
@@ -17,6 +19,7 @@ from towerstrat.towers.contrib import variables as tower_variables
 from towerstrat.towers.engine import values
 from towerstrat.training import moving_averages, ranks, slots
 from towerstrat.training.optimizers.base import get_filtered_grad_fn
+from towerstrat.training.rnn import cells
 
 _FRAMEWORK = "tf tf.errors"
 _OPS = "tf tf.nn tf.math tf.train tf.initializers"
@@ -28,7 +31,9 @@ def _of(module: Any, names: str) -> dict[str, Any]:
     return {name: getattr(module, name) for name in names.split()}
 
 
-_NEST = _of(nest, "assert_same_structure flatten flatten_up_to is_sequence map_structure pack_sequence_as")
+_NEST = _of(nest, "assert_same_structure assert_shallow_structure flatten flatten_dict_items flatten_up_to "
+                  "flatten_with_joined_string_paths get_traverse_shallow_structure is_sequence map_structure "
+                  "map_structure_up_to map_structure_with_paths pack_sequence_as yield_flat_paths")  # fmt: skip
 _VALUES = {
     **_of(values, "DistributedValues MapOutput Mirrored PerDevice regroup select_device select_device_mirrored "
                   "value_container"),
@@ -39,9 +44,19 @@ _VALUES = {
 _VARIABLES = _of(partitioned, "PartitionedVariable")
 _CONTEXT = {**_of(mode, "eager_mode executing_eagerly graph_mode"), "num_gpus": num_gpus}
 
+_BACKPROP = {
+    "implicit_grad": gradient_functions.implicit_gradients,
+    "implicit_val_and_grad": gradient_functions.implicit_value_and_gradients,
+    "val_and_grad_function": gradient_functions.value_and_gradients_function,
+}
+
 INTERNALS: dict[str, tuple[str, dict[str, Any]]] = {
     "contrib.cluster_resolver.python.training.cluster_resolver": ("tf.contrib.cluster_resolver", {}),
     "contrib.cluster_resolver.python.training.tpu_cluster_resolver": ("tf.contrib.cluster_resolver", {}),
+    **{
+        f"contrib.data.python.ops.{module}": ("tf.contrib.data tf.data.experimental", {})
+        for module in ("batching", "grouping", "interleave_ops", "resampling", "scan_ops", "shuffle_ops", "unique")
+    },
     "contrib.distribute.python.monitor": (_DISTRIBUTE, {}),
     "contrib.distribute.python.one_device_strategy": (_DISTRIBUTE, {}),
     "contrib.distribute.python.step_fn": (_DISTRIBUTE, {}),
@@ -79,13 +94,17 @@ INTERNALS: dict[str, tuple[str, dict[str, Any]]] = {
     "python.data.ops.iterator_ops": ("tf.data", {}),
     "python.distribute.cluster_resolver": ("tf.distribute.cluster_resolver", {}),
     "python.distribute.cluster_resolver.tpu_cluster_resolver": (_TPU, {}),
+    "python.eager.backprop": ("tf.contrib.eager tf", _BACKPROP),
     "python.eager.context": ("", _CONTEXT),
+    "python.eager.def_function": ("tf", {}),
+    "python.eager.function": ("tf.contrib.eager", {}),
     "python.eager.test": ("tf.test", {}),
     "python.framework.constant_op": (_FRAMEWORK, {}),
     "python.framework.dtypes": (_FRAMEWORK, {}),
     "python.framework.errors": ("tf.errors", {}),
     "python.framework.ops": (_FRAMEWORK, {}),
     "python.framework.random_seed": (_FRAMEWORK, {}),
+    "python.framework.test_util": ("tf.test", _of(testing, "run_in_graph_and_eager_modes")),
     "python.framework.tensor_shape": (_FRAMEWORK, _of(shapes, "as_shape unknown_shape")),
     "python.framework.tensor_util": (_FRAMEWORK, _of(tensor_proto, "constant_value")),
     "python.layers.base": ("tf.layers", {}),
@@ -95,6 +114,7 @@ INTERNALS: dict[str, tuple[str, dict[str, Any]]] = {
     "python.layers.normalization": ("tf.layers", {}),
     "python.layers.pooling": ("tf.layers", {}),
     "python.ops.array_ops": (_OPS, {}),
+    "python.ops.candidate_sampling_ops": (_OPS, {}),
     "python.ops.check_ops": (_OPS, {}),
     "python.ops.clip_ops": (_OPS, {}),
     "python.ops.control_flow_ops": (_OPS, {}),
@@ -116,7 +136,12 @@ INTERNALS: dict[str, tuple[str, dict[str, Any]]] = {
     "python.ops.nn_ops": ("tf.nn tf", {}),
     "python.ops.random_ops": (_OPS, {}),
     "python.ops.resource_variable_ops": (_OPS, {"ResourceVariable": variables.Variable}),
+    "python.ops.rnn": ("tf.nn", {}),
+    "python.ops.rnn_cell": ("tf.nn.rnn_cell", {}),
+    "python.ops.rnn_cell_impl": ("tf.nn.rnn_cell", _of(cells, "LayerRNNCell assert_like_rnncell")),
+    "python.ops.sparse_ops": (_OPS, {}),
     "python.ops.state_ops": (_OPS, {}),
+    "python.ops.string_ops": (_OPS, {}),
     "python.ops.template": (_OPS, _of(template, "EagerTemplate Template")),
     "python.ops.variable_scope": (_OPS, {}),
     "python.ops.variables": (_OPS, _VARIABLES),

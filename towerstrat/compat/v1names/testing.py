@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import random
 import re
 import sys
@@ -16,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from towerstrat.errors import OpError
+from towerstrat.graph.eager import mode
 from towerstrat.graph.ir import nest
 from towerstrat.graph.ir.core import get_default_graph, reset_default_graph
 from towerstrat.graph.ir.elements import Tensor
@@ -217,3 +220,36 @@ class TestCase(unittest.TestCase):
 
     def assertRaisesOpError(self, expected_err_re_or_predicate: Any) -> Any:
         return self.assertRaisesWithPredicateMatch(OpError, expected_err_re_or_predicate)
+
+
+def run_in_graph_and_eager_modes(
+    func: Callable[..., Any] | None = None, config: Any = None, use_gpu: bool = True, reset_test: bool = True,
+    assert_no_eager_garbage: bool = False,
+) -> Any:  # fmt: skip
+    """Decorates a test method of a ``TestCase``: it runs in a graph with a session, and then eagerly.
+
+    Args:
+      func: the method; None for a decorator.
+      config: of the session.
+      reset_test: whether ``tearDown`` and ``setUp`` run in between.
+      use_gpu, assert_no_eager_garbage: where operations run, and what the original's collector leaves: change nothing.
+
+    Raises:
+      ValueError: it decorates a class.
+    """
+    if func is None:
+        return lambda f: run_in_graph_and_eager_modes(f, config, use_gpu, reset_test, assert_no_eager_garbage)
+    if isinstance(func, type):
+        raise ValueError(f"run_in_graph_and_eager_modes decorates test methods, got the class {func.__name__}.")
+
+    @functools.wraps(func)
+    def decorated(self: Any, **kwargs: Any) -> None:
+        with mode.graph_mode(), contextlib.suppress(unittest.SkipTest), self.test_session(config=config):
+            func(self, **kwargs)
+        if reset_test:
+            self.tearDown()
+            self.setUp()
+        with mode.eager_mode():
+            func(self, **kwargs)
+
+    return decorated

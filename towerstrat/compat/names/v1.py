@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import ModuleType
 
 from towerstrat import errors
-from towerstrat.compat.names import v1_framework, v1_rnn, v1_sampling, v1_strings, v1_training
+from towerstrat.compat.names import v1_framework, v1_gan, v1_rnn, v1_sampling, v1_strings, v1_training
 from towerstrat.compat.v1names import behavior, contrib_eager, testing, tpu
 from towerstrat.data import dataset_v1 as data_dataset_v1
 from towerstrat.data import experimental as data_experimental
@@ -90,6 +90,7 @@ VERSION = "1.12.3"
 
 ROWS: tuple[tuple[ModuleType, dict[str, str]], ...] = (
     *v1_framework.ROWS,
+    *v1_gan.ROWS,
     *v1_rnn.ROWS,
     *v1_sampling.ROWS,
     *v1_strings.ROWS,

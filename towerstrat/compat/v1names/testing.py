@@ -105,7 +105,9 @@ class TestCase(unittest.TestCase):
             yield session
 
     def evaluate(self, tensors: Any) -> Any:
-        """The values of a structure of tensors, by the default or the cached session."""
+        """The values of a structure of tensors: as they are eagerly, else by the cached session."""
+        if mode.executing_eagerly():
+            return nest.map_structure(lambda t: t.numpy() if hasattr(t, "numpy") else t, tensors)
         session = getattr(self, "_cached", None)
         if session is None:
             with self.cached_session() as session:

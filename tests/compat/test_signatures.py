@@ -37,6 +37,7 @@ DEVIATIONS = {
         "UnionClusterResolver", "UnionClusterResolver.master")},
     "tf.contrib.distribute.TPUStrategy": "steps_per_run may be left out, as most programs do",
     "tf.contrib.framework.nest.map_structure": "its one keyword by name",
+    "tf.contrib.tpu.bfloat16_scope": "name came with 1.13",
     "tf.contrib.opt.MovingAverageOptimizer.get_slot": "passed on to the optimizer inside",
     "tf.contrib.opt.MovingAverageOptimizer.get_slot_names": "passed on to the optimizer inside",
     "tf.contrib.lookup.TextFileInitializer": "value_index_offset came with 2.x",

@@ -186,6 +186,21 @@ def nested(tf):
     ]
 
 
+def placed(**kwargs):
+    """The devices of variables, of a sum, and of operations with devices of their own."""
+
+    def case(tf):
+        with tf.device(tf.train.replica_device_setter(**kwargs)):
+            one = tf.Variable(1.0, name="a", use_resource=True)
+            found = [one, tf.get_variable("b", [2], use_resource=True), one + 1.0]
+            for name in ("/job:worker/task:3", "/cpu:0", "/job:ps/task:7"):
+                with tf.device(name):
+                    found += [tf.constant(1.0), tf.get_variable("v" + str(len(found)), [2], use_resource=True)]
+        return [x.device for x in found]
+
+    return case
+
+
 def constants(tf):
     util = tf.contrib.util
     x = tf.placeholder(tf.float32, [None, 3])
@@ -284,6 +299,15 @@ CASES = {
     "assigned": assigned,
     "assigned_none": lambda tf: tf.contrib.framework.assign_from_values({"none": np.zeros(2)}),
     "devices": devices,
+    "placed_none": placed(),
+    "placed": placed(ps_tasks=2),
+    "placed_worker": placed(ps_tasks=2, worker_device="/job:worker/task:1/gpu:0"),
+    "placed_cluster": placed(cluster={"ps": ["a:1", "b:1", "c:1"], "worker": ["x:1"]}),
+    "placed_no_job": placed(cluster={"worker": ["x:1"]}),
+    "placed_first": placed(ps_tasks=2, merge_devices=False),
+    "placed_by": placed(ps_tasks=3, ps_strategy=lambda op: 2, ps_device="/job:params"),
+    "placed_types": placed(ps_tasks=2, ps_ops=["VarHandleOp"]),
+    "placed_no_function": placed(ps_tasks=2, ps_strategy=3),
     "with_shape": shaped([2, 3], [None, 3], np.ones([2, 3])),
     "with_shape_known": shaped([2, 3], [2, 3], np.ones([2, 3])),
     "with_shape_other": shaped([3, 3], [2, 3], np.ones([2, 3])),

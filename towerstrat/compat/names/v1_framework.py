@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from types import ModuleType
 
-from towerstrat.compat.v1names import cloud
+from towerstrat.compat.v1names import cloud, tpu
 from towerstrat.graph.ir import tensor_proto
-from towerstrat.training import expectations, hparams, model_variables
+from towerstrat.training import expectations, hparams, model_variables, placement
+from towerstrat.training.optimizers import cross_shard
 
 ROWS: tuple[tuple[ModuleType, dict[str, str]], ...] = (
+    (tpu, {
+        "tf.contrib.tpu tf.tpu": "bfloat16_scope",
+    }),
     (cloud, {
         "tf.contrib.cloud": "BlockCacheParams configure_colab_session configure_gcs",
     }),
@@ -29,6 +33,12 @@ ROWS: tuple[tuple[ModuleType, dict[str, str]], ...] = (
             get_local_variables get_model_variables get_trainable_variables get_unique_variable
             get_variable_full_name get_variables get_variables_by_name get_variables_by_suffix
             get_variables_to_restore local_variable model_variable variable""",
+    }),
+    (cross_shard, {
+        "tf.tpu": "CrossShardOptimizer cross_replica_sum",
+    }),
+    (placement, {
+        "tf.train": "replica_device_setter",
     }),
     (tensor_proto, {
         "tf.contrib.util": "constant_value",

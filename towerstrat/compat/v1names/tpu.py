@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -10,7 +12,10 @@ from towerstrat.errors import UnsupportedError
 from towerstrat.graph.ir.convert import constant
 from towerstrat.graph.ir.core import Operation
 from towerstrat.graph.ir.elements import Tensor
+from towerstrat.graph.ir.types import bfloat16, float32
 from towerstrat.graph.ops.control_flow import no_op
+from towerstrat.graph.ops.math import cast
+from towerstrat.graph.scopes.variable_scope import VariableScope, variable_scope
 from towerstrat.platform import devices
 from towerstrat.towers.cluster.topology import Topology, topology_of
 
@@ -38,6 +43,23 @@ def initialize_system(embedding_config: Any = None, job: str | None = None) -> T
             device_coordinates=np.delete(topology.device_coordinates, 2, axis=-1),
         )
     return constant(topology.serialized(), name="ConfigureDistributedTPU")
+
+
+@contextmanager
+def bfloat16_scope(name: str | None = None) -> Iterator[VariableScope]:
+    """A variable scope in which ``get_variable`` of bfloat16 keeps a float32 variable and gives its value as bfloat16.
+
+    Args:
+      name: of the scope; None: the name of the scope around is kept.
+    """
+
+    def getter(getter: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        if kwargs["dtype"] is not bfloat16:
+            return getter(*args, **kwargs)
+        return cast(getter(*args, **{**kwargs, "dtype": float32}), bfloat16)
+
+    with variable_scope(name or "", custom_getter=getter) as scope:
+        yield scope
 
 
 def shutdown_system(job: str | None = None) -> Operation:

@@ -30,7 +30,11 @@ def test_every_name_is_in_the_package():
 
 def test_without_the_package_a_use_says_how_to_install_it(monkeypatch):
     monkeypatch.setattr(slim, "available", lambda: False)
-    for missing in (tf.contrib.slim.conv2d, tf.contrib.layers.layer_norm, tf.contrib.losses.metric_learning.cluster_loss):
+    for missing in (
+        tf.contrib.slim.conv2d,
+        tf.contrib.layers.layer_norm,
+        tf.contrib.losses.metric_learning.cluster_loss,
+    ):
         with pytest.raises(errors.UnknownSymbolError, match=r"pip install 'towerstrat\[contrib\]'"):
             missing()
 

@@ -55,8 +55,6 @@ _HINTS_V1 = {
     "tf.FixedLenFeature": "Read records with Python in tf.data.Dataset.from_generator.",
     "tf.python_io": "Read and write records with Python.",
     "tf.examples": "Load the data with Python and give it to tf.data.Dataset.from_tensor_slices.",
-    "tf.nn.nce_loss": "tf.nn.sigmoid_cross_entropy_with_logits over sampled rows makes this loss.",
-    "tf.nn.sampled_softmax_loss": "tf.nn.softmax_cross_entropy_with_logits_v2 over sampled rows makes this loss.",
     "tf.contrib": "tf.contrib.distribute and tf.contrib.cluster_resolver are here.",
 }
 _HINTS_V2 = {

@@ -120,6 +120,11 @@ def test_a_folder_is_read_file_by_file_and_modules_are_what_their_programs_are(c
     )
 
 
+def test_a_call_of_what_is_missing_is_said_once(command):
+    _, output = command({"old.py": "import tensorflow as tf\ntf.train.Supervisor(logdir='x')"}, "old.py")
+    assert output.count("\n") == 2
+
+
 def test_what_is_for_other_versions_is_tried_only(command):
     source = """import tensorflow as tf
 if tf.__version__ < "2":

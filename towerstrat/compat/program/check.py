@@ -159,6 +159,8 @@ def _of_names(source: reader.Source, resolver: Resolver, others: Set[reader.Ment
     """Of each mention; ``others`` are for other versions."""
     for mention in source.mentions:
         verdict = resolver.verdict(mention.name, mention.keyword)
+        if mention.keyword is not None and (verdict.status is Status.WORKS or not resolver.verdict(mention.name).works):
+            continue  # the name says it
         code, message = verdict.status.value, verdict.message or f"{mention} works."
         if (mention.optional or mention in others) and not verdict.works:
             code, message = TRIED, f"{message} The program has another way."

@@ -6,6 +6,7 @@ import types
 import pytest
 
 import towerstrat.compat.v1 as tf
+from towerstrat.compat.names import known
 
 
 class Base:
@@ -56,5 +57,4 @@ def test_paths():
 
 def test_mock_is_pythons():
     # Importing it takes as long as a tenth of JAX, so it is not imported for all.
-    with pytest.raises(AttributeError, match="unittest.mock is the same module"):
-        tf.test.mock  # noqa: B018
+    assert known.describe("tf.test.mock").endswith("unittest.mock is the same module.")

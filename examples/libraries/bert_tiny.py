@@ -23,7 +23,7 @@ def classification_loss(ids, mask, segments, labels):
         vocab_size=40, hidden_size=32, num_hidden_layers=2, num_attention_heads=4, intermediate_size=64,
         hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0, max_position_embeddings=16,
     )  # fmt: skip
-    model = modeling.BertModel(config, True, ids, input_mask=mask, token_type_ids=segments)
+    model = modeling.BertModel(config, True, ids, input_mask=mask, token_type_ids=segments, scope="bert")
     logits = tf.layers.dense(model.get_pooled_output(), CLASSES, name="classes")
     return tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=logits))
 

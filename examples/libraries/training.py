@@ -6,8 +6,9 @@ import numpy as np
 import tensorflow as tf
 
 
-def set_initial_values(session):
-    """Gives weights of two dimensions and more normal values of variance 1/inputs, seeded by their names."""
+def initialize(session):
+    """Runs the initializers; weights of two dimensions and more get normal values instead, seeded by their names."""
+    session.run(tf.global_variables_initializer())
     for variable in tf.trainable_variables():
         shape = variable.shape.as_list()
         if len(shape) >= 2:
@@ -16,11 +17,12 @@ def set_initial_values(session):
             variable.load(value.astype(variable.dtype.base_dtype.as_numpy_dtype), session)
 
 
-def train(step, loss, steps=20):
-    """Runs the operation ``step``, and prints ``loss`` as it is before each."""
+def train(step, loss, steps=20, before=()):
+    """Runs the operation ``step``, each time after those of ``before``, and prints what ``loss`` was then."""
     with tf.Session() as session:
-        session.run(tf.global_variables_initializer())
-        set_initial_values(session)
+        initialize(session)
         for number in range(steps):
+            for operation in before:
+                session.run(operation)
             _, value = session.run([step, loss])
             print(f"step {number}  loss {value:.9g}")

@@ -131,7 +131,7 @@ def test_version():
 
 
 @pytest.mark.parametrize(("api", "name", "hint"), [
-    (1, "keras", "tf.layers"), (1, "estimator", "run_steps_on_dataset"), (1, "contrib.slim", "tf.layers"),
+    (1, "keras", "tf.layers"), (1, "estimator", "run_steps_on_dataset"), 
     (2, "keras", "tf.compat.v1.layers"), (2, "distribute.ParameterServerStrategy", "TPUStrategy"),
     (2, "train.Checkpoint", "numpy.savez"),
     (2, "saved_model", "numpy.savez"), (2, "summary", "logger"), (2, "image.resize", "numpy"),

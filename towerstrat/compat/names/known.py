@@ -30,10 +30,12 @@ _HINTS_V1 = {
     "tf.train.ServerDef": _SERVERS,
     "tf.train.ClusterDef": _DEFINITIONS,
     "tf.train.JobDef": _DEFINITIONS,
+    "tf.test.mock": "unittest.mock is the same module.",
     "tf.train.experimental": "Programs compute in the types that they are written with; cast what may be narrow.",
     "tf.contrib.tpu": "tf.contrib.distribute.TPUStrategy runs a step function on every tower.",
     "tf.tpu": "tf.tpu.experimental has the topology of the devices, tf.contrib.distribute.TPUStrategy uses them.",
     "tf.contrib.layers": "tf.layers has the layers as functions and classes.",
+    "tf.contrib.slim": slim.HINT,
     "tf.contrib.distribute": "tf.contrib.distribute.TPUStrategy and OneDeviceStrategy are here.",
     "tf.distribute": _STRATEGIES_V1,
     "tf.train.Saver": "session.run(variables) gives values as numpy arrays, variable.load(value, session) sets them.",
@@ -53,8 +55,6 @@ _HINTS_V1 = {
     "tf.FixedLenFeature": "Read records with Python in tf.data.Dataset.from_generator.",
     "tf.python_io": "Read and write records with Python.",
     "tf.examples": "Load the data with Python and give it to tf.data.Dataset.from_tensor_slices.",
-    "tf.nn.nce_loss": "tf.nn.sigmoid_cross_entropy_with_logits over sampled rows makes this loss.",
-    "tf.nn.sampled_softmax_loss": "tf.nn.softmax_cross_entropy_with_logits_v2 over sampled rows makes this loss.",
     "tf.contrib": "tf.contrib.distribute and tf.contrib.cluster_resolver are here.",
 }
 _HINTS_V2 = {

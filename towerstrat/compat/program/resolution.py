@@ -63,8 +63,7 @@ class Resolver:
                 return _of_member(".".join(["tf", *parts[:i]]), owner, part)
             found, value = namespace.look_up(owner, part)
             if not found:
-                # A call of what is missing says nothing that the name has not said.
-                return _absent(owner, parts[i:]) if keyword is None else _WORKS
+                return _absent(owner, parts[i:])
             owner = value
         return _of_argument(name, owner, keyword) if keyword else _of_value(name, owner)
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import os
 from typing import Any
-from unittest import mock
 
 from towerstrat.platform.messages import GraphDef
 
-__all__ = ["StubOutForTesting", "assert_equal_graph_def", "mock", "test_src_dir_path"]
+__all__ = ["StubOutForTesting", "assert_equal_graph_def", "test_src_dir_path"]
 
 
 class StubOutForTesting:

@@ -8,7 +8,7 @@ from types import ModuleType
 from typing import Any, NamedTuple
 
 from towerstrat.compat import importer
-from towerstrat.compat.names import known, namespace, no_effect
+from towerstrat.compat.names import known, namespace, no_effect, slim
 from towerstrat.compat.names.namespace import Namespace
 from towerstrat.graph.runtime import config
 
@@ -69,8 +69,18 @@ class Resolver:
 
 
 def _of_value(name: str, value: Any) -> Verdict:
+    if isinstance(value, Namespace) and _is_empty(value):
+        return Verdict(Status.MISSING, known.describe(*namespace.place(value)))
     reason = no_effect.reason(value)
     return _WORKS if reason is None else Verdict(Status.NO_EFFECT, f"{name} changes nothing: {reason}.")
+
+
+def _is_empty(module: Namespace) -> bool:
+    """Whether nothing of a public module is here, nor in a package that serves its names."""
+    public = namespace.place(module).public
+    served = slim.available() and any(name.startswith(f"{public}.") for name in slim.NAMES)
+    inner = [module.__dict__.get(name) for name in dir(module)]
+    return public.startswith("tf.") and not served and all(isinstance(m, Namespace) and _is_empty(m) for m in inner)
 
 
 def _of_member(name: str, owner: Any, member: str) -> Verdict:
@@ -112,6 +122,8 @@ def _absent(owner: Namespace, rest: list[str]) -> Verdict:
     """Of a name whose first missing part is looked for in ``owner``."""
     public, api, mount = namespace.place(owner)
     name = ".".join([public, *rest])
+    if api == 1 and f"{public}.{rest[0]}" in slim.NAMES and slim.available():
+        return _WORKS
     if public == "tf" and rest[0] in ("python", "core", "compiler", "tools"):
         name = f"tensorflow{name.removeprefix('tf')}"
     if known.origin(name, api) or known.is_module(name, api):

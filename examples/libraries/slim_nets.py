@@ -21,7 +21,7 @@ SIZES = {"resnet_small": 24, "resnet_v1_50": 33, "inception_v3": 107}
 def logits_of(name, images):
     """Logits [batch, CLASSES] of the network that is called ``name``."""
     if name == "inception_v3":
-        with slim.arg_scope(inception.inception_v3_arg_scope()), slim.arg_scope([slim.batch_norm], fused=False):
+        with slim.arg_scope(inception.inception_v3_arg_scope(use_fused_batchnorm=False)):
             logits, _ = inception.inception_v3(images, CLASSES, is_training=True, dropout_keep_prob=1.0,
                                                depth_multiplier=0.25)  # fmt: skip
         return logits

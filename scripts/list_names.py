@@ -5,7 +5,7 @@ import collections
 import pathlib
 import re
 
-from towerstrat.compat.names import no_effect, table, v1, v2
+from towerstrat.compat.names import no_effect, table, v1, v1_era, v2
 
 DOCS = pathlib.Path(__file__).parent.parent / "docs"
 LIST = re.compile(r"(<!-- made by scripts/list_names.py -->\n).*?(<!-- end -->)", re.DOTALL)
@@ -57,6 +57,7 @@ def page() -> str:
     """The page's text."""
     tables = {api: [n for n in table.names(api) if "__" not in n] for api in (1, 2)}
     kept, later = (sum(len(entries.split()) for entries in areas.values()) for areas in (v2.KEPT, v1.LATER))
+    later += sum(len(entries.split()) for entries in v1_era.LATER.values())
     later += sum(len(entries.split()) for _, areas in v1.LATER_ROWS for entries in areas.values())
     lines = [HEAD.format(first=len(tables[1]), second=len(tables[2]), kept=kept, later=later)]
     for api, found in tables.items():

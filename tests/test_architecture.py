@@ -14,7 +14,7 @@ ROOT = pathlib.Path(towerstrat.__file__).parent
 FLOORS = ["errors", "platform", "graph", "data", "towers", "training", "compat", "cli", "__main__"]
 ROOMS = {
     "graph": ["ir", "lowering", "variables", "ops", "scopes", "runtime", "eager", "autograph", "functions", "tapes"],
-    "towers": ["cluster", "engine", "contrib", "distribute"],
+    "towers": ["cluster", "engine", "contrib", "distribute", "era"],
 }
 """Floors of the package and rooms on a floor, from the bottom up: each imports itself and what is below."""
 APART = [("towers.contrib", "towers.distribute")]

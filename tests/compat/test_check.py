@@ -237,7 +237,7 @@ def test_check_and_run_agree_on_every_kept_program():
 
 
 def test_the_examples_work():
-    assert check.status(check.check([ROOT / "examples"])) == 0
+    assert check.status(check.check(sorted((ROOT / "examples").glob("*.py")))) == 0
 
 
 # ---- what has no effect --------------------------------------------------------------------------------------------

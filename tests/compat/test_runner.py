@@ -2,13 +2,15 @@
 
 import os
 import re
+import sys
 
 import pytest
 
 from tests.compat.running import said, towerstrat
 from tests.spread import spread
 from towerstrat import __version__, cli
-from towerstrat.compat.program import python2
+from towerstrat.compat.program import environment, python2, runner
+from towerstrat.platform import devices
 
 
 def test_the_program_is_main_and_sees_its_own_arguments_and_modules(program, tmp_path):
@@ -308,3 +310,22 @@ def test_a_program_of_python_2_ends_with_what_to_do(program):
     code, _, error = program("import tensorflow as tf\nfor i in xrange(3): pass\n")
     assert 'File "old.py", line 2' in error
     assert "This is Python 2" in error
+
+
+def test_more_towers_than_there_are_devices_is_said_before_the_program_starts(monkeypatch, tmp_path):
+    (tmp_path / "program.py").write_text("import tensorflow as tf\nraise SystemExit('started')")
+    monkeypatch.setattr(devices, "_asked", 9)
+    monkeypatch.setattr(devices, "may_be_accelerated", lambda: True)
+    monkeypatch.setattr(runner.children, "start", lambda towers: None)
+    monkeypatch.setattr(runner.children, "bind", lambda api: None)
+    for name in ("argv", "path", "excepthook"):
+        monkeypatch.setattr(sys, name, getattr(sys, name)[:] if name != "excepthook" else sys.excepthook)
+    with pytest.raises(runner.CannotStart, match=r"--towers: 9 towers were asked for.*there are 8 CPU.*at most 8"):
+        runner.run_script(str(tmp_path / "program.py"), towers=9)
+
+
+def test_a_missing_address_of_a_tpu_ends_with_what_to_do(program):
+    code, _, error = program("import os\nimport tensorflow as tf\nprint('grpc://' + os.environ['COLAB_TPU_ADDR'])\n")
+    assert code == 1
+    assert "the devices that are here: run the program with COLAB_TPU_ADDR=localhost:8470 in the" in error
+    assert environment.hint(KeyError("other")) is None

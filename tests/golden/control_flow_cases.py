@@ -190,6 +190,15 @@ def while_returns(tf):
     return [one, same[0], tf.constant(isinstance(same, list))], [{x: 1.0}]
 
 
+def while_returns_as_its_body(tf):
+    loops = [
+        tf.while_loop(lambda i, a: i < 3, body, start)
+        for start in ([0, 1.0], (0, 1.0))
+        for body in (lambda i, a: (i + 1, a), lambda i, a: [i + 1, a])
+    ]
+    return [tf.constant([isinstance(found, tuple) for found in loops])] + [found[0] for found in loops], [{}]
+
+
 def while_grows(tf):
     x = tf.placeholder(tf.float32, [None])
     _, y = tf.while_loop(

@@ -8,13 +8,13 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
 
-from towerstrat.compat.names import known
+from towerstrat.compat.names import known, slim
 from towerstrat.compat.names.internals import INTERNALS
 from towerstrat.compat.names.namespace import Mixture, Namespace, build, set_version, tree
 
@@ -26,13 +26,14 @@ class _Ready(Loader):
 
     def __init__(self, module: ModuleType):
         self._module = module
+        self._own = module.__spec__
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
         return self._module
 
     def exec_module(self, module: ModuleType) -> None:
         # A module that is imported by a second name stays what it is.
-        module.__spec__ = _spec(module.__name__, module)
+        module.__spec__ = self._own or _spec(module.__name__, module)
 
 
 def _spec(name: str, module: ModuleType) -> ModuleSpec:
@@ -49,7 +50,8 @@ class Finder(MetaPathFinder):
 
     def __init__(self, api: int = 1, version: str | None = None) -> None:
         self.api = api
-        first, second = build(*(ROOT if api == own else f"{ROOT}.compat.v{own}" for own in (1, 2)))
+        roots = [ROOT if api == own else f"{ROOT}.compat.v{own}" for own in (1, 2)]
+        first, second = build(roots[0], roots[1], bound)
         self._first = first.__name__
         self._modules: dict[str, Namespace] = {m.__name__: m for root in (first, second) for m in tree(root)}
         self._modules[f"{ROOT}.compat.v{api}"] = self._modules[ROOT]
@@ -75,12 +77,15 @@ class Finder(MetaPathFinder):
         self._modules[parent].__dict__.setdefault(last, self._modules[path])
 
     def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
+        if fullname in slim.OURS:
+            return _spec(fullname, slim.OURS[fullname])
         if fullname != ROOT and not fullname.startswith(ROOT + "."):
             return None
         # The trees reach each other without end: only the last step counts, and one's own is none.
         place = re.sub(r"^tensorflow(\.compat\.v[12])+(?=\.compat\.v[12](\.|$))", ROOT, fullname)
         place = re.sub(rf"^tensorflow\.compat\.v{self.api}(?=\.)", ROOT, place)
-        module = self._module(place)
+        module = slim.module_at(place.removeprefix(f"{ROOT}.")) if self.api == 1 else None
+        module = module or self._module(place)
         if module is None:
             raise ModuleNotFoundError(self._described(place))
         return _spec(fullname, module)
@@ -137,6 +142,13 @@ def install(api: int = 1, version: str | None = None) -> None:
             "install towerstrat's names before the first import of it."
         )
     sys.meta_path.insert(0, Finder(api, version))
+
+
+@contextmanager
+def bound() -> Iterator[None]:
+    """Inside, ``import tensorflow`` means towerstrat; names that are installed already stay so."""
+    with nullcontext() if installed() is not None else names_installed():
+        yield
 
 
 def uninstall() -> None:

@@ -251,3 +251,21 @@ def test_checks_in_a_gradient_function(traced):
                 tape.gradient(y, x)
         else:
             assert tape.gradient(y, x).numpy().tolist() == [1.0, 0.5]
+
+
+def test_stopped_gradients_inside_of_branches_and_loops():
+    stop = tf.stop_gradient
+
+    @tf.function
+    def function(x):
+        power = x
+        for _ in tf.range(3):
+            power = power * stop(power)
+        if x > 0.0:
+            power = power + x * stop(x)
+        return power
+
+    x = tf.Variable(2.0)
+    with tf.GradientTape() as tape:
+        y = function(x)
+    assert tape.gradient(y, x) == 2.0 * 4.0 * 16.0 + 2.0

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from towerstrat.compat.names import internals_era, internals_wheel
 from towerstrat.compat.names.internals_utilities import CONVERSIONS, SESSION, UTILITIES
+from towerstrat.compat.utilities import collection_protos, scope_names
 from towerstrat.graph.eager import mode
-from towerstrat.graph.ir import nest, shapes, static
+from towerstrat.graph.eager.tensor import EagerTensor
+from towerstrat.graph.ir import default_graph, nest, shapes, static
+from towerstrat.graph.ops import control_flow
 from towerstrat.graph.scopes import template
 from towerstrat.graph.variables import partitioned, variables
 from towerstrat.platform import messages
@@ -16,6 +20,7 @@ from towerstrat.towers.contrib import inputs, step_context
 from towerstrat.towers.contrib import variables as tower_variables
 from towerstrat.towers.engine import values
 from towerstrat.training import moving_averages, ranks, slots
+from towerstrat.training.layers import base, convolutional, transposed
 from towerstrat.training.optimizers.base import get_filtered_grad_fn
 
 _FRAMEWORK = "tf tf.errors"
@@ -25,7 +30,9 @@ _TPU = "tf.tpu.experimental tf.distribute.cluster_resolver"
 
 
 def _of(module: Any, names: str) -> dict[str, Any]:
-    return {name: getattr(module, name) for name in names.split()}
+    """Names of a module; ``A=b``: its ``b`` under the name ``A``."""
+    pairs = (name.partition("=") for name in names.split())
+    return {name: getattr(module, own or name) for name, _, own in pairs}
 
 
 _NEST = _of(nest, "assert_same_structure flatten flatten_up_to is_sequence map_structure pack_sequence_as")
@@ -36,10 +43,24 @@ _VALUES = {
     **_of(inputs, "PerDeviceDataIterator PerDeviceDataset"),
     **_of(step_context, "MultiStepContext"),
 }  # fmt: skip
+_CONVOLUTIONS = {
+    **_of(convolutional, "Convolution1D=Conv1D Convolution2D=Conv2D Convolution3D=Conv3D "
+                         "SeparableConvolution1D=SeparableConv1D SeparableConvolution2D=SeparableConv2D"),
+    **_of(transposed, "Convolution2DTranspose=Conv2DTranspose Convolution3DTranspose=Conv3DTranspose"),
+}  # fmt: skip
+_GRAPHS = {
+    **_of(default_graph, "_get_graph_from_inputs=graph_of"),
+    **_of(collection_protos, "get_collection_proto_type get_from_proto_function get_to_proto_function "
+                             "register_proto_function"),
+    **_of(scope_names, "prepend_name_scope strip_name_scope"),
+    "EagerTensor": EagerTensor,
+}  # fmt: skip
 _VARIABLES = _of(partitioned, "PartitionedVariable")
 _CONTEXT = {**_of(mode, "eager_mode executing_eagerly graph_mode"), "num_gpus": num_gpus}
 
 INTERNALS: dict[str, tuple[str, dict[str, Any]]] = {
+    **internals_era.MODULES,
+    **internals_wheel.MODULES,
     "contrib.cluster_resolver.python.training.cluster_resolver": ("tf.contrib.cluster_resolver", {}),
     "contrib.cluster_resolver.python.training.tpu_cluster_resolver": ("tf.contrib.cluster_resolver", {}),
     "contrib.distribute.python.monitor": (_DISTRIBUTE, {}),
@@ -84,12 +105,14 @@ INTERNALS: dict[str, tuple[str, dict[str, Any]]] = {
     "python.framework.constant_op": (_FRAMEWORK, {}),
     "python.framework.dtypes": (_FRAMEWORK, {}),
     "python.framework.errors": ("tf.errors", {}),
-    "python.framework.ops": (_FRAMEWORK, CONVERSIONS),
+    "python.framework.ops": (_FRAMEWORK, {**CONVERSIONS, **_GRAPHS}),
     "python.framework.random_seed": (_FRAMEWORK, {}),
+    "python.framework.sparse_tensor": (_FRAMEWORK, {}),
     "python.framework.tensor_shape": (_FRAMEWORK, _of(shapes, "as_shape unknown_shape")),
     "python.framework.tensor_util": (_FRAMEWORK, _of(static, "constant_value")),
+    "python.keras.engine.input_spec": ("", _of(base, "InputSpec")),
     "python.layers.base": ("tf.layers", {}),
-    "python.layers.convolutional": ("tf.layers", {}),
+    "python.layers.convolutional": ("tf.layers", _CONVOLUTIONS),
     "python.layers.core": ("tf.layers", {}),
     "python.layers.layers": ("tf.layers", {}),
     "python.layers.normalization": ("tf.layers", {}),
@@ -97,7 +120,7 @@ INTERNALS: dict[str, tuple[str, dict[str, Any]]] = {
     "python.ops.array_ops": (_OPS, {}),
     "python.ops.check_ops": (_OPS, {}),
     "python.ops.clip_ops": (_OPS, {}),
-    "python.ops.control_flow_ops": (_OPS, {}),
+    "python.ops.control_flow_ops": (_OPS, _of(control_flow, "with_dependencies")),
     "python.ops.custom_gradient": (_OPS, {}),
     "python.ops.data_flow_ops": (_OPS, {}),
     "python.ops.embedding_ops": (_OPS, {}),
@@ -116,9 +139,11 @@ INTERNALS: dict[str, tuple[str, dict[str, Any]]] = {
     "python.ops.nn_ops": ("tf.nn tf", {}),
     "python.ops.random_ops": (_OPS, {}),
     "python.ops.resource_variable_ops": (_OPS, {"ResourceVariable": variables.Variable}),
+    "python.ops.script_ops": (_OPS, {}),
+    "python.ops.standard_ops": (_OPS, {}),
     "python.ops.state_ops": (_OPS, {}),
     "python.ops.template": (_OPS, _of(template, "EagerTemplate Template")),
-    "python.ops.variable_scope": (_OPS, {}),
+    "python.ops.variable_scope": (_OPS, {"variable": variables.Variable}),
     "python.ops.variables": (_OPS, _VARIABLES),
     "python.ops.weights_broadcast_ops": ("", _of(ranks, "broadcast_weights")),
     "python.platform.app": ("tf.app", {}),

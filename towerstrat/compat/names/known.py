@@ -5,9 +5,10 @@ from __future__ import annotations
 import difflib
 from functools import cache
 from importlib import resources
+from typing import Any
 
 from towerstrat import errors
-from towerstrat.compat.names import inside, table
+from towerstrat.compat.names import inside, slim, table
 
 _STRATEGIES = "tf.distribute.TPUStrategy runs one replica on every device, OneDeviceStrategy a single one."
 _STRATEGIES_V1 = (
@@ -29,10 +30,12 @@ _HINTS_V1 = {
     "tf.train.ServerDef": _SERVERS,
     "tf.train.ClusterDef": _DEFINITIONS,
     "tf.train.JobDef": _DEFINITIONS,
+    "tf.test.mock": "unittest.mock is the same module.",
+    "tf.train.experimental": "Programs compute in the types that they are written with; cast what may be narrow.",
     "tf.contrib.tpu": "tf.contrib.distribute.TPUStrategy runs a step function on every tower.",
     "tf.tpu": "tf.tpu.experimental has the topology of the devices, tf.contrib.distribute.TPUStrategy uses them.",
     "tf.contrib.layers": "tf.layers has the layers as functions and classes.",
-    "tf.contrib.slim": "tf.layers, tf.losses and tf.train have the same layers, losses and optimizers.",
+    "tf.contrib.slim": slim.HINT,
     "tf.contrib.distribute": "tf.contrib.distribute.TPUStrategy and OneDeviceStrategy are here.",
     "tf.distribute": _STRATEGIES_V1,
     "tf.train.Saver": "session.run(variables) gives values as numpy arrays, variable.load(value, session) sets them.",
@@ -115,7 +118,9 @@ def _listed(file: str, label: str) -> dict[str, str]:
 
 
 _UNLISTED = {
-    1: dict.fromkeys(("tf.examples", "tf.examples.tutorials", "tf.examples.tutorials.mnist"), "TensorFlow 1.12"),
+    1: dict.fromkeys(
+        ("tf.examples", "tf.examples.tutorials", "tf.examples.tutorials.mnist", "tf.test.mock"), "TensorFlow 1.12"
+    ),
     2: {"tf.raw_ops": "TensorFlow 2.15"},
 }
 """Modules that came with the originals, and are in no list of their public names."""
@@ -129,7 +134,9 @@ def original_names(api: int = 1) -> dict[str, str]:
     if api == 2:
         return {n: label for n, label in both.items() if not n.startswith(f"{inner}.")} | _UNLISTED[2]
     later = {f"tf{name.removeprefix(inner)}": "TensorFlow 1.15" for name in both if name.startswith(f"{inner}.")}
-    return later | _listed("original_names.txt", "TensorFlow 1.12") | _UNLISTED[1]
+    later |= dict.fromkeys(slim.NAMES, "TensorFlow 1.12")
+    between = _listed("original_names_v1_15.txt", "TensorFlow 1.15")
+    return between | later | _listed("original_names.txt", "TensorFlow 1.12") | _UNLISTED[1]
 
 
 _LABELS = {1: "TensorFlow 1.12", 2: "TensorFlow 2.15"}
@@ -156,6 +163,16 @@ def is_module(name: str, api: int) -> bool:
     return name in _modules(api) or (path is not None and inside.is_module(path, api))
 
 
+def exported(name: str, api: int) -> Any:
+    """The object here that a name of an original's inside has in public; None where it has none, or none is here."""
+    if not name.startswith("tensorflow.") and ".python." not in name:
+        return None
+    module, _, last = name.partition(".")[2].rpartition(".")
+    here = table.entries(api)
+    found = next((here[p] for n in inside.names(module, api).get(last, ()) if (p := f"tf.{n}") in here), None)
+    return found.value() if isinstance(found, table.Named) else found
+
+
 def members(module: str, api: int) -> list[str]:
     """The names that an original's module has."""
     path = _path_inside(module)
@@ -180,6 +197,8 @@ def origin(name: str, api: int) -> str | None:
 
 def hint(name: str, api: int = 1) -> str:
     """What to use instead of ``name``, a sentence, or ''."""
+    if api == 1 and name in slim.NAMES:
+        return slim.HINT
     parts = name.split(".")
     for length in range(len(parts), 1, -1):
         found = HINTS[api].get(".".join(parts[:length]))
@@ -215,6 +234,11 @@ def _by_last_part(api: int) -> dict[str, str]:
     return {name.rpartition(".")[2]: name for name in longest_first}
 
 
+def place(name: str, mount: str) -> str:
+    """What a program calls a name: below ``mount`` where it is public, below ``tf`` where it is of the inside."""
+    return f"tf.{name.partition('.')[2]}" if name.startswith("tensorflow.") else mount + name.removeprefix("tf")
+
+
 def describe(name: str, api: int = 1, mount: str = "tf") -> str:
     """What is known about a missing ``name``, and what to use instead.
 
@@ -225,7 +249,7 @@ def describe(name: str, api: int = 1, mount: str = "tf") -> str:
     if not name.startswith("tf."):
         public = _elsewhere(name.rpartition(".")[2], api)
         return f"{name} is inside TensorFlow and not here. Use {public or 'the public names, tf.*'} instead."
-    shown = mount + name.removeprefix("tf")
+    shown = place(name, mount)
     label = origin(name, api)
     if label:
         return f"{shown} is a name of {label} that towerstrat does not have. {hint(name, api)}".rstrip()

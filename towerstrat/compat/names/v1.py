@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from types import ModuleType
+from typing import TYPE_CHECKING
 
 from towerstrat import errors
-from towerstrat.compat.names import v1_framework, v1_rnn, v1_sampling, v1_strings, v1_training
-from towerstrat.compat.v1names import behavior, contrib_eager, testing, tpu
+from towerstrat.compat.names import v1_distributions, v1_era, v1_framework, v1_rnn, v1_sampling, v1_strings, v1_training
+from towerstrat.compat.v1names import behavior, contrib_eager, tpu
 from towerstrat.data import dataset_v1 as data_dataset_v1
 from towerstrat.data import experimental as data_experimental
 from towerstrat.data import iterators as data_iterators
@@ -68,7 +69,8 @@ from towerstrat.graph.tapes import custom_gradients, py_function
 from towerstrat.graph.tapes import gradient_functions as eager_gradient_functions
 from towerstrat.graph.tapes import gradient_tape as eager_gradient_tape
 from towerstrat.graph.variables import partitioned, variable_ops, variables
-from towerstrat.platform import app, coordinator, files, flags, local, logs, messages, text
+from towerstrat.platform import app, coordinator, files, flags, local, logs, text
+from towerstrat.platform.deferred import Deferred
 from towerstrat.towers.cluster import connection as cluster_connection
 from towerstrat.towers.cluster import device_assignment as cluster_device_assignment
 from towerstrat.towers.cluster import resolvers as cluster_resolvers
@@ -76,19 +78,27 @@ from towerstrat.towers.cluster import spec as cluster_spec
 from towerstrat.towers.cluster import topology as cluster_topology
 from towerstrat.towers.cluster import tpu as cluster_tpu
 from towerstrat.towers.contrib import contexts as contrib_contexts
-from towerstrat.towers.contrib import one_device as towers_one_device
 from towerstrat.towers.contrib import steps as towers_steps
 from towerstrat.towers.contrib import strategy as towers_strategy
-from towerstrat.towers.contrib import tpu as towers_tpu
 from towerstrat.towers.distribute import extended as distribute_extended
 from towerstrat.towers.distribute import one_device as distribute_one_device
 from towerstrat.towers.distribute import strategy as distribute_strategy
 from towerstrat.towers.distribute import tpu as distribute_tpu
 from towerstrat.towers.engine import contexts as towers_contexts
+from towerstrat.towers.era import strategies as era_strategies
+
+if TYPE_CHECKING:
+    from towerstrat.compat.v1names import testing
+    from towerstrat.platform import messages
+else:
+    testing = Deferred("towerstrat.compat.v1names.testing")
+    messages = Deferred("towerstrat.platform.messages")
 
 VERSION = "1.12.3"
 
 ROWS: tuple[tuple[ModuleType, dict[str, str]], ...] = (
+    *v1_distributions.ROWS,
+    *v1_era.ROWS,
     *v1_framework.ROWS,
     *v1_rnn.ROWS,
     *v1_sampling.ROWS,
@@ -474,22 +484,20 @@ ROWS: tuple[tuple[ModuleType, dict[str, str]], ...] = (
     (contrib_contexts, {
         "tf.contrib.distribute": "get_cross_tower_context get_distribution_strategy get_tower_context",
     }),
-    (towers_one_device, {
-        "tf.contrib.distribute": "OneDeviceStrategy",
-    }),
     (towers_steps, {
         "tf.contrib.distribute": "Monitor StandardInputStep StandardSingleLossStep Step",
     }),
     (towers_strategy, {
         "tf.contrib.distribute": "DistributionStrategy",
     }),
-    (towers_tpu, {
-        "tf.contrib.distribute": "TPUStrategy",
+    (era_strategies, {
+        "tf.contrib.distribute": "OneDeviceStrategy TPUStrategy",
     }),
 )  # fmt: skip
 """A module, and for the public modules (one or more) that have them its names; ``public=own`` where they differ."""
 
 LATER_ROWS: tuple[tuple[ModuleType, dict[str, str]], ...] = (
+    *v1_era.LATER_ROWS,
     (distribute_extended, {
         "tf.distribute": "StrategyExtended=StrategyExtendedV1",
     }),

@@ -70,6 +70,7 @@ from towerstrat.towers.distribute import options as distribute_options
 from towerstrat.towers.distribute import reduce_op as distribute_reduce_op
 from towerstrat.towers.distribute import strategy as distribute_strategy
 from towerstrat.towers.distribute import tpu as distribute_tpu
+from towerstrat.towers.engine import cross_device as towers_cross_device
 from towerstrat.towers.engine import values as towers_values
 from towerstrat.training import averages
 
@@ -422,6 +423,9 @@ ROWS: tuple[tuple[ModuleType, dict[str, str]], ...] = (
     (distribute_tpu, {
         "tf.distribute": "TPUStrategy",
         "tf.distribute.experimental": "TPUStrategy=ExperimentalTPUStrategy",
+    }),
+    (towers_cross_device, {
+        "tf.distribute": "CrossDeviceOps HierarchicalCopyAllReduce NcclAllReduce ReductionToOneDevice",
     }),
     (towers_values, {
         "tf.distribute": "DistributedValues",

@@ -15,9 +15,9 @@ from typing import Any
 
 from towerstrat import errors
 from towerstrat.compat.names import table
-from towerstrat.compat.program import children, evidence, files, python2, resolution, versions
+from towerstrat.compat.program import children, environment, evidence, files, python2, resolution, since, versions
 from towerstrat.compat.program.versions import Api
-from towerstrat.platform import compilation_cache
+from towerstrat.platform import compilation_cache, devices
 
 _OURS = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))) + os.sep
 _LIBRARIES = f"{os.sep}site-packages{os.sep}"
@@ -164,6 +164,11 @@ def _execute(code: CodeType, path: str, spec: Any, api: Api, towers: int | None)
         children.start(towers)
     except OSError as error:
         raise CannotStart(f"{compilation_cache.VARIABLE}: {error}") from None
+    if towers is not None and devices.may_be_accelerated():
+        try:
+            devices.devices()
+        except ValueError as error:
+            raise CannotStart(f"--towers: {error}") from None
     children.tell(*api, towers)
     main = ModuleType("__main__")
     main.__dict__.update(
@@ -175,12 +180,13 @@ def _execute(code: CodeType, path: str, spec: Any, api: Api, towers: int | None)
         __cached__=None,
     )
     sys.modules["__main__"] = main
+    since.install()
     exec(code, main.__dict__)
 
 
 def _report(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
     """Prints an uncaught error as Python does, without the frames that are not the program's."""
-    hint = python2.hint(error)
+    hint = python2.hint(error) or environment.hint(error)
     if hint is not None:
         error.add_note(hint)
     if os.environ.get(FULL_TRACEBACK) != "full":

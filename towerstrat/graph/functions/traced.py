@@ -9,7 +9,6 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.extend.core import ClosedJaxpr, jaxpr_as_fun
 
 from towerstrat.errors import UnsupportedError
 from towerstrat.graph.eager.context import Cotangent, EagerContext, Record
@@ -23,13 +22,14 @@ from towerstrat.graph.ir.indexed_slices import IndexedSlices
 from towerstrat.graph.ir.mesh import Axis, on_one_device
 from towerstrat.graph.ir.state import FAULT, Cell, StateStore
 from towerstrat.graph.ir.types import Array, DType, string
-from towerstrat.graph.lowering.gradients import gradients
+from towerstrat.graph.lowering.gradients import gradients_through
 from towerstrat.graph.lowering.lowering import Lowering
 from towerstrat.graph.runtime.compiled import Given
 from towerstrat.graph.runtime.plan import DeviceStage, FoldStage, Plan
 from towerstrat.graph.runtime.program import Program, mapped_axis
 from towerstrat.graph.runtime.runs import Run, Stage
 from towerstrat.graph.runtime.stages import plan_of
+from towerstrat.platform.deferred import jax_extend
 
 
 class Traced:
@@ -193,7 +193,7 @@ class Traced:
             with self.graph.as_default():
                 ys = [t for t, g in zip(self.outputs, given, strict=True) if g]
                 seeds = [placeholder(t.dtype, t.dims) for t in ys]
-                found = gradients(ys, [t for t, a in zip(inside, active, strict=True) if a], seeds)
+                found = gradients_through(ys, [t for t, a in zip(inside, active, strict=True) if a], seeds)
             outputs: list[Tensor] = []
             for g in found:
                 outputs += [] if g is None else [g.values, g.indices] if isinstance(g, IndexedSlices) else [g]
@@ -235,7 +235,7 @@ class _Derivative:
         with traced.graph.as_default():
             ys = [t for t in traced.outputs if t.dtype.is_differentiable]
             seeds = [placeholder(t.dtype, t.dims) for t in ys]
-            results = gradients(ys, active, seeds)
+            results = gradients_through(ys, active, seeds)
         made = [g.values if isinstance(g, IndexedSlices) else g for g in results if g is not None]
         derivative = _Derivative(
             traced, (), [s if t.dtype.is_differentiable else None for t, s in _paired(traced.outputs, seeds)], results,
@@ -332,7 +332,8 @@ class _ForwardStage(DeviceStage):
             jaxpr = closed.jaxpr
 
             def backward(residuals: Sequence[Array], cotangents: Sequence[Array]) -> Sequence[Array]:
-                return jaxpr_as_fun(ClosedJaxpr(jaxpr, list(residuals)))(*cotangents)
+                closed = jax_extend.core.ClosedJaxpr(jaxpr, list(residuals))
+                return jax_extend.core.jaxpr_as_fun(closed)(*cotangents)
 
             program.backward = jax.jit(backward)
             program.routes = [there.get(id(c)) for c in closed.consts]

@@ -20,8 +20,8 @@ from towerstrat.graph.ir.stacks import Stack
 from towerstrat.graph.ir.state import Cell
 from towerstrat.graph.ir.trace import user_line
 from towerstrat.graph.ir.types import resource, uint32
+from towerstrat.platform import messages
 from towerstrat.platform.data_checks import DATA_CHECKS
-from towerstrat.platform.messages import GraphDef, VersionDef
 
 _OP_NAME = re.compile(r"^[A-Za-z0-9.][A-Za-z0-9_.\-/]*$")
 _SCOPE_NAME = re.compile(r"^[A-Za-z0-9_.\-/]*$")
@@ -555,7 +555,7 @@ class Graph:
 
     # ---- the whole -------------------------------------------------------------------------------------------
 
-    def as_graph_def(self, from_version: int | None = None, add_shapes: bool = False) -> GraphDef:
+    def as_graph_def(self, from_version: int | None = None, add_shapes: bool = False) -> messages.GraphDef:
         """The operations as a message, in order of creation, those of bodies too.
 
         Args:
@@ -563,12 +563,12 @@ class Graph:
           add_shapes: add the static shapes of outputs, as attributes ``_output_shapes``.
         """
         nodes = [node_def(op, add_shapes) for op in self._ops[from_version or 0 :]]
-        return GraphDef(node=nodes, versions=self.graph_def_versions)
+        return messages.GraphDef(node=nodes, versions=self.graph_def_versions)
 
     @property
-    def graph_def_versions(self) -> VersionDef:
+    def graph_def_versions(self) -> messages.VersionDef:
         """The version of the format, that of 1.12."""
-        return VersionDef(producer=27)
+        return messages.VersionDef(producer=27)
 
     def as_default(self) -> AbstractContextManager[Graph]:
         """A context manager inside which operations are added to this graph."""

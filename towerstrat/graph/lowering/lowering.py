@@ -361,7 +361,7 @@ class Lowering(Guarded):
                 outputs = self._execute_ruled(op)
             else:
                 outputs = self.evaluate(op)
-                if self.differentiated and not passes_gradient(op):
+                if self.differentiated and not op.definition.given and not passes_gradient(op):
                     # Inside of a body JAX differentiates all kernels, also those that the original has no gradient of.
                     outputs = [lax.stop_gradient(o) if isinstance(o, jax.Array) else o for o in outputs]
         except (OpError, UnsupportedError, NeedsStatic):

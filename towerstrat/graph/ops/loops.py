@@ -85,7 +85,8 @@ def while_loop(
         op = _add(graph, made, flat, bound, back_prop)
         outputs = iter([graph.add("Exit", [t], None, "Exit").outputs[0] for t in op.outputs[: len(flat)]])
         final = [rebuilt(leaf, outputs) for leaf in made.last]
-        packed = nest.pack_sequence_as(loop_vars, final)
+        # The original's graphs give what the body returns, a list or a tuple; its functions what they were given.
+        packed = nest.pack_sequence_as(loop_vars if graph.building_function else made.result, final)
         single = len(loop_vars) == 1 if bound is not None else len(flat) == 1 and not return_same_structure
         return next(nest.children(packed)) if single else packed
 
@@ -176,7 +177,7 @@ class _Regions:
 
     Attributes:
       cond, body: the finished regions; ``cond_vars`` and ``body_vars`` are the loop variables inside.
-      last: the leaves that the body returned.
+      result, last: what the body returned, and its leaves.
     """
 
     def __init__(
@@ -187,6 +188,7 @@ class _Regions:
         self.leaves = leaves
         self.inits = inits
         self.dims = dims
+        self.result: Any = None
         self.last: list[Any] = []
         self.cond: Block
         self.body: Block
@@ -222,6 +224,7 @@ class _Regions:
             result = function(*values)
             if not nest.is_sequence(result):
                 result = [result]
+            self.result = result
             nest.assert_same_structure(list(values), list(nest.children(result)))
             self.last = nest.flatten(result)
             results = [t for leaf in self.last for t in parts_of(leaf)]

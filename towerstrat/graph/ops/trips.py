@@ -128,11 +128,19 @@ def course(lowering: Lowering, op: Operation, limit: int | None) -> Course | Non
       limit: ``maximum_iterations``, where it is known.
 
     Returns:
-      None where the control part has an unknown input or no numpy form, or runs for more than ``_LIMIT`` iterations.
+      None where the control part has an unknown input or no numpy form, runs for more than ``_LIMIT`` iterations, or
+      cannot be computed: the loop itself then says why.
     """
     control = control_of(op)
     if control is None or unknown(lowering, op, control) is not None:
         return None
+    try:
+        return _followed(lowering, op, control, limit)
+    except (TypeError, ValueError, IndexError, ZeroDivisionError):
+        return None
+
+
+def _followed(lowering: Lowering, op: Operation, control: Control, limit: int | None) -> Course | None:
     cond, body = op.bodies
     cond_vars, body_vars = op.attrs["variables"]
     current = {i: np.asarray(lowering.value(op.inputs[i])) for i in control.variables}

@@ -444,6 +444,8 @@ class Plan:
         inputs = dict.fromkeys(
             t for op in ops for t in _uses(op) if (t in self.fed or t.op not in own) and t.dtype is not resource
         )
+        steps = (step for op in ops for step in op.attrs.get("path", ()))
+        inputs.update((t, None) for step in steps for t in step.outputs if t in self.fed)  # gradient formulas use them
         outputs = [
             t
             for op in ops

@@ -29,7 +29,8 @@ from towerstrat.graph.runtime.runs import Cancellable, Run, Runner
 from towerstrat.graph.runtime.stages import plan_of
 from towerstrat.graph.variables.string_variables import READS
 from towerstrat.graph.variables.variables import Variable
-from towerstrat.platform.messages import ConfigProto, GraphDef, RunMetadata, RunOptions
+from towerstrat.platform import messages
+from towerstrat.platform.addresses import is_remote, taken_for_here
 
 
 class _Fetches:
@@ -98,16 +99,18 @@ class BaseSession(Runner):
     """Runs parts of a graph and keeps the values of its variables between runs.
 
     Args:
-      target: "" or "local", or the address of a local TPU; anything else raises.
+      target: "" or "local". An address, "grpc://host:port", means the devices of this machine; anything else raises.
       graph: default the default graph.
       config: a ``ConfigProto``; what it cannot mean here raises by name.
     """
 
-    def __init__(self, target: str = "", graph: Graph | None = None, config: ConfigProto | None = None):
+    def __init__(self, target: str = "", graph: Graph | None = None, config: messages.ConfigProto | None = None):
         super().__init__()
-        if target not in ("", "local", None, b""):
+        if is_remote(target):
+            taken_for_here(f"Session(target={target!r})")
+        elif target not in ("", "local", None, b""):
             raise UnsupportedError(
-                f"Session(target={target!r}): runs on other machines are not supported; use target=''."
+                f"Session(target={target!r}): expected '' for this machine, or an address, 'grpc://host:port'."
             )
         if config is not None:
             check_config(config)
@@ -125,7 +128,7 @@ class BaseSession(Runner):
         return self._graph
 
     @property
-    def graph_def(self) -> GraphDef:
+    def graph_def(self) -> messages.GraphDef:
         """The graph as a message, see ``Graph.as_graph_def``."""
         return self._graph.as_graph_def(add_shapes=True)
 
@@ -153,8 +156,8 @@ class BaseSession(Runner):
 
     # ---- running ---------------------------------------------------------------------------------------------
 
-    def run(self, fetches: Any, feed_dict: Mapping[Any, Any] | None = None, options: RunOptions | None = None,
-            run_metadata: RunMetadata | None = None) -> Any:  # fmt: skip
+    def run(self, fetches: Any, feed_dict: Mapping[Any, Any] | None = None, options: messages.RunOptions | None = None,
+            run_metadata: messages.RunMetadata | None = None) -> Any:  # fmt: skip
         """Computes ``fetches``.
 
         Args:
@@ -178,7 +181,9 @@ class BaseSession(Runner):
                 raise RuntimeError("Attempted to use a closed Session.")
             return self._run(fetches, feed_dict)
 
-    def _described(self, fetches: Any, feed_dict: Any, options: RunOptions | None, metadata: RunMetadata | None) -> Any:
+    def _described(
+        self, fetches: Any, feed_dict: Any, options: messages.RunOptions | None, metadata: messages.RunMetadata | None
+    ) -> Any:
         check_options(options, metadata)
         start = time.time()
         result = self.run(fetches, feed_dict)
@@ -329,7 +334,7 @@ class Session(BaseSession):
 class InteractiveSession(BaseSession):
     """A session that makes itself the default where it is created, until it is closed."""
 
-    def __init__(self, target: str = "", graph: Graph | None = None, config: ConfigProto | None = None):
+    def __init__(self, target: str = "", graph: Graph | None = None, config: messages.ConfigProto | None = None):
         super().__init__(target, graph, config)
         self._entered = ExitStack()
         if graph is not None:

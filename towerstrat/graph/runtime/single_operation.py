@@ -20,7 +20,7 @@ from towerstrat.graph.ir.state import FAULT, Cell
 from towerstrat.graph.ir.types import Array, DType, host_array, resource
 from towerstrat.graph.lowering import lowering
 from towerstrat.graph.lowering.faults import no_fault, record_size
-from towerstrat.graph.lowering.gradients import gradients
+from towerstrat.graph.lowering.gradients import gradients_through
 from towerstrat.graph.lowering.refusals import NeedsStatic
 from towerstrat.graph.runtime.compiled import SINGLE_BYTES, ArrayFunction, Programs
 from towerstrat.platform.data_checks import DATA_CHECKS
@@ -148,7 +148,7 @@ class Pull:
             ys = [t for t, g in zip(execution.op.outputs, given, strict=True) if g]
             self.seeds = [placeholder(t.dtype, t.dims) for t in ys]
             xs = [p for p, w in zip(execution.places, wanted, strict=True) if w]
-            self.results = gradients(ys, xs, self.seeds)
+            self.results = gradients_through(ys, xs, self.seeds)
         self.outputs: list[Tensor] = []
         for found in self.results:
             if isinstance(found, IndexedSlices):

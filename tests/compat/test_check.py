@@ -237,7 +237,6 @@ def test_check_and_run_agree_on_every_kept_program():
 
 
 def test_the_examples_work():
-    """Those that need no package: what slim's names need is an extra."""
     assert check.status(check.check(sorted((ROOT / "examples").glob("*.py")))) == 0
 
 

@@ -63,24 +63,18 @@ class Resolver:
                 return _of_member(".".join(["tf", *parts[:i]]), owner, part)
             found, value = namespace.look_up(owner, part)
             if not found:
+                if _is_served(owner, parts[i:]):
+                    return _WORKS
                 return _absent(owner, parts[i:])
             owner = value
+        if _is_empty(owner) and not _is_served(owner, []):
+            return _absent(owner, [])  # a module that only a package would fill
         return _of_argument(name, owner, keyword) if keyword else _of_value(name, owner)
 
 
 def _of_value(name: str, value: Any) -> Verdict:
-    if isinstance(value, Namespace) and _is_empty(value):
-        return Verdict(Status.MISSING, known.describe(*namespace.place(value)))
     reason = no_effect.reason(value)
     return _WORKS if reason is None else Verdict(Status.NO_EFFECT, f"{name} changes nothing: {reason}.")
-
-
-def _is_empty(module: Namespace) -> bool:
-    """Whether nothing of a public module is here, nor in a package that serves its names."""
-    public = namespace.place(module).public
-    served = slim.available() and any(name.startswith(f"{public}.") for name in slim.NAMES)
-    inner = [module.__dict__.get(name) for name in dir(module)]
-    return public.startswith("tf.") and not served and all(isinstance(m, Namespace) and _is_empty(m) for m in inner)
 
 
 def _of_member(name: str, owner: Any, member: str) -> Verdict:
@@ -118,12 +112,23 @@ def keywords(value: Any) -> frozenset[str] | None:
 # ---- names that are not here ---------------------------------------------------------------------------------------
 
 
+def _is_empty(value: Any) -> bool:
+    """Whether a value is a module that has nothing but modules like it."""
+    return isinstance(value, Namespace) and all(_is_empty(getattr(value, name)) for name in dir(value))
+
+
+def _is_served(owner: Namespace, rest: list[str]) -> bool:
+    """Whether a name, or one in a module, is of the package that serves parts of ``tf.contrib``; it is not loaded."""
+    public, api, _ = namespace.place(owner)
+    name = ".".join([public, *rest])
+    served = any(name == one or name.startswith(f"{one}.") or one.startswith(f"{name}.") for one in slim.NAMES)
+    return api == 1 and served and slim.available()
+
+
 def _absent(owner: Namespace, rest: list[str]) -> Verdict:
     """Of a name whose first missing part is looked for in ``owner``."""
     public, api, mount = namespace.place(owner)
     name = ".".join([public, *rest])
-    if api == 1 and f"{public}.{rest[0]}" in slim.NAMES and slim.available():
-        return _WORKS
     if public == "tf" and rest[0] in ("python", "core", "compiler", "tools"):
         name = f"tensorflow{name.removeprefix('tf')}"
     if known.origin(name, api) or known.is_module(name, api):

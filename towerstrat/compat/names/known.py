@@ -91,8 +91,6 @@ _HINTS_V2 = {
     "tf.experimental.numpy": "Use jax.numpy, or the functions of tf.",
     "tf.lite": "Programs run on JAX; there is no converter.",
     "tf.nn.RNNCellDropoutWrapper": "Write the recurrence with tf.while_loop.",
-    "tf.nn.nce_loss": "tf.nn.sigmoid_cross_entropy_with_logits over sampled rows makes this loss.",
-    "tf.nn.sampled_softmax_loss": "tf.nn.softmax_cross_entropy_with_logits over sampled rows makes this loss.",
     "tf.contrib": "It ended with 1.15: run the program with --api 1, or use tf.compat.v1.contrib.",
 }
 HINTS = {1: _HINTS_V1, 2: _HINTS_V2}

@@ -6,6 +6,7 @@ from types import ModuleType
 
 from towerstrat.compat.utilities import arg_scope, smart_cond
 from towerstrat.compat.v1names import cloud
+from towerstrat.compat.v1names import model_variables as scoped
 from towerstrat.graph.ir import tensor_proto
 from towerstrat.training import expectations, hparams, model_variables, placement
 
@@ -35,7 +36,10 @@ ROWS: tuple[tuple[ModuleType, dict[str, str]], ...] = (
             VariableDeviceChooser add_model_variable assign_from_values assign_from_values_fn filter_variables
             get_local_variables get_model_variables get_trainable_variables get_unique_variable
             get_variable_full_name get_variables get_variables_by_name get_variables_by_suffix
-            get_variables_to_restore local_variable model_variable variable""",
+            get_variables_to_restore local_variable""",
+    }),
+    (scoped, {
+        "tf.contrib.framework tf.contrib.slim": "model_variable variable",
     }),
     (placement, {
         "tf.train": "replica_device_setter",

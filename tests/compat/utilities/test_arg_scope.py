@@ -1,3 +1,6 @@
+"""Scopes of default arguments over functions of this library."""
+
+import towerstrat.compat.v1 as tf
 
 
 def test_variables_of_models_take_defaults():

@@ -15,6 +15,7 @@ FLOORS = ["errors", "platform", "graph", "data", "towers", "training", "compat",
 ROOMS = {
     "graph": ["ir", "lowering", "variables", "ops", "scopes", "runtime", "eager", "autograph", "functions", "tapes"],
     "towers": ["cluster", "engine", "contrib", "distribute", "era"],
+    "compat": ["", "utilities", "v1names", "v2names", "wheel", "names", "importer", "library", "v1", "v2", "program"],
 }
 """Floors of the package and rooms on a floor, from the bottom up: each imports itself and what is below."""
 APART = [("towers.contrib", "towers.distribute")]

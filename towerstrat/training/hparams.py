@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from towerstrat.platform.messages import HParamDef
+from towerstrat.platform import messages
 from towerstrat.platform.text import as_bytes, as_str
 
 _CLAUSE = re.compile(
@@ -101,7 +101,7 @@ _FIELDS: dict[str, tuple[type, ...]] = {"bool": (bool,), "int64": (int,), "bytes
 """The kinds of values in ``HParamDef``, and their types; the first that fits counts."""
 
 
-def _read(message: HParamDef) -> dict[str, Any]:
+def _read(message: messages.HParamDef) -> dict[str, Any]:
     """The settings in a message; strings are text."""
     found = {}
     for name, entry in message.hparam.items():
@@ -125,7 +125,7 @@ class HParams:
       ValueError: a name that is an attribute already, an empty list, or both a message and settings.
     """
 
-    def __init__(self, hparam_def: HParamDef | None = None, model_structure: Any = None, **kwargs: Any):
+    def __init__(self, hparam_def: messages.HParamDef | None = None, model_structure: Any = None, **kwargs: Any):
         if hparam_def and kwargs:
             raise ValueError("hparam_def and initialization values are mutually exclusive")
         self._hparam_types: dict[str, tuple[type, bool]] = {}
@@ -220,13 +220,13 @@ class HParams:
         except ValueError as error:
             raise ValueError(f"{problem}. {error}") from None
 
-    def to_proto(self, export_scope: str | None = None) -> HParamDef:
+    def to_proto(self, export_scope: str | None = None) -> messages.HParamDef:
         """The settings as an ``HParamDef`` message; ``export_scope`` changes nothing.
 
         Raises:
           ValueError: a setting of another type than numbers, bools, strings and lists of one of these.
         """
-        message = HParamDef()
+        message = messages.HParamDef()
         for name, (kind, several) in self._hparam_types.items():
             field = next((f for f, kinds in _FIELDS.items() if issubclass(kind, kinds)), None)
             if field is None:
@@ -240,7 +240,7 @@ class HParams:
         return message
 
     @staticmethod
-    def from_proto(hparam_def: HParamDef, import_scope: str | None = None) -> HParams:
+    def from_proto(hparam_def: messages.HParamDef, import_scope: str | None = None) -> HParams:
         """The settings of an ``HParamDef`` message; ``import_scope`` changes nothing."""
         return HParams(hparam_def=hparam_def)
 

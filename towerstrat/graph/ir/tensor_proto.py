@@ -12,7 +12,7 @@ from towerstrat.graph.ir.elements import Tensor
 from towerstrat.graph.ir.node_def import tensor_proto
 from towerstrat.graph.ir.shapes import ShapeLike
 from towerstrat.graph.ir.types import DTypeLike, HostArray, as_dtype, bfloat16, complex64, float16, string
-from towerstrat.platform.messages import TensorProto
+from towerstrat.platform import messages
 
 _FIELDS = (
     "float_val", "double_val", "int_val", "int64_val", "bool_val", "uint32_val", "uint64_val", "scomplex_val",
@@ -37,14 +37,14 @@ def constant_value(tensor: Any, partial: bool = False) -> HostArray | None:
 
 def make_tensor_proto(
     values: Any, dtype: DTypeLike | None = None, shape: ShapeLike = None, verify_shape: bool = False
-) -> TensorProto:
+) -> messages.TensorProto:
     """Values as a ``TensorProto`` message, or the message itself; arguments and errors as of ``tf.constant``."""
-    if isinstance(values, TensorProto):
+    if isinstance(values, messages.TensorProto):
         return values
     return tensor_proto(shaped_value(values, None if dtype is None else as_dtype(dtype), shape, verify_shape))
 
 
-def make_ndarray(tensor: TensorProto) -> HostArray:
+def make_ndarray(tensor: messages.TensorProto) -> HostArray:
     """The array that a ``TensorProto`` message holds; a single value in it stands for all entries.
 
     Raises:

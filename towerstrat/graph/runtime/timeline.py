@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from towerstrat.graph.ir.core import Graph
-from towerstrat.platform.messages import NodeExecStats, StepStats
+from towerstrat.platform import messages
 
 
 class Timeline:
@@ -23,7 +23,7 @@ class Timeline:
       ValueError: the times are not in order.
     """
 
-    def __init__(self, step_stats: StepStats, graph: Graph | None = None):
+    def __init__(self, step_stats: messages.StepStats, graph: Graph | None = None):
         self._step_stats = step_stats
         for device in step_stats.dev_stats:
             for node in device.node_stats:
@@ -45,7 +45,7 @@ class Timeline:
         return json.dumps({"traceEvents": events}, indent=4, separators=(",", ": "))
 
 
-def _span(process: int, node: NodeExecStats) -> dict[str, Any]:
+def _span(process: int, node: messages.NodeExecStats) -> dict[str, Any]:
     return {
         "ph": "X",
         "cat": "Op",

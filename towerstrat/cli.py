@@ -88,7 +88,7 @@ def _count(text: str) -> int:
     return int(text)
 
 
-def _api(text: str) -> tuple[int, str | None]:
+def _api(text: str) -> versions.Api:
     try:
         return versions.release(text)
     except ValueError as error:
@@ -106,7 +106,7 @@ def _run(arguments: argparse.Namespace) -> int:
 
 
 def _check(arguments: argparse.Namespace) -> int:
-    checked = check.check(arguments.paths, arguments.api and arguments.api[0])
+    checked = check.check(arguments.paths, arguments.api)
     if arguments.json:
         print(report.as_json(checked, arguments.all))
     elif arguments.html:

@@ -17,6 +17,7 @@ from towerstrat import errors
 from towerstrat.compat import importer
 from towerstrat.compat.names.corners import Corner
 from towerstrat.compat.names.namespace import Namespace
+from towerstrat.compat.program.resolution import Resolver, Status
 
 from .running import said, towerstrat
 
@@ -252,3 +253,23 @@ def test_all_names_of_a_module_can_be_imported():
     assert isinstance(scope["Dense"], Corner)
     assert scope["relu"] is tf1.nn.relu
     assert isinstance(scope["rnn_cell"], Namespace)
+
+
+@pytest.mark.parametrize(("api", "path", "name", "public"), [
+    (1, "framework.sparse_tensor", "SparseTensor", "SparseTensor"),
+    (1, "eager.backprop", "GradientTape", "GradientTape"),
+    (1, "ops.gen_math_ops", "acos", "acos"), (1, "framework.function", "Defun", None),
+    (2, "eager.def_function", "function", "function"), (2, "ops.numpy_ops.np_math_ops", "abs", None),
+])  # fmt: skip
+def test_modules_of_the_inside_have_what_is_here_in_public(api, path, name, public):
+    with importer.names_installed(api):
+        tf = importlib.import_module("tensorflow")
+        found = getattr(importlib.import_module(f"tensorflow.python.{path}"), name)
+        assert isinstance(found, Corner) if public is None else found is getattr(tf, public)
+
+
+def test_check_knows_the_names_of_the_inside():
+    resolver = Resolver(1)
+    status = {name: resolver.verdict(f"tf.python.{name}").status for name in (
+        "framework.sparse_tensor.SparseTensor", "keras.layers.Dense", "ops.rnn.nothing", "ops.nothing.x")}  # fmt: skip
+    assert list(status.values()) == [Status.WORKS, Status.MISSING, Status.UNKNOWN, Status.UNKNOWN]

@@ -1,6 +1,7 @@
 """Programs that start the TPU system themselves run."""
 
 import jax
+import numpy as np
 import pytest
 
 import towerstrat.compat.v1 as tf
@@ -41,3 +42,17 @@ def test_bfloat16_scope_keeps_variables_of_float32():
     with tf.tpu.bfloat16_scope("named"):
         tf.get_variable("v", [], tf.bfloat16)
     assert tf.global_variables()[-1].op.name == "named/v"
+
+
+@pytest.mark.parametrize("scope", [tf.contrib.tpu.bfloat16_scope, tf.tpu.bfloat16_scope])
+def test_variables_of_a_bfloat16_scope_are_kept_in_float32(scope):
+    with tf.variable_scope("outer"), scope():
+        half = tf.get_variable("half", [2], tf.bfloat16, tf.constant_initializer(1.001))
+        full = tf.get_variable("full", [2])
+    assert (half.dtype, full.dtype) == (tf.bfloat16, tf.float32)
+    kept = tf.global_variables()[0]
+    assert kept.dtype == tf.float32
+    with tf.Session() as sess:
+        sess.run(tf.global_variables_initializer())
+        np.testing.assert_array_equal(sess.run(kept), np.full(2, 1.001, np.float32))
+        np.testing.assert_array_equal(sess.run(half).astype(np.float32), [1.0, 1.0])

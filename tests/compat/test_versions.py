@@ -66,7 +66,9 @@ def test_versions_of_2_x(program):
 def test_conditions_on_the_version_tell_what_a_program_is_written_for(program):
     assert evidence.decide(program("assert tf.__version__ >= '2.0'")) == (2, "its conditions on tf.__version__")
     assert evidence.decide(program("assert tf.__version__ < '2'")) == (1, None)
-    assert evidence.decide(program("if tf.__version__[0] == '2': tf.random.set_seed(1)")).api == 2
+    branches = "if tf.__version__[0] == '2': tf.random.set_seed(1)\nelse: tf.set_random_seed(1)"
+    assert evidence.decide(program(branches)) == (1, None)
+    assert evidence.decide(program(branches + "\ntf.random.set_seed(1)")).api == 2
 
 
 @pytest.mark.parametrize(("text", "found"), [

@@ -174,7 +174,40 @@ def kept_dropout(tf):
     return tf.nn.dynamic_rnn(cell, rows(tf), dtype=tf.float32)
 
 
+def unnormalized(tf):
+    with tf.variable_scope("ones", initializer=tf.ones_initializer()):
+        cell = tf.contrib.rnn.LayerNormBasicLSTMCell(3, 0.5, layer_norm=False)
+        return tf.nn.dynamic_rnn(cell, rows(tf), dtype=tf.float32)
+
+
+def stacked_ways(tf):
+    def cells():
+        return [tf.nn.rnn_cell.GRUCell(2), tf.nn.rnn_cell.LSTMCell(3)]
+
+    return tf.contrib.rnn.stack_bidirectional_dynamic_rnn(
+        cells(), cells(), rows(tf), dtype=tf.float32, sequence_length=[4, 1, 3]
+    )
+
+
+def embedded(tf):
+    cell = tf.contrib.rnn.EmbeddingWrapper(tf.nn.rnn_cell.GRUCell(2), 5, 3)
+    with tf.variable_scope("mine") as scope:
+        output, state = cell(tf.constant([1, 0, 4]), cell.zero_state(BATCH, tf.float32))
+        scope.reuse_variables()
+        return cell(tf.constant([1, 2, 4]), state), output
+
+
 CASES = {
+    "block": over(lambda tf: tf.contrib.rnn.LSTMBlockCell(3, 0.5), lengths=[4, 0, 2]),
+    "gru_block": over(lambda tf: tf.contrib.rnn.GRUBlockCell(3)),
+    "gru_block_v2": over(lambda tf: tf.contrib.rnn.GRUBlockCellV2(3)),
+    "layer_norm": over(lambda tf: tf.contrib.rnn.LayerNormBasicLSTMCell(3)),
+    "layer_norm_none": unnormalized,
+    "ugrnn": over(lambda tf: tf.contrib.rnn.UGRNNCell(3, forget_bias=0.5), lengths=[1, 4, 3]),
+    "projected_in": over(lambda tf: tf.contrib.rnn.InputProjectionWrapper(tf.nn.rnn_cell.GRUCell(3), 4, tf.tanh)),
+    "projected_out": over(lambda tf: tf.contrib.rnn.OutputProjectionWrapper(tf.nn.rnn_cell.LSTMCell(3), 2)),
+    "stacked_ways": stacked_ways,
+    "embedded": embedded,
     "basic": over(lambda tf: tf.nn.rnn_cell.BasicRNNCell(3)),
     "basic_relu": over(lambda tf: tf.nn.rnn_cell.BasicRNNCell(3, activation="relu"), lengths=[1, 4, 0]),
     "gru": over(lambda tf: tf.nn.rnn_cell.GRUCell(3)),
@@ -218,7 +251,7 @@ def run(tf, case):
         variables = tf.global_variables()
         trainable = tf.trainable_variables()
         loss = tf.add_n([tf.reduce_sum(y * numbers(*y.shape.as_list()[-1:], key=7)) for y in outputs])
-        gradients = tf.gradients(loss, trainable)
+        gradients = [tf.convert_to_tensor(g) for g in tf.gradients(loss, trainable)]
         facts = {
             "variables": [[v.name, v.shape.as_list()] for v in variables],
             "trainable": [v.name for v in trainable],

@@ -65,7 +65,7 @@ class Corner(Convertible, Fetchable):
         self._place = (name, api, mount)
         module, _, self.__name__ = name.rpartition(".")
         self.__qualname__ = self.__name__
-        self.__module__ = "tensorflow" + mount.removeprefix("tf") + module.removeprefix("tf")
+        self.__module__ = known.place(module, mount).replace("tf", "tensorflow", 1)
         self.__bases__ = (object,)
 
     def _error(self) -> AttributeError:
@@ -134,8 +134,7 @@ class Corner(Convertible, Fetchable):
         raise self._error()
 
     def __repr__(self) -> str:
-        name, _, mount = self._place
-        return f"<{mount}{name.removeprefix('tf')}, which towerstrat does not have>"
+        return f"<{self.__module__.replace('tensorflow', 'tf', 1)}.{self.__name__}, which towerstrat does not have>"
 
     def __reduce__(self) -> tuple[Any, ...]:
         return corner, self._place

@@ -1,6 +1,7 @@
 """The originals' inside: the modules below ``tensorflow.python``, ``contrib``, ``core`` and others, and their names.
 
-1.x means 1.12.3 and 1.15.5 together, 2.x 2.15.1; ``scripts/original_inside.py`` reads their sources.
+1.x means 1.12.3 and 1.15.5 together, 2.x 2.15.1; ``scripts/original_inside.py`` reads their sources. A name is listed
+with the public names that its definition is exported under, wherever it is imported.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ def is_module(path: str, api: int) -> bool:
 
 
 @cache
-def names(module: str, api: int) -> frozenset[str]:
-    """The names that a module of the inside defines or imports; none where it is no module."""
-    return frozenset(_modules(api).get(module, "").split())
+def names(module: str, api: int) -> Mapping[str, tuple[str, ...]]:
+    """The names that a module defines or imports, each with its public names; none where it is no module."""
+    entries = (entry.partition("=") for entry in _modules(api).get(module, "").split())
+    return {name: tuple(public.split(",")) if public else () for name, _, public in entries}

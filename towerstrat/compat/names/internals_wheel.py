@@ -5,7 +5,15 @@ from __future__ import annotations
 from types import ModuleType
 from typing import Any
 
-from towerstrat.compat.wheel import datasets, mnist_data, mnist_model, named_datasets, test_util
+from towerstrat.compat.wheel import (
+    combinations,
+    datasets,
+    mnist_data,
+    mnist_model,
+    named_datasets,
+    single_loss_example,
+    test_util,
+)
 
 _OF_DATASETS = (
     "Dataset Datasets load_boston load_csv_with_header load_csv_without_header load_iris maybe_download shrink_csv"
@@ -28,6 +36,15 @@ MODULES: dict[str, tuple[str, dict[str, Any]]] = {
             "datasets.base": _of(datasets, _OF_DATASETS),
             "datasets.mnist": _of(mnist_data, f"{_MNIST} DEFAULT_SOURCE_URL"),
         }.items()
+    },
+    **{
+        f"{place}.{name}": ("", _of(module, " ".join(module.__all__)))
+        for place in ("contrib.distribute.python", "python.distribute")
+        for name, module in (
+            ("combinations", combinations),
+            ("single_loss_example", single_loss_example),
+            ("strategy_combinations", combinations),
+        )
     },
     "examples.tutorials.mnist.input_data": ("", _of(mnist_data, _MNIST)),
     "examples.tutorials.mnist.mnist": (

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 from functools import cache
 from importlib import resources
+from typing import Any
 
 from towerstrat import errors
 from towerstrat.compat.names import inside, slim, table
@@ -29,6 +30,7 @@ _HINTS_V1 = {
     "tf.train.ServerDef": _SERVERS,
     "tf.train.ClusterDef": _DEFINITIONS,
     "tf.train.JobDef": _DEFINITIONS,
+    "tf.test.mock": "unittest.mock is the same module.",
     "tf.train.experimental": "Programs compute in the types that they are written with; cast what may be narrow.",
     "tf.contrib.tpu": "tf.contrib.distribute.TPUStrategy runs a step function on every tower.",
     "tf.tpu": "tf.tpu.experimental has the topology of the devices, tf.contrib.distribute.TPUStrategy uses them.",
@@ -53,8 +55,6 @@ _HINTS_V1 = {
     "tf.FixedLenFeature": "Read records with Python in tf.data.Dataset.from_generator.",
     "tf.python_io": "Read and write records with Python.",
     "tf.examples": "Load the data with Python and give it to tf.data.Dataset.from_tensor_slices.",
-    "tf.nn.nce_loss": "tf.nn.sigmoid_cross_entropy_with_logits over sampled rows makes this loss.",
-    "tf.nn.sampled_softmax_loss": "tf.nn.softmax_cross_entropy_with_logits_v2 over sampled rows makes this loss.",
     "tf.contrib": "tf.contrib.distribute and tf.contrib.cluster_resolver are here.",
 }
 _HINTS_V2 = {
@@ -91,8 +91,6 @@ _HINTS_V2 = {
     "tf.experimental.numpy": "Use jax.numpy, or the functions of tf.",
     "tf.lite": "Programs run on JAX; there is no converter.",
     "tf.nn.RNNCellDropoutWrapper": "Write the recurrence with tf.while_loop.",
-    "tf.nn.nce_loss": "tf.nn.sigmoid_cross_entropy_with_logits over sampled rows makes this loss.",
-    "tf.nn.sampled_softmax_loss": "tf.nn.softmax_cross_entropy_with_logits over sampled rows makes this loss.",
     "tf.contrib": "It ended with 1.15: run the program with --api 1, or use tf.compat.v1.contrib.",
 }
 HINTS = {1: _HINTS_V1, 2: _HINTS_V2}
@@ -161,6 +159,16 @@ def is_module(name: str, api: int) -> bool:
     return name in _modules(api) or (path is not None and inside.is_module(path, api))
 
 
+def exported(name: str, api: int) -> Any:
+    """The object here that a name of an original's inside has in public; None where it has none, or none is here."""
+    if not name.startswith("tensorflow.") and ".python." not in name:
+        return None
+    module, _, last = name.partition(".")[2].rpartition(".")
+    here = table.entries(api)
+    found = next((here[p] for n in inside.names(module, api).get(last, ()) if (p := f"tf.{n}") in here), None)
+    return found.value() if isinstance(found, table.Named) else found
+
+
 def members(module: str, api: int) -> list[str]:
     """The names that an original's module has."""
     path = _path_inside(module)
@@ -222,6 +230,11 @@ def _by_last_part(api: int) -> dict[str, str]:
     return {name.rpartition(".")[2]: name for name in longest_first}
 
 
+def place(name: str, mount: str) -> str:
+    """What a program calls a name: below ``mount`` where it is public, below ``tf`` where it is of the inside."""
+    return f"tf.{name.partition('.')[2]}" if name.startswith("tensorflow.") else mount + name.removeprefix("tf")
+
+
 def describe(name: str, api: int = 1, mount: str = "tf") -> str:
     """What is known about a missing ``name``, and what to use instead.
 
@@ -232,7 +245,7 @@ def describe(name: str, api: int = 1, mount: str = "tf") -> str:
     if not name.startswith("tf."):
         public = _elsewhere(name.rpartition(".")[2], api)
         return f"{name} is inside TensorFlow and not here. Use {public or 'the public names, tf.*'} instead."
-    shown = mount + name.removeprefix("tf")
+    shown = place(name, mount)
     label = origin(name, api)
     if label:
         return f"{shown} is a name of {label} that towerstrat does not have. {hint(name, api)}".rstrip()

@@ -37,16 +37,15 @@ class Namespace(ModuleType):
             return sorted({*dir(self), *known.members(own["_public"], own["_api"])})
         if name.startswith("__"):
             raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
-        if name in own["_deferred"]:
-            own[name] = own["_deferred"][name].value()
-            return own[name]
+        found, value = look_up(self, name)
+        if found:
+            return value
         place = (f"{own['_public']}.{name}", own["_api"], own["_mount"])
         if place[1] == 1 and place[0] in slim.NAMES and slim.available():
             own[name] = slim.load(place[0], own["_bound"])
             return own[name]
         if known.is_module(*place[:2]):
-            # Not an attribute: what is listed is what is here.
-            return own["_missing"].setdefault(name, Namespace(f"{self.__name__}.{name}", *place, own["_bound"]))
+            return _only_listed(self, name)
         if known.origin(*place[:2]):
             return corners.corner(*place)
         raise known.missing(*place)
@@ -70,10 +69,6 @@ class Mixture(Namespace):
         self.__dict__.update(own)
         self.__dict__["_sources"] = sources
 
-    def __getattr__(self, name: str) -> Any:
-        found, value = look_up(self, name)
-        return value if found else super().__getattr__(name)
-
     def __dir__(self) -> list[str]:
         return sorted({n for source in self.__dict__["_sources"] for n in dir(source)} | set(super().__dir__()))
 
@@ -96,9 +91,25 @@ def look_up(module: Namespace, name: str) -> tuple[bool, Any]:
     """Whether a module of a tree has a name, and its value."""
     sources = () if name.startswith("_") else module.__dict__.get("_sources", ())
     for each in (module, *sources):
-        if name in each.__dict__ or name in each.__dict__["_deferred"]:
-            return True, getattr(each, name)
-    return False, None
+        if name in each.__dict__:
+            return True, each.__dict__[name]
+        if name in each.__dict__["_deferred"]:
+            each.__dict__[name] = each.__dict__["_deferred"][name].value()
+            return True, each.__dict__[name]
+    public, api, _ = place(module)
+    full = f"{public}.{name}"
+    if (public.startswith("tensorflow.") or name == "python") and known.is_module(full, api):
+        return True, _only_listed(module, name)
+    value = known.exported(full, api)
+    return value is not None, value
+
+
+def _only_listed(module: Namespace, name: str) -> Namespace:
+    """A module below ``module`` that an original has; no attribute of it, since ``dir`` lists what is here."""
+    public, api, mount = place(module)
+    own = module.__dict__
+    made = Namespace(f"{module.__name__}.{name}", f"{public}.{name}", api, mount, own["_bound"])
+    return own["_missing"].setdefault(name, made)
 
 
 def build(first: str, second: str, bound: Binding) -> tuple[Namespace, Namespace]:

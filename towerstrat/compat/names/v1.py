@@ -6,7 +6,16 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 from towerstrat import errors
-from towerstrat.compat.names import v1_distributions, v1_era, v1_framework, v1_rnn, v1_sampling, v1_strings, v1_training
+from towerstrat.compat.names import (
+    v1_distributions,
+    v1_era,
+    v1_framework,
+    v1_gan,
+    v1_rnn,
+    v1_sampling,
+    v1_strings,
+    v1_training,
+)
 from towerstrat.compat.v1names import behavior, contrib_eager, tpu
 from towerstrat.data import dataset_v1 as data_dataset_v1
 from towerstrat.data import experimental as data_experimental
@@ -100,6 +109,7 @@ ROWS: tuple[tuple[ModuleType, dict[str, str]], ...] = (
     *v1_distributions.ROWS,
     *v1_era.ROWS,
     *v1_framework.ROWS,
+    *v1_gan.ROWS,
     *v1_rnn.ROWS,
     *v1_sampling.ROWS,
     *v1_strings.ROWS,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from types import ModuleType
 
-from towerstrat.training.rnn import cells, dynamic, static, wrappers
+from towerstrat.training.rnn import cells, contrib, dynamic, static, wrappers
 
 ROWS: tuple[tuple[ModuleType, dict[str, str]], ...] = (
     (cells, {
@@ -13,6 +13,11 @@ ROWS: tuple[tuple[ModuleType, dict[str, str]], ...] = (
     }),
     (wrappers, {
         "tf.nn.rnn_cell tf.contrib.rnn": "DeviceWrapper DropoutWrapper MultiRNNCell ResidualWrapper",
+    }),
+    (contrib, {
+        "tf.contrib.rnn": """
+            EmbeddingWrapper GRUBlockCell GRUBlockCellV2 InputProjectionWrapper LSTMBlockCell LayerNormBasicLSTMCell
+            OutputProjectionWrapper UGRNNCell stack_bidirectional_dynamic_rnn""",
     }),
     (dynamic, {
         "tf.nn": "bidirectional_dynamic_rnn dynamic_rnn raw_rnn",

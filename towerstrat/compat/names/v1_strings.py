@@ -33,7 +33,7 @@ ROWS: tuple[tuple[ModuleType, dict[str, str]], ...] = (
         "tf": """
             as_string string_join string_split string_strip string_to_hash_bucket string_to_hash_bucket_fast
             string_to_hash_bucket_strong string_to_number""",
-        "tf tf.io": "decode_base64 encode_base64",
+        "tf tf.io": "decode_base64 decode_raw encode_base64",
         "tf tf.strings": "reduce_join regex_replace substr",
         "tf.strings": """
             format=string_format join=string_join length=string_length regex_full_match split=string_split_v2

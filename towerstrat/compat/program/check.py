@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Sequence, Set
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from towerstrat.compat.program import evidence, python2, reader
+from towerstrat.compat.names import table
+from towerstrat.compat.program import evidence, python2, reader, versions
 from towerstrat.compat.program.evidence import Decision
 from towerstrat.compat.program.files import Files, Program, roots_of
 from towerstrat.compat.program.resolution import Resolver, Status
+from towerstrat.compat.program.versions import Api
 
 TRIED = "tried"
 PYTHON2 = "python2"
@@ -24,7 +26,7 @@ CODES = {
     Status.MISSING.value: "the original has it, towerstrat does not",
     Status.OTHER_ERA.value: "the other original has it",
     Status.UNKNOWN.value: "no original has it",
-    TRIED: "does not work, and the program catches that",
+    TRIED: "does not work, and the program catches that or asks for the version before",
     PYTHON2: "Python 2",
     UNREADABLE: "cannot be read",
 }
@@ -49,6 +51,17 @@ class Finding(NamedTuple):
     counted: bool = False
 
 
+class Meaning(NamedTuple):
+    """Which names ``tensorflow`` has in a program, why, and its version."""
+
+    api: int
+    reason: str | None
+    version: str
+
+
+_UNTOLD = Meaning(1, None, table.VERSIONS[1])
+
+
 @dataclass
 class Checked:
     """A file with what was found in it, and which names ``tensorflow`` has there."""
@@ -56,7 +69,7 @@ class Checked:
     path: Path
     text: str
     findings: list[Finding]
-    decision: Decision = field(default=Decision(1, None))
+    decision: Meaning = _UNTOLD
 
 
 class Share(NamedTuple):
@@ -70,11 +83,11 @@ class Share(NamedTuple):
         return f"{self.working} of {self.names} names work ({percent}%)"
 
 
-def check(paths: Sequence[Path], api: int | None = None) -> list[Checked]:
+def check(paths: Sequence[Path], api: Api | None = None) -> list[Checked]:
     """Reads programs: files with the modules that they import, and all Python files of folders.
 
     Args:
-      api: 1 or 2, what ``tensorflow`` is; None: what each program is written for.
+      api: what ``tensorflow`` is; None: what each program is written for.
     """
     sources = Files()
     resolvers = cache(Resolver)
@@ -85,7 +98,8 @@ def check(paths: Sequence[Path], api: int | None = None) -> list[Checked]:
         except (OSError, SyntaxError, ValueError) as error:
             found[path] = Checked(path, _text_of(path), [_unreadable(error)])
         else:
-            findings = [*_of_names(source, resolvers(decision.api)), *_of_python2(source)]
+            others = set(source.mentions) - set(versions.reached(source, decision.version))
+            findings = [*_of_names(source, resolvers(decision.api), others), *_of_python2(source)]
             found[path] = Checked(path, source.text, sorted(findings), decision)
     return list(found.values())
 
@@ -114,36 +128,42 @@ def _python_files(paths: Sequence[Path]) -> Iterator[Path]:
             yield path
 
 
-def _decisions(starts: Sequence[Path], api: int | None, sources: Files) -> dict[Path, Decision]:
+def _decisions(starts: Sequence[Path], api: Api | None, sources: Files) -> dict[Path, Meaning]:
     """The files of some programs. A file that others import is what the program is that it is a part of."""
     programs = {path.resolve(): sources.program([path], roots_of(path)) for path in starts}
     helpers = {helper.path for program in programs.values() for helper in program.helpers}
-    found: dict[Path, Decision] = {}
+    found: dict[Path, Meaning] = {}
     for path in sorted(programs, key=lambda path: path in helpers):
         program = programs[path]
-        decision = _decision(program) if api is None else Decision(api, f"--api {api}")
+        decision = _decision(program, api)
         for part in (path, *(helper.path for helper in program.helpers)):
             if part not in found or found[part].reason is None:
                 found[part] = decision
     return found
 
 
-def _decision(program: Program) -> Decision:
+def _decision(program: Program, api: Api | None) -> Meaning:
+    if api is not None:
+        return Meaning(api[0], f"--api {api[1] or api[0]}", api[1] or versions.choose(program, api[0]))
     try:
-        return evidence.decide(program)
+        decision = evidence.decide(program)
     except evidence.Conflict as conflict:
-        return Decision(1, str(conflict))
+        decision = Decision(1, str(conflict))
+    return Meaning(*decision, versions.choose(program, decision.api))
 
 
 # ---- one file ------------------------------------------------------------------------------------------------------
 
 
-def _of_names(source: reader.Source, resolver: Resolver) -> Iterator[Finding]:
+def _of_names(source: reader.Source, resolver: Resolver, others: Set[reader.Mention]) -> Iterator[Finding]:
+    """Of each mention; ``others`` are for other versions."""
     for mention in source.mentions:
         verdict = resolver.verdict(mention.name, mention.keyword)
+        if mention.keyword is not None and (verdict.status is Status.WORKS or not resolver.verdict(mention.name).works):
+            continue  # the name says it
         code, message = verdict.status.value, verdict.message or f"{mention} works."
-        if mention.optional and not verdict.works:
-            code, message = TRIED, f"{message} The program catches that."
+        if (mention.optional or mention in others) and not verdict.works:
+            code, message = TRIED, f"{message} The program has another way."
         counted = mention.keyword is None and code != TRIED
         yield Finding(mention.line, mention.column, mention.width, code, str(mention), message, counted)
 

@@ -100,12 +100,13 @@ def _through_compat(uses: Sequence[Use]) -> Decision:
 
 
 def _uses(sources: Sequence[Source], folder: Path) -> dict[Weight, list[Use]]:
-    """The mentions that tell something, by what they tell. What may be missing is no evidence."""
+    """The mentions that tell something, by what they tell. What is tried, or for one version only, is no evidence."""
     found: dict[Weight, list[Use]] = {weight: [] for weight in Weight}
     for source in sources:
         shown = os.path.relpath(source.path, folder)
+        by_version = source.by_version()
         for mention in source.mentions:
-            if mention.optional:
+            if mention.optional or mention.line in by_version:
                 continue
             keyword = mention.keyword
             weight = _weight(mention.name) if keyword is None else _weight_of_keyword(mention.name, keyword)

@@ -37,7 +37,7 @@ class Mention(NamedTuple):
       name: ``tf.nn.relu``; ``tf.python.framework.ops`` for ``tensorflow.python.framework.ops``.
       keyword: the keyword of a call, or None for the name itself.
       line, column: from 1, in characters. width: how many characters of the line it takes.
-      optional: its absence is caught (``try: ... except ImportError``).
+      optional: its absence is caught (``try: ... except ImportError``) or asked for (``if hasattr(tf, ...)``).
     """
 
     name: str
@@ -88,6 +88,10 @@ class Source:
     attributes: set[str] = field(default_factory=set)
     unbound: list[ast.Name] = field(default_factory=list)
     modules: list[tuple[str, ast.alias]] = field(default_factory=list)
+
+    def by_version(self) -> frozenset[int]:
+        """The lines that are for some versions of tensorflow only."""
+        return frozenset(line for condition in self.conditions for line in (*condition.body, *condition.otherwise))
 
 
 def read(path: Path) -> Source:
@@ -290,10 +294,17 @@ class _Visitor(ast.NodeVisitor):
     def visit_If(self, node: ast.If) -> None:
         wanted = False if _ends(node.body) else True if _ends(node.orelse) else None
         self._note_condition(node, node.test, wanted, node.body, node.orelse)
-        before = self._asked
-        self._asked = before or bool(_PYTHONS & set(_names_in(node.test)))
-        self.generic_visit(node)
-        self._asked = before
+        before = self._asked, self._optional
+        self._asked = self._asked or bool(_PYTHONS & set(_names_in(node.test)))
+        self.visit(node.test)
+        self._optional = self._optional or self._asks_for_names(node.test)
+        self._visit_all([*node.body, *node.orelse])
+        self._asked, self._optional = before
+
+    def _asks_for_names(self, test: ast.expr) -> bool:
+        """Whether a condition is about what tensorflow has."""
+        calls = (node for node in ast.walk(test) if isinstance(node, ast.Call) and node.args)
+        return any("hasattr" in _names_in(call.func) and self._meaning(call.args[0]) for call in calls)
 
     # ---- the version -----------------------------------------------------------------------------------------------
 

@@ -35,6 +35,7 @@ def as_json(checked: Sequence[Checked], everything: bool = False) -> str:
         {
             "path": _shown(file.path),
             "api": file.decision.api,
+            "version": file.decision.version,
             "reason": file.decision.reason,
             "findings": [
                 {"line": f.line, "column": f.column, "code": f.code, "name": f.name, "message": f.message}

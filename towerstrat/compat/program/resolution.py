@@ -8,7 +8,7 @@ from types import ModuleType
 from typing import Any, NamedTuple
 
 from towerstrat.compat import importer
-from towerstrat.compat.names import known, namespace, no_effect
+from towerstrat.compat.names import known, namespace, no_effect, slim
 from towerstrat.compat.names.namespace import Namespace
 from towerstrat.graph.runtime import config
 
@@ -63,9 +63,12 @@ class Resolver:
                 return _of_member(".".join(["tf", *parts[:i]]), owner, part)
             found, value = namespace.look_up(owner, part)
             if not found:
-                # A call of what is missing says nothing that the name has not said.
-                return _absent(owner, parts[i:]) if keyword is None else _WORKS
+                if _is_served(owner, parts[i:]):
+                    return _WORKS
+                return _absent(owner, parts[i:])
             owner = value
+        if _is_empty(owner) and not _is_served(owner, []):
+            return _absent(owner, [])  # a module that only a package would fill
         return _of_argument(name, owner, keyword) if keyword else _of_value(name, owner)
 
 
@@ -107,6 +110,19 @@ def keywords(value: Any) -> frozenset[str] | None:
 
 
 # ---- names that are not here ---------------------------------------------------------------------------------------
+
+
+def _is_empty(value: Any) -> bool:
+    """Whether a value is a module that has nothing but modules like it."""
+    return isinstance(value, Namespace) and all(_is_empty(getattr(value, name)) for name in dir(value))
+
+
+def _is_served(owner: Namespace, rest: list[str]) -> bool:
+    """Whether a name, or one in a module, is of the package that serves parts of ``tf.contrib``; it is not loaded."""
+    public, api, _ = namespace.place(owner)
+    name = ".".join([public, *rest])
+    served = any(name == one or name.startswith(f"{one}.") or one.startswith(f"{name}.") for one in slim.NAMES)
+    return api == 1 and served and slim.available()
 
 
 def _absent(owner: Namespace, rest: list[str]) -> Verdict:

@@ -16,6 +16,7 @@ from typing import Any
 from towerstrat import errors
 from towerstrat.compat.names import table
 from towerstrat.compat.program import children, environment, evidence, files, python2, resolution, since, versions
+from towerstrat.compat.program.versions import Api
 from towerstrat.platform import compilation_cache, devices
 
 _OURS = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))) + os.sep
@@ -28,10 +29,6 @@ FULL_TRACEBACK = "TOWERSTRAT_TRACEBACK"
 
 class CannotStart(Exception):
     """There is no such program, or it is not clear which names it means."""
-
-
-Api = tuple[int, str | None]
-"""1 or 2, and the version that a program sees; None: the one that it is written for."""
 
 
 def run_script(path: str, arguments: Sequence[str] = (), towers: int | None = None, api: Api | None = None) -> None:
@@ -105,22 +102,23 @@ def _choose(program: files.Program, asked: Api | None) -> Api:
         other = f", tf.__version__ {version}" if version != table.VERSIONS[api] else ""
         print(f"towerstrat: {api}.x names{other} ({reason})", file=sys.stderr)
     children.bind(api, version)
-    _say_missing(program, resolution.Resolver(api), None if asked is None else str(asked[1] or asked[0]))
+    _say_missing(program, resolution.Resolver(api), version, asked)
     return api, version
 
 
-def _say_missing(program: files.Program, resolver: resolution.Resolver, asked: str | None) -> None:
+def _say_missing(program: files.Program, resolver: resolution.Resolver, version: str, asked: Api | None) -> None:
     """Says how many names of the program's are not here: it starts, and stops where it uses one."""
     mentioned = dict.fromkeys(
         mention.name
         for source in (*program.own, *program.helpers)
-        for mention in source.mentions
+        for mention in versions.reached(source, version)
         if not mention.optional and resolver.verdict(mention.name).status is resolution.Status.MISSING
     )
     names = [name for name in mentioned if not any(other.startswith(f"{name}.") for other in mentioned)]
     if names:
         what = "1 name that it mentions is" if len(names) == 1 else f"{len(names)} names that it mentions are"
-        command = f"towerstrat check {'' if asked is None else f'--api {asked} '}{os.path.relpath(program.own[0].path)}"
+        api = "" if asked is None else f"--api {asked[0]} "
+        command = f"towerstrat check {api}{os.path.relpath(program.own[0].path)}"
         print(f"towerstrat: {what} missing ({', '.join(names[:3])}); `{command}` lists all", file=sys.stderr)
 
 

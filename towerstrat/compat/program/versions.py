@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 
 from towerstrat.compat.names import known, table
 from towerstrat.compat.program.files import Program
-from towerstrat.compat.program.reader import VERSION, Condition, Source
+from towerstrat.compat.program.reader import VERSION, Condition, Mention, Source
 from towerstrat.compat.program.resolution import Resolver
 
 RELEASES: dict[int, tuple[str, ...]] = {
@@ -28,7 +28,11 @@ _LATER_METHODS = {
 """Methods of strategies that came with 1.13 and 1.14."""
 
 
-def release(text: str) -> tuple[int, str | None]:
+Api = tuple[int, str | None]
+"""1 or 2, and the version that a program sees; None: the one that it is written for."""
+
+
+def release(text: str) -> Api:
     """``1`` and None for "1"; ``1`` and the version for "1.14" and "1.13.1".
 
     Raises:
@@ -61,7 +65,8 @@ def choose(program: Program, api: int) -> str:
     resolver = Resolver(api)
 
     def cost(version: str) -> tuple[int, int, int]:
-        broken, missing = map(sum, zip(*(_cost(source, version, resolver) for source in sources), strict=True))
+        broken = sum(_outcomes(source, version)[0] for source in sources)
+        missing = sum(_missing(source, version, resolver) for source in sources if source.conditions)
         return broken, missing, abs(candidates.index(version) - candidates.index(preferred))
 
     return min(candidates, key=cost)
@@ -69,7 +74,7 @@ def choose(program: Program, api: int) -> str:
 
 def breaks(program: Program, version: str) -> bool:
     """Whether a program refuses to run with a version."""
-    return any(_cost(source, version, None)[0] for source in (*program.own, *program.helpers))
+    return any(_outcomes(source, version)[0] for source in (*program.own, *program.helpers))
 
 
 def _is_later(source: Source) -> bool:
@@ -81,8 +86,14 @@ def _is_later(source: Source) -> bool:
     )
 
 
-def _cost(source: Source, version: str, resolver: Resolver | None) -> tuple[int, int]:
-    """How many conditions a version breaks, and how many missing names it leads to."""
+def reached(source: Source, version: str) -> list[Mention]:
+    """The mentions of a file but for those that are for other versions."""
+    _, skipped = _outcomes(source, version)
+    return [mention for mention in source.mentions if mention.line not in skipped]
+
+
+def _outcomes(source: Source, version: str) -> tuple[int, set[int]]:
+    """How many conditions on the version fail that must not, and the lines that are for other versions."""
     skipped: set[int] = set()
     broken = 0
     for condition in source.conditions:
@@ -91,10 +102,13 @@ def _cost(source: Source, version: str, resolver: Resolver | None) -> tuple[int,
             continue
         broken += condition.wanted is not None and outcome is not condition.wanted
         skipped |= set(condition.otherwise if outcome else condition.body)
-    if resolver is None:
-        return broken, 0
-    reached = (m for m in source.mentions if m.keyword is None and not m.optional and m.line not in skipped)
-    return broken, sum(not resolver.verdict(mention.name).works for mention in reached)
+    return broken, skipped
+
+
+def _missing(source: Source, version: str, resolver: Resolver) -> int:
+    """How many mentions of names that are not here a version leads to."""
+    mentions = (m for m in reached(source, version) if m.keyword is None and not m.optional)
+    return sum(not resolver.verdict(mention.name).works for mention in mentions)
 
 
 def _literals(conditions: Sequence[Condition], api: int) -> Iterator[str]:

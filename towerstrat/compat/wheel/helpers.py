@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import os
 from typing import Any
-from unittest import mock
 
-from towerstrat.platform.messages import GraphDef
+from towerstrat.platform import messages
 
-__all__ = ["StubOutForTesting", "assert_equal_graph_def", "mock", "test_src_dir_path"]
+__all__ = ["StubOutForTesting", "assert_equal_graph_def", "test_src_dir_path"]
 
 
 class StubOutForTesting:
@@ -73,7 +72,7 @@ def assert_equal_graph_def(actual: Any, expected: Any, checkpoint_v2: bool = Fal
       TypeError: not a GraphDef.
     """
     for name, graph in (("actual", actual), ("expected", expected)):
-        if not isinstance(graph, GraphDef):
+        if not isinstance(graph, messages.GraphDef):
             raise TypeError(f"Expected tf.GraphDef for {name}, got {type(graph).__name__}")
     found, wanted = ({node.name: node for node in graph.node} for graph in (actual, expected))
     for name in sorted(wanted.keys() | found.keys()):

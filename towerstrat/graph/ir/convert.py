@@ -229,13 +229,18 @@ def constant(
     """
     graph = get_default_graph()
     wanted = None if dtype is None else as_dtype(dtype)
-    array = numpy_value(value, wanted)
-    if shape is not None:
-        dims = [int(d) for d in as_shape(shape).as_list()]  # type: ignore[arg-type]
-        if verify_shape and list(array.shape) != dims:
-            raise TypeError(f"Expected Tensor's shape: {tuple(dims)}, got {array.shape}.")
-        array = _fill(array, tuple(dims))
-    return _constant(graph, array, wanted, name)
+    return _constant(graph, shaped_value(value, wanted, shape, verify_shape), wanted, name)
+
+
+def shaped_value(value: Any, dtype: DType | None, shape: ShapeLike, verify_shape: bool) -> HostArray:
+    """The array of a constant; arguments and errors as of ``constant``."""
+    array = numpy_value(value, dtype)
+    if shape is None:
+        return array
+    dims = [int(d) for d in as_shape(shape).as_list()]  # type: ignore[arg-type]
+    if verify_shape and list(array.shape) != dims:
+        raise TypeError(f"Expected Tensor's shape: {tuple(dims)}, got {array.shape}.")
+    return _fill(array, tuple(dims))
 
 
 def _fill(array: HostArray, dims: tuple[int, ...]) -> HostArray:

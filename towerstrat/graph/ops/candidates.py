@@ -44,7 +44,7 @@ class AccidentalHits(NamedTuple):
 # ---- distributions over classes: draws, probabilities -----------------------------------------------------------
 
 
-class Uniform(NamedTuple):
+class _Uniform(NamedTuple):
     """Every class in ``[0, size)`` alike."""
 
     size: int
@@ -56,7 +56,7 @@ class Uniform(NamedTuple):
         return jnp.full(classes.shape, 1 / self.size, np.float32)
 
 
-class LogUniform(NamedTuple):
+class _LogUniform(NamedTuple):
     """Zipf's law: ``P(c) = log((c + 2) / (c + 1)) / log(size + 1)``."""
 
     size: int
@@ -73,7 +73,7 @@ class LogUniform(NamedTuple):
         return jnp.log1p(1 / (numbers + np.float32(1))) / np.float32(np.log(self.size + 1))
 
 
-class Unigram(NamedTuple):
+class _Unigram(NamedTuple):
     """Classes ``shard + shards * i`` with the probabilities ``weights[i] / sum(weights)``."""
 
     size: int
@@ -97,10 +97,10 @@ class Unigram(NamedTuple):
 # ---- sampling --------------------------------------------------------------------------------------------------
 
 
-def _distinct(distribution: Any, key: Array, count: int) -> tuple[Array, Array]:
+def _distinct(distribution: Any, key: Array, count: int) -> tuple[Array, Any]:
     """Draws until ``count`` different classes are there: the classes in order, and the number of draws."""
 
-    def more(carry: tuple[Array, ...]) -> tuple[Array, ...]:
+    def more(carry: Any) -> Any:
         key, seen, found, number, tries = carry
         key, own = jax.random.split(key)
         drawn = distribution.draw(own, count)
@@ -121,6 +121,7 @@ def _distinct(distribution: Any, key: Array, count: int) -> tuple[Array, Array]:
 
 
 def _sample(key: Array, true: Array, *, distribution: Any, num_sampled: int, unique: bool) -> tuple[Array, ...]:
+    tries: Any
     if unique:
         sampled, tries = _distinct(distribution, key, num_sampled)
     else:
@@ -179,7 +180,7 @@ def uniform_candidate_sampler(
     Raises:
       ValueError: more different samples than classes, or true classes of another shape.
     """
-    made = Uniform(int(range_max))
+    made = _Uniform(int(range_max))
     return _sampled(
         true_classes, num_true, num_sampled, unique, made, made.size, seed, name or "UniformCandidateSampler"
     )
@@ -189,11 +190,11 @@ def log_uniform_candidate_sampler(
     true_classes: Any, num_true: int, num_sampled: int, unique: bool, range_max: int, seed: int | None = None,
     name: str | None = None,
 ) -> CandidateSamples:  # fmt: skip
-    """Classes in ``[0, range_max)`` by Zipf's law, for classes in the order of falling frequency; see ``LogUniform``.
+    """Classes in ``[0, range_max)`` by Zipf's law, for classes in the order of falling frequency.
 
-    Other arguments as of ``uniform_candidate_sampler``.
+    ``P(c) = log((c + 2) / (c + 1)) / log(range_max + 1)``. Other arguments as of ``uniform_candidate_sampler``.
     """
-    made = LogUniform(int(range_max))
+    made = _LogUniform(int(range_max))
     return _sampled(
         true_classes, num_true, num_sampled, unique, made, made.size, seed, name or "LogUniformCandidateSampler"
     )
@@ -225,7 +226,7 @@ def fixed_unigram_candidate_sampler(
         raise ValueError(f"range_max is {range_max}, but there are {len(weights)} classes, reserved ones included.")
     own = tuple(weights[shard::num_shards])
     drawn = sum(weight > 0 for weight in own)
-    made = Unigram(int(range_max), own, num_shards, shard)
+    made = _Unigram(int(range_max), own, num_shards, shard)
     return _sampled(
         true_classes, num_true, num_sampled, unique, made, drawn, seed, name or "FixedUnigramCandidateSampler"
     )

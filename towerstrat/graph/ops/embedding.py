@@ -95,7 +95,7 @@ def _row_lookup(table: Any, ids: Tensor) -> Tensor:
     return gather(table, ids) if sparse is None else sparse(ids)
 
 
-def _part_lookup(table: Any, size: int, rows: Tensor) -> Tensor:
+def _part_lookup(table: Any, size: Any, rows: Tensor) -> Tensor:
     """Rows of one part of a table. Those past its end, which are thrown away, are the last one of a plain tensor."""
     if getattr(table, "sparse_read", None) is None:
         rows = minimum(rows, size - 1)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from towerstrat.graph.ir import nest
 from towerstrat.graph.ir.convert import convert_to_tensor, is_tensor
@@ -238,6 +238,10 @@ class GRUCell(LayerRNNCell):
       reuse, name, dtype: as of ``BasicRNNCell``.
     """
 
+    _names: ClassVar[dict[str, tuple[str, str]]] = {
+        part: (f"{part}/kernel", f"{part}/bias") for part in ("gates", "candidate")
+    }
+
     def __init__(self, num_units: int, activation: Any = None, reuse: Any = None, kernel_initializer: Any = None,
                  bias_initializer: Any = None, name: str | None = None, dtype: Any = None,
                  **kwargs: Any):  # fmt: skip
@@ -259,10 +263,13 @@ class GRUCell(LayerRNNCell):
     def build(self, input_shape: Any) -> None:
         rows, units = self._depth(input_shape) + self._num_units, self._num_units
 
-        def pair(name: str, columns: int, bias: Any) -> tuple[Any, Any]:
-            kernel = self.add_variable(f"{name}/kernel", shape=[rows, columns], initializer=self._kernel_initializer)
+        def pair(part: str, columns: int, bias: Any) -> tuple[Any, Any]:
             first = bias if self._bias_initializer is None else self._bias_initializer
-            return kernel, self.add_variable(f"{name}/bias", shape=[columns], initializer=first)
+            kernel, its = self._names[part]
+            return (
+                self.add_variable(kernel, shape=[rows, columns], initializer=self._kernel_initializer),
+                self.add_variable(its, shape=[columns], initializer=first),
+            )
 
         self._gate_kernel, self._gate_bias = pair("gates", 2 * units, constant_initializer(1.0))
         self._candidate_kernel, self._candidate_bias = pair("candidate", units, zeros_initializer())
@@ -377,6 +384,11 @@ class LSTMCell(LayerRNNCell):
       forget_bias, state_is_tuple, activation, reuse, name, dtype: as of ``BasicLSTMCell``.
     """
 
+    _peepholes = ("w_f_diag", "w_i_diag", "w_o_diag")
+    _w_f_diag: Any
+    _w_i_diag: Any
+    _w_o_diag: Any
+
     def __init__(self, num_units: int, use_peepholes: bool = False, cell_clip: float | None = None,
                  initializer: Any = None, num_proj: int | None = None, proj_clip: float | None = None,
                  num_unit_shards: int | None = None, num_proj_shards: int | None = None, forget_bias: float = 1.0,
@@ -417,9 +429,8 @@ class LSTMCell(LayerRNNCell):
         )
         self._bias = self.add_variable("bias", shape=[4 * units], initializer=zeros_initializer())
         if self._use_peepholes:
-            self._w_f_diag = self.add_variable("w_f_diag", shape=[units], initializer=made)
-            self._w_i_diag = self.add_variable("w_i_diag", shape=[units], initializer=made)
-            self._w_o_diag = self.add_variable("w_o_diag", shape=[units], initializer=made)
+            for name in self._peepholes:
+                setattr(self, f"_{name}", self.add_variable(name, shape=[units], initializer=made))
         if self._num_proj is not None:
             self._proj_kernel = self.add_variable(
                 "projection/kernel", shape=[units, self._num_proj], initializer=made,

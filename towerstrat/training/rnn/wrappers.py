@@ -26,11 +26,11 @@ class WrapperCell(RNNCell):
     """A cell around another one, whose sizes and zeros it has.
 
     Args:
-      cell: the one inside.
+      cell: the one inside. kwargs: for ``RNNCell``.
     """
 
-    def __init__(self, cell: Any):
-        super().__init__()
+    def __init__(self, cell: Any, **kwargs: Any):
+        super().__init__(**kwargs)
         self._cell = cell
 
     @property

@@ -29,12 +29,6 @@ _LAYERS = """
     separable_convolution2d sequence_to_images softmax spatial_softmax stack summarize_activation
     summarize_activations summarize_biases summarize_collection summarize_tensor summarize_tensors
     summarize_variables summarize_weights unit_norm"""
-_VARIABLES = """
-    VariableDeviceChooser add_model_variable assert_or_get_global_step assign_from_checkpoint
-    assign_from_checkpoint_fn assign_from_values assign_from_values_fn filter_variables get_local_variables
-    get_model_variables get_trainable_variables get_unique_variable get_variable_full_name get_variables
-    get_variables_by_name get_variables_by_suffix get_variables_to_restore global_variable local_variable
-    model_variable variable"""
 _LOSSES = """
     absolute_difference add_loss compute_weighted_loss cosine_distance get_losses get_regularization_losses
     get_total_loss hinge_loss log_loss mean_pairwise_squared_error mean_squared_error sigmoid_cross_entropy
@@ -59,13 +53,13 @@ _METRICS = """
 _SERVED = (
     ("tf.contrib.layers", "tf_slim.layers", _LAYERS),
     ("tf.contrib.slim", "tf_slim.layers", _LAYERS),
-    ("tf.contrib.slim", "tf_slim.ops.variables", _VARIABLES),
+    ("tf.contrib.slim", "tf_slim.ops.variables", "assign_from_checkpoint assign_from_checkpoint_fn global_variable"),
     ("tf.contrib.losses", "tf_slim.losses", _LOSSES),
     ("tf.contrib.losses.metric_learning", "tf_slim.losses.metric_learning", """
         cluster_loss contrastive_loss lifted_struct_loss npairs_loss npairs_loss_multilabel triplet_semihard_loss"""),
     ("tf.contrib.metrics", "tf_slim.metrics", _METRICS),
     ("tf.contrib.training", "tf_slim.training.training", """
-        add_gradients_summaries clip_gradient_norms clip_gradient_norms_fn create_train_op multiply_gradients train"""),
+        add_gradients_summaries clip_gradient_norms clip_gradient_norms_fn multiply_gradients train"""),
 )  # fmt: skip
 _MODULES = (
     ("tf.contrib.slim", "tf_slim", "evaluation learning losses metrics model_analyzer nets queues summaries"),

@@ -8,6 +8,7 @@ import pytest
 
 import towerstrat.compat.v1 as tf
 from tests.golden import distributions_cases as cases
+from tests.spread import spread
 from towerstrat.graph.eager import mode
 
 KEPT = json.loads((Path(__file__).parents[1] / "golden" / "distributions.json").read_text())
@@ -63,7 +64,7 @@ def drawn(samples):
     return samples.mean(0), samples.var(0), 6 * samples.std(0) / np.sqrt(DRAWS)
 
 
-@pytest.mark.parametrize("name", SAMPLED)
+@spread("name", SAMPLED, every=4)
 def test_samples_have_the_moments_of_the_distribution(name):
     with tf.Graph().as_default(), tf.Session() as session:
         d = SAMPLED[name](tf.distributions)

@@ -8,6 +8,7 @@ import pytest
 
 import towerstrat.compat.v1 as tf
 from tests.golden import gan_cases
+from tests.spread import spread
 from towerstrat.errors import UnsupportedError
 
 GOLDEN = Path(__file__).parents[1] / "golden"
@@ -26,7 +27,7 @@ def test_every_case_has_its_golden():
     assert sorted(gan_cases.CASES) == sorted(FACTS)
 
 
-@pytest.mark.parametrize("name", gan_cases.CASES)
+@spread("name", gan_cases.CASES, every=3)
 def test_case(name):
     facts, arrays = gan_cases.run(tf, name)
     assert facts == FACTS[name]

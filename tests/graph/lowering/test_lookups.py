@@ -68,8 +68,7 @@ def loop_of_growing_shape(table, n):
 FORMS = (branch, nested, loop, loop_of_unknown_length, bounded, branch_in_loop, loop_in_loop, loop_of_growing_shape)
 
 
-@pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("n", [2, 3, 4])
+@spread(("n", "form"), itertools.product((2, 3, 4), FORMS), every=5)
 def test_rows_add_up_to_the_dense_gradient(session, form, n):
     table, number = tf.Variable(TABLE), tf.placeholder(tf.int32, [])
     (rows,) = tf.gradients(form(lambda i: tf.gather(table, i), number), table)

@@ -6,6 +6,7 @@ import pytest
 import towerstrat.compat.v1 as tf
 import towerstrat.compat.v2 as tf2
 from tests.fuzz.routes import eager_mode
+from tests.spread import spread
 
 X = (np.arange(24, dtype=np.float32).reshape(2, 3, 4) - 7.5) / 4
 ALONG = {
@@ -47,7 +48,7 @@ def check(found, name, axis):
         np.testing.assert_allclose(got, want, rtol=2e-6, atol=2e-6)
 
 
-@pytest.mark.parametrize("name", ALONG)
+@spread("name", ALONG, every=3)
 def test_fed(name):
     """One graph serves all axes; the value of unknown rank too."""
     for dims in ([2, 3, 4], None):
@@ -59,7 +60,7 @@ def test_fed(name):
                 check(session.run(fetches, {x: X, axis: value}), name, value)
 
 
-@pytest.mark.parametrize("name", ALONG)
+@spread("name", ALONG, every=3)
 def test_of_a_variable_in_a_branch_and_in_a_loop(name):
     with tf.Graph().as_default(), tf.Session() as session:
         x, variable, pick = tf.placeholder(tf.float32, [2, 3, 4]), tf.Variable(1), tf.placeholder(tf.bool, [])
@@ -75,7 +76,7 @@ def test_of_a_variable_in_a_branch_and_in_a_loop(name):
         np.testing.assert_allclose(found, [total, 3 * total], rtol=1e-5, atol=1e-5)
 
 
-@pytest.mark.parametrize("name", ALONG)
+@spread("name", ALONG, every=3)
 def test_eagerly_and_as_an_argument(name):
     with eager_mode():
         function = tf2.function(lambda x, axis: ALONG[name](x, axis), autograph=False)
@@ -90,7 +91,7 @@ def test_eagerly_and_as_an_argument(name):
                 check([t.numpy() for t in found], name, axis)
 
 
-@pytest.mark.parametrize("name", ALONG)
+@spread("name", ALONG, every=3)
 def test_on_two_towers(name):
     with tf.Graph().as_default(), tf.Session() as session:
         resolver = tf.contrib.cluster_resolver.TPUClusterResolver(tpu="")

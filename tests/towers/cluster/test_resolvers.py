@@ -211,4 +211,4 @@ def test_what_reaches_other_machines_is_missing_by_name(name):
         UnsupportedError,
         match=f"{name.rpartition('.')[2]} is a name of TensorFlow .*(SimpleClusterResolver|nothing has to be served)",
     ):
-        eval(name, {"tf": tf})
+        eval(name, {"tf": tf})()

@@ -1,11 +1,12 @@
-"""Writes the public interface of an installed TensorFlow 2.x as JSON; run it with the Python that has it.
+"""Writes the public interface of an installed TensorFlow 1.15 or 2.x as JSON; run it with the Python that has it.
 
-    PYTHON_OF_TENSORFLOW scripts/dump_original.py OUT.json
+    PYTHON_OF_TENSORFLOW scripts/dump_original.py OUT.json [tf.contrib.MODULE ...]
 
 Each public name is mapped to its kind and arguments, as ``scripts/original_api.py`` reads them. Names of
 ``tf.compat.v1`` carry that prefix; ``same`` lists the names of the 2.x tree that are the same object.
 """
 
+import functools
 import inspect
 import json
 import sys
@@ -84,6 +85,8 @@ def described(value):
 def main():
     found = {}
     walk(tf, "tf", found)
+    for name in sys.argv[2:]:
+        walk(functools.reduce(getattr, name.split(".")[1:], tf), name, found)
     names = defaultdict(list)
     for name, value in found.items():
         if not name.startswith(V1) and (callable(value) or isinstance(value, tf.DType)):

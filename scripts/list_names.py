@@ -1,11 +1,14 @@
-"""Writes docs/names.md: every name of the two namespaces, by module. Run it after the tables of names have changed."""
+"""Writes docs/names.md, every name of the two namespaces by module, and the list of those that change nothing in
+docs/supported.md. Run it after the tables of names have changed."""
 
 import collections
 import pathlib
+import re
 
-from towerstrat.compat.names import table, v1, v2
+from towerstrat.compat.names import no_effect, table, v1, v1_era, v2
 
-OUT = pathlib.Path(__file__).parent.parent / "docs" / "names.md"
+DOCS = pathlib.Path(__file__).parent.parent / "docs"
+LIST = re.compile(r"(<!-- made by scripts/list_names.py -->\n).*?(<!-- end -->)", re.DOTALL)
 
 HEAD = """# Names
 
@@ -28,18 +31,25 @@ error:
     towerstrat: 1.x names (train.py:12 uses tf.placeholder)
 
 - A name or keyword that 1.x alone has (`tf.Session`, `tf.contrib`, `tf.layers`, `keep_dims=`) means 1.
-- A name that 2.x alone has (`tf.random.set_seed`, `tf.optimizers`) means 2. Both in one program are an error that
-  names the two lines.
+- A name that 2.x alone has (`tf.random.set_seed`, `tf.optimizers`) means 2. Both in one file are an error that
+  names the two lines. The program's own files count before the modules that they import.
 - What came with 1.13 to 1.15 and stayed (`tf.function`, `tf.distribute`, `tf.compat.v1`; also `tf.GradientTape`)
   means 2, unless something means 1.
 - `import tensorflow.compat.v1 as tf` alone means 2, where it runs eagerly until `tf.disable_v2_behavior()`, but 1
   if the program uses placeholders or sessions and neither disables anything nor makes its graphs itself.
+- `enable_v2_behavior`, of `tf.compat.v1` or `tf.compat.v2`, means 1: programs of 1.13 to 1.15 run as 2.x does by it.
 - What is tried (`try: ... except ImportError`, `AttributeError`) does not count. No evidence means 1.
 
-`--api 1` and `--api 2` overrule. Under 1 programs run as graphs, under 2 eagerly; sizes of shapes are integers
-there, and `==` compares elements. `tf.enable_eager_execution`, `tf.disable_v2_behavior` and their kin of
-`tf.compat.v1` change that before the first operation. `import towerstrat.compat.v2 as tf` gives the names alone:
-call `tf.compat.v1.enable_v2_behavior()` to run eagerly.
+Installed packages are not read, unless the program starts in one (`-m PACKAGE.MODULE`); of `-m pytest test_model.py`
+the file is.
+
+`tf.__version__` is one that the program accepts: what it asserts of it holds, and its branches on it lead to names that
+are here. Otherwise it is 1.12.3, 1.15.5 where the program uses what 1.13 to 1.15 added, and 2.15.1 under 2.x.
+
+`--api 1` and `--api 2` overrule, and `--api 1.14` says the version too. Under 1 programs run as graphs, under 2
+eagerly; sizes of shapes are integers there, and `==` compares elements. `tf.enable_eager_execution`,
+`tf.disable_v2_behavior` and their kin of `tf.compat.v1` change that before the first operation. `import
+towerstrat.compat.v2 as tf` gives the names alone: call `tf.compat.v1.enable_v2_behavior()` to run eagerly.
 """
 
 
@@ -47,6 +57,7 @@ def page() -> str:
     """The page's text."""
     tables = {api: [n for n in table.names(api) if "__" not in n] for api in (1, 2)}
     kept, later = (sum(len(entries.split()) for entries in areas.values()) for areas in (v2.KEPT, v1.LATER))
+    later += sum(len(entries.split()) for entries in v1_era.LATER.values())
     later += sum(len(entries.split()) for _, areas in v1.LATER_ROWS for entries in areas.values())
     lines = [HEAD.format(first=len(tables[1]), second=len(tables[2]), kept=kept, later=later)]
     for api, found in tables.items():
@@ -61,5 +72,22 @@ def page() -> str:
     return "\n".join(lines)
 
 
+def supported(text: str) -> str:
+    """The page of what is supported, with its list of what changes nothing made anew."""
+    rows = collections.defaultdict(list)
+    for name, value in (table.names(2) | table.names(1)).items():
+        reason = no_effect.reason(value)
+        if reason is not None:
+            rows[reason].append(name)
+        if isinstance(value, type) and value in no_effect.FIELDS:
+            for field, why in no_effect.FIELDS[value].items():
+                rows[why].append(f"{name}({field}=...)")
+    lines = ["| name | changes nothing, because |", "|---|---|"]
+    for reason, names in sorted(rows.items(), key=lambda row: row[1]):
+        lines.append(f"| {', '.join(f'`{name}`' for name in names)} | {reason.replace('``', '`')} |")
+    return LIST.sub(lambda found: "\n".join([found[1] + "", *lines, found[2]]), text)
+
+
 if __name__ == "__main__":
-    OUT.write_text(page())
+    (DOCS / "names.md").write_text(page())
+    (DOCS / "supported.md").write_text(supported((DOCS / "supported.md").read_text()))

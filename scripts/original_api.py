@@ -2,9 +2,11 @@
 
     python scripts/original_api.py SIGNATURES_OF_1.json [--contrib FOLDER]
     python scripts/original_api.py SIGNATURES_OF_2.json --api 2
+    python scripts/original_api.py SIGNATURES_OF_1.15.json --api 1.15
 
-The JSON maps each public name of TensorFlow 1.12 or 2.15 to its kind and arguments (``scripts/dump_original.py`` writes
-that of 2.15); FOLDER is ``tensorflow/contrib`` of an installation, for the names of its packages. Written are
+The JSON maps each public name of TensorFlow 1.12, 2.15 or 1.15 to its kind and arguments (``scripts/dump_original.py``
+writes the last two; of 1.15 is kept what neither of the others has, so it goes last); FOLDER is ``tensorflow/contrib``
+of an installation, for the names of its packages. Written are
 ``towerstrat/compat/names/original_names*.txt`` (every name, one line per module) and ``tests/golden/signatures*.txt``
 (arguments of what towerstrat exports, one line each; what 1.13 to 1.15 added stands below ``tf.compat.v1``).
 """
@@ -15,6 +17,7 @@ import argparse
 import json
 import unittest
 from collections import defaultdict
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +26,7 @@ from towerstrat.compat.names import table
 REPOSITORY = Path(__file__).resolve().parents[1]
 COMPAT = REPOSITORY / "towerstrat/compat/names"
 NOT_API = {"absolute_import", "division", "print_function", "tf_decorator"}
+ENDINGS = {"1": "", "1.15": "_v1_15", "2": "_v2"}
 ALIASES = {"tf.flags": "tf.app.flags", "tf.contrib.layers": "tf.contrib.slim"}
 """Modules that the table lists under another name."""
 INSIDES = ("tf.contrib.slim.", "tf.contrib.learn.", "tf.app.flags.tf_decorator")
@@ -34,40 +38,51 @@ def kept(name: str) -> bool:
     return last not in NOT_API and not module.startswith(INSIDES)
 
 
-def name_lines(signatures: dict[str, Any], contrib: Path | None, api: int) -> list[str]:
+def name_lines(signatures: dict[str, Any], contrib: Path | None, api: str) -> list[str]:
     members: dict[str, set[str]] = defaultdict(set)
+    elsewhere = listed("") | listed("_v2") if api == "1.15" else set()
     for name in filter(kept, signatures):
+        if api == "1.15" and (name.startswith("tf.compat.") or {name, in_later(name)} & elsewhere):
+            continue
         module, _, last = name.rpartition(".")
         members[module].add(last)
-    if api == 1:
+    if api == "1":
         members.update({alias: members[module] for alias, module in ALIASES.items()})
     if contrib is not None:
         members["tf.contrib"] |= {p.parent.name for p in contrib.glob("*/__init__.py")}
     return [f"{module}: {' '.join(sorted(found))}" for module, found in sorted(members.items())]
 
 
-def exported(api: int) -> list[str]:
-    """The names to describe, as the original with this number has them."""
-    if api == 1:
-        return sorted(table.names(1))
-    later = set(table.names(1)) - listed_before()
-    return sorted(table.names(2)) + sorted(f"tf.compat.v1{name.removeprefix('tf')}" for name in later)
+def exported(api: str) -> list[str]:
+    """The names to describe, as the original of this version has them."""
+    first, later = set(table.names(1)), set(table.names(1)) - listed("")
+    if api == "1":
+        return sorted(first)
+    if api == "1.15":
+        return sorted(name for name in later if in_later(name) not in listed("_v2"))
+    return sorted(table.names(2)) + sorted(in_later(name) for name in later)
 
 
-def listed_before() -> set[str]:
-    """The names of 1.12, from the file of them."""
+def in_later(name: str) -> str:
+    """A name of 1.x as 2.x has it."""
+    return f"tf.compat.v1{name.removeprefix('tf')}"
+
+
+@cache
+def listed(ending: str) -> set[str]:
+    """The names in a file of them."""
     found = set()
-    for line in (COMPAT / "original_names.txt").read_text(encoding="utf-8").splitlines():
+    for line in (COMPAT / f"original_names{ending}.txt").read_text(encoding="utf-8").splitlines():
         module, _, members = line.partition(":")
         found |= {f"{module}.{member}" for member in members.split()}
     return found
 
 
-def signature_lines(signatures: dict[str, Any], api: int) -> list[str]:
+def signature_lines(signatures: dict[str, Any], api: str) -> list[str]:
     lines = []
     for name in exported(api):
         module, _, last = name.rpartition(".")
-        entry = signatures.get(f"{ALIASES.get(module, module)}.{last}" if api == 1 else name)
+        entry = signatures.get(f"{ALIASES.get(module, module)}.{last}" if api == "1" else name)
         if entry is None or entry["kind"] == "value" or name.startswith(("tf.flags.", "tf.app.flags.")):
             continue  # flags are absl's own, of any version
         if entry["kind"] == "function":
@@ -88,10 +103,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("signatures", type=Path)
     parser.add_argument("--contrib", type=Path)
-    parser.add_argument("--api", type=int, choices=(1, 2), default=1)
+    parser.add_argument("--api", choices=tuple(ENDINGS), default="1")
     arguments = parser.parse_args()
     signatures = json.loads(arguments.signatures.read_text())
-    ending = "" if arguments.api == 1 else "_v2"
+    ending = ENDINGS[arguments.api]
     for path, lines in (
         (COMPAT / f"original_names{ending}.txt", name_lines(signatures, arguments.contrib, arguments.api)),
         (REPOSITORY / f"tests/golden/signatures{ending}.txt", signature_lines(signatures, arguments.api)),

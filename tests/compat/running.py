@@ -7,9 +7,9 @@ import sys
 
 
 def towerstrat(*arguments, folder=None, full=False):
-    """Exit status, output, and errors without the line that says which names the program has."""
+    """Exit status, output, and errors without the lines that say which names the program has, and lacks."""
     code, output, error = said(*arguments, folder=folder, full=full)
-    return code, output, re.sub(r"\Atowerstrat: [12]\.x names \(.*\)\n", "", error)
+    return code, output, re.sub(r"\Atowerstrat: [12]\.x names.* \(.*\)\n(towerstrat: .* missing .*\n)?", "", error)
 
 
 def said(*arguments, folder=None, full=False):

@@ -4,7 +4,7 @@ import textwrap
 
 import pytest
 
-from towerstrat.compat.program import evidence
+from towerstrat.compat.program import evidence, files
 
 
 @pytest.fixture
@@ -16,7 +16,7 @@ def decide(tmp_path):
             path = tmp_path.joinpath(f"{name}.py")
             path.parent.mkdir(exist_ok=True, parents=True)
             path.write_text(textwrap.dedent(source))
-        return evidence.decide([tmp_path / "train.py"], [tmp_path])
+        return evidence.decide(files.Files().program([tmp_path / "train.py"], [tmp_path]))
 
     return run
 
@@ -92,20 +92,68 @@ def test_programs_that_import_the_names_of_1_x_by_their_path(decide, source, api
 def test_no_evidence_is_1(decide, source):
     found = decide(source)
     assert found.api == 1
-    assert found.reason.startswith("nothing in the program tells")
+    assert found.reason is None
 
 
 def test_a_program_without_tensorflow_has_no_reason(decide):
     assert decide("import numpy as np") == (1, None)
 
 
+SECOND = TF + "\ntf.random.set_seed(1)"
+
+
 def test_conflicting_evidence_names_both_lines(decide):
     with pytest.raises(evidence.Conflict) as caught:
-        decide(TF + "import model\nx = tf.placeholder(tf.int32)", {"model": TF + "\ntf.random.set_seed(1)"})
+        decide(TF + "x = tf.placeholder(tf.int32)\ntf.random.set_seed(1)")
     message = str(caught.value)
-    assert "train.py:3 uses tf.placeholder" in message
-    assert "model.py:3 uses tf.random.set_seed" in message
+    assert "train.py:2 uses tf.placeholder" in message
+    assert "train.py:3 uses tf.random.set_seed" in message
     assert "--api" in message
+    with pytest.raises(evidence.Conflict, match=r"old\.py:2 .*new\.py:3 "):
+        decide("import old, new", {"old": TF + "x = tf.placeholder(tf.int32)", "new": SECOND})
+
+
+def test_a_programs_own_file_counts_before_its_helpers(decide):
+    own = TF + "import helper\n{}"
+    assert decide(own.format("s = tf.Session()"), {"helper": SECOND}) == (1, "train.py:3 uses tf.Session")
+    first = TF + "s = tf.Session()"
+    assert decide(own.format("tf.random.set_seed(1)"), {"helper": first}) == (2, "train.py:3 uses tf.random.set_seed")
+    # What 1.15 shares with 2.x tells less than a helper that means one of them.
+    assert decide(own.format("@tf.function\ndef f(): pass"), {"helper": first}) == (1, "helper.py:2 uses tf.Session")
+    assert decide(own.format("x = tf.zeros([2])"), {"helper": SECOND}).api == 2
+
+
+@pytest.mark.parametrize(
+    ("source", "api"),
+    [
+        ("import tensorflow.compat.v2 as tf\ntf.enable_v2_behavior()\n@tf.function\ndef f(): pass", 1),
+        (TF + "tf.enable_v2_behavior()\nx = tf.random.normal([2])", 1),
+        (TF + "tf.compat.v1.enable_v2_behavior()\n@tf.function\ndef f(): pass", 1),
+        ("import tensorflow.compat.v1 as tf\ntf.enable_v2_behavior()\nprint(tf.zeros([2]))", 1),
+        (TF + "tf.compat.v1.enable_v2_behavior()\ntf.random.set_seed(1)", 2),
+    ],
+)
+def test_programs_of_1_13_to_1_15_that_run_as_2_x_does(decide, source, api):
+    assert decide(source).api == api
+
+
+def test_installed_packages_are_read_only_where_the_program_starts_in_one(tmp_path):
+    packages = tmp_path / "lib/site-packages"
+    sources = {
+        "tool/__init__.py": "", "tool/main.py": "import other, tool.part", "tool/part.py": TF + "tf.Session()",
+        "other.py": SECOND, "alone.py": "import other",
+    }  # fmt: skip
+    for name, source in sources.items():
+        (packages / name).parent.mkdir(parents=True, exist_ok=True)
+        (packages / name).write_text(source)
+    program = files.Files().program([packages / "tool/main.py"], [packages])
+    assert [source.path.name for source in (*program.own, *program.helpers)] == ["main.py", "__init__.py", "part.py"]
+    assert evidence.decide(program).api == 1
+    assert files.Files().program([packages / "alone.py"], [packages]).helpers == []
+
+
+def test_a_tensorflow_beside_the_program_is_not_its_own(decide):
+    assert decide(TF, {"tensorflow/__init__": "import tensorflow\ntensorflow.random.set_seed(1)"}) == (1, None)
 
 
 def test_local_modules_are_followed_through_imports(decide):

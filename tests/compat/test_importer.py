@@ -79,18 +79,19 @@ def test_names_of_the_inside_are_no_public_names(installed):
 @pytest.mark.parametrize(
     ("code", "message"),
     [
-        ("import tensorflow.compat.v2.keras", "tf.compat.v2.keras is a name of TensorFlow 2.15"),
-        ("import tensorflow.compat.v1.keras", r"tf\.keras .* tf.layers"),
-        ("import tensorflow.keras", "tf.keras .* tf.layers"),
-        ("from tensorflow import keras", "tf.keras .* tf.layers"),
+        ("import tensorflow.kera", "Neither towerstrat nor TensorFlow 1.12 has the name tf.kera"),
+        ("import tensorflow.compat.v2.kera", "has the name tf.compat.v2.kera"),
+        ("import tensorflow.keras.layer", "has the name tf.keras.layer"),
+        ("from tensorflow.keras.layers import Densely", "has the name tf.keras.layers.Densely"),
         ("from tensorflow import Sesion", "tf.Session"),
-        ("from tensorflow.contrib import crf", "tf.contrib.crf is a name of TensorFlow 1.12"),
+        ("import tensorflow.Session", "tf.Session"),
         ("import tensorflow.python.ops.nonsense", "tensorflow.python.ops.nonsense is inside TensorFlow"),
         ("from tensorflow.python.ops.array_ops import relux", "inside TensorFlow"),
-        ("import tensorflow.examples.tutorials.mnist.input_data", "from_tensor_slices"),
+        ("from tensorflow.python.ops.rnn import relux", "inside TensorFlow"),
+        ("import tensorflow.compiler.nonsense", "has the name tf.compiler.nonsense"),
     ],
 )
-def test_what_is_missing_is_an_import_error_with_the_way_out(installed, code, message):
+def test_a_name_that_no_original_has_is_an_import_error_with_the_way_out(installed, code, message):
     with pytest.raises(ImportError, match=message):
         run(code)
 
@@ -155,11 +156,12 @@ def test_the_trees_reach_each_other_without_end(installed):
         ("import tensorflow.contrib.distribute", "tf.contrib .*--api 1"),
         ("import tensorflow.contrib.distribute.python.values", "tf.contrib .*--api 1"),
         ("from tensorflow import placeholder", "tf.compat.v1.placeholder"),
-        ("import tensorflow.compat.v1.keras", r"tf\.compat\.v1\.keras is a name of TensorFlow 1\.12"),
-        ("import tensorflow.compat.v2.keras", r"tf\.keras is a name of TensorFlow 2\.15"),
+        ("import tensorflow.compat.v1.kera", r"has the name tf\.compat\.v1\.kera"),
+        ("import tensorflow.compat.v2.kera", r"has the name tf\.kera"),
+        ("import tensorflow.python.keras.engine.network", "network is inside TensorFlow"),
     ],
 )
-def test_what_is_missing_in_2_x(second, code, message):
+def test_a_name_that_2_x_does_not_have(second, code, message):
     with pytest.raises(ImportError, match=message):
         run(code)
 

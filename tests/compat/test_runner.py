@@ -2,13 +2,15 @@
 
 import os
 import re
+import sys
 
 import pytest
 
 from tests.compat.running import said, towerstrat
 from tests.spread import spread
 from towerstrat import __version__, cli
-from towerstrat.compat.program import python2
+from towerstrat.compat.program import environment, python2, runner
+from towerstrat.platform import devices
 
 
 def test_the_program_is_main_and_sees_its_own_arguments_and_modules(program, tmp_path):
@@ -217,6 +219,40 @@ def test_conflicting_names_are_an_error(tmp_path):
     assert re.match(r"towerstrat: both\.py:2 uses tf\.placeholder.* both\.py:3 uses tf\.random\.set_seed.*--api", error)
 
 
+ADAPTS = """
+import tensorflow.compat.v2 as tf
+tf.enable_v2_behavior()
+
+@tf.function
+def double(x):
+    return 2 * x
+
+import tensorflow
+print(double(tf.constant(2)).numpy(), tensorflow.executing_eagerly(), tensorflow.Session.__name__)
+"""
+
+
+def test_a_program_of_1_15_that_runs_as_2_x_does(tmp_path):
+    (tmp_path / "old.py").write_text(ADAPTS)
+    reason = "old.py:10 uses tf.Session.__name__"
+    expected = f"towerstrat: 1.x names, tf.__version__ 1.15.5 ({reason})\n"
+    assert said("run", "old.py", folder=tmp_path) == (0, "4 True Session\n", expected)
+    (tmp_path / "old.py").write_text(ADAPTS.replace(", tensorflow.Session.__name__", ""))
+    expected = expected.replace(reason, "old.py:3 uses tf.compat.v2.enable_v2_behavior")
+    assert said("run", "old.py", folder=tmp_path) == (0, "4 True\n", expected)
+    code, output, _ = said("run", "--api", "2", "old.py", folder=tmp_path)
+    assert (code, output) == (0, "4 True\n")
+
+
+def test_an_installed_module_is_what_the_files_that_it_works_on_are(tmp_path):
+    (tmp_path / "test_new.py").write_text("import tensorflow as tf\ndef test(): tf.random.set_seed(1)\n")
+    (tmp_path / "test_none.py").write_text("def test(): pass\n")
+    code, _, error = said("run", "-m", "pytest", "-q", "test_new.py::test", folder=tmp_path)
+    assert (code, error) == (0, "towerstrat: 2.x names (test_new.py:2 uses tf.random.set_seed)\n")
+    assert said("run", "-m", "pytest", "-q", "test_none.py", folder=tmp_path)[::2] == (0, "")
+    assert said("run", "-m", "pytest", "--version", folder=tmp_path)[::2] == (0, "")
+
+
 def test_disabling_what_2_x_does(tmp_path):
     (tmp_path / "old.py").write_text(
         "import tensorflow.compat.v1 as tf\ntf.disable_v2_behavior()\nx = tf.placeholder(tf.float32, [None])\n"
@@ -274,3 +310,22 @@ def test_a_program_of_python_2_ends_with_what_to_do(program):
     code, _, error = program("import tensorflow as tf\nfor i in xrange(3): pass\n")
     assert 'File "old.py", line 2' in error
     assert "This is Python 2" in error
+
+
+def test_more_towers_than_there_are_devices_is_said_before_the_program_starts(monkeypatch, tmp_path):
+    (tmp_path / "program.py").write_text("import tensorflow as tf\nraise SystemExit('started')")
+    monkeypatch.setattr(devices, "_asked", 9)
+    monkeypatch.setattr(devices, "may_be_accelerated", lambda: True)
+    monkeypatch.setattr(runner.children, "start", lambda towers: None)
+    monkeypatch.setattr(runner.children, "bind", lambda api, version: None)
+    for name in ("argv", "path", "excepthook"):
+        monkeypatch.setattr(sys, name, getattr(sys, name)[:] if name != "excepthook" else sys.excepthook)
+    with pytest.raises(runner.CannotStart, match=r"--towers: 9 towers were asked for.*there are 8 CPU.*at most 8"):
+        runner.run_script(str(tmp_path / "program.py"), towers=9)
+
+
+def test_a_missing_address_of_a_tpu_ends_with_what_to_do(program):
+    code, _, error = program("import os\nimport tensorflow as tf\nprint('grpc://' + os.environ['COLAB_TPU_ADDR'])\n")
+    assert code == 1
+    assert "the devices that are here: run the program with COLAB_TPU_ADDR=localhost:8470 in the" in error
+    assert environment.hint(KeyError("other")) is None

@@ -5,8 +5,10 @@
 import unittest
 
 import numpy as np
+import pytest
 
 from towerstrat.compat.v1names import testing
+from towerstrat.compat.wheel import test_util
 from towerstrat.graph.ir.convert import constant, placeholder
 from towerstrat.graph.ir.core import get_default_graph
 from towerstrat.graph.ir.types import float32
@@ -108,3 +110,28 @@ def test_an_error_that_does_not_match_or_does_not_come():
             pass
 
     assert len(outcome(other, none).failures) == 2
+
+
+def test_run_in_graph_and_eager_modes_runs_a_test_twice():
+    modes = []
+
+    class Twice(testing.TestCase):
+        def setUp(self):
+            super().setUp()
+            modes.append("set up")
+
+        @test_util.run_in_graph_and_eager_modes
+        def test_sum(self):
+            modes.append("eagerly" if get_default_graph().executing_eagerly else "graph")
+            self.assertAllEqual([4, 6], self.evaluate(add([1, 2], [3, 4])))
+
+        @test_util.run_in_graph_and_eager_modes(reset_test=False)
+        def test_zero(self):
+            self.assertEqual(self.evaluate(constant(0.0)), 0.0)
+
+    result = unittest.TestResult()
+    unittest.defaultTestLoader.loadTestsFromTestCase(Twice).run(result)
+    assert result.wasSuccessful(), result.errors + result.failures
+    assert modes == ["set up", "graph", "set up", "eagerly", "set up"]
+    with pytest.raises(ValueError, match="test methods"):
+        test_util.run_in_graph_and_eager_modes(Twice)

@@ -281,6 +281,28 @@ def test_a_while_loop_stops_before_it_takes_an_element():
         until(it, tf.constant(1, tf.int64))
 
 
+@pytest.mark.parametrize("length", [1, 3, 7])
+def test_a_check_in_the_condition_ends_the_loop(length):
+    """After the iterations before it; no element is taken for the one that it was to allow."""
+    total = tf.Variable(0, dtype=tf.int64)
+
+    @tf.function
+    def until(it, x):
+        count = tf.constant(0)
+        while tf.gather(x, count) > 0:
+            total.assign_add(next(it))
+            count += 1
+        return count
+
+    it = iter(Dataset.range(20))
+    with pytest.raises(tf.errors.InvalidArgumentError, match=rf"= {length} is not in \[0, {length}\)"):
+        until(it, tf.ones([length]))
+    assert int(total) == sum(range(length))
+    assert int(next(it)) == length
+    assert int(until(it, tf.constant([1, 1, 0]))) == 2
+    assert int(total) == sum(range(length)) + 2 * length + 3
+
+
 @pytest.mark.usefixtures("small_chunks")
 def test_several_iterators_and_several_elements_of_each(programs):
     @tf.function

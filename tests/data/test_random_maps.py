@@ -1,10 +1,13 @@
 """Maps with random operations over tables: many elements at once draw what they draw one by one."""
 
+import itertools
+
 import numpy as np
 import pytest
 
 import towerstrat.compat.v1 as tf
 import towerstrat.compat.v2 as tf2
+from tests.spread import spread
 from towerstrat.data import mapping
 from towerstrat.graph.eager.mode import eager_mode
 
@@ -68,8 +71,7 @@ def elements(pipeline, seed):
         return [tf2.nest.flatten(element) for element in found]
 
 
-@pytest.mark.parametrize("seed", [None, 7])
-@pytest.mark.parametrize("name", PIPELINES)
+@spread(("name", "seed"), itertools.product(PIPELINES, (None, 7)), every=5)
 def test_many_at_once_are_those_one_by_one(name, seed, monkeypatch):
     one_by_one = elements(PIPELINES[name], seed)
     monkeypatch.setattr(mapping, "_MANY_ROWS", 1)
@@ -122,8 +124,7 @@ STREAMS = {
 }
 
 
-@pytest.mark.parametrize("wide", [(), (20, 50, 51)])
-@pytest.mark.parametrize("name", STREAMS)
+@spread(("name", "wide"), itertools.product(STREAMS, ((), (20, 50, 51))), every=5)
 def test_streams_together_are_those_one_by_one(name, wide, monkeypatch):
     def pipeline(_):
         return STREAMS[name](of_generator(70, wide))

@@ -172,6 +172,11 @@ CASES += [
     "tf.zeta(p + 1., p)",
     "tf.polygamma(tf.ones_like(p), p)",
     "tf.betainc(p, p, p / 4.)",
+    "tf.stop_gradient(tf.igamma(z, tf.abs(w)))",
+    "tf.stop_gradient(tf.igammac(z, tf.abs(w)))",
+    "tf.stop_gradient(tf.zeta(w + 1., z))",
+    "tf.stop_gradient(tf.zeta(1. / tf.abs(z), tf.ones_like(z)))",
+    "tf.stop_gradient(tf.betainc(z, tf.ones_like(z), tf.abs(w) / 4.))",
     "tf.lbeta(p)",
     "tf.math.polyval([p, x, 2.], y)",
 ]

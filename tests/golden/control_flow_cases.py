@@ -190,6 +190,15 @@ def while_returns(tf):
     return [one, same[0], tf.constant(isinstance(same, list))], [{x: 1.0}]
 
 
+def while_returns_as_its_body(tf):
+    loops = [
+        tf.while_loop(lambda i, a: i < 3, body, start)
+        for start in ([0, 1.0], (0, 1.0))
+        for body in (lambda i, a: (i + 1, a), lambda i, a: [i + 1, a])
+    ]
+    return [tf.constant([isinstance(found, tuple) for found in loops])] + [found[0] for found in loops], [{}]
+
+
 def while_grows(tf):
     x = tf.placeholder(tf.float32, [None])
     _, y = tf.while_loop(
@@ -231,6 +240,46 @@ def while_none_gradients(tf):
     _, a, b = tf.while_loop(lambda i, a, b: i < 3, lambda i, a, b: (i + 1, a * 2.0, b * a), [0, x, z])
     found = tf.gradients(a, [x, z]) + tf.gradients(b, [x, z])
     return [tf.constant([g is None for g in found])] + [g for g in found if g is not None], [{x: 2.0, z: 1.5}]
+
+
+def while_stopped_gradients(tf):
+    """Zeros for a loop variable that the result depends on by way of stopped gradients; None for what is captured."""
+    x, y, z, c = (_scalar(tf, name) for name in "xyzc")
+    stop = tf.stop_gradient
+    a, _ = tf.while_loop(lambda a, b: a < 100.0, lambda a, b: (a * a + stop(b * b), stop(b * b)), [x, y])
+    d, e, _ = tf.while_loop(
+        lambda d, e, f: d < 50.0, lambda d, e, f: (d * 2.0 + tf.round(e), stop(f) + stop(c), f * 2.0), [x, y, z]
+    )
+    p, q = tf.while_loop(lambda p, q: p < 50.0, lambda p, q: (p * 2.0, q * x), [x, y])
+    r = tf.while_loop(lambda r: r < 9.0, lambda r: [stop(r) * 3.0], [z * 1.0])
+    _, m = tf.while_loop(lambda n, m: n < 3, lambda n, m: (n + 1, m * stop(tf.to_float(n))), [tf.to_int32(z), x])
+    s = tf.scan(lambda s, t: t * stop(s), tf.stack([x, y]), initializer=z)
+    t = tf.foldl(lambda t, u: u * stop(t), tf.stack([x, y]), initializer=z)
+    u = tf.map_fn(lambda u: stop(u) + x, tf.stack([y, z]))
+    feeds = {x: 2.0, y: 3.0, z: 1.0, c: 0.5}
+    found = [tf.gradients(w, [x, y, z, c]) for w in (a, d, d + e, p, q, r, m, s, t, u)]
+    fetches = [g if g is not None else tf.constant(-77.0) for grads in found for g in grads]
+    return [a, d, e, p, q, r, m, s, t, u] + fetches, [feeds]
+
+
+def stopped_in_bodies(tf):
+    """What has no gradient outside of branches and loops has none inside."""
+    x = _scalar(tf)
+    stop = tf.stop_gradient
+
+    def inner(a):
+        return tf.cond(a > 5.0, lambda: a * stop(a), lambda: stop(a * x))
+
+    found = [
+        tf.cond(x > 0.0, lambda: x * stop(x), lambda: stop(x)),
+        tf.while_loop(lambda i, a: i < 3, lambda i, a: (i + 1, a * stop(a)), [0, x])[1],
+        tf.while_loop(lambda a: a < 100.0, lambda a: a * stop(a), [x]),
+        tf.while_loop(lambda a: a < 100.0, lambda a: inner(a) + a, [x]),
+        tf.scan(lambda s, t: t * stop(s) + s * stop(t), tf.stack([x, 2.0 * x, x]))[2],
+        tf.cond(x > 0.0, lambda: x * tf.floor(7.0 * x) + x * tf.sign(stop(x)), lambda: x),
+        tf.cond(x > 0.0, lambda: x * tf.zeros_like(x) + x * stop(x * x), lambda: x),
+    ]
+    return found + [tf.gradients(y, x)[0] for y in found], [{x: 2.0}, {x: 3.0}]
 
 
 def while_nested(tf):

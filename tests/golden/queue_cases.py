@@ -4,6 +4,8 @@ A case is a function of the namespace ``tf`` and a session that returns plain fa
 """
 
 import contextlib
+import os
+import tempfile
 import threading
 
 import numpy as np
@@ -282,8 +284,32 @@ def looping(tf, session):
         lambda: tf.train.LooperThread(coordinator, 1, args=(1,)))]  # fmt: skip
 
 
+def files_that_match(tf, session):
+    """Names of files are looked up when the variable is initialized, and read by a producer."""
+    with tempfile.TemporaryDirectory() as folder:
+
+        def write(*names):
+            for name in names:
+                open(os.path.join(folder, name), "w").close()
+
+        write("b.txt", "a.txt", "c.csv")
+        some = tf.train.match_filenames_once(os.path.join(folder, "*.txt"))
+        more = tf.train.match_filenames_once([os.path.join(folder, p) for p in ("*.csv", "a*")], name="more")
+        one = tf.train.string_input_producer(some, num_epochs=1, shuffle=False).dequeue()
+        found = [some.name, more.name, some.dtype.base_dtype.name, some.shape.ndims, len(tf.trainable_variables())]
+        found.append([v.name for v in tf.local_variables()])
+        with running(tf, session):
+            write("d.txt")
+            found += [[os.path.basename(n).decode() for n in sorted(session.run(v))] for v in (some, more)]
+            found.append(sorted(os.path.basename(session.run(one)).decode() for _ in range(2)))
+            found.append(refused(lambda: session.run(one)))
+        found.append(len(session.run(tf.matching_files(os.path.join(folder, "*.txt")))))
+        found.append(plain(session.run(tf.matching_files(os.path.join(folder, "*.none")))))
+    return plain(found)
+
+
 CASES = [
     taking, nothing_at_all, names, what_does_not_fit, priorities, padding, shuffling, sharing, more_than_fits, flow,
     batches, smaller_batches, strings, joined, chosen, padded_batches, refused_pipelines, an_error_of_a_runner,
-    coordinating, looping,
+    coordinating, looping, files_that_match,
 ]  # fmt: skip

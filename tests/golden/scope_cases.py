@@ -211,7 +211,8 @@ def initializing(tf):
         found.append(bool(session.run(tf.is_variable_initialized(e))))
         found.append(refused(lambda: session.run(tf.assert_variables_initialized()), "uninitialized"))
         session.run(tf.global_variables_initializer())
-        session.run(tf.assert_variables_initialized())
+        found.append(session.run(tf.assert_variables_initialized()).tolist())
+        found.append(int(session.run(tf.assert_variables_initialized([e]))))
         found += [x.tolist() for x in session.run([e, f, g, h, i])]
     found += [tf.global_variables_initializer().name, tf.local_variables_initializer().name]
     return found
@@ -282,12 +283,40 @@ def name_scopes(tf):
         with tf.init_scope():
             found.append(len(tf.constant(1, name="free").op.control_inputs))
         found.append([o.name for o in tf.constant(1, name="bound").op.control_inputs])
+    found += implied_controls(tf)
     with tf.device("/gpu:1"):
         found.append(tf.constant(1).device)
     tf.add_to_collection("k", 1)
     tf.add_to_collections(["k", "l"], 2)
     tf.get_collection_ref("k").append(3)
     found += [tf.get_collection("k"), tf.get_collection("l"), tf.get_collection("m")]
+    return found
+
+
+def implied_controls(tf):
+    """The names of control inputs of operations whose inputs imply some of those of the scopes around."""
+    found = []
+
+    def note(tensor):
+        found.append([o.name for o in tensor.op.control_inputs])
+        return tensor
+
+    one, two, three = (tf.constant(0, name=name) for name in ("c0", "c1", "c2"))
+    with tf.control_dependencies([one, two]):
+        note(tf.identity(one))
+        inner = note(tf.constant(1))
+        note(tf.add(inner, three))
+        with tf.control_dependencies([three]):
+            note(inner + one)
+            deep = note(tf.add(three, one))
+        note(deep + three)
+        with tf.control_dependencies(None):
+            free = note(tf.identity(inner))
+        note(free + free)
+        with tf.control_dependencies([free]):
+            branch = tf.cond(tf.placeholder(tf.bool), lambda: inner + 1, lambda: tf.constant(1))
+        note(branch + deep)
+    note(branch + deep)
     return found
 
 

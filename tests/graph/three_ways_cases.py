@@ -27,6 +27,7 @@ from towerstrat.graph.ops import (
     array,
     assertions,
     build,
+    candidates,
     checks,
     control_flow,
     counting,
@@ -379,6 +380,7 @@ DRAWS: dict[str, Callable[[], Any]] = {
     "RandomPoissonV2": lambda: random.random_poisson([1.0, 2.0, 3.0], [4], seed=1),
     "RandomShuffle": lambda: random.random_shuffle(constant(X), seed=1),
     "Multinomial": lambda: random.multinomial(constant(X), 4, seed=1),
+    "CandidateSampler": lambda: candidates.uniform_candidate_sampler([[1, 2]], 2, 3, False, 4, seed=1)[0],
 }
 """Draws: what is equal three ways is their type, shape and range; sessions, programs and functions count separately."""
 
@@ -391,13 +393,15 @@ ELSEWHERE = {
     "DatasetHandle DatasetToSingleElement DistributedIteratorGetNext IteratorGetNext": "datasets",
     "IteratorToStringHandle MakeIterator OpenIterator OwnedIteratorGetNext OwnedIteratorGetOptional": "iterators",
     "ReduceDataset": "a loop over a dataset",
+    "DecodeRaw": "strings",
     "AsString DecodeBase64 EncodeBase64 ReduceJoin RegexFullMatch RegexReplace StringFormat StringJoin": "strings",
     "StringLength StringLower StringSplit StringSplitV2 StringStrip StringToHashBucket StringUpper": "strings",
     "StringToHashBucketFast StringToHashBucketStrong StringToNumber Substr UnsortedSegmentJoin": "strings",
     "InitializeTableFromTextFileV2 LookupTableExportV2 LookupTableFindV2 LookupTableImportV2": "lookup tables",
     "LookupTableInsertV2 LookupTableRemoveV2 LookupTableSizeV2 SparseToDense": "lookup tables and sparse tensors",
     "EagerPyFunc PyFunc PyFuncStateless PrintV2": "Python functions and printing: no kernel computes them",
-    "AssertInitialized UninitializedNames CountUpTo InitializedValue VarHandleOp": "variables of sessions",
+    "MatchingFiles": "the names of files",
+    "UninitializedNames CountUpTo InitializedValue VarHandleOp": "variables of sessions",
     "ReadStringVariableOp AssignStringVariableOp StringVarIsInitializedOp": "variables of strings",
     "InitializedStringValue StringResourceGather StringResourceScatterUpdate": "variables of strings",
     "Queue QueueEnqueueV2 QueueEnqueueManyV2 QueueDequeueV2 QueueDequeueManyV2 QueueDequeueUpToV2": "queues",

@@ -1,5 +1,7 @@
 """How many towers a run has."""
 
+from types import SimpleNamespace
+
 import jax
 import pytest
 
@@ -25,3 +27,17 @@ def test_more_than_there_are(monkeypatch):
         devices.devices()
     with pytest.raises(ValueError, match="at least 1"):
         devices.ask(0)
+
+
+@pytest.mark.parametrize(("platforms", "expected"), [("cpu", False), ("tpu,cpu", True), ("cuda", True)])
+def test_an_accelerator_is_expected_where_jax_may_look_for_one(monkeypatch, platforms, expected):
+    monkeypatch.setattr(devices, "jax", SimpleNamespace(config=SimpleNamespace(jax_platforms=platforms)))
+    assert devices.may_be_accelerated() is expected
+
+
+def test_without_a_choice_plug_ins_tell(monkeypatch):
+    monkeypatch.setattr(devices, "jax", SimpleNamespace(config=SimpleNamespace(jax_platforms=None)))
+    for library, plugins, expected in ((None, (), False), ("libtpu", (), True), (None, ("cuda",), True)):
+        monkeypatch.setattr(devices, "find_spec", lambda name, found=library: found)
+        monkeypatch.setattr(devices, "entry_points", lambda group, found=plugins: found)
+        assert devices.may_be_accelerated() is expected

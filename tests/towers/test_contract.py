@@ -192,7 +192,7 @@ def no_strategy(replicas, optimizer, reduction, form):
     return functions(replicas, optimizer, reduction, form, lambda _: tf.distribute.get_strategy())
 
 
-@spread(("replicas", "optimizer", "reduction", "form"), CASES, every=7)
+@spread(("replicas", "optimizer", "reduction", "form"), CASES, every=11)
 @pytest.mark.parametrize("surface", [towers, functions, calls, sessions])
 def test_several_train_as_one(surface, replicas, optimizer, reduction, form):
     wanted = alone(replicas, optimizer, reduction)

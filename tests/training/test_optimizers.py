@@ -17,12 +17,14 @@ from tests.training.optimizer_model import (
     make_optimizer,
     make_variables,
 )
+from towerstrat.errors import InvalidArgumentError
 from towerstrat.graph.ir.convert import constant, placeholder
 from towerstrat.graph.ir.core import get_default_graph
 from towerstrat.graph.ir.indexed_slices import IndexedSlices
 from towerstrat.graph.ops.math import cast, square
 from towerstrat.graph.ops.reductions import reduce_sum
 from towerstrat.graph.runtime.session import Session
+from towerstrat.graph.variables.rows import of_lookups
 from towerstrat.graph.variables.variable_ops import global_variables, global_variables_initializer
 from towerstrat.graph.variables.variables import GraphKeys, Variable
 from towerstrat.training import optimizers
@@ -191,6 +193,34 @@ def test_repeated_rows_count_once_with_their_sum(name):
     kept = [[v, *(optimizer.get_slot(v, s) for s in optimizer.get_slot_names())] for _, v in pairs]
     for one, two in zip(*session.run(kept), strict=True):
         np.testing.assert_allclose(one, two, rtol=1e-6)
+
+
+@spread("name", CASES, every=5)
+def test_rows_outside_of_the_variable_are_refused(name):
+    """Those that a program made itself; nothing changes then, neither the variable nor slots or the step."""
+    step, table = global_step(), Variable(np.ones((3, 2), np.float32))
+    optimizer, indices = make_optimizer(name, step), placeholder("int64", [2])
+    train_op = optimizer.apply_gradients([(IndexedSlices(constant(np.ones((2, 2), np.float32)), indices), table)], step)
+    session = started()
+    kept = [step, table, *(optimizer.get_slot(table, s) for s in optimizer.get_slot_names())]
+    before = session.run(kept)
+    for wrong, given in ((5, [1, 5]), (-1, [-1, 0]), (2**40, [2**40, 2**40])):
+        with pytest.raises(InvalidArgumentError, match=rf"= {wrong} is not in \[0, 3\)"):
+            session.run(train_op, {indices: given})
+        for old, new in zip(before, session.run(kept), strict=True):
+            np.testing.assert_array_equal(old, new)
+    session.run(train_op, {indices: [0, 2]})
+
+
+def test_rows_of_lookups_are_checked_by_the_lookup_alone():
+    table, ids = Variable(np.ones((3, 2), np.float32)), placeholder("int32", [2])
+    train_op = optimizers.AdagradOptimizer(1.0).minimize(reduce_sum(table.sparse_read(ids)))
+    session = started()
+    with pytest.raises(InvalidArgumentError, match=r"indices\[1\] = 3 is not in \[0, 3\)") as error:
+        session.run(train_op, {ids: [0, 3]})
+    assert error.value.op.type == "ResourceGather"
+    (update,) = [o for o in get_default_graph().get_operations() if o.type == "ResourceSparseApplyAdagrad"]
+    assert of_lookups(update.inputs[-1])
 
 
 @pytest.mark.parametrize("kind", ["tensor", "variable", "callable", "fed"])

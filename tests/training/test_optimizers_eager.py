@@ -17,6 +17,7 @@ from tests.training.optimizer_model import (
     make_optimizer,
     make_variables,
 )
+from towerstrat.errors import InvalidArgumentError
 from towerstrat.graph.eager import mode
 from towerstrat.graph.eager.variable import EagerVariable
 from towerstrat.graph.functions.polymorphic import function
@@ -178,6 +179,19 @@ def test_rows_repeated_count_once_with_their_sum():
     optimizers.AdagradOptimizer(1.0, initial_accumulator_value=9.0).apply_gradients([(gradient, table)])
     np.testing.assert_allclose(table.numpy()[1], [1 - 4 / 5, 1 - 1 / np.sqrt(10)], rtol=1e-6)
     assert (table.numpy()[[0, 2]] == 1).all()
+
+
+@pytest.mark.parametrize("inside", [False, True])
+def test_rows_outside_of_the_variable_are_refused(inside):
+    table = Variable(np.ones((3, 2), np.float32))
+    optimizer = optimizers.AdagradOptimizer(1.0)
+    apply = lambda i: optimizer.apply_gradients([(IndexedSlices(constant([[1.0, 2.0]]), i), table)])  # noqa: E731
+    apply = function(apply) if inside else apply
+    with pytest.raises(InvalidArgumentError, match=r"= 3 is not in \[0, 3\)"):
+        apply(constant([3]))
+    assert (table.numpy() == 1).all()
+    apply(constant([2]))
+    assert (table.numpy()[2] != 1).all()
 
 
 @pytest.mark.parametrize("inside", [False, True])

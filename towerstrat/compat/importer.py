@@ -8,15 +8,15 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
 
-from towerstrat.compat.names import known
+from towerstrat.compat.names import known, slim
 from towerstrat.compat.names.internals import INTERNALS
-from towerstrat.compat.names.namespace import Mixture, Namespace, build, tree
+from towerstrat.compat.names.namespace import Mixture, Namespace, build, set_version, tree
 
 ROOT = "tensorflow"
 
@@ -26,13 +26,14 @@ class _Ready(Loader):
 
     def __init__(self, module: ModuleType):
         self._module = module
+        self._own = module.__spec__
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
         return self._module
 
     def exec_module(self, module: ModuleType) -> None:
         # A module that is imported by a second name stays what it is.
-        module.__spec__ = _spec(module.__name__, module)
+        module.__spec__ = self._own or _spec(module.__name__, module)
 
 
 def _spec(name: str, module: ModuleType) -> ModuleSpec:
@@ -44,22 +45,31 @@ class Finder(MetaPathFinder):
 
     Args:
       api: whose names ``tensorflow`` itself has; the other tree is below ``tensorflow.compat``.
+      version: what ``tf.__version__`` is; None: the version of that namespace.
     """
 
-    def __init__(self, api: int = 1) -> None:
+    def __init__(self, api: int = 1, version: str | None = None) -> None:
         self.api = api
-        first, second = build(*(ROOT if api == own else f"{ROOT}.compat.v{own}" for own in (1, 2)))
+        roots = [ROOT if api == own else f"{ROOT}.compat.v{own}" for own in (1, 2)]
+        first, second = build(roots[0], roots[1], bound)
         self._first = first.__name__
         self._modules: dict[str, Namespace] = {m.__name__: m for root in (first, second) for m in tree(root)}
         self._modules[f"{ROOT}.compat.v{api}"] = self._modules[ROOT]
+        if version is not None:
+            set_version(self._modules[ROOT], version)
         for path, (sources, own) in INTERNALS.items():
             if api == 1 or not path.startswith("contrib."):
                 self._add_internal(f"{ROOT}.{path}", sources.split(), own)
 
+    @property
+    def root(self) -> Namespace:
+        """The module ``tensorflow``."""
+        return self._modules[ROOT]
+
     def _add_internal(self, path: str, sources: Sequence[str], own: dict[str, Any]) -> None:
         found = tuple(self._modules[self._first + source.removeprefix("tf")] for source in sources)
         if path not in self._modules:
-            self._modules[path] = Mixture(path, found, own)
+            self._modules[path] = Mixture(path, found, own, self.api)
         parent, _, last = path.rpartition(".")
         if parent not in self._modules:
             self._add_internal(parent, (), {})
@@ -67,19 +77,37 @@ class Finder(MetaPathFinder):
         self._modules[parent].__dict__.setdefault(last, self._modules[path])
 
     def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
+        if fullname in slim.OURS:
+            return _spec(fullname, slim.OURS[fullname])
         if fullname != ROOT and not fullname.startswith(ROOT + "."):
             return None
         # The trees reach each other without end: only the last step counts, and one's own is none.
         place = re.sub(r"^tensorflow(\.compat\.v[12])+(?=\.compat\.v[12](\.|$))", ROOT, fullname)
         place = re.sub(rf"^tensorflow\.compat\.v{self.api}(?=\.)", ROOT, place)
-        module = self._modules.get(place)
+        module = slim.module_at(place.removeprefix(f"{ROOT}.")) if self.api == 1 else None
+        module = module or self._module(place)
         if module is None:
             raise ModuleNotFoundError(self._described(place))
         return _spec(fullname, module)
 
+    def _module(self, place: str) -> Namespace | None:
+        """The module, here or only in an original."""
+        if place in self._modules:
+            return self._modules[place]
+        parent, _, last = place.rpartition(".")
+        if parent == ROOT and known.is_module(place, self.api):
+            # The originals' root has `compiler` and its kin as an attribute only after an import.
+            found: object = Namespace(place, place, self.api)
+        else:
+            found = getattr(self._module(parent), last, None) if parent else None
+        if isinstance(found, Namespace):
+            self._modules[place] = found
+            return found
+        return None
+
     def _described(self, place: str) -> str:
         if place.startswith((f"{ROOT}.python", f"{ROOT}.core")) or ".python." in place:
-            return known.describe(place)
+            return known.describe(place, self.api)
         other = 3 - self.api
         mount = f"{ROOT}.compat.v{other}"
         if place.startswith(f"{mount}."):
@@ -92,11 +120,12 @@ def installed() -> Finder | None:
     return next((f for f in sys.meta_path if isinstance(f, Finder)), None)
 
 
-def install(api: int = 1) -> None:
+def install(api: int = 1, version: str | None = None) -> None:
     """Makes ``import tensorflow`` mean towerstrat from now on.
 
     Args:
       api: 1 for the names of 1.x, 2 for those of 2.x.
+      version: what ``tf.__version__`` is; None: the version of that namespace.
 
     Raises:
       RuntimeError: another ``tensorflow`` was imported already, or the names of the other one are installed.
@@ -112,7 +141,14 @@ def install(api: int = 1) -> None:
             f"{ROOT} was already imported from {getattr(present, '__file__', None)}; "
             "install towerstrat's names before the first import of it."
         )
-    sys.meta_path.insert(0, Finder(api))
+    sys.meta_path.insert(0, Finder(api, version))
+
+
+@contextmanager
+def bound() -> Iterator[None]:
+    """Inside, ``import tensorflow`` means towerstrat; names that are installed already stay so."""
+    with nullcontext() if installed() is not None else names_installed():
+        yield
 
 
 def uninstall() -> None:

@@ -1,5 +1,21 @@
 """The two namespaces as packages of this library: ``towerstrat.compat.v1`` and ``towerstrat.compat.v2``."""
 
-from towerstrat.compat.names.namespace import build
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING
 
-v1, v2 = build("towerstrat.compat.v1", "towerstrat.compat.v2")
+from towerstrat.platform.deferred import Deferred, without_collections
+
+if TYPE_CHECKING:
+    from towerstrat.compat import importer
+else:
+    importer = Deferred("towerstrat.compat.importer")
+
+
+def _bound() -> AbstractContextManager[None]:
+    return importer.bound()
+
+
+with without_collections():
+    from towerstrat.compat.names.namespace import build
+
+    v1, v2 = build("towerstrat.compat.v1", "towerstrat.compat.v2", _bound)

@@ -1,45 +1,34 @@
 """Functions of datasets (``map``, ``filter``, ...): traced once into a graph of their own, evaluated on the CPU.
 
-A function whose operations all have numpy forms is evaluated by numpy, one operation at a time. Else operations are
-compiled for the CPU in segments between those of the host (Python functions, strings), which are called.
+It is evaluated step by step (``steps.py``), or for many elements at once where ``jax.vmap`` applies.
 """
 
 from __future__ import annotations
 
-import functools
 import zlib
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any
 
 import jax
 import numpy as np
 
 from towerstrat.data.pipeline import Array, Opening, ordinal
+from towerstrat.data.steps import Arrays, CellValues, Segment, Step, Values, cpu_device, is_known, steps_of
 from towerstrat.data.structure import Structure, flatten, map_leaves
-from towerstrat.errors import FailedPreconditionError, InvalidArgumentError, OutOfRangeError, UnsupportedError
+from towerstrat.errors import FailedPreconditionError, UnsupportedError
 from towerstrat.graph.autograph.api import converted
 from towerstrat.graph.functions.graph import FunctionGraph
 from towerstrat.graph.ir.convert import convert_to_tensor
 from towerstrat.graph.ir.core import Graph
 from towerstrat.graph.ir.elements import Operation, Tensor, execution_order, numpy_alone, of_strings
 from towerstrat.graph.ir.shapes import Dims
-from towerstrat.graph.ir.state import FAULT, Cell, StateStore
-from towerstrat.graph.ir.types import DType, host_array, resource
-from towerstrat.graph.lowering.faults import found_on_host, no_fault, record_size
-from towerstrat.graph.lowering.refusals import NeedsStatic
-from towerstrat.graph.runtime.compiled import SINGLE_BYTES, ArrayFunction, Programs
-from towerstrat.graph.runtime.program import effects
+from towerstrat.graph.ir.state import Cell, StateStore
+from towerstrat.graph.ir.types import DType
+from towerstrat.graph.runtime.compiled import SINGLE_BYTES, Programs
 from towerstrat.graph.runtime.runs import Runner
 
-Values = dict[Tensor, Any]
-CellValues = dict[Cell, Any]
-"""Values of variables, or counts of draws."""
-_Step = Callable[[Runner, Values, CellValues, CellValues], None]
-"""(session, values, variables, counters): adds the values of some operations to ``values``."""
 _RowsFunction = Callable[[Sequence[Array], Values, CellValues, CellValues], list[Array]]
 """(columns, captured, variables, counters of each row) -> columns of the outputs."""
-_Arrays = Sequence[Any]
-"""Arrays of numpy or JAX."""
 
 
 def call_form(value: Any) -> tuple[Any, ...]:
@@ -266,14 +255,14 @@ class _Program:
     def __init__(self, function: Function):
         self.function = function
         self.constants: Values = {}
-        self._steps: list[_Step] | None = None
+        self._steps: list[Step] | None = None
         self._over_rows: Programs[_RowsFunction] = Programs()
         self._one_by_one: set[Hashable] = set()
 
     def run(self, session: Runner, values: Values, state: CellValues, counters: CellValues) -> list[Array]:
         """Runs the steps on the inputs in ``values``; returns the outputs and advances the random counters."""
         if self._steps is None:
-            self._steps = self._build()
+            self._steps = steps_of(self._order(), self.function.outputs, self.constants)
         values.update(self.constants)
         for step in self._steps:
             step(session, values, state, counters)
@@ -300,11 +289,11 @@ class _Program:
             return None
         constants = {op.outputs[0]: op.attrs["value"] for op in order if op.type == "Const"}
         outputs, inputs = self.function.outputs, self.function.inputs
-        segment = _Segment(tuple(op for op in order if not _is_known(op)), set(outputs), constants)
+        segment = Segment(tuple(op for op in order if not is_known(op)), set(outputs), constants)
         rows = [t for t in segment.inputs if t in inputs]
         fixed = [t for t in segment.inputs if t not in inputs]
 
-        def of_row(given: _Arrays, counts: _Arrays, others: _Arrays, cells: _Arrays) -> _Arrays:
+        def of_row(given: Arrays, counts: Arrays, others: Arrays, cells: Arrays) -> Arrays:
             row = dict(zip((*rows, *fixed), (*given, *others), strict=True))
             outputs, after = segment.function([row[t] for t in segment.inputs], [*counts, *segment.record, *cells])
             first = len(segment.counters)
@@ -352,47 +341,6 @@ class _Program:
         targets = [t.op for t in function.outputs if t not in fed]
         return execution_order([*targets, *effective], function.graph.root, fed)
 
-    def _build(self) -> list[_Step]:
-        """The steps; constants are collected on the way."""
-        function = self.function
-        order = self._order()
-        steps: list[_Step] = []
-        segment: list[Operation] = []
-
-        def finish() -> None:
-            if segment:
-                later = {t for op in order for t in op.inputs} | set(function.outputs) | _captured_by_bodies(order)
-                steps.append(_Segment(tuple(segment), later, self.constants))
-                segment.clear()
-
-        # One operation outside numpy makes a compiled segment worth its call: then numpy does strings only.
-        numpy_only = all(_by_numpy(op) or op.definition.host is not None or _is_known(op) for op in order)
-        for op in order:
-            if op.type == "Const":
-                self.constants[op.outputs[0]] = op.attrs["value"]
-            elif _is_known(op):
-                continue
-            elif op.definition.host is not None:
-                finish()
-                steps.append(functools.partial(_call_host, op))
-            elif _by_numpy(op) and (numpy_only or numpy_alone(op)):
-                finish()
-                steps.append(_NumpyStep(op))
-            else:
-                segment.append(op)
-        finish()
-        return steps
-
-
-def _is_known(op: Operation) -> bool:
-    """Whether an operation is a constant, an input or a handle, so that no step is for it."""
-    return op.definition.constant or (op.definition.given and not op.inputs)
-
-
-def _by_numpy(op: Operation) -> bool:
-    """Whether an operation has a numpy form and touches no state."""
-    return op.definition.numpy is not None and not op.reads and not op.writes
-
 
 def _pure(op: Operation, random: bool = False) -> bool:
     """Whether an operation is a function of numeric arrays of known shapes, so that ``jax.vmap`` applies.
@@ -409,132 +357,3 @@ def _pure(op: Operation, random: bool = False) -> bool:
         and not numpy_alone(op)
         and all(_pure(inner) for body in op.bodies for inner in body.needed)
     )
-
-
-def _captured_by_bodies(ops: Sequence[Operation]) -> set[Tensor]:
-    """The outside tensors that the bodies of loops and branches use."""
-    return {t for op in ops for body in op.bodies for t in body.captures()}
-
-
-def _call_host(op: Operation, session: Runner, values: Values, state: CellValues, counters: CellValues) -> None:
-    """Runs an operation of the host. A StopIteration that it raises becomes OutOfRangeError."""
-    host = op.definition.host
-    assert host is not None
-    try:
-        results = host(
-            session, op, [_host(values[t]) if t.dtype is not resource else t.op.attrs["cell"] for t in op.inputs]
-        )
-    except StopIteration as error:
-        raise OutOfRangeError(None, op, f"StopIteration: {error}") from error
-    values.update(zip(op.outputs, results, strict=True))
-
-
-def _host(value: Any) -> Array:
-    return value if isinstance(value, np.ndarray) else np.asarray(value)
-
-
-class _NumpyStep:
-    """One operation, evaluated by its numpy form. Raises InvalidArgumentError where numpy raises."""
-
-    __slots__ = ("call", "check", "dtypes", "inputs", "op", "outputs")
-
-    def __init__(self, op: Operation):
-        attrs = op.arguments
-        self.op = op
-        self.check = op.definition.check if op.checks else None
-        assert op.definition.numpy is not None
-        self.call = functools.partial(op.definition.numpy, **attrs)
-        self.inputs = op.inputs
-        self.outputs = op.outputs
-        self.dtypes = [t.dtype.np for t in op.outputs]
-
-    def __call__(self, session: Runner, values: Values, state: CellValues, counters: CellValues) -> None:
-        given = [values[t] for t in self.inputs]
-        error = None if self.check is None else found_on_host(self.check, self.op, given)
-        if error is not None:
-            raise error
-        try:
-            results = self.call(*given)
-        except (TypeError, ValueError, IndexError, ZeroDivisionError) as error:
-            raise InvalidArgumentError(None, self.op, str(error)) from error
-        if len(self.outputs) == 1 and not isinstance(results, tuple | list):
-            results = (results,)
-        for tensor, dtype, result in zip(self.outputs, self.dtypes, results, strict=True):
-            values[tensor] = host_array(result, dtype)
-
-
-class _Segment:
-    """Operations that are compiled together for the CPU, once per signature of their inputs.
-
-    Where a shape depends on a value they are evaluated one by one, uncompiled.
-
-    Args:
-      later: the tensors that later steps or the result use.
-      constants: tensors whose values are known.
-    """
-
-    def __init__(self, ops: tuple[Operation, ...], later: set[Tensor], constants: Mapping[Tensor, Array]):
-        own = set(ops)
-        self.ops = ops
-        used = dict.fromkeys([*(t for op in ops for t in op.inputs), *_captured_by_bodies(ops)])
-        outside = [t for t in used if t.op not in own and t.dtype is not resource]
-        self.constants = {t: constants[t] for t in outside if t in constants}
-        self.handles = {t: t.op.attrs["cell"] for t in used if t.dtype is resource and t.op not in own}
-        self.inputs = [t for t in outside if t not in constants]
-        self.outputs = [t for op in ops for t in op.outputs if t in later and t.dtype is not resource]
-        reads, writes = effects(ops)
-        self.counters = writes
-        self.record = [no_fault(record_size(ops))] if any(op.checks for op in ops) else []
-        self.cells = [c for c in reads if c not in set(writes)]
-        self.eager = any(_dynamic(op) for op in ops)
-        known = {**self.constants, **self.handles}
-        cells = [*self.counters, *(FAULT for _ in self.record), *self.cells]
-        self.function = ArrayFunction(ops, self.inputs, self.outputs, known, cells, "cpu")
-        self._programs: Programs[Callable[..., Any]] = Programs()
-
-    def __call__(self, session: Runner, values: Values, state: CellValues, counters: CellValues) -> None:
-        given = [values[t] for t in self.inputs]
-        before = [counters.get(c, c.default) for c in self.counters]
-        cells = [state[c] for c in self.cells]
-        with jax.enable_x64(True), jax.default_device(cpu_device()):
-            outputs, after, records = self._evaluate(given, before, cells)
-            values.update((t, np.asarray(v)) for t, v in zip(self.outputs, outputs, strict=True))
-            counters.update((c, np.asarray(v)) for c, v in zip(self.counters, after, strict=True))
-        self.raise_found(records)
-
-    def raise_found(self, records: Sequence[Array]) -> None:
-        """Raises the error of the first check that failed, if one did."""
-        for record in records:
-            if (error := self.function.error(record)) is not None:
-                raise error
-
-    def _evaluate(
-        self, given: Sequence[Array], counters: Sequence[Array], cells: Sequence[Array]
-    ) -> tuple[_Arrays, _Arrays, _Arrays]:
-        """(outputs, new counters, the record of failed checks if there is one)."""
-        state = [*counters, *self.record, *cells]
-        outputs, after = self._call(given, state)
-        raised = len(self.counters)
-        return outputs, after[:raised], after[raised : raised + len(self.record)]
-
-    def _call(self, given: Sequence[Array], state: Sequence[Array]) -> tuple[_Arrays, _Arrays]:
-        """(outputs, new values of the state); the latter has the counters and the record first."""
-        if not self.eager:
-            key = tuple([(v.shape, v.dtype) for v in given])
-            jitted = self._programs.get(key) or self._programs.add(key, jax.jit(self.function), SINGLE_BYTES)
-            try:
-                return jitted(given, state)
-            except NeedsStatic:
-                self.eager = True
-        return self.function(given, state)
-
-
-def _dynamic(op: Operation) -> bool:
-    """Whether the shape of a result depends on values, in the operation or its bodies."""
-    return op.definition.dynamic or any(_dynamic(inner) for body in op.bodies for inner in body.needed)
-
-
-@functools.cache
-def cpu_device() -> jax.Device:
-    """The device that functions of datasets run on: the CPU, whatever the accelerator is."""
-    return jax.local_devices(backend="cpu")[0]

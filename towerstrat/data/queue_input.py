@@ -21,6 +21,7 @@ from towerstrat.graph.ir.types import int32, int64, string
 from towerstrat.graph.ops import array, indexing, math
 from towerstrat.graph.ops.checks import Assert
 from towerstrat.graph.ops.control_flow import cond, no_op
+from towerstrat.graph.ops.files import matching_files
 from towerstrat.graph.ops.random import random_shuffle
 from towerstrat.graph.variables.variable_ops import count_up_to
 from towerstrat.graph.variables.variables import GraphKeys, Variable
@@ -32,6 +33,18 @@ _EAGER = (
 
 
 # ---- producers of rows -----------------------------------------------------------------------------------------
+
+
+def match_filenames_once(pattern: Any, name: str | None = None) -> Variable:
+    """The paths of the files that match a pattern, or any of a vector of patterns, found when it is initialized.
+
+    It is a local variable.
+    """
+    with get_default_graph().name_scope(name or "matching_filenames") as scope:
+        return Variable(
+            matching_files(pattern), trainable=False, collections=[GraphKeys.LOCAL_VARIABLES], validate_shape=False,
+            name=scope,
+        )  # fmt: skip
 
 
 def limit_epochs(tensor: Any, num_epochs: int | None = None, name: str | None = None) -> Any:
@@ -102,7 +115,7 @@ def string_input_producer(
       InvalidArgumentError: from ``Session.run``: an empty tensor.
     """
     empty = "string_input_producer requires a non-null input tensor"
-    if not isinstance(string_tensor, Tensor) and not len(string_tensor):
+    if not isinstance(string_tensor, Tensor | Variable) and not len(string_tensor):
         raise ValueError(empty)
     with get_default_graph().name_scope(name or "input_producer") as scope:
         strings = convert_to_tensor(string_tensor, string)

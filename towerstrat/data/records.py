@@ -19,61 +19,11 @@ from towerstrat.data.structure import Structure
 from towerstrat.errors import DataLossError, InvalidArgumentError
 from towerstrat.graph.ir.elements import Tensor
 from towerstrat.graph.ir.types import string
+from towerstrat.platform.checksums import masked_crc
 from towerstrat.platform.files import Glob, local, translated
 
 _CHUNK = 1 << 18
-_ROWS = 512
 Records = Iterator[bytes]
-
-
-def _table() -> list[int]:
-    table = []
-    for byte in range(256):
-        for _ in range(8):
-            byte = (byte >> 1) ^ (0x82F63B78 if byte & 1 else 0)
-        table.append(byte)
-    return table
-
-
-_CRC_TABLE = _table()
-_CRC_ARRAY = np.array(_CRC_TABLE, np.uint32)
-
-
-def crc32c(data: bytes) -> int:
-    """The Castagnoli checksum of a string of bytes."""
-    crc = 0xFFFFFFFF
-    size = len(data) // _ROWS
-    if size >= 16:
-        crc = _crc_by_rows(data, size, crc)
-        data = data[size * _ROWS :]
-    for byte in data:
-        crc = _CRC_TABLE[(crc ^ byte) & 255] ^ (crc >> 8)
-    return crc ^ 0xFFFFFFFF
-
-
-def _crc_by_rows(data: bytes, size: int, crc: int) -> int:
-    """The register after ``_ROWS`` pieces of ``size`` bytes: all pieces at once, then put together.
-
-    The checksum is linear: 32 more pieces, of zeros, tell what ``size`` bytes do to each bit of the register before.
-    """
-    columns = np.zeros((size, _ROWS + 32), np.uint32)
-    columns[:, :_ROWS] = np.frombuffer(data, np.uint8, _ROWS * size).reshape(_ROWS, size).T
-    registers = np.zeros(_ROWS + 32, np.uint32)
-    registers[_ROWS:] = np.uint32(1) << np.arange(32, dtype=np.uint32)
-    for column in columns:
-        registers = _CRC_ARRAY[(registers ^ column) & np.uint32(255)] ^ (registers >> np.uint32(8))
-    by_byte = np.zeros((4, 256), np.uint32)
-    for bit, after in enumerate(registers[_ROWS:].reshape(4, 8).T):
-        by_byte[:, 1 << bit : 2 << bit] = by_byte[:, : 1 << bit] ^ after[:, None]
-    low, second, third, high = by_byte.tolist()
-    for register in registers[:_ROWS].tolist():
-        crc = low[crc & 255] ^ second[crc >> 8 & 255] ^ third[crc >> 16 & 255] ^ high[crc >> 24] ^ register
-    return crc
-
-
-def masked(crc: int) -> int:
-    """A checksum as record files store it."""
-    return ((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF
 
 
 # ---- what is in a file -------------------------------------------------------------------------------------------
@@ -107,13 +57,13 @@ def framed(name: str, compression: str) -> Records:
             if len(head) < 12:
                 raise DataLossError(None, None, f"truncated record at {position} in {name}")
             length, check = struct.unpack("<QI", head)
-            if masked(crc32c(head[:8])) != check:
+            if masked_crc(head[:8]) != check:
                 raise DataLossError(None, None, f"corrupted record at {position} in {name}")
             data = file.read(length)
             foot = file.read(4)
             if len(foot) < 4:
                 raise DataLossError(None, None, f"truncated record at {position} in {name}")
-            if masked(crc32c(data)) != struct.unpack("<I", foot)[0]:
+            if masked_crc(data) != struct.unpack("<I", foot)[0]:
                 raise DataLossError(None, None, f"corrupted record at {position + 12} in {name}")
             position += 16 + length
             yield data

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from importlib.metadata import entry_points
+from importlib.util import find_spec
 from typing import Any
 
 import jax
@@ -34,6 +36,14 @@ def split_cpu(count: int) -> bool:
     except RuntimeError:
         return False
     return True
+
+
+def may_be_accelerated() -> bool:
+    """Whether JAX may find an accelerator when it starts: it has a plug-in for one, and is not told to leave it."""
+    chosen = jax.config.jax_platforms  # type: ignore[attr-defined]
+    if chosen:
+        return set(chosen.split(",")) != {"cpu"}
+    return find_spec("libtpu") is not None or bool(entry_points(group="jax_plugins"))
 
 
 def devices() -> tuple[Any, ...]:

@@ -45,7 +45,8 @@ def translated(name: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        kind = _BY_ERRNO.get(error.errno or 0, errors.UnknownError)
+        missing = errno.ENOENT if isinstance(error, FileNotFoundError) else 0
+        kind = _BY_ERRNO.get(error.errno or missing, errors.UnknownError)
         raise kind(None, None, f"{error.filename or name}; {error.strerror or error}") from None
 
 

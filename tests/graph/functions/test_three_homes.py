@@ -1,5 +1,6 @@
 """One function, three homes: called eagerly, inside another function, and in a graph that a session runs."""
 
+import itertools
 import json
 from pathlib import Path
 
@@ -8,6 +9,7 @@ import pytest
 from tests.golden.autograph_cases import CASES
 from tests.graph.autograph.common import array, make_tf
 from tests.graph.autograph.test_against_original import RAISED, compare
+from tests.spread import spread
 from towerstrat import errors
 from towerstrat.data.dataset import Dataset
 from towerstrat.graph.eager.mode import eager_mode
@@ -79,8 +81,7 @@ def elementwise_equality():
     disable_tensor_equality()
 
 
-@pytest.mark.parametrize("home", HOMES, ids=lambda home: home.__name__)
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.__name__)
+@spread(("case", "home"), itertools.product(CASES, HOMES), every=4, ids=lambda value: value.__name__)
 def test_as_the_original(home, case):
     runs = case(make_tf())[1]
     for number, wanted in enumerate(GOLDEN[case.__name__]):

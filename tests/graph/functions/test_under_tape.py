@@ -213,3 +213,59 @@ def test_no_record_where_nothing_is_watched():
         function(tf.constant(1.0))
         assert not tape._records
     assert not context().tapes.active
+
+
+@pytest.mark.parametrize("traced", [False, True])
+def test_check_numerics_checks_the_gradient_too(traced):
+    def root(x):
+        return tf.sqrt(tf.debugging.check_numerics(x, "x"))
+
+    function = tf.function(root) if traced else root
+    for values, fails in (([1.0, 4.0], False), ([1.0, 0.0], True), ([4.0, 16.0], False)):
+        x = tf.constant(values)
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = function(x)
+        if fails:
+            with pytest.raises(tf.errors.InvalidArgumentError, match="detected in gradient. : Tensor had NaN") as error:
+                tape.gradient(y, x)
+            assert "test_under_tape" in str(error.value)
+        else:
+            np.testing.assert_allclose(tape.gradient(y, x), 0.5 / np.sqrt(values))
+
+
+@pytest.mark.parametrize("traced", [False, True])
+def test_checks_in_a_gradient_function(traced):
+    @tf.custom_gradient
+    def double(x):
+        return 2.0 * x, lambda dy: tf.debugging.check_numerics(dy / x, "its own")
+
+    function = tf.function(lambda x: double(x)) if traced else double
+    for values, fails in (([1.0, 2.0], False), ([1.0, 0.0], True)):
+        x = tf.constant(values)
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = function(x)
+        if fails:
+            with pytest.raises(tf.errors.InvalidArgumentError, match="its own : Tensor had NaN"):
+                tape.gradient(y, x)
+        else:
+            assert tape.gradient(y, x).numpy().tolist() == [1.0, 0.5]
+
+
+def test_stopped_gradients_inside_of_branches_and_loops():
+    stop = tf.stop_gradient
+
+    @tf.function
+    def function(x):
+        power = x
+        for _ in tf.range(3):
+            power = power * stop(power)
+        if x > 0.0:
+            power = power + x * stop(x)
+        return power
+
+    x = tf.Variable(2.0)
+    with tf.GradientTape() as tape:
+        y = function(x)
+    assert tape.gradient(y, x) == 2.0 * 4.0 * 16.0 + 2.0

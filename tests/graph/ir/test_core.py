@@ -80,7 +80,9 @@ def test_control_dependencies_order_effects():
         with tf.control_dependencies(None):
             free = tf.constant(1.0)
     assert free.op.control_inputs == []
-    assert [op.type for op in after.op.control_inputs] == ["AssignVariableOp"]
+    read = after.op.inputs[0].op
+    assert [op.type for op in read.control_inputs] == ["AssignVariableOp"]
+    assert after.op.control_inputs == []  # what it reads comes after the assignment already
     with tf.Session() as sess:
         sess.run(v.initializer)
         assert sess.run(after) == 5.0
@@ -188,9 +190,9 @@ def test_devices_are_recorded_and_merged():
 
 def test_node_def_and_attributes():
     a = tf.constant(1.0, name="a")
-    with tf.control_dependencies([a]):
+    with tf.control_dependencies([tf.constant(2.0, name="c")]):
         b = tf.identity(a, name="b")
-    assert b.op.node_def.input == ["a", "^a"]
+    assert b.op.node_def.input == ["a", "^c"]
     assert a.op.get_attr("dtype") == tf.float32
     with pytest.raises(ValueError, match="has no attribute 'nothing'"):
         a.op.get_attr("nothing")

@@ -103,9 +103,9 @@ def test_a_type_of_our_own_shows_its_attributes():
 
 
 def test_graphs_are_messages():
-    a = tf.constant(1.0, name="a")
+    a, whole = tf.constant(1.0, name="a"), tf.constant([1, 2])
     with tf.control_dependencies([a]), tf.device("/gpu:1"):
-        tf.split([1, 2], 2, name="b")[1] + 1
+        tf.split(whole, 2, name="b")[1] + 1
     graph = tf.get_default_graph()
     before = graph.version
     tf.placeholder(tf.int64, [None, 2], name="late")
@@ -130,11 +130,11 @@ def test_device_functions_see_the_node():
         return "/cpu:0" if op.node_def.op == "VarHandleOp" else "/gpu:0"
 
     a = tf.constant(1.0, name="a")
-    with tf.device(place), tf.control_dependencies([a]):
+    with tf.device(place):
         v = tf.get_variable("v", [2])
         doubled = tf.multiply(v, 2.0, name="doubled")
-        with tf.device("/job:worker"):
-            inner = tf.identity(doubled)
+    with tf.device(place), tf.control_dependencies([a]), tf.device("/job:worker"):
+        inner = tf.identity(doubled)
     assert v.device == "/cpu:0"
     assert doubled.device == inner.device == "/gpu:0"
     assert ("Identity", ["doubled", "^a"], "/job:worker") in seen

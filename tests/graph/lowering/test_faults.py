@@ -1,5 +1,6 @@
 """Checks of operations' inputs: by every route, with the state that stays, and off by the switch."""
 
+import itertools
 import json
 import re
 from pathlib import Path
@@ -9,6 +10,7 @@ import pytest
 
 import towerstrat.compat.v1 as tf
 from tests.golden.data_checks_cases import CASES
+from tests.spread import spread
 from tests.towers.common import tpu
 from towerstrat import data_checks_enabled, set_data_checks
 from towerstrat.errors import InvalidArgumentError
@@ -36,9 +38,9 @@ ARRAYS = {"tensor_array_read", "tensor_array_gather", "tensor_array_write"}
 """Eagerly these are lists, which raise OutOfRangeError as 2.x's do."""
 
 
-def cases(*without):
+def cases(*without, every=1):
     left_out = set().union(*without)
-    return pytest.mark.parametrize("case", [c for c in CASES if c[0] not in left_out], ids=lambda case: case[0])
+    return spread("case", [c for c in CASES if c[0] not in left_out], every, ids=lambda case: case[0])
 
 
 def arrays(case):
@@ -68,7 +70,7 @@ def test_fed(case):
         assert caught.value.op.graph is tf.get_default_graph()
 
 
-@cases()
+@cases(every=3)
 def test_fed_of_unknown_shape(case):
     places = [tf.placeholder(a.dtype) for a in arrays(case)]
     for place, array in zip(places, arrays(case), strict=True):
@@ -80,7 +82,7 @@ def test_fed_of_unknown_shape(case):
             session.run(result, dict(zip(places, arrays(case), strict=True)))
 
 
-@cases()
+@cases(every=3)
 def test_of_variables(case):
     variables = [tf.Variable(a) for a in arrays(case)]
     result = case[1](tf, *variables)
@@ -96,13 +98,13 @@ def test_eagerly(case):
         case[1](tf, *(tf.constant(a) for a in arrays(case)))
 
 
-@cases(WRITES)
+@cases(WRITES, every=3)
 def test_in_a_function(case):
     with eager_mode(), refused(case):
         traced(lambda *tensors: case[1](tf, *tensors))(*(tf.constant(a) for a in arrays(case)))
 
 
-@cases(DYNAMIC, STATIC, WRITES)
+@cases(DYNAMIC, STATIC, WRITES, every=3)
 def test_in_a_loop_and_a_branch(case):
     places = [tf.placeholder(a.dtype, a.shape) for a in arrays(case)]
     turns = tf.placeholder(tf.int32, [])
@@ -228,9 +230,7 @@ def test_writes_in_branches_and_loops_are_taken_back(kind):
         assert session.run(v).tolist() == ([2.0, 3.0] if kind == "cond" else [4.0, 5.0])
 
 
-@pytest.mark.parametrize("name", ["sgd", "adam"])
-@pytest.mark.parametrize("towers", [1, 2])
-@pytest.mark.parametrize("steps", [1, 4, 20])
+@spread(("name", "towers", "steps"), itertools.product(("sgd", "adam"), (2, 1), (4, 1, 20)), every=5)
 def test_a_step_loop_stops_at_the_last_good_step(name, towers, steps):
     """One label is wrong in step 6: the state is that of a loop over the six steps before it."""
     count = 12 * towers
@@ -287,7 +287,10 @@ def test_the_switch_turns_them_off_in_every_mode():
     with tf.Session() as session:
         assert session.run(rows, {x: [1.0, 2.0], i: 7}) == 2.0
         v = tf.Variable(1.0)
-        session.run(v.initializer)
+        table = tf.Variable(np.ones((3, 2), np.float32))
+        session.run([v.initializer, table.initializer])
+        session.run(tf.scatter_add(table, [i], tf.ones([1, 2])), {i: 7})
+        assert (session.run(table) == 1).all()
         with pytest.raises(InvalidArgumentError, match="still"), tf.control_dependencies([v.assign(2.0)]):
             session.run(tf.check_numerics(rows, "still"), {x: [1.0, np.nan], i: 1})
     with eager_mode():

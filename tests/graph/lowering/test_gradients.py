@@ -302,3 +302,14 @@ def test_rows_are_negated_scaled_fed_and_fetched(session):
     assert found[1].tolist() == [2.0, 4.0]
     again = session.run(rows, {rows: ([1.0], [7])})
     assert (again.values.tolist(), again.indices.tolist(), again.dense_shape) == ([1.0], [7], None)
+
+
+def test_each_of_several_gradients_has_an_operation_of_its_own(session):
+    """Programs name what belongs to a gradient by ``gradient.op.name``."""
+    x, z = tf.placeholder(tf.float32, [], name="x"), tf.placeholder(tf.float32, [], name="z")
+    first, nothing, second = tf.gradients(x * z, [x, tf.constant(1.0), z])
+    assert nothing is None
+    assert [g.op.name for g in (first, second)] == ["gradients/x_grad", "gradients/z_grad"]
+    assert session.run([first, second], {x: 2.0, z: 3.0}) == [3.0, 2.0]
+    (twice,) = tf.gradients(first * second, x)
+    assert session.run(twice, {x: 2.0, z: 3.0}) == 3.0

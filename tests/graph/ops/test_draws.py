@@ -1,9 +1,11 @@
 """Draws by blocks are the draws of whole programs: the same random bits, equal but for the rounding of compilers."""
 
+import itertools
+
 import jax
 import numpy as np
-import pytest
 
+from tests.spread import spread
 from towerstrat.graph.ops import draws, random
 
 SHAPES = ((), (0, 3), (7, 5), (draws.BLOCK,), (draws.BLOCK + 1,), (3, 100, 101))
@@ -15,8 +17,9 @@ def key(data):
     return jax.random.wrap_key_data(data, impl="threefry2x32")
 
 
-@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
-@pytest.mark.parametrize("distribution", list(DISTRIBUTIONS))
+@spread(
+    ("distribution", "dtype"), itertools.product(DISTRIBUTIONS, ("float16", "bfloat16", "float32", "float64")), every=3
+)
 def test_blocks_make_up_the_whole_draw(distribution, dtype):
     function, dtype = DISTRIBUTIONS[distribution], jax.numpy.dtype(dtype)
     data = np.array([123456, 7], np.uint32)

@@ -116,7 +116,7 @@ def test_in_a_function(first):
     assert not wrong, "\n".join(wrong)
 
 
-@spread("first", range(EVERY), every=3)
+@spread("first", range(EVERY), every=6)
 def test_in_a_graph(first):
     with tf.Graph().as_default(), tf.Session() as session:
         inputs = {n: tf.placeholder(v.dtype, v.shape) for n, v in INPUTS.items()}

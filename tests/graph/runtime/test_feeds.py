@@ -10,6 +10,7 @@ import pytest
 
 import towerstrat.compat.v1 as tf
 from tests.golden import feeds_cases
+from tests.spread import spread
 
 GOLDEN = json.loads((Path(__file__).parents[2] / "golden" / "feeds.json").read_text())
 CAST_BY_THE_PROCESSOR = {"1e10", "[1e10]"}
@@ -25,7 +26,7 @@ REFUSED_HERE = {"bfloat16": {"257", "2**24 + 1"}, "bool": {"[[1], [1, 2]]"}}
 """Integers that are not exact, refused for bfloat16 as for all others; nested lists of unequal lengths."""
 
 
-@pytest.mark.parametrize("dtype", feeds_cases.DTYPES)
+@spread("dtype", feeds_cases.DTYPES, every=3)
 def test_values_are_taken_and_refused_as_in_the_original(dtype):
     for value, wanted in GOLDEN[dtype].items():
         found = feeds_cases.outcome(tf, dtype, value)

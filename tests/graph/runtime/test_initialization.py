@@ -1,10 +1,13 @@
 """Runs that initialize variables: what they compile, and that their values are those of whole programs."""
 
+import itertools
+
 import jax
 import numpy as np
 import pytest
 
 import towerstrat.compat.v1 as tf
+from tests.spread import spread
 from towerstrat.graph.ops import draws
 from towerstrat.graph.runtime import single_operation
 from towerstrat.graph.runtime.initialization import InitializationStage
@@ -85,8 +88,7 @@ def value_bytes(arrays):
     return [array.tobytes() for array in arrays]
 
 
-@pytest.mark.parametrize("dtype", [tf.float32, tf.float64])
-@pytest.mark.parametrize("name", list(INITIALIZERS))
+@spread(("name", "dtype"), itertools.product(INITIALIZERS, (tf.float32, tf.float64)), every=3)
 def test_values_are_those_of_one_compiled_program(name, dtype):
     tf.set_random_seed(3)
     shapes = [[40, 30], [30, 40], [200, 100]]

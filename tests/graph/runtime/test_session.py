@@ -282,8 +282,8 @@ def test_configuration_is_accepted_or_refused_by_name():
     receiving = tf.ConfigProto(graph_options=tf.GraphOptions(enable_recv_scheduling=True))
     with pytest.raises(NotImplementedError, match="graph_options.enable_recv_scheduling is not supported"):
         tf.Session(config=receiving)
-    with pytest.raises(NotImplementedError, match="other machines"):
-        tf.Session("grpc://10.0.0.1:8470")
+    with pytest.raises(NotImplementedError, match="expected '' for this machine"):
+        tf.Session("elsewhere")
     with pytest.raises(TypeError, match="ConfigProto"):
         tf.Session(config={})
     with tf.Session() as sess, pytest.raises(NotImplementedError, match="partial_run"):

@@ -6,9 +6,11 @@ import pytest
 from tests.bounds import close
 from towerstrat.graph.ir.elements import Tensor
 from towerstrat.graph.ir.types import as_dtype
+from towerstrat.graph.ops.array import ones
 from towerstrat.graph.runtime.session import Session
 from towerstrat.graph.scopes import initializers as i
-from towerstrat.graph.variables.partitioned import PartitionInfo
+from towerstrat.graph.scopes.variable_scope import get_variable
+from towerstrat.graph.variables.partitioned import PartitionInfo, fixed_size_partitioner
 
 SHAPE = (4, 3, 60, 90)
 FAN_IN, FAN_OUT = 720, 1080
@@ -94,6 +96,28 @@ def test_partitions_are_scaled_by_the_whole():
     for value in (a, b):
         assert 0.95 * (3 / 400) ** 0.5 < np.abs(value).max() <= (3 / 400) ** 0.5
     assert c.tolist() == [[0, 1, 0], [0, 0, 1]]
+
+
+def test_initializers_are_told_of_partitions_if_they_ask():
+    told = []
+
+    def plain(shape, dtype):
+        told.append(None)
+        return ones(shape, dtype)
+
+    def asking(shape, dtype, partition_info):
+        told.append(partition_info)
+        return ones(shape, dtype)
+
+    def taking(shape, **more):
+        told.append(sorted(more))
+        return ones(shape, more["dtype"])
+
+    for name, initializer in (("a", plain), ("b", asking), ("c", taking)):
+        get_variable(name, [2], initializer=initializer)
+    assert told == [None, None, ["dtype", "partition_info"]]
+    get_variable("d", [4], initializer=asking, partitioner=fixed_size_partitioner(2))
+    assert [info.var_offset for info in told[3:]] == [[0], [2]]
 
 
 CONFIGS = [

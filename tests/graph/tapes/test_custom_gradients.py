@@ -194,3 +194,18 @@ def test_hessians(session):
         tf.hessians(y, tf.constant(1.0))
     with pytest.raises(ValueError, match="no second derivative"):
         tf.hessians(x, x)
+
+
+def test_second_derivatives_of_own_gradients_inside_of_branches_and_loops(session):
+    @tf.custom_gradient
+    def cube(a):
+        return a * a * a, lambda dy: dy * 3.0 * a * a
+
+    x = tf.placeholder(tf.float32, [])
+    branch = tf.cond(x > 0.0, lambda: cube(x) * cube(x), lambda: x)
+    _, loop = tf.while_loop(lambda i, a: i < 2, lambda i, a: (i + 1, cube(a)), [0, x], maximum_iterations=5)
+    for y, power in ((branch, 6), (loop, 9)):
+        slope = tf.gradients(y, x)[0]
+        found = session.run([y, slope, tf.gradients(slope, x)[0]], {x: 1.1})
+        wanted = [1.1**power, power * 1.1 ** (power - 1), power * (power - 1) * 1.1 ** (power - 2)]
+        np.testing.assert_allclose(found, wanted, rtol=1e-5)

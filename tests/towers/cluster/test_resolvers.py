@@ -14,6 +14,7 @@ import towerstrat.compat.v1 as tf1
 import towerstrat.compat.v2 as tf
 from tests.golden.resolvers_cases import answers
 from towerstrat.errors import UnsupportedError
+from towerstrat.platform import addresses
 
 GOLDEN = json.loads((Path(__file__).parents[2] / "golden" / "resolvers.json").read_text())
 resolvers = tf.distribute.cluster_resolver
@@ -146,9 +147,21 @@ def test_the_tpu_resolver_finds_the_local_devices(tpu):
     assert (resolver.master(), resolver.cluster_spec().jobs) == ("", [])
 
 
-def test_an_address_is_refused():
-    with pytest.raises(UnsupportedError, match="grpc://10.0.0.1:8470.*tpu=''"):
-        resolvers.TPUClusterResolver("grpc://10.0.0.1:8470")
+def test_an_address_means_this_machine_and_that_is_said_once(monkeypatch, caplog):
+    monkeypatch.setattr(addresses, "_said", False)
+    for tpu in ("grpc://10.0.0.1:8470", b"grpc://10.0.0.1:8470", ["grpc://10.0.0.1:8470"]):
+        resolver = resolvers.TPUClusterResolver(tpu)
+        assert (resolver.master(), resolver.devices()) == ("", jax.devices())
+    for connect in (tf.config.experimental_connect_to_host, tf1.contrib.eager.connect_to_remote_host):
+        connect("a:1")
+    with tf1.Graph().as_default(), tf1.Session("grpc://10.0.0.1:8470") as session:
+        assert session.run(tf1.constant(1.0)) == 1.0
+    (record,) = caplog.records
+    assert record.levelname == "WARNING"
+    assert "TPUClusterResolver(tpu='grpc://10.0.0.1:8470'): a program runs on the devices of this" in record.message
+
+
+def test_what_is_no_name_is_refused():
     with pytest.raises(TypeError, match="name of a TPU"):
         resolvers.TPUClusterResolver(3)
 
@@ -186,9 +199,6 @@ def test_several_machines_are_refused_by_name(monkeypatch):
     monkeypatch.setenv("TF_CONFIG", json.dumps({"cluster": spec.as_dict(), "task": {"type": "worker", "index": 0}}))
     with pytest.raises(UnsupportedError, match="experimental_connect_to_cluster"):
         tf.config.experimental_connect_to_cluster(resolvers.TFConfigClusterResolver())
-    for connect in (tf.config.experimental_connect_to_host, tf1.contrib.eager.connect_to_remote_host):
-        with pytest.raises(UnsupportedError, match="experimental_connect_to_host.'a:1'"):
-            connect("a:1")
 
 
 @pytest.mark.parametrize("name", [
@@ -201,4 +211,4 @@ def test_what_reaches_other_machines_is_missing_by_name(name):
         UnsupportedError,
         match=f"{name.rpartition('.')[2]} is a name of TensorFlow .*(SimpleClusterResolver|nothing has to be served)",
     ):
-        eval(name, {"tf": tf})
+        eval(name, {"tf": tf})()

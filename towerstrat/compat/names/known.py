@@ -5,9 +5,10 @@ from __future__ import annotations
 import difflib
 from functools import cache
 from importlib import resources
+from typing import Any
 
 from towerstrat import errors
-from towerstrat.compat.names import table
+from towerstrat.compat.names import inside, slim, table
 
 _STRATEGIES = "tf.distribute.TPUStrategy runs one replica on every device, OneDeviceStrategy a single one."
 _STRATEGIES_V1 = (
@@ -29,14 +30,15 @@ _HINTS_V1 = {
     "tf.train.ServerDef": _SERVERS,
     "tf.train.ClusterDef": _DEFINITIONS,
     "tf.train.JobDef": _DEFINITIONS,
+    "tf.test.mock": "unittest.mock is the same module.",
+    "tf.train.experimental": "Programs compute in the types that they are written with; cast what may be narrow.",
     "tf.contrib.tpu": "tf.contrib.distribute.TPUStrategy runs a step function on every tower.",
     "tf.tpu": "tf.tpu.experimental has the topology of the devices, tf.contrib.distribute.TPUStrategy uses them.",
     "tf.contrib.layers": "tf.layers has the layers as functions and classes.",
-    "tf.contrib.slim": "tf.layers, tf.losses and tf.train have the same layers, losses and optimizers.",
+    "tf.contrib.slim": slim.HINT,
     "tf.contrib.distribute": "tf.contrib.distribute.TPUStrategy and OneDeviceStrategy are here.",
     "tf.distribute": _STRATEGIES_V1,
-    "tf.train.Saver": "session.run(variables) gives values as numpy arrays, variable.load(value, session) sets them.",
-    "tf.train.Checkpoint": "session.run(variables) gives values, variable.load(value, session) sets them.",
+    "tf.train.Checkpoint": "tf.train.Saver saves and restores variables by name.",
     "tf.train.MonitoredSession": "Use tf.Session and run the initializers first.",
     "tf.train.MonitoredTrainingSession": "Use tf.Session and run the initializers first.",
     "tf.train.SingularMonitoredSession": "Use tf.Session and run the initializers first.",
@@ -52,10 +54,6 @@ _HINTS_V1 = {
     "tf.FixedLenFeature": "Read records with Python in tf.data.Dataset.from_generator.",
     "tf.python_io": "Read and write records with Python.",
     "tf.examples": "Load the data with Python and give it to tf.data.Dataset.from_tensor_slices.",
-    "tf.nn.rnn_cell": "Write the recurrence with tf.while_loop.",
-    "tf.nn.dynamic_rnn": "Write the recurrence with tf.while_loop.",
-    "tf.nn.nce_loss": "tf.nn.sigmoid_cross_entropy_with_logits over sampled rows makes this loss.",
-    "tf.nn.sampled_softmax_loss": "tf.nn.softmax_cross_entropy_with_logits_v2 over sampled rows makes this loss.",
     "tf.contrib": "tf.contrib.distribute and tf.contrib.cluster_resolver are here.",
 }
 _HINTS_V2 = {
@@ -72,8 +70,8 @@ _HINTS_V2 = {
     "tf.tpu": "tf.tpu.experimental has the topology of the devices, tf.distribute.TPUStrategy uses them.",
     "tf.estimator": "Write the training loop with tf.GradientTape and tf.function.",
     "tf.feature_column": "Give numeric tensors to the layers; tf.nn.embedding_lookup and tf.one_hot encode ids.",
-    "tf.train.Checkpoint": "Save the values of variables with numpy.savez, and set them with assign.",
-    "tf.train.CheckpointManager": "Save the values of variables with numpy.savez, and set them with assign.",
+    "tf.train.Checkpoint": "tf.compat.v1.train.Saver saves and restores variables by name.",
+    "tf.train.CheckpointManager": "tf.compat.v1.train.Saver saves variables, and keeps the latest few.",
     "tf.train.Example": "Read and write records with Python in tf.data.Dataset.from_generator.",
     "tf.saved_model": "Save the values of variables with numpy.savez.",
     "tf.summary": "Write values with any logger.",
@@ -92,8 +90,6 @@ _HINTS_V2 = {
     "tf.experimental.numpy": "Use jax.numpy, or the functions of tf.",
     "tf.lite": "Programs run on JAX; there is no converter.",
     "tf.nn.RNNCellDropoutWrapper": "Write the recurrence with tf.while_loop.",
-    "tf.nn.nce_loss": "tf.nn.sigmoid_cross_entropy_with_logits over sampled rows makes this loss.",
-    "tf.nn.sampled_softmax_loss": "tf.nn.softmax_cross_entropy_with_logits over sampled rows makes this loss.",
     "tf.contrib": "It ended with 1.15: run the program with --api 1, or use tf.compat.v1.contrib.",
 }
 HINTS = {1: _HINTS_V1, 2: _HINTS_V2}
@@ -117,7 +113,9 @@ def _listed(file: str, label: str) -> dict[str, str]:
 
 
 _UNLISTED = {
-    1: dict.fromkeys(("tf.examples", "tf.examples.tutorials", "tf.examples.tutorials.mnist"), "TensorFlow 1.12"),
+    1: dict.fromkeys(
+        ("tf.examples", "tf.examples.tutorials", "tf.examples.tutorials.mnist", "tf.test.mock"), "TensorFlow 1.12"
+    ),
     2: {"tf.raw_ops": "TensorFlow 2.15"},
 }
 """Modules that came with the originals, and are in no list of their public names."""
@@ -131,20 +129,77 @@ def original_names(api: int = 1) -> dict[str, str]:
     if api == 2:
         return {n: label for n, label in both.items() if not n.startswith(f"{inner}.")} | _UNLISTED[2]
     later = {f"tf{name.removeprefix(inner)}": "TensorFlow 1.15" for name in both if name.startswith(f"{inner}.")}
-    return later | _listed("original_names.txt", "TensorFlow 1.12") | _UNLISTED[1]
+    later |= dict.fromkeys(slim.NAMES, "TensorFlow 1.12")
+    between = _listed("original_names_v1_15.txt", "TensorFlow 1.15")
+    return between | later | _listed("original_names.txt", "TensorFlow 1.12") | _UNLISTED[1]
 
 
 _LABELS = {1: "TensorFlow 1.12", 2: "TensorFlow 2.15"}
+_CONTRIB = "tf.contrib."
+
+
+@cache
+def _modules(api: int) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for name in original_names(api):
+        module, _, last = name.rpartition(".")
+        found.setdefault(module, []).append(last)
+    return found
+
+
+def _path_inside(name: str) -> str | None:
+    """The path below ``tensorflow`` of a name that the lists of the inside may have; None for other public names."""
+    return name.partition(".")[2] if name.startswith(("tensorflow.", _CONTRIB)) else None
+
+
+def is_module(name: str, api: int) -> bool:
+    """Whether an original has a module ``tf.keras.layers``, or ``tensorflow.python.ops.rnn`` of its inside."""
+    path = _path_inside(name)
+    return name in _modules(api) or (path is not None and inside.is_module(path, api))
+
+
+def exported(name: str, api: int) -> Any:
+    """The object here that a name of an original's inside has in public; None where it has none, or none is here."""
+    if not name.startswith("tensorflow.") and ".python." not in name:
+        return None
+    module, _, last = name.partition(".")[2].rpartition(".")
+    here = table.entries(api)
+    found = next((here[p] for n in inside.names(module, api).get(last, ()) if (p := f"tf.{n}") in here), None)
+    return found.value() if isinstance(found, table.Named) else found
+
+
+def members(module: str, api: int) -> list[str]:
+    """The names that an original's module has."""
+    path = _path_inside(module)
+    further = () if path is None else inside.names(path, api)
+    return [*_modules(api).get(module, ()), *(name for name in further if not name.startswith("_"))]
+
+
+def origin(name: str, api: int) -> str | None:
+    """The original that has ``name``, or the class that ``name`` is a member of; None where no original has it.
+
+    Whether a class has the member is not asked.
+    """
+    label = original_names(api).get(name)
+    if label is not None:
+        return label
+    owner, _, last = name.rpartition(".")
+    path = _path_inside(name)
+    if path is not None and (inside.is_module(path, api) or last in inside.names(path.rpartition(".")[0], api)):
+        return _LABELS[api]
+    return origin(owner, api) if "." in owner and not is_module(owner, api) else None
 
 
 def hint(name: str, api: int = 1) -> str:
     """What to use instead of ``name``, a sentence, or ''."""
+    if api == 1 and name in slim.NAMES:
+        return slim.HINT
     parts = name.split(".")
     for length in range(len(parts), 1, -1):
         found = HINTS[api].get(".".join(parts[:length]))
         if found:
             return found
-    near = _elsewhere(parts[-1], api) if name in original_names(api) else nearest(name, api)
+    near = _elsewhere(parts[-1], api) if origin(name, api) else nearest(name, api)
     return f"The nearest name here is {near}." if near else ""
 
 
@@ -165,8 +220,18 @@ def nearest(name: str, api: int = 1) -> str | None:
 
 def _elsewhere(last: str, api: int) -> str | None:
     """The shortest name here that ends in ``last``."""
-    fits = (n for n in table.names(api) if n.rpartition(".")[2] == last)
-    return min(fits, key=lambda n: (n.count("."), n), default=None)
+    return _by_last_part(api).get(last)
+
+
+@cache
+def _by_last_part(api: int) -> dict[str, str]:
+    longest_first = sorted(table.names(api), key=lambda n: (n.count("."), n), reverse=True)
+    return {name.rpartition(".")[2]: name for name in longest_first}
+
+
+def place(name: str, mount: str) -> str:
+    """What a program calls a name: below ``mount`` where it is public, below ``tf`` where it is of the inside."""
+    return f"tf.{name.partition('.')[2]}" if name.startswith("tensorflow.") else mount + name.removeprefix("tf")
 
 
 def describe(name: str, api: int = 1, mount: str = "tf") -> str:
@@ -179,8 +244,8 @@ def describe(name: str, api: int = 1, mount: str = "tf") -> str:
     if not name.startswith("tf."):
         public = _elsewhere(name.rpartition(".")[2], api)
         return f"{name} is inside TensorFlow and not here. Use {public or 'the public names, tf.*'} instead."
-    shown = mount + name.removeprefix("tf")
-    label = original_names(api).get(name)
+    shown = place(name, mount)
+    label = origin(name, api)
     if label:
         return f"{shown} is a name of {label} that towerstrat does not have. {hint(name, api)}".rstrip()
     other = 3 - api
@@ -194,5 +259,5 @@ def describe(name: str, api: int = 1, mount: str = "tf") -> str:
 
 def missing(name: str, api: int = 1, mount: str = "tf") -> AttributeError:
     """The error for a missing ``name``: UnknownSymbolError where the original has it, else a plain AttributeError."""
-    kind = errors.UnknownSymbolError if name in original_names(api) else AttributeError
+    kind = errors.UnknownSymbolError if origin(name, api) else AttributeError
     return kind(describe(name, api, mount))

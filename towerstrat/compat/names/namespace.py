@@ -3,35 +3,56 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from types import ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
-from towerstrat.compat.names import known, table
+from towerstrat.compat.names import corners, known, slim, table
+
+Binding = Callable[[], AbstractContextManager[None]]
+"""A context manager inside of which ``import tensorflow`` means towerstrat, for packages that begin with it."""
 
 
 class Namespace(ModuleType):
-    """A module of the tree. A name that is not in it raises with the nearest thing that works.
+    """A module of the tree. A name that only the original has is a corner, one that none has raises.
+
+    Names of modules that are not imported yet are looked up when they are asked for.
 
     Args:
       public: its dotted public name, such as ``tf.nn``.
       api: 1 or 2, the namespace that it is of. mount: what programs call that namespace.
+      bound: used while a package is loaded that serves some of its names.
     """
 
-    def __init__(self, name: str, public: str, api: int, mount: str = "tf"):
+    def __init__(self, name: str, public: str, api: int, mount: str = "tf", bound: Binding = nullcontext):
         super().__init__(name)
         self.__dict__["__path__"] = []
         self.__dict__["__package__"] = name
-        self.__dict__.update(_public=public, _api=api, _mount=mount)
+        self.__dict__.update(_public=public, _api=api, _mount=mount, _missing={}, _deferred={}, _bound=bound)
 
     def __getattr__(self, name: str) -> Any:
+        own = self.__dict__
+        if name == "__all__":
+            return sorted({*dir(self), *known.members(own["_public"], own["_api"])})
         if name.startswith("__"):
             raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
-        own = self.__dict__
-        raise known.missing(f"{own['_public']}.{name}", own["_api"], own["_mount"])
+        found, value = look_up(self, name)
+        if found:
+            return value
+        place = (f"{own['_public']}.{name}", own["_api"], own["_mount"])
+        if place[1] == 1 and place[0] in slim.NAMES and slim.available():
+            own[name] = slim.load(place[0], own["_bound"])
+            return own[name]
+        if known.is_module(*place[:2]):
+            return _only_listed(self, name)
+        if known.origin(*place[:2]):
+            return corners.corner(*place)
+        raise known.missing(*place)
 
     def __dir__(self) -> list[str]:
-        return sorted(name for name in self.__dict__ if not name.startswith("_"))
+        own = self.__dict__
+        return sorted(name for name in {*own, *own["_deferred"]} if not name.startswith("_"))
 
 
 class Mixture(Namespace):
@@ -40,56 +61,106 @@ class Mixture(Namespace):
     Args:
       sources: the public modules, in the order they are searched.
       own: further names.
+      api: 1 or 2, the original whose inside it is of.
     """
 
-    def __init__(self, name: str, sources: tuple[Namespace, ...], own: Mapping[str, Any]):
-        super().__init__(name, name, 1)
+    def __init__(self, name: str, sources: tuple[Namespace, ...], own: Mapping[str, Any], api: int):
+        super().__init__(name, name, api)
         self.__dict__.update(own)
         self.__dict__["_sources"] = sources
-
-    def __getattr__(self, name: str) -> Any:
-        for source in self.__dict__["_sources"]:
-            if name in source.__dict__ and not name.startswith("_"):
-                return source.__dict__[name]
-        return super().__getattr__(name)
 
     def __dir__(self) -> list[str]:
         return sorted({n for source in self.__dict__["_sources"] for n in dir(source)} | set(super().__dir__()))
 
 
-def build(first: str, second: str) -> tuple[Namespace, Namespace]:
+class Place(NamedTuple):
+    """Where a module is: its public name, the namespace that it is of (1 or 2), what programs call that namespace."""
+
+    public: str
+    api: int
+    mount: str
+
+
+def place(module: Namespace) -> Place:
+    """Where a module is in its tree."""
+    own = module.__dict__
+    return Place(own["_public"], own["_api"], own["_mount"])
+
+
+def look_up(module: Namespace, name: str) -> tuple[bool, Any]:
+    """Whether a module of a tree has a name, and its value."""
+    sources = () if name.startswith("_") else module.__dict__.get("_sources", ())
+    for each in (module, *sources):
+        if name in each.__dict__:
+            return True, each.__dict__[name]
+        if name in each.__dict__["_deferred"]:
+            each.__dict__[name] = each.__dict__["_deferred"][name].value()
+            return True, each.__dict__[name]
+    public, api, _ = place(module)
+    full = f"{public}.{name}"
+    if (public.startswith("tensorflow.") or name == "python") and known.is_module(full, api):
+        return True, _only_listed(module, name)
+    value = known.exported(full, api)
+    return value is not None, value
+
+
+def _only_listed(module: Namespace, name: str) -> Namespace:
+    """A module below ``module`` that an original has; no attribute of it, since ``dir`` lists what is here."""
+    public, api, mount = place(module)
+    own = module.__dict__
+    made = Namespace(f"{module.__name__}.{name}", f"{public}.{name}", api, mount, own["_bound"])
+    return own["_missing"].setdefault(name, made)
+
+
+def build(first: str, second: str, bound: Binding) -> tuple[Namespace, Namespace]:
     """The trees of 1.x and 2.x, each reached from the other as ``compat.v1`` and ``compat.v2``.
 
     Args:
       first, second: the names of the trees' roots as modules, of 1.x and of 2.x.
+      bound: used while a package is loaded that serves some of the names.
     """
-    one, two = _tree(first, 1, second), _tree(second, 2, first)
+    one, two = _tree(first, 1, second, bound), _tree(second, 2, first, bound)
     for root in (one, two):
         compat = child(root, "compat")
         compat.__dict__.update(v1=one, v2=two)
-        compat.__dict__["__all__"] = dir(compat)
+    # `import tensorflow.compat.v2 as tf; tf.enable_v2_behavior()` is how programs of 1.13 to 1.15 asked for 2.x.
+    two.__dict__["enable_v2_behavior"] = one.__dict__["enable_v2_behavior"]
     return one, two
 
 
-def _tree(root: str, api: int, other: str) -> Namespace:
+def _tree(root: str, api: int, other: str, bound: Binding) -> Namespace:
     # A tree that hangs below the other one is called by its place there.
-    top = Namespace(root, "tf", api, f"tf{root.removeprefix(other)}" if root.startswith(f"{other}.") else "tf")
-    for name, value in table.names(api).items():
+    mount = f"tf{root.removeprefix(other)}" if root.startswith(f"{other}.") else "tf"
+    top = Namespace(root, "tf", api, mount, bound)
+    for name in slim.NAMES if api == 1 else ():
+        module = top
+        for parent in name.split(".")[1:-1]:
+            module = child(module, parent)
+    for name, value in table.entries(api).items():
         *parents, last = name.split(".")[1:]
         module = top
         for parent in parents:
             module = child(module, parent)
-        module.__dict__[last] = value
-    for module in tree(top):
-        module.__dict__["__all__"] = dir(module)
+        if isinstance(value, table.Named):
+            module.__dict__["_deferred"][last] = value
+        else:
+            module.__dict__[last] = value
     return top
+
+
+def set_version(root: Namespace, version: str) -> None:
+    """Gives the root of a tree another version, such as "1.14.0"."""
+    named = {"__version__", "VERSION"} & set(root.__dict__)
+    root.__dict__.update(dict.fromkeys(named, version))
+    root.__dict__["version"].__dict__["VERSION"] = version
 
 
 def child(module: Namespace, name: str) -> Namespace:
     """The module ``name`` inside ``module``, made when it is not there."""
     own = module.__dict__
     if name not in own:
-        own[name] = Namespace(f"{module.__name__}.{name}", f"{own['_public']}.{name}", own["_api"], own["_mount"])
+        mine = f"{module.__name__}.{name}", f"{own['_public']}.{name}"
+        own[name] = Namespace(*mine, own["_api"], own["_mount"], own["_bound"])
     return own[name]
 
 

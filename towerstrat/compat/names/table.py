@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cache
 from types import ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
 import towerstrat
-from towerstrat.compat.names import v1, v2
+from towerstrat.compat.names import v1, v1_era, v2
+from towerstrat.platform.deferred import Deferred
 
 VERSIONS = {1: v1.VERSION, 2: v2.VERSION}
 """The version of the original whose names each namespace has."""
@@ -21,16 +22,33 @@ _CODES = """OK CANCELLED UNKNOWN INVALID_ARGUMENT DEADLINE_EXCEEDED NOT_FOUND AL
     UNAUTHENTICATED"""
 
 
+class Named(NamedTuple):
+    """A name of a module that is imported when the name is used."""
+
+    module: Deferred
+    name: str
+
+    def value(self) -> Any:
+        return getattr(self.module, self.name)
+
+
 @cache
 def names(api: int = 1) -> Mapping[str, Any]:
-    """Dotted public name, such as ``tf.nn.relu``, to object.
+    """Dotted public name, such as ``tf.nn.relu``, to object; arguments as those of ``entries``."""
+    return {name: found.value() if isinstance(found, Named) else found for name, found in entries(api).items()}
+
+
+@cache
+def entries(api: int) -> Mapping[str, Any]:
+    """Dotted public name to object, or to a ``Named`` one.
 
     Args:
       api: 1 for the names of 1.x, 2 for those of 2.x.
     """
     first, second = _of(v1.ROWS), _of(v2.ROWS)
     if api == 1:
-        later = _renamed(v1.LATER, _renamed(v2.KEPT, first) | second)
+        source = _renamed(v2.KEPT, first) | second
+        later = _renamed(v1.LATER, source) | _renamed(v1_era.LATER, source)
         return _common(1) | first | later | _of(v1.LATER_ROWS)
     return _common(2) | _renamed(v2.KEPT, first) | second
 
@@ -61,7 +79,10 @@ def _of(rows: tuple[tuple[ModuleType, dict[str, str]], ...]) -> dict[str, Any]:
             for entry in entries.split():
                 public, _, own = entry.partition("=")
                 for place in places.split():
-                    found[f"{place}.{public}"] = getattr(module, own or public)
+                    name = own or public
+                    found[f"{place}.{public}"] = (
+                        Named(module, name) if isinstance(module, Deferred) else getattr(module, name)
+                    )
     return found
 
 

@@ -3,10 +3,21 @@
 from __future__ import annotations
 
 from types import ModuleType
+from typing import TYPE_CHECKING
 
 from towerstrat import errors
-from towerstrat.compat.names import v1_saving, v1_strings, v1_training
-from towerstrat.compat.v1names import behavior, contrib_eager, testing, tpu
+from towerstrat.compat.names import (
+    v1_distributions,
+    v1_era,
+    v1_framework,
+    v1_gan,
+    v1_rnn,
+    v1_sampling,
+    v1_saving,
+    v1_strings,
+    v1_training,
+)
+from towerstrat.compat.v1names import behavior, contrib_eager, tpu
 from towerstrat.data import dataset_v1 as data_dataset_v1
 from towerstrat.data import experimental as data_experimental
 from towerstrat.data import iterators as data_iterators
@@ -68,7 +79,8 @@ from towerstrat.graph.tapes import custom_gradients, py_function
 from towerstrat.graph.tapes import gradient_functions as eager_gradient_functions
 from towerstrat.graph.tapes import gradient_tape as eager_gradient_tape
 from towerstrat.graph.variables import partitioned, variable_ops, variables
-from towerstrat.platform import app, coordinator, files, flags, local, logs, messages, text
+from towerstrat.platform import app, coordinator, files, flags, local, logs, text
+from towerstrat.platform.deferred import Deferred
 from towerstrat.towers.cluster import connection as cluster_connection
 from towerstrat.towers.cluster import device_assignment as cluster_device_assignment
 from towerstrat.towers.cluster import resolvers as cluster_resolvers
@@ -76,19 +88,31 @@ from towerstrat.towers.cluster import spec as cluster_spec
 from towerstrat.towers.cluster import topology as cluster_topology
 from towerstrat.towers.cluster import tpu as cluster_tpu
 from towerstrat.towers.contrib import contexts as contrib_contexts
-from towerstrat.towers.contrib import one_device as towers_one_device
 from towerstrat.towers.contrib import steps as towers_steps
 from towerstrat.towers.contrib import strategy as towers_strategy
-from towerstrat.towers.contrib import tpu as towers_tpu
 from towerstrat.towers.distribute import extended as distribute_extended
 from towerstrat.towers.distribute import one_device as distribute_one_device
 from towerstrat.towers.distribute import strategy as distribute_strategy
 from towerstrat.towers.distribute import tpu as distribute_tpu
 from towerstrat.towers.engine import contexts as towers_contexts
+from towerstrat.towers.era import strategies as era_strategies
+
+if TYPE_CHECKING:
+    from towerstrat.compat.v1names import testing
+    from towerstrat.platform import messages
+else:
+    testing = Deferred("towerstrat.compat.v1names.testing")
+    messages = Deferred("towerstrat.platform.messages")
 
 VERSION = "1.12.3"
 
 ROWS: tuple[tuple[ModuleType, dict[str, str]], ...] = (
+    *v1_distributions.ROWS,
+    *v1_era.ROWS,
+    *v1_framework.ROWS,
+    *v1_gan.ROWS,
+    *v1_rnn.ROWS,
+    *v1_sampling.ROWS,
     *v1_saving.ROWS,
     *v1_strings.ROWS,
     *v1_training.ROWS,
@@ -171,9 +195,9 @@ ROWS: tuple[tuple[ModuleType, dict[str, str]], ...] = (
     }),
     (data_queue_input, {
         "tf.train": """
-            batch batch_join input_producer limit_epochs maybe_batch maybe_batch_join maybe_shuffle_batch
-            maybe_shuffle_batch_join range_input_producer shuffle_batch shuffle_batch_join slice_input_producer
-            string_input_producer""",
+            batch batch_join input_producer limit_epochs match_filenames_once maybe_batch maybe_batch_join
+            maybe_shuffle_batch maybe_shuffle_batch_join range_input_producer shuffle_batch shuffle_batch_join
+            slice_input_producer string_input_producer""",
     }),
     (data_queue_runner, {
         "tf.train tf.train.queue_runner": "QueueRunner add_queue_runner start_queue_runners",
@@ -214,8 +238,9 @@ ROWS: tuple[tuple[ModuleType, dict[str, str]], ...] = (
     }),
     (messages, {
         "tf": """
-            AttrValue ConfigProto GPUOptions GraphDef GraphOptions NameAttrList NodeDef OptimizerOptions RunMetadata
-            RunOptions""",
+            AttrValue ConfigProto GPUOptions GraphDef GraphOptions MetaGraphDef NameAttrList NodeDef OptimizerOptions
+            RunMetadata RunOptions""",
+        "tf.train": "SaverDef",
     }),
     (indexed_slices, {
         "tf": "IndexedSlices",
@@ -238,7 +263,9 @@ ROWS: tuple[tuple[ModuleType, dict[str, str]], ...] = (
     }),
     (nest, {
         "tf.contrib.framework.nest": """
-            assert_same_structure flatten flatten_up_to is_sequence map_structure pack_sequence_as""",
+            assert_same_structure assert_shallow_structure flatten flatten_dict_items flatten_up_to
+            flatten_with_joined_string_paths get_traverse_shallow_structure is_sequence map_structure
+            map_structure_up_to map_structure_with_paths pack_sequence_as yield_flat_paths""",
     }),
     (activations, {
         "tf.math tf.nn": "log_softmax softmax softplus softsign",
@@ -288,7 +315,7 @@ ROWS: tuple[tuple[ModuleType, dict[str, str]], ...] = (
     }),
     (einsum, {"tf tf.linalg": "einsum"}),
     (embedding, {
-        "tf.nn": "embedding_lookup",
+        "tf.nn": "embedding_lookup embedding_lookup_sparse",
     }),
     (functional, {
         "tf": "foldl foldr map_fn scan",
@@ -470,22 +497,20 @@ ROWS: tuple[tuple[ModuleType, dict[str, str]], ...] = (
     (contrib_contexts, {
         "tf.contrib.distribute": "get_cross_tower_context get_distribution_strategy get_tower_context",
     }),
-    (towers_one_device, {
-        "tf.contrib.distribute": "OneDeviceStrategy",
-    }),
     (towers_steps, {
         "tf.contrib.distribute": "Monitor StandardInputStep StandardSingleLossStep Step",
     }),
     (towers_strategy, {
         "tf.contrib.distribute": "DistributionStrategy",
     }),
-    (towers_tpu, {
-        "tf.contrib.distribute": "TPUStrategy",
+    (era_strategies, {
+        "tf.contrib.distribute": "OneDeviceStrategy TPUStrategy",
     }),
 )  # fmt: skip
 """A module, and for the public modules (one or more) that have them its names; ``public=own`` where they differ."""
 
 LATER_ROWS: tuple[tuple[ModuleType, dict[str, str]], ...] = (
+    *v1_era.LATER_ROWS,
     (distribute_extended, {
         "tf.distribute": "StrategyExtended=StrategyExtendedV1",
     }),

@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 from types import ModuleType
+from typing import TYPE_CHECKING
 
-from towerstrat.platform import messages
-from towerstrat.training.saving import from_checkpoint, management, meta_graphs, reading, saver, waiting
+from towerstrat.platform.deferred import Deferred
+
+if TYPE_CHECKING:
+    from towerstrat.compat.v1names import contrib_checkpoints
+    from towerstrat.training.saving import from_checkpoint, management, meta_graphs, reading, saver, waiting
+else:  # protobuf
+    contrib_checkpoints = Deferred("towerstrat.compat.v1names.contrib_checkpoints")
+    from_checkpoint = Deferred("towerstrat.training.saving.from_checkpoint")
+    management = Deferred("towerstrat.training.saving.management")
+    meta_graphs = Deferred("towerstrat.training.saving.meta_graphs")
+    reading = Deferred("towerstrat.training.saving.reading")
+    saver = Deferred("towerstrat.training.saving.saver")
+    waiting = Deferred("towerstrat.training.saving.waiting")
 
 ROWS: tuple[tuple[ModuleType, dict[str, str]], ...] = (
     (saver, {
         "tf.train": "Saver",
-    }),
-    (messages, {
-        "tf.train": "SaverDef",
-        "tf": "MetaGraphDef",
     }),
     (management, {
         "tf.train": """
@@ -24,11 +32,13 @@ ROWS: tuple[tuple[ModuleType, dict[str, str]], ...] = (
         "tf.train": "export_meta_graph import_meta_graph",
     }),
     (reading, {
-        "tf.train": "NewCheckpointReader=CheckpointReader list_variables load_checkpoint load_variable",
-        "tf.contrib.framework": "list_variables load_checkpoint load_variable",
+        "tf.train": "NewCheckpointReader list_variables load_checkpoint load_variable",
     }),
     (from_checkpoint, {
-        "tf.train tf.contrib.framework": "init_from_checkpoint",
+        "tf.train": "init_from_checkpoint",
+    }),
+    (contrib_checkpoints, {
+        "tf.contrib.framework": "init_from_checkpoint list_variables load_checkpoint load_variable",
     }),
     (waiting, {
         "tf.contrib.training": "checkpoints_iterator wait_for_new_checkpoint",

@@ -5,9 +5,12 @@ from __future__ import annotations
 from types import ModuleType
 
 from towerstrat.graph.ir import sparse_tensor
-from towerstrat.graph.ops import lookup, mutable_tables, sparse, strings, vocabulary
+from towerstrat.graph.ops import files, lookup, mutable_tables, sparse, strings, vocabulary
 
 ROWS: tuple[tuple[ModuleType, dict[str, str]], ...] = (
+    (files, {
+        "tf tf.io": "matching_files",
+    }),
     (lookup, {
         "tf": "initialize_all_tables",
         "tf tf.initializers": "tables_initializer",
@@ -19,8 +22,8 @@ ROWS: tuple[tuple[ModuleType, dict[str, str]], ...] = (
         "tf.contrib.lookup": "MutableDenseHashTable MutableHashTable",
     }),
     (sparse, {
-        "tf": "sparse_tensor_to_dense",
-        "tf.sparse": "to_dense=sparse_tensor_to_dense",
+        "tf": "sparse_placeholder sparse_tensor_to_dense",
+        "tf.sparse": "placeholder=sparse_placeholder to_dense=sparse_tensor_to_dense",
     }),
     (sparse_tensor, {
         "tf": "SparseTensorValue",
@@ -30,7 +33,7 @@ ROWS: tuple[tuple[ModuleType, dict[str, str]], ...] = (
         "tf": """
             as_string string_join string_split string_strip string_to_hash_bucket string_to_hash_bucket_fast
             string_to_hash_bucket_strong string_to_number""",
-        "tf tf.io": "decode_base64 encode_base64",
+        "tf tf.io": "decode_base64 decode_raw encode_base64",
         "tf tf.strings": "reduce_join regex_replace substr",
         "tf.strings": """
             format=string_format join=string_join length=string_length regex_full_match split=string_split_v2

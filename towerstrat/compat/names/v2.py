@@ -70,6 +70,7 @@ from towerstrat.towers.distribute import options as distribute_options
 from towerstrat.towers.distribute import reduce_op as distribute_reduce_op
 from towerstrat.towers.distribute import strategy as distribute_strategy
 from towerstrat.towers.distribute import tpu as distribute_tpu
+from towerstrat.towers.engine import cross_device as towers_cross_device
 from towerstrat.towers.engine import values as towers_values
 from towerstrat.training import averages
 
@@ -204,7 +205,8 @@ ROWS: tuple[tuple[ModuleType, dict[str, str]], ...] = (
         "tf.nn": """
             avg_pool1d avg_pool2d batch_norm_with_global_normalization conv1d conv1d_transpose conv2d conv2d_transpose
             conv3d conv3d_transpose conv_transpose convolution=convolution_ crelu depthwise_conv2d dilation2d dropout
-            embedding_lookup max_pool1d max_pool2d max_pool_with_argmax moments pool separable_conv2d
+            embedding_lookup embedding_lookup_sparse max_pool1d max_pool2d max_pool_with_argmax moments pool
+            separable_conv2d
             sigmoid_cross_entropy_with_logits softmax_cross_entropy_with_logits
             sparse_softmax_cross_entropy_with_logits sufficient_statistics weighted_cross_entropy_with_logits
             weighted_moments""",
@@ -421,6 +423,9 @@ ROWS: tuple[tuple[ModuleType, dict[str, str]], ...] = (
     (distribute_tpu, {
         "tf.distribute": "TPUStrategy",
         "tf.distribute.experimental": "TPUStrategy=ExperimentalTPUStrategy",
+    }),
+    (towers_cross_device, {
+        "tf.distribute": "CrossDeviceOps HierarchicalCopyAllReduce NcclAllReduce ReductionToOneDevice",
     }),
     (towers_values, {
         "tf.distribute": "DistributedValues",

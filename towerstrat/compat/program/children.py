@@ -20,13 +20,14 @@ _PARENT = "TOWERSTRAT_PARENT"
 _FOLDER = str(Path(startup.__file__).parent)
 
 
-def bind(api: int) -> None:
+def bind(api: int, version: str | None) -> None:
     """``import tensorflow`` means towerstrat from now on, and operations behave as in that original.
 
     Args:
       api: 1 for the names and graphs of 1.x, 2 for the names and eager execution of 2.x.
+      version: what ``tf.__version__`` is; None: the version of that namespace.
     """
-    importer.install(api)
+    importer.install(api, version)
     if api == 2:
         behavior.enable_v2_behavior()
 
@@ -42,9 +43,9 @@ def start(towers: int | None) -> None:
         devices.ask(towers)
 
 
-def tell(api: int, towers: int | None) -> None:
-    """Enters in the environment, for children, what ``tensorflow`` is and how many towers there are."""
-    os.environ[_PARENT] = json.dumps({"prefix": sys.prefix, "api": api, "towers": towers})
+def tell(api: int, version: str | None, towers: int | None) -> None:
+    """Enters in the environment, for children, what ``tensorflow`` is, its version, and how many towers there are."""
+    os.environ[_PARENT] = json.dumps({"prefix": sys.prefix, "api": api, "version": version, "towers": towers})
     paths = os.environ.get("PYTHONPATH")
     if paths is None or _FOLDER not in paths.split(os.pathsep):
         os.environ["PYTHONPATH"] = _FOLDER if not paths else f"{_FOLDER}{os.pathsep}{paths}"
@@ -53,5 +54,5 @@ def tell(api: int, towers: int | None) -> None:
 def bind_as_parent() -> None:
     """In a child: what ``bind`` and ``start`` did in the process that started it."""
     parent = json.loads(os.environ[_PARENT])
-    bind(parent["api"])
+    bind(parent["api"], parent["version"])
     start(parent["towers"])

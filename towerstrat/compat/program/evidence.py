@@ -6,26 +6,27 @@ came with 1.13 to 1.15 and stayed (``tf.function``): they speak for 2.x unless s
 
 from __future__ import annotations
 
-import ast
 import enum
-import inspect
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from towerstrat.compat.names import known, table
+from towerstrat.compat.program import versions
+from towerstrat.compat.program.files import Program
+from towerstrat.compat.program.reader import Source
+from towerstrat.compat.program.resolution import keywords
 
-ROOT = "tensorflow"
 _FIRST = "tf.compat.v1"
 _EITHER = ("tf.compat.v2", "tf.python", "tf.core")
 _LEANING = {"tf.GradientTape"}
 """Names of 1.12 too that hardly any program of 1.x uses."""
+_ADAPTS = {"tf.compat.v1.enable_v2_behavior", "tf.compat.v2.enable_v2_behavior"}
 _GRAPHS = {"placeholder", "Session", "InteractiveSession"}
 _SETTLED = ("disable_", "enable_", "Graph")
 """With one of these a program that imports ``tensorflow.compat.v1`` says itself how it runs."""
-_ABSENT = {"ImportError", "ModuleNotFoundError", "AttributeError"}
 
 
 class Weight(enum.Enum):
@@ -33,6 +34,7 @@ class Weight(enum.Enum):
 
     FIRST = "1.x alone has it"
     SECOND = "2.x alone has it"
+    ADAPTS = "it makes 1.13 to 1.15 run as 2.x does"
     LEANS = "1.12 does not have it"
     COMPAT = "it is reached through tensorflow.compat.v1"
 
@@ -50,7 +52,7 @@ class Use(NamedTuple):
 
 
 class Decision(NamedTuple):
-    """1 or 2, and why; no reason where the program does not import tensorflow."""
+    """1 or 2, and the reason; None where nothing in the program tells."""
 
     api: int
     reason: str | None
@@ -60,35 +62,32 @@ class Conflict(Exception):
     """The program uses what 1.x alone has and what 2.x alone has."""
 
 
-def decide(files: Sequence[Path], roots: Sequence[Path]) -> Decision:
-    """Which names a program means by ``tensorflow``.
-
-    Args:
-      files: where it starts. roots: the folders that its own modules are in; those that it imports are read too.
+def decide(program: Program) -> Decision:
+    """Which names a program means by ``tensorflow``. Its own files count before its helpers.
 
     Raises:
-      Conflict: it uses names of both; the message names the two lines.
+      Conflict: its own files, or else its helpers, use names of both; the message names the two lines.
     """
-    found: list[Use] = []
-    imports = False
-    for path, tree in _program(files, roots):
-        reader = _Reader(os.path.relpath(path, roots[0]))
-        reader.visit(tree)
-        found += reader.uses
-        imports = imports or bool(reader.bound)
-    by = {weight: [use for use in found if use.weight is weight] for weight in Weight}
-    first, second = by[Weight.FIRST], by[Weight.SECOND]
-    if first and second:
-        raise Conflict(
-            f"{first[0]}, which 1.x alone has, and {second[0]}, which 2.x alone has. "
-            "Say which names `tensorflow` has: --api 1 or --api 2."
-        )
-    for api, uses in ((1, first), (2, second), (2, by[Weight.LEANS])):
-        if uses:
-            return Decision(api, str(uses[0]))
-    if by[Weight.COMPAT]:
-        return _through_compat(by[Weight.COMPAT])
-    return Decision(1, "nothing in the program tells; --api 2 takes those of 2.x" if imports else None)
+    own, helpers = (_uses(sources, program.folder) for sources in (program.own, program.helpers))
+    for uses in (own, helpers):
+        first, second = uses[Weight.FIRST], uses[Weight.SECOND]
+        if first and second:
+            raise Conflict(
+                f"{first[0]}, which 1.x alone has, and {second[0]}, which 2.x alone has. "
+                "Say which names `tensorflow` has: --api 1 or --api 2."
+            )
+        if first or second:
+            return Decision(1 if first else 2, str((first or second)[0]))
+    for api, weight in ((1, Weight.ADAPTS), (2, Weight.LEANS)):
+        if own[weight] or helpers[weight]:
+            return Decision(api, str((own[weight] or helpers[weight])[0]))
+    through_compat = [*own[Weight.COMPAT], *helpers[Weight.COMPAT]]
+    if through_compat:
+        return _through_compat(through_compat)
+    first_only, second_only = (versions.breaks(program, table.VERSIONS[api]) for api in (2, 1))
+    if second_only and not first_only:
+        return Decision(2, "its conditions on tf.__version__")
+    return Decision(1, None)
 
 
 def _through_compat(uses: Sequence[Use]) -> Decision:
@@ -100,138 +99,26 @@ def _through_compat(uses: Sequence[Use]) -> Decision:
     return Decision(2, str(uses[0]))
 
 
-# ---- the files of a program ----------------------------------------------------------------------------------------
+def _uses(sources: Sequence[Source], folder: Path) -> dict[Weight, list[Use]]:
+    """The mentions that tell something, by what they tell. What is tried, or for one version only, is no evidence."""
+    found: dict[Weight, list[Use]] = {weight: [] for weight in Weight}
+    for source in sources:
+        shown = os.path.relpath(source.path, folder)
+        by_version = source.by_version()
+        for mention in source.mentions:
+            if mention.optional or mention.line in by_version:
+                continue
+            keyword = mention.keyword
+            weight = _weight(mention.name) if keyword is None else _weight_of_keyword(mention.name, keyword)
+            if weight is not None:
+                found[weight].append(Use(weight, shown, mention.line, str(mention)))
+    return found
 
 
-def _program(files: Sequence[Path], roots: Sequence[Path]) -> Iterator[tuple[Path, ast.Module]]:
-    """The files and those of the local modules that they import, in the order they are met."""
-    waiting = list(files)
-    seen: set[Path] = set()
-    while waiting:
-        path = waiting.pop(0).resolve()
-        if path in seen:
-            continue
-        seen.add(path)
-        try:
-            tree = ast.parse(path.read_bytes())
-        except (OSError, SyntaxError, ValueError):
-            continue  # Python says so when it gets there
-        yield path, tree
-        for node in ast.walk(tree):
-            waiting += _imported(node, path, roots)
-
-
-def _imported(node: ast.AST, path: Path, roots: Sequence[Path]) -> list[Path]:
-    if isinstance(node, ast.Import):
-        return [file for alias in node.names for file in files_of(alias.name, roots)]
-    if not isinstance(node, ast.ImportFrom):
-        return []
-    module = node.module or ""
-    if node.level:
-        roots = [path.parents[node.level - 1]]
-    names_in = [f"{module}.{alias.name}".lstrip(".") for alias in node.names]
-    return [*files_of(module, roots), *(file for name in names_in for file in files_of(name, roots))]
-
-
-def files_of(module: str, roots: Sequence[Path]) -> list[Path]:
-    """The files that importing a module of these folders executes: its packages' and its own."""
-    parts = module.split(".") if module else []
-    for root in roots:
-        places = [root.joinpath(*parts[:i]) for i in range(1, len(parts) + 1)] or [root]
-        found = [f for place in places for f in (place / "__init__.py", place.with_suffix(".py")) if f.is_file()]
-        if found:
-            return found
-    return []
-
-
-# ---- one file ------------------------------------------------------------------------------------------------------
-
-
-class _Reader(ast.NodeVisitor):
-    """Notes what a file uses of tensorflow.
-
-    Attributes:
-      uses: in the order of the file. bound: the file's names for modules and names of tensorflow.
-    """
-
-    def __init__(self, file: str):
-        self._file = file
-        self.uses: list[Use] = []
-        self.bound: dict[str, str] = {}
-        self._optional = 0
-
-    def _bind(self, name: str, meaning: str) -> None:
-        # `try: import tensorflow.compat.v1 as tf`, else the plain one, means the first wherever it is there.
-        if not (meaning == "tf" and self.bound.get(name, "").startswith(_FIRST)):
-            self.bound[name] = meaning
-
-    def visit_Import(self, node: ast.Import) -> None:
-        for alias in node.names:
-            if alias.name == ROOT or alias.name.startswith(f"{ROOT}."):
-                meaning = "tf" + alias.name.removeprefix(ROOT)
-                self._bind(alias.asname or ROOT, meaning if alias.asname else "tf")
-                self._note(meaning, node.lineno)
-
-    def visit_ImportFrom(self, node: ast.ImportFrom) -> None:
-        module = node.module or ""
-        if not node.level and (module == ROOT or module.startswith(f"{ROOT}.")):
-            for alias in node.names:
-                meaning = f"tf{module.removeprefix(ROOT)}.{alias.name}"
-                self._bind(alias.asname or alias.name, meaning)
-                self._note(meaning, node.lineno)
-
-    def visit_Try(self, node: ast.Try) -> None:
-        # What may be missing is no evidence.
-        caught = {n.id for h in node.handlers if h.type for n in ast.walk(h.type) if isinstance(n, ast.Name)}
-        optional = bool(caught & _ABSENT)
-        self._optional += optional
-        for statement in node.body:
-            self.visit(statement)
-        self._optional -= optional
-        for rest in (node.handlers, node.orelse, node.finalbody):
-            for part in rest:
-                self.visit(part)
-
-    def visit_Assign(self, node: ast.Assign) -> None:
-        meaning = self._meaning(node.value)
-        if meaning is not None and meaning.endswith((".compat.v1", ".compat.v2")):
-            for target in node.targets:
-                if isinstance(target, ast.Name):
-                    self._bind(target.id, meaning)
-        self.generic_visit(node)
-
-    def visit_Attribute(self, node: ast.Attribute) -> None:
-        meaning = self._meaning(node)
-        if meaning is None:
-            self.generic_visit(node)
-        else:
-            self._note(meaning, node.lineno)
-
-    def visit_Call(self, node: ast.Call) -> None:
-        self.generic_visit(node)
-        meaning = self._meaning(node.func)
-        for keyword in node.keywords if meaning is not None else ():
-            weight = _weight_of_keyword(meaning, keyword.arg) if keyword.arg else None
-            if weight is not None and not self._optional:
-                self.uses.append(Use(weight, self._file, keyword.value.lineno, f"{meaning}({keyword.arg}=...)"))
-
-    def _meaning(self, node: ast.AST) -> str | None:
-        """The public name that an expression such as ``tf.nn.relu`` spells."""
-        parts: list[str] = []
-        while isinstance(node, ast.Attribute):
-            parts.append(node.attr)
-            node = node.value
-        if not isinstance(node, ast.Name) or node.id not in self.bound:
-            return None
-        return ".".join([self.bound[node.id], *reversed(parts)])
-
-    def _note(self, name: str, line: int) -> None:
-        weight = _weight(name)
-        if weight is not None and not self._optional:
-            self.uses.append(Use(weight, self._file, line, name))
-
-
+@cache
 def _weight(name: str) -> Weight | None:
+    if name in _ADAPTS:
+        return Weight.ADAPTS
     if name.startswith(_EITHER):
         return None
     if name == _FIRST or name.startswith(f"{_FIRST}."):
@@ -253,17 +140,7 @@ def _known_part(name: str, api: int) -> str:
 
 @cache
 def _weight_of_keyword(name: str, keyword: str) -> Weight | None:
-    first, second = (_keywords(table.names(api).get(name)) for api in (1, 2))
+    first, second = (keywords(table.names(api).get(name)) for api in (1, 2))
     if first is None or second is None or (keyword in first) == (keyword in second):
         return None
     return Weight.FIRST if keyword in first else Weight.LEANS
-
-
-def _keywords(value: Any) -> frozenset[str] | None:
-    """The keywords that a function takes; None where it takes any, as protocol messages do, or is none."""
-    if not callable(value) or getattr(value, "DESCRIPTOR", None) is not None:
-        return None
-    parameters = inspect.signature(value).parameters.values()
-    if any(p.kind is p.VAR_KEYWORD for p in parameters):
-        return None
-    return frozenset(p.name for p in parameters)

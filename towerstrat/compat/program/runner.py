@@ -14,8 +14,10 @@ from types import CodeType, FrameType, ModuleType, TracebackType
 from typing import Any
 
 from towerstrat import errors
-from towerstrat.compat.program import children, evidence, python2
-from towerstrat.platform import compilation_cache
+from towerstrat.compat.names import table
+from towerstrat.compat.program import children, environment, evidence, files, python2, resolution, since, versions
+from towerstrat.compat.program.versions import Api
+from towerstrat.platform import compilation_cache, devices
 
 _OURS = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))) + os.sep
 _LIBRARIES = f"{os.sep}site-packages{os.sep}"
@@ -29,14 +31,14 @@ class CannotStart(Exception):
     """There is no such program, or it is not clear which names it means."""
 
 
-def run_script(path: str, arguments: Sequence[str] = (), towers: int | None = None, api: int | None = None) -> None:
+def run_script(path: str, arguments: Sequence[str] = (), towers: int | None = None, api: Api | None = None) -> None:
     """Runs a Python file, or a folder or archive with a ``__main__.py``, as the main program.
 
     Args:
       path: the program.
       arguments: what it finds in ``sys.argv`` after its own path.
       towers: how many towers it gets; default one per device.
-      api: 1 or 2, what ``tensorflow`` is; by default what the program is written for, said on standard error.
+      api: what ``tensorflow`` is; by default what the program is written for, said on standard error.
 
     Raises:
       CannotStart: there is no such file, or it uses names of 1.x and of 2.x.
@@ -56,11 +58,11 @@ def run_script(path: str, arguments: Sequence[str] = (), towers: int | None = No
             raise CannotStart(f"can't find '__main__' module in {path!r}")
         code = _code_of(spec)
         start = [Path(path, "__main__.py")]
-    chosen = _choose(start, _roots(start[0]), api)
+    chosen = _choose(files.Files().program(start, files.roots_of(start[0])), api)
     _execute(code, path, spec, chosen, towers)
 
 
-def run_module(name: str, arguments: Sequence[str] = (), towers: int | None = None, api: int | None = None) -> None:
+def run_module(name: str, arguments: Sequence[str] = (), towers: int | None = None, api: Api | None = None) -> None:
     """Runs a module, or a package's ``__main__``, as the main program (``python -m``).
 
     Raises:
@@ -69,8 +71,7 @@ def run_module(name: str, arguments: Sequence[str] = (), towers: int | None = No
     sys.path[0] = os.getcwd()
     sys.argv = ["-m", *arguments]
     sys.excepthook = _report
-    roots = [_folder_of(name)]
-    chosen = _choose([*evidence.files_of(name, roots), *evidence.files_of(f"{name}.__main__", roots)], roots, api)
+    chosen = _choose(_program_of(name, arguments), api)
     try:
         spec = importlib.util.find_spec(name)
         if spec is not None and spec.submodule_search_locations is not None:
@@ -85,25 +86,50 @@ def run_module(name: str, arguments: Sequence[str] = (), towers: int | None = No
     _execute(code, spec.origin or name, spec, chosen, towers)
 
 
-def _choose(files: Sequence[Path], roots: Sequence[Path], api: int | None) -> int:
-    """Binds ``tensorflow`` for a program and says to what; 1 or 2."""
-    try:
-        decision = evidence.decide(files, roots) if api is None else evidence.Decision(api, f"--api {api}")
-    except evidence.Conflict as conflict:
-        raise CannotStart(str(conflict)) from None
-    if decision.reason is not None:
-        print(f"towerstrat: {decision.api}.x names ({decision.reason})", file=sys.stderr)
-    children.bind(decision.api)
-    return decision.api
+def _choose(program: files.Program, asked: Api | None) -> Api:
+    """Binds ``tensorflow`` for a program and says to what."""
+    if asked is not None:
+        decision = evidence.Decision(asked[0], f"--api {asked[1] or asked[0]}")
+    else:
+        try:
+            decision = evidence.decide(program)
+        except evidence.Conflict as conflict:
+            raise CannotStart(str(conflict)) from None
+    api = decision.api
+    version = (asked and asked[1]) or versions.choose(program, api)
+    if program.imports or asked is not None:
+        reason = decision.reason or "nothing in the program tells; --api 2 takes those of 2.x"
+        other = f", tf.__version__ {version}" if version != table.VERSIONS[api] else ""
+        print(f"towerstrat: {api}.x names{other} ({reason})", file=sys.stderr)
+    children.bind(api, version)
+    _say_missing(program, resolution.Resolver(api), version, asked)
+    return api, version
 
 
-def _roots(path: Path) -> list[Path]:
-    """The folders whose modules are a script's own: its own one, and the one that its package is in."""
-    folder = path.resolve().parent
-    outer = folder
-    while (outer / "__init__.py").is_file():
-        outer = outer.parent
-    return list(dict.fromkeys([folder, outer]))
+def _say_missing(program: files.Program, resolver: resolution.Resolver, version: str, asked: Api | None) -> None:
+    """Says how many names of the program's are not here: it starts, and stops where it uses one."""
+    mentioned = dict.fromkeys(
+        mention.name
+        for source in (*program.own, *program.helpers)
+        for mention in versions.reached(source, version)
+        if not mention.optional and resolver.verdict(mention.name).status is resolution.Status.MISSING
+    )
+    names = [name for name in mentioned if not any(other.startswith(f"{name}.") for other in mentioned)]
+    if names:
+        what = "1 name that it mentions is" if len(names) == 1 else f"{len(names)} names that it mentions are"
+        api = "" if asked is None else f"--api {asked[0]} "
+        command = f"towerstrat check {api}{os.path.relpath(program.own[0].path)}"
+        print(f"towerstrat: {what} missing ({', '.join(names[:3])}); `{command}` lists all", file=sys.stderr)
+
+
+def _program_of(module: str, arguments: Sequence[str]) -> files.Program:
+    """What ``python -m`` runs. Of an installed module, such as pytest, the Python files that it is told to work on."""
+    folder = _folder_of(module)
+    start = [*files.files_of(module, [folder]), *files.files_of(f"{module}.__main__", [folder])]
+    told = [path for text in arguments if (path := Path(text.partition("::")[0])).suffix == ".py" and path.is_file()]
+    if told and all(map(files.is_installed, start)):
+        return files.Files().program(told, files.roots_of(told[0]))
+    return files.Files().program(start, [folder])
 
 
 def _folder_of(module: str) -> Path:
@@ -133,12 +159,17 @@ def _code_of(spec: importlib.machinery.ModuleSpec) -> CodeType:
     return code
 
 
-def _execute(code: CodeType, path: str, spec: Any, api: int, towers: int | None) -> None:
+def _execute(code: CodeType, path: str, spec: Any, api: Api, towers: int | None) -> None:
     try:
         children.start(towers)
     except OSError as error:
         raise CannotStart(f"{compilation_cache.VARIABLE}: {error}") from None
-    children.tell(api, towers)
+    if towers is not None and devices.may_be_accelerated():
+        try:
+            devices.devices()
+        except ValueError as error:
+            raise CannotStart(f"--towers: {error}") from None
+    children.tell(*api, towers)
     main = ModuleType("__main__")
     main.__dict__.update(
         __file__=os.path.abspath(path),
@@ -149,12 +180,13 @@ def _execute(code: CodeType, path: str, spec: Any, api: int, towers: int | None)
         __cached__=None,
     )
     sys.modules["__main__"] = main
+    since.install()
     exec(code, main.__dict__)
 
 
 def _report(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
     """Prints an uncaught error as Python does, without the frames that are not the program's."""
-    hint = python2.hint(error)
+    hint = python2.hint(error) or environment.hint(error)
     if hint is not None:
         error.add_note(hint)
     if os.environ.get(FULL_TRACEBACK) != "full":

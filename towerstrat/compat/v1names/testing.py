@@ -17,10 +17,12 @@ import numpy as np
 
 from towerstrat.errors import OpError
 from towerstrat.graph.ir import nest
-from towerstrat.graph.ir.core import get_default_graph, reset_default_graph
+from towerstrat.graph.ir.core import entered_graphs, get_default_graph, reset_default_graph
 from towerstrat.graph.ir.elements import Tensor
+from towerstrat.graph.ir.stacks import get_default_session
 from towerstrat.graph.ir.types import as_dtype
-from towerstrat.graph.runtime.session import Session
+from towerstrat.graph.ops.random import set_random_seed
+from towerstrat.graph.runtime.session import BaseSession, Session
 
 _SEED = 87654321
 
@@ -49,6 +51,7 @@ class TestCase(unittest.TestCase):
     """A test with its own default graph, the same seeds each time, and assertions on arrays."""
 
     __test__ = False
+    _cached: Session | None = None
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -56,12 +59,13 @@ class TestCase(unittest.TestCase):
 
     def setUp(self) -> None:
         super().setUp()
-        self._cached: Session | None = None
+        self._cached = None
         self._temp_dir: tempfile.TemporaryDirectory[str] | None = None
         random.seed(_SEED)
         np.random.seed(_SEED)
-        reset_default_graph()
-        get_default_graph().seed = _SEED
+        if all(graph.executing_eagerly for graph in entered_graphs()):
+            reset_default_graph()
+        set_random_seed(_SEED)
 
     def tearDown(self) -> None:
         if self._cached is not None:
@@ -78,15 +82,21 @@ class TestCase(unittest.TestCase):
 
     @contextmanager
     def session(self, graph: Any = None, config: Any = None, use_gpu: bool = False,
-                force_gpu: bool = False) -> Iterator[Session]:  # fmt: skip
-        """A new session as the default one. ``use_gpu`` and ``force_gpu`` change nothing."""
+                force_gpu: bool = False) -> Iterator[Session | None]:  # fmt: skip
+        """A new session as the default one, None with eager execution. ``use_gpu`` and ``force_gpu`` change nothing."""
+        if get_default_graph().executing_eagerly:
+            yield None
+            return
         with Session(graph=graph, config=config) as session:
             yield session
 
     @contextmanager
     def cached_session(self, graph: Any = None, config: Any = None, use_gpu: bool = False,
-                       force_gpu: bool = False) -> Iterator[Session]:  # fmt: skip
-        """The session of this test as the default one: the same each time it is asked for."""
+                       force_gpu: bool = False) -> Iterator[Session | None]:  # fmt: skip
+        """The session of this test as the default one, always the same; None with eager execution."""
+        if get_default_graph().executing_eagerly:
+            yield None
+            return
         if self._cached is None:
             self._cached = Session(graph=graph, config=config)
         with self._cached.graph.as_default(), self._cached.as_default():
@@ -95,18 +105,19 @@ class TestCase(unittest.TestCase):
     @_NoTest
     @contextmanager
     def test_session(self, graph: Any = None, config: Any = None, use_gpu: bool = False,
-                     force_gpu: bool = False) -> Iterator[Session]:  # fmt: skip
+                     force_gpu: bool = False) -> Iterator[Session | None]:  # fmt: skip
         """``cached_session``, or a new session when a graph is given."""
         chosen = self.cached_session if graph is None else self.session
         with chosen(graph, config, use_gpu, force_gpu) as session:
             yield session
 
     def evaluate(self, tensors: Any) -> Any:
-        """The values of a structure of tensors, by the default or the cached session."""
-        session = getattr(self, "_cached", None)
-        if session is None:
-            with self.cached_session() as session:
-                return session.run(tensors)
+        """The values of a structure of tensors, in a graph by the default or the cached session."""
+        if get_default_graph().executing_eagerly:
+            return nest.map_structure(lambda v: v.numpy() if hasattr(v, "numpy") else v, tensors)
+        session = get_default_session()
+        if not isinstance(session, BaseSession):
+            session = self._cached = self._cached or Session()
         return session.run(tensors)
 
     # ---- assertions ------------------------------------------------------------------------------------------

@@ -41,5 +41,5 @@ def initialize_system(embedding_config: Any = None, job: str | None = None) -> T
 
 
 def shutdown_system(job: str | None = None) -> Operation:
-    """An operation that programs run last. ``job`` changes nothing."""
+    """Changes nothing: the devices are JAX's. An operation that programs run last; ``job`` is that of their cluster."""
     return no_op(name="ShutdownDistributedTPU")

@@ -80,6 +80,14 @@ def embedding_lookup(params: Any, ids: Any, max_norm: float | None = None, name:
     return embedding.embedding_lookup(params, ids, "div", name, max_norm=max_norm)
 
 
+def embedding_lookup_sparse(
+    params: Any, sp_ids: Any, sp_weights: Any, combiner: str | None = None, max_norm: float | None = None,
+    name: str | None = None, allow_fast_lookup: bool = False,
+) -> Tensor:  # fmt: skip
+    """Rows of a table, looked up by an example's ids and combined to one. ``allow_fast_lookup`` changes nothing."""
+    return embedding.embedding_lookup_sparse(params, sp_ids, sp_weights, "div", name, combiner, max_norm)
+
+
 # ---- normalization -----------------------------------------------------------------------------------------------
 
 

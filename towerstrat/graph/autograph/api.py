@@ -11,7 +11,7 @@ from typing import Any
 from towerstrat.graph.autograph import calls, status
 from towerstrat.graph.autograph.calls import like_caller
 from towerstrat.graph.autograph.conversion import Converted, Left, conversion_of, set_level
-from towerstrat.graph.autograph.front import Feature, options_for, set_loop_options
+from towerstrat.graph.autograph.options import Feature, options_for, set_loop_options
 from towerstrat.graph.ir.trace import Status
 
 

@@ -12,8 +12,8 @@ from towerstrat.graph.autograph import conditionals, iteration, logical, loops, 
 from towerstrat.graph.autograph.assertions import assert_stmt
 from towerstrat.graph.autograph.builtins import IN_CALLER, OVERLOADS, in_caller, print_
 from towerstrat.graph.autograph.conversion import Converted, conversion_of, is_ours
-from towerstrat.graph.autograph.front import Feature, Options
 from towerstrat.graph.autograph.methods import WeakMethod
+from towerstrat.graph.autograph.options import Feature, Options
 from towerstrat.graph.autograph.scopes import FunctionScope
 from towerstrat.graph.autograph.status import current_options, entered
 from towerstrat.graph.ir.trace import CONVERSION, Status, note_reason

@@ -10,14 +10,19 @@ import threading
 import weakref
 from collections.abc import Mapping
 from types import CodeType, FunctionType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import towerstrat
-from towerstrat.graph.autograph import front
-from towerstrat.graph.autograph.front import Options, Refused
+from towerstrat.graph.autograph.options import Options, Refused
 from towerstrat.graph.autograph.source import SourceError, definition_of
 from towerstrat.graph.ir.trace import note_reason
 from towerstrat.platform import logs
+from towerstrat.platform.deferred import Deferred
+
+if TYPE_CHECKING:
+    from towerstrat.graph.autograph import front
+else:  # its converters take a tenth of the time that JAX takes to import
+    front = Deferred("towerstrat.graph.autograph.front")
 
 _OURS = os.path.dirname(os.path.abspath(towerstrat.__file__)) + os.sep
 _LIBRARY = tuple(

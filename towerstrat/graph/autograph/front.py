@@ -7,10 +7,7 @@ operators that the result calls (as attributes of ``ag__``) are ours.
 from __future__ import annotations
 
 import ast
-import enum
 from collections.abc import Mapping
-from dataclasses import dataclass
-from functools import cache
 from types import ModuleType, SimpleNamespace
 from typing import Any, NamedTuple
 
@@ -32,93 +29,8 @@ from malt.pyct import anno, cfg, naming, origin_info, parser, qual_names, templa
 from malt.pyct.errors import PyCTError
 from malt.pyct.static_analysis import activity, reaching_definitions
 
+from towerstrat.graph.autograph.options import Options, Refused, set_loop_options
 from towerstrat.graph.autograph.source import Definition
-
-
-class Feature(enum.Enum):
-    """Optional parts of the conversion.
-
-    BUILTIN_FUNCTIONS makes ``print`` of tensors print when the program runs, and EQUALITY_OPERATORS makes ``==`` and
-    ``!=`` compare tensors element by element whatever ``Tensor.__eq__`` does. ASSERT_STATEMENTS and AUTO_CONTROL_DEPS
-    are always on. NAME_SCOPES changes names only. LISTS: a Python list cannot grow in a staged loop in any case, and
-    the error says what to write in its place.
-    """
-
-    ALL = "ALL"
-    AUTO_CONTROL_DEPS = "AUTO_CONTROL_DEPS"
-    ASSERT_STATEMENTS = "ASSERT_STATEMENTS"
-    BUILTIN_FUNCTIONS = "BUILTIN_FUNCTIONS"
-    EQUALITY_OPERATORS = "EQUALITY_OPERATORS"
-    LISTS = "LISTS"
-    NAME_SCOPES = "NAME_SCOPES"
-
-    @classmethod
-    def all(cls) -> tuple[Feature, ...]:
-        """All of them."""
-        return tuple(cls)
-
-    @classmethod
-    def all_but(cls, exclude: Any) -> tuple[Feature, ...]:
-        """All but one, or but several."""
-        left_out = {exclude} if isinstance(exclude, Feature) else set(exclude)
-        return tuple(f for f in cls if f not in left_out and f is not cls.ALL)
-
-
-UNSPECIFIED = marks.UNSPECIFIED
-
-
-def set_loop_options(
-    parallel_iterations: Any = UNSPECIFIED,
-    swap_memory: Any = UNSPECIFIED,
-    maximum_iterations: Any = UNSPECIFIED,
-    shape_invariants: Any = UNSPECIFIED,
-) -> None:
-    """Arguments for the ``tf.while_loop`` that the loop around it becomes; its first statement.
-
-    Without effect where the loop runs as a Python loop.
-
-    Args:
-      parallel_iterations, swap_memory: scheduling of the original; they change no value.
-      maximum_iterations: an upper bound of the number of iterations.
-      shape_invariants: pairs of a loop variable and what is known of its shape in every iteration.
-    """
-
-
-class Refused(Exception):
-    """The front end does not know something in a function; the message names it."""
-
-
-@dataclass(frozen=True, eq=False)
-class Options:
-    """How functions are converted; made by ``options_for``, once for each choice.
-
-    Attributes:
-      recursive: convert the functions that it calls too.
-      features: the optional features asked for.
-    """
-
-    recursive: bool
-    features: frozenset[Feature]
-
-    def uses(self, feature: enum.Enum) -> bool:
-        """Whether a feature, ours or the one of that name of ``malt``, was asked for."""
-        return Feature.ALL in self.features or Feature[feature.name] in self.features
-
-    def call_options(self) -> Options:
-        return self
-
-    def to_ast(self) -> Any:
-        return parser.parse_expression("ag__.options")
-
-
-@cache
-def _options(recursive: bool, features: frozenset[Feature]) -> Options:
-    return Options(recursive, features)
-
-
-def options_for(recursive: bool = True, features: Any = None) -> Options:
-    """The options with the given optional features: None, one, or several."""
-    return _options(bool(recursive), frozenset([features] if isinstance(features, Feature) else features or ()))
 
 
 class Rewritten(NamedTuple):
@@ -289,7 +201,7 @@ class _LoopOptions(directives.DirectivesTransformer):
         if scope.level < 2 or scope.statements_visited > 1:
             raise Refused(f"set_loop_options must be the first statement of a loop (line {call.lineno})")
         noted = anno.getanno(scope.ast_node, anno.Basic.DIRECTIVES, {})
-        noted[marks.set_loop_options] = directives._map_args(call, set_loop_options)
+        noted[marks.set_loop_options] = directives._map_args(call, marks.set_loop_options)
         anno.setanno(scope.ast_node, anno.Basic.DIRECTIVES, noted)
         return None
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from towerstrat.graph.autograph.front import Options
+from towerstrat.graph.autograph.options import Options
 from towerstrat.graph.autograph.variables import UndefinedReturnValue
 from towerstrat.graph.ir.elements import Tensor
 from towerstrat.graph.ir.static import constant_value

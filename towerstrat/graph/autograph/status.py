@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from towerstrat.graph.autograph.front import Options, options_for
+from towerstrat.graph.autograph.options import Options, options_for
 from towerstrat.graph.ir.trace import CONVERSION, Status
 
 

@@ -346,12 +346,12 @@ class EagerContext(Graph):
         return outputs
 
     def _store(self, execution: Executable, state: CellValues, after: Sequence[Any]) -> None:
-        if not isinstance(execution, Execution):
-            return
-        written = set(execution.op.writes)
+        written = set(execution.op.writes) if isinstance(execution, Execution) else ()
         for cell, own, value in zip([c for c, _ in state], execution.cells, after, strict=True):
             if own is FAULT and (error := execution.function.error(value)) is not None:
-                raise InvalidArgumentError(None, error.op, error.message)
+                single = execution.op
+                shown = _here(single) if isinstance(single, Operation) and error.op is single else error.op
+                raise InvalidArgumentError(None, shown, error.message)
             if cell is not None and own in written:
                 self.session.state.update({cell: value})
                 # The value may be an output or an input too (an assignment's is), so it must never be donated.

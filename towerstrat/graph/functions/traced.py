@@ -9,7 +9,6 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.extend.core import ClosedJaxpr, jaxpr_as_fun
 
 from towerstrat.errors import UnsupportedError
 from towerstrat.graph.eager.context import Cotangent, EagerContext, Record
@@ -21,15 +20,16 @@ from towerstrat.graph.ir.core import get_default_graph
 from towerstrat.graph.ir.elements import Operation, Tensor
 from towerstrat.graph.ir.indexed_slices import IndexedSlices
 from towerstrat.graph.ir.mesh import Axis, on_one_device
-from towerstrat.graph.ir.state import Cell, StateStore
+from towerstrat.graph.ir.state import FAULT, Cell, StateStore
 from towerstrat.graph.ir.types import Array, DType, string
-from towerstrat.graph.lowering.gradients import gradients
+from towerstrat.graph.lowering.gradients import gradients_through
 from towerstrat.graph.lowering.lowering import Lowering
 from towerstrat.graph.runtime.compiled import Given
 from towerstrat.graph.runtime.plan import DeviceStage, FoldStage, Plan
 from towerstrat.graph.runtime.program import Program, mapped_axis
 from towerstrat.graph.runtime.runs import Run, Stage
 from towerstrat.graph.runtime.stages import plan_of
+from towerstrat.platform.deferred import jax_extend
 
 
 class Traced:
@@ -193,7 +193,7 @@ class Traced:
             with self.graph.as_default():
                 ys = [t for t, g in zip(self.outputs, given, strict=True) if g]
                 seeds = [placeholder(t.dtype, t.dims) for t in ys]
-                found = gradients(ys, [t for t, a in zip(inside, active, strict=True) if a], seeds)
+                found = gradients_through(ys, [t for t, a in zip(inside, active, strict=True) if a], seeds)
             outputs: list[Tensor] = []
             for g in found:
                 outputs += [] if g is None else [g.values, g.indices] if isinstance(g, IndexedSlices) else [g]
@@ -235,7 +235,7 @@ class _Derivative:
         with traced.graph.as_default():
             ys = [t for t in traced.outputs if t.dtype.is_differentiable]
             seeds = [placeholder(t.dtype, t.dims) for t in ys]
-            results = gradients(ys, active, seeds)
+            results = gradients_through(ys, active, seeds)
         made = [g.values if isinstance(g, IndexedSlices) else g for g in results if g is not None]
         derivative = _Derivative(
             traced, (), [s if t.dtype.is_differentiable else None for t, s in _paired(traced.outputs, seeds)], results,
@@ -256,7 +256,7 @@ class _ForwardProgram(Program):
     """A program whose last outputs are residuals: the values that its backward pass needs.
 
     Attributes, known once the program was traced:
-      backward: (residuals, cotangents) -> gradients, jitted.
+      backward: (residuals, cotangents) -> gradients, and the record of failed checks where it checks some; jitted.
       routes: where each residual is found after a run: in a cell that the program only reads, in an input, or (None)
         among the further outputs. What the store or the caller holds anyway is not returned a second time.
     """
@@ -276,7 +276,7 @@ class _ForwardProgram(Program):
         return found
 
     def pulled(self, residuals: Sequence[Array], cotangents: Sequence[Array]) -> Sequence[Array]:
-        """The gradients, each on one device."""
+        """The gradients and the record of failed checks, each on one device."""
         if self.place is None:
             return self.backward(residuals, cotangents)
         found = self.backward(self.place.bring(residuals), self.place.bring(cotangents))
@@ -320,15 +320,20 @@ class _ForwardStage(DeviceStage):
             def back(*cotangents: Array) -> list[Array]:
                 child = lowering.fork(dict(zip(seeds, cotangents, strict=True)))
                 child.quiet = True
+                if FAULT in child.state:
+                    child.begin_step(program.record_size)
                 child.execute(grad)
-                return [jnp.asarray(child.value(t)) for t in grad.outputs]
+                record = child.state.get(FAULT)
+                found: list[Array] = [jnp.asarray(child.value(t)) for t in grad.outputs]
+                return [*found, record] if isinstance(record, jax.Array) else found
 
             # Traced inside the forward trace: values of the forward pass become constants, which are the residuals.
             closed = jax.make_jaxpr(back)(*shapes)
             jaxpr = closed.jaxpr
 
             def backward(residuals: Sequence[Array], cotangents: Sequence[Array]) -> Sequence[Array]:
-                return jaxpr_as_fun(ClosedJaxpr(jaxpr, list(residuals)))(*cotangents)
+                closed = jax_extend.core.ClosedJaxpr(jaxpr, list(residuals))
+                return jax_extend.core.jaxpr_as_fun(closed)(*cotangents)
 
             program.backward = jax.jit(backward)
             program.routes = [there.get(id(c)) for c in closed.consts]
@@ -384,9 +389,12 @@ class _CallRecord(Record):
                 if t.dtype.is_differentiable
             ]
             found = program.pulled(residuals, seeds)
-        tensors = iter(
-            [self.eager.tensor(v, t.dtype) for v, t in zip(found, self.derivative.grad.outputs, strict=True)]
-        )
+        outputs = self.derivative.grad.outputs
+        for record in found[len(outputs) :]:
+            error = None if program.faults is None else program.faults.error(record)
+            if error is not None:
+                raise error
+        tensors = iter([self.eager.tensor(v, t.dtype) for v, t in zip(found, outputs, strict=False)])
         return self._placed(self.derivative.results, tensors)
 
     def _again(self, cotangents: Sequence[Tensor | None], before: StateStore) -> Sequence[Cotangent]:

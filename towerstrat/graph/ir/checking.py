@@ -42,9 +42,11 @@ class Check:
       values: positions of the inputs whose values it looks at; of the others it uses shape and dtype only.
       words: (operation) -> most elements that the message shows.
       after: it looks at the outputs too: ``test`` gets them behind the inputs.
+      backward: the operation's gradient checks cotangents.
     """
 
     test: Callable[[Operation, Sequence[Any]], Finding | None]
     values: tuple[int, ...] = (0,)
     words: Callable[[Operation], int] = _some
     after: bool = False
+    backward: bool = False

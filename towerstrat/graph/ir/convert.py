@@ -82,6 +82,26 @@ def register_tensor_conversion_function(
     _CONVERSIONS.sort(key=lambda entry: entry[0])
 
 
+_DENSE: set[type[Any]] = set()
+
+
+def register_dense_tensor_like_type(tensor_type: type[Any]) -> None:
+    """Makes ``is_tensor`` and ``is_dense_tensor_like`` true of a type.
+
+    Raises:
+      TypeError: it has no properties ``name`` and ``dtype``.
+    """
+    for name in ("name", "dtype"):
+        if not isinstance(getattr(tensor_type, name, None), property):
+            raise TypeError(f"Type {tensor_type.__name__} does not define a `{name}` property")
+    _DENSE.add(tensor_type)
+
+
+def is_dense_tensor_like(t: Any) -> bool:
+    """Whether a value is a tensor or of a type registered with ``register_dense_tensor_like_type``."""
+    return isinstance(t, (Tensor, *_DENSE))
+
+
 def numpy_value(value: Any, dtype: DType | None = None) -> HostArray:
     """A Python, numpy or JAX value as the array that ``tf.constant`` holds.
 
@@ -209,13 +229,18 @@ def constant(
     """
     graph = get_default_graph()
     wanted = None if dtype is None else as_dtype(dtype)
-    array = numpy_value(value, wanted)
-    if shape is not None:
-        dims = [int(d) for d in as_shape(shape).as_list()]  # type: ignore[arg-type]
-        if verify_shape and list(array.shape) != dims:
-            raise TypeError(f"Expected Tensor's shape: {tuple(dims)}, got {array.shape}.")
-        array = _fill(array, tuple(dims))
-    return _constant(graph, array, wanted, name)
+    return _constant(graph, shaped_value(value, wanted, shape, verify_shape), wanted, name)
+
+
+def shaped_value(value: Any, dtype: DType | None, shape: ShapeLike, verify_shape: bool) -> HostArray:
+    """The array of a constant; arguments and errors as of ``constant``."""
+    array = numpy_value(value, dtype)
+    if shape is None:
+        return array
+    dims = [int(d) for d in as_shape(shape).as_list()]  # type: ignore[arg-type]
+    if verify_shape and list(array.shape) != dims:
+        raise TypeError(f"Expected Tensor's shape: {tuple(dims)}, got {array.shape}.")
+    return _fill(array, tuple(dims))
 
 
 def _fill(array: HostArray, dims: tuple[int, ...]) -> HostArray:
@@ -308,7 +333,7 @@ def is_tensor(x: Any) -> bool:
 
     A type says otherwise with ``is_tensor_like = False``.
     """
-    if isinstance(x, Tensor):
+    if is_dense_tensor_like(x):
         return True
     return getattr(x, "is_tensor_like", True) and any(
         isinstance(x, base)

@@ -20,8 +20,8 @@ from towerstrat.graph.ir.stacks import Stack
 from towerstrat.graph.ir.state import Cell
 from towerstrat.graph.ir.trace import user_line
 from towerstrat.graph.ir.types import resource, uint32
+from towerstrat.platform import messages
 from towerstrat.platform.data_checks import DATA_CHECKS
-from towerstrat.platform.messages import GraphDef, VersionDef
 
 _OP_NAME = re.compile(r"^[A-Za-z0-9.][A-Za-z0-9_.\-/]*$")
 _SCOPE_NAME = re.compile(r"^[A-Za-z0-9_.\-/]*$")
@@ -40,6 +40,20 @@ class _ThreadScopes(threading.local):
         self.creators: list[Callable[..., Any]] = []
 
 
+class _ControlScope:
+    """One ``control_dependencies`` scope.
+
+    Attributes:
+      block: the region that it was entered in; operations of that region and of those inside run after ``controls``.
+      made: the operations made in it so far. What uses their outputs comes after ``controls`` by itself.
+    """
+
+    def __init__(self, block: Block, controls: Sequence[Operation]) -> None:
+        self.block = block
+        self.controls = controls
+        self.made: set[Operation] = set()
+
+
 class Graph:
     """A program as operations in order of creation; nothing is computed before a session runs it.
 
@@ -50,7 +64,7 @@ class Graph:
       axis: the named axis that operations are made under, or None.
       version: the number of operations added so far.
       scope_name, creators: the thread's name scope, without a slash at its end, and its variable creators.
-      control_stack: (region, operations) of the ``control_dependencies`` scopes; None forgets those below it.
+      control_stack: the ``control_dependencies`` scopes; None forgets those below it.
       device_stack, colocation_stack, gradient_overrides: of the scopes of that kind.
 
     >>> graph = Graph()
@@ -75,7 +89,7 @@ class Graph:
         self.rewired = 0
         """Number of times that control inputs were added to existing operations."""
         self._thread = _ThreadScopes()
-        self.control_stack: list[tuple[Block, tuple[Operation, ...]] | None] = []
+        self.control_stack: list[_ControlScope | None] = []
         self.device_stack: list[Any] = []
         self.colocation_stack: list[Operation] = []
         self.gradient_overrides: dict[str, str] = {}
@@ -289,7 +303,8 @@ class Graph:
         if op.counter is not None:
             op.reads += (op.counter,)
             op.writes += (op.counter,)
-        op.checks = definition.check is not None and (definition.stateful or DATA_CHECKS.on)
+        asserts = definition.stateful and not definition.writes  # its check is all that it is there for
+        op.checks = definition.check is not None and (asserts or DATA_CHECKS.on)
         for body in op.bodies:
             for inner in body.needed:
                 op.reads += tuple(c for c in inner.reads if c not in op.reads)
@@ -297,14 +312,17 @@ class Graph:
                 op.checks = op.checks or inner.checks
 
     def _current_controls(self, op: Operation) -> list[Operation]:
-        controls: list[Operation] = []
-        for entry in reversed(self.control_stack):
-            if entry is None:
+        """The control inputs from the scopes around, without those that an input comes after or is an output of."""
+        makers = {tensor.op for tensor in op._inputs}
+        controls: dict[Operation, None] = {}
+        for scope in reversed(self.control_stack):
+            if scope is None:
                 break
-            block, ops = entry
-            if block.encloses(op.block):
-                controls += [o for o in ops if o not in controls and o is not op]
-        return controls
+            if scope.block.encloses(op.block):
+                if scope.made.isdisjoint(makers):
+                    controls |= {control: None for control in scope.controls if control not in makers}
+                scope.made.add(op)
+        return list(controls)
 
     @contextmanager
     def body(self, what: str) -> Iterator[Block]:
@@ -349,7 +367,7 @@ class Graph:
                 op = element.op if isinstance(element, Tensor) else element
                 if op not in ops:
                     ops.append(op)
-            self.control_stack.append((self.block, tuple(ops)))
+            self.control_stack.append(_ControlScope(self.block, ops))
         stack = self.control_stack
         try:
             yield
@@ -537,7 +555,7 @@ class Graph:
 
     # ---- the whole -------------------------------------------------------------------------------------------
 
-    def as_graph_def(self, from_version: int | None = None, add_shapes: bool = False) -> GraphDef:
+    def as_graph_def(self, from_version: int | None = None, add_shapes: bool = False) -> messages.GraphDef:
         """The operations as a message, in order of creation, those of bodies too.
 
         Args:
@@ -545,12 +563,12 @@ class Graph:
           add_shapes: add the static shapes of outputs, as attributes ``_output_shapes``.
         """
         nodes = [node_def(op, add_shapes) for op in self._ops[from_version or 0 :]]
-        return GraphDef(node=nodes, versions=self.graph_def_versions)
+        return messages.GraphDef(node=nodes, versions=self.graph_def_versions)
 
     @property
-    def graph_def_versions(self) -> VersionDef:
+    def graph_def_versions(self) -> messages.VersionDef:
         """The version of the format, that of 1.12."""
-        return VersionDef(producer=27)
+        return messages.VersionDef(producer=27)
 
     def as_default(self) -> AbstractContextManager[Graph]:
         """A context manager inside which operations are added to this graph."""

@@ -92,7 +92,7 @@ def op_scope(values: Iterable[Any], name: str | None, default_name: str | None =
 
 
 def device(device_name_or_function: Any) -> AbstractContextManager[None]:
-    """Records where operations made inside were meant to run; this changes no value."""
+    """Changes nothing about values: operations made inside record where they were meant to run, XLA places them."""
     return get_default_graph().device(device_name_or_function)
 
 
@@ -113,14 +113,14 @@ def control_dependencies(control_inputs: Iterable[Any] | None) -> AbstractContex
 
 
 def colocate_with(op: Any, ignore_existing: bool = False) -> AbstractContextManager[None]:
-    """Operations made inside take the device of ``op``; this changes no value."""
+    """Changes nothing about values: operations made inside record the device of ``op``, XLA places them."""
     if isinstance(op, IndexedSlices):
         op = op.values
     return get_default_graph().colocate_with(op, ignore_existing)
 
 
 def container(container_name: str) -> AbstractContextManager[str]:
-    """Accepted for old programs: each session keeps its own state, so containers change nothing."""
+    """Changes nothing: each session keeps its own state."""
     return get_default_graph().container(container_name)
 
 

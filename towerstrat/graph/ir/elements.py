@@ -17,7 +17,7 @@ from towerstrat.graph.ir.stacks import SessionLike, get_default_session
 from towerstrat.graph.ir.state import Cell, layouts
 from towerstrat.graph.ir.trace import UserLine, unconverted, user_line
 from towerstrat.graph.ir.types import DType, resource, string
-from towerstrat.platform.messages import NodeDef
+from towerstrat.platform import messages
 
 if TYPE_CHECKING:
     from towerstrat.graph.ir.core import Graph
@@ -281,7 +281,7 @@ class Operation:
         return [(self.line.filename, self.line.lineno, self.line.function, self.line.text)]
 
     @property
-    def node_def(self) -> NodeDef:
+    def node_def(self) -> messages.NodeDef:
         """The operation as a message, with the original's names of attributes."""
         return node_def(self)
 

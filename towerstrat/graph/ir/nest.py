@@ -143,3 +143,130 @@ def flatten_up_to(shallow_tree: Any, input_tree: Any) -> list[Any]:
     if len(one) != len(two):
         raise ValueError(f"The structures have different lengths: {shallow_tree!r} and {input_tree!r}.")
     return [leaf for a, b in zip(one, two, strict=True) for leaf in flatten_up_to(a, b)]
+
+
+def assert_shallow_structure(shallow_tree: Any, input_tree: Any, check_types: bool = True) -> None:
+    """Raises TypeError or ValueError where ``input_tree`` is not a structure like ``shallow_tree``, or a deeper one."""
+    if not is_sequence(shallow_tree):
+        return
+    if not is_sequence(input_tree):
+        raise TypeError(
+            f"If shallow structure is a sequence, input must also be a sequence. Input has type: {type(input_tree)}."
+        )
+    wanted, found = type(shallow_tree), type(input_tree)
+    if check_types and not isinstance(input_tree, wanted) and not _same_type(wanted, found):
+        raise TypeError(
+            "The two structures don't have the same sequence type. Input structure has type "
+            f"{found}, while shallow structure has type {wanted}."
+        )
+    one, two = list(children(shallow_tree)), list(children(input_tree))
+    if len(one) != len(two):
+        raise ValueError(
+            "The two structures don't have the same sequence length. Input structure has length "
+            f"{len(two)}, while shallow structure has length {len(one)}."
+        )
+    if check_types and isinstance(shallow_tree, Mapping) and set(shallow_tree) != set(input_tree):
+        raise ValueError(
+            f"The two structures don't have the same keys. Input structure has keys {list(input_tree)}, while "
+            f"shallow structure has keys {list(shallow_tree)}."
+        )
+    for a, b in zip(one, two, strict=True):
+        assert_shallow_structure(a, b, check_types)
+
+
+def map_structure_up_to(shallow_tree: Any, func: Callable[..., Any], *inputs: Any) -> Any:
+    """``func`` applied to corresponding subtrees of ``inputs`` at the leaves of ``shallow_tree``, in its form."""
+    if not inputs:
+        raise ValueError("Cannot map over no sequences.")
+    for tree in inputs:
+        assert_shallow_structure(shallow_tree, tree)
+    found = zip(*(flatten_up_to(shallow_tree, tree) for tree in inputs), strict=True)
+    return pack_sequence_as(shallow_tree, [func(*subtrees) for subtrees in found])
+
+
+def get_traverse_shallow_structure(traverse_fn: Callable[[Any], Any], structure: Any) -> Any:
+    """A shallow structure of bools: what ``traverse_fn`` says of each part of ``structure``, from the top down.
+
+    Args:
+      traverse_fn: of a part, a bool (of a structure: whether its parts are asked), or bools in the structure of the
+        part, one level deep.
+
+    Raises:
+      TypeError: another answer.
+    """
+    answer = traverse_fn(structure)
+    if not is_sequence(structure):
+        if not isinstance(answer, bool):
+            raise TypeError(f"traverse_fn returned structure: {answer} for non-structure: {structure}")
+        return answer
+    if answer is False:
+        return False
+    parts = list(children(structure))
+    if answer is True:
+        return rebuild(structure, [get_traverse_shallow_structure(traverse_fn, part) for part in parts])
+    if not is_sequence(answer):
+        raise TypeError(f"traverse_fn returned a non-bool scalar: {answer} for input: {structure}")
+    assert_shallow_structure(answer, structure)
+    said = list(children(answer))
+    if not all(isinstance(goes_on, bool) for goes_on in said):
+        raise TypeError(
+            f"traverse_fn didn't return a depth=1 structure of bools.  saw: {answer}  for structure: {structure}"
+        )
+    pairs = zip(said, parts, strict=True)
+    return rebuild(structure, [go and get_traverse_shallow_structure(traverse_fn, part) for go, part in pairs])
+
+
+def flatten_dict_items(dictionary: Mapping[Any, Any]) -> dict[Any, Any]:
+    """A dict of leaves: the leaves of each key, with those of its value.
+
+    Raises:
+      TypeError: ``dictionary`` is no dict.
+      ValueError: a key and a value with different numbers of leaves, or one leaf in two keys.
+    """
+    if not isinstance(dictionary, Mapping):
+        raise TypeError("input must be a dictionary")
+    found: dict[Any, Any] = {}
+    for key, value in dictionary.items():
+        keys_of, values = (flatten(key), flatten(value)) if is_sequence(key) else ([key], [value])
+        if len(keys_of) != len(values):
+            raise ValueError(
+                f"Could not flatten dictionary. Key had {len(keys_of)} elements, but value had {len(values)} "
+                f"elements. Key: {keys_of}, value: {values}."
+            )
+        for leaf, entry in zip(keys_of, values, strict=True):
+            if leaf in found:
+                raise ValueError(f"Could not flatten dictionary: key {leaf} is not unique.")
+            found[leaf] = entry
+    return found
+
+
+def yield_flat_paths(nest: Any) -> Iterator[tuple[Any, ...]]:
+    """The path of each leaf from the top, a tuple of keys, fields and indices; ``()`` for a leaf."""
+    if not is_sequence(nest):
+        yield ()
+        return
+    for key, child in zip(keys(nest), children(nest), strict=True):
+        for path in yield_flat_paths(child):
+            yield (key, *path)
+
+
+def flatten_with_joined_string_paths(structure: Any, separator: str = "/") -> list[tuple[str, Any]]:
+    """``(path, leaf)`` of each leaf; the path's parts joined by ``separator``."""
+    paths = (separator.join(map(str, path)) for path in yield_flat_paths(structure))
+    return list(zip(paths, flatten(structure), strict=True))
+
+
+def map_structure_with_paths(func: Callable[..., Any], *structure: Any, **kwargs: Any) -> Any:
+    """``func(path, *leaves, **kwargs)`` of corresponding leaves, in the form of the first structure.
+
+    Args:
+      kwargs: passed on, but for ``check_types``, which says whether types of structures must agree (the default).
+    """
+    check_types = kwargs.pop("check_types", True)
+    if not structure:
+        raise ValueError("Must provide at least one structure.")
+    for other in structure[1:]:
+        assert_same_structure(structure[0], other, check_types)
+    paths = (path for path, _ in flatten_with_joined_string_paths(structure[0]))
+    found = zip(paths, *(flatten(s) for s in structure), strict=True)
+    return pack_sequence_as(structure[0], [func(*entries, **kwargs) for entries in found])

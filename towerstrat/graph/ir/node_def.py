@@ -13,7 +13,7 @@ import numpy as np
 
 from towerstrat.graph.ir.definitions import NO_DEFAULT, Argument, Attribute, Definition, definition
 from towerstrat.graph.ir.types import DType, HostArray, as_dtype, string
-from towerstrat.platform.messages import AttrValue, NodeDef, TensorProto, TensorShapeProto
+from towerstrat.platform import messages
 
 if TYPE_CHECKING:
     from towerstrat.graph.ir.elements import Operation, Tensor
@@ -49,14 +49,14 @@ _COMPUTED: dict[tuple[str, str], Callable[[Operation], Any]] = {
 """(type, attribute) -> its value where neither inputs nor our attributes say it."""
 
 
-def node_def(op: Operation, shapes: bool = False) -> NodeDef:
+def node_def(op: Operation, shapes: bool = False) -> messages.NodeDef:
     """An operation as a message.
 
     Args:
       shapes: add the static shapes of the outputs, as the attribute ``_output_shapes``.
     """
     inputs = [t.name.removesuffix(":0") for t in op.inputs] + [f"^{c.name}" for c in op.control_inputs]
-    node = NodeDef(name=op.name, op=op.type, input=inputs, device=op.device)
+    node = messages.NodeDef(name=op.name, op=op.type, input=inputs, device=op.device)
     for name, value in attributes(op).items():
         node.attr[name].CopyFrom(value)
     if shapes and op.outputs:
@@ -64,10 +64,10 @@ def node_def(op: Operation, shapes: bool = False) -> NodeDef:
     return node
 
 
-def attributes(op: Operation) -> dict[str, AttrValue]:
+def attributes(op: Operation) -> dict[str, messages.AttrValue]:
     """The attributes of an operation, by the original's names; by ours where the original has no such type."""
     known = definition(op.type)
-    found: dict[str, AttrValue] = {}
+    found: dict[str, messages.AttrValue] = {}
     if known is not None:
         types = _types(known, op)
         for name, attribute in known.attributes.items():
@@ -147,9 +147,12 @@ def _inputs(arguments: Sequence[Argument], op: Operation) -> list[tuple[Argument
     if op.type.startswith(_UPDATES):
         last = [by_name[name] for name in ("grad", "delta", "indices") if name in by_name]
         return _matched(last, op.inputs[-len(last) :])
+    unheld = [a for a in arguments if a.name not in _HELD_AS_ATTRIBUTES]
+    if op.definition.late_axis and op.attrs["axis"] is None:
+        return [*_matched(unheld, op.inputs[:-1]), *((a, op.inputs[-1:]) for a in arguments if a not in unheld)]
     if len(arguments) == len(op.inputs) and not any(a.many for a in arguments):
         return _matched(arguments, op.inputs)
-    return _matched([a for a in arguments if a.name not in _HELD_AS_ATTRIBUTES], op.inputs)
+    return _matched(unheld, op.inputs)
 
 
 def _matched(arguments: Sequence[Argument], tensors: Sequence[Tensor]) -> list[tuple[Argument, Sequence[Tensor]]]:
@@ -179,8 +182,8 @@ def _kind(value: Any) -> str | None:
     return None
 
 
-def _attr_value(kind: str, value: Any) -> AttrValue:
-    found = AttrValue()
+def _attr_value(kind: str, value: Any) -> messages.AttrValue:
+    found = messages.AttrValue()
     if kind.startswith("list("):
         found.list.SetInParent()
         for item in value:
@@ -212,11 +215,11 @@ _FIELDS: dict[str, tuple[str, Callable[[Any], Any]]] = {
 }
 
 
-def shape_proto(dims: Sequence[int | None] | None) -> TensorShapeProto:
+def shape_proto(dims: Sequence[int | None] | None) -> messages.TensorShapeProto:
     """A static shape as a message: -1 for unknown sizes."""
     if dims is None:
-        return TensorShapeProto(unknown_rank=True)
-    return TensorShapeProto(dim=[TensorShapeProto.Dim(size=-1 if d is None else d) for d in dims])
+        return messages.TensorShapeProto(unknown_rank=True)
+    return messages.TensorShapeProto(dim=[messages.TensorShapeProto.Dim(size=-1 if d is None else d) for d in dims])
 
 
 _SCALAR_FIELDS = {
@@ -226,11 +229,11 @@ _SCALAR_FIELDS = {
 }  # fmt: skip
 
 
-def tensor_proto(array: HostArray) -> TensorProto:
+def tensor_proto(array: HostArray) -> messages.TensorProto:
     """An array as a message: a single number in a field of its type, more of them as bytes."""
     array = np.asarray(array)
     kind = string if array.dtype == object else as_dtype(array.dtype)
-    proto = TensorProto(dtype=kind.as_datatype_enum, tensor_shape=shape_proto(array.shape))
+    proto = messages.TensorProto(dtype=kind.as_datatype_enum, tensor_shape=shape_proto(array.shape))
     if kind is string:
         proto.string_val.extend(array.ravel().tolist())
     elif array.size == 1 and kind.name in _SCALAR_FIELDS:

@@ -87,6 +87,7 @@ class OpDef:
         where the type has several outputs. A random type's kernel takes a JAX key first.
       numpy: the same on numpy arrays, used while lowering where every input is known (shape arithmetic).
       static: positions of inputs whose values must be known while lowering; the kernel gets them as numpy arrays.
+      late_axis: where the attribute ``axis`` is None it is the last input, whose value must be known likewise.
       lower: (lowering, operation) -> output values, for types that need more than their inputs' arrays (state, regions,
         the axis). Takes precedence over ``kernel``.
       gradient: the type's gradient formula, used instead of ``jax.vjp`` of the kernel: (inputs, outputs, output
@@ -133,6 +134,7 @@ class OpDef:
     kernel: Function | None = None
     numpy: Function | None = None
     static: tuple[int, ...] = ()
+    late_axis: bool = False
     lower: Callable[..., Sequence[Array]] | None = None
     gradient: Function | None = None
     constants: tuple[int, ...] = ()
@@ -161,6 +163,10 @@ class OpDef:
     view: bool = False
     execute: Callable[[Eager, Sequence[Any], Attrs], list[Any]] | None = None
     unroll: Callable[[Unrolling, Operation], None] | None = None
+
+    def known(self, count: int, attrs: Attrs) -> tuple[int, ...]:
+        """Positions of the inputs, ``count`` in all, whose values must be known while lowering."""
+        return (*self.static, count - 1) if self.late_axis and attrs["axis"] is None else self.static
 
     @property
     def reads_value(self) -> bool:

@@ -18,6 +18,7 @@ from jax import lax
 from towerstrat.errors import InvalidArgumentError
 from towerstrat.graph.ir.checking import Check, Finding
 from towerstrat.graph.ir.elements import Operation
+from towerstrat.graph.ir.mesh import Axis, vary
 from towerstrat.graph.ir.types import Array
 
 
@@ -65,7 +66,8 @@ class Faults:
     def error(self, records: Array) -> InvalidArgumentError | None:
         """The error of a record, or of the first with one among ``[positions, size]``; None where there is none."""
         rows = np.asarray(records)
-        if not rows.any():
+        # One position is the usual case, and read after every run: without the cost of a reduction by numpy.
+        if not (rows.item(0) if rows.ndim == 1 else rows[:, 0].any()):
             return None
         rows = np.atleast_2d(rows)
         row = rows[np.flatnonzero(rows[:, 0])[0]]
@@ -99,6 +101,15 @@ def _words(operations: Iterable[Operation]) -> Sequence[int]:
 def no_fault(size: int) -> np.ndarray[Any, Any]:
     """A record of ``size`` elements that no check has written."""
     return np.zeros(size, np.int64)
+
+
+def failed_anywhere(record: Array, axis: Axis | None) -> jax.Array:
+    """Scalar bool, equal at all positions: whether the record of one of them has a failed check."""
+    found = jnp.asarray(record[0] != 0)
+    if axis is None:
+        return found
+    # As a float, so that compilers combine it with the sums of gradients.
+    return lax.psum(vary(found, axis).astype(jnp.float32), axis.name) > 0
 
 
 def found_on_host(check: Check, op: Operation, values: Sequence[Any]) -> InvalidArgumentError | None:

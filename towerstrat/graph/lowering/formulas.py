@@ -28,7 +28,7 @@ def pulled(
       cotangents: of the outputs; None stands for zeros.
       axis: values are cast to varying along it, so that cotangents are the position's own.
     """
-    static = op.definition.static
+    static = op.definition.known(len(op.inputs), op.attrs)
     assert op.definition.gradient is not None
     given = [x if i in static or not _inexact(x) else vary(jnp.asarray(x), axis) for i, x in enumerate(inputs)]
     made = [vary(jnp.asarray(y), axis) for y in outputs]

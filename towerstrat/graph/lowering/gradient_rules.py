@@ -158,11 +158,12 @@ def sources_of(tensor: Tensor, op: Operation) -> Sequence[Tensor]:
     return op.inputs if not constants else tuple(t for i, t in enumerate(op.inputs) if i not in constants)
 
 
-def differentiable_leaves(results: Sequence[Any], block: Block) -> set[Tensor]:
+def differentiable_leaves(results: Sequence[Any], block: Block, stopped: bool = False) -> set[Tensor]:
     """The captures and loop variables of a region that its results depend on differentiably.
 
     Args:
       results: of the region; entries that are no tensors are skipped.
+      stopped: also those that they depend on through floats alone, but not differentiably, as by ``stop_gradient``.
     """
     found: set[Tensor] = set()
     seen: set[Tensor] = set()
@@ -175,6 +176,8 @@ def differentiable_leaves(results: Sequence[Any], block: Block) -> set[Tensor]:
         op = tensor.op
         if not block.encloses(op.block) or op.definition.given:
             found.add(tensor)
+        elif stopped:
+            stack += op.inputs
         elif passes_gradient(op):
             stack += sources_of(tensor, op)
     return found

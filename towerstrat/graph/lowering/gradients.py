@@ -68,7 +68,23 @@ def gradients(
         raise RuntimeError(
             "tf.gradients is not supported when eager execution is enabled. Use tf.GradientTape instead."
         )
-    return gradients_through(ys, xs, grad_ys, name, stop_gradients)
+    return _told_apart(gradients_through(ys, xs, grad_ys, name, stop_gradients), nest.flatten(xs))
+
+
+def _told_apart(results: Sequence[Any], xs: Sequence[Any]) -> list[Any]:
+    """Several gradients of one operation, each by an operation of its own: programs tell them apart by ``op.name``."""
+    dense = [r for r in results if isinstance(r, Tensor)]
+    if len(dense) < 2:
+        return list(results)
+    graph = get_default_graph()
+    scope = dense[0].op.name.rpartition("/")[0]
+    found = []
+    with graph.name_scope(f"{scope}/" if scope else None):
+        for result, x in zip(results, xs, strict=True):
+            named = isinstance(result, Tensor)
+            name = f"{_source(x).op.name}_grad"
+            found.append(graph.add("Identity", [result], {}, name).outputs[0] if named else result)
+    return found
 
 
 def gradients_through(

@@ -13,7 +13,7 @@ from towerstrat.graph.ir.elements import Operation, Tensor
 from towerstrat.graph.ir.mesh import Axis, vary
 from towerstrat.graph.ir.state import FAULT, Cell
 from towerstrat.graph.ir.types import Array, resource
-from towerstrat.graph.lowering.faults import Faults, found_on_host, no_fault
+from towerstrat.graph.lowering.faults import Faults, failed_anywhere, found_on_host, no_fault
 from towerstrat.graph.lowering.kinds import ByKind
 
 
@@ -78,10 +78,7 @@ class Guarded:
         if not isinstance(fault, jax.Array | ByKind):
             return self.gate
         if self._failed[0] is not fault:
-            found = self.joined(fault)[0] != 0
-            if self.axis is not None:
-                # As a float, so that compilers combine it with the sums of gradients.
-                found = lax.psum(vary(found, self.axis).astype(jnp.float32), self.axis.name) > 0
+            found = failed_anywhere(self.joined(fault), self.axis)
             self._failed = (fault, found if self.gate is None else self.gate | found)
         return self._failed[1]
 

@@ -23,7 +23,7 @@ from towerstrat.graph.ir.shapes import TensorShape
 from towerstrat.graph.ir.state import FAULT, Cell
 from towerstrat.graph.ir.types import Array, HostArray, host_array, resource
 from towerstrat.graph.lowering.formulas import by_source, in_place_of, pulled, with_formula
-from towerstrat.graph.lowering.gradient_rules import TracedRule
+from towerstrat.graph.lowering.gradient_rules import TracedRule, passes_gradient
 from towerstrat.graph.lowering.guarded import Guarded
 from towerstrat.graph.lowering.kinds import ByKind, Kinds, at, same, tracing
 from towerstrat.graph.lowering.lookups import Key, Lookups, Shapes, lookups_in, rows_of
@@ -361,6 +361,9 @@ class Lowering(Guarded):
                 outputs = self._execute_ruled(op)
             else:
                 outputs = self.evaluate(op)
+                if self.differentiated and not op.definition.given and not passes_gradient(op):
+                    # Inside of a body JAX differentiates all kernels, also those that the original has no gradient of.
+                    outputs = [lax.stop_gradient(o) if isinstance(o, jax.Array) else o for o in outputs]
         except (OpError, UnsupportedError, NeedsStatic):
             raise
         except (TypeError, ValueError, IndexError, ZeroDivisionError) as error:
@@ -468,7 +471,7 @@ class Lowering(Guarded):
         values = self._arguments(op)
         if values is not None and self.executor is not None:
             return self.executor(op, values)[0]
-        if definition.lower is not None:
+        if definition.lower is not None and not numpy_alone(op):
             return definition.lower(self, op)
         return self.apply(op, [self.value(t) for t in op.inputs])
 
@@ -496,7 +499,7 @@ class Lowering(Guarded):
         if kernel is None:
             raise on_host(op)
         args = list(args)
-        for position in definition.static:
+        for position in definition.known(len(op.inputs), op.attrs):
             if position < len(args):
                 args[position] = self.static(op, position)
         if definition.platform:
@@ -602,7 +605,8 @@ class Lowering(Guarded):
         """Records an operation on a gradient's path whose type has a gradient formula; returns its outputs."""
         outputs = self.evaluate(op)
         by_tensor = dict(zip(op.outputs, outputs, strict=True))
-        inputs = [self.static(op, i) if i in op.definition.static else self.value(t) for i, t in enumerate(op.inputs)]
+        known = op.definition.known(len(op.inputs), op.attrs)
+        inputs = [self.static(op, i) if i in known else self.value(t) for i, t in enumerate(op.inputs)]
         seen = [self.value(t) if t in self.fed or t in self.cut else v for t, v in by_tensor.items()]
         if self.differentiated and any(t in self.fed and t not in self.cut for t in op.outputs):
             # What is fed keeps the derivative that the formula gives it.

@@ -15,12 +15,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
-from jax.extend.core import ClosedJaxpr, DropVar, Literal, jaxpr_as_fun, jaxprs_in_params
 
 from towerstrat.graph.ir.mesh import undivided, vary, whole
 from towerstrat.graph.ir.types import Array
 from towerstrat.graph.ir.uneven import exactly
 from towerstrat.graph.lowering.kinds import JOINED, SAME, ByKind, Kinds, kinds_around, largest, padded
+from towerstrat.platform.deferred import jax_extend
 
 Variable = Any
 """A ``Var`` of a jaxpr. JAX exports no type for it that mypy could check attributes on."""
@@ -57,7 +57,7 @@ def switched(kinds: Kinds, function: Callable[[Any, Sequence[ByKind]], Any], giv
         closed, form = jax.make_jaxpr(traced, return_shape=True)(given, exact)
     leaves = jax.tree.leaves(given)
     if kinds.count == 1:
-        results = jaxpr_as_fun(closed)(*leaves, *jax.tree.leaves(exact))
+        results = jax_extend.core.jaxpr_as_fun(closed)(*leaves, *jax.tree.leaves(exact))
     else:
         results = _Switches(kinds, closed, leaves, uneven).run()
     return whole(jax.tree.unflatten(jax.tree.structure(form), results))
@@ -71,11 +71,11 @@ def _is_collective(equation: Equation) -> bool:
     """True where positions wait for each other in the equation or in a jaxpr inside it."""
     if equation.primitive.name.startswith(_COLLECTIVES):
         return True
-    return any(_is_collective(e) for jaxpr in jaxprs_in_params(equation.params) for e in jaxpr.eqns)
+    return any(_is_collective(e) for jaxpr in jax_extend.core.jaxprs_in_params(equation.params) for e in jaxpr.eqns)
 
 
 def _variables(operands: Iterable[Atom]) -> list[Variable]:
-    return [v for v in operands if not isinstance(v, Literal)]
+    return [v for v in operands if not isinstance(v, jax_extend.core.Literal)]
 
 
 class _Switches:
@@ -89,7 +89,9 @@ class _Switches:
     where branches of later switches use it too it leaves the switch as a residual, padded.
     """
 
-    def __init__(self, kinds: Kinds, closed: ClosedJaxpr, given: Sequence[Array], uneven: Sequence[Array]):
+    def __init__(
+        self, kinds: Kinds, closed: jax_extend.core.ClosedJaxpr, given: Sequence[Array], uneven: Sequence[Array]
+    ):
         self.kinds = kinds
         jaxpr = closed.jaxpr
         self.jaxpr = jaxpr
@@ -232,7 +234,7 @@ class _Switches:
         for level, equations in enumerate(shared):
             self.values.update(self.evaluated(equations, self.values))
             self._switch(level)
-        return [v.val if isinstance(v, Literal) else self.values[v] for v in self.jaxpr.outvars]
+        return [v.val if isinstance(v, jax_extend.core.Literal) else self.values[v] for v in self.jaxpr.outvars]
 
     def evaluated(
         self, equations: Sequence[Equation], values: Mapping[Variable, Array], wanted: Iterable[Variable] | None = None
@@ -245,9 +247,9 @@ class _Switches:
         made = {v: None for e in equations for v in e.outvars}
         taken = dict.fromkeys(v for e in equations for v in _variables(e.invars) if v not in made)
         results = list(made) if wanted is None else [v for v in dict.fromkeys(wanted) if v in made]
-        results = [v for v in results if not isinstance(v, DropVar)]
+        results = [v for v in results if not isinstance(v, jax_extend.core.DropVar)]
         jaxpr = self.jaxpr.replace(constvars=[], invars=list(taken), outvars=results, eqns=list(equations))
-        found = jaxpr_as_fun(ClosedJaxpr(jaxpr, []))(*(values[v] for v in taken))
+        found = jax_extend.core.jaxpr_as_fun(jax_extend.core.ClosedJaxpr(jaxpr, []))(*(values[v] for v in taken))
         return dict(zip(results, found, strict=True))
 
     def _switch(self, level: int) -> None:
@@ -365,7 +367,7 @@ class _Slots:
             if variable is None:
                 array = jnp.zeros(shape, dtype)
             else:
-                value = variable.val if isinstance(variable, Literal) else values[variable]
+                value = variable.val if isinstance(variable, jax_extend.core.Literal) else values[variable]
                 array = padded(lax.convert_element_type(value, dtype), shape)
             results.append(vary(array, branch.switches.kinds.axis))
         return results

@@ -10,6 +10,7 @@ from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
+from jax import lax
 
 from towerstrat.graph.ir.checking import Check, Finding
 from towerstrat.graph.ir.elements import Operation
@@ -28,6 +29,15 @@ def on_host(*values: Any) -> bool:
     return all(isinstance(v, np.ndarray | np.generic | int | float) for v in values)
 
 
+def _first_true(bad: Any) -> tuple[Any, Any]:
+    """(whether any of ``bad``, booleans ``[n]``, is true, the index of the first). Traced, one reduction gives both."""
+    if on_host(bad):
+        return np.any(bad), np.argmax(bad)
+    count = bad.shape[0]
+    place = jnp.min(jnp.where(bad, lax.iota(jnp.int64 if count > PADDING else jnp.int32, count), count))
+    return place < count, jnp.minimum(place, count - 1)
+
+
 def first_of(bad: Any, *values: Any, message: Callable[..., str]) -> Finding | None:
     """Finds the first true entry of ``bad``.
 
@@ -40,14 +50,14 @@ def first_of(bad: Any, *values: Any, message: Callable[..., str]) -> Finding | N
         return None
     numpy: Any = np if on_host(bad) else jnp
     shape = np.shape(bad)
-    place = numpy.argmax(numpy.reshape(bad, (-1,)))
+    found, place = _first_true(numpy.reshape(bad, (-1,)))
     entries = [numpy.reshape(numpy.broadcast_to(v, shape), (-1,))[place] for v in values]
 
     def text(place: Any, *entries: Any) -> str:
         where = ",".join(str(int(i)) for i in np.unravel_index(int(place), shape)) if shape else ""
         return message(f"[{where}]" if shape else "", *entries)
 
-    return Finding(numpy.any(bad), (numpy.asarray(place, np.int64), *entries), text)
+    return Finding(found, (numpy.asarray(place, np.int64), *entries), text)
 
 
 def _divided(op: Operation, values: Values) -> Finding | None:
@@ -116,15 +126,14 @@ def indices(size: Callable[[Operation, Values], int], position: int = 1, what: s
     return Check(lambda op, values: in_range(values[position], size(op, values), what), (position,))
 
 
-def _rows(op: Operation, values: Values) -> Finding | None:
-    table, rows = values[0], values[1]
-    size = table.shape[0]
+def rows(indices: Any, size: int) -> Finding | None:
+    """Every index is that of a row of a table of so many, or of a left-over row."""
     return first_of(
-        beyond(rows, size), rows, message=lambda where, i: f"indices{where} = {int(i)} is not in [0, {size})"
+        beyond(indices, size), indices, message=lambda where, i: f"indices{where} = {int(i)} is not in [0, {size})"
     )
 
 
-ROWS = Check(_rows, (1,))
+ROWS = Check(lambda op, values: rows(values[1], values[0].shape[0]), (1,))
 """The second input holds indices of rows of the first, or left-over rows."""
 
 
@@ -144,7 +153,7 @@ def coordinates(indices: Any, shape: Sequence[int], what: str) -> Finding | None
         return None
     limits = np.asarray(shape[:depth])
     bad = numpy.any((indices < 0) | (indices >= limits.astype(np.int64)), axis=-1)
-    place = numpy.argmax(numpy.reshape(bad, (-1,)))
+    failed, place = _first_true(numpy.reshape(bad, (-1,)))
     outer = indices.shape[:-1]
 
     def text(place: Any, row: Any) -> str:
@@ -152,7 +161,7 @@ def coordinates(indices: Any, shape: Sequence[int], what: str) -> Finding | None
         found = ", ".join(str(int(i)) for i in row)
         return f"indices[{where}] = [{found}] does not index into {what} [{','.join(map(str, shape))}]"
 
-    return Finding(numpy.any(bad), (place, numpy.reshape(indices, (-1, depth))[place][:_SHOWN]), text)
+    return Finding(failed, (place, numpy.reshape(indices, (-1, depth))[place][:_SHOWN]), text)
 
 
 def not_finite(words: str) -> Callable[[Any], Finding]:

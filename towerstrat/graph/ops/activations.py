@@ -14,10 +14,11 @@ from jax import lax
 from towerstrat.graph.ir.convert import convert_to_tensor
 from towerstrat.graph.ir.core import get_default_graph
 from towerstrat.graph.ir.elements import Tensor
-from towerstrat.graph.ir.integers import integer, optional_integer
+from towerstrat.graph.ir.integers import integer
 from towerstrat.graph.ir.registry import Signature, define
 from towerstrat.graph.ir.types import float32
 from towerstrat.graph.ops import host_forms
+from towerstrat.graph.ops.axes import define_along, known_axis, unary_along
 from towerstrat.graph.ops.build import one, unary
 from towerstrat.graph.ops.elementwise_gradients import of_input, of_output
 from towerstrat.graph.ops.host_forms import form
@@ -239,8 +240,8 @@ def _log_softmax_gradient(g: Any, y: Any, *, axis: int) -> Any:
     return g - jnp.sum(g, axis, keepdims=True) * jnp.exp(y)
 
 
-define("Softmax", _softmax_rule, _softmax, numpy=form(host_forms.softmax), gradient=of_output(_softmax_gradient))
-define(
+define_along("Softmax", _softmax_rule, _softmax, numpy=form(host_forms.softmax), gradient=of_output(_softmax_gradient))
+define_along(
     "LogSoftmax",
     _softmax_rule,
     _log_softmax,
@@ -249,8 +250,8 @@ define(
 )
 
 
-def choose_axis(axis: Any, dim: Any, default: int = -1) -> int:
-    """The axis from its present and its deprecated name.
+def _softmax_axis(axis: Any, dim: Any) -> int | Tensor:
+    """The axis from its present and its deprecated name, the last by default.
 
     Raises:
       ValueError: both are given.
@@ -258,14 +259,14 @@ def choose_axis(axis: Any, dim: Any, default: int = -1) -> int:
     if axis is not None and dim is not None:
         raise ValueError("Specify either axis or its deprecated name dim, not both.")
     chosen = dim if axis is None else axis
-    return optional_integer(chosen, default)
+    return known_axis(-1 if chosen is None else chosen)
 
 
 def softmax(logits: Any, axis: Any = None, name: str | None = None, dim: Any = None) -> Tensor:
     """``exp(logits) / sum(exp(logits))`` along an axis, the last by default. ``dim``: deprecated name of ``axis``."""
-    return unary("Softmax", logits, name, {"axis": choose_axis(axis, dim)})
+    return unary_along("Softmax", logits, _softmax_axis(axis, dim), None, name)
 
 
 def log_softmax(logits: Any, axis: Any = None, name: str | None = None, dim: Any = None) -> Tensor:
     """``logits - log(sum(exp(logits)))`` along an axis, the last by default. ``dim``: deprecated name of ``axis``."""
-    return unary("LogSoftmax", logits, name, {"axis": choose_axis(axis, dim)})
+    return unary_along("LogSoftmax", logits, _softmax_axis(axis, dim), None, name)

@@ -17,7 +17,7 @@ from towerstrat.graph.ir.integers import integer, integers
 from towerstrat.graph.ir.shapes import TensorShape, as_shape
 from towerstrat.graph.ir.static import constant_value
 from towerstrat.graph.ir.types import DType, as_dtype, bool_, float32, int32, string
-from towerstrat.graph.ops import shaping
+from towerstrat.graph.ops.axes import along, known_axis, normal_axis, unary_along
 from towerstrat.graph.ops.build import add, one, pair, reserve, unary
 
 
@@ -245,7 +245,7 @@ def expand_dims(input: Any, axis: Any = None, name: str | None = None, dim: Any 
     axis = one_of(axis, dim, "axis", "dim")
     if axis is None:
         raise ValueError("Expected an axis for tf.expand_dims, got None.")
-    return unary("ExpandDims", input, name, {"axis": integer(axis, listed=True)})
+    return unary_along("ExpandDims", input, known_axis(axis, listed=True), None, name)
 
 
 def squeeze(input: Any, axis: Any = None, name: str | None = None, squeeze_dims: Any = None) -> Tensor:
@@ -316,12 +316,12 @@ def concat(values: Any, axis: Any, name: str | None = "concat") -> Tensor:
     """
     if not isinstance(values, list | tuple):
         values = [values]
-    axis = integer(axis)
+    axis = known_axis(axis)
     name = reserve(get_default_graph(), name or "concat")
     tensors = together(values, name)
     if len(tensors) == 1:
         return one("Identity", tensors, None, name)
-    return one("ConcatV2", tensors, {"axis": axis}, name)
+    return along("ConcatV2", tensors, axis, None, name)[0]
 
 
 def stack(values: Any, axis: int = 0, name: str | None = "stack") -> Tensor:
@@ -356,7 +356,7 @@ def unstack(value: Any, num: int | None = None, axis: int = 0, name: str | None 
     if num is None:
         if x.dims is None:
             raise ValueError(f"Cannot infer num from shape {x.shape}: pass num=.")
-        num = x.dims[shaping.normal_axis(axis, len(x.dims))]
+        num = x.dims[normal_axis(axis, len(x.dims))]
         if num is None:
             raise ValueError(f"Cannot infer num from shape {x.shape}: pass num=.")
     return add("Unpack", (x,), {"axis": axis, "num": integer(num, "num")}, name)
@@ -372,16 +372,16 @@ def split(
     """
     name = reserve(get_default_graph(), name or "split")
     x = operand(value, name, "value")
-    axis = integer(axis)
+    axis = known_axis(axis)
     sizes = num_or_size_splits
     if (not isinstance(sizes, Tensor) and not np.ndim(sizes)) or (isinstance(sizes, Tensor) and sizes.dims == ()):
-        return add("Split", (x,), {"axis": axis, "num_split": integer(sizes, "num_or_size_splits")}, name)
+        return along("Split", (x,), axis, {"num_split": integer(sizes, "num_or_size_splits")}, name)
     sizes = convert_to_tensor(sizes, name=f"{name}size_splits/")
     if num is None:
         num = sizes.dims[0] if sizes.dims else None
         if num is None:
             raise ValueError(f"Cannot infer num from shape {sizes.shape}: pass num=.")
-    return add("SplitV", (x, sizes), {"axis": axis, "num_split": int(num)}, name)
+    return along("SplitV", (x, sizes), axis, {"num_split": int(num)}, name)
 
 
 def tile(input: Any, multiples: Any, name: str | None = None) -> Tensor:

@@ -202,7 +202,8 @@ def _numerics_backward(
 ) -> Mapping[Tensor, Array]:
     """Passes the cotangent on, and checks it too."""
     (cotangent,) = cotangents
-    lowering.find(op, _test_numerics(op, [cotangent]))
+    words = "Not a number (NaN) or infinity (Inf) values detected in gradient. : Tensor had NaN or Inf values"
+    lowering.find(op, Finding(_not_finite(cotangent), (), lambda: f"{words} ({op.attrs['message']})"))
     return {op.inputs[0]: cotangent}
 
 
@@ -211,7 +212,7 @@ define(
     _numerics_rule,
     lower=lambda lowering, op: [lowering.value(op.inputs[0])],
     backward=_numerics_backward,
-    check=Check(_test_numerics),
+    check=Check(_test_numerics, backward=True),
     stateful=True,
 )
 

@@ -15,7 +15,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
-from jax.extend.random import define_prng_impl, threefry2x32_p
+
+from towerstrat.platform.deferred import jax_extend
 
 BLOCK_BITS = 14
 BLOCK = 2**BLOCK_BITS
@@ -54,7 +55,7 @@ def _program(function: Draw, dtype: np.dtype[Any]) -> Callable[..., jax.Array]:
     """(key of a block, factor, low) -> the block's values. The scale is an argument: all initializers share it."""
 
     def block(data: jax.Array, factor: jax.Array, low: jax.Array) -> jax.Array:
-        return function(jax.random.wrap_key_data(data, impl=_BLOCKS), (BLOCK,), dtype) * factor + low
+        return function(jax.random.wrap_key_data(data, impl=_blocks()), (BLOCK,), dtype) * factor + low
 
     return jax.jit(block)
 
@@ -64,7 +65,7 @@ def _block_bits(key: Any, bit_width: int, shape: tuple[int, ...]) -> Any:
     first, second, block = key
     place = lax.iota(np.uint32, math.prod(shape)).reshape(shape)
     count = (jnp.full(shape, block >> np.uint32(32 - BLOCK_BITS)), (block << np.uint32(BLOCK_BITS)) | place)
-    high, low = threefry2x32_p.bind(first, second, *count)
+    high, low = jax_extend.random.threefry2x32_p.bind(first, second, *count)
     if bit_width == 64:
         return (high.astype(np.uint64) << np.uint64(32)) | low.astype(np.uint64)
     return (high ^ low).astype(f"uint{bit_width}")
@@ -74,7 +75,10 @@ def _refused(*args: Any) -> Any:
     raise TypeError("A block's key makes random bits; it cannot be seeded, split or folded.")
 
 
-_BLOCKS: Any = define_prng_impl(
-    key_shape=(3,), seed=_refused, split=_refused, fold_in=_refused, random_bits=_block_bits, name="threefry_block",
-    tag="block",
-)  # fmt: skip
+@functools.cache
+def _blocks() -> Any:
+    """The kind of key that draws a block: the two words of a Threefry key, and the number of the block."""
+    return jax_extend.random.define_prng_impl(
+        key_shape=(3,), seed=_refused, split=_refused, fold_in=_refused, random_bits=_block_bits,
+        name="threefry_block", tag="block",
+    )  # fmt: skip

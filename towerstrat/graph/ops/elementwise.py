@@ -11,7 +11,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
-from jax.scipy import special
 
 from towerstrat.graph.ir import shapes
 from towerstrat.graph.ir.registry import Rule, Signature, define
@@ -20,6 +19,7 @@ from towerstrat.graph.lowering.validity import DIVISOR, EXPONENT
 from towerstrat.graph.ops import elementwise_gradients
 from towerstrat.graph.ops.elementwise_gradients import digamma, div_no_nan, sign, xdivy, xlog1py, xlogy
 from towerstrat.graph.ops.host_forms import form, on_host, one_by_one
+from towerstrat.platform.deferred import jax_special
 
 Kernel = Callable[..., Any]
 
@@ -117,7 +117,7 @@ UNARY: tuple[tuple[str, str, Kernel, Kernel | None], ...] = (
     ("Erf", "float", lax.erf, one_by_one(math.erf)),
     ("Erfc", "float", lax.erfc, one_by_one(math.erfc)),
     ("Erfinv", "float", lax.erf_inv, None),
-    ("Ndtri", "float", special.ndtri, None),
+    ("Ndtri", "float", lambda x: jax_special.ndtri(x), None),
     ("Lgamma", "float", lax.lgamma, one_by_one(_np_lgamma)),
     ("Digamma", "float", digamma, None),
     ("BesselI0e", "float", lax.bessel_i0e, None),
@@ -221,6 +221,22 @@ def _mul_no_nan(x: Any, y: Any, numpy: Any = jnp) -> Any:
     return numpy.where(zero, numpy.zeros((), y.dtype), numpy.where(zero, numpy.ones((), x.dtype), x) * y)
 
 
+def _positive(a: Any) -> Any:
+    """The parameter of a special function, NaN where it is not positive: XLA's go on to the limit at 0."""
+    return jnp.where(a <= 0, np.asarray(np.nan, a.dtype), a)
+
+
+def _igamma(a: Any, x: Any) -> Any:
+    a, x = jnp.broadcast_arrays(a, x)
+    return jnp.where((a <= 0) & (x == 0), np.zeros((), x.dtype), lax.igamma(_positive(a), x))
+
+
+def _zeta(x: Any, q: Any) -> Any:
+    # XLA's gives NaN at odd poles, and at infinity, where only the first term is left.
+    found = jnp.where((x == np.inf) & (q > 0), q**-x, jax_special.zeta(x, q))
+    return jnp.where((q <= 0) & (q == jnp.floor(q)) & (x > 1), np.asarray(np.inf, found.dtype), found)
+
+
 BINARY: tuple[tuple[str, str, Kernel, Kernel | None], ...] = (
     ("Add", "sum", jnp.add, np.add),
     ("Sub", "number", jnp.subtract, np.subtract),
@@ -237,10 +253,10 @@ BINARY: tuple[tuple[str, str, Kernel, Kernel | None], ...] = (
     ("Xlogy", "inexact", xlogy, partial(xlogy, numpy=np)),
     ("Xlog1py", "inexact", xlog1py, partial(xlog1py, numpy=np)),
     ("Xdivy", "inexact", xdivy, partial(xdivy, numpy=np)),
-    ("Igamma", "float", lambda a, x: lax.igamma(*jnp.broadcast_arrays(a, x)), None),
-    ("Igammac", "float", lambda a, x: lax.igammac(*jnp.broadcast_arrays(a, x)), None),
-    ("Zeta", "float", special.zeta, None),
-    ("Polygamma", "float", lambda n, x: special.polygamma(n.astype(np.int32), x), None),
+    ("Igamma", "float", _igamma, None),
+    ("Igammac", "float", lambda a, x: lax.igammac(*jnp.broadcast_arrays(_positive(a), x)), None),
+    ("Zeta", "float", _zeta, None),
+    ("Polygamma", "float", lambda n, x: jax_special.polygamma(n.astype(np.int32), x), None),
 )
 _CHECKS = {"FloorDiv": DIVISOR, "FloorMod": DIVISOR, "TruncateDiv": DIVISOR, "TruncateMod": DIVISOR, "Pow": EXPONENT}
 for _type, _kind, _kernel, _numpy in BINARY:
@@ -277,7 +293,7 @@ for _type, _kind, _kernel, _numpy in (
 
 
 def _betainc(a: Any, b: Any, x: Any) -> Any:
-    return special.betainc(*jnp.broadcast_arrays(a, b, x))
+    return jax_special.betainc(*jnp.broadcast_arrays(_positive(a), _positive(b), x))
 
 
 define("Betainc", mapping("float"), _betainc, gradient=elementwise_gradients.betainc, constants=(0, 1))

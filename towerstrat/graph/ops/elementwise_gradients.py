@@ -12,7 +12,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
-from jax.scipy import special
+
+from towerstrat.platform.deferred import jax_special
 
 Formula = Callable[..., Sequence[Any]]
 """(inputs, outputs, cotangents, **attributes) -> cotangent per input; see ``OpDef.gradient``."""
@@ -28,7 +29,7 @@ def of_output(function: Callable[..., Any]) -> Formula:
     return lambda inputs, outputs, cotangents, **attributes: [function(cotangents[0], outputs[0], **attributes)]
 
 
-def of_both(function: Callable[[Any, Any, Any], Any]) -> Formula:
+def of_both(function: Callable[..., Any]) -> Formula:
     """The formula ``function(g, x, output)`` of a type with one input and one output."""
     return lambda inputs, outputs, cotangents, **attributes: [
         function(cotangents[0], inputs[0], outputs[0], **attributes)
@@ -63,7 +64,7 @@ def digamma(x: Any) -> Any:
 
 @digamma.defjvp
 def _digamma_tangent(primals: Any, tangents: Any) -> tuple[Any, Any]:
-    return digamma(primals[0]), tangents[0] * special.polygamma(1, primals[0])
+    return digamma(primals[0]), tangents[0] * jax_special.polygamma(1, primals[0])
 
 
 def _bessel_i1e(g: Any, x: Any, y: Any) -> Any:
@@ -85,7 +86,7 @@ UNARY: dict[str, Formula] = {
     "LogSigmoid": of_input(lambda g, x: g * lax.logistic(-x)),
     "Atanh": of_input(lambda g, x: g * (1 / (1 - x * x))),
     "Lgamma": of_input(lambda g, x: g * digamma(x)),
-    "Digamma": of_input(lambda g, x: g * special.polygamma(1, x)),
+    "Digamma": of_input(lambda g, x: g * jax_special.polygamma(1, x)),
     "BesselI0e": of_both(lambda g, x, y: g * (lax.bessel_i1e(x) - sign(x) * y)),
     "BesselI1e": of_both(_bessel_i1e),
     "ComplexAbs": of_input(lambda g, z: g * jnp.conj(jnp.sign(z))),
@@ -152,11 +153,11 @@ def _atan2(g: Any, y: Any, x: Any) -> tuple[Any, Any]:
 
 
 def _zeta(g: Any, x: Any, q: Any) -> tuple[Any, Any]:
-    return None, g * (-x * special.zeta(lax.stop_gradient(x) + 1, q))
+    return None, g * (-x * jax_special.zeta(lax.stop_gradient(x) + 1, q))
 
 
 def _polygamma(g: Any, n: Any, x: Any) -> tuple[Any, Any]:
-    return None, g * special.polygamma(n.astype(np.int32) + 1, x)
+    return None, g * jax_special.polygamma(n.astype(np.int32) + 1, x)
 
 
 BINARY: dict[str, Formula] = {

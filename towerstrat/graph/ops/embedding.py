@@ -1,4 +1,4 @@
-"""Lookups of rows in a table, whole or in parts."""
+"""Lookups of rows in a table, whole or in parts, alone or combined."""
 
 from __future__ import annotations
 
@@ -13,11 +13,14 @@ from towerstrat.graph.ir.core import get_default_graph
 from towerstrat.graph.ir.elements import Tensor
 from towerstrat.graph.ir.registry import Signature, define
 from towerstrat.graph.ir.shapes import TensorShape, size_at
-from towerstrat.graph.ir.types import int32
+from towerstrat.graph.ir.sparse_tensor import SparseTensor
+from towerstrat.graph.ir.types import bfloat16, float16, float32, int32
 from towerstrat.graph.lowering import validity
-from towerstrat.graph.ops.array import identity
+from towerstrat.graph.ops import math, segments
+from towerstrat.graph.ops.array import expand_dims, identity
 from towerstrat.graph.ops.build import add, one
-from towerstrat.graph.ops.indexing import gather
+from towerstrat.graph.ops.indexing import gather, unique
+from towerstrat.graph.ops.math import minimum
 from towerstrat.graph.variables.partitioned import PartitionedVariable
 from towerstrat.graph.variables.variables import Variable
 
@@ -92,6 +95,13 @@ def _row_lookup(table: Any, ids: Tensor) -> Tensor:
     return gather(table, ids) if sparse is None else sparse(ids)
 
 
+def _part_lookup(table: Any, size: Any, rows: Tensor) -> Tensor:
+    """Rows of one part of a table. Those past its end, which are thrown away, are the last one of a plain tensor."""
+    if getattr(table, "sparse_read", None) is None:
+        rows = minimum(rows, size - 1)
+    return _row_lookup(table, rows)
+
+
 def _clipped(rows: Tensor, ids: Tensor, max_norm: Any) -> Tensor:
     if max_norm is None:
         return rows
@@ -136,5 +146,63 @@ def embedding_lookup(
         if None in sizes:
             raise ValueError("The number of rows of each part of a table must be known; use set_shape.")
         part, *rows = add("EmbeddingPlaces", [ids], {"sizes": tuple(sizes), "strategy": partition_strategy})
-        found = [_row_lookup(table, row) for table, row in zip(tables, rows, strict=True)]
+        found = [_part_lookup(table, size, row) for table, size, row in zip(tables, sizes, rows, strict=True)]
         return _clipped(one("ParallelDynamicStitch", [part, *found], None, "Reshape_1"), ids, max_norm)
+
+
+_COMBINED = {
+    "mean": segments.sparse_segment_mean,
+    "sqrtn": segments.sparse_segment_sqrt_n,
+    "sum": segments.sparse_segment_sum,
+}
+"""Combiners of rows that all have the weight 1."""
+
+
+def embedding_lookup_sparse(
+    params: Any, sp_ids: Any, sp_weights: Any, partition_strategy: str = "mod", name: str | None = None,
+    combiner: str | None = None, max_norm: float | None = None,
+) -> Tensor:  # fmt: skip
+    """Rows of a table, looked up by the ids of an example and combined to one: ``[examples, *row]``.
+
+    Float16 and bfloat16 rows are combined in float32. The number of examples is that of the last one with an id, so
+    that it depends on values (see ``tf.where``). Gradients of variables are IndexedSlices, a row for each id.
+
+    Args:
+      params, partition_strategy, max_norm: as of ``embedding_lookup``.
+      sp_ids: a SparseTensor of integers; the first index is the example's.
+      sp_weights: a SparseTensor of floats like ``sp_ids``; None: all weights are 1.
+      combiner: "sum" of the weighted rows; "mean", that over the sum of the weights; "sqrtn", that over the root of
+        the sum of their squares. None: "mean".
+
+    Raises:
+      TypeError: ids or weights that are no SparseTensor.
+      ValueError: an unknown combiner, or weights of another shape than the ids.
+    """
+    combiner = "mean" if combiner is None else combiner
+    if combiner not in _COMBINED:
+        raise ValueError(f"combiner must be one of 'mean', 'sqrtn' or 'sum', got {combiner!r}.")
+    if not isinstance(sp_ids, SparseTensor):
+        raise TypeError(f"sp_ids must be a SparseTensor, got {sp_ids!r}.")
+    if sp_weights is not None and not isinstance(sp_weights, SparseTensor):
+        raise TypeError(f"sp_weights must be either None or a SparseTensor, got {sp_weights!r}.")
+    with get_default_graph().name_scope(name or "embedding_lookup_sparse") as scope:
+        examples = math.cast(sp_ids.indices[:, 0], int32)
+        ids, places = unique(sp_ids.values)
+        rows = embedding_lookup(params, ids, partition_strategy, max_norm=max_norm)
+        if rows.dtype in (float16, bfloat16):
+            rows = math.cast(rows, float32)
+        if sp_weights is None:
+            return _COMBINED[combiner](rows, places, examples, name=scope)
+        sp_ids.values.shape.assert_is_compatible_with(sp_weights.values.shape)
+        rows = gather(rows, places)
+        weights = math.cast(sp_weights.values, rows.dtype)
+        if rows.dims is None:
+            raise ValueError("Weights need a table of a known rank; use set_shape.")
+        for _ in rows.dims[1:]:
+            weights = expand_dims(weights, -1)
+        if combiner == "sum":
+            return segments.segment_sum(rows * weights, examples, name=scope)
+        total = segments.segment_sum(rows * weights, examples)
+        squared = combiner == "sqrtn"
+        size = segments.segment_sum(weights * weights if squared else weights, examples)
+        return math.div(total, math.sqrt(size) if squared else size, name=scope)

@@ -14,7 +14,7 @@ from towerstrat.graph.ir.checking import Check, Finding
 from towerstrat.graph.ir.convert import constant, convert_to_tensor
 from towerstrat.graph.ir.core import get_default_graph
 from towerstrat.graph.ir.elements import Operation, Tensor
-from towerstrat.graph.ir.integers import integer, optional_integer
+from towerstrat.graph.ir.integers import optional_integer
 from towerstrat.graph.ir.registry import Signature, define
 from towerstrat.graph.ir.shapes import Dims, TensorShape, merge
 from towerstrat.graph.ir.static import constant_value
@@ -39,10 +39,11 @@ from towerstrat.graph.ops.array import (
 from towerstrat.graph.ops.array import (
     size as size_,
 )
+from towerstrat.graph.ops.axes import along, define_along, known_axis, normal_axis
 from towerstrat.graph.ops.build import add, one, reserve
 from towerstrat.graph.ops.math import cast
 from towerstrat.graph.ops.reductions import reduce
-from towerstrat.graph.ops.shaping import check_integers, dims_from, normal_axis, sizes_of
+from towerstrat.graph.ops.shaping import check_integers, dims_from, sizes_of
 
 Inputs = Sequence[Any]
 Attrs = Mapping[str, Any]
@@ -75,11 +76,13 @@ def _gather(x: Any, indices: Any, *, axis: int, batch_dims: int = 0) -> Any:
 
 
 def _along_axis(op: Operation, values: Sequence[Any]) -> int:
-    shape = np.shape(values[0])
-    return int(shape[op.attrs["axis"] % len(shape)])
+    shape, axis = np.shape(values[0]), op.attrs["axis"]
+    return int(shape[int(values[2] if axis is None else axis)])
 
 
-define("GatherV2", _gather_rule, _gather, numpy=host_forms.gather, entrywise=True, check=validity.indices(_along_axis))
+define_along(
+    "GatherV2", _gather_rule, _gather, numpy=host_forms.gather, entrywise=True, check=validity.indices(_along_axis)
+)
 
 
 def gather(params: Any, indices: Any, validate_indices: Any = None, name: str | None = None, axis: Any = 0) -> Tensor:
@@ -92,12 +95,12 @@ def gather(params: Any, indices: Any, validate_indices: Any = None, name: str | 
 
 
 def _gathered(params: Any, indices: Any, axis: Any, batch_dims: int, name: str | None) -> Tensor:
-    axis = integer(axis)
-    if axis == batch_dims == 0 and hasattr(params, "sparse_read"):
+    axis = known_axis(axis)
+    if not isinstance(axis, Tensor) and axis == batch_dims == 0 and hasattr(params, "sparse_read"):
         return params.sparse_read(indices, name=name)
     name = reserve(get_default_graph(), name or "GatherV2")
     parts = (operand(params, name, "params"), operand(indices, name, "indices"))
-    return one("GatherV2", parts, {"axis": axis} | ({"batch_dims": batch_dims} if batch_dims else {}), name)
+    return along("GatherV2", parts, axis, {"batch_dims": batch_dims} if batch_dims else None, name)[0]
 
 
 def gather_v2(

@@ -18,10 +18,10 @@ from towerstrat.graph.ir.shapes import Dims
 from towerstrat.graph.ir.static import constant_value
 from towerstrat.graph.ops import host_forms, slicing  # noqa: F401  (indexing is an operator of tensors too)
 from towerstrat.graph.ops.array import expand_dims, squeeze
+from towerstrat.graph.ops.axes import normal_axis
 from towerstrat.graph.ops.build import one, pair, reserve
 from towerstrat.graph.ops.elementwise import check_kind
 from towerstrat.graph.ops.math import add_operator
-from towerstrat.graph.ops.shaping import normal_axis
 
 Inputs = Sequence[Any]
 Attrs = Mapping[str, Any]
@@ -133,7 +133,8 @@ def sparse_matmul(
 # ---- products over named dimensions --------------------------------------------------------------------------------
 
 
-def _contracted_dims(axes: Any, x: Tensor) -> tuple[list[int], list[int]] | int:
+def _contracted_dims(axes: Any) -> tuple[list[int], list[int]] | int | Tensor:
+    """The dimensions of each operand that are summed over, how many, or the tensor that only a run knows."""
     if isinstance(axes, int):
         if axes < 0:
             raise ValueError("'axes' must be at least 0.")
@@ -141,7 +142,7 @@ def _contracted_dims(axes: Any, x: Tensor) -> tuple[list[int], list[int]] | int:
     if isinstance(axes, Tensor):
         found = constant_value(axes)
         if found is None:
-            raise ValueError("Expected axes known while the graph is built.")
+            return axes
         axes = found.tolist()
     if len(axes) != 2:
         raise ValueError("'axes' must be an integer or have length 2.")
@@ -152,9 +153,9 @@ def _contracted_dims(axes: Any, x: Tensor) -> tuple[list[int], list[int]] | int:
 
 
 def _tensordot_rule(inputs: Inputs, attrs: Attrs) -> list[Signature]:
-    check_kind(inputs, "number")
-    a, b = inputs
-    if a.dims is None or b.dims is None:
+    a, b, *late = inputs
+    check_kind((a, b), "number")
+    if a.dims is None or b.dims is None or late:
         return [Signature(a.dtype, None)]
     left, right = _pairs_of(attrs["axes"], len(a.dims), len(b.dims))
     for i, j in zip(left, right, strict=True):
@@ -174,16 +175,16 @@ def _pairs_of(axes: Any, rank_a: int, rank_b: int) -> tuple[list[int], list[int]
     return [normal_axis(i, rank_a) for i in left], [normal_axis(j, rank_b) for j in right]
 
 
-def _tensordot(a: Any, b: Any, *, axes: Any) -> Any:
-    left, right = _pairs_of(axes, a.ndim, b.ndim)
+def _tensordot(a: Any, b: Any, late: Any = None, *, axes: Any) -> Any:
+    left, right = _pairs_of(axes if late is None else late.tolist(), a.ndim, b.ndim)
     return lax.dot_general(jnp.asarray(a), jnp.asarray(b), ((left, right), ((), ())))
 
 
-def _np_tensordot(a: Any, b: Any, *, axes: Any) -> Any:
-    return np.tensordot(a, b, _pairs_of(axes, a.ndim, b.ndim))
+def _np_tensordot(a: Any, b: Any, late: Any = None, *, axes: Any) -> Any:
+    return np.tensordot(a, b, _pairs_of(axes if late is None else late.tolist(), a.ndim, b.ndim))
 
 
-define("Tensordot", _tensordot_rule, _tensordot, numpy=host_forms.form(_np_tensordot))
+define("Tensordot", _tensordot_rule, _tensordot, static=(2,), numpy=host_forms.form(_np_tensordot))
 
 
 def tensordot(a: Any, b: Any, axes: Any, name: str | None = None) -> Tensor:
@@ -194,4 +195,7 @@ def tensordot(a: Any, b: Any, axes: Any, name: str | None = None) -> Tensor:
     """
     name = reserve(get_default_graph(), name or "Tensordot")
     a, b = pair(a, b, scope=name)
-    return one("Tensordot", (a, b), {"axes": _contracted_dims(axes, a)}, name)
+    dims = _contracted_dims(axes)
+    if isinstance(dims, Tensor):
+        return one("Tensordot", (a, b, dims), {"axes": None}, name)
+    return one("Tensordot", (a, b), {"axes": dims}, name)

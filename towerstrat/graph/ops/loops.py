@@ -85,7 +85,8 @@ def while_loop(
         op = _add(graph, made, flat, bound, back_prop)
         outputs = iter([graph.add("Exit", [t], None, "Exit").outputs[0] for t in op.outputs[: len(flat)]])
         final = [rebuilt(leaf, outputs) for leaf in made.last]
-        packed = nest.pack_sequence_as(loop_vars, final)
+        # The original's graphs give what the body returns, a list or a tuple; its functions what they were given.
+        packed = nest.pack_sequence_as(loop_vars if graph.building_function else made.result, final)
         single = len(loop_vars) == 1 if bound is not None else len(flat) == 1 and not return_same_structure
         return next(nest.children(packed)) if single else packed
 
@@ -176,7 +177,7 @@ class _Regions:
 
     Attributes:
       cond, body: the finished regions; ``cond_vars`` and ``body_vars`` are the loop variables inside.
-      last: the leaves that the body returned.
+      result, last: what the body returned, and its leaves.
     """
 
     def __init__(
@@ -187,6 +188,7 @@ class _Regions:
         self.leaves = leaves
         self.inits = inits
         self.dims = dims
+        self.result: Any = None
         self.last: list[Any] = []
         self.cond: Block
         self.body: Block
@@ -222,6 +224,7 @@ class _Regions:
             result = function(*values)
             if not nest.is_sequence(result):
                 result = [result]
+            self.result = result
             nest.assert_same_structure(list(values), list(nest.children(result)))
             self.last = nest.flatten(result)
             results = [t for leaf in self.last for t in parts_of(leaf)]
@@ -269,8 +272,20 @@ def _add(graph: Graph, made: _Regions, inits: Sequence[Tensor], bound: Tensor | 
 
 
 def _flows(made: _Regions, inputs: Sequence[Tensor]) -> tuple[frozenset[Tensor], ...]:
-    """For each output the inputs on which it depends, through any number of iterations: a fixpoint over the body."""
-    direct = [differentiable_leaves([result], made.body) for result in made.body.results]
+    """For each output the inputs that get a cotangent, through any number of iterations.
+
+    As in the original, that of a loop variable which an output depends on by way of ``stop_gradient`` alone is zeros,
+    and not None.
+    """
+    found = _sources(made, stopped=False)
+    for sources, reached in zip(found, _sources(made, stopped=True), strict=True):
+        sources |= {init for init, variable in zip(made.inits, made.body_vars, strict=True) if variable in reached}
+    return (*flows_of(found, inputs), frozenset())
+
+
+def _sources(made: _Regions, stopped: bool) -> list[set[Tensor]]:
+    """For each loop variable the tensors that it depends on in the end: a fixpoint over the body."""
+    direct = [differentiable_leaves([result], made.body, stopped) for result in made.body.results]
     place = {t: i for i, t in enumerate(made.body_vars)}
     found: list[set[Tensor]] = [{init, *d} for init, d in zip(made.inits, direct, strict=True)]
     changed = True
@@ -280,7 +295,7 @@ def _flows(made: _Regions, inputs: Sequence[Tensor]) -> tuple[frozenset[Tensor],
             more = {t for s in tuple(sources) if s in place for t in found[place[s]]}
             changed |= not more <= sources
             sources |= more
-    return (*flows_of(found, inputs), frozenset())
+    return found
 
 
 def _while_rule(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Signature]:

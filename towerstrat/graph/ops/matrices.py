@@ -7,7 +7,6 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import jax.numpy as jnp
-import jax.scipy.linalg as jsl
 import numpy as np
 from jax import lax
 
@@ -21,13 +20,16 @@ from towerstrat.graph.ir.registry import Signature, define, same
 from towerstrat.graph.ir.shapes import Dims, TensorShape, merge
 from towerstrat.graph.ir.types import as_dtype, float32, int64
 from towerstrat.graph.lowering import validity
+from towerstrat.graph.ops import matrix_gradients
 from towerstrat.graph.ops.array import expand_dims, matrix_transpose, one_of, ones, operand, squeeze, tile, zeros
 from towerstrat.graph.ops.build import one, pair, reserve, unary
 from towerstrat.graph.ops.elementwise import check_kind
 from towerstrat.graph.ops.math import abs as abs_
 from towerstrat.graph.ops.math import conj, lgamma, log, pow, sqrt
 from towerstrat.graph.ops.math import real as real_
+from towerstrat.graph.ops.matrix_gradients import conjugate_transpose, lower_part
 from towerstrat.graph.ops.reductions import reduce_max, reduce_sum
+from towerstrat.platform.deferred import jax_linalg
 
 Inputs = Sequence[Any]
 Attrs = Mapping[str, Any]
@@ -73,10 +75,6 @@ def _diagonal(x: Any, numpy: Any = jnp) -> Any:
     least = min(x.shape[-2:])
     square = numpy.asarray(x)[..., :least, :least]
     return numpy.sum(numpy.where(_square_mask(least), square, numpy.zeros((), x.dtype)), axis=-1, dtype=x.dtype)
-
-
-def _lower(x: Any, offset: int = 0) -> Any:
-    return jnp.where(np.tri(x.shape[-2], x.shape[-1], offset, dtype=np.bool_), x, jnp.zeros((), x.dtype))
 
 
 def _matrix_diag(x: Any, numpy: Any = jnp) -> Any:
@@ -329,20 +327,16 @@ def _scalar_rule(inputs: Inputs, attrs: Attrs) -> list[Signature]:
     return [Signature(inputs[0].dtype, None if dims is None else dims[:-2])]
 
 
-def _adjoint(x: Any) -> Any:
-    return jnp.conj(jnp.swapaxes(x, -1, -2))
-
-
 def _cholesky(x: Any) -> Any:
-    return _lower(lax.linalg.cholesky(x, symmetrize_input=True))
+    return lower_part(lax.linalg.cholesky(x, symmetrize_input=True))
 
 
 def _inverse(x: Any, *, adjoint: bool) -> Any:
-    return jnp.linalg.inv(_adjoint(x) if adjoint else x)
+    return jnp.linalg.inv(conjugate_transpose(x) if adjoint else x)
 
 
 def _solve(matrix: Any, right: Any, *, adjoint: bool) -> Any:
-    return jnp.linalg.solve(_adjoint(matrix) if adjoint else matrix, right)
+    return jnp.linalg.solve(conjugate_transpose(matrix) if adjoint else matrix, right)
 
 
 def _triangular(matrix: Any, right: Any, *, lower: bool, adjoint: bool) -> Any:
@@ -355,10 +349,10 @@ def _least_squares(matrix: Any, right: Any, *, l2_regularizer: float, fast: bool
     rows, columns = matrix.shape[-2:]
     weight = np.asarray(l2_regularizer, matrix.dtype)
     if rows >= columns:
-        gram = _adjoint(matrix) @ matrix + weight * np.eye(columns, dtype=matrix.dtype)
-        return jnp.linalg.solve(gram, _adjoint(matrix) @ right)
-    gram = matrix @ _adjoint(matrix) + weight * np.eye(rows, dtype=matrix.dtype)
-    return _adjoint(matrix) @ jnp.linalg.solve(gram, right)
+        gram = conjugate_transpose(matrix) @ matrix + weight * np.eye(columns, dtype=matrix.dtype)
+        return jnp.linalg.solve(gram, conjugate_transpose(matrix) @ right)
+    gram = matrix @ conjugate_transpose(matrix) + weight * np.eye(rows, dtype=matrix.dtype)
+    return conjugate_transpose(matrix) @ jnp.linalg.solve(gram, right)
 
 
 def _decomposed(words: str) -> Check:
@@ -375,7 +369,7 @@ def _decomposed(words: str) -> Check:
 
 _INVERTIBLE = _decomposed("Input matrix is not invertible.")
 define(
-    "Cholesky", _square_rule, _cholesky,
+    "Cholesky", _square_rule, _cholesky, gradient=matrix_gradients.cholesky,
     check=_decomposed("Cholesky decomposition was not successful. The input might not be valid."),
 )  # fmt: skip
 
@@ -394,10 +388,13 @@ define(
     "MatrixInverse", _square_rule, _inverse, gradient=_inverse_gradient, check=_decomposed("Input is not invertible.")
 )
 define("MatrixDeterminant", _scalar_rule, jnp.linalg.det)
-define("MatrixSolve", _solve_rule, _solve, check=_INVERTIBLE)
-define("MatrixTriangularSolve", _solve_rule, _triangular, check=_INVERTIBLE)
+define("MatrixSolve", _solve_rule, _solve, check=_INVERTIBLE, gradient=matrix_gradients.solution(_solve, False))
+define(
+    "MatrixTriangularSolve", _solve_rule, _triangular, check=_INVERTIBLE,
+    gradient=matrix_gradients.solution(_triangular, True),
+)  # fmt: skip
 define("MatrixSolveLs", _solve_rule, _least_squares)
-define("MatrixExponential", _square_rule, lambda x: jsl.expm(x))
+define("MatrixExponential", _square_rule, lambda x: jax_linalg.expm(x))
 define("CholeskySolve", _solve_rule, lambda chol, right: _triangular(
     chol, _triangular(chol, right, lower=True, adjoint=False), lower=True, adjoint=True))  # fmt: skip
 
@@ -446,7 +443,7 @@ def _svd(x: Any, *, compute_uv: bool, full_matrices: bool) -> tuple[Any, ...]:
     if not compute_uv:
         return (jnp.linalg.svd(x, compute_uv=False),)
     u, s, vh = jnp.linalg.svd(x, full_matrices=full_matrices)
-    return s, u, _adjoint(vh)
+    return s, u, conjugate_transpose(vh)
 
 
 def _eigh_rule(inputs: Inputs, attrs: Attrs) -> list[Signature]:
@@ -456,12 +453,12 @@ def _eigh_rule(inputs: Inputs, attrs: Attrs) -> list[Signature]:
 
 
 def _eigh(x: Any) -> tuple[Any, Any]:
-    whole = _lower(x) + _adjoint(_lower(x, -1))
+    whole = lower_part(x) + conjugate_transpose(lower_part(x, -1))
     values, vectors = jnp.linalg.eigh(whole, symmetrize_input=False)
     return values, vectors
 
 
-define("Qr", _qr_rule, _qr)
+define("Qr", _qr_rule, _qr, gradient=matrix_gradients.factors(_qr))
 define("Svd", _svd_rule, _svd)
 define(
     "SelfAdjointEigV2", _eigh_rule, _eigh,

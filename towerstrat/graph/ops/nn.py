@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from numbers import Real
 from typing import Any, NamedTuple
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
@@ -251,7 +252,17 @@ def _top_k(x: Any, k: Any, *, sorted: bool) -> tuple[Any, Any]:
     return jnp.take_along_axis(x, indices, axis=-1), indices
 
 
-define("TopKV2", _top_k_rule, _top_k, static=(1,), numpy=host_forms.top_k)
+def _top_k_gradient(
+    inputs: Sequence[Any], outputs: Sequence[Any], cotangents: Sequence[Any], **attrs: Any
+) -> list[Any]:
+    """The formula of top_k: its indices say where each cotangent goes."""
+    if cotangents[0] is None:
+        return [None, None]
+    _, pull = jax.vjp(lambda x: jnp.take_along_axis(x, outputs[1], axis=-1), inputs[0])
+    return [*pull(cotangents[0]), None]
+
+
+define("TopKV2", _top_k_rule, _top_k, static=(1,), numpy=host_forms.top_k, gradient=_top_k_gradient)
 
 
 def top_k(input: Any, k: Any = 1, sorted: bool = True, name: str | None = None) -> TopKV2:

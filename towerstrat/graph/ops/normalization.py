@@ -16,13 +16,14 @@ from towerstrat.graph.ir.elements import Tensor
 from towerstrat.graph.ir.integers import integers
 from towerstrat.graph.ir.registry import Signature, define
 from towerstrat.graph.ir.shapes import Dims
+from towerstrat.graph.ir.static import constant_value
 from towerstrat.graph.ir.types import float32, int32, int64
 from towerstrat.graph.ops import host_forms
 from towerstrat.graph.ops.activations import check_axis
 from towerstrat.graph.ops.build import add, one
 from towerstrat.graph.ops.convolution import channels_back, channels_last, check_format
 from towerstrat.graph.ops.math import add as plus
-from towerstrat.graph.ops.math import multiply, reciprocal, square, squared_difference, subtract
+from towerstrat.graph.ops.math import maximum, multiply, reciprocal, rsqrt, square, squared_difference, subtract
 from towerstrat.graph.ops.reductions import reduce_sum
 
 _LEAST_EPSILON = 1.001e-5
@@ -327,7 +328,12 @@ def l2_normalize(x: Any, axis: Any = None, epsilon: float = 1e-12, name: str | N
     """``x / sqrt(max(sum(x * x), epsilon))``, the sum over ``axis`` (all by default). ``dim``: its deprecated name."""
     if axis is not None and dim is not None:
         raise ValueError("Specify either axis or its deprecated name dim, not both.")
-    attrs = {"axes": integers(dim if axis is None else axis), "epsilon": float(epsilon)}
+    axis = dim if axis is None else axis
+    if isinstance(axis, Tensor) and constant_value(axis) is None:
+        with get_default_graph().name_scope(name or "l2_normalize"):
+            x = convert_to_tensor(x, name="x")
+            return x * rsqrt(maximum(reduce_sum(square(x), axis, keepdims=True), epsilon))
+    attrs = {"axes": integers(axis), "epsilon": float(epsilon)}
     return one("L2Normalize", [convert_to_tensor(x, name="x")], attrs, name or "l2_normalize")
 
 

@@ -24,6 +24,7 @@ from towerstrat.graph.ops.convolution import (
     space_axes,
     spread_over,
 )
+from towerstrat.graph.ops.elementwise_gradients import of_both
 from towerstrat.graph.ops.pool_kernels import avg_pool as average_windows
 from towerstrat.graph.ops.pool_kernels import lowest_value, slices
 from towerstrat.graph.ops.pool_kernels import max_pool as largest_of_windows
@@ -216,18 +217,31 @@ def pool(
 # ---- local response normalization --------------------------------------------------------------------------------
 
 
-def _lrn(x: Any, *, depth_radius: int, bias: float, alpha: float, beta: float) -> Any:
-    kind = x.dtype
+def _around(x: Any, depth_radius: int) -> Any:
+    """The sum over the channels around each."""
     around = (depth_radius, depth_radius)
-    squares = sum(slices(x * x, 3, 2 * depth_radius + 1, 1, around, 1, np.zeros((), kind)))
-    return x * jnp.exp(np.asarray(-beta, kind) * jnp.log(np.asarray(bias, kind) + np.asarray(alpha, kind) * squares))
+    return sum(slices(x, 3, 2 * depth_radius + 1, 1, around, 1, np.zeros((), x.dtype)))
+
+
+def _lrn_base(x: Any, depth_radius: int, bias: float, alpha: float) -> Any:
+    return np.asarray(bias, x.dtype) + np.asarray(alpha, x.dtype) * _around(x * x, depth_radius)
+
+
+def _lrn(x: Any, *, depth_radius: int, bias: float, alpha: float, beta: float) -> Any:
+    return x * jnp.exp(np.asarray(-beta, x.dtype) * jnp.log(_lrn_base(x, depth_radius, bias, alpha)))
+
+
+def _lrn_gradient(g: Any, x: Any, y: Any, *, depth_radius: int, bias: float, alpha: float, beta: float) -> Any:
+    base = _lrn_base(x, depth_radius, bias, alpha)
+    shared = np.asarray(2 * alpha * beta, x.dtype) * x * _around(g * y / base, depth_radius)
+    return g * jnp.exp(np.asarray(-beta, x.dtype) * jnp.log(base)) - shared
 
 
 def _lrn_rule(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> list[Signature]:
     return [Signature(inputs[0].dtype, ranked(inputs[0], 4, "an input"))]
 
 
-define("LRN", _lrn_rule, _lrn)
+define("LRN", _lrn_rule, _lrn, gradient=of_both(_lrn_gradient))
 
 
 def local_response_normalization(

@@ -13,17 +13,17 @@ from towerstrat.graph.ir import registry
 from towerstrat.graph.ir.convert import convert_to_tensor
 from towerstrat.graph.ir.core import get_default_graph
 from towerstrat.graph.ir.elements import Tensor
-from towerstrat.graph.ir.integers import Axes, integer, integers, optional_integer
+from towerstrat.graph.ir.integers import Axes, integers
 from towerstrat.graph.ir.registry import Signature, define
 from towerstrat.graph.ir.shapes import Dims
 from towerstrat.graph.ir.static import constant_value
 from towerstrat.graph.ir.types import as_dtype, int32, int64
 from towerstrat.graph.ops.array import one_of, stop_gradient, where
-from towerstrat.graph.ops.build import one, reserve, unary
+from towerstrat.graph.ops.axes import along, define_along, known_axis, normal_axis, unary_along
+from towerstrat.graph.ops.build import one, reserve
 from towerstrat.graph.ops.elementwise import KINDS
 from towerstrat.graph.ops.host_forms import cumulative, form
 from towerstrat.graph.ops.math import add, cast, conj, exp, is_finite, log, not_equal, real, sqrt, square
-from towerstrat.graph.ops.shaping import normal_axis
 
 Inputs = Sequence[Any]
 Attrs = Mapping[str, Any]
@@ -210,22 +210,15 @@ def reduce_logsumexp(
         largest = stop_gradient(where(is_finite(raw), raw, one("ZerosLike", (raw,))))
         result = log(reduce_sum(exp(x - largest), axis, keep))
         if not keep:
-            largest = one("SumOfOne", (largest,), {"axis": _static_axes(axis), "keepdims": False})
+            largest = reduce("SumOfOne", largest, axis, False, None)
         return add(result, largest)
-
-
-def _static_axes(axis: Any) -> Axes:
-    axes = _axes(axis)
-    if isinstance(axes, Tensor):
-        raise ValueError(f"Expected an axis known while the graph is built, got {axis!r}.")
-    return axes
 
 
 def _drop(x: Any, axes: tuple[int, ...], numpy: Any) -> Any:
     return numpy.squeeze(x, axes)
 
 
-define("SumOfOne", _rule("number"), _kernel(_drop, jnp), numpy=form(_kernel(_drop, np)))
+define("SumOfOne", _rule("number"), _kernel(_drop, jnp), static=(1,), numpy=form(_kernel(_drop, np)))
 
 
 def count_nonzero(
@@ -296,8 +289,8 @@ def _arg(sign: int, numpy: Any) -> Callable[..., Any]:
     return kernel
 
 
-define("ArgMax", _arg_rule, _arg(1, jnp), numpy=form(_arg(1, np)), differentiable=False)
-define("ArgMin", _arg_rule, _arg(-1, jnp), numpy=form(_arg(-1, np)), differentiable=False)
+define_along("ArgMax", _arg_rule, _arg(1, jnp), numpy=form(_arg(1, np)), differentiable=False)
+define_along("ArgMin", _arg_rule, _arg(-1, jnp), numpy=form(_arg(-1, np)), differentiable=False)
 
 
 def _arg_of(type: str, x: Any, axis: Any, dimension: Any, output_type: Any, name: str | None) -> Tensor:
@@ -305,7 +298,7 @@ def _arg_of(type: str, x: Any, axis: Any, dimension: Any, output_type: Any, name
     kind = as_dtype(output_type)
     if kind not in (int32, int64):
         raise TypeError(f"Expected int32 or int64 as output_type, got {kind.name}.")
-    return unary(type, x, name, {"axis": optional_integer(axis, 0), "output_type": kind})
+    return unary_along(type, x, known_axis(0 if axis is None else axis), {"output_type": kind}, name)
 
 
 def argmax(
@@ -355,16 +348,15 @@ def _cumulative(function: Any, empty: float) -> Callable[..., Any]:
     return kernel
 
 
-define("Cumsum", _cumulative_rule, _cumulative(lax.cumsum, 0), numpy=form(cumulative(np.cumsum, 0)))
-define("Cumprod", _cumulative_rule, _cumulative(lax.cumprod, 1), numpy=form(cumulative(np.cumprod, 1)))
-define("CumulativeLogsumexp", _cumulative_rule, _cumulative(lax.cumlogsumexp, -np.inf))
+define_along("Cumsum", _cumulative_rule, _cumulative(lax.cumsum, 0), numpy=form(cumulative(np.cumsum, 0)))
+define_along("Cumprod", _cumulative_rule, _cumulative(lax.cumprod, 1), numpy=form(cumulative(np.cumprod, 1)))
+define_along("CumulativeLogsumexp", _cumulative_rule, _cumulative(lax.cumlogsumexp, -np.inf))
 
 
 def _running(type: str, x: Any, axis: Any, exclusive: bool, reverse: bool, name: str | None) -> Tensor:
     name = reserve(get_default_graph(), name or type)
     x = convert_to_tensor(x, name=f"{name}x/")
-    attrs = {"axis": integer(axis), "exclusive": bool(exclusive), "reverse": bool(reverse)}
-    return one(type, (x,), attrs, name)
+    return along(type, (x,), known_axis(axis), {"exclusive": bool(exclusive), "reverse": bool(reverse)}, name)[0]
 
 
 def cumsum(x: Any, axis: Any = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None) -> Tensor:

@@ -20,16 +20,10 @@ from towerstrat.graph.ir.types import int32, int64
 from towerstrat.graph.lowering import validity
 from towerstrat.graph.lowering.lowering import Lowering
 from towerstrat.graph.ops import host_forms
+from towerstrat.graph.ops.axes import define_along, normal_axis
 
 Inputs = Sequence[Any]
 Attrs = Mapping[str, Any]
-
-
-def normal_axis(axis: int, rank: int, what: str = "axis") -> int:
-    """A dimension counted from the front. Raises ValueError where there is none such."""
-    if not -rank <= axis < rank:
-        raise ValueError(f"Expected {what} in [{-rank}, {rank}) for a tensor of rank {rank}, got {axis}.")
-    return axis % rank
 
 
 def check_integers(tensor: Any, what: str) -> None:
@@ -222,8 +216,8 @@ def _squeeze(x: Any, *, squeeze_dims: tuple[int, ...]) -> Any:
     return x.squeeze(axis=tuple(squeeze_dims) if squeeze_dims else None)
 
 
-define("ExpandDims", _expand_rule, lambda x, *, axis: jnp.expand_dims(x, axis),
-       numpy=lambda x, *, axis: np.expand_dims(x, axis), entrywise=True, view=True)  # fmt: skip
+define_along("ExpandDims", _expand_rule, lambda x, *, axis: jnp.expand_dims(x, axis), new=True,
+             numpy=lambda x, *, axis: np.expand_dims(x, axis), entrywise=True, view=True)  # fmt: skip
 define("Squeeze", _squeeze_rule, lambda x, *, squeeze_dims: _squeeze(jnp.asarray(x), squeeze_dims=squeeze_dims),
        numpy=_squeeze, entrywise=True, view=True)  # fmt: skip
 
@@ -351,14 +345,14 @@ def _split_v(x: Any, sizes: Any, *, axis: int, num_split: int) -> Any:
     return tuple(numpy.split(x, np.cumsum(parts)[:-1].tolist(), axis=axis))
 
 
-define("ConcatV2", _concat_rule, lambda *xs, axis: jnp.concatenate(xs, axis),
-       numpy=lambda *xs, axis: np.concatenate(xs, axis), entrywise=True)  # fmt: skip
+define_along("ConcatV2", _concat_rule, lambda *xs, axis: jnp.concatenate(xs, axis),
+             numpy=lambda *xs, axis: np.concatenate(xs, axis), entrywise=True)  # fmt: skip
 define("Pack", _pack_rule, lambda *xs, axis: jnp.stack(xs, axis), entrywise=True,
        numpy=lambda *xs, axis: np.stack(xs, axis))  # fmt: skip
 define("Unpack", _unpack_rule, lambda x, **attrs: _unpack(jnp.asarray(x), **attrs), entrywise=True, view=True,
        numpy=_unpack)  # fmt: skip
-define("Split", _split_rule, _split, numpy=_split, entrywise=True, view=True)
-define("SplitV", _split_v_rule, _split_v, static=(1,), numpy=_split_v)
+define_along("Split", _split_rule, _split, numpy=_split, entrywise=True, view=True)
+define_along("SplitV", _split_v_rule, _split_v, static=(1,), numpy=_split_v)
 
 
 # ---- order ---------------------------------------------------------------------------------------------------------

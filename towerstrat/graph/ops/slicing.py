@@ -260,8 +260,8 @@ def _check_index(value: Any) -> None:
     if isinstance(value, int | np.integer | Dimension) and not isinstance(value, bool):
         return
     dtype = getattr(value, "dtype", None)
-    shape = getattr(value, "shape", None)
-    if dtype is None or as_dtype(dtype) not in (int32, int64) or (shape is not None and len(shape) > 0):
+    dims = value.dims if isinstance(value, Tensor) else getattr(value, "shape", None)
+    if dtype is None or as_dtype(dtype) not in (int32, int64) or (dims is not None and len(dims) > 0):
         raise TypeError(
             "Only integers, slices (`:`), ellipsis (`...`), tf.newaxis (`None`) and scalar int32 or int64 tensors are "
             f"valid indices, got {value!r}. Use tf.boolean_mask for a mask, tf.gather for several indices."

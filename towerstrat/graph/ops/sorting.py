@@ -14,9 +14,9 @@ from towerstrat.graph.ir.integers import integer
 from towerstrat.graph.ir.registry import Rule, Signature, define
 from towerstrat.graph.ir.types import DType, int32
 from towerstrat.graph.ops import host_forms
+from towerstrat.graph.ops.axes import normal_axis
 from towerstrat.graph.ops.build import unary
 from towerstrat.graph.ops.elementwise import check_kind
-from towerstrat.graph.ops.shaping import normal_axis
 
 
 def _rule(dtype: DType | None) -> Rule:

@@ -23,8 +23,9 @@ from towerstrat.graph.ir.types import as_dtype
 from towerstrat.graph.lowering import validity
 from towerstrat.graph.ops import host_forms
 from towerstrat.graph.ops.array import one_of, operand
+from towerstrat.graph.ops.axes import normal_axis
 from towerstrat.graph.ops.build import one, reserve, unary
-from towerstrat.graph.ops.shaping import check_integers, normal_axis
+from towerstrat.graph.ops.shaping import check_integers
 
 Inputs = Sequence[Any]
 Attrs = Mapping[str, Any]

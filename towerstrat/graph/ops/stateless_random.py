@@ -27,6 +27,7 @@ from towerstrat.graph.ir.types import DType, as_dtype, float32, int32, int64, ui
 from towerstrat.graph.ops import array, math, random
 from towerstrat.graph.ops.build import one, pair
 from towerstrat.graph.ops.random import check_seed, key_of, result_dims, shape_argument, sizes
+from towerstrat.platform.deferred import jax_special
 
 _FULL_RANGE = (int32, int64, uint32, uint64)
 
@@ -143,9 +144,9 @@ def _within(key: Any, wanted: tuple[int, ...], dtype: Any, mean: Any, deviation:
     # In the upper tail the distribution function is 1 to the last digit: draw from its mirror image there.
     mirrored = a > 0
     a, b = jnp.where(mirrored, -b, a), jnp.where(mirrored, -a, b)
-    ends = jax.scipy.special.ndtr(a), jax.scipy.special.ndtr(b)
+    ends = jax_special.ndtr(a), jax_special.ndtr(b)
     share = jax.random.uniform(key, wanted, wide)
-    drawn = jnp.clip(jax.scipy.special.ndtri(ends[0] + share * (ends[1] - ends[0])), a, b)
+    drawn = jnp.clip(jax_special.ndtri(ends[0] + share * (ends[1] - ends[0])), a, b)
     return jnp.clip(jnp.where(mirrored, -drawn, drawn) * deviation + mean, low, high).astype(dtype)
 
 

@@ -347,6 +347,25 @@ def decode_base64(x: HostArray) -> HostArray:
     return each(decoded, x)
 
 
+def decode_raw(x: HostArray, *, out_type: DType, little_endian: bool) -> HostArray:
+    """The bytes of each string as numbers, ``[*x.shape, n]``. Raises ValueError where lengths differ or do not fit."""
+    texts = [bytes(text) for text in x.reshape(-1)]
+    length = len(texts[0]) if texts else 0
+    size = out_type.np.itemsize
+    for place, text in enumerate(texts):
+        if len(text) != length:
+            raise ValueError(
+                "DecodeRaw requires input strings to all be the same size, but element "
+                f"{place} has size {length} != {len(text)}"
+            )
+    if length % size:
+        raise ValueError(
+            f"Input to DecodeRaw has length {length} that is not a multiple of {size}, the size of {out_type.name}"
+        )
+    kind = out_type.np.newbyteorder("<" if little_endian else ">")
+    return np.frombuffer(b"".join(texts), kind).astype(out_type.np).reshape(*x.shape, length // size)
+
+
 def unsorted_segment_join(x: HostArray, ids: HostArray, number: HostArray, *, separator: str) -> HostArray:
     """Strings (or rows of them) of one segment joined in order; a negative id leaves its row out."""
     count = int(number)

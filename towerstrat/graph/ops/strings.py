@@ -16,7 +16,22 @@ from towerstrat.graph.ir.registry import Attrs, Rule, Signature, define
 from towerstrat.graph.ir.shapes import TensorShape
 from towerstrat.graph.ir.sparse_tensor import SparseTensor
 from towerstrat.graph.ir.static import constant_value
-from towerstrat.graph.ir.types import DType, as_dtype, bool_, float32, float64, int32, int64, string
+from towerstrat.graph.ir.types import (
+    DType,
+    as_dtype,
+    bfloat16,
+    bool_,
+    float16,
+    float32,
+    float64,
+    int8,
+    int16,
+    int32,
+    int64,
+    string,
+    uint8,
+    uint16,
+)
 from towerstrat.graph.ops import array, string_forms
 from towerstrat.graph.ops.array import one_of
 from towerstrat.graph.ops.build import add, one
@@ -334,6 +349,34 @@ def encode_base64(input: Any, pad: bool = False, name: str | None = None) -> Ten
 def decode_base64(input: Any, name: str | None = None) -> Tensor:
     """The bytes of base 64 with the alphabet for URLs. Raises InvalidArgumentError for anything else."""
     return one("DecodeBase64", [_strings(input)], {}, name or "DecodeBase64")
+
+
+_RAW = (bfloat16, float16, float32, float64, int8, int16, int32, int64, uint8, uint16)
+
+
+def _raw_rule(inputs: Inputs, attrs: Attrs) -> list[Signature]:
+    _check_strings(inputs)
+    if attrs["out_type"] not in _RAW:
+        raise TypeError(f"Expected out_type {', '.join(kind.name for kind in _RAW)}, got {attrs['out_type'].name}.")
+    dims = inputs[0].dims
+    return [Signature(attrs["out_type"], None if dims is None else (*dims, None))]
+
+
+define("DecodeRaw", _raw_rule, numpy=string_forms.decode_raw, differentiable=False)
+
+
+def decode_raw(bytes: Any, out_type: Any, little_endian: bool = True, name: str | None = None) -> Tensor:
+    """The bytes of strings as numbers: ``[...]`` to ``[..., n]``.
+
+    Args:
+      out_type: an integer or floating type.
+      little_endian: the order of the bytes of a number.
+
+    Raises:
+      InvalidArgumentError: strings of different lengths, or of a length that is no multiple of a number's size.
+    """
+    attrs = {"out_type": as_dtype(out_type), "little_endian": bool(little_endian)}
+    return one("DecodeRaw", [_strings(bytes)], attrs, name or "DecodeRaw")
 
 
 # ---- hashes --------------------------------------------------------------------------------------------------------

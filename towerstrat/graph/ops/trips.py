@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from towerstrat.graph.ir.elements import Block, Operation, Tensor
+from towerstrat.graph.ir.elements import Block, Operation, Tensor, loops_in
+from towerstrat.graph.ir.state import Cell
 from towerstrat.graph.ir.types import Array
 from towerstrat.graph.lowering.lowering import Lowering
 
@@ -127,11 +128,19 @@ def course(lowering: Lowering, op: Operation, limit: int | None) -> Course | Non
       limit: ``maximum_iterations``, where it is known.
 
     Returns:
-      None where the control part has an unknown input or no numpy form, or runs for more than ``_LIMIT`` iterations.
+      None where the control part has an unknown input or no numpy form, runs for more than ``_LIMIT`` iterations, or
+      cannot be computed: the loop itself then says why.
     """
     control = control_of(op)
     if control is None or unknown(lowering, op, control) is not None:
         return None
+    try:
+        return _followed(lowering, op, control, limit)
+    except (TypeError, ValueError, IndexError, ZeroDivisionError):
+        return None
+
+
+def _followed(lowering: Lowering, op: Operation, control: Control, limit: int | None) -> Course | None:
     cond, body = op.bodies
     cond_vars, body_vars = op.attrs["variables"]
     current = {i: np.asarray(lowering.value(op.inputs[i])) for i in control.variables}
@@ -174,3 +183,46 @@ def _evaluate(ops: tuple[Operation, ...], result: Tensor, values: dict[Tensor, A
     """The value of one tensor after some operations."""
     _run(ops, values)
     return values[result]
+
+
+def gradients_decide(around: Operation) -> bool:
+    """Whether a gradient that is taken inside of a loop or branch decides how often some loop inside runs."""
+    found: set[Tensor | Cell] = set()
+    size = -1
+    while size < len(found):
+        size = len(found)
+        _spread(around, found)
+    return not found.isdisjoint(_deciding(around))
+
+
+def _spread(op: Operation, found: set[Tensor | Cell]) -> None:
+    """Adds to ``found`` what the operation makes from the tensors and cells that are in it, and from gradients."""
+    if op.type == "Gradients":
+        found.update(op.outputs)
+        return
+    for body in op.bodies:
+        for inner in body.needed:
+            _spread(inner, found)
+    if op.type == "While":
+        cond, body = op.bodies
+        for i, variables in enumerate(zip(*op.attrs["variables"], op.outputs, strict=False)):
+            if not found.isdisjoint((op.inputs[i], body.results[i], cond.results[0])):
+                found.update(variables)
+    elif op.bodies:
+        for i, output in enumerate(op.outputs):
+            if op.inputs[0] in found or any(body.results[i] in found for body in op.bodies):
+                found.add(output)
+    elif not found.isdisjoint((*op.inputs, *op.reads)):
+        found.update((*op.outputs, *op.writes))
+
+
+def _deciding(op: Operation) -> Iterator[Tensor]:
+    """The conditions and bounds of the loops in an operation, and the predicates of branches around some."""
+    if op.type == "While":
+        yield op.bodies[0].results[0]
+        yield from op.inputs[len(op.bodies[1].results) :][:1] if op.attrs["bounded"] else ()
+    elif loops_in(op):
+        yield op.inputs[0]
+    for body in op.bodies:
+        for inner in body.needed:
+            yield from _deciding(inner)

@@ -327,8 +327,8 @@ def needs_value(needed: NeedsStatic) -> UnsupportedError:
     """The error of a shape that needs a value which no program can take as a part of it."""
     return UnsupportedError(
         f"{needed.op.name} (type {needed.op.type}, created at {needed.op.line}) needs the value of {needed.tensor!r} "
-        "to know a shape, and inside towers shapes must be known before the program runs. Use sizes known from "
-        "shapes or constants."
+        "to know a shape or an axis, and inside towers these must be known before the program runs. Use constants, "
+        "sizes of shapes, or integers that are fed: a value that is computed can be fetched by a run before."
     )
 
 

@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 from towerstrat.errors import UnsupportedError
 from towerstrat.platform import messages
-from towerstrat.platform.messages import ConfigProto, RunMetadata, RunOptions
 
 if TYPE_CHECKING:
     from towerstrat.graph.ir.core import Graph
 
-_REFUSED = {
+REFUSED = {
     "session_inter_op_thread_pool": "the compiler schedules operations.",
     "rpc_options": "sessions are local.",
     "graph_options.enable_recv_scheduling": "there are no send and receive nodes in a compiled program.",
@@ -27,7 +26,7 @@ _REFUSED = {
 
 def check_config(config: Any) -> None:
     """Raises TypeError for what is no ``ConfigProto``, UnsupportedError for a field that cannot be meant here."""
-    if not isinstance(config, ConfigProto):
+    if not isinstance(config, messages.ConfigProto):
         raise TypeError(f"config must be a tf.ConfigProto, got {type(config).__name__}.")
     _check(config)
 
@@ -38,16 +37,16 @@ def check_options(options: Any, metadata: Any) -> None:
     Raises:
       TypeError: another kind of object. UnsupportedError: a field that cannot be meant here.
     """
-    if options is not None and not isinstance(options, RunOptions):
+    if options is not None and not isinstance(options, messages.RunOptions):
         raise TypeError(f"options must be a tf.RunOptions, got {type(options).__name__}.")
-    if metadata is not None and not isinstance(metadata, RunMetadata):
+    if metadata is not None and not isinstance(metadata, messages.RunMetadata):
         raise TypeError(f"run_metadata must be a tf.RunMetadata, got {type(metadata).__name__}.")
     if options is not None:
         _check(options)
 
 
 def _check(message: Any) -> None:
-    for path, why in _REFUSED.items():
+    for path, why in REFUSED.items():
         if _is_set(message, path):
             raise UnsupportedError(f"{type(message).__name__}.{path} is not supported: {why}")
 
@@ -71,7 +70,7 @@ def describe_run(
     metadata.Clear()
     if options is None:
         return
-    if options.trace_level != RunOptions.NO_TRACE:
+    if options.trace_level != messages.RunOptions.NO_TRACE:
         micros = round(1e6 * (end - start))
         device = metadata.step_stats.dev_stats.add(device="/job:localhost/replica:0/task:0/device:CPU:0")
         device.node_stats.add(

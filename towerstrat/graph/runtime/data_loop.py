@@ -16,9 +16,10 @@ from jax import lax
 from towerstrat.errors import InvalidArgumentError, OutOfRangeError
 from towerstrat.graph.ir.elements import Operation, Tensor, execution_order, has_effect
 from towerstrat.graph.ir.mesh import Axis
-from towerstrat.graph.ir.state import Cell
+from towerstrat.graph.ir.state import FAULT, Cell
 from towerstrat.graph.ir.types import Array, resource, string
 from towerstrat.graph.ir.uneven import Uneven
+from towerstrat.graph.lowering.faults import failed_anywhere
 from towerstrat.graph.lowering.lowering import Lowering
 from towerstrat.graph.lowering.refusals import NeedsStatic, NeedsTrips
 from towerstrat.graph.ops.loop_lowering import Changes, Loop
@@ -234,9 +235,10 @@ class DataLoop(HostLoop):
             *changed, ran, bad = outputs
             if tested:
                 used = int(ran)
-            if program.faulty and int(bad) >= 0:
-                used = int(bad) + 1
-                self._raise(program, record)
+            error = program.error(record)
+            if error is not None:
+                used = int(bad) + 1 if int(bad) >= 0 else used
+                raise self._in_words(error, int(bad) >= 0)
             values = list(values)
             for i, value in zip(program.changing, changed, strict=True):
                 values[i] = value
@@ -247,12 +249,12 @@ class DataLoop(HostLoop):
             for feed, source, chunk in zip(self.feeds, sources, taken, strict=True):
                 feed.feeder.put_back(source, chunk, used)
 
-    def _raise(self, program: Program, record: Array) -> None:
-        error = program.error(record)
-        assert error is not None
-        raise InvalidArgumentError(
+    def _in_words(self, error: InvalidArgumentError, inside: bool) -> InvalidArgumentError:
+        """The error of a check that failed inside of an iteration, or in the condition after one."""
+        where = "in a turn" if inside else "in the condition"
+        return InvalidArgumentError(
             None, error.op,
-            f"{error.message}\n  in a turn of the loop {self.op.name}; the state is that after the turn before it.",
+            f"{error.message}\n  {where} of the loop {self.op.name}; the state is that after the turn before it.",
         )  # fmt: skip
 
     def _program(
@@ -356,21 +358,30 @@ class _DataLoopProgram(Program):
         self.output_specs = [*(stage.op.outputs[i].varies for i in self.changing), False, False]
         loop.record_size = self.record_size
 
+        # The condition of lax.while_loop cannot write; one that checks is evaluated at the end of the body.
+        checked = self.tested and loop.cond_writes
+
+        def goes_on(carry: Any) -> Any:
+            if not checked:
+                return jnp.ones((), jnp.bool_), carry
+            going, carry = loop.test(carry)
+            return going & jnp.logical_not(failed_anywhere(carry[2][loop.cells.index(FAULT)], self.axis)), carry
+
         def test(state: Any) -> Any:
-            number, carry, bad = state
-            going = (number < steps) & (bad < 0)
-            return going & loop.test(carry)[0] if self.tested else going
+            number, bad, (going, carry) = state
+            going = (number < steps) & (bad < 0) & going
+            return going & loop.test(carry)[0] if self.tested and not checked else going
 
         def iterate(state: Any) -> Any:
-            number, carry, bad = state
+            number, bad, (_, carry) = state
             loop.elements = self._elements(buffers, number)
             after = loop.step(carry)
             if loop.failed is not None:
                 bad = jnp.where(loop.failed, number, bad)
-            return number + np.int32(1), after, bad
+            return number + np.int32(1), bad, goes_on(after)
 
-        start = (jnp.zeros((), jnp.int32), loop.start(), jnp.full((), -1, jnp.int32))
-        number, (_, changed, state), bad = lax.while_loop(test, iterate, start)
+        start = (jnp.zeros((), jnp.int32), jnp.full((), -1, jnp.int32), goes_on(loop.start()))
+        number, bad, (_, (_, changed, state)) = lax.while_loop(test, iterate, start)
         for cell, value in zip(loop.cells, state, strict=True):
             lowering.write(cell, value)
         return [*changed, number, bad]

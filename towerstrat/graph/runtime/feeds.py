@@ -14,6 +14,7 @@ from towerstrat.graph.ir.indexed_slices import IndexedSlices
 from towerstrat.graph.ir.shapes import TensorShape
 from towerstrat.graph.ir.sparse_tensor import SparseTensor
 from towerstrat.graph.ir.types import DType, HostArray, string
+from towerstrat.graph.runtime.conversions import conversion_of, fed_parts
 
 
 def feed_pairs(feed_dict: Mapping[Any, Any]) -> Iterator[tuple[Any, Any]]:
@@ -24,7 +25,8 @@ def feed_pairs(feed_dict: Mapping[Any, Any]) -> Iterator[tuple[Any, Any]]:
         elif isinstance(key, tuple):
             yield from zip(nest.flatten(key), nest.flatten_up_to(key, value), strict=True)
         else:
-            yield key, value
+            conversion = conversion_of(key)
+            yield from [(key, value)] if conversion is None else fed_parts(conversion, key, value)
 
 
 def fed_array(tensor: Tensor, value: Any) -> HostArray:

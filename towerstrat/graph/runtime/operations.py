@@ -5,6 +5,7 @@ from __future__ import annotations
 from towerstrat.graph.ops import (
     activations,
     assertions,
+    candidates,
     checks,
     collectives,
     control_flow,
@@ -14,6 +15,7 @@ from towerstrat.graph.ops import (
     einsum,
     elementwise,
     embedding,
+    files,
     host,
     indexing,
     linalg,
@@ -51,6 +53,7 @@ from towerstrat.graph.variables import (
 __all__ = [
     "activations",
     "assertions",
+    "candidates",
     "checks",
     "collectives",
     "control_flow",
@@ -60,6 +63,7 @@ __all__ = [
     "einsum",
     "elementwise",
     "embedding",
+    "files",
     "generator",
     "host",
     "indexing",

@@ -18,6 +18,7 @@ from towerstrat.graph.ir.uneven import Uneven
 from towerstrat.graph.lowering.kinds import Kinds
 from towerstrat.graph.lowering.lowering import Lowering
 from towerstrat.graph.lowering.refusals import NeedsStatic, NeedsTrips, on_host, varying_shape
+from towerstrat.graph.ops.trips import gradients_decide
 from towerstrat.graph.runtime.compiled import Compiled, Given, Programs, compiled_size, needs_value, to_host
 from towerstrat.graph.runtime.initialization import InitializationStage, split_initialization
 from towerstrat.graph.runtime.program import Program, calls_back, effective_axis, effects, tensor_spec
@@ -136,8 +137,12 @@ class DeviceStage:
                 return
             except NeedsTrips as loop:
                 around = next((op for op in self.ops if loop.op in loops_in(op)), None)
-                if self.axis is not None or around is None or around in self.loops:
+                if self.axis is not None or around is None:
                     raise
+                if around in self.loops or gradients_decide(around):
+                    self.eager = True
+                    self._run_eagerly(run)
+                    return
                 self.loops = [op for op in self.ops if op in self.loops or op is around]
             except NeedsStatic as needed:
                 if self.axis is not None:
@@ -209,7 +214,10 @@ class DeviceStage:
     def _counter(
         self, around: Operation, given: Given, cells: Sequence[Cell], trips: Mapping[Operation, int]
     ) -> Callable[..., Any]:
-        """A function that runs all that comes before an operation, and it without derivatives, to count its loops."""
+        """A function that runs all that comes before an operation, and it without derivatives, to count its loops.
+
+        Gradients that are taken inside of the operation are zeros: no loop's condition depends on them.
+        """
         known, tensors = given.known, given.tensors
 
         def count(state: Sequence[Any], values: Sequence[Any]) -> Any:
@@ -223,8 +231,10 @@ class DeviceStage:
             lowering.counted = counters
             lowering.state.update((cell, np.zeros((), np.int32)) for cell in counters.values())
             lowering.run(self.ops[: self.ops.index(around)])
-            lowering.evaluate(around)
-            return [lowering.state[cell] for cell in counters.values()]
+            plain = lowering.fork()
+            plain.taped = set()
+            plain.evaluate(around)
+            return [plain.state[cell] for cell in counters.values()]
 
         return count
 
@@ -434,6 +444,8 @@ class Plan:
         inputs = dict.fromkeys(
             t for op in ops for t in _uses(op) if (t in self.fed or t.op not in own) and t.dtype is not resource
         )
+        steps = (step for op in ops for step in op.attrs.get("path", ()))
+        inputs.update((t, None) for step in steps for t in step.outputs if t in self.fed)  # gradient formulas use them
         outputs = [
             t
             for op in ops

@@ -15,20 +15,22 @@ from towerstrat.errors import UnsupportedError
 from towerstrat.graph.ir import nest
 from towerstrat.graph.ir.composite import Fetchable
 from towerstrat.graph.ir.core import Graph, global_graph
-from towerstrat.graph.ir.elements import Operation, Tensor
+from towerstrat.graph.ir.elements import Operation, Reference, Tensor
 from towerstrat.graph.ir.stacks import SESSIONS
 from towerstrat.graph.ir.state import StateStore
 from towerstrat.graph.ir.types import resource, string
 from towerstrat.graph.lowering.refusals import uninitialized
 from towerstrat.graph.runtime import operations  # noqa: F401  (registers all that a session can run)
 from towerstrat.graph.runtime.config import check_config, check_options, describe_run
+from towerstrat.graph.runtime.conversions import conversion_of
 from towerstrat.graph.runtime.feeds import fed_array, feed_pairs
 from towerstrat.graph.runtime.plan import Plan
 from towerstrat.graph.runtime.runs import Cancellable, Run, Runner
 from towerstrat.graph.runtime.stages import plan_of
 from towerstrat.graph.variables.string_variables import READS
 from towerstrat.graph.variables.variables import Variable
-from towerstrat.platform.messages import ConfigProto, GraphDef, RunMetadata, RunOptions
+from towerstrat.platform import messages
+from towerstrat.platform.addresses import is_remote, taken_for_here
 
 
 class _Fetches:
@@ -41,9 +43,7 @@ class _Fetches:
 
     def _expand(self, graph: Graph, fetch: Any) -> Callable[[list[Any]], Any]:
         if isinstance(fetch, Fetchable) and not isinstance(fetch, Variable):
-            parts, join = fetch._fetch_parts()
-            builders = [self._expand(graph, p) for p in parts]
-            return lambda values: join([b(values) for b in builders])
+            return self._joined(graph, *fetch._fetch_parts())
         if fetch is None:
             raise TypeError("Fetch argument None has invalid type <class 'NoneType'>.")
         if isinstance(fetch, Mapping):
@@ -51,6 +51,9 @@ class _Fetches:
         if nest.is_sequence(fetch):
             builders = [self._expand(graph, f) for f in nest.children(fetch)]
             return lambda values: nest.rebuild(fetch, [b(values) for b in builders])
+        conversion = conversion_of(fetch)
+        if conversion is not None:
+            return self._joined(graph, *conversion.fetch(fetch))
         try:
             element = graph.as_graph_element(fetch)
         except (KeyError, ValueError, TypeError) as error:
@@ -74,6 +77,12 @@ class _Fetches:
             self.elements.append(element)
         return lambda values: values[place]
 
+    def _joined(
+        self, graph: Graph, parts: Sequence[Any], join: Callable[[list[Any]], Any]
+    ) -> Callable[[list[Any]], Any]:
+        builders = [self._expand(graph, p) for p in parts]
+        return lambda values: join([b(values) for b in builders])
+
     def build(self, values: list[Any]) -> Any:
         return self._build(values)
 
@@ -90,16 +99,18 @@ class BaseSession(Runner):
     """Runs parts of a graph and keeps the values of its variables between runs.
 
     Args:
-      target: "" or "local", or the address of a local TPU; anything else raises.
+      target: "" or "local". An address, "grpc://host:port", means the devices of this machine; anything else raises.
       graph: default the default graph.
       config: a ``ConfigProto``; what it cannot mean here raises by name.
     """
 
-    def __init__(self, target: str = "", graph: Graph | None = None, config: ConfigProto | None = None):
+    def __init__(self, target: str = "", graph: Graph | None = None, config: messages.ConfigProto | None = None):
         super().__init__()
-        if target not in ("", "local", None, b""):
+        if is_remote(target):
+            taken_for_here(f"Session(target={target!r})")
+        elif target not in ("", "local", None, b""):
             raise UnsupportedError(
-                f"Session(target={target!r}): runs on other machines are not supported; use target=''."
+                f"Session(target={target!r}): expected '' for this machine, or an address, 'grpc://host:port'."
             )
         if config is not None:
             check_config(config)
@@ -117,7 +128,7 @@ class BaseSession(Runner):
         return self._graph
 
     @property
-    def graph_def(self) -> GraphDef:
+    def graph_def(self) -> messages.GraphDef:
         """The graph as a message, see ``Graph.as_graph_def``."""
         return self._graph.as_graph_def(add_shapes=True)
 
@@ -145,8 +156,8 @@ class BaseSession(Runner):
 
     # ---- running ---------------------------------------------------------------------------------------------
 
-    def run(self, fetches: Any, feed_dict: Mapping[Any, Any] | None = None, options: RunOptions | None = None,
-            run_metadata: RunMetadata | None = None) -> Any:  # fmt: skip
+    def run(self, fetches: Any, feed_dict: Mapping[Any, Any] | None = None, options: messages.RunOptions | None = None,
+            run_metadata: messages.RunMetadata | None = None) -> Any:  # fmt: skip
         """Computes ``fetches``.
 
         Args:
@@ -170,7 +181,9 @@ class BaseSession(Runner):
                 raise RuntimeError("Attempted to use a closed Session.")
             return self._run(fetches, feed_dict)
 
-    def _described(self, fetches: Any, feed_dict: Any, options: RunOptions | None, metadata: RunMetadata | None) -> Any:
+    def _described(
+        self, fetches: Any, feed_dict: Any, options: messages.RunOptions | None, metadata: messages.RunMetadata | None
+    ) -> Any:
         check_options(options, metadata)
         start = time.time()
         result = self.run(fetches, feed_dict)
@@ -286,6 +299,10 @@ def _key(fetches: Any) -> Any:
         return (type(fetches), tuple(_key(f) for f in fetches))
     if isinstance(fetches, Mapping):
         return (type(fetches), tuple((k, _key(v)) for k, v in fetches.items()))
+    conversion = conversion_of(fetches)
+    if conversion is not None:
+        # It may consist of other tensors by now.
+        return (Reference(fetches), _key(conversion.fetch(fetches)[0]))
     return fetches
 
 
@@ -317,7 +334,7 @@ class Session(BaseSession):
 class InteractiveSession(BaseSession):
     """A session that makes itself the default where it is created, until it is closed."""
 
-    def __init__(self, target: str = "", graph: Graph | None = None, config: ConfigProto | None = None):
+    def __init__(self, target: str = "", graph: Graph | None = None, config: messages.ConfigProto | None = None):
         super().__init__(target, graph, config)
         self._entered = ExitStack()
         if graph is not None:

@@ -20,7 +20,7 @@ from towerstrat.graph.ir.state import FAULT, Cell
 from towerstrat.graph.ir.types import Array, DType, host_array, resource
 from towerstrat.graph.lowering import lowering
 from towerstrat.graph.lowering.faults import no_fault, record_size
-from towerstrat.graph.lowering.gradients import gradients
+from towerstrat.graph.lowering.gradients import gradients_through
 from towerstrat.graph.lowering.refusals import NeedsStatic
 from towerstrat.graph.runtime.compiled import SINGLE_BYTES, ArrayFunction, Programs
 from towerstrat.platform.data_checks import DATA_CHECKS
@@ -68,7 +68,8 @@ class Execution:
       dynamic: the shape of a result depends on values, so that it is not compiled.
       early: how many more times it is executed without being compiled by itself.
       host_form: (numpy arrays) -> outputs, where numpy can compute it.
-      record: the record of failed checks of its bodies, which it takes among its cells; None where they check nothing.
+      record: the record of failed checks of its bodies and its gradient, which it takes among its cells; None where
+        they check nothing.
       arrays: positions of the inputs that are given to the compiled form; the others' values are part of it.
     """
 
@@ -90,7 +91,8 @@ class Execution:
             self.arguments = self.op.arguments
         self.cells = list(dict.fromkeys((*self.op.reads, *self.op.writes)))
         self.record: np.ndarray[Any, Any] | None = None
-        if self.op.checks and self.op.bodies:  # its own inputs are checked before it is executed
+        backward = definition.check is not None and definition.check.backward
+        if self.op.checks and (self.op.bodies or backward):  # its own inputs are checked before it is executed
             self.record = no_fault(record_size([self.op]))
             self.cells.append(FAULT)
         known = {self.places[i]: inputs[i].host() for i in static if i < len(inputs)}
@@ -146,7 +148,7 @@ class Pull:
             ys = [t for t, g in zip(execution.op.outputs, given, strict=True) if g]
             self.seeds = [placeholder(t.dtype, t.dims) for t in ys]
             xs = [p for p, w in zip(execution.places, wanted, strict=True) if w]
-            self.results = gradients(ys, xs, self.seeds)
+            self.results = gradients_through(ys, xs, self.seeds)
         self.outputs: list[Tensor] = []
         for found in self.results:
             if isinstance(found, IndexedSlices):
@@ -210,7 +212,7 @@ class SingleOperations:
         Raises:
           ValueError: the inputs do not fit the type.
         """
-        static = self._static.get(definition.type, definition.static)
+        static = self._known_inputs(definition, len(inputs), attrs)
         executions = self._executions[definition.type]
         key: Any = (
             tuple([(k, v.__class__, v) for k, v in attrs.items()]) if attrs else (),
@@ -232,13 +234,18 @@ class SingleOperations:
                 executions.add(key, found, SINGLE_BYTES)
         return found
 
+    def _known_inputs(self, definition: OpDef, count: int, attrs: Mapping[str, Any]) -> tuple[int, ...]:
+        """Positions of the inputs whose values are part of the compiled form."""
+        known, more = definition.known(count, attrs), self._static.get(definition.type)
+        return known if more is None else (*known, *more)
+
     def specialised(self, execution: Execution, needed: NeedsStatic, inputs: Sequence[Any]) -> Execution:
         """The execution with the value of one more input as a part of it, for this and later operations of the type."""
         definition = execution.definition
         position = place_of(needed.tensor, execution.places)
         if position is None:
             raise needed
-        self._static[definition.type] = (*self._static.get(definition.type, definition.static), position)
+        self._static[definition.type] = (*self._static.get(definition.type, ()), position)
         return self.find(definition, inputs, execution.op.attrs)
 
     def compute(

@@ -220,7 +220,7 @@ def get_variable(
       name: below the current variable scope; the name scope does not count.
       shape: of a new variable; of an existing one it must agree.
       dtype: default the scope's, float32.
-      initializer: ``f(shape, dtype=, partition_info=)``, its class, a tensor or a value (then without ``shape``);
+      initializer: ``f(shape, dtype=[, partition_info=])``, its class, a tensor or a value (then without ``shape``);
         default the scope's, else Glorot's uniform one for floats and zeros for the rest.
       regularizer: of a new variable, ``f(variable)`` is added to ``GraphKeys.REGULARIZATION_LOSSES``.
       trainable: default True, but False with ``synchronization=ON_READ``.

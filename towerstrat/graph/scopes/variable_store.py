@@ -373,10 +373,14 @@ def _initial(
             raise ValueError(f"An initializer for variable {name} of {dtype.name} is required.")
     elif isinstance(initializer, type):
         initializer = initializer(dtype=dtype)
+    parameters = inspect.signature(initializer).parameters
     if shape.is_fully_defined():
         dims = shape.as_list()
-        return lambda: initializer(dims, dtype=dtype, partition_info=info)
-    needed = [p.name for p in inspect.signature(initializer).parameters.values() if p.kind is p.POSITIONAL_OR_KEYWORD]
+        # 1.12 told every initializer of partitions; later versions only those that ask for it.
+        asks = "partition_info" in parameters or any(p.kind is p.VAR_KEYWORD for p in parameters.values())
+        told = {"partition_info": info} if asks else {}
+        return lambda: initializer(dims, dtype=dtype, **told)
+    needed = [p.name for p in parameters.values() if p.kind is p.POSITIONAL_OR_KEYWORD]
     if needed:
         raise ValueError(
             f"Variable {name} has shape {shape}, which is not fully defined: its initializer must then take no "

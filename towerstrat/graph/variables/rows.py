@@ -61,6 +61,14 @@ def are_distinct(indices: Tensor) -> bool:
     return not get_default_graph().executing_eagerly and indices.op.type == "DeduplicateRows"
 
 
+def of_lookups(indices: Tensor) -> bool:
+    """True of the indices of a gradient all of whose rows come from lookups, which have checked them."""
+    if get_default_graph().executing_eagerly:
+        return False
+    op = indices.op.inputs[1].op if are_distinct(indices) else indices.op
+    return op.type == "Gradients" and not op.attrs["rules"] and not any(op.attrs["seed_indices"])
+
+
 def sum_repeated(values: jax.Array, indices: jax.Array) -> tuple[jax.Array, jax.Array]:
     """Sums of rows ``[n, ...]`` by index, and the indices, which ascend: ``n`` of both.
 

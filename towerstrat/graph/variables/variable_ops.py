@@ -31,15 +31,6 @@ def _names(session: SessionLike, op: Operation, values: Sequence[HostArray]) -> 
     return [np.array(missing, dtype=object)]
 
 
-def _assert_initialized(session: SessionLike, op: Operation, values: Sequence[HostArray]) -> list[HostArray]:
-    missing = [name for name, initialized in zip(op.attrs["names"], values, strict=True) if not initialized]
-    if missing:
-        raise FailedPreconditionError(
-            None, op, f"Attempting to use uninitialized value {', '.join(missing)}. Run its initializer first."
-        )
-    return []
-
-
 def _count_rule(inputs: Sequence[Tensor], attrs: Attrs) -> list[Signature]:
     cell = inputs[0].op.attrs["cell"]
     if cell.dtype not in (int32, int64) or cell.dims != ():
@@ -60,14 +51,6 @@ def _count(session: SessionLike, op: Operation, values: Sequence[Cell]) -> list[
 
 
 define("UninitializedNames", _names_rule, host=_names, differentiable=False, hidden=("names",))
-define(
-    "AssertInitialized",
-    lambda inputs, attrs: [],
-    host=_assert_initialized,
-    differentiable=False,
-    stateful=True,
-    hidden=("names",),
-)
 define("CountUpTo", _count_rule, host=_count, reads=True, writes=True, stateful=True, differentiable=False)
 
 
@@ -162,14 +145,15 @@ def report_uninitialized_variables(
         return graph.add("UninitializedNames", flags, {"names": names}, scope).outputs[0]
 
 
-def assert_variables_initialized(var_list: Sequence[Any] | None = None) -> Operation | None:
-    """An operation that raises FailedPreconditionError where a variable has no value; None for no variables."""
+def assert_variables_initialized(var_list: Sequence[Any] | None = None) -> Tensor | None:
+    """The ranks of variables; it raises FailedPreconditionError where one has no value. None for no variables."""
     if var_list is None:
         var_list = global_variables() + local_variables()
     if not var_list:
         return None
-    flags = [v.is_initialized() for v in var_list]
-    return get_default_graph().add("AssertInitialized", flags, {"names": tuple(v.op.name for v in var_list)})
+    graph = get_default_graph()
+    ranks = [graph.add("Rank", [v.value()]).outputs[0] for v in var_list]
+    return ranks[0] if len(ranks) == 1 else graph.add("Pack", ranks, {"axis": 0}, "stack").outputs[0]
 
 
 # ---- changing one --------------------------------------------------------------------------------------------------

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from towerstrat.errors import UnsupportedError
+from towerstrat.platform.addresses import taken_for_here
 from towerstrat.towers.cluster.resolvers import ClusterResolver
 from towerstrat.towers.cluster.spec import ClusterSpec
 
@@ -22,7 +23,7 @@ def experimental_connect_to_cluster(
     make_master_device_default: bool = True,
     cluster_device_filters: Any = None,
 ) -> None:
-    """Does nothing for the local machine: its devices are there already.
+    """Does nothing for the local machine: the local devices are there already.
 
     Args:
       cluster_spec_or_resolver: a resolver whose ``master()`` is '' or 'local', such as ``TPUClusterResolver('')``, or a
@@ -50,12 +51,15 @@ def experimental_connect_to_cluster(
 
 
 def experimental_connect_to_host(remote_host: Any = None, job_name: str = "worker") -> None:
-    """Connects to another machine, which there is none of.
+    """Does nothing but say so once: the devices of this machine are there already, and no others.
+
+    Args:
+      remote_host: an address, or several.
+      job_name: changes nothing.
 
     Raises:
       ValueError: no ``remote_host``.
-      UnsupportedError: always else.
     """
     if not remote_host:
         raise ValueError("Must provide at least one remote_host.")
-    raise UnsupportedError(f"tf.config.experimental_connect_to_host({remote_host!r}): {_INSTEAD}")
+    taken_for_here(f"experimental_connect_to_host({remote_host!r})")

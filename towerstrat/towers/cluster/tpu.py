@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from towerstrat.errors import UnsupportedError
 from towerstrat.platform import config, devices
+from towerstrat.platform.addresses import is_remote, taken_for_here
 from towerstrat.towers.cluster.connection import experimental_connect_to_cluster
 from towerstrat.towers.cluster.resolvers import ClusterResolver
 from towerstrat.towers.cluster.spec import ClusterSpec
@@ -34,13 +34,11 @@ class TPUClusterResolver(ClusterResolver):
     """Finds the devices that replicas run on: those of the local machine, TPU or not.
 
     Args:
-      tpu: '', 'local' or None for the local machine. The name of a Cloud TPU is taken for the one this program runs on.
+      tpu: '', 'local' or None for the local machine. The name of a Cloud TPU, or its address 'grpc://...', is taken for
+        the one that this program runs on.
       zone, project, coordinator_name, coordinator_address, credentials, service, discovery_url: where to look a TPU up
         by name; here nothing is looked up, and they change nothing.
       job_name: the answer of ``task_type``.
-
-    Raises:
-      UnsupportedError: ``tpu`` is an address, "grpc://...".
     """
 
     def __init__(
@@ -63,12 +61,8 @@ class TPUClusterResolver(ClusterResolver):
             (tpu,) = tpu
         if tpu is not None and not isinstance(tpu, str | bytes):
             raise TypeError(f"Expected the name of a TPU, '' for the local machine, got {tpu!r}.")
-        name = tpu.decode() if isinstance(tpu, bytes) else tpu or ""
-        if name.startswith("grpc://"):
-            raise UnsupportedError(
-                f"TPUClusterResolver(tpu={name!r}): programs run on the machine that has the devices, not over grpc. "
-                "Run the program on the TPU machine with tpu=''."
-            )
+        if is_remote(tpu):
+            taken_for_here(f"TPUClusterResolver(tpu={tpu!r})")
         self._task_type = job_name
         self._task_id = 0
         self._topology: Topology | None = None

@@ -10,10 +10,10 @@ import jax
 
 from towerstrat.graph.ir.core import Graph, get_default_graph
 from towerstrat.graph.ir.elements import Operation
-from towerstrat.graph.ir.mesh import Axis
 from towerstrat.graph.ir.trace import user_line
 from towerstrat.graph.ops.control_flow import no_op
 from towerstrat.graph.variables.variables import VariableAggregation
+from towerstrat.towers.cluster.tpu import TPUClusterResolver
 from towerstrat.towers.contrib.one_device import OneDeviceStrategy
 from towerstrat.towers.contrib.surface import CONTRIB
 from towerstrat.towers.engine.towers import Towers
@@ -28,16 +28,22 @@ class TPUStrategy(OneDeviceStrategy):
     The function given to ``call_for_each_tower`` is traced once; the trace runs on all towers.
 
     Args:
-      tpu_cluster_resolver: which machine; ``TPUClusterResolver(tpu='')`` is the local one.
+      tpu_cluster_resolver: which machine; None is the local one.
       steps_per_run: steps between returns to the host where a training loop of the library drives the strategy; its
         default is 100. ``run_steps_on_dataset`` is told its own number.
       num_cores: how many towers; default one per device.
+      device_assignment: how many towers there are, and on which devices, instead of ``num_cores``.
 
     Raises:
-      ValueError: more towers than devices, or fewer than one.
+      ValueError: more towers than devices, fewer than one, or both ``num_cores`` and ``device_assignment``.
     """
 
-    def __init__(self, tpu_cluster_resolver: Any, steps_per_run: int | None = None, num_cores: int | None = None):
+    def __init__(
+        self, tpu_cluster_resolver: Any = None, steps_per_run: int | None = None, num_cores: int | None = None,
+        device_assignment: Any = None,
+    ):  # fmt: skip
+        if tpu_cluster_resolver is None:
+            tpu_cluster_resolver = TPUClusterResolver("")
         if not hasattr(tpu_cluster_resolver, "devices"):
             raise TypeError(
                 f"Expected a TPUClusterResolver, got {tpu_cluster_resolver!r}. Use TPUClusterResolver(tpu='')."
@@ -45,6 +51,11 @@ class TPUStrategy(OneDeviceStrategy):
         self._resolver = tpu_cluster_resolver
         self.steps_per_run = _positive("steps_per_run", 100 if steps_per_run is None else steps_per_run)
         devices = tpu_cluster_resolver.devices()
+        if device_assignment is not None:
+            if num_cores is not None:
+                raise ValueError("Give num_cores or device_assignment, not both: each says how many towers there are.")
+            self._stand_on(Towers.on(device_assignment.devices(devices), CONTRIB))
+            return
         count = len(devices) if num_cores is None else _positive("num_cores", num_cores)
         if count > len(devices):
             raise ValueError(
@@ -52,7 +63,7 @@ class TPUStrategy(OneDeviceStrategy):
                 f"{devices[0].platform} device(s). Run the program with `towerstrat run --towers {count}` for virtual "
                 "CPU devices, or ask for fewer."
             )
-        self._stand_on(Towers(Axis(CONTRIB.word, devices[:count]), CONTRIB))
+        self._stand_on(Towers.on(devices[:count], CONTRIB))
 
     def read_var(self, var: Any) -> Any:
         return super().read_var(var)
@@ -106,9 +117,6 @@ class TPUStrategy(OneDeviceStrategy):
         if self.num_hosts == 1:
             return "/replica:0/task:0/device:CPU:0"
         return f"/job:{self._resolver.get_job_name() or 'tpu_worker'}/task:{host_id}/device:CPU:0"
-
-    def __repr__(self) -> str:
-        return f"<TPUStrategy of {self.num_towers} towers>"
 
 
 def _require_graph(graph: Graph) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from towerstrat.graph.ir.stacks import Stack
-from towerstrat.towers.distribute.contexts import ReplicaContext, strategy_of
+from towerstrat.towers.distribute.contexts import ReplicaContext, require_replica, strategy_of
 from towerstrat.towers.distribute.default import DefaultStrategy
 from towerstrat.towers.engine import contexts
 from towerstrat.towers.engine.engine import ReplicaView
@@ -27,6 +27,16 @@ def has_strategy() -> bool:
 def in_cross_replica_context() -> bool:
     """Whether code speaks for all replicas of the current strategy; False outside of any scope."""
     return contexts.in_cross_tower_context()
+
+
+def get_cross_replica_context() -> ReplicaView | None:
+    """The current strategy in its cross-replica context; None in a replica's context or outside of any scope."""
+    return get_strategy() if in_cross_replica_context() else None
+
+
+def require_replica_context(replica_ctx: ReplicaContext) -> None:
+    """Raises RuntimeError unless ``replica_ctx`` is the current replica's context."""
+    require_replica(replica_ctx._tower)
 
 
 def get_replica_context() -> ReplicaContext | None:

@@ -6,6 +6,8 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import jax
+
 from towerstrat.errors import UnsupportedError
 from towerstrat.graph.autograph.methods import Bound
 from towerstrat.graph.functions.concrete import ConcreteFunction
@@ -13,7 +15,6 @@ from towerstrat.graph.functions.polymorphic import Function
 from towerstrat.graph.ir import nest
 from towerstrat.graph.ir.convert import convert_to_tensor
 from towerstrat.graph.ir.core import get_default_graph
-from towerstrat.graph.ir.mesh import Axis
 from towerstrat.graph.ops import logical
 from towerstrat.towers.cluster.tpu import TPUClusterResolver
 from towerstrat.towers.distribute.extended import StrategyExtendedV1
@@ -33,6 +34,16 @@ class TPUExtended(StrategyExtendedV1):
     def __init__(self, container_strategy: Any, steps_per_run: int | None = None):
         super().__init__(container_strategy)
         self.steps_per_run = 1 if steps_per_run is None else steps_per_run
+
+    @property
+    def num_hosts(self) -> int:
+        """The machines that replicas run on."""
+        return jax.process_count()
+
+    @property
+    def num_replicas_per_host(self) -> int:
+        """How many replicas each of them has."""
+        return self._num_replicas_in_sync // self.num_hosts
 
 
 _TRACED = (Function, Bound, ConcreteFunction)
@@ -113,7 +124,7 @@ class TPUStrategy(_OnTPUs, Strategy):
                 "divide tensors with strategy.experimental_split_to_logical_devices."
             )
         self._resolver = tpu_cluster_resolver or TPUClusterResolver("")
-        self._engine = _towers(_devices(self._resolver, experimental_device_assignment))
+        self._engine = Towers.on(_devices(self._resolver, experimental_device_assignment), REPLICAS)
         super().__init__(TPUExtended(self))
 
     def experimental_assign_to_logical_device(self, tensor: Any, logical_device_id: int) -> Any:
@@ -168,7 +179,7 @@ class TPUStrategyV1(_OnTPUs, StrategyV1):
         self, tpu_cluster_resolver: Any = None, steps_per_run: int | None = None, device_assignment: Any = None
     ):
         self._resolver = tpu_cluster_resolver or TPUClusterResolver("")
-        self._engine = _towers(_devices(self._resolver, device_assignment))
+        self._engine = Towers.on(_devices(self._resolver, device_assignment), REPLICAS)
         extended = TPUExtended(self, steps_per_run)
         super().__init__(extended)
         self._steps_per_run = extended.steps_per_run
@@ -192,11 +203,3 @@ def _devices(resolver: Any, assignment: Any) -> Sequence[Any]:
     present = resolver.devices()
     found: Sequence[Any] = present if assignment is None else assignment.devices(present)
     return found
-
-
-def _towers(devices: Sequence[Any]) -> Towers:
-    """The engine of replicas on devices: one for each, or a list of logical devices for each."""
-    several = bool(devices) and isinstance(devices[0], list | tuple)
-    logical = len(devices[0]) if several else 1
-    flat = [device for own in devices for device in own] if several else devices
-    return Towers(Axis(REPLICAS.word, flat, logical), REPLICAS)

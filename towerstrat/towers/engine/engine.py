@@ -13,7 +13,7 @@ from towerstrat.graph.ir.elements import Tensor
 from towerstrat.graph.ir.mesh import Axis
 from towerstrat.graph.ops.control_flow import group
 from towerstrat.graph.variables.variables import Variable, VariableAggregation
-from towerstrat.platform.messages import ConfigProto
+from towerstrat.platform import messages
 
 
 class CrossTower(Protocol):
@@ -74,7 +74,6 @@ class Engine:
       word: what messages call a tower.
       axis: the mesh axis whose positions are the towers; None for one tower that needs no axis.
       default_device: where operations are placed in the scope of a strategy; None: anywhere.
-      divides_losses: whether optimizers divide a mean loss by the number of towers.
       tower_view: the strategy of 1.x over it, or the engine itself while there is none.
       replica_view: the strategy of ``tf.distribute`` over it, if there is one.
     """
@@ -82,7 +81,6 @@ class Engine:
     word = "tower"
     axis: Axis | None = None
     default_device: str | None = None
-    divides_losses = True
 
     def __init__(self) -> None:
         self.tower_view: CrossTower = self
@@ -91,6 +89,11 @@ class Engine:
     @property
     def engine(self) -> Engine:
         return self
+
+    @property
+    def divides_losses(self) -> bool:
+        """Whether optimizers divide a mean loss by the number of towers."""
+        return True
 
     @property
     def mapped(self) -> bool:
@@ -226,7 +229,7 @@ class Engine:
         """Itself, as a strategy's copy is the strategy."""
         return self
 
-    def configure(self, session_config: ConfigProto | None) -> None:
+    def configure(self, session_config: messages.ConfigProto | None) -> None:
         """Adapts a session's configuration."""
 
 

@@ -30,7 +30,10 @@ class OneTower(SingleTower):
         self._device = device
         self.surface = surface
         self.word = surface.word
-        self.divides_losses = surface.divides_losses
+
+    @property
+    def divides_losses(self) -> bool:
+        return self.surface.divides_losses
 
     def _placed(self) -> AbstractContextManager[Any]:
         return get_default_graph().device(self._device)

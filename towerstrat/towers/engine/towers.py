@@ -19,7 +19,7 @@ from towerstrat.graph.ops.array import identity
 from towerstrat.graph.ops.control_flow import region_is_uniform
 from towerstrat.graph.ops.math import truediv
 from towerstrat.graph.variables.variables import Variable, VariableAggregation, VariableSynchronization
-from towerstrat.platform.messages import ConfigProto
+from towerstrat.platform import messages
 from towerstrat.towers.engine import contexts
 from towerstrat.towers.engine.engine import Engine
 from towerstrat.towers.engine.scope import colocated
@@ -59,8 +59,18 @@ class Towers(Engine):
         self.axis = axis
         self.surface = surface
         self.word = surface.word
-        self.divides_losses = surface.divides_losses
         self._devices = [canonical(f"/device:TPU:{i * axis.logical}") for i in range(axis.size)]
+
+    @classmethod
+    def on(cls, devices: Sequence[Any], surface: Surface) -> Towers:
+        """Towers on devices: one for each, or a list of logical devices for each."""
+        several = bool(devices) and isinstance(devices[0], list | tuple)
+        flat = [device for own in devices for device in own] if several else devices
+        return cls(Axis(surface.word, flat, len(devices[0]) if several else 1), surface)
+
+    @property
+    def divides_losses(self) -> bool:
+        return self.surface.divides_losses
 
     # ---- variables -------------------------------------------------------------------------------------------
 
@@ -288,7 +298,7 @@ class Towers(Engine):
     def worker_device_index(self) -> Any:
         return self.per_tower(TowerId(self.axis)) if self.mapped else 0
 
-    def configure(self, session_config: ConfigProto | None) -> None:
+    def configure(self, session_config: messages.ConfigProto | None) -> None:
         """Sessions of several towers share no state."""
         if session_config:
             session_config.isolate_session_state = True

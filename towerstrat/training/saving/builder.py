@@ -10,7 +10,7 @@ from towerstrat.graph.ir.core import get_default_graph
 from towerstrat.graph.ir.elements import Operation, Tensor
 from towerstrat.graph.ir.types import string
 from towerstrat.graph.ops.control_flow import group, with_dependencies
-from towerstrat.platform.messages import SaverDef
+from towerstrat.platform import messages
 from towerstrat.training.saving import operations  # noqa: F401  (registers what it builds)
 from towerstrat.training.saving import saveables as kinds
 from towerstrat.training.saving.saveables import assign_restored, saveables_of
@@ -97,7 +97,7 @@ class BaseSaverBuilder:
             if plain:
                 restored.append(assign_restored(plain))
             restore = group(*restored, name="restore_all")
-        return SaverDef(
+        return messages.SaverDef(
             filename_tensor_name=path.name,
             save_tensor_name=saved.name,
             restore_op_name=restore.name,

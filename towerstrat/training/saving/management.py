@@ -9,8 +9,7 @@ from typing import Any
 from towerstrat.checkpoints import folder
 from towerstrat.checkpoints.bundle import index_path
 from towerstrat.errors import DataLossError
-from towerstrat.platform import logs
-from towerstrat.platform.messages import CheckpointState
+from towerstrat.platform import logs, messages
 from towerstrat.platform.storage import storage_of
 from towerstrat.platform.text import as_text
 
@@ -66,7 +65,7 @@ def update_checkpoint_state(
     folder.write_state(save_dir, state, latest_filename)
 
 
-def get_checkpoint_state(checkpoint_dir: str, latest_filename: str | None = None) -> CheckpointState | None:
+def get_checkpoint_state(checkpoint_dir: str, latest_filename: str | None = None) -> messages.CheckpointState | None:
     """The ``CheckpointState`` of a folder with full paths; None where there is none, or none that can be read."""
     try:
         return folder.read_state(as_text(checkpoint_dir), latest_filename)

@@ -12,8 +12,7 @@ from towerstrat.errors import UnsupportedError
 from towerstrat.graph.ir.core import Graph, get_default_graph
 from towerstrat.graph.ir.elements import Operation, Tensor
 from towerstrat.graph.variables.variables import Variable
-from towerstrat.platform import logs
-from towerstrat.platform.messages import MetaGraphDef, SaverDef, VariableDef
+from towerstrat.platform import logs, messages
 from towerstrat.platform.storage import storage_of
 
 _VERSION = "1.12.3"
@@ -53,7 +52,7 @@ def export_meta_graph(
             "Exporting/importing meta graphs is not supported when eager execution is enabled. No graph exists when "
             "eager execution is enabled."
         )
-    message = MetaGraphDef(meta_info_def=meta_info_def, saver_def=saver_def)
+    message = messages.MetaGraphDef(meta_info_def=meta_info_def, saver_def=saver_def)
     message.meta_info_def.tensorflow_version = _VERSION
     message.graph_def.CopyFrom(graph_def or graph.as_graph_def(add_shapes=True))
     if export_scope:
@@ -108,7 +107,7 @@ def _enter(collection: Any, values: Sequence[Any]) -> None:
         collection.int64_list.value.extend(values)
     elif isinstance(first, Real):
         collection.float_list.value.extend(values)
-    elif isinstance(getattr(first, "saver_def", None), SaverDef):
+    elif isinstance(getattr(first, "saver_def", None), messages.SaverDef):
         collection.bytes_list.value.extend(v.to_proto().SerializeToString() for v in values)
     else:
         raise TypeError(f"there is no list of {type(first).__name__}")
@@ -116,7 +115,7 @@ def _enter(collection: Any, values: Sequence[Any]) -> None:
 
 def _definition(variable: Variable) -> Any:
     """A variable as a message: the names of its operations."""
-    definition = VariableDef(
+    definition = messages.VariableDef(
         variable_name=variable.handle.name,
         initializer_name=variable.initializer.name,
         snapshot_name=variable._snapshot.name,

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from towerstrat.checkpoints.opening import Checkpoint
 from towerstrat.errors import DataLossError
-from towerstrat.platform.messages import TrackableObjectGraph
+from towerstrat.platform import messages
 
 OBJECT_GRAPH = "_CHECKPOINTABLE_OBJECT_GRAPH"
 """The key of the graph of objects in a checkpoint."""
 
 
-def object_graph(checkpoint: Checkpoint) -> TrackableObjectGraph:
+def object_graph(checkpoint: Checkpoint) -> messages.TrackableObjectGraph:
     """The graph of objects of a checkpoint. Raises NotFoundError where it has none, DataLossError for a damaged one."""
     data = checkpoint.read(OBJECT_GRAPH).item()
     try:
-        return TrackableObjectGraph.FromString(data)
+        return messages.TrackableObjectGraph.FromString(data)
     except ValueError as error:
         raise DataLossError(None, None, f"{OBJECT_GRAPH}: {error}.") from None
 

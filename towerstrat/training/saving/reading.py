@@ -46,6 +46,11 @@ class CheckpointReader:
         return "".join(f"{name} (DT_{types[name].name.upper()}) {shapes[name]}\n" for name in shapes).encode()
 
 
+def NewCheckpointReader(filepattern: str) -> CheckpointReader:
+    """A ``CheckpointReader``; arguments and errors as of that."""
+    return CheckpointReader(filepattern)
+
+
 def checkpoint_filename(ckpt_dir_or_file: str) -> str:
     """The path of a checkpoint: as given, or the latest one of a folder. Raises ValueError for a folder without."""
     path = as_text(ckpt_dir_or_file)

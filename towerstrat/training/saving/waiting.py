@@ -8,13 +8,11 @@ from collections.abc import Callable, Iterator
 from towerstrat.platform import logs
 from towerstrat.training.saving.management import latest_checkpoint
 
-_SECONDS = 1.0
-
 
 def wait_for_new_checkpoint(
     checkpoint_dir: str,
     last_checkpoint: str | None = None,
-    seconds_to_sleep: float = _SECONDS,
+    seconds_to_sleep: float = 1,
     timeout: float | None = None,
 ) -> str | None:
     """The path of the latest checkpoint once it is another than ``last_checkpoint``; None after ``timeout`` seconds."""

@@ -1,6 +1,7 @@
 """Run by a Python that a program under ``towerstrat run`` starts: there ``import tensorflow`` means the same.
 
-It needs nothing but the standard library, and imports towerstrat only when tensorflow is imported.
+It needs nothing but the standard library, and imports towerstrat only when tensorflow is imported. Names that Python
+and numpy have not any more are there too.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 _NAME = "sitecustomize"
+_SINCE = "_towerstrat_since"
 _FOLDER = Path(__file__).resolve().parent
 
 
@@ -36,6 +38,11 @@ def _start() -> None:
     sys.path[:] = [entry for entry in sys.path if Path(entry).resolve() != _FOLDER]
     if json.loads(os.environ.get("TOWERSTRAT_PARENT", "{}")).get("prefix") == sys.prefix:
         sys.meta_path.insert(0, _OnDemand)
+        spec = importlib.util.spec_from_file_location(_SINCE, _FOLDER.parent / "since" / "__init__.py")
+        if spec is not None and spec.loader is not None:
+            sys.modules[_SINCE] = since = importlib.util.module_from_spec(spec)
+            spec.loader.exec_module(since)
+            since.install()
     hidden = PathFinder.find_spec(_NAME)
     if hidden is not None and hidden.loader is not None:
         sys.modules[_NAME] = importlib.util.module_from_spec(hidden)

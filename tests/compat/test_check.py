@@ -1,0 +1,273 @@
+"""``towerstrat check`` says what works, and ``towerstrat run`` agrees."""
+
+import ast
+import importlib
+import inspect
+import json
+import pathlib
+import re
+import textwrap
+import types
+
+import pytest
+
+from towerstrat import cli, errors
+from towerstrat.compat import importer
+from towerstrat.compat.names import known, no_effect, table
+from towerstrat.compat.names.corners import Corner
+from towerstrat.compat.names.namespace import Namespace
+from towerstrat.compat.program import check
+from towerstrat.compat.program.resolution import Resolver, Status
+from towerstrat.graph.runtime import config
+
+ROOT = pathlib.Path(__file__).parent.parent.parent
+PROGRAM = """import tensorflow as tf
+tf.enable_resource_variables()
+session = tf.Session(config=tf.ConfigProto(allow_soft_placement=True))
+saver = tf.train.Saver()
+tf.random.set_seed(1)
+tf.layers.dence(1)
+try:
+    tf.keras
+except AttributeError:
+    pass
+mode = tf.estimator.ModeKeys.TRAIN
+tf.layers.dense(1, width=2)
+tf.errors.NotFoundError.nothing
+"""
+
+
+@pytest.fixture
+def command(tmp_path, monkeypatch, capsys):
+    """Writes files, checks them: exit status and output."""
+    monkeypatch.chdir(tmp_path)
+
+    def run(files, *arguments):
+        for name, source in files.items():
+            path = tmp_path / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(source)
+        status = cli.main(["check", *arguments])
+        return status, capsys.readouterr().out
+
+    return run
+
+
+def test_each_name_has_its_place_code_and_message(command):
+    status, output = command({"old.py": PROGRAM}, "old.py", "--api", "1")
+    *found, share = output.splitlines()
+    assert status == 1
+    expected = [
+        ("2:1 no-effect", r"tf\.enable_resource_variables changes nothing: variables always are"),
+        ("3:44 no-effect", r"tf\.ConfigProto\(allow_soft_placement=\.\.\.\) changes nothing: XLA places operations\."),
+        ("4:9 missing", r"tf\.train\.Saver is a name of TensorFlow 1\.12 .* session\.run"),
+        ("5:1 other-era", r"tf\.random\.set_seed is a name of TensorFlow 2\.15, .* --api 2"),
+        ("6:1 unknown", r"Neither .* tf\.layers\.dence\. The nearest name here is tf\.layers\.dense\."),
+        ("8:5 tried", r"tf\.keras .* The program has another way\."),
+        ("11:8 missing", r"tf\.estimator\.ModeKeys\.TRAIN is a name of TensorFlow 1\.12"),
+        ("12:20 unknown", r"tf\.layers\.dense takes no argument 'width'; it takes activation, "),
+        ("13:1 missing", r"tf\.errors\.NotFoundError has no attribute nothing here\."),
+    ]
+    assert len(found) == len(expected)
+    for line, (start, message) in zip(found, expected, strict=True):
+        assert re.match(rf"old\.py:{re.escape(start)} {message}", line), line
+    assert share == "4 of 9 names work (44%); 1 file, 1 with 1.x names (--api 1)."
+
+
+def test_names_that_work_are_listed_on_demand(command):
+    files = {"old.py": "import tensorflow as tf\nx = tf.Session()"}
+    assert command(files, "old.py") == (
+        0, "1 of 1 names work (100%); 1 file, 1 with 1.x names (old.py:2 uses tf.Session).\n")  # fmt: skip
+    assert command(files, "old.py", "--all")[1].startswith("old.py:2:5 works tf.Session works.\n1 of 1")
+
+
+@pytest.mark.parametrize(("source", "said"), [
+    ('import tensorflow as tf\nprint "x"', r"old\.py:2:1 unreadable Missing parentheses .*Python 2: convert"),
+    ("x = (", r"old\.py:1:5 unreadable '\(' was never closed\.\n"),
+])  # fmt: skip
+def test_what_cannot_be_read(command, source, said):
+    status, output = command({"old.py": source}, "old.py")
+    assert status == 2
+    assert re.match(said, output), output
+    status, output = command({}, "nothing.py")
+    assert status == 2
+    assert "nothing.py:1:1 unreadable [Errno 2]" in output
+
+
+def test_names_of_python_2_are_said_once_each(command):
+    status, output = command({"old.py": "for i in xrange(2): xrange(i)\nimport cPickle"}, "old.py")
+    assert status == 1
+    assert [line.split(" This")[0] for line in output.splitlines()[:2]] == [
+        "old.py:1:10 python2 xrange is gone.", "old.py:2:8 python2 cPickle is gone."]  # fmt: skip
+
+
+def test_a_folder_is_read_file_by_file_and_modules_are_what_their_programs_are(command):
+    files = {
+        "a/old.py": "import tensorflow as tf\nimport shared\ntf.Session",
+        "a/new.py": "import tensorflow as tf\ntf.random.set_seed(1)",
+        "a/shared.py": "import tensorflow as tf\ntf.layers.dense, tf.function",
+        "a/.hidden/x.py": "import tensorflow as tf\ntf.Sesion",
+    }
+    status, output = command(files, "a", "--json")
+    found = json.loads(output)
+    assert status == 0
+    assert {file["path"]: file["api"] for file in found["files"]} == {"a/old.py": 1, "a/new.py": 2, "a/shared.py": 1}
+    assert found["share"] == {"working": 4, "names": 4}
+    assert all(file["findings"] == [] for file in found["files"])
+    assert command({}, "a")[1] == (
+        "4 of 4 names work (100%); 3 files, 2 with 1.x names (old.py:3 uses tf.Session), "
+        "1 with 2.x names (new.py:2 uses tf.random.set_seed).\n"
+    )
+
+
+def test_a_call_of_what_is_missing_is_said_once(command):
+    _, output = command({"old.py": "import tensorflow as tf\ntf.train.Supervisor(logdir='x')"}, "old.py")
+    assert output.count("\n") == 2
+
+
+def test_what_is_for_other_versions_is_tried_only(command):
+    source = """import tensorflow as tf
+if tf.__version__ < "2":
+    tf.set_random_seed(1)
+else:
+    tf.random.set_seed(1)
+if hasattr(tf, "keras"):
+    tf.keras.Model
+"""
+    assert command({"both.py": source}, "both.py") == (0, (
+        "both.py:5:5 tried tf.random.set_seed is a name of TensorFlow 2.15, not of TensorFlow 1.12: use "
+        "tf.compat.v2.random.set_seed, or run with --api 2. The program has another way.\n"
+        "both.py:7:5 tried tf.keras.Model is a name of TensorFlow 1.12 that towerstrat does not have. tf.layers has "
+        "the layers (dense, conv2d, batch_normalization, ...) as functions and classes. The program has another way.\n"
+        "2 of 2 names work (100%); 1 file, 1 with 1.x names (nothing tells otherwise).\n"
+    ))  # fmt: skip
+    assert command({}, "both.py", "--api", "2")[1].startswith("both.py:3:5 tried tf.set_random_seed is")
+
+
+def test_a_program_is_its_file_and_the_modules_that_it_imports(command):
+    files = {"old.py": "import part\nimport tensorflow as tf\ntf.Session", "part.py": "from tensorflow import keras"}
+    status, output = command(files, "old.py", "--json")
+    (finding,) = json.loads(output)["files"][1]["findings"]
+    assert status == 1
+    assert (finding["line"], finding["column"], finding["code"], finding["name"]) == (1, 24, "missing", "tf.keras")
+
+
+def test_the_page_shows_the_source_with_what_is_said_beside_it(command):
+    source = PROGRAM + "x = '<b>&'\n"
+    status, page = command({"old.py": source}, "old.py", "--html")
+    assert status == 1
+    assert "<script" not in page
+    assert "http" not in re.sub(r"https?://www\.w3\.org", "", page)
+    assert "x = &#x27;&lt;b&gt;&amp;&#x27;" in page
+    row = re.search(r'<tr id="0-4">(.*?)</tr>', page)[1]
+    assert re.search(r"saver = <mark class=missing title=\".*\">tf\.train\.Saver</mark>\(\)", row)
+    assert "<b class=missing>missing</b> tf.train.Saver is a name of" in row
+    assert page.count("<tr id=") == source.count("\n") + 1
+    assert 'href="#0-4"' in page
+
+
+# ---- what `run` finds ----------------------------------------------------------------------------------------------
+
+
+def find(name):
+    """The value of a name in this process; raises what a program would see."""
+    found = importlib.import_module("tensorflow")
+    parts = name.split(".")[1:]
+    for i, part in enumerate(parts):
+        if not isinstance(found, types.ModuleType | type):
+            break  # what a value has is known when it runs
+        try:
+            found = getattr(found, part)
+        except AttributeError:
+            if not isinstance(found, types.ModuleType) or parts[0] not in ("python", "core"):
+                raise
+            found = importlib.import_module(".".join(["tensorflow", *parts[: i + 1]]))
+    return found
+
+
+def agrees(name, verdict):
+    """What ``check`` says of a name is what a program meets."""
+    try:
+        value = find(name)
+    except errors.UnknownSymbolError:
+        return verdict.status is Status.MISSING
+    except (ImportError, AttributeError):
+        return verdict.status in (Status.OTHER_ERA, Status.UNKNOWN)
+    return verdict.status is Status.MISSING if stands_for_nothing(value) else verdict.works
+
+
+def stands_for_nothing(value):
+    """Whether a value is of a name that is missing: a corner, or a module of nothing else."""
+    if isinstance(value, Namespace):
+        return all(stands_for_nothing(getattr(value, name)) for name in dir(value))
+    return isinstance(value, Corner | type) and getattr(value, "__module__", "").startswith("tensorflow")
+
+
+@pytest.mark.parametrize("api", [1, 2])
+def test_check_and_run_agree_on_every_name_of_the_original(api):
+    resolver = Resolver(api)
+    every = {*known.original_names(api), *table.names(api)}
+    every |= {f"tf.compat.v{api}{name.removeprefix('tf')}" for name in every}
+    with importer.names_installed(api):
+        assert [name for name in sorted(every) if not agrees(name, resolver.verdict(name))] == []
+    assert len(every) > 4000
+
+
+@pytest.mark.parametrize("api", [1, 2])
+def test_check_and_run_agree_on_names_of_the_other_original_and_of_none(api):
+    """Looking for the nearest name takes its time, so that only some are tried."""
+    resolver = Resolver(api)
+    other = sorted({*known.original_names(3 - api)} - {*known.original_names(api)})
+    mounted = [f"tf.compat.v{3 - api}{name.removeprefix('tf')}" for name in other]
+    names = [*other[::40], *mounted[::40], "tf.Sesion", "tf.nn.reluu", "tf.compat.v1.nn.reluu"]
+    with importer.names_installed(api):
+        assert [name for name in names if not agrees(name, resolver.verdict(name))] == []
+    assert {resolver.verdict(name).status for name in names} == {*Status} - {Status.NO_EFFECT}
+
+
+def test_check_and_run_agree_on_every_kept_program():
+    files = check.check([ROOT / folder for folder in ("examples", "benchmarks", "tests/golden")])
+    names = {(file.decision.api, f.name) for file in files for f in file.findings if f.counted}
+    for api in (1, 2):
+        resolver = Resolver(api)
+        with importer.names_installed(api):
+            for name in (name for era, name in names if era == api):
+                assert agrees(name, resolver.verdict(name)), name
+    assert len(names) > 140
+
+
+def test_the_examples_work():
+    assert check.status(check.check(sorted((ROOT / "examples").glob("*.py")))) == 0
+
+
+# ---- what has no effect --------------------------------------------------------------------------------------------
+
+
+def does_nothing(value):
+    """Whether the body of a function is its docstring."""
+    body = ast.parse(textwrap.dedent(inspect.getsource(value))).body[0].body
+    return all(isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) for node in body)
+
+
+@pytest.mark.parametrize("api", [1, 2])
+def test_functions_that_do_nothing_say_why(api):
+    functions = {name: value for name, value in table.names(api).items() if inspect.isfunction(value)}
+    silent = {name for name, value in functions.items() if does_nothing(value) and not no_effect.reason(value)}
+    # A regularizer of no loss, and a statement that source conversion reads.
+    assert silent <= {"tf.no_regularizer", "tf.autograph.experimental.set_loop_options"}
+    assert no_effect.reason(functions["tf.config.experimental.set_memory_growth"]).startswith("JAX allocates")
+    assert no_effect.reason(functions["tf.identity"]) is None
+
+
+@pytest.mark.parametrize("message", no_effect.FIELDS, ids=lambda message: message.DESCRIPTOR.name)
+def test_each_field_of_a_message_has_an_effect_or_is_refused_or_changes_nothing(message):
+    heard = {"trace_level", "output_partition_graphs"}
+    further = {"graph_options", "debug_options", "experimental"}
+    refused = {path.rpartition(".")[2] for path in config.REFUSED} - {"debug_tensor_watch_opts"}
+    fields = set(message.DESCRIPTOR.fields_by_name)
+    assert set(no_effect.FIELDS[message]) == fields - heard - further - refused
+
+
+def test_fields_that_are_refused_are_missing():
+    verdict = Resolver(1).verdict("tf.ConfigProto", "rpc_options")
+    assert verdict == (Status.MISSING, "tf.ConfigProto(rpc_options=...) is not supported: sessions are local.")

@@ -1,0 +1,83 @@
+"""The names that the package tf-slim serves, with the package and without it."""
+
+import importlib
+import sys
+
+import pytest
+
+import towerstrat.compat.v1 as tf
+from tests.compat.running import towerstrat
+from towerstrat import errors
+from towerstrat.compat.importer import names_installed
+from towerstrat.compat.names import known, slim, table
+
+needs_package = pytest.mark.skipif(not slim.available(), reason="tf-slim is not installed: pip install '.[contrib]'")
+
+
+def test_names_are_of_the_original_and_nowhere_else():
+    assert not set(slim.NAMES) & set(table.names(1))
+    for name in slim.NAMES:
+        assert known.original_names(1)[name] == "TensorFlow 1.12"
+
+
+@needs_package
+def test_every_name_is_in_the_package():
+    with names_installed():
+        for module, attribute in slim.NAMES.values():
+            found = importlib.import_module(module)
+            assert not attribute or hasattr(found, attribute)
+
+
+def test_without_the_package_a_use_says_how_to_install_it(monkeypatch):
+    monkeypatch.setattr(slim, "available", lambda: False)
+    for missing in (
+        tf.contrib.slim.conv2d,
+        tf.contrib.layers.layer_norm,
+        tf.contrib.losses.metric_learning.cluster_loss,
+    ):
+        with pytest.raises(errors.UnknownSymbolError, match=r"pip install 'towerstrat\[contrib\]'"):
+            missing()
+
+
+@needs_package
+def test_the_library_binds_tensorflow_only_while_it_loads_the_package():
+    assert tf.contrib.layers.fully_connected is tf.contrib.slim.fully_connected
+    assert "tensorflow" not in sys.modules
+    net = tf.contrib.slim.fully_connected(tf.ones([2, 3]), 4)
+    assert net.shape.as_list() == [2, 4]
+
+
+PROGRAM = """
+import tensorflow as tf
+import tensorflow.contrib.slim as slim
+from tensorflow.contrib import layers
+from tensorflow.contrib.framework.python.ops import arg_scope
+from tensorflow.contrib.layers.python.layers import layers as inner, utils
+from tensorflow.contrib.slim.nets import resnet_v1
+from tensorflow.contrib.slim.python.slim.nets import inception_v3
+import tensorflow.contrib.slim.nets as nets
+import tf_slim
+
+assert inner.conv2d is slim.conv2d is tf_slim.conv2d is layers.conv2d
+assert nets.resnet_v1 is resnet_v1
+assert slim.arg_scope is tf.contrib.framework.arg_scope is tf_slim.arg_scope is arg_scope
+assert inception_v3.inception_v3 and utils.collect_named_outputs
+
+@tf.contrib.framework.add_arg_scope
+def scaled(x, by=1.0):
+    return x * by
+
+ones = tf.ones_initializer()
+with tf.contrib.framework.arg_scope([slim.fully_connected], weights_initializer=ones), slim.arg_scope([scaled], by=3.0):
+    y = scaled(slim.fully_connected(tf.ones([1, 2]), 1, activation_fn=None))
+with tf.Session() as session:
+    session.run(tf.global_variables_initializer())
+    print(session.run(y).tolist())
+"""
+
+
+@needs_package
+def test_paths_lead_to_one_package_and_one_stack_of_scopes(tmp_path):
+    (tmp_path / "program.py").write_text(PROGRAM)
+    code, output, error = towerstrat("run", str(tmp_path / "program.py"))
+    assert (code, output) == (0, "[[6.0]]\n"), error

@@ -1,0 +1,36 @@
+"""The public names of ``tf.contrib.gan``. Data, by module."""
+
+from __future__ import annotations
+
+from types import ModuleType
+
+from towerstrat.training import train_op
+from towerstrat.training.gan import losses, model_losses, models, train
+
+_LOSSES = """
+    acgan_discriminator_loss acgan_generator_loss combine_adversarial_loss cycle_consistency_loss
+    least_squares_discriminator_loss least_squares_generator_loss minimax_discriminator_loss minimax_generator_loss
+    modified_discriminator_loss modified_generator_loss wasserstein_discriminator_loss wasserstein_generator_loss
+    wasserstein_gradient_penalty"""
+
+ROWS: tuple[tuple[ModuleType, dict[str, str]], ...] = (
+    (losses, {
+        "tf.contrib.gan.losses.wargs": _LOSSES,
+    }),
+    (model_losses, {
+        "tf.contrib.gan": "cyclegan_loss gan_loss stargan_loss",
+        "tf.contrib.gan.losses": _LOSSES + """
+            stargan_discriminator_loss_wrapper stargan_generator_loss_wrapper stargan_gradient_penalty_wrapper""",
+    }),
+    (models, {
+        "tf.contrib.gan": """
+            ACGANModel CycleGANLoss CycleGANModel GANLoss GANModel GANTrainOps GANTrainSteps InfoGANModel StarGANModel
+            acgan_model cyclegan_model gan_model stargan_model""",
+    }),
+    (train, {
+        "tf.contrib.gan": "gan_train_ops",
+    }),
+    (train_op, {
+        "tf.contrib.training": "create_train_op",
+    }),
+)  # fmt: skip

@@ -1,0 +1,19 @@
+"""The public names of the 1.x namespace for candidate sampling and sparse values. Data, by module."""
+
+from __future__ import annotations
+
+from types import ModuleType
+
+from towerstrat.graph.ops import candidates, sparse
+
+ROWS: tuple[tuple[ModuleType, dict[str, str]], ...] = (
+    (candidates, {
+        "tf.nn": """
+            all_candidate_sampler compute_accidental_hits fixed_unigram_candidate_sampler nce_loss
+            sampled_softmax_loss""",
+        "tf.nn tf.random": "log_uniform_candidate_sampler uniform_candidate_sampler",
+    }),
+    (sparse, {
+        "tf": "sparse_to_dense",
+    }),
+)  # fmt: skip

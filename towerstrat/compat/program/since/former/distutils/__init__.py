@@ -1,0 +1,1 @@
+"""``distutils``: what programs, not installers, used of it."""

@@ -1,0 +1,1 @@
+"""What programs call while they are imported: decorators, inspection, notices of deprecation, lists of exports."""

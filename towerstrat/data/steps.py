@@ -1,0 +1,261 @@
+"""The steps of a dataset's function: numpy operations, calls of the host, compiled segments, branches and loops.
+
+A function whose operations all have numpy forms is evaluated by numpy, one operation at a time. Else operations are
+compiled for the CPU in segments between those of the host (Python functions, strings), which are called. A branch or
+loop with such operations inside has steps of its own.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import jax
+import numpy as np
+
+from towerstrat.data.pipeline import Array
+from towerstrat.errors import InvalidArgumentError, OutOfRangeError
+from towerstrat.graph.ir.elements import Block, Operation, Tensor, numpy_alone, of_strings
+from towerstrat.graph.ir.state import FAULT, Cell
+from towerstrat.graph.ir.types import host_array, resource
+from towerstrat.graph.lowering.faults import found_on_host, no_fault, record_size
+from towerstrat.graph.lowering.refusals import NeedsStatic
+from towerstrat.graph.runtime.compiled import SINGLE_BYTES, ArrayFunction, Programs
+from towerstrat.graph.runtime.plan import needs_host
+from towerstrat.graph.runtime.program import effects
+from towerstrat.graph.runtime.runs import Runner
+
+Values = dict[Tensor, Any]
+CellValues = dict[Cell, Any]
+"""Values of variables, or counts of draws."""
+Step = Callable[[Runner, Values, CellValues, CellValues], None]
+"""(session, values, variables, counters): adds the values of some operations to ``values``."""
+Arrays = Sequence[Any]
+"""Arrays of numpy or JAX."""
+
+
+def steps_of(order: Sequence[Operation], results: Sequence[Tensor], constants: Values) -> list[Step]:
+    """The steps that evaluate operations in order.
+
+    Args:
+      results: the tensors that are wanted.
+      constants: takes the values of the constants among the operations and in their bodies.
+    """
+    steps: list[Step] = []
+    segment: list[Operation] = []
+
+    def finish() -> None:
+        if segment:
+            later = {t for op in order for t in op.inputs} | set(results) | _captured_by_bodies(order)
+            steps.append(Segment(tuple(segment), later, constants))
+            segment.clear()
+
+    # One operation outside numpy makes a compiled segment worth its call: then numpy does strings only.
+    numpy_only = all(_by_numpy(op) or op.definition.host is not None or is_known(op) for op in order)
+    for op in order:
+        if op.type == "Const":
+            constants[op.outputs[0]] = op.attrs["value"]
+        elif is_known(op):
+            continue
+        elif op.definition.host is not None:
+            finish()
+            steps.append(functools.partial(_call_host, op))
+        elif op.bodies and (needs_host(op) or of_strings(op)):
+            finish()
+            steps.append(_Loop(op, constants) if op.type == "While" else _Branch(op, constants))
+        elif _by_numpy(op) and (numpy_only or numpy_alone(op)):
+            finish()
+            steps.append(_NumpyStep(op))
+        else:
+            segment.append(op)
+    finish()
+    return steps
+
+
+class _Region:
+    """A branch, or the condition or body of a loop, as steps."""
+
+    def __init__(self, block: Block, constants: Values):
+        self.results = block.results
+        self.steps = steps_of(block.needed, block.results, constants)
+
+    def run(self, session: Runner, values: Values, state: CellValues, counters: CellValues) -> list[Any]:
+        """The values of its results. ``values`` are those of all around it, and of its variables; they stay."""
+        values = dict(values)
+        for step in self.steps:
+            step(session, values, state, counters)
+        return [values[t] for t in self.results]
+
+
+class _Branch:
+    """An ``If`` operation: the steps of the branch that is taken."""
+
+    def __init__(self, op: Operation, constants: Values):
+        self.op = op
+        self.regions = [_Region(block, constants) for block in op.bodies]
+
+    def __call__(self, session: Runner, values: Values, state: CellValues, counters: CellValues) -> None:
+        taken = self.regions[0 if bool(np.reshape(values[self.op.inputs[0]], ())) else 1]
+        values.update(zip(self.op.outputs, taken.run(session, values, state, counters), strict=True))
+
+
+class _Loop:
+    """A ``While`` operation: the steps of its condition and body, iteration after iteration."""
+
+    def __init__(self, op: Operation, constants: Values):
+        self.op = op
+        self.variables = op.attrs["variables"]
+        self.cond, self.body = (_Region(block, constants) for block in op.bodies)
+
+    def __call__(self, session: Runner, values: Values, state: CellValues, counters: CellValues) -> None:
+        op, (cond_vars, body_vars) = self.op, self.variables
+        limit = int(values[op.inputs[len(body_vars)]]) if op.attrs["bounded"] else None
+        current, done = [values[t] for t in op.inputs[: len(body_vars)]], 0
+        while limit is None or done < limit:
+            around = {**values, **dict(zip(cond_vars, current, strict=True))}
+            if not bool(np.reshape(self.cond.run(session, around, state, counters)[0], ())):
+                break
+            around = {**values, **dict(zip(body_vars, current, strict=True))}
+            current = self.body.run(session, around, state, counters)
+            done += 1
+        values.update(zip(op.outputs, [*current, np.asarray(done, np.int32)], strict=True))
+
+
+def is_known(op: Operation) -> bool:
+    """Whether an operation is a constant, an input or a handle, so that no step is for it."""
+    return op.definition.constant or (op.definition.given and not op.inputs)
+
+
+def _by_numpy(op: Operation) -> bool:
+    """Whether an operation has a numpy form and touches no state."""
+    return op.definition.numpy is not None and not op.reads and not op.writes
+
+
+def _captured_by_bodies(ops: Sequence[Operation]) -> set[Tensor]:
+    """The outside tensors that the bodies of loops and branches use."""
+    return {t for op in ops for body in op.bodies for t in body.captures()}
+
+
+def _call_host(op: Operation, session: Runner, values: Values, state: CellValues, counters: CellValues) -> None:
+    """Runs an operation of the host. A StopIteration that it raises becomes OutOfRangeError."""
+    host = op.definition.host
+    assert host is not None
+    try:
+        results = host(
+            session, op, [_host(values[t]) if t.dtype is not resource else t.op.attrs["cell"] for t in op.inputs]
+        )
+    except StopIteration as error:
+        raise OutOfRangeError(None, op, f"StopIteration: {error}") from error
+    values.update(zip(op.outputs, results, strict=True))
+
+
+def _host(value: Any) -> Array:
+    return value if isinstance(value, np.ndarray) else np.asarray(value)
+
+
+class _NumpyStep:
+    """One operation, evaluated by its numpy form. Raises InvalidArgumentError where numpy raises."""
+
+    __slots__ = ("call", "check", "dtypes", "inputs", "op", "outputs")
+
+    def __init__(self, op: Operation):
+        attrs = op.arguments
+        self.op = op
+        self.check = op.definition.check if op.checks else None
+        assert op.definition.numpy is not None
+        self.call = functools.partial(op.definition.numpy, **attrs)
+        self.inputs = op.inputs
+        self.outputs = op.outputs
+        self.dtypes = [t.dtype.np for t in op.outputs]
+
+    def __call__(self, session: Runner, values: Values, state: CellValues, counters: CellValues) -> None:
+        given = [values[t] for t in self.inputs]
+        error = None if self.check is None else found_on_host(self.check, self.op, given)
+        if error is not None:
+            raise error
+        try:
+            results = self.call(*given)
+        except (TypeError, ValueError, IndexError, ZeroDivisionError) as error:
+            raise InvalidArgumentError(None, self.op, str(error)) from error
+        if len(self.outputs) == 1 and not isinstance(results, tuple | list):
+            results = (results,)
+        for tensor, dtype, result in zip(self.outputs, self.dtypes, results, strict=True):
+            values[tensor] = host_array(result, dtype)
+
+
+class Segment:
+    """Operations that are compiled together for the CPU, once per signature of their inputs.
+
+    Where a shape depends on a value they are evaluated one by one, uncompiled.
+
+    Args:
+      later: the tensors that later steps or the result use.
+      constants: tensors whose values are known.
+    """
+
+    def __init__(self, ops: tuple[Operation, ...], later: set[Tensor], constants: Mapping[Tensor, Array]):
+        own = set(ops)
+        self.ops = ops
+        used = dict.fromkeys([*(t for op in ops for t in op.inputs), *_captured_by_bodies(ops)])
+        outside = [t for t in used if t.op not in own and t.dtype is not resource]
+        self.constants = {t: constants[t] for t in outside if t in constants}
+        self.handles = {t: t.op.attrs["cell"] for t in used if t.dtype is resource and t.op not in own}
+        self.inputs = [t for t in outside if t not in constants]
+        self.outputs = [t for op in ops for t in op.outputs if t in later and t.dtype is not resource]
+        reads, writes = effects(ops)
+        self.counters = writes
+        self.record = [no_fault(record_size(ops))] if any(op.checks for op in ops) else []
+        self.cells = [c for c in reads if c not in set(writes)]
+        self.eager = any(_dynamic(op) for op in ops)
+        known = {**self.constants, **self.handles}
+        cells = [*self.counters, *(FAULT for _ in self.record), *self.cells]
+        self.function = ArrayFunction(ops, self.inputs, self.outputs, known, cells, "cpu")
+        self._programs: Programs[Callable[..., Any]] = Programs()
+
+    def __call__(self, session: Runner, values: Values, state: CellValues, counters: CellValues) -> None:
+        given = [values[t] for t in self.inputs]
+        before = [counters.get(c, c.default) for c in self.counters]
+        cells = [state[c] for c in self.cells]
+        with jax.enable_x64(True), jax.default_device(cpu_device()):
+            outputs, after, records = self._evaluate(given, before, cells)
+            values.update((t, np.asarray(v)) for t, v in zip(self.outputs, outputs, strict=True))
+            counters.update((c, np.asarray(v)) for c, v in zip(self.counters, after, strict=True))
+        self.raise_found(records)
+
+    def raise_found(self, records: Sequence[Array]) -> None:
+        """Raises the error of the first check that failed, if one did."""
+        for record in records:
+            if (error := self.function.error(record)) is not None:
+                raise error
+
+    def _evaluate(
+        self, given: Sequence[Array], counters: Sequence[Array], cells: Sequence[Array]
+    ) -> tuple[Arrays, Arrays, Arrays]:
+        """(outputs, new counters, the record of failed checks if there is one)."""
+        state = [*counters, *self.record, *cells]
+        outputs, after = self._call(given, state)
+        raised = len(self.counters)
+        return outputs, after[:raised], after[raised : raised + len(self.record)]
+
+    def _call(self, given: Sequence[Array], state: Sequence[Array]) -> tuple[Arrays, Arrays]:
+        """(outputs, new values of the state); the latter has the counters and the record first."""
+        if not self.eager:
+            key = tuple([(v.shape, v.dtype) for v in given])
+            jitted = self._programs.get(key) or self._programs.add(key, jax.jit(self.function), SINGLE_BYTES)
+            try:
+                return jitted(given, state)
+            except NeedsStatic:
+                self.eager = True
+        return self.function(given, state)
+
+
+def _dynamic(op: Operation) -> bool:
+    """Whether the shape of a result depends on values, in the operation or its bodies."""
+    return op.definition.dynamic or any(_dynamic(inner) for body in op.bodies for inner in body.needed)
+
+
+@functools.cache
+def cpu_device() -> jax.Device:
+    """The device that functions of datasets run on: the CPU, whatever the accelerator is."""
+    return jax.local_devices(backend="cpu")[0]

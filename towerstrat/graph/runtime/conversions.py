@@ -1,0 +1,57 @@
+"""Types of the program's own that ``Session.run`` fetches and feeds: ``register_session_run_conversion_functions``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
+
+Joined = Callable[[list[Any]], Any]
+
+
+class Conversion(NamedTuple):
+    """How values of a type are fetched and fed.
+
+    Attributes:
+      fetch: from a value to a list of fetches, and a function from the fetched values to the result.
+      feed: from a value and what is fed for it to pairs of a tensor and its value; None: it cannot be fed.
+    """
+
+    kind: type[Any]
+    fetch: Callable[[Any], tuple[list[Any], Joined]]
+    feed: Callable[[Any, Any], Iterable[tuple[Any, Any]]] | None
+
+
+_registered: list[Conversion] = []
+
+
+def register_session_run_conversion_functions(
+    tensor_type: type[Any],
+    fetch_function: Callable[[Any], tuple[list[Any], Joined]],
+    feed_function: Callable[[Any, Any], Iterable[tuple[Any, Any]]] | None = None,
+    feed_function_for_partial_run: Callable[[Any], list[Any]] | None = None,
+) -> None:
+    """Makes ``Session.run`` accept values of a type.
+
+    Args:
+      fetch_function: ``value -> (fetches, join)``, where ``join`` makes the result of the list of fetched values.
+      feed_function: ``(value, fed) -> [(tensor, its value), ...]``.
+      feed_function_for_partial_run: unused, since ``Session.partial_run`` is refused.
+
+    Raises:
+      ValueError: the type, or one derived from it, is registered.
+    """
+    if any(issubclass(entry.kind, tensor_type) for entry in _registered):
+        raise ValueError(f"{tensor_type} has already been registered so ignore it.")
+    _registered.insert(0, Conversion(tensor_type, fetch_function, feed_function))
+
+
+def conversion_of(value: Any) -> Conversion | None:
+    """The newest conversion that is registered for a value, or None."""
+    return next((entry for entry in _registered if isinstance(value, entry.kind)), None)
+
+
+def fed_parts(conversion: Conversion, value: Any, fed: Any) -> Iterable[tuple[Any, Any]]:
+    """The tensors that a value consists of, and what is fed for each. Raises TypeError where it cannot be fed."""
+    if conversion.feed is None:
+        raise TypeError(f"{conversion.kind.__name__} was registered without a feed function: {value!r} cannot be fed.")
+    return conversion.feed(value, fed)

@@ -1,0 +1,58 @@
+"""``Timeline``: the times of a run in the trace format of Chrome (chrome://tracing, ui.perfetto.dev)."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from towerstrat.graph.ir.core import Graph
+from towerstrat.platform import messages
+
+
+class Timeline:
+    """The times of a run.
+
+    ``Session.run`` measures the run as a whole: a compiled program has no times of single operations. So the trace has
+    one span per run, named ``Session.run``; ``jax.profiler.trace`` looks inside of programs.
+
+    Args:
+      step_stats: ``run_metadata.step_stats`` of a run with ``RunOptions(trace_level=RunOptions.FULL_TRACE)``.
+      graph: of the run; changes nothing.
+
+    Raises:
+      ValueError: the times are not in order.
+    """
+
+    def __init__(self, step_stats: messages.StepStats, graph: Graph | None = None):
+        self._step_stats = step_stats
+        for device in step_stats.dev_stats:
+            for node in device.node_stats:
+                if not 0 <= node.op_start_rel_micros <= node.op_end_rel_micros <= node.all_end_rel_micros:
+                    raise ValueError(f"The times of {node.node_name} are not in order: {node}")
+
+    def generate_chrome_trace_format(self, show_dataflow: bool = True, show_memory: bool = False) -> str:
+        """The trace as JSON.
+
+        Args:
+          show_dataflow, show_memory: arrows between operations, and counters of memory. A run has neither here, so that
+            they change nothing.
+        """
+        events: list[dict[str, Any]] = []
+        for number, device in enumerate(self._step_stats.dev_stats, 1):
+            name = {"name": f"{device.device} Compute"}
+            events.append({"ph": "M", "name": "process_name", "pid": number, "args": name})
+            events += [_span(number, node) for node in device.node_stats]
+        return json.dumps({"traceEvents": events}, indent=4, separators=(",", ": "))
+
+
+def _span(process: int, node: messages.NodeExecStats) -> dict[str, Any]:
+    return {
+        "ph": "X",
+        "cat": "Op",
+        "name": node.timeline_label or node.node_name,
+        "pid": process,
+        "tid": 0,
+        "ts": node.all_start_micros,
+        "dur": node.all_end_rel_micros,
+        "args": {"name": node.node_name, "op": node.timeline_label or node.node_name},
+    }

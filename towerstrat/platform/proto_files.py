@@ -1,0 +1,119 @@
+"""Message classes made from the files in ``protos/``.
+
+They have a pool of their own, so that another library may bring its own messages of these names.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import cache
+from importlib import resources
+from typing import Any
+
+from google.protobuf import any_pb2, descriptor_pb2
+from google.protobuf.descriptor_pool import DescriptorPool
+from google.protobuf.internal.enum_type_wrapper import EnumTypeWrapper
+from google.protobuf.message_factory import GetMessageClass
+
+_FILES = ("error_codes", "graph", "config", "events", "saved", "hparam")
+"""In the order in which they import each other."""
+_TOKEN = re.compile(r'[-\w.]+|"[^"]*"|[{}<>=;,]')
+_Field = descriptor_pb2.FieldDescriptorProto
+_SCALARS = {name.removeprefix("TYPE_").lower(): number for name, number in _Field.Type.items()}
+
+
+@cache
+def made(module: str) -> dict[str, Any]:
+    """The messages and enumerations by name, as classes of a module."""
+    pool = DescriptorPool()
+    pool.AddSerializedFile(any_pb2.DESCRIPTOR.serialized_pb)
+    found: dict[str, Any] = {}
+    for name in _FILES:
+        pool.Add(_file(f"{name}.proto"))
+        file = pool.FindFileByName(f"{name}.proto")
+        for message, descriptor in file.message_types_by_name.items():
+            found[message] = GetMessageClass(descriptor)
+            found[message].__module__ = module  # where pickle finds it
+        found.update((enum, EnumTypeWrapper(descriptor)) for enum, descriptor in file.enum_types_by_name.items())
+    return found
+
+
+# ---- reading .proto files ------------------------------------------------------------------------------------------
+
+
+def _file(name: str) -> descriptor_pb2.FileDescriptorProto:
+    text = (resources.files(__package__) / "protos" / name).read_text()
+    tokens = iter(_TOKEN.findall(text))
+    file = descriptor_pb2.FileDescriptorProto(name=name)
+    for token in tokens:
+        if token == "syntax":
+            file.syntax = _statement(tokens)[-1].strip('"')
+        elif token == "package":
+            file.package = _statement(tokens)[-1]
+        elif token == "import":
+            file.dependency.append(_statement(tokens)[-1].strip('"'))
+        elif token == "enum":
+            _read_enum(file.enum_type.add(name=next(tokens)), tokens)
+        else:
+            _read_message(file.message_type.add(name=next(tokens)), tokens)
+    return file
+
+
+def _statement(tokens: Iterator[str]) -> list[str]:
+    """The tokens up to the next semicolon."""
+    return list(iter(tokens.__next__, ";"))
+
+
+def _read_enum(enum: descriptor_pb2.EnumDescriptorProto, tokens: Iterator[str]) -> None:
+    next(tokens)  # the brace
+    for token in iter(tokens.__next__, "}"):
+        rest = _statement(tokens)
+        if token == "option":
+            enum.options.allow_alias = rest == ["allow_alias", "=", "true"]
+        else:
+            enum.value.add(name=token, number=int(rest[-1], 0))
+
+
+def _read_message(message: descriptor_pb2.DescriptorProto, tokens: Iterator[str]) -> None:
+    next(tokens)  # the brace
+    for token in iter(tokens.__next__, "}"):
+        if token == "message":
+            _read_message(message.nested_type.add(name=next(tokens)), tokens)
+        elif token == "enum":
+            _read_enum(message.enum_type.add(name=next(tokens)), tokens)
+        elif token == "oneof":
+            message.oneof_decl.add(name=next(tokens))
+            next(tokens)  # the brace
+            for kind in iter(tokens.__next__, "}"):
+                _add_field(message, kind, _statement(tokens)).oneof_index = len(message.oneof_decl) - 1
+        elif token == "map":
+            _add_map(message, _statement(tokens))
+        elif token == "repeated":
+            kind = next(tokens)
+            _add_field(message, kind, _statement(tokens), _Field.LABEL_REPEATED)
+        else:
+            _add_field(message, token, _statement(tokens))
+
+
+def _add_field(
+    message: descriptor_pb2.DescriptorProto, kind: str, rest: list[str], label: Any = _Field.LABEL_OPTIONAL
+) -> descriptor_pb2.FieldDescriptorProto:
+    """Adds ``kind name = number;``, of which ``rest`` is what follows the kind."""
+    name, _, number = rest
+    field = message.field.add(name=name, number=int(number), label=label)
+    if kind in _SCALARS:
+        field.type = _SCALARS[kind]
+    else:
+        field.type_name = kind
+    return field
+
+
+def _add_map(message: descriptor_pb2.DescriptorProto, rest: list[str]) -> None:
+    """Adds ``map<key, value> name = number;``."""
+    _, key, _, value, _, name, _, number = rest
+    entry = message.nested_type.add(name=f"{name.title().replace('_', '')}Entry")
+    entry.options.map_entry = True
+    _add_field(entry, key, ["key", "=", "1"])
+    _add_field(entry, value, ["value", "=", "2"])
+    _add_field(message, entry.name, [name, "=", number], _Field.LABEL_REPEATED)

@@ -1,0 +1,166 @@
+"""``TPUStrategy`` and ``OneDeviceStrategy`` of ``tf.contrib.distribute``, with the members of all versions that had it.
+
+1.8 to 1.12 speak of towers, 1.13 to 1.15 of replicas; one engine is under both. What is run through a member that
+speaks of replicas sees their rules: an element of a step loop is one argument, and optimizers leave the loss as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from towerstrat.graph.ir.elements import Tensor
+from towerstrat.graph.ir.mesh import Axis
+from towerstrat.graph.variables.variables import Variable
+from towerstrat.towers.contrib import one_device, tpu
+from towerstrat.towers.contrib.strategy import DistributionStrategy
+from towerstrat.towers.contrib.surface import CONTRIB
+from towerstrat.towers.distribute.dataset import InputIterator
+from towerstrat.towers.distribute.extended import StrategyExtendedV1
+from towerstrat.towers.distribute.reduce_op import ReduceOp
+from towerstrat.towers.distribute.steps import DatasetIterator
+from towerstrat.towers.distribute.strategy import StrategyV1
+from towerstrat.towers.distribute.surface import ReplicaSurface
+from towerstrat.towers.distribute.tpu import TPUExtended
+from towerstrat.towers.engine.engine import Engine
+from towerstrat.towers.engine.one_tower import OneTower
+from towerstrat.towers.engine.towers import Towers
+
+
+class _Replicas(ReplicaSurface):
+    """The rules of replicas, over the variables of towers."""
+
+    def variable_maker(self, engine: Engine, devices: Sequence[str], axis: Axis, local: bool) -> Callable[..., Any]:
+        return CONTRIB.variable_maker(engine, devices, axis, local)
+
+    def written(
+        self, engine: Engine, axis: Axis, variable: Variable, type: str, inputs: Sequence[Tensor]
+    ) -> Sequence[Tensor]:
+        return CONTRIB.written(engine, axis, variable, type, inputs)
+
+
+_REPLICAS = _Replicas()
+
+
+# The two bases have names in common; those of towers go first, as programs that wrote them were first.
+class Strategy(DistributionStrategy, StrategyV1):  # type: ignore[misc]
+    """The members of both; where a name has two meanings, the arguments tell them apart."""
+
+    engine: Towers | OneTower
+
+    def _stand_on(self, engine: Engine) -> None:
+        super()._stand_on(engine)
+        self._engine = engine
+        StrategyV1.__init__(self, self._make_extended())
+
+    def _make_extended(self) -> StrategyExtendedV1:
+        return StrategyExtendedV1(self)
+
+    @contextmanager
+    def _of_replicas(self) -> Iterator[None]:
+        """Inside, the engine follows the rules of replicas."""
+        outer, self.engine.surface = self.engine.surface, _REPLICAS
+        try:
+            yield
+        finally:
+            self.engine.surface = outer
+
+    def _called(self, fn: Callable[..., Any], args: Sequence[Any], kwargs: Any) -> Any:
+        with self._of_replicas():
+            return super()._called(fn, args, kwargs)
+
+    def call_for_each_replica(self, fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        """``fn(*args, **kwargs)`` in the context of each replica, as 1.13 spelt it.
+
+        ``args=`` and ``kwargs=`` among the keywords are those of ``extended.call_for_each_replica``;
+        ``run_concurrently`` is about threads of the original and is not passed on.
+
+        Raises:
+          ValueError: arguments are given in both ways. RuntimeError: in tower context.
+        """
+        kwargs.pop("run_concurrently", None)
+        listed, named = kwargs.pop("args", None), kwargs.pop("kwargs", None)
+        if (listed is not None and args) or (named is not None and kwargs):
+            raise ValueError("call_for_each_replica takes arguments as they are, or as args=(...) and kwargs={...}.")
+        return self._extended.call_for_each_replica(
+            fn, args if listed is None else listed, kwargs if named is None else named
+        )
+
+    def _run_steps(self, fn: Callable[..., Any], iterator: Any, iterations: Any, initial_loop_values: Any) -> Any:
+        with self._of_replicas():
+            return super()._run_steps(fn, iterator, iterations, initial_loop_values)
+
+    def _run_steps_on_dataset(self, fn: Any, iterator: Any, iterations: Any, initial_loop_values: Any = None) -> Any:
+        if isinstance(iterator, InputIterator | DatasetIterator):
+            return self._run_steps(fn, iterator, iterations, initial_loop_values)
+        return super()._run_steps_on_dataset(fn, iterator, iterations, initial_loop_values)
+
+    def reduce(  # type: ignore[override]
+        self, aggregation: Any = None, value: Any = None, destinations: Any = None, axis: Any = None,
+        reduce_op: Any = None,
+    ) -> Any:  # fmt: skip
+        """One value from the values of the towers: ``reduce(aggregation, value, destinations)`` of 1.8 to 1.12, or
+        ``reduce(reduce_op, value, axis=None)`` of 1.13 to 1.15.
+
+        Args:
+          aggregation: a ``tf.VariableAggregation`` for the first, a ``tf.distribute.ReduceOp`` or the name of one for
+            the second.
+
+        Raises:
+          ValueError: neither of the two.
+        """
+        op = aggregation if reduce_op is None else reduce_op
+        if isinstance(op, ReduceOp | str):
+            return StrategyV1.reduce(self, op, value, destinations if axis is None else axis)
+        return super().reduce(op, value, destinations)
+
+    def experimental_initialize(self) -> list[Any]:
+        """``initialize``, as 1.13 spelt it."""
+        return self.initialize()
+
+    def experimental_finalize(self) -> list[Any]:
+        """``finalize``, as 1.13 spelt it."""
+        return self.finalize()
+
+    @property
+    def require_static_shapes(self) -> bool:
+        """Whether input must have static shapes: no, other shapes are compiled when they come."""
+        return self.extended.experimental_require_static_shapes
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} of {self.num_towers} towers>"
+
+
+class OneDeviceStrategy(Strategy, one_device.OneDeviceStrategy):  # type: ignore[misc]
+    """A single tower on one device, for trying out code written for several.
+
+    Args:
+      device: the device's name.
+      prefetch_on_device: where input waits is decided here; changes no value.
+    """
+
+
+class TPUStrategy(tpu.TPUStrategy, OneDeviceStrategy):  # type: ignore[misc]
+    """Trains on every device of the machine, one tower on each.
+
+    Args:
+      tpu_cluster_resolver: which machine; None is the local one.
+      steps_per_run: steps between returns to the host where a training loop of the library drives the strategy; its
+        default is 100.
+      num_cores: how many towers; default one per device.
+      device_assignment: how many towers there are, and on which devices.
+
+    Raises:
+      ValueError: more towers than devices, fewer than one, or both ``num_cores`` and ``device_assignment``.
+    """
+
+    extended: TPUExtended
+
+    def _make_extended(self) -> TPUExtended:
+        return TPUExtended(self, self.steps_per_run)
+
+    @property
+    def cluster_resolver(self) -> Any:
+        """The resolver that was given, or the local machine's."""
+        return self._resolver

@@ -229,7 +229,8 @@ def test_a_decorator_that_is_reached_leaves_the_name_of_what_it_decorates():
 @pytest.mark.parametrize(("api", "there", "not_there"), [
     (1, "keras estimator.Estimator contrib.crf train.Scaffold contrib.slim.nets keras.layers.Dense",
      "kera keras.layers.Densely random.set_seed contrib.crfs train.Savior"),
-    (2, "keras.Model compat.v1.train.Scaffold keras.layers.Dense lookup", "contrib placeholder keras.contrib train.Scaffold"),
+    (2, "keras.Model compat.v1.train.Scaffold keras.layers.Dense lookup",
+     "contrib placeholder keras.contrib train.Scaffold"),
 ])  # fmt: skip
 def test_what_is_there_is_what_an_original_has(api, there, not_there):
     def has(tree, name):

@@ -199,7 +199,7 @@ def test_several_train_as_one(surface, replicas, optimizer, reduction, form):
     np.testing.assert_allclose(surface(replicas, optimizer, reduction, form), wanted, rtol=2e-5, atol=2e-6)
 
 
-@spread(("optimizer", "form"), pairwise(tuple(OPTIMIZERS), INPUTS), every=7)
+@spread(("optimizer", "form"), pairwise(tuple(OPTIMIZERS), INPUTS), every=11)
 @pytest.mark.parametrize("surface", [one_tower, one_replica, one_replica_of_sessions, no_strategy])
 def test_one_is_one(surface, optimizer, form):
     wanted = alone(1, optimizer, REDUCTIONS[0])

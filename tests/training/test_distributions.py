@@ -90,9 +90,7 @@ def test_counts_of_a_multinomial_add_up():
         np.testing.assert_array_equal(session.run(d.sample(50)).sum(-1), np.tile([3.0, 6.0], (50, 1)))
 
 
-@pytest.mark.parametrize(
-    "name", ["normal", "laplace", "student_t", "uniform", "gamma", "exponential", "beta", "dirichlet"]
-)
+@spread("name", ["normal", "laplace", "student_t", "uniform", "gamma", "exponential", "beta", "dirichlet"], every=4)
 def test_samples_that_are_reparameterized_have_gradients(name):
     with tf.Graph().as_default(), tf.Session() as session:
         d = SAMPLED[name](tf.distributions)

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from tests.graph.control_flow_namespace import namespace
+from tests.spread import spread
 from towerstrat import errors
 from towerstrat.errors import InvalidArgumentError, UnsupportedError
 from towerstrat.graph.functions.polymorphic import function
@@ -298,7 +299,7 @@ PLACES = {
 """Where Python functions are called: the program, and what it gives for 3 and 4."""
 
 
-@pytest.mark.parametrize("place", PLACES)
+@spread("place", PLACES, every=3)
 def test_python_functions_in_branches_and_loops(session, place):
     program, expected = PLACES[place]
     x = tf.placeholder(tf.float32, [])

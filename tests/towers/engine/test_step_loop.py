@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import towerstrat.compat.v1 as tf
+from tests.spread import spread
 from tests.towers.common import tpu
 from towerstrat.errors import UnsupportedError
 
@@ -180,8 +181,7 @@ METRICS = {
 }
 
 
-@pytest.mark.parametrize("metric", METRICS)
-@pytest.mark.parametrize("towers", [1, 2])
+@spread(("metric", "towers"), itertools.product(METRICS, (2, 1)), every=3)
 def test_the_value_of_a_metric_of_the_step_is_fetched_after_the_run(metric, towers):
     """It depends on variables alone, so it stands outside of the step: what it is over all steps and towers."""
     strategy = tpu(towers)

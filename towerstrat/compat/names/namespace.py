@@ -52,7 +52,8 @@ class Namespace(ModuleType):
 
     def __dir__(self) -> list[str]:
         own = self.__dict__
-        return sorted(name for name in {*own, *own["_deferred"]} if not name.startswith("_"))
+        served = slim.members(own["_public"]) if own["_api"] == 1 else ()
+        return sorted(name for name in {*own, *own["_deferred"], *served} if not name.startswith("_"))
 
 
 class Mixture(Namespace):

@@ -92,6 +92,12 @@ def available() -> bool:
     return importlib.util.find_spec(PACKAGE) is not None
 
 
+def members(module: str) -> list[str]:
+    """The names in a public module such as ``tf.contrib.layers`` that the package serves; none where it is absent."""
+    inner = [name.rpartition(".") for name in NAMES]
+    return [last for place, _, last in inner if place == module] if available() else []
+
+
 def load(name: str, bound: Callable[[], AbstractContextManager[None]]) -> Any:
     """The object of a name in ``NAMES``.
 

@@ -11,6 +11,7 @@ import numpy as np
 
 import towerstrat.compat.v1
 import towerstrat.compat.v2  # (all operation types are registered now)
+import towerstrat.training.saving.operations
 from tests.golden import array_mathematics_cases as expressions
 from tests.golden import names_v2_cases
 from tests.golden.nn_cases import cases as nn_cases
@@ -394,6 +395,7 @@ ELSEWHERE = {
     "IteratorToStringHandle MakeIterator OpenIterator OwnedIteratorGetNext OwnedIteratorGetOptional": "iterators",
     "ReduceDataset": "a loop over a dataset",
     "DecodeRaw": "strings",
+    "AssignRestored RestoreV2 SaveV2": "files",
     "AsString DecodeBase64 EncodeBase64 ReduceJoin RegexFullMatch RegexReplace StringFormat StringJoin": "strings",
     "StringLength StringLower StringSplit StringSplitV2 StringStrip StringToHashBucket StringUpper": "strings",
     "StringToHashBucketFast StringToHashBucketStrong StringToNumber Substr UnsortedSegmentJoin": "strings",

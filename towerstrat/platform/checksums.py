@@ -14,7 +14,7 @@ def masked_crc(data: Any, *more: bytes) -> int:
     """The masked checksum of the bytes of a buffer, and of those that follow.
 
     >>> hex(masked_crc(b"123456789"))
-    '0x3bcc4c5b'
+    '0xc78ab0e5'
     """
     crc = google_crc32c.value(np.asarray(memoryview(data)))  # of the buffers it takes bytes and arrays only
     for part in more:

@@ -10,6 +10,7 @@ import pytest
 import towerstrat.compat.v2 as tf
 from tests.bounds import close
 from tests.data.common import chunks
+from tests.spread import spread
 from towerstrat.data.iterators import IteratorResource
 from towerstrat.graph.eager import mode
 
@@ -281,7 +282,7 @@ def test_a_while_loop_stops_before_it_takes_an_element():
         until(it, tf.constant(1, tf.int64))
 
 
-@pytest.mark.parametrize("length", [1, 3, 7])
+@spread("length", [3, 1, 7], every=3)
 def test_a_check_in_the_condition_ends_the_loop(length):
     """After the iterations before it; no element is taken for the one that it was to allow."""
     total = tf.Variable(0, dtype=tf.int64)

@@ -71,7 +71,7 @@ def elements(pipeline, seed):
         return [tf2.nest.flatten(element) for element in found]
 
 
-@spread(("name", "seed"), itertools.product(PIPELINES, (None, 7)), every=5)
+@spread(("name", "seed"), itertools.product(PIPELINES, (None, 7)), every=13)
 def test_many_at_once_are_those_one_by_one(name, seed, monkeypatch):
     one_by_one = elements(PIPELINES[name], seed)
     monkeypatch.setattr(mapping, "_MANY_ROWS", 1)

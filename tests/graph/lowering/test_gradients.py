@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.graph.control_flow_namespace import namespace
+from tests.spread import spread
 from towerstrat.graph.functions.polymorphic import function
 from towerstrat.graph.ir.core import Graph, get_default_graph
 from towerstrat.graph.ir.indexed_slices import IndexedSlices, IndexedSlicesValue
@@ -210,7 +211,7 @@ def power(v, k):
     return tf.while_loop(lambda i, a: i < k, lambda i, a: (i + 1, a * v), [0, v * 0.0 + 1.0])[1]
 
 
-@pytest.mark.parametrize(("inner", "count", "taken"), [(3, 4, True), (2, 5, False), (0, 0, True)])
+@spread(("inner", "count", "taken"), [(3, 4, True), (2, 5, False), (0, 0, True)], every=3)
 def test_loops_inside_of_others_need_no_bound(session, inner, count, taken):
     x, n, m = tf.placeholder(tf.float64, []), tf.placeholder(tf.int32, []), tf.placeholder(tf.int32, [])
     c = tf.placeholder(tf.bool, [])

@@ -5,6 +5,7 @@ import pytest
 
 import towerstrat.compat.v1 as tf
 from tests.golden.rnn_cases import BATCH, DEPTH, TIME, numbers
+from tests.spread import spread
 from tests.towers.common import batches, tpu
 from towerstrat.graph.eager.mode import eager_mode
 
@@ -26,7 +27,7 @@ def in_graph(cell):
         return sess.run([output, state, gradient])
 
 
-@pytest.mark.parametrize("cell", CELLS)
+@spread("cell", CELLS, every=3)
 def test_eagerly_and_in_a_function_as_in_a_graph(cell):
     output, state, gradient = in_graph(cell)
     with eager_mode():
@@ -48,7 +49,7 @@ def test_eagerly_and_in_a_function_as_in_a_graph(cell):
         assert len(made.trainable_variables) == {"lstm": 2, "gru": 4, "stack": 6}[cell]
 
 
-@pytest.mark.parametrize("towers", [1, 2])
+@spread("towers", [2, 1], every=2)
 def test_training_on_towers_is_training_on_one_device(towers):
     """Two steps on batches that towers share move the variables as the mean gradients of the whole batches do."""
     value = numbers(4, TIME, DEPTH)

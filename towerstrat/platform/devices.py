@@ -40,7 +40,8 @@ def split_cpu(count: int) -> bool:
 
 def may_be_accelerated() -> bool:
     """Whether JAX may find an accelerator when it starts: it has a plug-in for one, and is not told to leave it."""
-    chosen = jax.config.jax_platforms  # type: ignore[attr-defined]
+    config: Any = jax.config
+    chosen = config.jax_platforms
     if chosen:
         return set(chosen.split(",")) != {"cpu"}
     return find_spec("libtpu") is not None or bool(entry_points(group="jax_plugins"))

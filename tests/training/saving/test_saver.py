@@ -242,13 +242,41 @@ def test_a_checkpoint_of_some_towers_restores_on_others(tmp_path, towers):
 def test_eagerly(tmp_path):
     with mode.eager_mode():
         variable = tf.contrib.eager.Variable([1.0, 2.0], name="v")
-        saver = tf.train.Saver([variable])
+        other = tf.contrib.eager.Variable([3], name="w")
+        saver = tf.train.Saver([variable, other])
         path = saver.save(None, str(tmp_path / "model"), 3)
         variable.assign([0.0, 0.0])
         saver.restore(None, path)
         assert variable.numpy().tolist() == [1.0, 2.0]
+        variable.assign([0.0, 0.0])
+        with pytest.raises(tf.errors.InvalidArgumentError, match=r"int32 of shape \(1,\).*float32 of shape \[2\]"):
+            tf.train.Saver({"v": other}).restore(None, path)
+        assert variable.numpy().tolist() == [0.0, 0.0]
         with pytest.raises(RuntimeError, match="var_list"):
             tf.train.Saver()
+
+
+def test_saveable_objects_of_several_tensors_eagerly(tmp_path):
+    with mode.eager_mode():
+        first, second = tf.contrib.eager.Variable(1.0, name="a"), tf.contrib.eager.Variable(2.0, name="b")
+
+        class Both(BaseSaverBuilder.SaveableObject):
+            def __init__(self):
+                specs = [
+                    BaseSaverBuilder.SaveSpec(v.read_value, "", n, v.dtype) for v, n in ((first, "x"), (second, "y"))
+                ]
+                super().__init__(first, specs, "both")
+
+            def restore(self, restored_tensors, restored_shapes):
+                for variable, value in zip((first, second), restored_tensors, strict=True):
+                    variable.assign(value)
+
+        saver = tf.train.Saver([Both()])
+        path = saver.save(None, str(tmp_path / "model"))
+        first.assign(0.0)
+        second.assign(0.0)
+        saver.restore(None, path)
+        assert (float(first), float(second)) == (1.0, 2.0)
 
 
 def test_initial_values_from_a_checkpoint(tmp_path):

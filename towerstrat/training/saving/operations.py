@@ -73,11 +73,12 @@ def _restore(session: SessionLike, op: Operation, values: Sequence[Any]) -> list
                 None, op, f"tensor_name = {name}; expected dtype {output.dtype.name} does not equal original dtype "
                 f"{elements.name_of(entry.code)}"
             )  # fmt: skip
-        found.append(_part(op, name, array, parsed(spec)))
+        found.append(part_of(op, name, array, parsed(spec)))
     return found
 
 
-def _part(op: Operation, name: str, array: HostArray, whole: Whole | None) -> HostArray:
+def part_of(op: Operation | None, name: str, array: HostArray, whole: Whole | None) -> HostArray:
+    """The part of a saved array that ``whole`` says. Raises InvalidArgumentError where that is of another shape."""
     if whole is None:
         return array
     if whole.shape != array.shape:

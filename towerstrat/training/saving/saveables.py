@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
+from towerstrat.errors import InvalidArgumentError
 from towerstrat.graph.ir.convert import convert_to_tensor
 from towerstrat.graph.ir.core import get_default_graph
 from towerstrat.graph.ir.elements import Operation, Tensor
-from towerstrat.graph.ir.types import DType
+from towerstrat.graph.ir.types import DType, HostArray
 from towerstrat.graph.variables.partitioned import PartitionedVariable
 from towerstrat.graph.variables.string_variables import READS
 from towerstrat.graph.variables.variables import GraphKeys, Variable
@@ -77,8 +76,19 @@ class VariableSaveable(SaveableObject):
     def device(self) -> str:
         return self.variable.device
 
-    def restore(self, restored_tensors: Sequence[Tensor], restored_shapes: Sequence[Any] | None) -> Operation:
-        return assign_restored([(self.variable, self.shaped(restored_tensors[0], restored_shapes))])
+    def restore(self, restored_tensors: Sequence[Tensor], restored_shapes: Sequence[Any] | None) -> Any:
+        value = self.shaped(restored_tensors[0], restored_shapes)
+        if get_default_graph().executing_eagerly:
+            return self.variable.assign(value)
+        return assign_restored([(self.variable, value)])
+
+    def check(self, value: HostArray) -> None:
+        """Raises InvalidArgumentError where an array is not of the variable's shape and type."""
+        if not self.variable.shape.is_compatible_with(value.shape) or self.variable.dtype.np != value.dtype:
+            raise InvalidArgumentError(
+                None, None, f"Variable {self.variable.name} is {self.variable.dtype.name} of shape "
+                f"{self.variable.shape}, its value in the checkpoint {value.dtype} of shape {list(value.shape)}."
+            )  # fmt: skip
 
     def shaped(self, value: Tensor, shapes: Sequence[Any] | None) -> Tensor:
         """A restored value in the shape that it shall have."""
@@ -179,8 +189,3 @@ def _required(each: Any, variable: Variable | None) -> Variable:
     if variable is None:
         raise TypeError(f"Variable to save is not a Variable: {each!r}")
     return variable
-
-
-def value_of(saveable: SaveableObject) -> Callable[[], Any]:
-    """The value of a saveable object's only tensor, where operations are executed as they are called."""
-    return lambda: np.asarray(saveable.specs[0].tensor)

@@ -5,12 +5,16 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
+
+import numpy as np
 
 from towerstrat.checkpoints import folder
 from towerstrat.checkpoints.bundle_writing import Saved, write
 from towerstrat.checkpoints.opening import Checkpoint, opened
 from towerstrat.errors import InvalidArgumentError, NotFoundError, OpError
+from towerstrat.graph.ir.convert import convert_to_tensor
 from towerstrat.graph.ir.core import get_default_graph
 from towerstrat.graph.runtime.session import BaseSession
 from towerstrat.platform import logs, messages
@@ -21,7 +25,8 @@ from towerstrat.training.saving import management
 from towerstrat.training.saving.builder import BaseSaverBuilder, BulkSaverBuilder
 from towerstrat.training.saving.meta_graphs import export_meta_graph
 from towerstrat.training.saving.object_names import OBJECT_GRAPH, names_of_objects
-from towerstrat.training.saving.saveables import VariableSaveable, all_saveable_objects, by_name, saveables_of, value_of
+from towerstrat.training.saving.operations import parsed, part_of
+from towerstrat.training.saving.saveables import SaveSpec, VariableSaveable, all_saveable_objects, by_name, saveables_of
 
 _SECOND_FORMAT = 2
 
@@ -236,7 +241,7 @@ class Saver:
           latest_filename: the name of the folder's state file, default "checkpoint".
           meta_graph_suffix: of the file with the graph. write_meta_graph: whether there is one.
           write_state: whether the state file is written, and older checkpoints are removed.
-          strip_default_attrs: attributes of operations that have their defaults are left out of the graph.
+          strip_default_attrs: changes nothing: the attributes in the graph are those that the program gave.
 
         Returns:
           The path, for ``restore``; None where there is nothing to save.
@@ -283,8 +288,8 @@ class Saver:
     def _write(self, sess: Any, path: str, save_path: str) -> None:
         try:
             if self._eager:
-                specs = [(s.specs[0], value_of(s)) for s in saveables_of(self._var_list)]
-                write(path, [Saved(spec.name, load) for spec, load in specs])
+                specs = [spec for saveable in saveables_of(self._var_list) for spec in saveable.specs]
+                write(path, [Saved(s.name, partial(_array, s), parsed(s.slice_spec)) for s in specs])
             else:
                 sess.run(self.saver_def.save_tensor_name, {self.saver_def.filename_tensor_name: path})
         except NotFoundError as error:
@@ -361,10 +366,15 @@ class Saver:
 
     def _restore_eagerly(self, path: str) -> None:
         checkpoint = opened(path)
-        found = [(saveable, checkpoint.read(saveable.specs[0].name)) for saveable in saveables_of(self._var_list)]
-        for saveable, value in found:
-            assert isinstance(saveable, VariableSaveable)
-            saveable.variable.assign(value)
+        found = [
+            (saveable, [part_of(None, s.name, checkpoint.read(s.name), parsed(s.slice_spec)) for s in saveable.specs])
+            for saveable in saveables_of(self._var_list)
+        ]
+        for saveable, values in found:
+            if isinstance(saveable, VariableSaveable):
+                saveable.check(values[0])
+        for saveable, values in found:
+            saveable.restore([convert_to_tensor(value) for value in values], None)
 
     def _restore_objects(self, sess: Any, path: str, checkpoint: Checkpoint) -> None:
         """Restores from a checkpoint of objects: its variables have keys of their own, and their names beside them."""
@@ -386,6 +396,10 @@ class Saver:
                 self._by_objects = Saver({keys[name]: each for name, each in named.items()}, self._reshape)
             self._by_objects._by_objects = self._by_objects
         self._by_objects.restore(sess, path)
+
+
+def _array(spec: SaveSpec) -> Any:
+    return np.asarray(spec.tensor)
 
 
 def _explained(error: OpError, what: str) -> OpError:

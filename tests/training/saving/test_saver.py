@@ -304,3 +304,28 @@ def test_initial_values_from_a_checkpoint(tmp_path):
     assert ("w", [2, 3]) in tf.train.list_variables(path)
     assert reader.has_tensor("w")
     assert not reader.has_tensor("nowhere")
+
+
+def test_the_graph_beside_a_checkpoint(tmp_path):
+    with tf.name_scope("outer"), tf.device("/cpu:0"):
+        x = tf.placeholder(tf.float32, [2], name="x")
+        with tf.name_scope("outer"), tf.control_dependencies([x]):
+            tf.identity(tf.square(x), name="y")
+    weight = tf.get_variable("w", [3])
+    tf.add_to_collection("numbers", 7)
+    path = str(tmp_path / "graph.meta")
+    made = tf.train.export_meta_graph(path)
+    assert tf.MetaGraphDef.FromString((tmp_path / "graph.meta").read_bytes()) == made
+    assert [n.name for n in made.graph_def.node] == [op.name for op in tf.get_default_graph().get_operations()]
+    assert list(made.collection_def["numbers"].int64_list.value) == [7]
+    assert len(made.collection_def["trainable_variables"].bytes_list.value) == 1
+    part = {
+        n.name: list(n.input)
+        for n in tf.train.export_meta_graph(export_scope="outer", clear_devices=True).graph_def.node
+    }
+    assert part["x"] == []
+    assert part["outer/Square"] == ["x"]
+    assert part["outer/y"] == ["outer/Square", "^x"] or part["outer/y"] == ["outer/Square"]
+    assert weight.op.name not in part
+    with pytest.raises(NotImplementedError, match="Build the graph"):
+        tf.train.import_meta_graph(path)

@@ -71,10 +71,14 @@ def export_meta_graph(
 def _keep_scope(graph_def: Any, scope: str) -> None:
     """Leaves the operations of a name scope, without its name."""
     start = f"{scope.rstrip('/')}/"
-    kept = [node for node in graph_def.node if node.name.startswith(start)]
-    for node in kept:
-        node.name = node.name.removeprefix(start)
-        node.input[:] = [name.replace(start, "", 1) for name in node.input]
+    kept = []
+    for node in graph_def.node:
+        if node.name.startswith(start):
+            copied = type(node).FromString(node.SerializeToString())
+            copied.name = node.name.removeprefix(start)
+            # A control input begins with "^".
+            copied.input[:] = ["^" * name.startswith("^") + name.lstrip("^").removeprefix(start) for name in node.input]
+            kept.append(copied)
     del graph_def.node[:]
     graph_def.node.extend(kept)
 

@@ -9,6 +9,7 @@ import importlib
 import importlib.util
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from functools import cache
 from types import ModuleType
 from typing import Any
 
@@ -87,8 +88,9 @@ PATHS = {
 """Path below ``tensorflow`` -> the module of the package that stands there, with those below it."""
 
 
+@cache
 def available() -> bool:
-    """Whether the package is installed."""
+    """Whether the package is installed, when this was asked first."""
     return importlib.util.find_spec(PACKAGE) is not None
 
 

@@ -7,7 +7,7 @@ from typing import IO, Any, NamedTuple
 
 import numpy as np
 
-from towerstrat.checkpoints import elements, strings, tables
+from towerstrat.checkpoints import elements, resumption, strings, tables
 from towerstrat.checkpoints.bundle import Array, index_path, shard_path
 from towerstrat.checkpoints.slices import Slice
 from towerstrat.platform import messages
@@ -41,10 +41,13 @@ class Saved(NamedTuple):
     code: int | None = None
 
 
-def write(prefix: str, arrays: Iterable[Saved]) -> None:
+def write(prefix: str, arrays: Iterable[Saved], beside: bytes | None = None) -> None:
     """Writes a checkpoint: after it returns it is on the disk, before that what was at ``prefix`` is.
 
-    The bytes go to a file of a name that no checkpoint there uses; renaming the index commits.
+    The bytes go to files of names that no checkpoint there uses; renaming the index commits.
+
+    Args:
+      beside: the contents of the checkpoint's side file, if it has one.
 
     Raises:
       ValueError: an element type that the format does not have, or one name twice. OpError: the disk is full,
@@ -53,18 +56,24 @@ def write(prefix: str, arrays: Iterable[Saved]) -> None:
     storage = storage_of(prefix)
     before = storage.beginning_with(f"{prefix}.data-")
     shards = next(n for n in range(1, len(before) + 2) if not any(path.endswith(f"-of-{n:05d}") for path in before))
-    data = shard_path(prefix, 0, shards)
+    before += resumption.side_files(prefix)
+    new = [shard_path(prefix, 0, shards)]
     try:
-        with storage.writing(data) as file:
+        with storage.writing(new[0]) as file:
             index = _Index(file)
             for array in arrays:
                 index.add(array)
+        encoded = index.encoded(shards)
+        if beside is not None:
+            new.append(resumption.side_file(prefix, encoded))
+            with storage.writing(new[1]) as file:
+                file.write(beside)
         with storage.writing(index_path(prefix)) as file:
-            file.write(index.encoded(shards))
+            file.write(encoded)
     except BaseException:
-        storage.remove(data)
+        _tidy(storage, set(new) - set(before))
         raise
-    _tidy(storage, before)
+    _tidy(storage, set(before) - set(new))
 
 
 def _tidy(storage: Storage, unused: Iterable[str]) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 from google.protobuf import text_format
 
 from towerstrat.checkpoints.bundle import index_path
+from towerstrat.checkpoints.resumption import side_files
 from towerstrat.errors import DataLossError
 from towerstrat.platform import messages
 from towerstrat.platform.storage import storage_of
@@ -102,7 +103,8 @@ def remove(prefix: str) -> None:
     """Removes a checkpoint: first what makes it one, then the rest."""
     storage = storage_of(prefix)
     storage.remove(index_path(prefix))
-    for path in (*storage.beginning_with(f"{prefix}.data-"), *storage.matching(prefix), *_first_format(prefix)):
+    data = storage.beginning_with(f"{prefix}.data-")
+    for path in (*side_files(prefix), *data, *storage.matching(prefix), *_first_format(prefix)):
         storage.remove(path)
 
 

@@ -7,7 +7,8 @@ bytes. Source: ``tensorflow/core/util/tensor_bundle``, ``tensor_bundle.proto``.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -31,6 +32,25 @@ def index_path(prefix: str) -> str:
 def shard_path(prefix: str, shard: int, shards: int) -> str:
     """The file of one shard's bytes."""
     return f"{prefix}.data-{shard:05d}-of-{shards:05d}"
+
+
+def shards_of(prefix: str) -> int:
+    """The number of shards of a checkpoint; 0 where there is none. Raises DataLossError where its index is damaged."""
+    path = index_path(prefix)
+    if not storage_of(path).exists(path):
+        return 0
+    with _damage_in(path):
+        header = tables.Table(storage_of(path).ranges(path)).get(b"")
+        return int(messages.BundleHeaderProto.FromString(header or b"").num_shards)
+
+
+@contextmanager
+def _damage_in(path: str) -> Iterator[None]:
+    """Errors of what is read from an index with the path of that."""
+    try:
+        yield
+    except (ValueError, DecodeError) as error:
+        raise DataLossError(None, None, f"{path}: {error}.") from None
 
 
 class Entry(NamedTuple):
@@ -67,12 +87,10 @@ class Bundle:
         self._verify = verify
         self._storage = storage_of(prefix)
         index = self._storage.ranges(index_path(prefix))
-        try:
+        with _damage_in(index_path(prefix)):
             found = dict(tables.Table(index).items())
             header = messages.BundleHeaderProto.FromString(found.pop(b"", b""))
             self._entries = {key: _entry(value) for key, value in found.items()}
-        except (ValueError, DecodeError) as error:
-            raise DataLossError(None, None, f"{index_path(prefix)}: {error}.") from None
         self.shards = header.num_shards
         self._order = ">" if header.endianness else "<"
         self._files = {entry.shard: self._open(entry.shard) for entry in self._entries.values() if not entry.slices}

@@ -13,7 +13,7 @@ from google.protobuf import text_format
 
 from towerstrat.checkpoints import ownership
 from towerstrat.checkpoints.bundle import index_path
-from towerstrat.errors import DataLossError
+from towerstrat.errors import DataLossError, NotFoundError
 from towerstrat.platform import logs, messages
 from towerstrat.platform.storage import storage_of
 
@@ -103,6 +103,23 @@ def latest(folder: str, name: str | None = None) -> str | None:
     """The prefix of the latest checkpoint of a folder that is still there, as its state file has it; else None."""
     state = read_state(folder, name)
     return state.model_checkpoint_path if state is not None and exists(state.model_checkpoint_path) else None
+
+
+def prefix_of(path: str) -> str:
+    """The prefix of a checkpoint that is named by itself, by its index file, or by its folder, whose latest it is.
+
+    Raises:
+      NotFoundError: the state file of the folder names none that is there.
+    """
+    if exists(path):
+        return path.removesuffix(".index") if exists(path.removesuffix(".index")) else path
+    if storage_of(path).exists(state_path(path)):
+        found = latest(path)
+        if found is not None:
+            return found
+    raise NotFoundError(
+        None, None, f"Expected a checkpoint, its .index file, or a folder whose state file names one, got {path}."
+    )
 
 
 def replaced(prefix: str) -> bool:

@@ -118,7 +118,7 @@ def _add_checkpoint(commands: Any) -> None:
         "convert",
         help="write the arrays to another file",
         description="TARGET.npz is written for numpy, where strings are bytes of one length and bfloat16 becomes "
-        "float32; TARGET.safetensors in that format, which has no strings; another TARGET is the prefix of a checkpoint.",
+        "float32; TARGET.safetensors in that format, which has no strings; others are prefixes of checkpoints.",
     )
     conversion.add_argument("path", metavar="PATH")
     conversion.add_argument("target", metavar="TARGET")

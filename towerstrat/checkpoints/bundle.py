@@ -132,38 +132,41 @@ class Bundle:
         return self._assembled(name, entry, dtype)
 
     def _assembled(self, name: str, entry: Entry, dtype: np.dtype[Any]) -> Array:
-        """An array from the parts that it was saved in."""
-        parts = []
-        for part in entry.slices:
-            found = self._entries.get(part.key(name))
-            if found is None:
-                raise self._damaged(name, entry, f"the part {part} is missing")
-            parts.append(found)
-        if sum(math.prod(found.shape) for found in parts) != math.prod(entry.shape):
-            raise self._damaged(name, entry, f"the parts do not make an array of shape {list(entry.shape)}")
-        whole = np.empty(entry.shape, dtype)
-        for part, found in zip(entry.slices, parts, strict=True):
-            try:
-                whole[part.within(entry.shape)] = self._bytes(name, found, dtype)
-            except ValueError as error:
-                raise self._damaged(name, found, str(error)) from None
+        """An array from the parts that it was saved in, which are there before memory is taken for it."""
+        try:
+            keys = [part.key(name) for part in entry.slices]
+            places = [part.within(entry.shape) for part in entry.slices]
+            missing = [str(part) for part, key in zip(entry.slices, keys, strict=True) if key not in self._entries]
+            if missing:
+                raise ValueError(f"the part {missing[0]} is missing")
+            parts = [self._bytes(name, self._entries[key], dtype) for key in keys]
+            if sum(part.size for part in parts) != math.prod(entry.shape):
+                raise ValueError(f"the parts do not make an array of shape {list(entry.shape)}")
+            whole = np.empty(entry.shape, dtype)
+            for place, part in zip(places, parts, strict=True):
+                whole[place] = part
+        except ValueError as error:
+            raise self._damaged(name, entry, str(error)) from None
         return whole
 
     def _bytes(self, name: str, entry: Entry, dtype: np.dtype[Any]) -> Array:
-        file = self._files[entry.shard]
+        """An array that lies in one place."""
+        try:
+            return self._decoded(self._files[entry.shard], entry, dtype)
+        except ValueError as error:
+            raise self._damaged(name, entry, str(error)) from None
+
+    def _decoded(self, file: Ranges, entry: Entry, dtype: np.dtype[Any]) -> Array:
         if entry.offset < 0 or entry.size < 0 or entry.offset + entry.size > len(file):
-            raise self._damaged(name, entry, f"the file has {len(file)} bytes, {entry.offset + entry.size} are needed")
+            raise ValueError(f"the file has {len(file)} bytes, {entry.offset + entry.size} are needed")
         data = file.read(entry.offset, entry.size)
         count = math.prod(entry.shape)
         if dtype.hasobject:
-            try:
-                return strings.decode(data, count, entry.crc if self._verify else None).reshape(entry.shape)
-            except ValueError as error:
-                raise self._damaged(name, entry, str(error)) from None
+            return strings.decode(data, count, entry.crc if self._verify else None).reshape(entry.shape)
         if count * dtype.itemsize != entry.size:
-            raise self._damaged(name, entry, f"{entry.size} bytes for an array of shape {list(entry.shape)} of {dtype}")
+            raise ValueError(f"{entry.size} bytes for an array of shape {list(entry.shape)} of {dtype}")
         if self._verify and masked_crc(data) != entry.crc:
-            raise self._damaged(name, entry, "wrong checksum")
+            raise ValueError("wrong checksum")
         found = np.frombuffer(data, dtype)
         if self._order == ">" and dtype.itemsize > 1:
             found = _swapped(found)

@@ -150,51 +150,6 @@ def test_damage_is_refused_by_file_name_and_offset(tmp_path):
     assert Bundle(prefix, verify=False).read("b").shape == (2,)
 
 
-def _damaged(random, data):
-    """Some bytes changed, cut, or added."""
-    data = bytearray(data)
-    kind = random.randint(4)
-    place = random.randint(len(data))
-    if kind == 0:
-        data[place] ^= 1 << random.randint(8)
-    elif kind == 1:
-        del data[place:]
-    elif kind == 2:
-        data[place:place] = random.bytes(random.randint(1, 9))
-    else:
-        data[place : place + 8] = random.bytes(min(8, len(data) - place))
-    return bytes(data)
-
-
-@pytest.mark.parametrize("name", ["parts.index", "parts.data-00000-of-00001", "first"])
-def test_damaged_files_are_refused_or_read_right(tmp_path, name):
-    values = kept("1.12") | OTHERS | {"parts/rows": PARTS, "parts/columns": PARTS}
-    files = {path.name: path.read_bytes() for path in (GOLDEN / "1.12").iterdir()}
-    for other in ("parts.index", "parts.data-00000-of-00001"):
-        (tmp_path / other).write_bytes(files[other])
-    random = np.random.RandomState(0)
-    refused = []
-    for _ in range(100):
-        (tmp_path / name).write_bytes(_damaged(random, files[name]))
-        refused += [error for error in _read_all(tmp_path, name, values) if error]
-    assert len(refused) >= 90
-    assert all(name in error for error in refused)
-
-
-def _read_all(folder, name, values):
-    """The messages of what is refused; what is read must be right."""
-    try:
-        found = FirstFormat([str(folder / name)]) if name == "first" else Bundle(str(folder / "parts"))
-    except errors.DataLossError as error:
-        yield str(error)
-        return
-    for key in found.entries:
-        try:
-            equal(found.read(key), values[key])
-        except errors.DataLossError as error:
-            yield str(error) if key in str(error) else None
-
-
 def test_an_index_of_many_blocks(tmp_path):
     items = [(f"{i:06d}".encode(), b"v" * (i % 700)) for i in range(3000)]
     path = tmp_path / "table"

@@ -20,7 +20,8 @@ from towerstrat.errors import DataLossError, InvalidArgumentError
 from towerstrat.graph.ir.elements import Tensor
 from towerstrat.graph.ir.types import string
 from towerstrat.platform.checksums import masked_crc
-from towerstrat.platform.files import Glob, local, translated
+from towerstrat.platform.files import Glob, local
+from towerstrat.platform.system_errors import translated
 
 _CHUNK = 1 << 18
 Records = Iterator[bytes]

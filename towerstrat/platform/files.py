@@ -2,27 +2,16 @@
 
 from __future__ import annotations
 
-import errno
 import glob
 import io
 import os
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 from towerstrat import errors
+from towerstrat.platform.system_errors import translated
 
-_BY_ERRNO: dict[int, Any] = {
-    errno.ENOENT: errors.NotFoundError,
-    errno.EEXIST: errors.AlreadyExistsError,
-    errno.EACCES: errors.PermissionDeniedError,
-    errno.EPERM: errors.PermissionDeniedError,
-    errno.EISDIR: errors.FailedPreconditionError,
-    errno.ENOTDIR: errors.FailedPreconditionError,
-    errno.ENOTEMPTY: errors.FailedPreconditionError,
-    errno.ENOSPC: errors.ResourceExhaustedError,
-}
 _MODES = {"r": "rb", "w": "wb", "a": "ab", "r+": "r+b", "w+": "w+b", "a+": "a+b"}
 
 
@@ -37,17 +26,6 @@ def local(path: Any) -> str:
     raise errors.UnsupportedError(
         f"{name!r}: files on '{scheme}://' cannot be reached; copy them to a local folder and pass its path."
     )
-
-
-@contextmanager
-def translated(name: str) -> Iterator[None]:
-    """Errors of the operating system as those of ``tf.errors``."""
-    try:
-        yield
-    except OSError as error:
-        missing = errno.ENOENT if isinstance(error, FileNotFoundError) else 0
-        kind = _BY_ERRNO.get(error.errno or missing, errors.UnknownError)
-        raise kind(None, None, f"{error.filename or name}; {error.strerror or error}") from None
 
 
 class GFile:

@@ -9,13 +9,13 @@ import glob
 import importlib
 import mmap
 import os
-import secrets
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Hashable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from typing import IO, Any, Protocol
 
 from towerstrat import errors
-from towerstrat.platform.files import translated
+from towerstrat.platform import writers
+from towerstrat.platform.system_errors import translated
 
 
 class Ranges(Protocol):
@@ -40,17 +40,26 @@ class Storage(Protocol):
 
     def ranges(self, path: str) -> Ranges: ...
 
-    def writing(self, path: str) -> Any:
+    def writing(self, path: str) -> AbstractContextManager[IO[bytes]]:
         """A context manager that gives a binary file: at its end the file is at ``path``, whole, and stays there.
 
         Where the block raises, what was at ``path`` before is there still.
         """
+
+    def writers(self, path: str) -> list[str]:
+        """Who else is writing ``path`` at this moment, in words, as far as that can be known."""
+
+    def alone(self, path: str) -> AbstractContextManager[None]:
+        """Inside, no other process is in such a block for the folder of ``path``, as far as that can be had."""
 
     def remove(self, path: str) -> None:
         """Removes a file; fine where there is none."""
 
     def modified(self, path: str) -> float:
         """When a file was last written, in seconds since 1970."""
+
+    def identity(self, path: str) -> Hashable:
+        """What is another value after somebody has replaced the file; None where there is none."""
 
 
 def storage_of(path: str) -> Storage:
@@ -97,20 +106,22 @@ class Local:
     def writing(self, path: str) -> Iterator[IO[bytes]]:
         target = self._path(path)
         folder = os.path.dirname(target) or "."
-        made = f"{target}.{secrets.token_hex(4)}.tmp"
         with translated(path):
             os.makedirs(folder, exist_ok=True)
-            try:
-                with open(made, "xb") as file:
-                    yield file
-                    file.flush()
-                    os.fsync(file.fileno())
-                os.replace(made, target)
-            except BaseException:
-                with suppress(OSError):
-                    os.remove(made)
-                raise
+            with writers.temporary(target) as file:
+                yield file
+                file.flush()
+                os.fsync(file.fileno())
+                os.replace(file.name, target)
             _sync_folder(folder)
+
+    def writers(self, path: str) -> list[str]:
+        return writers.remove_abandoned(self._path(path))
+
+    @contextmanager
+    def alone(self, path: str) -> Iterator[None]:
+        with translated(path), writers.alone(os.path.dirname(self._path(path)) or "."):
+            yield
 
     def remove(self, path: str) -> None:
         with translated(path), suppress(FileNotFoundError):
@@ -119,6 +130,12 @@ class Local:
     def modified(self, path: str) -> float:
         with translated(path):
             return os.stat(self._path(path)).st_mtime
+
+    def identity(self, path: str) -> Hashable:
+        with translated(path), suppress(FileNotFoundError):
+            found = os.stat(self._path(path))
+            return found.st_ino, found.st_size, found.st_mtime_ns
+        return None
 
 
 LOCAL = Local()
@@ -192,6 +209,12 @@ class Remote:
         with translated(path), self._system.transaction, self._system.open(path, "wb") as file:
             yield file
 
+    def writers(self, path: str) -> list[str]:
+        return []
+
+    def alone(self, path: str) -> AbstractContextManager[None]:
+        return nullcontext()
+
     def remove(self, path: str) -> None:
         with translated(path), suppress(FileNotFoundError):
             self._system.rm_file(path)
@@ -199,3 +222,9 @@ class Remote:
     def modified(self, path: str) -> float:
         with translated(path):
             return float(self._system.modified(path).timestamp())
+
+    def identity(self, path: str) -> Hashable:
+        with translated(path), suppress(FileNotFoundError):
+            found = self._system.info(path)
+            return found["size"], str(self._system.modified(path))
+        return None

@@ -14,7 +14,8 @@ from towerstrat.graph.ir.registry import Attrs, Signature, define, nothing, scal
 from towerstrat.graph.ir.shapes import Dims, TensorShape
 from towerstrat.graph.ir.types import DType, HostArray, int64, string
 from towerstrat.graph.ops.string_forms import filled, number
-from towerstrat.platform.files import local, translated
+from towerstrat.platform.files import local
+from towerstrat.platform.system_errors import translated
 
 WHOLE_LINE, LINE_NUMBER = -2, -1
 """Columns of a text file that stand for its whole line, and for the line's number."""

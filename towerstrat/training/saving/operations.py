@@ -17,17 +17,17 @@ from towerstrat.graph.ir.elements import Operation, Tensor
 from towerstrat.graph.ir.registry import Attrs, Signature, define
 from towerstrat.graph.ir.stacks import SessionLike
 from towerstrat.graph.ir.state import Cell
-from towerstrat.graph.ir.types import HostArray, as_dtype
+from towerstrat.graph.ir.types import Array, HostArray, as_dtype
 from towerstrat.graph.lowering.refusals import uninitialized
 from towerstrat.platform.text import as_text
 
 
-def stored(session: SessionLike, op: Operation, cell: Cell) -> HostArray:
+def stored(session: SessionLike, op: Operation, cell: Cell) -> Array:
     """The value of a variable as it is seen from outside: one for all towers. Raises FailedPreconditionError."""
     value = session.state.get(cell)
     if value is None:
         raise uninitialized(cell, op)
-    return np.asarray(cell.joined(value))
+    return cell.joined(value)
 
 
 def parsed(spec: str) -> Whole | None:
@@ -42,8 +42,8 @@ def parsed(spec: str) -> Whole | None:
 def _save(session: SessionLike, op: Operation, values: Sequence[Any]) -> list[HostArray]:
     prefix, names, specs, *given = values
 
-    def load(value: Any) -> HostArray:
-        return stored(session, op, value) if isinstance(value, Cell) else np.asarray(value)
+    def load(value: Any) -> Array:
+        return stored(session, op, value) if isinstance(value, Cell) else value
 
     entries = [
         Saved(as_text(name), partial(load, value), parsed(as_text(spec)), tensor.dtype.base_dtype.as_datatype_enum)

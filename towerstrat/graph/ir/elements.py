@@ -365,6 +365,8 @@ class Block:
         self.line = user_line()
         self.predicate: Tensor | None = None
         """The condition under which the region runs (a branch) or runs again (a loop's body)."""
+        self.in_steps: bool = parent is not None and parent.in_steps
+        """Whether the region, or one around it, is the step function of a step loop."""
         self.results: tuple[Any, ...] = ()
         """The region's results: tensors of a loop's body or a branch; of a step also operations to run."""
         self.effects: tuple[Operation, ...] = ()
@@ -391,7 +393,7 @@ class Block:
     def release(self) -> None:
         """Hands on to the region around what this one does not run and what depends on nothing of it but constants.
 
-        So a value of variables alone, such as a metric's, can be fetched although it was made here.
+        So a value of variables alone can be fetched although it was made here.
         """
         assert self.parent is not None
         needed = set(self.needed)

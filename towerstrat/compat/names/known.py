@@ -9,6 +9,7 @@ from typing import Any
 
 from towerstrat import errors
 from towerstrat.compat.names import inside, slim, table
+from towerstrat.compat.names.named import Named
 
 _STRATEGIES = "tf.distribute.TPUStrategy runs one replica on every device, OneDeviceStrategy a single one."
 _STRATEGIES_V1 = (
@@ -165,7 +166,7 @@ def exported(name: str, api: int) -> Any:
     module, _, last = name.partition(".")[2].rpartition(".")
     here = table.entries(api)
     found = next((here[p] for n in inside.names(module, api).get(last, ()) if (p := f"tf.{n}") in here), None)
-    return found.value() if isinstance(found, table.Named) else found
+    return found.value() if isinstance(found, Named) else found
 
 
 def members(module: str, api: int) -> list[str]:
@@ -209,7 +210,7 @@ def nearest(name: str, api: int = 1) -> str | None:
     same = _elsewhere(last, api)
     if same:
         return same
-    here = table.names(api)
+    here = table.entries(api)
     beside = [n for n in here if n.rpartition(".")[0] == module]
     for candidates, cutoff in ((beside, 0.6), (sorted(here), 0.75)):
         close = difflib.get_close_matches(name, candidates, n=1, cutoff=cutoff)
@@ -225,7 +226,7 @@ def _elsewhere(last: str, api: int) -> str | None:
 
 @cache
 def _by_last_part(api: int) -> dict[str, str]:
-    longest_first = sorted(table.names(api), key=lambda n: (n.count("."), n), reverse=True)
+    longest_first = sorted(table.entries(api), key=lambda n: (n.count("."), n), reverse=True)
     return {name.rpartition(".")[2]: name for name in longest_first}
 
 
@@ -249,7 +250,7 @@ def describe(name: str, api: int = 1, mount: str = "tf") -> str:
     if label:
         return f"{shown} is a name of {label} that towerstrat does not have. {hint(name, api)}".rstrip()
     other = 3 - api
-    if name in table.names(other):
+    if name in table.entries(other):
         there = f"tf.compat.v{other}{name.removeprefix('tf')}"
         return f"{shown} is a name of {_LABELS[other]}, not of {_LABELS[api]}: use {there}, or run with --api {other}."
     if name in original_names(other):

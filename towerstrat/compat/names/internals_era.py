@@ -11,12 +11,8 @@ _DATA = """batching counter enumerate_ops error_ops get_single_element grouping 
 
 MODULES: dict[str, tuple[str, dict[str, Named]]] = {
     **{f"contrib.data.python.ops.{name}": ("tf.contrib.data", {}) for name in _DATA.split()},
-    **{f"python.data.experimental.ops.{name}": ("tf.data.experimental", {}) for name in _DATA.split()},
     "contrib.distribute.python.cross_tower_ops": ("tf.contrib.distribute", {}),
-    "contrib.tpu.python.tpu.bfloat16": ("tf.contrib.tpu", {}),
     "python.data.experimental.ops.optimization": ("tf.data.experimental", {}),
-    "python.data.experimental": ("tf.data.experimental", {}),
-    "python.distribute": ("tf.distribute", {}),
     "python.distribute.cross_device_ops": (_LATER, {}),
     "python.distribute.device_util": ("", named("compat.v1names.device_util", "canonicalize current resolve")),
     "python.distribute.distribute_lib": (
@@ -34,7 +30,6 @@ MODULES: dict[str, tuple[str, dict[str, Named]]] = {
         "",
         named("towers.distribute.one_device", "OneDeviceStrategy OneDeviceStrategyV1"),
     ),
-    "python.distribute.reduce_util": ("tf.distribute", {}),
     "python.distribute.step_fn": ("tf.contrib.distribute", {}),
     "python.distribute.tpu_strategy": ("", named("towers.distribute.tpu", "TPUExtended TPUStrategy TPUStrategyV1")),
     "python.distribute.values": (
@@ -46,8 +41,5 @@ MODULES: dict[str, tuple[str, dict[str, Named]]] = {
             ),
         },
     ),
-    "python.tpu.bfloat16": ("tf.tpu", {}),
-    "python.tpu.tpu": ("tf.tpu", {}),
-    "python.tpu.tpu_optimizer": ("tf.tpu", {}),
 }
 """Path below ``tensorflow`` -> (the public modules whose names it offers; names of its own)."""

@@ -56,6 +56,5 @@ MODULES: dict[str, tuple[str, dict[str, Named]]] = {
     ),
     "python.framework.test_util": ("tf.test", _TEST_UTIL),
     "python.platform.googletest": ("tf.test", {}),
-    "python.platform.resource_loader": ("tf.resource_loader", {}),
 }
 """Path below ``tensorflow`` -> (the public modules whose names it offers; names of its own)."""

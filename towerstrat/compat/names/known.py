@@ -164,9 +164,14 @@ def exported(name: str, api: int) -> Any:
     if not name.startswith("tensorflow.") and ".python." not in name:
         return None
     module, _, last = name.partition(".")[2].rpartition(".")
-    here = table.entries(api)
-    found = next((here[p] for n in inside.names(module, api).get(last, ()) if (p := f"tf.{n}") in here), None)
-    return found.value() if isinstance(found, Named) else found
+    public = inside.names(module, api).get(last, ())
+    # Where a value has several names, those of one public name here can be two objects: the same name is the nearest.
+    for place in sorted(public, key=lambda place: place.rpartition(".")[2] != last):
+        first = place.removeprefix("compat.v1.")
+        found = table.entries(1 if first != place else api).get(f"tf.{first}")
+        if found is not None:
+            return found.value() if isinstance(found, Named) else found
+    return None
 
 
 def members(module: str, api: int) -> list[str]:

@@ -92,19 +92,32 @@ def place(module: Namespace) -> Place:
 
 def look_up(module: Namespace, name: str) -> tuple[bool, Any]:
     """Whether a module of a tree has a name, and its value."""
-    sources = () if name.startswith("_") else module.__dict__.get("_sources", ())
-    for each in (module, *sources):
-        if name in each.__dict__:
-            return True, each.__dict__[name]
-        if name in each.__dict__["_deferred"]:
-            each.__dict__[name] = each.__dict__["_deferred"][name].value()
-            return True, each.__dict__[name]
+    if _has(module, name):
+        return True, _value(module, name)
     public, api, _ = place(module)
     full = f"{public}.{name}"
+    sources = () if name.startswith("_") else module.__dict__.get("_sources", ())
+    source = next((each for each in sources if _has(each, name)), None)
+    # Sources are modules of 1.x: under 2.x they serve what is not of 2.x.
+    value = known.exported(full, api) if source is None or api == 2 else None
+    if value is not None:
+        return True, value
+    if source is not None:
+        return True, _value(source, name)
     if (public.startswith("tensorflow.") or name == "python") and known.is_module(full, api):
         return True, _only_listed(module, name)
-    value = known.exported(full, api)
-    return value is not None, value
+    return False, None
+
+
+def _has(module: Namespace, name: str) -> bool:
+    return name in module.__dict__ or name in module.__dict__["_deferred"]
+
+
+def _value(module: Namespace, name: str) -> Any:
+    own = module.__dict__
+    if name not in own:
+        own[name] = own["_deferred"][name].value()
+    return own[name]
 
 
 def _only_listed(module: Namespace, name: str) -> Namespace:

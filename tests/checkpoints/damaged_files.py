@@ -24,7 +24,7 @@ from towerstrat import errors
 from towerstrat.checkpoints import folder, tables
 from towerstrat.checkpoints.opening import opened
 from towerstrat.platform import messages
-from towerstrat.platform.storage import LOCAL
+from towerstrat.platform.local_storage import LOCAL
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "checkpoints"
 FILES = [
@@ -136,20 +136,22 @@ def refusals(where: Path, name: str, wanted: dict[str, np.ndarray]) -> Iterator[
     try:
         found = opened(str(where / name.partition(".")[0]))
     except (errors.DataLossError, errors.NotFoundError) as error:
-        assert name in error.message, error.message
-        yield error.message
+        yield _naming(error, name)
         return
     for key in found.entries:
         try:
             array = found.read(key)
         except (errors.DataLossError, errors.UnimplementedError) as error:
-            assert name.partition(".")[0] in error.message, error.message
-            assert key in error.message, error.message
-            yield error.message
+            yield _naming(error, name.partition(".")[0], key)
         else:
             assert array.dtype == wanted[key].dtype, key
             if array.size or wanted[key].size:  # nothing else says which shape an empty one has
                 np.testing.assert_array_equal(array, wanted[key], key)
+
+
+def _naming(error: errors.OpError, *words: str) -> str:
+    assert all(word in error.message for word in words), error.message
+    return error.message
 
 
 def _state_refusals(where: Path) -> Iterator[str]:
@@ -157,8 +159,7 @@ def _state_refusals(where: Path) -> Iterator[str]:
         state = folder.read_state(str(where))
         latest = folder.latest(str(where))
     except errors.DataLossError as error:
-        assert "checkpoint" in error.message
-        yield error.message
+        yield _naming(error, "checkpoint")
         return
     if state is None or latest is None:
         yield "no checkpoint"

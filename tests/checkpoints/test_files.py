@@ -15,6 +15,7 @@ from towerstrat.checkpoints import elements, slices, snappy, tables, varint
 from towerstrat.checkpoints.bundle import Bundle, index_path
 from towerstrat.checkpoints.bundle_writing import Saved, Whole, write
 from towerstrat.checkpoints.version_one import FirstFormat
+from towerstrat.platform.files import GFile, ListDirectory
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "checkpoints"
 VERSIONS = ["1.12", "2.15"]
@@ -103,18 +104,31 @@ def test_parts_and_strings_read_back(tmp_path):
     assert bundle.read("texts").tolist() == ["ä".encode(), b"b"]
 
 
-def test_overwriting_leaves_one_checkpoint(tmp_path):
-    prefix = str(tmp_path / "model")
+@pytest.fixture(params=["local", "memory"])
+def place(request, tmp_path):
+    """The path of a folder."""
+    if request.param == "memory":
+        pytest.importorskip("fsspec")
+        return f"memory://{tmp_path.name}"
+    return str(tmp_path)
+
+
+def content(place):
+    return {name: GFile(f"{place}/{name}", "rb").read() for name in ListDirectory(place)}
+
+
+def test_overwriting_leaves_one_checkpoint(place):
+    prefix = f"{place}/model"
     for number in range(3):
         write(prefix, saved({"x": np.float32(number)}))
         assert Bundle(prefix).read("x") == number
-        assert len(list(tmp_path.iterdir())) == 2
+        assert len(content(place)) == 2
 
 
-def test_a_write_that_fails_changes_nothing(tmp_path):
-    prefix = str(tmp_path / "model")
+def test_a_write_that_fails_changes_nothing(place):
+    prefix = f"{place}/model"
     write(prefix, saved({"x": np.float32(1)}))
-    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    before = content(place)
 
     def fails():
         raise RuntimeError("no value")
@@ -123,7 +137,7 @@ def test_a_write_that_fails_changes_nothing(tmp_path):
         write(prefix, [*saved({"x": np.float32(2)}), Saved("y", fails)])
     with pytest.raises(ValueError, match="saved twice"):
         write(prefix, saved({"x": np.float32(2)}) * 2)
-    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+    assert content(place) == before
 
 
 def test_what_is_missing_is_named(tmp_path):

@@ -21,11 +21,11 @@ from towerstrat.platform import logs, messages
 from towerstrat.platform.files import IsDirectory
 from towerstrat.platform.text import as_text
 from towerstrat.training import global_step as steps
-from towerstrat.training.saving import management
+from towerstrat.training.saving import management, resumption
 from towerstrat.training.saving.builder import BaseSaverBuilder, BulkSaverBuilder
 from towerstrat.training.saving.meta_graphs import export_meta_graph
 from towerstrat.training.saving.object_names import OBJECT_GRAPH, names_of_objects
-from towerstrat.training.saving.operations import parsed, part_of
+from towerstrat.training.saving.operations import parsed, part_of, restored_names
 from towerstrat.training.saving.saveables import SaveSpec, VariableSaveable, all_saveable_objects, by_name, saveables_of
 
 _SECOND_FORMAT = 2
@@ -359,6 +359,7 @@ class Saver:
                 self._restore_eagerly(path)
             else:
                 sess.run(self.saver_def.restore_op_name, {self.saver_def.filename_tensor_name: path})
+                resumption.resume(path, sess, restored_names(sess.graph, self.saver_def.restore_op_name))
         except NotFoundError as error:
             checkpoint = opened(path)
             if OBJECT_GRAPH not in checkpoint or self._by_objects is self:

@@ -29,6 +29,7 @@ from towerstrat.graph.ir.trace import unconverted
 from towerstrat.graph.ir.types import DType, DTypeLike, HostArray
 from towerstrat.graph.variables.state_ops import variable_handle
 from towerstrat.graph.variables.string_variables import type_for
+from towerstrat.graph.variables.trackable import TrackableVariable
 
 
 class VariableSynchronization(enum.Enum):
@@ -189,7 +190,7 @@ def variable_creator_scope(variable_creator: Callable[..., Any]) -> Iterator[Non
             creators.remove(variable_creator)
 
 
-class Variable(Operators, Convertible, metaclass=_ThroughCreators):
+class Variable(Operators, Convertible, TrackableVariable, metaclass=_ThroughCreators):
     """State that persists between runs. Each use reads it; assignments change it.
 
     Args:

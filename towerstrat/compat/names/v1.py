@@ -511,6 +511,7 @@ ROWS: tuple[tuple[ModuleType, dict[str, str]], ...] = (
 
 LATER_ROWS: tuple[tuple[ModuleType, dict[str, str]], ...] = (
     *v1_era.LATER_ROWS,
+    *v1_saving.LATER_ROWS,
     (distribute_extended, {
         "tf.distribute": "StrategyExtended=StrategyExtendedV1",
     }),

@@ -8,13 +8,36 @@ from typing import TYPE_CHECKING
 from towerstrat.platform.deferred import Deferred
 
 if TYPE_CHECKING:
-    from towerstrat.compat.v1names import contrib_checkpoints
-    from towerstrat.training.saving import from_checkpoint, management, meta_graphs, reading, saver, waiting
+    from towerstrat.compat.v1names import contrib_checkpoints, contrib_objects
+    from towerstrat.graph.scopes import template
+    from towerstrat.graph.variables import containers, trackable
+    from towerstrat.platform import messages
+    from towerstrat.training.saving import (
+        checkpoint,
+        checkpoint_manager,
+        from_checkpoint,
+        management,
+        meta_graphs,
+        object_saver,
+        python_state,
+        reading,
+        saver,
+        waiting,
+    )
 else:  # protobuf
     contrib_checkpoints = Deferred("towerstrat.compat.v1names.contrib_checkpoints")
+    contrib_objects = Deferred("towerstrat.compat.v1names.contrib_objects")
+    template = Deferred("towerstrat.graph.scopes.template")
+    containers = Deferred("towerstrat.graph.variables.containers")
+    trackable = Deferred("towerstrat.graph.variables.trackable")
+    messages = Deferred("towerstrat.platform.messages")
+    checkpoint = Deferred("towerstrat.training.saving.checkpoint")
+    checkpoint_manager = Deferred("towerstrat.training.saving.checkpoint_manager")
     from_checkpoint = Deferred("towerstrat.training.saving.from_checkpoint")
     management = Deferred("towerstrat.training.saving.management")
     meta_graphs = Deferred("towerstrat.training.saving.meta_graphs")
+    object_saver = Deferred("towerstrat.training.saving.object_saver")
+    python_state = Deferred("towerstrat.training.saving.python_state")
     reading = Deferred("towerstrat.training.saving.reading")
     saver = Deferred("towerstrat.training.saving.saver")
     waiting = Deferred("towerstrat.training.saving.waiting")
@@ -22,6 +45,34 @@ else:  # protobuf
 ROWS: tuple[tuple[ModuleType, dict[str, str]], ...] = (
     (saver, {
         "tf.train": "Saver",
+    }),
+    (checkpoint, {
+        "tf.train tf.contrib.eager": "Checkpoint=CheckpointV1",
+    }),
+    (object_saver, {
+        "tf.contrib.eager": "CheckpointableSaver",
+    }),
+    (checkpoint_manager, {
+        "tf.contrib.checkpoint": "CheckpointManager",
+    }),
+    (trackable, {
+        "tf.contrib.checkpoint": "CheckpointableBase=Trackable",
+    }),
+    (containers, {
+        "tf.contrib.checkpoint tf.contrib.eager": "Checkpointable=AutoTrackable",
+        "tf.contrib.checkpoint": "List Mapping NoDependency",
+    }),
+    (template, {
+        "tf.contrib.checkpoint": "capture_dependencies",
+    }),
+    (messages, {
+        "tf.contrib.checkpoint": "CheckpointableObjectGraph=TrackableObjectGraph",
+    }),
+    (contrib_objects, {
+        "tf.contrib.checkpoint": """
+            NumpyState PythonStateWrapper UniqueNameTracker dot_graph_from_checkpoint list_objects object_metadata
+            split_dependency""",
+        "tf.contrib.eager": "Saver get_optimizer_variables restore_variables_on_create",
     }),
     (management, {
         "tf.train": """
@@ -46,3 +97,13 @@ ROWS: tuple[tuple[ModuleType, dict[str, str]], ...] = (
     }),
 )  # fmt: skip
 """(module, {place: names}); see ``v1.ROWS``."""
+
+LATER_ROWS: tuple[tuple[ModuleType, dict[str, str]], ...] = (
+    (checkpoint_manager, {
+        "tf.train": "CheckpointManager",
+    }),
+    (python_state, {
+        "tf.train.experimental": "PythonState",
+    }),
+)  # fmt: skip
+"""Likewise, the names that 1.13 to 1.15 added."""

@@ -15,8 +15,8 @@ from towerstrat.graph.variables.trackable import Trackable
 from towerstrat.graph.variables.variables import Variable
 
 _UNSAVED = (
-    "\n\nIf you don't need it checkpointed, wrap it in a tf.contrib.checkpoint.NoDependency object when it is assigned: "
-    "it will be unwrapped and ignored."
+    "\n\nIf you don't need it checkpointed, wrap it in a tf.contrib.checkpoint.NoDependency object when it is "
+    "assigned: it will be unwrapped and ignored."
 )
 
 
@@ -256,9 +256,9 @@ class ListWrapper(List, abc.MutableSequence[Any], _PythonList):
         )
         if self._moved:
             raise ValueError(
-                f"{made}A list element was replaced (__setitem__, __setslice__), deleted (__delitem__, __delslice__), or "
-                "moved (sort). In order to support restoration on object creation, tracking is exclusively for append-only "
-                f"data structures.{_UNSAVED}"
+                f"{made}A list element was replaced (__setitem__, __setslice__), deleted (__delitem__, __delslice__), "
+                "or moved (sort). In order to support restoration on object creation, tracking is exclusively for "
+                f"append-only data structures.{_UNSAVED}"
             )
         if not _same(self._storage, self._seen):
             raise ValueError(

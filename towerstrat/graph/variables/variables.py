@@ -162,8 +162,8 @@ def _default_creator(**kwargs: Any) -> Variable:
             raise ValueError(f"Invalid variable {what} mode: {value} for variable: {kwargs.get('name')}")
     if kwargs.get("trainable") is None:
         kwargs["trainable"] = synchronization is not VariableSynchronization.ON_READ
-    kwargs.pop("use_resource", None)
-    kwargs.pop(_LIFTING, None)
+    for for_creators in ("use_resource", "trackable_parent", _LIFTING):
+        kwargs.pop(for_creators, None)
     graph = get_default_graph()
     maker, graph.variable_maker = graph.variable_maker, None
     try:

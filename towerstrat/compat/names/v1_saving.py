@@ -8,6 +8,34 @@ ROWS: Rows = (
     ("training.saving.saver", {
         "tf.train": "Saver",
     }),
+    ("training.saving.checkpoint", {
+        "tf.train tf.contrib.eager": "Checkpoint=CheckpointV1",
+    }),
+    ("training.saving.object_saver", {
+        "tf.contrib.eager": "CheckpointableSaver",
+    }),
+    ("training.saving.checkpoint_manager", {
+        "tf.contrib.checkpoint": "CheckpointManager",
+    }),
+    ("graph.variables.trackable", {
+        "tf.contrib.checkpoint": "CheckpointableBase=Trackable",
+    }),
+    ("graph.variables.containers", {
+        "tf.contrib.checkpoint tf.contrib.eager": "Checkpointable=AutoTrackable",
+        "tf.contrib.checkpoint": "List Mapping NoDependency",
+    }),
+    ("graph.scopes.template", {
+        "tf.contrib.checkpoint": "capture_dependencies",
+    }),
+    ("platform.messages", {
+        "tf.contrib.checkpoint": "CheckpointableObjectGraph=TrackableObjectGraph",
+    }),
+    ("compat.v1names.contrib_objects", {
+        "tf.contrib.checkpoint": """
+            NumpyState PythonStateWrapper UniqueNameTracker dot_graph_from_checkpoint list_objects object_metadata
+            split_dependency""",
+        "tf.contrib.eager": "Saver get_optimizer_variables restore_variables_on_create",
+    }),
     ("training.saving.management", {
         "tf.train": """
             checkpoint_exists generate_checkpoint_state_proto get_checkpoint_mtimes get_checkpoint_state
@@ -31,3 +59,13 @@ ROWS: Rows = (
     }),
 )  # fmt: skip
 """(module, {place: names}); see ``v1.ROWS``."""
+
+LATER_ROWS: Rows = (
+    ("training.saving.checkpoint_manager", {
+        "tf.train": "CheckpointManager",
+    }),
+    ("training.saving.python_state", {
+        "tf.train.experimental": "PythonState",
+    }),
+)  # fmt: skip
+"""Likewise, the names that 1.13 to 1.15 added."""

@@ -359,6 +359,8 @@ class Block:
         self.graph = graph
         self.parent = parent
         self.what = what
+        self.region = self
+        """The region of the graph; another one where this is that region for some of its results only."""
         self.ops: list[Operation] = []
         self.depth: int = 0 if parent is None else parent.depth + 1
         self.axis: Axis | None = None
@@ -419,7 +421,7 @@ class Block:
         block: Block | None = other
         while block is not None and block.depth > self.depth:
             block = block.parent
-        return block is self
+        return block is not None and block.region is self.region
 
     def captures(self) -> list[Tensor]:
         """The tensors from enclosing regions that this one uses, in order of first use."""
@@ -494,12 +496,12 @@ def execution_order(targets: Iterable[Operation], block: Block, fed: Container[T
     """
     needed: dict[Operation, list[Operation]] = {}
     followers: dict[Operation, list[Operation]] = {}
-    stack = [op for op in targets if op.block is block]
+    stack = [op for op in targets if op.block is block.region]
     while stack:
         op = stack.pop()
         if op in needed:
             continue
-        before = list(dict.fromkeys(d for d in dependencies(op, fed) if d.block is block))
+        before = list(dict.fromkeys(d for d in dependencies(op, fed) if d.block is block.region))
         needed[op] = before
         for other in before:
             followers.setdefault(other, []).append(op)

@@ -63,7 +63,8 @@ def chain(folder, number, kills, loops, same, until):
         done["digest"] = life(place, loops, same, None if last else chance.uniform(0, 0.6))
         done["kills"] += not last
         kept.write_text(json.dumps(done))
-    shutil.rmtree(place, ignore_errors=done["digest"] is not None)
+    if done["digest"] is not None:
+        shutil.rmtree(place, ignore_errors=True)
     return done
 
 

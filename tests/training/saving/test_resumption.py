@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import towerstrat.compat.v1 as tf
+import towerstrat.compat.v2 as tf2
 from tests.spread import spread
 from tests.training.saving import resumed
 from towerstrat.checkpoints.resumption import side_files
@@ -259,3 +260,25 @@ def test_elements_of_a_generator_are_taken_again(tmp_path, said):
         assert session.run(get_next) == 4
     assert said()[-1] == "iterator goes on where it was; 4 elements were taken again."
     assert taken == [0, 1, 2, 3, 0, 1, 2, 3, 4]
+
+
+@pytest.mark.usefixtures("later_behavior")
+def test_eager_random_numbers_and_functions_go_on(tmp_path, said):
+    tf.set_random_seed(1)
+    variable = tf.Variable(1.0, name="v")
+    saver = tf.train.Saver([variable])
+
+    @tf2.function
+    def noise():
+        return tf.random_normal([2])
+
+    def numbers():
+        return [np.array(t).tolist() for t in (tf.random_uniform([2]), noise(), noise(), tf.random_uniform([1]))]
+
+    numbers()
+    path = saver.save(None, str(tmp_path / "model"))
+    wanted = numbers()
+    assert numbers() != wanted
+    saver.restore(None, path)
+    assert numbers() == wanted
+    assert said() == [f"Going on with the run of {path}: random counters of 1 operation."]

@@ -1,5 +1,8 @@
 """Pipelines that go on in another opening: what is left after the state is what was left before it."""
 
+import gzip
+import struct
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -7,7 +10,14 @@ from hypothesis import strategies as st
 
 import towerstrat.compat.v1 as tf
 from tests.data.test_properties import source
+from tests.spread import spread
 from towerstrat.checkpoints.resumption import decoded, encoded
+from towerstrat.data.dataset_v1 import DatasetV1
+from towerstrat.data.pipeline import Pull
+from towerstrat.data.rows import Order
+from towerstrat.data.state import Stateful, taken_again
+from towerstrat.platform.checksums import masked_crc
+from towerstrat.towers.distribute.splitting import Dealt, Split
 
 MANY = 3000
 """Enough rows that functions are compiled for many of them at once."""
@@ -100,3 +110,93 @@ def test_chains_of_transformations(rows, length, chain, taken, returned, batched
         return dataset.batch(2) if batched else dataset
 
     check(make, taken, 60, returned)
+
+
+def framed(data):
+    length = struct.pack("<Q", len(data))
+    return b"".join([length, struct.pack("<I", masked_crc(length)), data, struct.pack("<I", masked_crc(data))])
+
+
+def files(tmp_path_factory):
+    """Two files of lines, one of them compressed, and one of records."""
+    folder = tmp_path_factory.getbasetemp()
+    (folder / "lines").write_text("a\nbb\r\n\nccc")
+    (folder / "lines.gz").write_bytes(gzip.compress(b"".join(b"%d\n" % i for i in range(9))))
+    (folder / "records").write_bytes(b"".join(framed(b"x" * i) for i in range(9)))
+    (folder / "fixed").write_bytes(b"hh" + bytes(range(21)) + b"f")
+    return folder
+
+
+def table(n):
+    return tf.data.Dataset.from_tensor_slices((np.arange(n), np.arange(n, dtype=np.float32)))
+
+
+def grow(x):
+    return tf.range(x % 5)
+
+
+PIPELINES = {
+    "lines": lambda f: tf.data.TextLineDataset([str(f / "lines")] * 3),
+    "compressed lines": lambda f: tf.data.TextLineDataset([str(f / "lines.gz")] * 2, "GZIP").shuffle(4),
+    "records": lambda f: tf.data.TFRecordDataset(str(f / "records")).repeat(2),
+    "records of one length": lambda f: tf.data.FixedLengthRecordDataset([str(f / "fixed")] * 2, 3, 2, 1),
+    "files in turn": lambda f: (
+        tf.data.Dataset.list_files(str(f / "lines*")).interleave(lambda n: tf.data.TextLineDataset(n), 2)
+    ),
+    "endless range": lambda f: tf.data.experimental.Counter(3, -2).map(lambda x: x * 2),
+    "random numbers": lambda f: tf.data.experimental.RandomDataset(3).batch(2),
+    "map of many rows": lambda f: (
+        table(MANY).shuffle(50).map(lambda i, x: (i, x + tf.random_normal([]))).repeat().batch(4)
+    ),
+    "map of many elements": lambda f: (
+        tf.data.experimental.Counter().map(lambda x: x + tf.random_uniform([], 0, 9, tf.int64), 4).skip(2050)
+    ),
+    "sliding windows": lambda f: tf.data.Dataset.range(20).window(4, 2, 2, True).flat_map(lambda w: w.batch(4)),
+    "padded batches": lambda f: tf.data.Dataset.range(20).map(grow).shuffle(4).padded_batch(3, [None]),
+    "buckets": lambda f: tf.data.Dataset.range(20).map(grow).apply(
+        tf.data.experimental.bucket_by_sequence_length(lambda x: tf.size(x), [2, 4], [2, 3, 2])
+    ),
+    "windows by size": lambda f: tf.data.Dataset.range(20).apply(
+        tf.data.experimental.group_by_window(
+            lambda x: x % 3, lambda k, w: w.batch(3), window_size_func=lambda k: k + 1
+        )
+    ),
+    "one element": lambda f: tf.data.Dataset.from_tensors((1, "two")).repeat(9),
+    "elements that raise": lambda f: (
+        tf.data.Dataset.range(20).map(lambda x: tf.check_numerics(1 / tf.cast(x % 4, tf.float32), "inf")).prefetch(2)
+    ),
+    "Python functions": lambda f: tf.data.Dataset.range(20).map(lambda x: tf.py_func(lambda y: y + 1, [x], tf.int64)),
+    "lists": lambda f: tf.data.Dataset.from_generator(lambda: iter([[1, 2], [3]] * 6), tf.int32, [None]).shuffle(3),
+    "threads": lambda f: tf.data.Dataset.range(50).shuffle(9).prefetch(3).map(lambda x: x + 1).prefetch(2).repeat(2),
+    "rows of replicas": lambda f: DatasetV1(Split(tf.data.Dataset.range(24).shuffle(5).batch(4).node, 2)),
+    "batches dealt": lambda f: DatasetV1(Dealt([tf.data.Dataset.range(24).shuffle(5).batch(2).node], 3)),
+}  # fmt: skip
+
+
+@spread(("name", "taken"), [(name, taken) for name in PIPELINES for taken in (5, 0)], every=3)
+def test_kinds_of_pipelines(tmp_path_factory, name, taken):
+    folder = files(tmp_path_factory)
+    state = check(lambda: PIPELINES[name](folder), taken, 25, 2)
+    by_number = name == "lists" or (name == "sliding windows" and taken > 0)
+    assert (taken_again(state.get("place")) > 0) == by_number
+
+
+@spread("name", ["map of many rows", "map of many elements", "random numbers", "records"], every=3)
+def test_a_state_does_not_grow_with_the_position(tmp_path_factory, name):
+    folder = files(tmp_path_factory)
+    sizes = []
+    for taken in (70, 700):
+        position, _ = positions(lambda: PIPELINES[name](folder).repeat())
+        rest(position, taken)
+        sizes.append(len(encoded(position.state())))
+    assert abs(sizes[1] - sizes[0]) < 9000  # numbers that were drawn ahead, at most 1,024
+
+
+def test_every_part_of_a_pipeline_has_a_state():
+    kinds, found = [Pull, Order], []
+    while kinds:
+        kinds += (below := kinds.pop().__subclasses__())
+        found += below
+    assert len(found) > 30
+    for kind in found:
+        assert kind.changing is not None or kind.state is not Stateful.state, kind

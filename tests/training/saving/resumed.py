@@ -1,21 +1,16 @@
 """A program that trains, saves after each loop, and goes on where its folder says: towers, dropout, random input.
 
-    python -m tests.training.saving.resumed FOLDER LOOPS [same]
-
-It prints "done" and what it has come to. With "same" all checkpoints have one prefix. Whoever kills it and starts it
-again finds the same end.
+Whoever kills it and starts it again finds the same end.
 """
 
 import hashlib
-import sys
 
-import jax
 import numpy as np
 
 import towerstrat.compat.v1 as tf
+from benchmarks.harness import Devices
 
 STEPS = 3
-TOWERS = 2
 
 
 def dataset():
@@ -26,10 +21,9 @@ def dataset():
     return noisy.shuffle(20).repeat().batch(4, drop_remainder=True).prefetch(2)
 
 
-def training():
+def training(devices):
     """(what trains for some steps, the iterator's initializer, the number of loops that are done)."""
-    resolver = tf.contrib.cluster_resolver.TPUClusterResolver(tpu="")
-    strategy = tf.contrib.distribute.TPUStrategy(resolver, steps_per_run=STEPS)
+    strategy = tf.contrib.distribute.TPUStrategy(Devices(devices), steps_per_run=STEPS)
     with strategy.scope():
         weights = tf.get_variable("w", shape=[3, 1])
         optimizer = tf.train.AdamOptimizer(0.1)
@@ -48,9 +42,15 @@ def training():
             return done.assign_add(1), iterator.initializer, done
 
 
-def main(folder, loops, same=False):
+def main(devices, folder, loops, same, begun=lambda: None):
+    """Trains until so many loops are done; returns a digest of the variables and of a random number.
+
+    Args:
+      same: whether all checkpoints have one prefix.
+      begun: called before each loop.
+    """
     tf.set_random_seed(1)
-    train, initializer, done = training()
+    train, initializer, done = training(devices)
     saver = tf.train.Saver(max_to_keep=2)
     draw = tf.random_uniform([2])
     with tf.Session() as session:
@@ -59,15 +59,10 @@ def main(folder, loops, same=False):
         if latest:
             saver.restore(session, latest)
         session.run(initializer)
-        while (count := session.run(done)) < loops:
-            print("loop", count, flush=True)
+        while session.run(done) < loops:
+            begun()
             session.run(train)
+            session.run(draw)
             saver.save(session, f"{folder}/model", None if same else done, write_meta_graph=False)
-        values = session.run([tf.global_variables(), draw])
-    values = [*values[0], values[1]]
+        values = [*session.run(tf.global_variables()), session.run(draw)]
     return hashlib.sha256(b"".join(np.asarray(v).tobytes() for v in values)).hexdigest()
-
-
-if __name__ == "__main__":
-    jax.config.update("jax_num_cpu_devices", TOWERS)
-    print("done", main(sys.argv[1], int(sys.argv[2]), sys.argv[3:] == ["same"]))

@@ -52,9 +52,6 @@ ROWS: tuple[tuple[ModuleType, dict[str, str]], ...] = (
     (object_saver, {
         "tf.contrib.eager": "CheckpointableSaver",
     }),
-    (checkpoint_manager, {
-        "tf.contrib.checkpoint": "CheckpointManager",
-    }),
     (trackable, {
         "tf.contrib.checkpoint": "CheckpointableBase=Trackable",
     }),
@@ -70,8 +67,8 @@ ROWS: tuple[tuple[ModuleType, dict[str, str]], ...] = (
     }),
     (contrib_objects, {
         "tf.contrib.checkpoint": """
-            NumpyState PythonStateWrapper UniqueNameTracker dot_graph_from_checkpoint list_objects object_metadata
-            split_dependency""",
+            CheckpointManager NumpyState PythonStateWrapper UniqueNameTracker dot_graph_from_checkpoint list_objects
+            object_metadata split_dependency""",
         "tf.contrib.eager": "Saver get_optimizer_variables restore_variables_on_create",
     }),
     (management, {

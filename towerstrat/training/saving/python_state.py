@@ -51,4 +51,6 @@ class PythonState(Trackable, metaclass=ABCMeta):
         """Takes the state from a string."""
 
     def _gather_saveables_for_checkpoint(self) -> Mapping[str, Any]:
-        return {PYTHON_STATE: partial(PythonStateSaveable, state_callback=self.serialize, restore_callback=self.deserialize)}
+        return {
+            PYTHON_STATE: partial(PythonStateSaveable, state_callback=self.serialize, restore_callback=self.deserialize)
+        }

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from towerstrat.graph.variables import containers, trackable
     from towerstrat.platform import messages
     from towerstrat.training.saving import (
+        assign_from_checkpoint,
         checkpoint,
         checkpoint_manager,
         from_checkpoint,
@@ -22,7 +23,9 @@ if TYPE_CHECKING:
         python_state,
         reading,
         saver,
+        vocabulary_remapping,
         waiting,
+        warm_starting,
     )
 else:  # protobuf
     contrib_checkpoints = Deferred("towerstrat.compat.v1names.contrib_checkpoints")
@@ -31,6 +34,7 @@ else:  # protobuf
     containers = Deferred("towerstrat.graph.variables.containers")
     trackable = Deferred("towerstrat.graph.variables.trackable")
     messages = Deferred("towerstrat.platform.messages")
+    assign_from_checkpoint = Deferred("towerstrat.training.saving.assign_from_checkpoint")
     checkpoint = Deferred("towerstrat.training.saving.checkpoint")
     checkpoint_manager = Deferred("towerstrat.training.saving.checkpoint_manager")
     from_checkpoint = Deferred("towerstrat.training.saving.from_checkpoint")
@@ -40,7 +44,9 @@ else:  # protobuf
     python_state = Deferred("towerstrat.training.saving.python_state")
     reading = Deferred("towerstrat.training.saving.reading")
     saver = Deferred("towerstrat.training.saving.saver")
+    vocabulary_remapping = Deferred("towerstrat.training.saving.vocabulary_remapping")
     waiting = Deferred("towerstrat.training.saving.waiting")
+    warm_starting = Deferred("towerstrat.training.saving.warm_starting")
 
 ROWS: tuple[tuple[ModuleType, dict[str, str]], ...] = (
     (saver, {
@@ -87,6 +93,17 @@ ROWS: tuple[tuple[ModuleType, dict[str, str]], ...] = (
     }),
     (contrib_checkpoints, {
         "tf.contrib.framework": "init_from_checkpoint list_variables load_checkpoint load_variable",
+    }),
+    (assign_from_checkpoint, {
+        "tf.contrib.framework": "assign_from_checkpoint assign_from_checkpoint_fn",
+    }),
+    (vocabulary_remapping, {
+        "tf.contrib.framework": """
+            load_and_remap_matrix_initializer load_embedding_initializer load_linear_multiclass_bias_initializer
+            load_variable_slot_initializer""",
+    }),
+    (warm_starting, {
+        "tf.train": "VocabInfo warm_start",
     }),
     (waiting, {
         "tf.contrib.training": "checkpoints_iterator wait_for_new_checkpoint",

@@ -8,7 +8,6 @@ import json
 import sys
 
 import tensorflow
-
 from checkpoints_objects_cases import Holder
 
 tf = tensorflow.compat.v1 if tensorflow.__version__.startswith("2") else tensorflow

@@ -14,9 +14,6 @@ ROWS: Rows = (
     ("training.saving.object_saver", {
         "tf.contrib.eager": "CheckpointableSaver",
     }),
-    ("training.saving.checkpoint_manager", {
-        "tf.contrib.checkpoint": "CheckpointManager",
-    }),
     ("graph.variables.trackable", {
         "tf.contrib.checkpoint": "CheckpointableBase=Trackable",
     }),
@@ -32,8 +29,8 @@ ROWS: Rows = (
     }),
     ("compat.v1names.contrib_objects", {
         "tf.contrib.checkpoint": """
-            NumpyState PythonStateWrapper UniqueNameTracker dot_graph_from_checkpoint list_objects object_metadata
-            split_dependency""",
+            CheckpointManager NumpyState PythonStateWrapper UniqueNameTracker dot_graph_from_checkpoint list_objects
+            object_metadata split_dependency""",
         "tf.contrib.eager": "Saver get_optimizer_variables restore_variables_on_create",
     }),
     ("training.saving.management", {
@@ -52,6 +49,17 @@ ROWS: Rows = (
     }),
     ("compat.v1names.contrib_checkpoints", {
         "tf.contrib.framework": "init_from_checkpoint list_variables load_checkpoint load_variable",
+    }),
+    ("training.saving.assign_from_checkpoint", {
+        "tf.contrib.framework": "assign_from_checkpoint assign_from_checkpoint_fn",
+    }),
+    ("training.saving.vocabulary_remapping", {
+        "tf.contrib.framework": """
+            load_and_remap_matrix_initializer load_embedding_initializer load_linear_multiclass_bias_initializer
+            load_variable_slot_initializer""",
+    }),
+    ("training.saving.warm_starting", {
+        "tf.train": "VocabInfo warm_start",
     }),
     ("training.saving.waiting", {
         "tf.contrib.training": "checkpoints_iterator wait_for_new_checkpoint",

@@ -13,15 +13,40 @@ import numpy as np
 
 from towerstrat.errors import NotFoundError
 from towerstrat.graph.eager import mode
+from towerstrat.graph.ir.stacks import SessionLike
 from towerstrat.graph.ir.types import DType, as_dtype
 from towerstrat.graph.ops.control_flow import no_op
 from towerstrat.graph.variables.containers import TrackableDataStructure
 from towerstrat.graph.variables.trackable import VARIABLE_VALUE, Trackable, TrackableReference
 from towerstrat.graph.variables.variables import Variable, variable_creator_scope
 from towerstrat.platform import messages
-from towerstrat.training.saving import object_names, python_state, reading, saver
+from towerstrat.training.saving import checkpoint_manager, object_names, python_state, reading, saver
 from towerstrat.training.saving.object_graph import ObjectGraphView
 from towerstrat.training.saving.saveables import SaveableObject, SaveSpec
+
+
+class CheckpointManager(checkpoint_manager.CheckpointManager):
+    """``tf.train.CheckpointManager`` as 1.12 had it.
+
+    Args:
+      checkpoint, directory, max_to_keep, keep_checkpoint_every_n_hours: as there.
+    """
+
+    def __init__(
+        self, checkpoint: Any, directory: str, max_to_keep: int | None,
+        keep_checkpoint_every_n_hours: float | None = None,
+    ):  # fmt: skip
+        super().__init__(checkpoint, directory, max_to_keep, keep_checkpoint_every_n_hours)
+
+    def save(  # type: ignore[override]
+        self, session: SessionLike | None = None, checkpoint_number: Any = None
+    ) -> str | None:
+        """Saves a checkpoint and then removes those that are too many; see ``tf.train.CheckpointManager.save``.
+
+        Args:
+          session: in a graph, the session that has the values; default the default session.
+        """
+        return self._save(session or self._session(), checkpoint_number)
 
 
 class UniqueNameTracker(TrackableDataStructure):
@@ -106,6 +131,9 @@ class NumpyState(Trackable):
         return value.array if isinstance(value, _NumpyWrapper) else value
 
     def __setattr__(self, name: str, value: Any) -> None:
+        if isinstance(getattr(type(self), name, None), property):  # of tracking itself
+            object.__setattr__(self, name, value)
+            return
         if not isinstance(value, np.ndarray | np.generic):
             raise NotImplementedError(
                 f"Assigned {value} to the {name} property of {self}, which is not a NumPy array. Put what else is to "
@@ -223,7 +251,7 @@ def object_metadata(save_path: str) -> messages.TrackableObjectGraph:
 
 
 def dot_graph_from_checkpoint(save_path: str) -> str:
-    """The graph of objects in a checkpoint in the language of Graphviz, with variables in blue, slots orange, optimizers red."""
+    """The graph of objects in a checkpoint in the language of Graphviz."""
     reader = reading.CheckpointReader(save_path)
     graph = object_metadata(save_path)
     shapes, types = reader.get_variable_to_shape_map(), reader.get_variable_to_dtype_map()

@@ -236,9 +236,10 @@ def capture_dependencies(template: Any) -> Iterator[None]:
         next_creator: Callable[..., Any], name: str | None = None, trackable_parent: Any = None, **kwargs: Any
     ) -> Any:
         made = next_creator(name=name, trackable_parent=(template, start), **kwargs)
-        held, full = trackable_parent or (made, name)
-        if name is not None and name.startswith(start) and isinstance(held, Trackable):
-            template._track_trackable(held, full[len(start) + 1 :], overwrite=True)
+        if name is not None and name.startswith(start):
+            held, full = trackable_parent or (made, name)
+            if isinstance(held, Trackable):
+                template._track_trackable(held, full[len(start) + 1 :], overwrite=True)
         return made
 
     with variable_creator_scope(creator):

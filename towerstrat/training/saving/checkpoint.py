@@ -177,10 +177,10 @@ class Checkpoint(_Numbered):
             target = _trackable("root", _target(root))
             target._maybe_initialize_trackable()
             self._save_counter = NoDependency(target._lookup_dependency(_COUNTER))  # type: ignore[assignment]
-            attached = self._attached(target, {**kwargs, "root": root})
+            self.root = NoDependency(root)
+            attached = self._attached(target, kwargs)
         else:
             self._set_all(kwargs)
-        self._target = NoDependency(root)
         self._attached_dependencies: Any = NoDependency(attached)
         self._saver = ObjectSaver(ObjectGraphView(weakref.ref(self) if root is None else root, attached))
 
@@ -209,7 +209,7 @@ class Checkpoint(_Numbered):
         if self._attached_dependencies is None:
             return
         self._attached_dependencies.append(TrackableReference(_COUNTER, counter))
-        waiting = _target(self._target)._deferred_dependencies.pop(_COUNTER, ())
+        waiting = _target(self.root)._deferred_dependencies.pop(_COUNTER, ())
         for position in waiting[-1:]:
             position.restore(counter)
 

@@ -122,7 +122,12 @@ class CheckpointManager:
         Raises:
           RuntimeError, FailedPreconditionError, OpError: as ``Checkpoint.save``; older checkpoints are there still.
         """
-        session = self._session()
+        return self._save(self._session(), checkpoint_number, check_interval, options)
+
+    def _save(
+        self, session: SessionLike | None, checkpoint_number: Any, check_interval: bool = True,
+        options: CheckpointOptions | None = None,
+    ) -> str | None:  # fmt: skip
         if not self._is_due(check_interval, session):
             return None
         number = self._checkpoint._next_number(session)

@@ -75,23 +75,23 @@ class ObjectSaver:
             write(prefix, [*_entries(saved, running), Saved(OBJECT_GRAPH, lambda: data)])
         return prefix
 
-    def restore(self, path: str | None) -> LoadStatus:
+    def restore(self, save_path: str | None) -> LoadStatus:
         """Restores the objects: eagerly those that are there now, and the others as they are made.
 
         In a graph nothing happens before the status is asked to restore into a session.
 
         Args:
-          path: the checkpoint, of objects or of variables by name; None: there is none.
+          save_path: the checkpoint, of objects or of variables by name; None: there is none.
 
         Raises:
           NotFoundError: there is no such checkpoint. DataLossError: it is damaged.
           ValueError: eagerly, a variable has another shape or type in it.
         """
-        if path is None:
+        if save_path is None:
             return InitializationOnlyStatus(self._view, new_restore_uid())
-        checkpoint = opened(path)
+        checkpoint = opened(save_path)
         if OBJECT_GRAPH not in checkpoint:
-            return self._restore_by_names(NamedRestoration(path, checkpoint))
+            return self._restore_by_names(NamedRestoration(save_path, checkpoint))
         restoration = Restoration(checkpoint, object_graph(checkpoint), self._operations)
         CheckpointPosition(restoration, 0).restore(self._view.root)
         for name, ref in self._view.attached_dependencies or ():

@@ -168,7 +168,7 @@ ROWS: Rows = (
         "tf": """
             AttrValue ConfigProto GPUOptions GraphDef GraphOptions MetaGraphDef NameAttrList NodeDef OptimizerOptions
             RunMetadata RunOptions""",
-        "tf.train": "SaverDef",
+        "tf.train": "ClusterDef JobDef SaverDef ServerDef",
     }),
     ("graph.ir.indexed_slices", {
         "tf": "IndexedSlices",

@@ -82,7 +82,7 @@ KEPT: dict[str, str] = {
         as_string=tf.as_string format join regex_full_match regex_replace strip to_hash_bucket_fast
         to_hash_bucket_strong""",
     "tf.queue": "FIFOQueue PaddingFIFOQueue PriorityQueue QueueBase RandomShuffleQueue",
-    "tf.train": "ClusterSpec Coordinator ExponentialMovingAverage",
+    "tf.train": "ClusterDef ClusterSpec Coordinator ExponentialMovingAverage JobDef ServerDef",
 }
 """By public module, the names whose objects are those of 1.x; ``public=tf.name`` where that has another name there."""
 

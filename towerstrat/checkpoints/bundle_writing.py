@@ -9,7 +9,7 @@ from typing import IO, Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from towerstrat.checkpoints import elements, ownership, strings, tables
+from towerstrat.checkpoints import elements, ownership, resumption, strings, tables
 from towerstrat.checkpoints.bundle import index_path, shard_path, shards_of
 from towerstrat.checkpoints.slices import Slice
 from towerstrat.errors import OpError
@@ -44,11 +44,14 @@ class Saved(NamedTuple):
     code: int | None = None
 
 
-def write(prefix: str, arrays: Iterable[Saved]) -> None:
+def write(prefix: str, arrays: Iterable[Saved], beside: bytes | None = None) -> None:
     """Writes a checkpoint: after it returns it is on the disk, before that what was at ``prefix`` is.
 
-    The bytes go to a file of a name that no checkpoint there uses; renaming the index commits. Where another process
+    The bytes go to files of names that no checkpoint there uses; renaming the index commits. Where another process
     writes the same prefix meanwhile, which is logged, both succeed, and the one that ends last stays.
+
+    Args:
+      beside: the contents of the checkpoint's side file, if it has one.
 
     Raises:
       ValueError: an element type that the format does not have, or one name twice. OpError: the disk is full,
@@ -71,7 +74,11 @@ def write(prefix: str, arrays: Iterable[Saved]) -> None:
                     index = _Index(writing.enter_context(storage.writing(shard_path(prefix, 0, shards))))
                 for array in arrays:
                     index.add(array)
-            file.write(index.encoded(shards))
+            encoded = index.encoded(shards)
+            if beside is not None:
+                with storage.writing(resumption.side_file(prefix, encoded)) as side:
+                    side.write(beside)
+            file.write(encoded)
         ownership.record(index_file)
     finally:
         _tidy(storage, prefix)
@@ -83,7 +90,7 @@ def _unused(files: Sequence[str]) -> int:
 
 
 def _tidy(storage: Storage, prefix: str) -> None:
-    """Removes files of data that the index does not name, unless they may be another writer's.
+    """Removes files of data and side files that are not of the index, unless they may be another writer's.
 
     What cannot be removed, as in a folder that is gone, stays until the next time.
     """
@@ -92,9 +99,9 @@ def _tidy(storage: Storage, prefix: str) -> None:
         if storage.writers(index_path(prefix)):
             return
         shards = shards_of(prefix)
-        for path in files:
-            if not path.endswith(f"-of-{shards:05d}"):
-                storage.remove(path)
+        unused = [path for path in files if not path.endswith(f"-of-{shards:05d}")]
+        for path in (*unused, *resumption.of_others(prefix)):
+            storage.remove(path)
 
 
 class _Index:

@@ -13,6 +13,7 @@ from google.protobuf import text_format
 
 from towerstrat.checkpoints import ownership
 from towerstrat.checkpoints.bundle import index_path
+from towerstrat.checkpoints.resumption import side_files
 from towerstrat.errors import DataLossError, NotFoundError
 from towerstrat.platform import logs, messages
 from towerstrat.platform.storage import storage_of
@@ -132,7 +133,8 @@ def remove(prefix: str) -> None:
     storage = storage_of(prefix)
     ownership.forget(index_path(prefix))
     storage.remove(index_path(prefix))
-    for path in (*storage.beginning_with(f"{prefix}.data-"), *storage.matching(prefix), *_first_format(prefix)):
+    data = storage.beginning_with(f"{prefix}.data-")
+    for path in (*side_files(prefix), *data, *storage.matching(prefix), *_first_format(prefix)):
         storage.remove(path)
 
 

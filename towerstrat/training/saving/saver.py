@@ -14,6 +14,7 @@ from towerstrat.checkpoints import folder
 from towerstrat.checkpoints.bundle_writing import Saved, write
 from towerstrat.checkpoints.opening import Checkpoint, opened
 from towerstrat.errors import InvalidArgumentError, NotFoundError, OpError
+from towerstrat.graph.eager.context import EagerContext, EagerSession
 from towerstrat.graph.ir.convert import convert_to_tensor
 from towerstrat.graph.ir.core import get_default_graph
 from towerstrat.graph.runtime.session import BaseSession
@@ -21,11 +22,11 @@ from towerstrat.platform import logs, messages
 from towerstrat.platform.files import IsDirectory
 from towerstrat.platform.text import as_text
 from towerstrat.training import global_step as steps
-from towerstrat.training.saving import management
+from towerstrat.training.saving import management, resumption
 from towerstrat.training.saving.builder import BaseSaverBuilder, BulkSaverBuilder
 from towerstrat.training.saving.meta_graphs import export_meta_graph
 from towerstrat.training.saving.object_names import OBJECT_GRAPH, names_of_objects
-from towerstrat.training.saving.operations import parsed, part_of
+from towerstrat.training.saving.operations import parsed, part_of, restored_names
 from towerstrat.training.saving.saveables import SaveSpec, VariableSaveable, all_saveable_objects, by_name, saveables_of
 
 _SECOND_FORMAT = 2
@@ -292,7 +293,8 @@ class Saver:
         try:
             if self._eager:
                 specs = [spec for saveable in saveables_of(self._var_list) for spec in saveable.specs]
-                write(path, [Saved(s.name, partial(_array, s), parsed(s.slice_spec)) for s in specs])
+                arrays = [Saved(s.name, partial(_array, s), parsed(s.slice_spec)) for s in specs]
+                write(path, arrays, resumption.saved(self._eager_session))
             else:
                 sess.run(self.saver_def.save_tensor_name, {self.saver_def.filename_tensor_name: path})
         except NotFoundError as error:
@@ -356,9 +358,11 @@ class Saver:
         logs.info("Restoring parameters from %s", path)
         try:
             if self._eager:
-                self._restore_eagerly(path)
+                names = self._restore_eagerly(path)
+                resumption.resume(path, self._eager_session, names)
             else:
                 sess.run(self.saver_def.restore_op_name, {self.saver_def.filename_tensor_name: path})
+                resumption.resume(path, sess, restored_names(sess.graph, self.saver_def.restore_op_name))
         except NotFoundError as error:
             checkpoint = opened(path)
             if OBJECT_GRAPH not in checkpoint or self._by_objects is self:
@@ -367,7 +371,14 @@ class Saver:
         except InvalidArgumentError as error:
             raise _explained(error, "a mismatch between the current graph and the graph") from None
 
-    def _restore_eagerly(self, path: str) -> None:
+    @property
+    def _eager_session(self) -> EagerSession:
+        context = get_default_graph()
+        assert isinstance(context, EagerContext)
+        return context.session
+
+    def _restore_eagerly(self, path: str) -> set[str]:
+        """Restores the variables; the names that were restored."""
         checkpoint = opened(path)
         found = [
             (saveable, [part_of(None, s.name, checkpoint.read(s.name), parsed(s.slice_spec)) for s in saveable.specs])
@@ -378,6 +389,7 @@ class Saver:
                 saveable.check(values[0])
         for saveable, values in found:
             saveable.restore([convert_to_tensor(value) for value in values], None)
+        return {spec.name for saveable, _ in found for spec in saveable.specs}
 
     def _restore_objects(self, sess: Any, path: str, checkpoint: Checkpoint) -> None:
         """Restores from a checkpoint of objects: its variables have keys of their own, and their names beside them."""

@@ -12,7 +12,6 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from towerstrat.checkpoints.resumption import State
 from towerstrat.data.pipeline import Element, Node, Opening, Pull, tensors_among
 from towerstrat.data.rows import InOrder, Rows
 from towerstrat.data.sources import RowPull
@@ -22,6 +21,7 @@ from towerstrat.graph.ir.elements import Tensor
 from towerstrat.graph.ir.types import string
 from towerstrat.platform.checksums import masked_crc
 from towerstrat.platform.files import Glob, local, translated
+from towerstrat.platform.plain import State
 
 _CHUNK = 1 << 18
 Records = Iterator[tuple[bytes, int]]

@@ -9,10 +9,19 @@ from towerstrat.platform.deferred import Deferred
 
 if TYPE_CHECKING:
     from towerstrat.compat.v1names import contrib_checkpoints
-    from towerstrat.training.saving import from_checkpoint, management, meta_graphs, reading, saver, waiting
+    from towerstrat.training.saving import (
+        from_checkpoint,
+        iterator_states,
+        management,
+        meta_graphs,
+        reading,
+        saver,
+        waiting,
+    )
 else:  # protobuf
     contrib_checkpoints = Deferred("towerstrat.compat.v1names.contrib_checkpoints")
     from_checkpoint = Deferred("towerstrat.training.saving.from_checkpoint")
+    iterator_states = Deferred("towerstrat.training.saving.iterator_states")
     management = Deferred("towerstrat.training.saving.management")
     meta_graphs = Deferred("towerstrat.training.saving.meta_graphs")
     reading = Deferred("towerstrat.training.saving.reading")
@@ -33,6 +42,9 @@ ROWS: tuple[tuple[ModuleType, dict[str, str]], ...] = (
     }),
     (reading, {
         "tf.train": "NewCheckpointReader list_variables load_checkpoint load_variable",
+    }),
+    (iterator_states, {
+        "tf.contrib.data tf.data.experimental": "make_saveable_from_iterator",
     }),
     (from_checkpoint, {
         "tf.train": "init_from_checkpoint",

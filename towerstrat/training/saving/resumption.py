@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from towerstrat.checkpoints.opening import opened
-from towerstrat.checkpoints.resumption import State, encoded, read
+from towerstrat.checkpoints.resumption import encoded, read
 from towerstrat.data.iterators import resume_iterator
 from towerstrat.errors import DataLossError
 from towerstrat.graph.ir.core import Graph
@@ -21,6 +21,7 @@ from towerstrat.graph.ir.state import Cell
 from towerstrat.graph.runtime.runs import Runner
 from towerstrat.graph.runtime.session import BaseSession
 from towerstrat.platform import logs
+from towerstrat.platform.plain import State
 
 
 def saved(runner: Runner) -> bytes | None:

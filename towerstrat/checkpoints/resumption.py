@@ -33,21 +33,34 @@ def side_file(prefix: str, index: bytes) -> str:
     return f"{prefix}.resume-{masked_crc(index):08x}"
 
 
-def read(prefix: str) -> State | None:
-    """The contents of the side file of the checkpoint that is at a prefix; None where it has none.
-
-    Raises:
-      DataLossError: the file is damaged.
-    """
+def _own(prefix: str) -> str | None:
+    """The side file of the checkpoint that is at a prefix; None where it has none."""
     index = index_path(prefix)
     storage = storage_of(prefix)
     if not storage.exists(index):
         return None
     file = storage.ranges(index)
     path = side_file(prefix, bytes(file.read(0, len(file))))
-    if not storage.exists(path):
+    return path if storage.exists(path) else None
+
+
+def of_others(prefix: str) -> list[str]:
+    """The side files of checkpoints that were at a prefix before."""
+    found = side_files(prefix)
+    own = _own(prefix) if found else None
+    return [path for path in found if path != own]
+
+
+def read(prefix: str) -> State | None:
+    """The contents of the side file of the checkpoint that is at a prefix; None where it has none.
+
+    Raises:
+      DataLossError: the file is damaged.
+    """
+    path = _own(prefix)
+    if path is None:
         return None
-    found = storage.ranges(path)
+    found = storage_of(path).ranges(path)
     try:
         return decoded(bytes(found.read(0, len(found))))
     except ValueError as error:

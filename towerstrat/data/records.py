@@ -8,7 +8,8 @@ import os
 import struct
 import zlib
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, BinaryIO
+from contextlib import contextmanager
+from typing import IO, Any, cast
 
 import numpy as np
 
@@ -20,10 +21,10 @@ from towerstrat.errors import DataLossError, InvalidArgumentError
 from towerstrat.graph.ir.elements import Tensor
 from towerstrat.graph.ir.types import string
 from towerstrat.platform.checksums import masked_crc
-from towerstrat.platform.files import Glob, local, translated
+from towerstrat.platform.files import Glob
 from towerstrat.platform.plain import State
+from towerstrat.platform.storage import storage_of
 
-_CHUNK = 1 << 18
 Records = Iterator[tuple[bytes, int]]
 """The records of a file, each with the position after it."""
 
@@ -31,17 +32,17 @@ Records = Iterator[tuple[bytes, int]]
 # ---- what is in a file -------------------------------------------------------------------------------------------
 
 
-def opened(name: str, compression: str) -> BinaryIO:
+@contextmanager
+def opened(name: str, compression: str) -> Iterator[IO[bytes]]:
     """A file for reading, decompressed. Raises NotFoundError and its like."""
-    path = local(name)
-    with translated(path):
+    with storage_of(name).open(name, "rb") as file:
         if compression == "GZIP":
-            return gzip.open(path)  # type: ignore[return-value]
-        file = open(path, "rb", buffering=_CHUNK)  # noqa: SIM115
-    if compression == "ZLIB":
-        with file:
-            return io.BytesIO(zlib.decompress(file.read()))
-    return file
+            with gzip.open(file) as decompressed:
+                yield cast(IO[bytes], decompressed)
+        elif compression == "ZLIB":
+            yield io.BytesIO(zlib.decompress(file.read()))
+        else:
+            yield file
 
 
 def lines(name: str, position: int, compression: str) -> Records:

@@ -9,6 +9,7 @@ from typing import Any
 
 from towerstrat import errors
 from towerstrat.compat.names import inside, slim, table
+from towerstrat.compat.names.named import Named
 
 _STRATEGIES = "tf.distribute.TPUStrategy runs one replica on every device, OneDeviceStrategy a single one."
 _STRATEGIES_V1 = (
@@ -38,7 +39,6 @@ _HINTS_V1 = {
     "tf.contrib.slim": slim.HINT,
     "tf.contrib.distribute": "tf.contrib.distribute.TPUStrategy and OneDeviceStrategy are here.",
     "tf.distribute": _STRATEGIES_V1,
-    "tf.train.Checkpoint": "tf.train.Saver saves and restores variables by name.",
     "tf.train.MonitoredSession": "Use tf.Session and run the initializers first.",
     "tf.train.MonitoredTrainingSession": "Use tf.Session and run the initializers first.",
     "tf.train.SingularMonitoredSession": "Use tf.Session and run the initializers first.",
@@ -70,8 +70,6 @@ _HINTS_V2 = {
     "tf.tpu": "tf.tpu.experimental has the topology of the devices, tf.distribute.TPUStrategy uses them.",
     "tf.estimator": "Write the training loop with tf.GradientTape and tf.function.",
     "tf.feature_column": "Give numeric tensors to the layers; tf.nn.embedding_lookup and tf.one_hot encode ids.",
-    "tf.train.Checkpoint": "tf.compat.v1.train.Saver saves and restores variables by name.",
-    "tf.train.CheckpointManager": "tf.compat.v1.train.Saver saves variables, and keeps the latest few.",
     "tf.train.Example": "Read and write records with Python in tf.data.Dataset.from_generator.",
     "tf.saved_model": "Save the values of variables with numpy.savez.",
     "tf.summary": "Write values with any logger.",
@@ -163,9 +161,14 @@ def exported(name: str, api: int) -> Any:
     if not name.startswith("tensorflow.") and ".python." not in name:
         return None
     module, _, last = name.partition(".")[2].rpartition(".")
-    here = table.entries(api)
-    found = next((here[p] for n in inside.names(module, api).get(last, ()) if (p := f"tf.{n}") in here), None)
-    return found.value() if isinstance(found, table.Named) else found
+    public = inside.names(module, api).get(last, ())
+    # Where a value has several names, those of one public name here can be two objects: the same name is the nearest.
+    for place in sorted(public, key=lambda place: place.rpartition(".")[2] != last):
+        first = place.removeprefix("compat.v1.")
+        found = table.entries(1 if first != place else api).get(f"tf.{first}")
+        if found is not None:
+            return found.value() if isinstance(found, Named) else found
+    return None
 
 
 def members(module: str, api: int) -> list[str]:
@@ -209,7 +212,7 @@ def nearest(name: str, api: int = 1) -> str | None:
     same = _elsewhere(last, api)
     if same:
         return same
-    here = table.names(api)
+    here = table.entries(api)
     beside = [n for n in here if n.rpartition(".")[0] == module]
     for candidates, cutoff in ((beside, 0.6), (sorted(here), 0.75)):
         close = difflib.get_close_matches(name, candidates, n=1, cutoff=cutoff)
@@ -225,7 +228,7 @@ def _elsewhere(last: str, api: int) -> str | None:
 
 @cache
 def _by_last_part(api: int) -> dict[str, str]:
-    longest_first = sorted(table.names(api), key=lambda n: (n.count("."), n), reverse=True)
+    longest_first = sorted(table.entries(api), key=lambda n: (n.count("."), n), reverse=True)
     return {name.rpartition(".")[2]: name for name in longest_first}
 
 
@@ -249,7 +252,7 @@ def describe(name: str, api: int = 1, mount: str = "tf") -> str:
     if label:
         return f"{shown} is a name of {label} that towerstrat does not have. {hint(name, api)}".rstrip()
     other = 3 - api
-    if name in table.names(other):
+    if name in table.entries(other):
         there = f"tf.compat.v{other}{name.removeprefix('tf')}"
         return f"{shown} is a name of {_LABELS[other]}, not of {_LABELS[api]}: use {there}, or run with --api {other}."
     if name in original_names(other):

@@ -2,59 +2,81 @@
 
 from __future__ import annotations
 
-from types import ModuleType
-from typing import TYPE_CHECKING
+from towerstrat.compat.names.named import Rows
 
-from towerstrat.platform.deferred import Deferred
-
-if TYPE_CHECKING:
-    from towerstrat.compat.v1names import contrib_checkpoints
-    from towerstrat.training.saving import (
-        from_checkpoint,
-        iterator_states,
-        management,
-        meta_graphs,
-        reading,
-        saver,
-        waiting,
-    )
-else:  # protobuf
-    contrib_checkpoints = Deferred("towerstrat.compat.v1names.contrib_checkpoints")
-    from_checkpoint = Deferred("towerstrat.training.saving.from_checkpoint")
-    iterator_states = Deferred("towerstrat.training.saving.iterator_states")
-    management = Deferred("towerstrat.training.saving.management")
-    meta_graphs = Deferred("towerstrat.training.saving.meta_graphs")
-    reading = Deferred("towerstrat.training.saving.reading")
-    saver = Deferred("towerstrat.training.saving.saver")
-    waiting = Deferred("towerstrat.training.saving.waiting")
-
-ROWS: tuple[tuple[ModuleType, dict[str, str]], ...] = (
-    (saver, {
+ROWS: Rows = (
+    ("training.saving.saver", {
         "tf.train": "Saver",
     }),
-    (management, {
+    ("training.saving.checkpoint", {
+        "tf.train tf.contrib.eager": "Checkpoint=CheckpointV1",
+    }),
+    ("training.saving.object_saver", {
+        "tf.contrib.eager": "CheckpointableSaver",
+    }),
+    ("graph.variables.trackable", {
+        "tf.contrib.checkpoint": "CheckpointableBase=Trackable",
+    }),
+    ("graph.variables.containers", {
+        "tf.contrib.checkpoint tf.contrib.eager": "Checkpointable=AutoTrackable",
+        "tf.contrib.checkpoint": "List Mapping NoDependency",
+    }),
+    ("graph.scopes.template", {
+        "tf.contrib.checkpoint": "capture_dependencies",
+    }),
+    ("platform.messages", {
+        "tf.contrib.checkpoint": "CheckpointableObjectGraph=TrackableObjectGraph",
+    }),
+    ("compat.v1names.contrib_objects", {
+        "tf.contrib.checkpoint": """
+            CheckpointManager NumpyState PythonStateWrapper UniqueNameTracker dot_graph_from_checkpoint list_objects
+            object_metadata split_dependency""",
+        "tf.contrib.eager": "Saver get_optimizer_variables restore_variables_on_create",
+    }),
+    ("training.saving.management", {
         "tf.train": """
             checkpoint_exists generate_checkpoint_state_proto get_checkpoint_mtimes get_checkpoint_state
             latest_checkpoint remove_checkpoint update_checkpoint_state""",
     }),
-    (meta_graphs, {
+    ("training.saving.meta_graphs", {
         "tf.train": "export_meta_graph import_meta_graph",
     }),
-    (reading, {
+    ("training.saving.reading", {
         "tf.train": "NewCheckpointReader list_variables load_checkpoint load_variable",
     }),
-    (iterator_states, {
+    ("training.saving.iterator_states", {
         "tf.contrib.data tf.data.experimental": "make_saveable_from_iterator",
     }),
-    (from_checkpoint, {
+    ("training.saving.from_checkpoint", {
         "tf.train": "init_from_checkpoint",
     }),
-    (contrib_checkpoints, {
+    ("compat.v1names.contrib_checkpoints", {
         "tf.contrib.framework": "init_from_checkpoint list_variables load_checkpoint load_variable",
     }),
-    (waiting, {
+    ("training.saving.assign_from_checkpoint", {
+        "tf.contrib.framework": "assign_from_checkpoint assign_from_checkpoint_fn",
+    }),
+    ("training.saving.vocabulary_remapping", {
+        "tf.contrib.framework": """
+            load_and_remap_matrix_initializer load_embedding_initializer load_linear_multiclass_bias_initializer
+            load_variable_slot_initializer""",
+    }),
+    ("training.saving.warm_starting", {
+        "tf.train": "VocabInfo warm_start",
+    }),
+    ("training.saving.waiting", {
         "tf.contrib.training": "checkpoints_iterator wait_for_new_checkpoint",
         "tf.train": "checkpoints_iterator",
     }),
 )  # fmt: skip
 """(module, {place: names}); see ``v1.ROWS``."""
+
+LATER_ROWS: Rows = (
+    ("training.saving.checkpoint_manager", {
+        "tf.train": "CheckpointManager",
+    }),
+    ("training.saving.python_state", {
+        "tf.train.experimental": "PythonState",
+    }),
+)  # fmt: skip
+"""Likewise, the names that 1.13 to 1.15 added."""

@@ -19,6 +19,7 @@ from jax import lax
 from towerstrat.errors import InvalidArgumentError, OpError, UnsupportedError
 from towerstrat.graph.ir.elements import Operation, Tensor, loops_in, numpy_alone
 from towerstrat.graph.ir.mesh import Axis, varies, vary
+from towerstrat.graph.ir.narrowing import Narrowed
 from towerstrat.graph.ir.shapes import TensorShape
 from towerstrat.graph.ir.state import FAULT, Cell
 from towerstrat.graph.ir.types import Array, HostArray, host_array, resource
@@ -71,6 +72,7 @@ class Lowering(Guarded):
       trips: loop operation -> bound of its trip count, learned from a run of it.
       counted: loop operation -> the cell that takes the largest number of iterations it had, where these are learned.
       rules: operation -> its traced gradient function, for those that have one.
+      narrowed: operation -> what is evaluated of it, where some of its outputs are left out.
       differentiated: True inside one operation's ``jax.vjp``. Along an axis every value then counts as varying, and
         state that is written is discarded.
       eager: True where operations run one by one on concrete values.
@@ -117,6 +119,7 @@ class Lowering(Guarded):
         self.taped: set[Operation] = set()
         self.active: set[Tensor] = set()
         self.rules: dict[Operation, TracedRule] = {}
+        self.narrowed: dict[Operation, Operation] = {}
         self.snapshots: dict[Operation, dict[Cell, Any]] = {}
         self.clock: Iterator[int] = itertools.count() if parent is None else parent.clock
         self.differentiated: bool = parent is not None and parent.differentiated
@@ -130,11 +133,14 @@ class Lowering(Guarded):
         self.lookups: Lookups | None = None
         if parent is not None:
             self.taped, self.active, self.rules = parent.taped, parent.active, parent.rules
+            self.narrowed = parent.narrowed
         else:
             self._find_paths(operations)
 
     def _find_paths(self, operations: Iterable[Operation]) -> None:
         for op in operations:
+            if isinstance(op, Narrowed):
+                self.narrowed[op.whole] = op
             if "path" in op.attrs:
                 self.taped.update(op.attrs["path"])
                 self.active.update(op.attrs["active"])
@@ -225,7 +231,7 @@ class Lowering(Guarded):
         # Depth first with a stack of its own: chains of operations are longer than Python's recursion limit.
         stack = [tensor]
         while stack:
-            op = stack[-1].op
+            op = self.narrowed.get(stack[-1].op, stack[-1].op)
             equal = [t for t in op.inputs if t.dtype is not resource and not t.varies]
             missing = [t for t in equal if t not in self.twins and varies(self.value(t))]
             if missing and stack[-1] not in self.twins:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -17,20 +17,27 @@ from towerstrat.graph.ir.core import Graph
 from towerstrat.graph.ir.elements import Operation, Tensor, execution_order
 from towerstrat.graph.ir.registry import Attrs, Signature, define
 from towerstrat.graph.ir.stacks import SessionLike
-from towerstrat.graph.ir.state import Cell
-from towerstrat.graph.ir.types import HostArray, as_dtype
+from towerstrat.graph.ir.state import Cell, StateStore
+from towerstrat.graph.ir.types import Array, HostArray, as_dtype
 from towerstrat.graph.lowering.refusals import uninitialized
 from towerstrat.graph.runtime.runs import Runner
 from towerstrat.platform.text import as_text
 from towerstrat.training.saving import resumption
 
 
-def stored(session: Runner, op: Operation, cell: Cell) -> HostArray:
+class HasState(Protocol):
+    """A session, or that of eager code."""
+
+    @property
+    def state(self) -> StateStore: ...
+
+
+def stored(session: HasState, op: Operation, cell: Cell) -> Array:
     """The value of a variable as it is seen from outside: one for all towers. Raises FailedPreconditionError."""
     value = session.state.get(cell)
     if value is None:
         raise uninitialized(cell, op)
-    return np.asarray(cell.joined(value))
+    return cell.joined(value)
 
 
 def parsed(spec: str) -> Whole | None:
@@ -45,8 +52,8 @@ def parsed(spec: str) -> Whole | None:
 def _save(session: Runner, op: Operation, values: Sequence[Any]) -> list[HostArray]:
     prefix, names, specs, *given = values
 
-    def load(value: Any) -> HostArray:
-        return stored(session, op, value) if isinstance(value, Cell) else np.asarray(value)
+    def load(value: Any) -> Array:
+        return stored(session, op, value) if isinstance(value, Cell) else value
 
     entries = [
         Saved(as_text(name), partial(load, value), parsed(as_text(spec)), tensor.dtype.base_dtype.as_datatype_enum)
@@ -99,11 +106,10 @@ def part_of(op: Operation | None, name: str, array: HostArray, whole: Whole | No
     return array[whole.part.within(array.shape)]
 
 
-def _assign(session: SessionLike, op: Operation, values: Sequence[Any]) -> list[HostArray]:
-    """Sets variables, all or none: the first half of ``values`` are cells, the second what they get."""
-    half = len(values) // 2
+def store(session: HasState, op: Operation | None, given: Iterable[tuple[Cell, HostArray]]) -> None:
+    """Sets variables, all or none. Raises InvalidArgumentError where one has another shape."""
     new = {}
-    for cell, value in zip(values[:half], values[half:], strict=True):
+    for cell, value in given:
         if cell.dims is not None and not _fits(np.shape(value), cell.dims):
             raise InvalidArgumentError(
                 None, op, "Assign requires shapes of both tensors to match. "
@@ -113,6 +119,12 @@ def _assign(session: SessionLike, op: Operation, values: Sequence[Any]) -> list[
     for cell, value in new.items():
         # A copy: what is read from a file is a view of it.
         session.state.update({cell: cell.divided(np.array(value, cell.dtype.np))})
+
+
+def _assign(session: SessionLike, op: Operation, values: Sequence[Any]) -> list[HostArray]:
+    """Sets variables: the first half of ``values`` are cells, the second what they get."""
+    half = len(values) // 2
+    store(session, op, zip(values[:half], values[half:], strict=True))
     return []
 
 

@@ -327,10 +327,34 @@ def test_a_saved_iterator_over_other_data_is_refused(tmp_path):
 
     with tf.Graph().as_default(), tf.Session() as session:
         path = saver(9).save(session, str(tmp_path / "model"))
-    with tf.Graph().as_default(), tf.Session() as session:
-        with pytest.raises(tf.errors.InvalidArgumentError, match="the pipeline Range has other data"):
-            saver(8).restore(session, path)
+    refused = pytest.raises(tf.errors.InvalidArgumentError, match="the pipeline Range has other data")
+    with tf.Graph().as_default(), tf.Session() as session, refused:
+        saver(8).restore(session, path)
     with tf.Graph().as_default():
         named = tf.data.Iterator.from_string_handle(tf.placeholder(tf.string), tf.int64)
         with pytest.raises(ValueError, match="string handle"):
             tf.contrib.data.make_saveable_from_iterator(named)
+
+
+def test_checkpoints_of_objects_in_graphs(begun, tmp_path, said):
+    program, _ = begun
+    with program.graph.as_default():
+        path = tf.train.Checkpoint(count=program.count).save(str(tmp_path / "objects"), session=program.session)
+    again = Program()
+    with again.graph.as_default():
+        status = tf.train.Checkpoint(count=again.count).restore(path)
+    status.initialize_or_restore(again.session)
+    again(again.iterator.initializer)
+    assert said()[-1] == "iterator goes on where it was."
+    assert again(again.element, again.draw, again.count) == program(program.element, program.draw, program.count)
+
+
+@pytest.mark.usefixtures("later_behavior")
+def test_checkpoints_of_objects_eagerly(tmp_path):
+    tf2.random.set_seed(1)
+    checkpoint = tf2.train.Checkpoint(v=tf2.Variable(1.0))
+    tf2.random.normal([2])
+    path = checkpoint.save(str(tmp_path / "objects"))
+    wanted = [tf2.random.normal([2]).numpy().tolist() for _ in range(2)]
+    checkpoint.restore(path)
+    assert [tf2.random.normal([2]).numpy().tolist() for _ in range(2)] == wanted

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from towerstrat.checkpoints.resumption import State
 from towerstrat.data.function import Function
 from towerstrat.data.pipeline import Array, Opening, Part, Seeds
 from towerstrat.data.structure import Structure
 from towerstrat.graph.ir.elements import Operation, Tensor
+from towerstrat.platform.plain import State
 
 _ROWS = 16
 """Rows of an array that are looked at."""

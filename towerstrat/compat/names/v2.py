@@ -84,7 +84,8 @@ KEPT: dict[str, str] = {
         to_hash_bucket_strong""",
     "tf.queue": "FIFOQueue PaddingFIFOQueue PriorityQueue QueueBase RandomShuffleQueue",
     "tf.train": """
-        ClusterDef ClusterSpec Coordinator ExponentialMovingAverage JobDef ServerDef checkpoints_iterator get_checkpoint_state latest_checkpoint
+        ClusterDef ClusterSpec Coordinator ExponentialMovingAverage JobDef ServerDef checkpoints_iterator
+        get_checkpoint_state latest_checkpoint
         list_variables load_checkpoint load_variable""",
 }
 """By public module, the names whose objects are those of 1.x; ``public=tf.name`` where that has another name there."""

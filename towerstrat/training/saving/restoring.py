@@ -277,8 +277,9 @@ class CheckpointPosition:
             return found
         start = next(iter(wanted.values())).partition("/.ATTRIBUTES/")[0]
         for name, _, saveable in attributes(obj, start):
-            if name in wanted:
-                found[wanted.pop(name)] = saveable
+            # What several tensors save, some originals enter once, and others with a name for each.
+            for other in [w for w in wanted if w == name or w.startswith(name) or name.startswith(w)]:
+                found[wanted.pop(other)] = saveable
         left = [name for name in wanted if name != _CONFIGURATION]
         if left:
             self.checkpoint.unused[self.proto_id] = left

@@ -350,3 +350,13 @@ def test_cells_tables_generators_and_wrapped_optimizers(tmp_path):
         status.assert_consumed()
         for one, other in zip(first.cell.variables, second.cell.variables, strict=True):
             np.testing.assert_array_equal(one.numpy(), other.numpy())
+
+
+def test_containers_of_nothing_leave_no_trace(tmp_path):
+    """1.12 has no objects for them, and refuses a checkpoint with such nodes in ``assert_consumed``."""
+    with mode.eager_mode():
+        holder = tf.contrib.checkpoint.Checkpointable()
+        holder.sizes, holder.named, holder.v = [3, [4]], {"a": {"b": 1}}, [tf.Variable(1.0), []]
+        path = tf.train.Checkpoint(holder=holder).write(str(tmp_path / "ck"))
+        graph = tf.contrib.checkpoint.object_metadata(path)
+        assert [[child.local_name for child in node.children] for node in graph.nodes] == [["holder"], ["v"], ["0"], []]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from towerstrat.compat.names import internals_era, internals_wheel
+from towerstrat.compat.names import internals_era, internals_saving, internals_wheel
 from towerstrat.compat.names.internals_utilities import CONVERSIONS, SESSION, UTILITIES
 from towerstrat.compat.utilities import collection_protos, scope_names
 from towerstrat.graph.eager import mode
@@ -71,6 +71,7 @@ _BACKPROP = {
 
 INTERNALS: dict[str, tuple[str, dict[str, Any]]] = {
     **internals_era.MODULES,
+    **internals_saving.MODULES,
     **internals_wheel.MODULES,
     "contrib.cluster_resolver.python.training.cluster_resolver": ("tf.contrib.cluster_resolver", {}),
     "contrib.cluster_resolver.python.training.tpu_cluster_resolver": ("tf.contrib.cluster_resolver", {}),

@@ -81,7 +81,7 @@ class ObjectSaver:
 
         Raises:
           NotFoundError: there is no such checkpoint. DataLossError: it is damaged.
-          ValueError: eagerly, a variable has another shape or type in it.
+          EagerArgumentError: eagerly, a variable has another shape or type in it; that is a ValueError.
         """
         if save_path is None:
             return InitializationOnlyStatus(self._view, new_restore_uid())

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from towerstrat.checkpoints.opening import Checkpoint
-from towerstrat.errors import InvalidArgumentError
+from towerstrat.errors import EagerArgumentError, InvalidArgumentError
 from towerstrat.graph.eager.context import context
 from towerstrat.graph.ir.convert import convert_to_tensor, placeholder
 from towerstrat.graph.ir.core import get_default_graph
@@ -107,7 +107,7 @@ class Restoration:
         """Restores what is saved under keys: eagerly at once, in a graph when a session runs it.
 
         Raises:
-          ValueError: eagerly, a variable has another shape or type in the checkpoint. Nothing has changed then.
+          EagerArgumentError: eagerly, a variable has another shape or type in the checkpoint. Nothing has changed then.
         """
         python = {key: each for key, each in found.items() if isinstance(each, PythonStateSaveable)}
         for state in python.values():
@@ -127,7 +127,7 @@ class Restoration:
         try:
             values = self._values(found)
         except InvalidArgumentError as error:
-            raise ValueError(error.message) from None
+            raise EagerArgumentError(None, None, error.message) from None
         store(context().session, None, values)
         for each in found.values():
             if not isinstance(each, VariableSaveable):

@@ -85,8 +85,7 @@ KEPT: dict[str, str] = {
     "tf.queue": "FIFOQueue PaddingFIFOQueue PriorityQueue QueueBase RandomShuffleQueue",
     "tf.train": """
         ClusterDef ClusterSpec Coordinator ExponentialMovingAverage JobDef ServerDef checkpoints_iterator
-        get_checkpoint_state latest_checkpoint
-        list_variables load_checkpoint load_variable""",
+        get_checkpoint_state latest_checkpoint list_variables load_checkpoint load_variable""",
 }
 """By public module, the names whose objects are those of 1.x; ``public=tf.name`` where that has another name there."""
 

@@ -55,27 +55,35 @@ class Inside:
         if module not in self._names:
             self._names[module] = {}  # a module that imports itself in a circle
             tree = ast.parse(self._files[module].read_bytes())
-            self._names[module] = {name: public for name, public in self._bound(tree.body) if kept(name)}
+            found: Names = {}
+            for name, public in self._bound(tree.body, found):
+                if kept(name):
+                    found[name] = public
+            self._names[module] = found
         return self._names[module]
 
-    def _bound(self, body: list[ast.stmt]) -> Iterator[tuple[str, str]]:
+    def _bound(self, body: list[ast.stmt], above: Names) -> Iterator[tuple[str, str]]:
+        """What statements bind, where the names ``above`` are bound already."""
         for node in body:
             match node:
                 case ast.FunctionDef() | ast.ClassDef():
                     yield node.name, self._exported(node.decorator_list)
                 case ast.Assign():
-                    public = self._exported([node.value.func]) if isinstance(node.value, ast.Call) else ""
-                    yield from ((n.id, public) for t in node.targets for n in ast.walk(t) if isinstance(n, ast.Name))
+                    public = self._assigned(node.value, above)
+                    names = (n for t in node.targets for n in ast.walk(t) if isinstance(n, ast.Name))
+                    yield from ((n.id, public) for n in names if isinstance(n.ctx, ast.Store))
                     yield from ((name, "") for name in messages(node.value))
                 case ast.AnnAssign(target=ast.Name(id=name)):
                     yield name, ""
                 case ast.ImportFrom(module=source, level=0) if source and source.startswith("tensorflow"):
                     yield from self._imported(source.partition(".")[2], node.names)
+                case ast.Expr(value=ast.Call(func=ast.Attribute(value=export, attr="export_constant"), args=[_, name])):
+                    yield ast.literal_eval(name), self._exported([export])
                 case ast.If() | ast.Try() | ast.With():
-                    yield from self._bound(node.body)
-                    yield from self._bound(getattr(node, "orelse", []))
+                    yield from self._bound(node.body, above)
+                    yield from self._bound(getattr(node, "orelse", []), above)
                     for handler in getattr(node, "handlers", []):
-                        yield from self._bound(handler.body)
+                        yield from self._bound(handler.body, above)
 
     def _imported(self, source: str, aliases: list[ast.alias]) -> Iterator[tuple[str, str]]:
         found = self.names(source) if source in self._files else {}
@@ -85,14 +93,29 @@ class Inside:
             else:
                 yield from ((name, public) for name, public in found.items() if not name.startswith("_"))
 
+    def _assigned(self, value: ast.expr, above: Names) -> str:
+        """The public names of an assigned value: of a function that is exported, or of another name."""
+        if isinstance(value, ast.Name):
+            return above.get(value.id, "")
+        return self._exported([value.func]) if isinstance(value, ast.Call) else ""
+
     def _exported(self, decorators: list[ast.expr]) -> str:
-        """The public names that ``@tf_export("name", v1=["name"])`` gives, with commas between them."""
+        """The public names that ``@tf_export("name", v1=["name"])`` gives, with commas between them.
+
+        Names of 1.x are below ``compat.v1`` in 2.x.
+        """
         for node in decorators:
             if isinstance(node, ast.Call) and ast.unparse(node.func).endswith(EXPORT):
-                first = next((k.value for k in node.keywords if k.arg == "v1"), None)
-                names = first.elts if self._api == 1 and isinstance(first, ast.List) else node.args
-                return ",".join(n.value for n in names if isinstance(n, ast.Constant) and isinstance(n.value, str))
+                lists = [k.value.elts for k in node.keywords if k.arg == "v1" and isinstance(k.value, ast.List)]
+                first, second = strings(lists[0]) if lists else None, strings(node.args)
+                if self._api == 1:
+                    return ",".join(second if first is None else first)
+                return ",".join([*second, *(f"compat.v1.{name}" for name in first or ())])
         return ""
+
+
+def strings(nodes: list[ast.expr]) -> list[str]:
+    return [n.value for n in nodes if isinstance(n, ast.Constant) and isinstance(n.value, str)]
 
 
 def kept(name: str) -> bool:

@@ -1,6 +1,7 @@
 """The house rules that a program can check: imports run one way, none hide inside functions, none hide in lists."""
 
 import ast
+import graphlib
 import json
 import pathlib
 import subprocess
@@ -9,6 +10,9 @@ import sys
 import pytest
 
 import towerstrat
+from towerstrat.compat.names import table
+from towerstrat.compat.names.internals import INTERNALS
+from towerstrat.compat.names.named import Named
 
 ROOT = pathlib.Path(towerstrat.__file__).parent
 FLOORS = ["errors", "platform", "checkpoints", "graph", "data", "towers", "training", "compat", "cli", "__main__"]
@@ -64,6 +68,35 @@ def test_imports_run_one_way_and_at_the_top(path):
             inner = [n.lineno for n, _, _ in own_imports(function)]
             assert not inner, f"{path}: imports inside {function.name} at lines {inner}"
             assert not any(isinstance(n, ast.ImportFrom) and n.level for n in ast.walk(function)), path
+
+
+def needed(tree):
+    """(module, name) of what a file imports when it is imported itself: neither for types only, nor in a function."""
+    for node in tree.body:
+        if isinstance(node, ast.With | ast.Try):
+            yield from needed(node)
+        elif not isinstance(node, ast.If | ast.FunctionDef | ast.ClassDef):
+            yield from ((module, name) for _, module, name in own_imports(node))
+
+
+def test_each_module_can_be_the_first_to_be_imported():
+    """Names are imported when they are used, in any order: no module needs one that needs it."""
+    names = {module_of(path): path for path in FILES}
+    needs = {
+        name: {f"{m}.{n}" if f"{m}.{n}" in names else m for m, n in needed(ast.parse(path.read_text()))}
+        for name, path in names.items()
+    }
+    assert sum(map(len, needs.values())) > 2000
+    graphlib.TopologicalSorter(needs).prepare()  # raises CycleError
+
+
+def test_names_are_of_rooms_below_their_table():
+    rows = [found for api in (1, 2) for found in table.entries(api).values() if isinstance(found, Named)]
+    rows += [found for _, own in INTERNALS.values() for found in own.values()]
+    order = ROOMS["compat"]
+    for module in {found.module for found in rows}:
+        floor, room = place(f"towerstrat.{module}")
+        assert floor != "compat" or order.index(room) < order.index("names"), module
 
 
 def test_every_folder_is_a_room_in_the_order():

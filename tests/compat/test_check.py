@@ -271,3 +271,14 @@ def test_each_field_of_a_message_has_an_effect_or_is_refused_or_changes_nothing(
 def test_fields_that_are_refused_are_missing():
     verdict = Resolver(1).verdict("tf.ConfigProto", "rpc_options")
     assert verdict == (Status.MISSING, "tf.ConfigProto(rpc_options=...) is not supported: sessions are local.")
+
+
+def test_names_of_tensorflow_from_a_module_of_the_program_count(command):
+    files = {"lib/utils.py": "import tensorflow as tf\n", "lib/model.py": "from lib.utils import tf\ntf.nn.reluu\n",
+             "train.py": "from lib.model import tf\ntf.Sesion, tf.nn.relu\n"}  # fmt: skip
+    for paths in (["train.py", "lib/model.py"], ["."]):
+        status, output = command(files, *paths)
+        assert status == 1
+        assert "train.py:2:1 unknown" in output.replace("./", "")
+        assert "lib/model.py:2:1 unknown" in output.replace("./", "")
+        assert "1 of 3 names work" in output

@@ -48,6 +48,9 @@ def test_objects_are_those_of_the_namespace(installed):
         ("from tensorflow.python.framework import ops as x", "Graph", "Graph"),
         ("from tensorflow.python.framework import dtypes as x", "float32", "float32"),
         ("from tensorflow.python.ops import array_ops as x", "reshape", "reshape"),
+        ("from tensorflow.python.ops import array_ops as x", "space_to_depth", "space_to_depth"),
+        ("from tensorflow.python.ops import init_ops as x", "zeros_initializer", "zeros_initializer"),
+        ("from tensorflow.python.ops import init_ops as x", "Zeros", "initializers.zeros"),
         ("from tensorflow.python.ops.losses import losses_impl as x", "Reduction", "losses.Reduction"),
         ("from tensorflow.python.training import distribute as x", "TowerContext", "contrib.distribute.TowerContext"),
         ("from tensorflow.contrib.distribute.python import tpu_strategy as x", "TPUStrategy",
@@ -135,6 +138,8 @@ def test_the_names_of_2_x(second):
     assert scope["math"].reduce_std is v2.math.reduce_std
     assert scope["train"].AdamOptimizer is v1.train.AdamOptimizer
     assert run("from tensorflow.python.framework import ops as x")["x"].Graph is v1.Graph
+    assert run("from tensorflow.python.ops import math_ops as x")["x"].reduce_sum is v2.reduce_sum
+    assert run("from tensorflow.python.training import adam as x")["x"].AdamOptimizer is v1.train.AdamOptimizer
 
 
 def test_2_x_below_1_x(installed):

@@ -4,19 +4,21 @@ import textwrap
 
 import pytest
 
-from towerstrat.compat.program import reader
+from towerstrat.compat.program.files import Files
 
 TF = "import tensorflow as tf\n"
 
 
 @pytest.fixture
 def read(tmp_path):
-    """A source as it was read."""
+    """A source as it was read, with other files beside it."""
 
-    def run(source):
-        path = tmp_path / "file.py"
-        path.write_text(textwrap.dedent(source))
-        return reader.read(path)
+    def run(source, **others):
+        for name, text in {**others, "file": source}.items():
+            path = tmp_path.joinpath(*name.split("__in__")[::-1]).with_suffix(".py")
+            path.parent.mkdir(exist_ok=True)
+            path.write_text(textwrap.dedent(text))
+        return Files().source(tmp_path / "file.py")
 
     return run
 
@@ -68,6 +70,37 @@ def test_scopes_are_those_of_python(read, source, names):
     assert [mention.name for mention in read(source).mentions] == names
 
 
+UTILS = TF + "from tensorflow import nn\nlayers = tf.layers\n_hidden = tf.Session\nother = 1\n"
+
+
+@pytest.mark.parametrize(
+    ("source", "others"),
+    [
+        ("from utils import tf\ntf.nn.relu", {"utils": UTILS}),
+        ("from utils import tf as t, other\nt.nn.relu, other.x", {"utils": UTILS}),
+        ("from utils import nn\nnn.relu", {"utils": UTILS}),
+        ("from utils import *\nnn.relu, _hidden, other.x", {"utils": UTILS}),
+        ("import utils\nutils.tf.nn.relu, utils.other.x, utils.none.x", {"utils": UTILS}),
+        ("import utils as u\nu.nn.relu", {"utils": UTILS}),
+        ("from utils import tf\ntf.nn.relu", {"utils": "from inner import *", "inner": UTILS}),
+        ("from utils import tf\ntf.nn.relu", {"utils": UTILS + "import file"}),
+        ("from pkg.utils import tf\ntf.nn.relu", {"utils__in__pkg": UTILS}),
+        ("import pkg.utils\npkg.utils.tf.nn.relu", {"utils__in__pkg": UTILS}),
+        ("from pkg import utils\nutils.tf.nn.relu", {"utils__in__pkg": UTILS, "__init____in__pkg": ""}),
+        ("from pkg import tf\ntf.nn.relu", {"utils__in__pkg": UTILS, "__init____in__pkg": "from .utils import tf"}),
+        ("from pkg import u\nu.nn.relu", {"a__in__pkg": UTILS, "__init____in__pkg": "from . import a as u"}),
+        ("def f():\n  from utils import tf\n  return tf.nn.relu", {"utils": UTILS}),
+    ],
+)
+def test_names_are_followed_through_modules_of_the_program(read, source, others):
+    assert [m.name for m in read(source, **others).mentions] == ["tf.nn.relu"]
+
+
+@pytest.mark.parametrize("utils", ["def tf(): pass", "tf = None", "(", "import tensorflow as t"])
+def test_what_a_module_does_not_bind_to_tensorflow_is_none(read, utils):
+    assert read("from utils import tf\ntf.nn.relu", utils=utils).mentions == []
+
+
 def test_places_are_lines_columns_and_widths_in_characters(read):
     source = read(TF + "x = 'äö', tf.nn.relu(\n  1, name='ü', keep=2)\nfrom tensorflow import nn as n")
     found = [(str(m), m.line, m.column, m.width) for m in source.mentions]
@@ -112,5 +145,5 @@ def test_names_that_nothing_binds_and_modules_of_others(read):
 def test_a_file_in_another_encoding(tmp_path):
     path = tmp_path / "file.py"
     path.write_bytes("# -*- coding: latin-1 -*-\nimport tensorflow as tf\nx = 'é', tf.nn".encode("latin-1"))
-    (mention,) = reader.read(path).mentions
+    (mention,) = Files().source(path).mentions
     assert (mention.name, mention.line, mention.column) == ("tf.nn", 3, 10)

@@ -10,6 +10,8 @@ from towerstrat.platform.deferred import Deferred, without_collections
 
 LATE = ("google.protobuf", "jax.extend", "malt", "unittest")
 """Needed by some programs only, and slow to import."""
+FLOORS = ("towerstrat.data", "towerstrat.towers", "towerstrat.training")
+"""Imported with the first of their names that a program uses."""
 
 
 def test_what_few_programs_need_is_imported_when_it_is_used():
@@ -18,7 +20,9 @@ import calendar, sys
 import jax
 before = set(sys.modules)
 import towerstrat.compat.v1 as tf
-print([name for name in {LATE} if name in sys.modules and name not in before])
+print([name for name in {LATE + FLOORS} if name in sys.modules and name not in before])
+_ = tf.layers.Dense, tf.train.AdamOptimizer
+print([name for name in {FLOORS} if name in sys.modules])
 config, case = tf.ConfigProto(allow_soft_placement=True), tf.test.TestCase
 from towerstrat.graph.autograph import conversion, options
 converted = conversion.conversion_of(calendar.isleap, options.options_for(), requested=True)
@@ -26,7 +30,12 @@ print([name for name in {LATE} if name in sys.modules])
 print(config.allow_soft_placement, "ConfigProto" in dir(tf), "ConfigProto" in tf.__all__, type(converted).__name__)
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    expected = ["[]", "['google.protobuf', 'malt', 'unittest']", "True True True Converted"]
+    expected = [
+        "[]",
+        "['towerstrat.towers', 'towerstrat.training']",
+        "['google.protobuf', 'malt', 'unittest']",
+        "True True True Converted",
+    ]
     assert done.stdout.splitlines() == expected
 
 

@@ -16,6 +16,7 @@ from typing import Any
 
 from towerstrat.compat.names import known, slim
 from towerstrat.compat.names.internals import INTERNALS
+from towerstrat.compat.names.named import Named
 from towerstrat.compat.names.namespace import Mixture, Namespace, build, set_version, tree
 
 ROOT = "tensorflow"
@@ -66,15 +67,17 @@ class Finder(MetaPathFinder):
         """The module ``tensorflow``."""
         return self._modules[ROOT]
 
-    def _add_internal(self, path: str, sources: Sequence[str], own: dict[str, Any]) -> None:
+    def _add_internal(self, path: str, sources: Sequence[str], own: dict[str, Named]) -> None:
         found = tuple(self._modules[self._first + source.removeprefix("tf")] for source in sources)
         if path not in self._modules:
             self._modules[path] = Mixture(path, found, own, self.api)
         parent, _, last = path.rpartition(".")
         if parent not in self._modules:
             self._add_internal(parent, (), {})
+        above = self._modules[parent].__dict__
         # Code inside the public tree keeps its own meaning of a name.
-        self._modules[parent].__dict__.setdefault(last, self._modules[path])
+        if last not in above["_deferred"]:
+            above.setdefault(last, self._modules[path])
 
     def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
         if fullname in slim.OURS:

@@ -11,7 +11,6 @@ from typing import Any
 from absl import flags as absl_flags
 from absl.flags import *  # noqa: F403
 
-__all__ = list(absl_flags.__all__)
 _RENAMED = {"flag_name": "name", "default_value": "default", "docstring": "help"}
 
 # absl files a flag under the module that defined it: not under this one.

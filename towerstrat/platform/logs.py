@@ -6,12 +6,8 @@ import logging as _logging
 import sys as _sys
 import threading as _threading
 from collections import Counter as _Counter
-from logging import DEBUG, ERROR, FATAL, INFO, WARN
+from logging import DEBUG, ERROR, FATAL, INFO, WARN  # noqa: F401 - names of tf.logging
 from typing import Any
-
-__all__ = ["DEBUG", "ERROR", "FATAL", "INFO", "WARN", "TaskLevelStatusMessage", "debug", "error", "fatal", "flush",
-           "get_verbosity", "info", "log", "log_every_n", "log_first_n", "log_if", "set_verbosity", "vlog", "warn",
-           "warning"]  # fmt: skip
 
 _logger: _logging.Logger | None = None
 _lock = _threading.Lock()

@@ -2,56 +2,44 @@
 
 from __future__ import annotations
 
-from types import ModuleType
-from typing import Any
-
-from towerstrat.compat.v1names import device_util
-from towerstrat.towers.distribute import current, one_device, tpu, values
-from towerstrat.towers.engine import contexts
-from towerstrat.towers.engine import values as tower_values
+from towerstrat.compat.names.named import Named, named
 
 _LATER = "tf.distribute tf.contrib.distribute"
 _DATA = """batching counter enumerate_ops error_ops get_single_element grouping interleave_ops
     prefetching_ops random_ops scan_ops shuffle_ops unique"""
 
 
-def _of(module: ModuleType, names: str) -> dict[str, Any]:
-    return {name: getattr(module, name) for name in names.split()}
-
-
-MODULES: dict[str, tuple[str, dict[str, Any]]] = {
+MODULES: dict[str, tuple[str, dict[str, Named]]] = {
     **{f"contrib.data.python.ops.{name}": ("tf.contrib.data", {}) for name in _DATA.split()},
-    **{f"python.data.experimental.ops.{name}": ("tf.data.experimental", {}) for name in _DATA.split()},
     "contrib.distribute.python.cross_tower_ops": ("tf.contrib.distribute", {}),
-    "contrib.tpu.python.tpu.bfloat16": ("tf.contrib.tpu", {}),
     "python.data.experimental.ops.optimization": ("tf.data.experimental", {}),
-    "python.data.experimental": ("tf.data.experimental", {}),
-    "python.distribute": ("tf.distribute", {}),
     "python.distribute.cross_device_ops": (_LATER, {}),
-    "python.distribute.device_util": ("", _of(device_util, "canonicalize current resolve")),
+    "python.distribute.device_util": ("", named("compat.v1names.device_util", "canonicalize current resolve")),
     "python.distribute.distribute_lib": (
         _LATER,
-        _of(contexts, "UpdateContext get_loss_reduction get_update_device"),
+        named("towers.engine.contexts", "UpdateContext get_loss_reduction get_update_device"),
     ),
     "python.distribute.distribution_strategy_context": (
         _LATER,
-        _of(
-            current, "get_cross_replica_context get_replica_context get_strategy has_strategy in_cross_replica_context"
+        named(
+            "towers.distribute.current",
+            "get_cross_replica_context get_replica_context get_strategy has_strategy in_cross_replica_context",
         ),
     ),
-    "python.distribute.one_device_strategy": ("", _of(one_device, "OneDeviceStrategy OneDeviceStrategyV1")),
-    "python.distribute.reduce_util": ("tf.distribute", {}),
+    "python.distribute.one_device_strategy": (
+        "",
+        named("towers.distribute.one_device", "OneDeviceStrategy OneDeviceStrategyV1"),
+    ),
     "python.distribute.step_fn": ("tf.contrib.distribute", {}),
-    "python.distribute.tpu_strategy": ("", _of(tpu, "TPUExtended TPUStrategy TPUStrategyV1")),
+    "python.distribute.tpu_strategy": ("", named("towers.distribute.tpu", "TPUExtended TPUStrategy TPUStrategyV1")),
     "python.distribute.values": (
         "",
         {
-            **_of(values, "Mirrored PerReplica"),
-            **_of(tower_values, "DistributedValues regroup select_device select_device_mirrored value_container"),
+            **named("towers.distribute.values", "Mirrored PerReplica"),
+            **named(
+                "towers.engine.values", "DistributedValues regroup select_device select_device_mirrored value_container"
+            ),
         },
     ),
-    "python.tpu.bfloat16": ("tf.tpu", {}),
-    "python.tpu.tpu": ("tf.tpu", {}),
-    "python.tpu.tpu_optimizer": ("tf.tpu", {}),
 }
 """Path below ``tensorflow`` -> (the public modules whose names it offers; names of its own)."""

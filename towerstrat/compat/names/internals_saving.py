@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from towerstrat.graph.variables import containers, trackable
+from towerstrat.compat.names.named import Named, named
 
 _OBJECTS = "tf.contrib.checkpoint tf.train tf.contrib.eager"
-_WITHOUT = {"no_automatic_dependency_tracking": trackable.no_automatic_dependency_tracking}
-_STRUCTURES = {
-    name: getattr(containers, name) for name in ("List", "Mapping", "NoDependency", "sticky_attribute_assignment")
-}
+_BASE = "VARIABLE_VALUE_KEY=VARIABLE_VALUE no_automatic_dependency_tracking"
+_STRUCTURES = named("graph.variables.containers", "List Mapping NoDependency sticky_attribute_assignment")
 
-MODULES: dict[str, tuple[str, dict[str, Any]]] = {
+MODULES: dict[str, tuple[str, dict[str, Named]]] = {
     **{f"contrib.checkpoint.python.{name}": (_OBJECTS, {}) for name in (
         "containers", "python_state", "split_dependency", "visualize")},
     "contrib.eager.python.saver": ("tf.contrib.eager", {}),
@@ -20,18 +16,17 @@ MODULES: dict[str, tuple[str, dict[str, Any]]] = {
     "contrib.framework.python.ops.checkpoint_ops": ("tf.contrib.framework", {}),
     "python.training.checkpoint_management": (_OBJECTS, {}),
     "python.training.checkpoint_utils": ("tf.train", {}),
-    "python.training.checkpointable.base": (_OBJECTS, {
-        "CheckpointableReference": trackable.TrackableReference,
-        "VARIABLE_VALUE_KEY": trackable.VARIABLE_VALUE, **_WITHOUT}),
+    "python.training.checkpointable.base": (
+        _OBJECTS, named("graph.variables.trackable", f"CheckpointableReference=TrackableReference {_BASE}")),
     "python.training.checkpointable.data_structures": (_OBJECTS, _STRUCTURES),
-    "python.training.checkpointable.tracking": ("", {"Checkpointable": containers.AutoTrackable}),
+    "python.training.checkpointable.tracking": (
+        "", named("graph.variables.containers", "Checkpointable=AutoTrackable")),
     "python.training.checkpointable.util": (_OBJECTS, {}),
     "python.training.saver": ("tf.train", {}),
-    "python.training.tracking.base": ("", {
-        "Trackable": trackable.Trackable, "TrackableReference": trackable.TrackableReference,
-        "VARIABLE_VALUE_KEY": trackable.VARIABLE_VALUE, **_WITHOUT}),
+    "python.training.tracking.base": (
+        "", named("graph.variables.trackable", f"Trackable TrackableReference {_BASE}")),
     "python.training.tracking.data_structures": ("", _STRUCTURES),
-    "python.training.tracking.tracking": ("", {"AutoTrackable": containers.AutoTrackable}),
+    "python.training.tracking.tracking": ("", named("graph.variables.containers", "AutoTrackable")),
     "python.training.tracking.util": (_OBJECTS, {}),
     "python.training.warm_starting_util": ("tf.train", {}),
 }  # fmt: skip

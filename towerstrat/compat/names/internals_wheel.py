@@ -2,57 +2,59 @@
 
 from __future__ import annotations
 
-from types import ModuleType
-from typing import Any
-
-from towerstrat.compat.wheel import (
-    combinations,
-    datasets,
-    mnist_data,
-    mnist_model,
-    named_datasets,
-    single_loss_example,
-    test_util,
-)
+from towerstrat.compat.names.named import Named, named
 
 _OF_DATASETS = (
     "Dataset Datasets load_boston load_csv_with_header load_csv_without_header load_iris maybe_download shrink_csv"
 )
 _MNIST = "DataSet dense_to_one_hot extract_images extract_labels load_mnist read_data_sets"
+_NAMED = {
+    **named("compat.wheel.named_datasets", "DATASETS load_dataset"),
+    **named("compat.wheel.datasets", "load_boston load_iris"),
+}
+_COMBINATIONS = named(
+    "compat.wheel.combinations",
+    """NamedDistribution NamedObject adagrad_optimizer_v1_fn adam_optimizer_v1_fn combine
+    distributions_and_v1_optimizers generate gradient_descent_optimizer_v1_fn graph_and_eager_modes
+    mirrored_strategy_with_gpu_and_cpu mirrored_strategy_with_two_gpus one_device_strategy optimizers_v1
+    rmsprop_optimizer_v1_fn strategies_minus_tpu times tpu_strategy tpu_strategy_one_step
+    tpu_strategy_single_iteration""",
+)
+_TEST_UTIL = named(
+    "compat.wheel.test_util",
+    """NCHWToNHWC NHWCToNCHW TensorFlowTestCase assert_ops_in_graph deprecated_graph_mode_only device
+    for_all_test_methods force_cpu force_gpu generate_combinations_with_testcase_name
+    run_all_in_deprecated_graph_mode_only run_all_in_graph_and_eager_modes run_deprecated_v1 run_gpu_only
+    run_in_graph_and_eager_modes run_v1_only run_v2_only skip_if use_gpu""",
+)
 
-
-def _of(module: ModuleType, names: str) -> dict[str, Any]:
-    return {name: getattr(module, name) for name in names.split()}
-
-
-_NAMED = _of(named_datasets, "DATASETS load_dataset") | _of(datasets, "load_boston load_iris")
-
-MODULES: dict[str, tuple[str, dict[str, Any]]] = {
+MODULES: dict[str, tuple[str, dict[str, Named]]] = {
     **{
         f"{place}{path}": ("", names)
         for place in ("contrib.learn.", "contrib.learn.python.learn.")
         for path, names in {
             "datasets": _NAMED,
-            "datasets.base": _of(datasets, _OF_DATASETS),
-            "datasets.mnist": _of(mnist_data, f"{_MNIST} DEFAULT_SOURCE_URL"),
+            "datasets.base": named("compat.wheel.datasets", _OF_DATASETS),
+            "datasets.mnist": named("compat.wheel.mnist_data", f"{_MNIST} DEFAULT_SOURCE_URL"),
         }.items()
     },
     **{
-        f"{place}.{name}": ("", _of(module, " ".join(module.__all__)))
+        f"{place}.{path}": ("", names)
         for place in ("contrib.distribute.python", "python.distribute")
-        for name, module in (
-            ("combinations", combinations),
-            ("single_loss_example", single_loss_example),
-            ("strategy_combinations", combinations),
-        )
+        for path, names in {
+            "combinations": _COMBINATIONS,
+            "single_loss_example": named(
+                "compat.wheel.single_loss_example", "batchnorm_example minimize_loss_example single_loss_example"
+            ),
+            "strategy_combinations": _COMBINATIONS,
+        }.items()
     },
-    "examples.tutorials.mnist.input_data": ("", _of(mnist_data, _MNIST)),
+    "examples.tutorials.mnist.input_data": ("", named("compat.wheel.mnist_data", _MNIST)),
     "examples.tutorials.mnist.mnist": (
         "",
-        _of(mnist_model, "IMAGE_PIXELS IMAGE_SIZE NUM_CLASSES evaluation inference loss training"),
+        named("compat.wheel.mnist_model", "IMAGE_PIXELS IMAGE_SIZE NUM_CLASSES evaluation inference loss training"),
     ),
-    "python.framework.test_util": ("tf.test", _of(test_util, " ".join(test_util.__all__))),
+    "python.framework.test_util": ("tf.test", _TEST_UTIL),
     "python.platform.googletest": ("tf.test", {}),
-    "python.platform.resource_loader": ("tf.resource_loader", {}),
 }
 """Path below ``tensorflow`` -> (the public modules whose names it offers; names of its own)."""

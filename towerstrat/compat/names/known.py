@@ -9,6 +9,7 @@ from typing import Any
 
 from towerstrat import errors
 from towerstrat.compat.names import inside, slim, table
+from towerstrat.compat.names.named import Named
 
 _STRATEGIES = "tf.distribute.TPUStrategy runs one replica on every device, OneDeviceStrategy a single one."
 _STRATEGIES_V1 = (
@@ -16,7 +17,6 @@ _STRATEGIES_V1 = (
 )
 _CLUSTERS = "SimpleClusterResolver takes the addresses of the tasks, TFConfigClusterResolver reads TF_CONFIG."
 _SERVERS = "A program runs on the devices of its machine: nothing has to be served."
-_DEFINITIONS = "tf.train.ClusterSpec takes a dictionary, and as_dict() gives it."
 _HINTS_V1 = {
     "tf.keras": "tf.layers has the layers (dense, conv2d, batch_normalization, ...) as functions and classes.",
     "tf.contrib.keras": "tf.layers has the layers as functions and classes.",
@@ -27,9 +27,6 @@ _HINTS_V1 = {
     "tf.distribute.cluster_resolver": _CLUSTERS,
     "tf.distribute.Server": _SERVERS,
     "tf.train.Server": _SERVERS,
-    "tf.train.ServerDef": _SERVERS,
-    "tf.train.ClusterDef": _DEFINITIONS,
-    "tf.train.JobDef": _DEFINITIONS,
     "tf.test.mock": "unittest.mock is the same module.",
     "tf.train.experimental": "Programs compute in the types that they are written with; cast what may be narrow.",
     "tf.contrib.tpu": "tf.contrib.distribute.TPUStrategy runs a step function on every tower.",
@@ -58,9 +55,6 @@ _HINTS_V1 = {
 _HINTS_V2 = {
     "tf.distribute.cluster_resolver": _CLUSTERS,
     "tf.distribute.Server": _SERVERS,
-    "tf.train.ServerDef": _SERVERS,
-    "tf.train.ClusterDef": _DEFINITIONS,
-    "tf.train.JobDef": _DEFINITIONS,
     "tf.keras": "tf.nn has the layers as functions, tf.compat.v1.layers as classes.",
     "tf.losses": "tf.nn has the cross entropies, tf.compat.v1.losses more; tf.nn.compute_average_loss averages.",
     "tf.metrics": "tf.compat.v1.metrics has them for graphs; else sum up what tf.reduce_sum gives.",
@@ -160,9 +154,14 @@ def exported(name: str, api: int) -> Any:
     if not name.startswith("tensorflow.") and ".python." not in name:
         return None
     module, _, last = name.partition(".")[2].rpartition(".")
-    here = table.entries(api)
-    found = next((here[p] for n in inside.names(module, api).get(last, ()) if (p := f"tf.{n}") in here), None)
-    return found.value() if isinstance(found, table.Named) else found
+    public = inside.names(module, api).get(last, ())
+    # Where a value has several names, those of one public name here can be two objects: the same name is the nearest.
+    for place in sorted(public, key=lambda place: place.rpartition(".")[2] != last):
+        first = place.removeprefix("compat.v1.")
+        found = table.entries(1 if first != place else api).get(f"tf.{first}")
+        if found is not None:
+            return found.value() if isinstance(found, Named) else found
+    return None
 
 
 def members(module: str, api: int) -> list[str]:
@@ -206,7 +205,7 @@ def nearest(name: str, api: int = 1) -> str | None:
     same = _elsewhere(last, api)
     if same:
         return same
-    here = table.names(api)
+    here = table.entries(api)
     beside = [n for n in here if n.rpartition(".")[0] == module]
     for candidates, cutoff in ((beside, 0.6), (sorted(here), 0.75)):
         close = difflib.get_close_matches(name, candidates, n=1, cutoff=cutoff)
@@ -222,7 +221,7 @@ def _elsewhere(last: str, api: int) -> str | None:
 
 @cache
 def _by_last_part(api: int) -> dict[str, str]:
-    longest_first = sorted(table.names(api), key=lambda n: (n.count("."), n), reverse=True)
+    longest_first = sorted(table.entries(api), key=lambda n: (n.count("."), n), reverse=True)
     return {name.rpartition(".")[2]: name for name in longest_first}
 
 
@@ -246,7 +245,7 @@ def describe(name: str, api: int = 1, mount: str = "tf") -> str:
     if label:
         return f"{shown} is a name of {label} that towerstrat does not have. {hint(name, api)}".rstrip()
     other = 3 - api
-    if name in table.names(other):
+    if name in table.entries(other):
         there = f"tf.compat.v{other}{name.removeprefix('tf')}"
         return f"{shown} is a name of {_LABELS[other]}, not of {_LABELS[api]}: use {there}, or run with --api {other}."
     if name in original_names(other):

@@ -9,6 +9,8 @@ from types import ModuleType
 from typing import Any, NamedTuple
 
 from towerstrat.compat.names import corners, known, slim, table
+from towerstrat.compat.names.named import Named
+from towerstrat.graph.runtime import operations  # noqa: F401  (registers what graphs are made of)
 
 Binding = Callable[[], AbstractContextManager[None]]
 """A context manager inside of which ``import tensorflow`` means towerstrat, for packages that begin with it."""
@@ -17,7 +19,7 @@ Binding = Callable[[], AbstractContextManager[None]]
 class Namespace(ModuleType):
     """A module of the tree. A name that only the original has is a corner, one that none has raises.
 
-    Names of modules that are not imported yet are looked up when they are asked for.
+    What has a name of the table is imported when the name is asked for.
 
     Args:
       public: its dotted public name, such as ``tf.nn``.
@@ -65,9 +67,9 @@ class Mixture(Namespace):
       api: 1 or 2, the original whose inside it is of.
     """
 
-    def __init__(self, name: str, sources: tuple[Namespace, ...], own: Mapping[str, Any], api: int):
+    def __init__(self, name: str, sources: tuple[Namespace, ...], own: Mapping[str, Named], api: int):
         super().__init__(name, name, api)
-        self.__dict__.update(own)
+        self.__dict__["_deferred"].update(own)
         self.__dict__["_sources"] = sources
 
     def __dir__(self) -> list[str]:
@@ -90,19 +92,32 @@ def place(module: Namespace) -> Place:
 
 def look_up(module: Namespace, name: str) -> tuple[bool, Any]:
     """Whether a module of a tree has a name, and its value."""
-    sources = () if name.startswith("_") else module.__dict__.get("_sources", ())
-    for each in (module, *sources):
-        if name in each.__dict__:
-            return True, each.__dict__[name]
-        if name in each.__dict__["_deferred"]:
-            each.__dict__[name] = each.__dict__["_deferred"][name].value()
-            return True, each.__dict__[name]
+    if _has(module, name):
+        return True, _value(module, name)
     public, api, _ = place(module)
     full = f"{public}.{name}"
+    sources = () if name.startswith("_") else module.__dict__.get("_sources", ())
+    source = next((each for each in sources if _has(each, name)), None)
+    # Sources are modules of 1.x: under 2.x they serve what is not of 2.x.
+    value = known.exported(full, api) if source is None or api == 2 else None
+    if value is not None:
+        return True, value
+    if source is not None:
+        return True, _value(source, name)
     if (public.startswith("tensorflow.") or name == "python") and known.is_module(full, api):
         return True, _only_listed(module, name)
-    value = known.exported(full, api)
-    return value is not None, value
+    return False, None
+
+
+def _has(module: Namespace, name: str) -> bool:
+    return name in module.__dict__ or name in module.__dict__["_deferred"]
+
+
+def _value(module: Namespace, name: str) -> Any:
+    own = module.__dict__
+    if name not in own:
+        own[name] = own["_deferred"][name].value()
+    return own[name]
 
 
 def _only_listed(module: Namespace, name: str) -> Namespace:
@@ -125,7 +140,7 @@ def build(first: str, second: str, bound: Binding) -> tuple[Namespace, Namespace
         compat = child(root, "compat")
         compat.__dict__.update(v1=one, v2=two)
     # `import tensorflow.compat.v2 as tf; tf.enable_v2_behavior()` is how programs of 1.13 to 1.15 asked for 2.x.
-    two.__dict__["enable_v2_behavior"] = one.__dict__["enable_v2_behavior"]
+    two.__dict__["_deferred"]["enable_v2_behavior"] = one.__dict__["_deferred"]["enable_v2_behavior"]
     return one, two
 
 
@@ -142,7 +157,7 @@ def _tree(root: str, api: int, other: str, bound: Binding) -> Namespace:
         module = top
         for parent in parents:
             module = child(module, parent)
-        if isinstance(value, table.Named):
+        if isinstance(value, Named):
             module.__dict__["_deferred"][last] = value
         else:
             module.__dict__[last] = value

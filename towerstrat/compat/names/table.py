@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cache
-from types import ModuleType
-from typing import Any, NamedTuple
+from typing import Any
 
 import towerstrat
 from towerstrat.compat.names import v1, v1_era, v2
-from towerstrat.platform.deferred import Deferred
+from towerstrat.compat.names.named import Named, Rows, named
 
 VERSIONS = {1: v1.VERSION, 2: v2.VERSION}
 """The version of the original whose names each namespace has."""
@@ -20,16 +19,6 @@ _GRAPH_DEF_VERSIONS = {1: 27, 2: 1645}
 _CODES = """OK CANCELLED UNKNOWN INVALID_ARGUMENT DEADLINE_EXCEEDED NOT_FOUND ALREADY_EXISTS PERMISSION_DENIED
     RESOURCE_EXHAUSTED FAILED_PRECONDITION ABORTED OUT_OF_RANGE UNIMPLEMENTED INTERNAL UNAVAILABLE DATA_LOSS
     UNAUTHENTICATED"""
-
-
-class Named(NamedTuple):
-    """A name of a module that is imported when the name is used."""
-
-    module: Deferred
-    name: str
-
-    def value(self) -> Any:
-        return getattr(self.module, self.name)
 
 
 @cache
@@ -71,19 +60,15 @@ def _common(api: int) -> dict[str, Any]:
     return found
 
 
-def _of(rows: tuple[tuple[ModuleType, dict[str, str]], ...]) -> dict[str, Any]:
+def _of(rows: Rows) -> dict[str, Any]:
     """The names that modules give."""
-    found: dict[str, Any] = {}
-    for module, areas in rows:
-        for places, entries in areas.items():
-            for entry in entries.split():
-                public, _, own = entry.partition("=")
-                for place in places.split():
-                    name = own or public
-                    found[f"{place}.{public}"] = (
-                        Named(module, name) if isinstance(module, Deferred) else getattr(module, name)
-                    )
-    return found
+    return {
+        f"{place}.{public}": found
+        for module, areas in rows
+        for places, entries in areas.items()
+        for public, found in named(module, entries).items()
+        for place in places.split()
+    }
 
 
 def _renamed(areas: dict[str, str], source: dict[str, Any]) -> dict[str, Any]:

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-from types import ModuleType
-from typing import TYPE_CHECKING
-
-from towerstrat import errors
 from towerstrat.compat.names import (
     v1_distributions,
     v1_era,
@@ -17,96 +13,11 @@ from towerstrat.compat.names import (
     v1_strings,
     v1_training,
 )
-from towerstrat.compat.v1names import behavior, contrib_eager, tpu
-from towerstrat.data import dataset_v1 as data_dataset_v1
-from towerstrat.data import experimental as data_experimental
-from towerstrat.data import iterators as data_iterators
-from towerstrat.data import options as data_options
-from towerstrat.data import queue_input as data_queue_input
-from towerstrat.data import queue_runner as data_queue_runner
-from towerstrat.data import queues as data_queues
-from towerstrat.data import readers as data_readers
-from towerstrat.graph.eager import mode
-from towerstrat.graph.functions import map_fn as functional
-from towerstrat.graph.functions import polymorphic
-from towerstrat.graph.ir import (
-    convert,
-    core,
-    elements,
-    indexed_slices,
-    nest,
-    shapes,
-    specs,
-    stacks,
-    types,
-)
-from towerstrat.graph.ir import (
-    default_graph as scopes,
-)
-from towerstrat.graph.lowering import gradients
-from towerstrat.graph.ops import (
-    activations,
-    array,
-    assertions,
-    checks,
-    clip,
-    control_flow,
-    convolution,
-    counting,
-    cross_entropy,
-    einsum,
-    embedding,
-    host,
-    indexing,
-    linalg,
-    loops,
-    math,
-    matrices,
-    nn,
-    normalization,
-    pooling,
-    random,
-    reductions,
-    segments,
-    slicing,
-    spatial,
-    spectral,
-    tensor_array,
-)
-from towerstrat.graph.runtime import session
-from towerstrat.graph.scopes import initializers, template, variable_scope, variable_store
-from towerstrat.graph.tapes import custom_gradients, py_function
-from towerstrat.graph.tapes import gradient_functions as eager_gradient_functions
-from towerstrat.graph.tapes import gradient_tape as eager_gradient_tape
-from towerstrat.graph.variables import partitioned, variable_ops, variables
-from towerstrat.platform import app, coordinator, files, flags, local, logs, text
-from towerstrat.platform.deferred import Deferred
-from towerstrat.towers.cluster import connection as cluster_connection
-from towerstrat.towers.cluster import device_assignment as cluster_device_assignment
-from towerstrat.towers.cluster import resolvers as cluster_resolvers
-from towerstrat.towers.cluster import spec as cluster_spec
-from towerstrat.towers.cluster import topology as cluster_topology
-from towerstrat.towers.cluster import tpu as cluster_tpu
-from towerstrat.towers.contrib import contexts as contrib_contexts
-from towerstrat.towers.contrib import steps as towers_steps
-from towerstrat.towers.contrib import strategy as towers_strategy
-from towerstrat.towers.distribute import extended as distribute_extended
-from towerstrat.towers.distribute import one_device as distribute_one_device
-from towerstrat.towers.distribute import strategy as distribute_strategy
-from towerstrat.towers.distribute import tpu as distribute_tpu
-from towerstrat.towers.engine import contexts as towers_contexts
-from towerstrat.towers.era import strategies as era_strategies
-
-if TYPE_CHECKING:
-    from towerstrat.compat.v1names import testing
-    from towerstrat.platform import messages
-else:
-    testing = Deferred("towerstrat.compat.v1names.testing")
-    messages = Deferred("towerstrat.platform.messages")
+from towerstrat.compat.names.named import Rows
 
 VERSION = "1.12.3"
 
-ROWS: tuple[tuple[ModuleType, dict[str, str]], ...] = (
+ROWS: Rows = (
     *v1_distributions.ROWS,
     *v1_era.ROWS,
     *v1_framework.ROWS,
@@ -116,69 +27,89 @@ ROWS: tuple[tuple[ModuleType, dict[str, str]], ...] = (
     *v1_saving.ROWS,
     *v1_strings.ROWS,
     *v1_training.ROWS,
-    (app, {
+    ("platform.app", {
         "tf.app": "run",
     }),
-    (coordinator, {"tf.train": "Coordinator LooperThread"}),
-    (files, {
+    ("platform.coordinator", {"tf.train": "Coordinator LooperThread"}),
+    ("platform.files", {
         "tf.gfile": """
             Copy DeleteRecursively Exists FastGFile GFile Glob IsDirectory ListDirectory MakeDirs MkDir Open=GFile
             Remove Rename Stat Walk""",
     }),
-    (logs, {
-        "tf.logging": " ".join(logs.__all__),
+    ("platform.logs", {
+        "tf.logging": """
+            DEBUG ERROR FATAL INFO TaskLevelStatusMessage WARN debug error fatal flush get_verbosity info log
+            log_every_n log_first_n log_if set_verbosity vlog warn warning""",
     }),
-    (behavior, {
-        "tf": " ".join(behavior.__all__),
+    ("compat.v1names.behavior", {
+        "tf": """
+            control_flow_v2_enabled disable_control_flow_v2 disable_resource_variables disable_tensor_equality
+            disable_v2_behavior disable_v2_tensorshape enable_control_flow_v2 enable_resource_variables
+            enable_tensor_equality enable_v2_behavior enable_v2_tensorshape resource_variables_enabled""",
     }),
-    (mode, {
+    ("graph.eager.mode", {
         "tf": """
             disable_eager_execution enable_eager_execution executing_eagerly executing_eagerly_outside_functions""",
         "tf.contrib.eager": "enable_eager_execution executing_eagerly in_eager_mode=executing_eagerly",
     }),
-    (contrib_eager, {
+    ("compat.v1names.contrib_eager", {
         "tf.contrib.eager": "Iterator list_devices make_template run",
     }),
-    (polymorphic, {
+    ("graph.functions.polymorphic", {
         "tf.contrib.eager": "defun",
     }),
-    (eager_gradient_functions, {
+    ("graph.tapes.gradient_functions", {
         "tf.contrib.eager": """
             gradients_function implicit_gradients implicit_value_and_gradients value_and_gradients_function""",
     }),
-    (eager_gradient_tape, {
+    ("graph.tapes.gradient_tape", {
         "tf.contrib.eager": "GradientTape",
     }),
-    (py_function, {
+    ("graph.tapes.py_function", {
         "tf.contrib.eager": "py_func=py_function",
     }),
-    (specs, {
+    ("graph.ir.specs", {
         "tf.contrib.eager": "TensorSpec",
     }),
-    (tpu, {
+    ("compat.v1names.tpu", {
         "tf.contrib.tpu": "initialize_system shutdown_system",
     }),
-    (testing, {
+    ("compat.v1names.benchmark", {
+        "tf.test": "Benchmark",
+    }),
+    ("compat.v1names.testing", {
         "tf.test": "TestCase get_temp_dir main",
     }),
-    (local, {
+    ("platform.local", {
         "tf.test": "gpu_device_name is_built_with_cuda is_gpu_available",
         "tf.contrib.eager": "num_gpus",
     }),
-    (text, {
+    ("platform.text", {
         "tf.compat": """
             as_bytes as_str as_str_any as_text bytes_or_text_types complex_types forward_compatible integral_types
             path_to_str real_types""",
     }),
-    (flags, {
-        "tf.app.flags tf.flags": " ".join(flags.__all__),
+    ("platform.flags", {
+        "tf.app.flags tf.flags": """
+            adopt_module_key_flags ArgumentParser ArgumentSerializer BaseListParser BooleanFlag BooleanParser
+            CantOpenFlagFileError CsvListSerializer declare_key_flag DEFINE DEFINE_alias DEFINE_bool DEFINE_boolean
+            DEFINE_enum DEFINE_enum_class DEFINE_flag DEFINE_float DEFINE_integer DEFINE_list DEFINE_multi
+            DEFINE_multi_enum DEFINE_multi_enum_class DEFINE_multi_float DEFINE_multi_integer DEFINE_multi_string
+            DEFINE_spaceseplist DEFINE_string disclaim_key_flags doc_to_help DuplicateFlagError EnumClassFlag
+            EnumClassListSerializer EnumClassParser EnumClassSerializer EnumFlag EnumParser Error Flag
+            flag_dict_to_args FlagHolder FlagNameConflictsWithMethodError FLAGS FlagValues FloatParser get_help_width
+            IllegalFlagValueError IntegerParser ListParser ListSerializer mark_bool_flags_as_mutual_exclusive
+            mark_flag_as_required mark_flags_as_mutual_exclusive mark_flags_as_required multi_flags_validator
+            MultiEnumClassFlag MultiFlag override_value register_multi_flags_validator register_validator set_default
+            text_wrap UnparsedFlagAccessError UnrecognizedFlagError ValidationError validator
+            WhitespaceSeparatedListParser""",
     }),
-    (data_dataset_v1, {
+    ("data.dataset_v1", {
         "tf.data": """
             Dataset=DatasetV1 get_output_classes get_output_shapes get_output_types make_initializable_iterator
             make_one_shot_iterator""",
     }),
-    (data_experimental, {
+    ("data.experimental", {
         "tf.contrib.data": """
             AUTOTUNE assert_element_shape batch_and_drop_remainder padded_batch_and_drop_remainder
             sloppy_interleave""",
@@ -187,31 +118,31 @@ ROWS: tuple[tuple[ModuleType, dict[str, str]], ...] = (
             get_single_element group_by_window ignore_errors map_and_batch parallel_interleave prefetch_to_device
             sample_from_datasets scan shuffle_and_repeat unbatch unique""",
     }),
-    (data_iterators, {
+    ("data.iterators", {
         "tf.data": "Iterator",
     }),
-    (data_options, {
+    ("data.options", {
         "tf.data": "Options=OptionsV1",
     }),
-    (data_queue_input, {
+    ("data.queue_input", {
         "tf.train": """
             batch batch_join input_producer limit_epochs match_filenames_once maybe_batch maybe_batch_join
             maybe_shuffle_batch maybe_shuffle_batch_join range_input_producer shuffle_batch shuffle_batch_join
             slice_input_producer string_input_producer""",
     }),
-    (data_queue_runner, {
+    ("data.queue_runner", {
         "tf.train tf.train.queue_runner": "QueueRunner add_queue_runner start_queue_runners",
     }),
-    (data_queues, {
+    ("data.queues", {
         "tf tf.queue": "FIFOQueue",
         "tf tf.io tf.queue": "PaddingFIFOQueue PriorityQueue QueueBase RandomShuffleQueue",
     }),
-    (data_readers, {
+    ("data.readers", {
         "tf.data": """
             FixedLengthRecordDataset=FixedLengthRecordDatasetV1 TFRecordDataset=TFRecordDatasetV1
             TextLineDataset=TextLineDatasetV1""",
     }),
-    (errors, {
+    ("errors", {
         "tf tf.errors": "OpError",
         "tf.errors": """
             AbortedError AlreadyExistsError CancelledError DataLossError DeadlineExceededError
@@ -219,33 +150,33 @@ ROWS: tuple[tuple[ModuleType, dict[str, str]], ...] = (
             PermissionDeniedError ResourceExhaustedError UnauthenticatedError UnavailableError UnimplementedError
             UnknownError""",
     }),
-    (convert, {
+    ("graph.ir.convert", {
         "tf": "constant convert_to_tensor placeholder placeholder_with_default register_tensor_conversion_function",
         "tf.contrib.framework": "is_tensor",
     }),
-    (core, {
+    ("graph.ir.core", {
         "tf": "Graph get_default_graph reset_default_graph",
     }),
-    (custom_gradients, {
+    ("graph.tapes.custom_gradients", {
         "tf": "NoGradient NotDifferentiable RegisterGradient custom_gradient hessians",
         "tf.contrib.eager": "custom_gradient",
     }),
-    (elements, {
+    ("graph.ir.elements", {
         "tf": "Operation Tensor",
     }),
-    (gradients, {
+    ("graph.lowering.gradients", {
         "tf": "gradients",
     }),
-    (messages, {
+    ("platform.messages", {
         "tf": """
             AttrValue ConfigProto GPUOptions GraphDef GraphOptions MetaGraphDef NameAttrList NodeDef OptimizerOptions
             RunMetadata RunOptions""",
-        "tf.train": "SaverDef",
+        "tf.train": "ClusterDef JobDef SaverDef ServerDef",
     }),
-    (indexed_slices, {
+    ("graph.ir.indexed_slices", {
         "tf": "IndexedSlices",
     }),
-    (initializers, {
+    ("graph.scopes.initializers", {
         "tf": """
             constant_initializer glorot_normal_initializer glorot_uniform_initializer ones_initializer
             orthogonal_initializer random_normal_initializer random_uniform_initializer
@@ -261,17 +192,17 @@ ROWS: tuple[tuple[ModuleType, dict[str, str]], ...] = (
             random_uniform=RandomUniform truncated_normal=TruncatedNormal uniform_unit_scaling=UniformUnitScaling
             variance_scaling=VarianceScaling zeros=Zeros""",
     }),
-    (nest, {
+    ("graph.ir.nest", {
         "tf.contrib.framework.nest": """
             assert_same_structure assert_shallow_structure flatten flatten_dict_items flatten_up_to
             flatten_with_joined_string_paths get_traverse_shallow_structure is_sequence map_structure
             map_structure_up_to map_structure_with_paths pack_sequence_as yield_flat_paths""",
     }),
-    (activations, {
+    ("graph.ops.activations", {
         "tf.math tf.nn": "log_softmax softmax softplus softsign",
         "tf.nn": "crelu elu leaky_relu relu relu6 selu swish",
     }),
-    (array, {
+    ("graph.ops.array", {
         "tf": """
             broadcast_dynamic_shape broadcast_static_shape broadcast_to concat ensure_shape expand_dims fill
             guarantee_const identity identity_n lin_space linspace matrix_transpose ones ones_like parallel_stack
@@ -280,7 +211,7 @@ ROWS: tuple[tuple[ModuleType, dict[str, str]], ...] = (
         "tf tf.manip": "reshape reverse roll tile",
         "tf.linalg": "transpose=matrix_transpose",
     }),
-    (assertions, {
+    ("graph.ops.assertions", {
         "tf tf.contrib.framework tf.debugging": "assert_same_float_dtype assert_scalar",
         "tf tf.debugging": """
             assert_equal assert_greater assert_greater_equal assert_integer assert_less assert_less_equal
@@ -288,60 +219,60 @@ ROWS: tuple[tuple[ModuleType, dict[str, str]], ...] = (
             assert_proper_iterable assert_rank assert_rank_at_least assert_rank_in assert_type is_non_decreasing
             is_numeric_tensor is_strictly_increasing""",
     }),
-    (checks, {
+    ("graph.ops.checks", {
         "tf": "add_check_numerics_ops verify_tensor_all_finite",
         "tf tf.debugging": "Assert check_numerics",
         "tf.debugging": "assert_all_finite=verify_tensor_all_finite",
     }),
-    (clip, {
+    ("graph.ops.clip", {
         "tf": "clip_by_average_norm clip_by_global_norm clip_by_norm clip_by_value",
         "tf tf.linalg": "global_norm",
     }),
-    (control_flow, {
+    ("graph.ops.control_flow", {
         "tf": "case cond group no_op tuple",
     }),
-    (convolution, {
+    ("graph.ops.convolution", {
         "tf.nn": """
             atrous_conv2d atrous_conv2d_transpose conv1d conv2d conv2d_backprop_filter conv2d_backprop_input
             conv2d_transpose conv3d conv3d_backprop_filter_v2 conv3d_transpose convolution depthwise_conv2d
             depthwise_conv2d_native depthwise_conv2d_native_backprop_filter depthwise_conv2d_native_backprop_input
             separable_conv2d""",
     }),
-    (cross_entropy, {
+    ("graph.ops.cross_entropy", {
         "tf.nn": """
             log_poisson_loss sigmoid_cross_entropy_with_logits softmax_cross_entropy_with_logits
             softmax_cross_entropy_with_logits_v2 sparse_softmax_cross_entropy_with_logits
             weighted_cross_entropy_with_logits""",
     }),
-    (einsum, {"tf tf.linalg": "einsum"}),
-    (embedding, {
+    ("graph.ops.einsum", {"tf tf.linalg": "einsum"}),
+    ("graph.ops.embedding", {
         "tf.nn": "embedding_lookup embedding_lookup_sparse",
     }),
-    (functional, {
+    ("graph.functions.map_fn", {
         "tf": "foldl foldr map_fn scan",
     }),
-    (host, {
+    ("graph.ops.host", {
         "tf": "Print py_func",
     }),
-    (counting, {
+    ("graph.ops.counting", {
         "tf": "confusion_matrix histogram_fixed_width histogram_fixed_width_bins searchsorted unravel_index",
         "tf tf.math": "bincount",
     }),
-    (indexing, {
+    ("graph.ops.indexing", {
         "tf": """
             batch_gather boolean_mask dynamic_partition dynamic_stitch gather meshgrid one_hot sequence_mask setdiff1d
             unique unique_with_counts""",
         "tf tf.manip": "gather_nd scatter_nd",
         "tf tf.math": "invert_permutation",
     }),
-    (linalg, {
+    ("graph.ops.linalg", {
         "tf": "sparse_matmul",
         "tf tf.linalg": "matmul tensordot",
     }),
-    (loops, {
+    ("graph.ops.loops", {
         "tf": "while_loop",
     }),
-    (math, {
+    ("graph.ops.math", {
         "tf": """
             div div_no_nan floor_div floormod mod realdiv to_bfloat16 to_complex128 to_complex64 to_double to_float
             to_int32 to_int64 truncatediv truncatemod""",
@@ -357,7 +288,7 @@ ROWS: tuple[tuple[ModuleType, dict[str, str]], ...] = (
         "tf.bitwise": "bitwise_and bitwise_or bitwise_xor invert left_shift right_shift",
         "tf.math": "bessel_i0 bessel_i0e bessel_i1 bessel_i1e polyval xdivy xlogy",
     }),
-    (matrices, {
+    ("graph.ops.matrices", {
         "tf": """
             matrix_band_part matrix_determinant matrix_diag matrix_diag_part matrix_inverse matrix_set_diag
             matrix_solve matrix_solve_ls matrix_triangular_solve self_adjoint_eig self_adjoint_eigvals""",
@@ -369,23 +300,23 @@ ROWS: tuple[tuple[ModuleType, dict[str, str]], ...] = (
             lstsq=matrix_solve_ls set_diag=matrix_set_diag solve=matrix_solve
             triangular_solve=matrix_triangular_solve""",
     }),
-    (nn, {
+    ("graph.ops.nn", {
         "tf.math tf.nn": "in_top_k top_k",
         "tf.nn": "bias_add dropout relu_layer xw_plus_b",
     }),
-    (normalization, {
+    ("graph.ops.normalization", {
         "tf.linalg tf.math tf.nn": "l2_normalize",
         "tf.math tf.nn": "zero_fraction",
         "tf.nn": """
             batch_norm_with_global_normalization batch_normalization fused_batch_norm l2_loss moments
             normalize_moments sufficient_statistics weighted_moments""",
     }),
-    (pooling, {
+    ("graph.ops.pooling", {
         "tf.nn": """
             avg_pool avg_pool3d dilation2d local_response_normalization lrn max_pool max_pool3d
             max_pool_with_argmax pool""",
     }),
-    (random, {
+    ("graph.ops.random", {
         "tf": "random_crop random_gamma random_normal random_poisson random_shuffle random_uniform",
         "tf tf.random": "get_seed multinomial set_random_seed truncated_normal",
         "tf.image": "random_crop",
@@ -393,13 +324,13 @@ ROWS: tuple[tuple[ModuleType, dict[str, str]], ...] = (
             gamma=random_gamma normal=random_normal poisson=random_poisson shuffle=random_shuffle
             uniform=random_uniform""",
     }),
-    (reductions, {
+    ("graph.ops.reductions", {
         "tf": "arg_max arg_min",
         "tf tf.math": """
             argmax argmin count_nonzero cumprod cumsum reduce_all reduce_any reduce_logsumexp reduce_max
             reduce_mean reduce_min reduce_prod reduce_sum""",
     }),
-    (segments, {
+    ("graph.ops.segments", {
         "tf": "sparse_segment_mean sparse_segment_sqrt_n sparse_segment_sum",
         "tf tf.math": """
             accumulate_n add_n segment_max segment_mean segment_min segment_prod segment_sum unsorted_segment_max
@@ -408,45 +339,45 @@ ROWS: tuple[tuple[ModuleType, dict[str, str]], ...] = (
         "tf.sparse": """
             segment_mean=sparse_segment_mean segment_sqrt_n=sparse_segment_sqrt_n segment_sum=sparse_segment_sum""",
     }),
-    (slicing, {
+    ("graph.ops.slicing", {
         "tf": "newaxis strided_slice",
     }),
-    (spatial, {
+    ("graph.ops.spatial", {
         "tf": "batch_to_space bitcast pad required_space_to_batch_paddings reverse_sequence",
         "tf tf.manip": "batch_to_space_nd space_to_batch_nd",
         "tf tf.nn": "depth_to_space space_to_batch space_to_depth",
     }),
-    (spectral, {
+    ("graph.ops.spectral", {
         "tf tf.spectral": "fft fft2d fft3d ifft ifft2d ifft3d",
         "tf.spectral": "dct idct irfft irfft2d irfft3d rfft rfft2d rfft3d",
     }),
-    (tensor_array, {
+    ("graph.ops.tensor_array", {
         "tf": "TensorArray",
     }),
-    (partitioned, {
+    ("graph.variables.partitioned", {
         "tf": "fixed_size_partitioner min_max_variable_partitioner variable_axis_size_partitioner",
     }),
-    (scopes, {
+    ("graph.ir.default_graph", {
         "tf": """
             add_to_collection add_to_collections colocate_with container control_dependencies device get_collection
             get_collection_ref init_scope name_scope op_scope""",
     }),
-    (session, {
+    ("graph.runtime.session", {
         "tf": "InteractiveSession Session",
     }),
-    (shapes, {
+    ("graph.ir.shapes", {
         "tf": "Dimension TensorShape",
     }),
-    (stacks, {
+    ("graph.ir.stacks", {
         "tf": "get_default_session",
     }),
-    (types, {
+    ("graph.ir.types", {
         "tf": """
             bfloat16 bool=bool_ complex128 complex64 double=float64 float16 float32 float64 half=float16 int16
             int32 int64 int8 resource string uint16 uint32 uint64 uint8 variant""",
         "tf tf.dtypes": "DType as_dtype",
     }),
-    (variable_ops, {
+    ("graph.variables.variable_ops", {
         "tf": """
             all_variables assert_variables_initialized assign assign_add assign_sub count_up_to global_variables
             global_variables_initializer initialize_all_variables initialize_local_variables initialize_variables
@@ -458,73 +389,73 @@ ROWS: tuple[tuple[ModuleType, dict[str, str]], ...] = (
             global_variables=global_variables_initializer local_variables=local_variables_initializer
             variables=variables_initializer""",
     }),
-    (template, {"tf": "make_template"}),
-    (variable_scope, {
+    ("graph.scopes.template", {"tf": "make_template"}),
+    ("graph.scopes.variable_scope", {
         "tf": """
             VariableScope create_partitioned_variables get_local_variable get_variable get_variable_scope
             no_regularizer variable_op_scope variable_scope""",
     }),
-    (variable_store, {
+    ("graph.scopes.variable_store", {
         "tf": "AUTO_REUSE",
         "tf.contrib.eager": "EagerVariableStore",
     }),
-    (variables, {
+    ("graph.variables.variables", {
         "tf": "GraphKeys Variable VariableAggregation VariableSynchronization variable_creator_scope",
         "tf.contrib.eager": "Variable",
     }),
-    (cluster_connection, {
+    ("towers.cluster.connection", {
         "tf.contrib.eager": "connect_to_remote_host=experimental_connect_to_host",
     }),
-    (cluster_device_assignment, {
+    ("towers.cluster.device_assignment", {
         "tf.contrib.tpu": "DeviceAssignment device_assignment",
     }),
-    (cluster_resolvers, {
+    ("towers.cluster.resolvers", {
         "tf.contrib.cluster_resolver": "ClusterResolver SimpleClusterResolver UnionClusterResolver",
     }),
-    (cluster_spec, {
+    ("towers.cluster.spec", {
         "tf.train": "ClusterSpec",
     }),
-    (cluster_topology, {
+    ("towers.cluster.topology", {
         "tf.contrib.tpu": "Topology",
     }),
-    (cluster_tpu, {
+    ("towers.cluster.tpu", {
         "tf.contrib.cluster_resolver": "TPUClusterResolver=ContribTPUClusterResolver",
     }),
-    (towers_contexts, {
+    ("towers.engine.contexts", {
         "tf.contrib.distribute": """
             TowerContext UpdateContext get_loss_reduction has_distribution_strategy require_tower_context""",
     }),
-    (contrib_contexts, {
+    ("towers.contrib.contexts", {
         "tf.contrib.distribute": "get_cross_tower_context get_distribution_strategy get_tower_context",
     }),
-    (towers_steps, {
+    ("towers.contrib.steps", {
         "tf.contrib.distribute": "Monitor StandardInputStep StandardSingleLossStep Step",
     }),
-    (towers_strategy, {
+    ("towers.contrib.strategy", {
         "tf.contrib.distribute": "DistributionStrategy",
     }),
-    (era_strategies, {
+    ("towers.era.strategies", {
         "tf.contrib.distribute": "OneDeviceStrategy TPUStrategy",
     }),
 )  # fmt: skip
 """A module, and for the public modules (one or more) that have them its names; ``public=own`` where they differ."""
 
-LATER_ROWS: tuple[tuple[ModuleType, dict[str, str]], ...] = (
+LATER_ROWS: Rows = (
     *v1_era.LATER_ROWS,
     *v1_saving.LATER_ROWS,
-    (distribute_extended, {
+    ("towers.distribute.extended", {
         "tf.distribute": "StrategyExtended=StrategyExtendedV1",
     }),
-    (distribute_one_device, {
+    ("towers.distribute.one_device", {
         "tf.distribute": "OneDeviceStrategy=OneDeviceStrategyV1",
     }),
-    (distribute_strategy, {
+    ("towers.distribute.strategy", {
         "tf.distribute": "Strategy=StrategyV1",
     }),
-    (distribute_tpu, {
+    ("towers.distribute.tpu", {
         "tf.distribute.experimental": "TPUStrategy=TPUStrategyV1",
     }),
-    (towers_contexts, {
+    ("towers.engine.contexts", {
         "tf.distribute": "get_loss_reduction",
     }),
 )  # fmt: skip
@@ -597,7 +528,7 @@ LATER: dict[str, str] = {
         stateless_shuffle stateless_split""",
     "tf.signal": "dct fft fft2d fft3d idct ifft ifft2d ifft3d irfft irfft2d irfft3d rfft rfft2d rfft3d",
     "tf.strings": "as_string lower unsorted_segment_join upper",
-    "tf.test": "is_built_with_gpu_support",
+    "tf.test": "benchmark_config is_built_with_gpu_support",
     "tf.tpu.experimental": """
         DeviceAssignment DeviceOrderMode initialize_tpu_system shutdown_tpu_system Topology TPUSystemMetadata""",
 }

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from types import ModuleType
+from towerstrat.compat.names.named import Rows
 
-from towerstrat.training.distributions import base, discrete, divergence, interval, positive, real, vectors
-
-ROWS: tuple[tuple[ModuleType, dict[str, str]], ...] = (
-    (base, {"tf.distributions": "Distribution FULLY_REPARAMETERIZED NOT_REPARAMETERIZED ReparameterizationType"}),
-    (discrete, {"tf.distributions": "Bernoulli Categorical"}),
-    (divergence, {"tf.distributions": "RegisterKL kl_divergence"}),
-    (interval, {"tf.distributions": "Beta Uniform"}),
-    (positive, {"tf.distributions": "Exponential Gamma"}),
-    (real, {"tf.distributions": "Laplace Normal StudentT"}),
-    (vectors, {"tf.distributions": "Dirichlet DirichletMultinomial Multinomial"}),
+ROWS: Rows = (
+    (
+        "training.distributions.base",
+        {"tf.distributions": "Distribution FULLY_REPARAMETERIZED NOT_REPARAMETERIZED ReparameterizationType"},
+    ),
+    ("training.distributions.discrete", {"tf.distributions": "Bernoulli Categorical"}),
+    ("training.distributions.divergence", {"tf.distributions": "RegisterKL kl_divergence"}),
+    ("training.distributions.interval", {"tf.distributions": "Beta Uniform"}),
+    ("training.distributions.positive", {"tf.distributions": "Exponential Gamma"}),
+    ("training.distributions.real", {"tf.distributions": "Laplace Normal StudentT"}),
+    ("training.distributions.vectors", {"tf.distributions": "Dirichlet DirichletMultinomial Multinomial"}),
 )

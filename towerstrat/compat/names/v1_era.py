@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-from types import ModuleType
+from towerstrat.compat.names.named import Rows
 
-from towerstrat.compat.v1names import bfloat16, tpu
-from towerstrat.compat.wheel import gradient_checker, helpers, resource_loader, sysconfig
-from towerstrat.graph.ops import convolution, counting, pooling
-from towerstrat.towers.distribute import contexts as distribute_contexts
-from towerstrat.towers.distribute import current as distribute_current
-from towerstrat.towers.engine import cross_device
-from towerstrat.training import schedules as training_schedules
-from towerstrat.training.optimizers import cross_shard as optimizers_cross_shard
-
-ROWS: tuple[tuple[ModuleType, dict[str, str]], ...] = (
-    (bfloat16, {"tf.contrib.tpu": "bfloat16_scope"}),
-    (gradient_checker, {"tf.test": "compute_gradient compute_gradient_error"}),
-    (helpers, {"tf.test": " ".join(helpers.__all__)}),
-    (resource_loader, {"tf.resource_loader": " ".join(resource_loader.__all__)}),
-    (sysconfig, {"tf.sysconfig": " ".join(sysconfig.__all__)}),
-    (cross_device, {
+ROWS: Rows = (
+    ("compat.v1names.bfloat16", {"tf.contrib.tpu": "bfloat16_scope"}),
+    ("compat.wheel.gradient_checker", {"tf.test": "compute_gradient compute_gradient_error"}),
+    ("compat.wheel.helpers", {"tf.test": "StubOutForTesting assert_equal_graph_def test_src_dir_path"}),
+    ("compat.wheel.resource_loader", {
+        "tf.resource_loader": """
+            get_data_files_path get_path_to_datafile get_root_dir_with_all_resources load_resource
+            readahead_file_path""",
+    }),
+    ("compat.wheel.sysconfig", {
+        "tf.sysconfig": "CXX11_ABI_FLAG MONOLITHIC_BUILD get_compile_flags get_include get_lib get_link_flags",
+    }),
+    ("towers.engine.cross_device", {
         "tf.contrib.distribute": """
             AllReduceCrossTowerOps=AllReduceCrossDeviceOps CrossTowerOps=CrossDeviceOps
             ReductionToOneDeviceCrossTowerOps=ReductionToOneDevice""",
@@ -27,24 +24,24 @@ ROWS: tuple[tuple[ModuleType, dict[str, str]], ...] = (
 )  # fmt: skip
 """Names of 1.12."""
 
-LATER_ROWS: tuple[tuple[ModuleType, dict[str, str]], ...] = (
-    (bfloat16, {"tf.tpu": "bfloat16_scope"}),
-    (convolution, {"tf.nn": "conv3d_backprop_filter=conv3d_backprop_filter_v2"}),
-    (counting, {"tf.math": "confusion_matrix"}),
-    (cross_device, {
+LATER_ROWS: Rows = (
+    ("compat.v1names.bfloat16", {"tf.tpu": "bfloat16_scope"}),
+    ("graph.ops.convolution", {"tf.nn": "conv3d_backprop_filter=conv3d_backprop_filter_v2"}),
+    ("graph.ops.counting", {"tf.math": "confusion_matrix"}),
+    ("towers.engine.cross_device", {
         "tf.contrib.distribute": "AllReduceCrossDeviceOps CrossDeviceOps",
         "tf.distribute": "CrossDeviceOps HierarchicalCopyAllReduce NcclAllReduce ReductionToOneDevice",
     }),
-    (distribute_contexts, {"tf.contrib.distribute": "ReplicaContext"}),
-    (distribute_current, {
+    ("towers.distribute.contexts", {"tf.contrib.distribute": "ReplicaContext"}),
+    ("towers.distribute.current", {
         "tf.contrib.distribute": """
             get_cross_replica_context get_replica_context get_strategy has_strategy in_cross_replica_context
             require_replica_context""",
     }),
-    (optimizers_cross_shard, {"tf.tpu": "CrossShardOptimizer cross_replica_sum"}),
-    (pooling, {"tf.nn": "avg_pool2d=avg_pool"}),
-    (tpu, {"tf.tpu": "initialize_system shutdown_system"}),
-    (training_schedules, {"tf.train": "piecewise_constant_decay=piecewise_constant"}),
+    ("training.optimizers.cross_shard", {"tf.tpu": "CrossShardOptimizer cross_replica_sum"}),
+    ("graph.ops.pooling", {"tf.nn": "avg_pool2d=avg_pool"}),
+    ("compat.v1names.tpu", {"tf.tpu": "initialize_system shutdown_system"}),
+    ("training.schedules", {"tf.train": "piecewise_constant_decay=piecewise_constant"}),
 )  # fmt: skip
 """Names that 1.13 to 1.15 added to what 1.12 has."""
 

@@ -2,35 +2,29 @@
 
 from __future__ import annotations
 
-from types import ModuleType
+from towerstrat.compat.names.named import Rows
 
-from towerstrat.compat.utilities import arg_scope, smart_cond
-from towerstrat.compat.v1names import cloud
-from towerstrat.compat.v1names import model_variables as scoped
-from towerstrat.graph.ir import tensor_proto
-from towerstrat.training import expectations, hparams, model_variables, placement
-
-ROWS: tuple[tuple[ModuleType, dict[str, str]], ...] = (
-    (arg_scope, {
+ROWS: Rows = (
+    ("compat.utilities.arg_scope", {
         "tf.contrib.framework tf.contrib.layers tf.contrib.slim": """
             add_arg_scope arg_scope arg_scoped_arguments current_arg_scope has_arg_scope""",
         "tf.contrib.layers tf.contrib.slim": "arg_scope_func_key",
     }),
-    (smart_cond, {"tf.contrib.framework": "smart_case smart_cond smart_constant_value"}),
-    (cloud, {
+    ("compat.utilities.smart_cond", {"tf.contrib.framework": "smart_case smart_cond smart_constant_value"}),
+    ("compat.v1names.cloud", {
         "tf.contrib.cloud": "BlockCacheParams configure_colab_session configure_gcs",
     }),
-    (expectations, {
+    ("training.expectations", {
         "tf.contrib.framework": """
             assert_or_get_global_step assert_scalar_int convert_to_tensor_or_sparse_tensor get_graph_from_inputs
             get_name_scope get_placeholders reduce_sum_n remove_squeezable_dimensions
             with_same_shape with_shape""",
         "tf.contrib.slim": "assert_or_get_global_step",
     }),
-    (hparams, {
+    ("training.hparams", {
         "tf.contrib.training": "HParams parse_values",
     }),
-    (model_variables, {
+    ("training.model_variables", {
         "tf.contrib.framework": "global_variable",
         "tf.contrib.framework tf.contrib.slim": """
             VariableDeviceChooser add_model_variable assign_from_values assign_from_values_fn filter_variables
@@ -38,13 +32,13 @@ ROWS: tuple[tuple[ModuleType, dict[str, str]], ...] = (
             get_variable_full_name get_variables get_variables_by_name get_variables_by_suffix
             get_variables_to_restore local_variable""",
     }),
-    (scoped, {
+    ("compat.v1names.model_variables", {
         "tf.contrib.framework tf.contrib.slim": "model_variable variable",
     }),
-    (placement, {
+    ("training.placement", {
         "tf.train": "replica_device_setter",
     }),
-    (tensor_proto, {
+    ("graph.ir.tensor_proto", {
         "tf.contrib.util": "constant_value",
         "tf tf.contrib.util": "make_ndarray make_tensor_proto",
     }),

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from types import ModuleType
-
-from towerstrat.training import train_op
-from towerstrat.training.gan import losses, model_losses, models, train
+from towerstrat.compat.names.named import Rows
 
 _LOSSES = """
     acgan_discriminator_loss acgan_generator_loss combine_adversarial_loss cycle_consistency_loss
@@ -13,24 +10,24 @@ _LOSSES = """
     modified_discriminator_loss modified_generator_loss wasserstein_discriminator_loss wasserstein_generator_loss
     wasserstein_gradient_penalty"""
 
-ROWS: tuple[tuple[ModuleType, dict[str, str]], ...] = (
-    (losses, {
+ROWS: Rows = (
+    ("training.gan.losses", {
         "tf.contrib.gan.losses.wargs": _LOSSES,
     }),
-    (model_losses, {
+    ("training.gan.model_losses", {
         "tf.contrib.gan": "cyclegan_loss gan_loss stargan_loss",
         "tf.contrib.gan.losses": _LOSSES + """
             stargan_discriminator_loss_wrapper stargan_generator_loss_wrapper stargan_gradient_penalty_wrapper""",
     }),
-    (models, {
+    ("training.gan.models", {
         "tf.contrib.gan": """
             ACGANModel CycleGANLoss CycleGANModel GANLoss GANModel GANTrainOps GANTrainSteps InfoGANModel StarGANModel
             acgan_model cyclegan_model gan_model stargan_model""",
     }),
-    (train, {
+    ("training.gan.train", {
         "tf.contrib.gan": "gan_train_ops",
     }),
-    (train_op, {
+    ("training.train_op", {
         "tf.contrib.training": "create_train_op",
     }),
 )  # fmt: skip

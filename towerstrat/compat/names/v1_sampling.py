@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from types import ModuleType
+from towerstrat.compat.names.named import Rows
 
-from towerstrat.graph.ops import candidates, sparse
-
-ROWS: tuple[tuple[ModuleType, dict[str, str]], ...] = (
-    (candidates, {
+ROWS: Rows = (
+    ("graph.ops.candidates", {
         "tf.nn": """
             all_candidate_sampler compute_accidental_hits fixed_unigram_candidate_sampler nce_loss
             sampled_softmax_loss""",
         "tf.nn tf.random": "log_uniform_candidate_sampler uniform_candidate_sampler",
     }),
-    (sparse, {
+    ("graph.ops.sparse", {
         "tf": "sparse_to_dense",
     }),
 )  # fmt: skip

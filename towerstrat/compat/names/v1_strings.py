@@ -2,34 +2,31 @@
 
 from __future__ import annotations
 
-from types import ModuleType
+from towerstrat.compat.names.named import Rows
 
-from towerstrat.graph.ir import sparse_tensor
-from towerstrat.graph.ops import files, lookup, mutable_tables, sparse, strings, vocabulary
-
-ROWS: tuple[tuple[ModuleType, dict[str, str]], ...] = (
-    (files, {
+ROWS: Rows = (
+    ("graph.ops.files", {
         "tf tf.io": "matching_files",
     }),
-    (lookup, {
+    ("graph.ops.lookup", {
         "tf": "initialize_all_tables",
         "tf tf.initializers": "tables_initializer",
         "tf.contrib.lookup": """
             HashTable KeyValueTensorInitializer LookupInterface TableInitializerBase TextFileIdTableInitializer
             TextFileIndex TextFileInitializer TextFileStringTableInitializer""",
     }),
-    (mutable_tables, {
+    ("graph.ops.mutable_tables", {
         "tf.contrib.lookup": "MutableDenseHashTable MutableHashTable",
     }),
-    (sparse, {
+    ("graph.ops.sparse", {
         "tf": "sparse_placeholder sparse_tensor_to_dense",
         "tf.sparse": "placeholder=sparse_placeholder to_dense=sparse_tensor_to_dense",
     }),
-    (sparse_tensor, {
+    ("graph.ir.sparse_tensor", {
         "tf": "SparseTensorValue",
         "tf tf.sparse": "SparseTensor",
     }),
-    (strings, {
+    ("graph.ops.strings", {
         "tf": """
             as_string string_join string_split string_strip string_to_hash_bucket string_to_hash_bucket_fast
             string_to_hash_bucket_strong string_to_number""",
@@ -40,7 +37,7 @@ ROWS: tuple[tuple[ModuleType, dict[str, str]], ...] = (
             strip=string_strip to_hash_bucket=string_to_hash_bucket to_hash_bucket_fast=string_to_hash_bucket_fast
             to_hash_bucket_strong=string_to_hash_bucket_strong to_number=string_to_number""",
     }),
-    (vocabulary, {
+    ("graph.ops.vocabulary", {
         "tf.contrib.lookup": """
             FastHashSpec HasherSpec IdTableWithHashBuckets StrongHashSpec index_table_from_file
             index_table_from_tensor index_to_string index_to_string_table_from_file

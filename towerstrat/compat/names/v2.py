@@ -6,74 +6,8 @@ A name whose arguments are those of 1.x is the object of 1.x (``KEPT``). Where t
 
 from __future__ import annotations
 
-from types import ModuleType
-
-from towerstrat import errors
 from towerstrat.compat.names import v2_saving
-from towerstrat.compat.v2names import (
-    arrays,
-    assertions,
-    files,
-    flow,
-    initializers,
-    mathematics,
-    neural,
-    strings,
-    tools,
-)
-from towerstrat.data import dataset as data_dataset
-from towerstrat.data import experimental_v2 as data_experimental
-from towerstrat.data import optional as data_optional
-from towerstrat.data import options as data_options
-from towerstrat.data import owned_iterator as data_owned
-from towerstrat.data import readers as data_readers
-from towerstrat.graph.autograph import api as autograph
-from towerstrat.graph.functions import eagerly
-from towerstrat.graph.functions import polymorphic as functions
-from towerstrat.graph.ir import convert, specs, structures
-from towerstrat.graph.ops import (
-    activations,
-    array,
-    clip,
-    control_flow,
-    host,
-    indexing,
-    linalg,
-    lookup,
-    math,
-    matrices,
-    pooling,
-    random,
-    reductions,
-    sorting,
-    stateless_random,
-    vocabulary,
-)
-from towerstrat.graph.ops import strings as own_strings
-from towerstrat.graph.scopes import generator, module
-from towerstrat.graph.tapes import custom_gradients, gradient_tape, py_function, vectorized
-from towerstrat.graph.variables import variables
-from towerstrat.platform import config as platform_config
-from towerstrat.platform import files as platform_files
-from towerstrat.platform import logs
-from towerstrat.towers.cluster import connection as cluster_connection
-from towerstrat.towers.cluster import device_assignment as cluster_device_assignment
-from towerstrat.towers.cluster import resolvers as cluster_resolvers
-from towerstrat.towers.cluster import topology as cluster_topology
-from towerstrat.towers.cluster import tpu as cluster_tpu
-from towerstrat.towers.distribute import contexts as distribute_contexts
-from towerstrat.towers.distribute import current as distribute_current
-from towerstrat.towers.distribute import dataset as distribute_dataset
-from towerstrat.towers.distribute import extended as distribute_extended
-from towerstrat.towers.distribute import input as distribute_input
-from towerstrat.towers.distribute import one_device as distribute_one_device
-from towerstrat.towers.distribute import options as distribute_options
-from towerstrat.towers.distribute import reduce_op as distribute_reduce_op
-from towerstrat.towers.distribute import strategy as distribute_strategy
-from towerstrat.towers.distribute import tpu as distribute_tpu
-from towerstrat.towers.engine import cross_device as towers_cross_device
-from towerstrat.towers.engine import values as towers_values
-from towerstrat.training import averages
+from towerstrat.compat.names.named import Rows
 
 VERSION = "2.15.1"
 
@@ -141,7 +75,7 @@ KEPT: dict[str, str] = {
         dct=tf.spectral.dct fft2d=tf.fft2d fft3d=tf.fft3d fft=tf.fft idct=tf.spectral.idct ifft2d=tf.ifft2d
         ifft3d=tf.ifft3d ifft=tf.ifft irfft2d=tf.spectral.irfft2d irfft3d=tf.spectral.irfft3d irfft=tf.spectral.irfft
         rfft2d=tf.spectral.rfft2d rfft3d=tf.spectral.rfft3d rfft=tf.spectral.rfft""",
-    "tf.test": "gpu_device_name is_built_with_cuda is_gpu_available main TestCase",
+    "tf.test": "Benchmark gpu_device_name is_built_with_cuda is_gpu_available main TestCase",
     "tf.io": "decode_base64 encode_base64",
     "tf.lookup": "KeyValueTensorInitializer=tf.contrib.lookup.KeyValueTensorInitializer",
     "tf.sparse": "SparseTensor",
@@ -150,17 +84,20 @@ KEPT: dict[str, str] = {
         to_hash_bucket_strong""",
     "tf.queue": "FIFOQueue PaddingFIFOQueue PriorityQueue QueueBase RandomShuffleQueue",
     "tf.train": """
-        ClusterSpec Coordinator ExponentialMovingAverage checkpoints_iterator get_checkpoint_state latest_checkpoint
-        list_variables load_checkpoint load_variable""",
+        ClusterDef ClusterSpec Coordinator ExponentialMovingAverage JobDef ServerDef checkpoints_iterator
+        get_checkpoint_state latest_checkpoint list_variables load_checkpoint load_variable""",
 }
 """By public module, the names whose objects are those of 1.x; ``public=tf.name`` where that has another name there."""
 
-ROWS: tuple[tuple[ModuleType, dict[str, str]], ...] = (
+ROWS: Rows = (
     *v2_saving.ROWS,
-    (errors, {
+    ("compat.v1names.benchmark", {
+        "tf.test": "benchmark_config",
+    }),
+    ("errors", {
         "tf.errors": "OperatorNotAllowedInGraphError",
     }),
-    (arrays, {
+    ("compat.v2names.arrays", {
         "tf": """
             batch_to_space boolean_mask constant convert_to_tensor device expand_dims fill linspace name_scope ones
             ones_like pad reverse_sequence roll shape size space_to_batch squeeze transpose tuple zeros zeros_like""",
@@ -168,21 +105,21 @@ ROWS: tuple[tuple[ModuleType, dict[str, str]], ...] = (
         "tf.math": "bincount",
         "tf.nn": "depth_to_space space_to_batch space_to_depth",
     }),
-    (assertions, {
+    ("compat.v2names.assertions", {
         "tf tf.debugging": "assert_equal assert_greater assert_less assert_rank",
         "tf.debugging": """
             assert_all_finite assert_greater_equal assert_less_equal assert_near assert_negative assert_non_negative
             assert_non_positive assert_none_equal assert_positive assert_rank_at_least assert_rank_in assert_scalar
             assert_shapes""",
     }),
-    (files, {
+    ("compat.v2names.files", {
         "tf.io.gfile": "copy exists glob isdir join listdir makedirs mkdir remove rename rmtree stat walk",
     }),
-    (flow, {
+    ("compat.v2names.flow", {
         "tf": """
             cond gradients=gradients_ hessians map_fn while_loop""",
     }),
-    (initializers, {
+    ("compat.v2names.initializers", {
         "tf": """
             constant_initializer=ConstantInPlace ones_initializer=Ones random_normal_initializer=RandomNormal
             random_uniform_initializer=RandomUniform zeros_initializer=Zeros""",
@@ -194,7 +131,7 @@ ROWS: tuple[tuple[ModuleType, dict[str, str]], ...] = (
             random_normal=RandomNormal RandomUniform random_uniform=RandomUniform TruncatedNormal
             truncated_normal=TruncatedNormal VarianceScaling variance_scaling=VarianceScaling Zeros zeros=Zeros""",
     }),
-    (mathematics, {
+    ("compat.v2names.mathematics", {
         "tf tf.linalg": "matmul norm",
         "tf tf.math": """
             argmax argmin reduce_all reduce_any reduce_logsumexp reduce_max reduce_mean reduce_min reduce_prod
@@ -204,7 +141,7 @@ ROWS: tuple[tuple[ModuleType, dict[str, str]], ...] = (
         "tf.random": "poisson",
         "tf.sparse": "segment_mean segment_sqrt_n segment_sum",
     }),
-    (neural, {
+    ("compat.v2names.neural", {
         "tf.math tf.nn": "log_softmax softmax",
         "tf.nn": """
             avg_pool1d avg_pool2d batch_norm_with_global_normalization conv1d conv1d_transpose conv2d conv2d_transpose
@@ -215,142 +152,142 @@ ROWS: tuple[tuple[ModuleType, dict[str, str]], ...] = (
             sparse_softmax_cross_entropy_with_logits sufficient_statistics weighted_cross_entropy_with_logits
             weighted_moments""",
     }),
-    (strings, {
+    ("compat.v2names.strings", {
         "tf.lookup.experimental": "DenseHashTable MutableHashTable",
         "tf.sparse": "to_dense",
         "tf.strings": "length reduce_join substr to_hash_bucket to_number",
     }),
-    (tools, {
+    ("compat.v2names.tools", {
         "tf": "get_current_name_scope get_static_value inside_function is_symbolic_tensor",
         "tf.compat": "as_str_any dimension_at_index dimension_value",
         "tf.test": "is_built_with_gpu_support",
     }),
-    (data_dataset, {
+    ("data.dataset", {
         "tf.data": "Dataset DatasetSpec",
         "tf.data tf.data.experimental": "AUTOTUNE INFINITE_CARDINALITY UNKNOWN_CARDINALITY",
     }),
-    (data_experimental, {
+    ("data.experimental_v2", {
         "tf.data.experimental": """
             Counter RandomDataset assert_cardinality bucket_by_sequence_length cardinality choose_from_datasets
             from_list get_next_as_optional get_structure ignore_errors sample_from_datasets take_while""",
     }),
-    (data_optional, {
+    ("data.optional", {
         "tf": "OptionalSpec",
         "tf.data.experimental tf.experimental": "Optional",
     }),
-    (data_options, {
+    ("data.options", {
         "tf.data": "Options",
         "tf.data tf.data.experimental": "ThreadingOptions",
         "tf.data.experimental": """
             AutoShardPolicy AutotuneAlgorithm AutotuneOptions DistributeOptions ExternalStatePolicy
             OptimizationOptions""",
     }),
-    (data_owned, {
+    ("data.owned_iterator", {
         "tf.data": "Iterator=IteratorBase IteratorSpec NumpyIterator",
     }),
-    (data_readers, {
+    ("data.readers", {
         "tf.data": "FixedLengthRecordDataset TFRecordDataset TextLineDataset",
     }),
-    (convert, {
+    ("graph.ir.convert", {
         "tf": "is_tensor",
     }),
-    (specs, {
+    ("graph.ir.specs", {
         "tf": "IndexedSlicesSpec TensorSpec TypeSpec type_spec_from_value",
     }),
-    (structures, {
+    ("graph.ir.structures", {
         "tf.nest": "assert_same_structure flatten is_nested map_structure pack_sequence_as",
     }),
-    (autograph, {
+    ("graph.autograph.api", {
         "tf.autograph": "set_verbosity to_code to_graph trace",
         "tf.autograph.experimental": "Feature do_not_convert set_loop_options",
     }),
-    (eagerly, {
+    ("graph.functions.eagerly", {
         "tf.config": "functions_run_eagerly run_functions_eagerly",
     }),
-    (custom_gradients, {
+    ("graph.tapes.custom_gradients", {
         "tf": "grad_pass_through recompute_grad",
     }),
-    (vectorized, {
+    ("graph.tapes.vectorized", {
         "tf": "vectorized_map",
     }),
-    (control_flow, {
+    ("graph.ops.control_flow", {
         "tf": "switch_case",
     }),
-    (gradient_tape, {
+    ("graph.tapes.gradient_tape", {
         "tf": "UnconnectedGradients",
         "tf tf.autodiff": "GradientTape",
     }),
-    (functions, {
+    ("graph.functions.polymorphic", {
         "tf": "function",
     }),
-    (generator, {
+    ("graph.scopes.generator", {
         "tf.random tf.random.experimental": "Generator create_rng_state get_global_generator set_global_generator",
     }),
-    (module, {
+    ("graph.scopes.module", {
         "tf": "Module",
     }),
-    (variables, {
+    ("graph.variables.variables", {
         "tf": "Variable=VariableV2",
     }),
-    (activations, {
+    ("graph.ops.activations", {
         "tf.nn": "gelu silu swish=silu",
     }),
-    (array, {
+    ("graph.ops.array", {
         "tf": "repeat where=where_v2",
     }),
-    (host, {
+    ("graph.ops.host", {
         "tf": "numpy_function print=print_v2",
     }),
-    (py_function, {
+    ("graph.tapes.py_function", {
         "tf": "py_function",
     }),
-    (clip, {
+    ("graph.ops.clip", {
         "tf": "clip_by_global_norm=clip_by_global_norm_v2",
     }),
-    (indexing, {
+    ("graph.ops.indexing", {
         "tf": """
             gather=gather_v2 gather_nd=gather_nd_v2 tensor_scatter_nd_add tensor_scatter_nd_sub
             tensor_scatter_nd_update""",
     }),
-    (linalg, {
+    ("graph.ops.linalg", {
         "tf.linalg": "matvec",
     }),
-    (math, {
+    ("graph.ops.math", {
         "tf.math": "erfcinv erfinv multiply_no_nan ndtri reciprocal_no_nan xlog1py",
     }),
-    (matrices, {
+    ("graph.ops.matrices", {
         "tf.linalg": "normalize",
     }),
-    (pooling, {
+    ("graph.ops.pooling", {
         "tf.nn": "avg_pool=avg_pool_v2 max_pool=max_pool_v2",
     }),
-    (random, {
+    ("graph.ops.random", {
         "tf.image": "random_crop",
         "tf.random": "categorical set_seed=set_random_seed",
     }),
-    (reductions, {
+    ("graph.ops.reductions", {
         "tf.math": "cumulative_logsumexp reduce_euclidean_norm reduce_std reduce_variance",
     }),
-    (sorting, {
+    ("graph.ops.sorting", {
         "tf": "argsort sort",
     }),
-    (lookup, {
+    ("graph.ops.lookup", {
         "tf.lookup": "StaticHashTable TextFileIndex TextFileInitializer",
     }),
-    (own_strings, {
+    ("graph.ops.strings", {
         "tf.strings": "lower=string_lower unsorted_segment_join upper=string_upper",
     }),
-    (vocabulary, {
+    ("graph.ops.vocabulary", {
         "tf.lookup": "StaticVocabularyTable",
     }),
-    (stateless_random, {
+    ("graph.ops.stateless_random", {
         "tf.random": """
             fold_in split stateless_binomial stateless_categorical stateless_gamma stateless_normal
             stateless_parameterized_truncated_normal stateless_poisson stateless_truncated_normal stateless_uniform""",
         "tf.random tf.random.experimental": "Algorithm",
         "tf.random.experimental": "stateless_fold_in=fold_in stateless_shuffle stateless_split=split",
     }),
-    (platform_config, {
+    ("platform.config", {
         "tf.config": """
             LogicalDevice LogicalDeviceConfiguration PhysicalDevice get_logical_device_configuration
             get_soft_device_placement get_visible_devices list_logical_devices list_physical_devices
@@ -369,72 +306,72 @@ ROWS: tuple[tuple[ModuleType, dict[str, str]], ...] = (
             set_intra_op_parallelism_threads""",
         "tf.debugging": "get_log_device_placement set_log_device_placement",
     }),
-    (platform_files, {
+    ("platform.files", {
         "tf.io.gfile": "GFile",
     }),
-    (logs, {
+    ("platform.logs", {
         "tf": "get_logger",
     }),
-    (cluster_connection, {
+    ("towers.cluster.connection", {
         "tf.config": "experimental_connect_to_cluster experimental_connect_to_host",
     }),
-    (cluster_device_assignment, {
+    ("towers.cluster.device_assignment", {
         "tf.tpu.experimental": "DeviceAssignment DeviceOrderMode",
     }),
-    (cluster_resolvers, {
+    ("towers.cluster.resolvers", {
         "tf.distribute.cluster_resolver": """
             ClusterResolver SimpleClusterResolver TFConfigClusterResolver UnionResolver=UnionClusterResolver""",
     }),
-    (cluster_topology, {
+    ("towers.cluster.topology", {
         "tf.tpu.experimental": "Topology",
     }),
-    (cluster_tpu, {
+    ("towers.cluster.tpu", {
         "tf.distribute.cluster_resolver": "TPUClusterResolver",
         "tf.tpu.experimental": "TPUSystemMetadata initialize_tpu_system shutdown_tpu_system",
     }),
-    (distribute_contexts, {
+    ("towers.distribute.contexts", {
         "tf.distribute": "ReplicaContext",
     }),
-    (distribute_current, {
+    ("towers.distribute.current", {
         "tf.distribute": """
             experimental_set_strategy get_replica_context get_strategy has_strategy in_cross_replica_context""",
     }),
-    (distribute_dataset, {
+    ("towers.distribute.dataset", {
         "tf.distribute": "DistributedDataset DistributedIterator",
     }),
-    (distribute_extended, {
+    ("towers.distribute.extended", {
         "tf.distribute": "StrategyExtended",
     }),
-    (distribute_input, {
+    ("towers.distribute.input", {
         "tf.distribute": "InputContext InputOptions InputReplicationMode",
         "tf.distribute.experimental": "ValueContext",
     }),
-    (distribute_one_device, {
+    ("towers.distribute.one_device", {
         "tf.distribute": "OneDeviceStrategy",
     }),
-    (distribute_options, {
+    ("towers.distribute.options", {
         "tf.distribute": "RunOptions",
         "tf.distribute.experimental": """
             CollectiveCommunication=CommunicationImplementation CollectiveHints CommunicationImplementation
             CommunicationOptions""",
     }),
-    (distribute_reduce_op, {
+    ("towers.distribute.reduce_op", {
         "tf.distribute": "ReduceOp",
     }),
-    (distribute_strategy, {
+    ("towers.distribute.strategy", {
         "tf.distribute": "Strategy",
     }),
-    (distribute_tpu, {
+    ("towers.distribute.tpu", {
         "tf.distribute": "TPUStrategy",
         "tf.distribute.experimental": "TPUStrategy=ExperimentalTPUStrategy",
     }),
-    (towers_cross_device, {
+    ("towers.engine.cross_device", {
         "tf.distribute": "CrossDeviceOps HierarchicalCopyAllReduce NcclAllReduce ReductionToOneDevice",
     }),
-    (towers_values, {
+    ("towers.engine.values", {
         "tf.distribute": "DistributedValues",
     }),
-    (averages, {
+    ("training.averages", {
         "tf.nn": "compute_average_loss scale_regularization_loss",
     }),
 )  # fmt: skip

@@ -92,7 +92,7 @@ def check(paths: Sequence[Path], api: Api | None = None) -> list[Checked]:
     sources = Files()
     resolvers = cache(Resolver)
     found: dict[Path, Checked] = {}
-    for path, decision in _decisions(list(_python_files(paths)), api, sources).items():
+    for path, decision in _decisions(paths, api, sources).items():
         try:
             source = sources.source(path)
         except (OSError, SyntaxError, ValueError) as error:
@@ -128,9 +128,10 @@ def _python_files(paths: Sequence[Path]) -> Iterator[Path]:
             yield path
 
 
-def _decisions(starts: Sequence[Path], api: Api | None, sources: Files) -> dict[Path, Meaning]:
+def _decisions(paths: Sequence[Path], api: Api | None, sources: Files) -> dict[Path, Meaning]:
     """The files of some programs. A file that others import is what the program is that it is a part of."""
-    programs = {path.resolve(): sources.program([path], roots_of(path)) for path in starts}
+    folders = [path.resolve() for path in paths if path.is_dir()]
+    programs = {path.resolve(): sources.program([path], [*roots_of(path), *folders]) for path in _python_files(paths)}
     helpers = {helper.path for program in programs.values() for helper in program.helpers}
     found: dict[Path, Meaning] = {}
     for path in sorted(programs, key=lambda path: path in helpers):

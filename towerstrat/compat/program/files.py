@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import ast
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
 from towerstrat.compat.program import reader
-from towerstrat.compat.program.reader import Source
+from towerstrat.compat.program.reader import Meaning, Source
 
 _PYTHON = Path(os.__file__).parent
 
@@ -39,15 +41,31 @@ class Files:
         self._sources: dict[Path, Source] = {}
         self._imported: dict[tuple[Path, tuple[Path, ...]], list[Path]] = {}
 
-    def source(self, path: Path) -> Source:
-        """A file as it was read.
+    def source(self, path: Path, roots: Sequence[Path] = ()) -> Source:
+        """A file as it was read first.
+
+        Args:
+          roots: further folders whose modules it imports.
 
         Raises:
           OSError: it cannot be opened. SyntaxError: it is not Python. ValueError: it is not text.
         """
         if path not in self._sources:
-            self._sources[path] = reader.read(path)
+            self._sources[path] = Source(path, "")  # of a file that imports itself in a circle
+            try:
+                self._sources[path] = reader.read(path, partial(self._module, path, (*roots_of(path), *roots)))
+            except (OSError, SyntaxError, ValueError):
+                del self._sources[path]
+                raise
         return self._sources[path]
+
+    def _module(self, path: Path, roots: tuple[Path, ...], name: str, level: int) -> Module | None:
+        """A module that a file imports, if it is the program's own."""
+        for root in [path.parents[level - 1]] if level else roots:
+            found = Module(self, roots, root.joinpath(*filter(None, name.split("."))))
+            if found.exists and (not is_installed(found.path) or found.path.is_relative_to(_outermost(path))):
+                return found
+        return None
 
     def program(self, starts: Sequence[Path], roots: Sequence[Path]) -> Program:
         """What starts in some files. What cannot be read is left to Python.
@@ -66,7 +84,7 @@ class Files:
             if path in seen or (is_installed(path) and not any(path.is_relative_to(package) for package in packages)):
                 continue
             try:
-                source = self.source(path)
+                source = self.source(path, roots)
             except (OSError, SyntaxError, ValueError):
                 seen[path] = None
             else:
@@ -81,6 +99,40 @@ class Files:
             found = (file for node in source.statements for file in _named(node, source.path, roots))
             self._imported[key] = [file.resolve() for file in dict.fromkeys(found)]
         return self._imported[key]
+
+
+@dataclass(frozen=True)
+class Module:
+    """A module of a program's own, as ``reader.Module``.
+
+    Attributes:
+      sources: the program's. roots: folders whose modules it imports. path: its folder, or its file without ``.py``.
+    """
+
+    sources: Files
+    roots: tuple[Path, ...]
+    path: Path
+
+    @property
+    def file(self) -> Path | None:
+        """What is executed when it is imported; None where there is no such module, or it is a folder of modules."""
+        files = (self.path / "__init__.py", Path(f"{self.path}.py"))
+        return next((file for file in files if file.is_file()), None)
+
+    @property
+    def exists(self) -> bool:
+        return self.file is not None or self.path.is_dir()
+
+    @property
+    def meanings(self) -> Mapping[str, Meaning]:
+        try:
+            return self.sources.source(self.file.resolve(), self.roots).meanings if self.file else {}
+        except (OSError, SyntaxError, ValueError):
+            return {}
+
+    def get(self, name: str) -> Meaning | None:
+        inner = Module(self.sources, self.roots, self.path / name)
+        return self.meanings.get(name) or (inner if inner.exists else None)
 
 
 def is_installed(path: Path) -> bool:

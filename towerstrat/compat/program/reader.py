@@ -1,8 +1,8 @@
 """Reads what a Python file uses of ``tensorflow``, without running it: names and keywords, each with its place.
 
 A name is followed from where it is bound, scope by scope: ``import tensorflow as tf; layers = tf.layers`` makes
-``layers.dense`` a mention of ``tf.layers.dense``. What lies beyond a call, an index or an attribute of an object of the
-program's own cannot be told and is no mention.
+``layers.dense`` a mention of ``tf.layers.dense``, here and in files that import ``layers`` from this one. What lies
+beyond a call, an index or an attribute of an object of the program's own cannot be told and is no mention.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 ROOT = "tensorflow"
 _ABSENT = {"ImportError", "ModuleNotFoundError", "AttributeError"}
@@ -28,6 +28,23 @@ _VERSIONS = {
 }
 Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 Comprehension = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
+
+
+class Module(Protocol):
+    """A module of the program's own, by what its names mean in tensorflow."""
+
+    @property
+    def meanings(self) -> Mapping[str, Meaning]:
+        """The names that it binds and that mean something."""
+
+    def get(self, name: str) -> Meaning | None:
+        """What a name of it means, or a module in it; None for other names."""
+
+
+Meaning = str | Module
+"""A dotted name such as ``tf.nn``, or a module of the program's own."""
+Modules = Callable[[str, int], Module | None]
+"""(name, level of a relative import) -> a module that a file imports; None for those that are not the program's own."""
 
 
 class Mention(NamedTuple):
@@ -75,6 +92,7 @@ class Source:
       mentions: in the order of the file. imports: whether it imports tensorflow at all.
       statements: those that import something. conditions: those on the version of tensorflow.
       attributes: the names of all attributes, of whatever.
+      meanings: what the names that the module binds mean in tensorflow.
       unbound: names that are used, that nothing in the file binds. modules: those of others that are imported. Both
         with their places, and only where neither their absence is caught nor Python's version asked before.
     """
@@ -86,6 +104,7 @@ class Source:
     statements: list[ast.Import | ast.ImportFrom] = field(default_factory=list)
     conditions: list[Condition] = field(default_factory=list)
     attributes: set[str] = field(default_factory=set)
+    meanings: Mapping[str, Meaning] = field(default_factory=dict)
     unbound: list[ast.Name] = field(default_factory=list)
     modules: list[tuple[str, ast.alias]] = field(default_factory=list)
 
@@ -94,8 +113,11 @@ class Source:
         return frozenset(line for condition in self.conditions for line in (*condition.body, *condition.otherwise))
 
 
-def read(path: Path) -> Source:
+def read(path: Path, modules: Modules) -> Source:
     """Reads a file.
+
+    Args:
+      modules: finds the modules of the program's own that it imports.
 
     Raises:
       OSError: it cannot be opened. SyntaxError: it is not Python. ValueError: it is not text.
@@ -107,7 +129,7 @@ def read(path: Path) -> Source:
     encoding, _ = tokenize.detect_encoding(io.BytesIO(content).readline)
     text = io.TextIOWrapper(io.BytesIO(content), encoding).read()
     source = Source(path, text)
-    _Visitor(source).run(tree)
+    _Visitor(source, modules).run(tree)
     source.mentions.sort(key=lambda mention: (mention.line, mention.column))
     return source
 
@@ -123,20 +145,20 @@ class _Scope:
     def __init__(self, outer: _Scope | None = None, is_class: bool = False):
         self.outer = outer
         self.is_class = is_class
-        self.bound: dict[str, str | None] = {}
+        self.bound: dict[str, Meaning | None] = {}
         self.elsewhere: dict[str, _Scope] = {}
 
-    def bind(self, name: str, meaning: str | None) -> None:
+    def bind(self, name: str, meaning: Meaning | None) -> None:
         if name in self.elsewhere:
             self.elsewhere[name].bind(name, meaning)
         # `try: import tensorflow.compat.v1 as tf`, else the plain one, means the first wherever it is there.
-        elif not (meaning == "tf" and (self.bound.get(name) or "").startswith(_FIRST)):
+        elif not (meaning == "tf" and str(self.bound.get(name)).startswith(_FIRST)):
             self.bound[name] = meaning
 
     def module(self) -> _Scope:
         return self.outer.module() if self.outer else self
 
-    def look_up(self, name: str) -> str | None:
+    def look_up(self, name: str) -> Meaning | None:
         """What a name means here; functions do not see the names of a class around them."""
         scope: _Scope | None = self
         while scope is not None:
@@ -147,8 +169,9 @@ class _Scope:
 
 
 class _Visitor(ast.NodeVisitor):
-    def __init__(self, source: Source):
+    def __init__(self, source: Source, modules: Modules):
         self._source = source
+        self._modules = modules
         self._lines = source.text.split("\n")
         self._scope = _Scope()
         self._optional = False
@@ -165,6 +188,7 @@ class _Visitor(ast.NodeVisitor):
         self.visit(tree)
         while self._later:
             self._later.pop(0)()
+        self._source.meanings = {name: meaning for name, meaning in self._scope.bound.items() if meaning is not None}
         if not self._star:
             self._source.unbound = [node for node in self._loaded if node.id not in self._stored]
 
@@ -186,7 +210,9 @@ class _Visitor(ast.NodeVisitor):
             parts.append(node.attr)
             node = node.value
         start = self._scope.look_up(node.id) if isinstance(node, ast.Name) else None
-        return None if start is None else ".".join([start, *reversed(parts)])
+        while parts and start is not None and not isinstance(start, str):
+            start = start.get(parts.pop())
+        return ".".join([start, *reversed(parts)]) if isinstance(start, str) else None
 
     def visit_Attribute(self, node: ast.Attribute) -> None:
         self._source.attributes.add(node.attr)
@@ -208,7 +234,7 @@ class _Visitor(ast.NodeVisitor):
 
     # ---- what binds names ------------------------------------------------------------------------------------------
 
-    def _bind(self, name: str, meaning: str | None) -> None:
+    def _bind(self, name: str, meaning: Meaning | None) -> None:
         self._stored.add(name)
         if not (self._in_handler and self._scope.look_up(name)):
             self._scope.bind(name, meaning)
@@ -223,19 +249,23 @@ class _Visitor(ast.NodeVisitor):
         self._source.statements.append(node)
         for alias in node.names:
             meaning = meaning_of(alias.name)
-            root = alias.name.partition(".")[0]
-            self._bind(alias.asname or root, meaning if alias.asname or meaning is None else "tf")
+            bound = alias.name if alias.asname else alias.name.partition(".")[0]
+            self._bind(alias.asname or bound, meaning_of(bound) or self._modules(bound, 0))
             self._imported(alias.name, meaning, alias)
 
     def visit_ImportFrom(self, node: ast.ImportFrom) -> None:
         self._source.statements.append(node)
         module = None if node.level else meaning_of(node.module or "")
+        own = self._modules(node.module or "", node.level) if module is None else None
         for alias in node.names:
             meaning = module and f"{module}.{alias.name}".removesuffix(".*")
             if alias.name == "*":
                 self._star = True
+                for name, bound in own.meanings.items() if own else ():
+                    if not name.startswith("_"):
+                        self._bind(name, bound)
             else:
-                self._bind(alias.asname or alias.name, meaning)
+                self._bind(alias.asname or alias.name, meaning or (own and own.get(alias.name)))
             self._imported("." * node.level + (node.module or ""), meaning, alias)
 
     def _imported(self, module: str, meaning: str | None, alias: ast.alias) -> None:

@@ -6,16 +6,23 @@ import functools
 import inspect
 import sys
 from collections.abc import Callable
-from inspect import FullArgSpec
+from inspect import (  # noqa: F401 - the same here
+    FullArgSpec,
+    getframeinfo,
+    getmembers,
+    getmodule,
+    getmro,
+    isframe,
+    isgenerator,
+    ismodule,
+    signature,
+    stack,
+    unwrap,
+)
 from types import CodeType, FrameType
 from typing import Any, NamedTuple
 
 from towerstrat.compat.utilities import decorators
-
-PLAIN = "FullArgSpec getframeinfo getmembers getmodule getmro isframe isgenerator ismodule signature stack unwrap"
-"""Names of ``inspect`` that are the same here."""
-_DECORATED = """getfile getsource getsourcefile getsourcelines isbuiltin isclass isfunction isgeneratorfunction ismethod
-    isroutine"""
 
 
 class ArgSpec(NamedTuple):
@@ -28,6 +35,8 @@ class ArgSpec(NamedTuple):
 
 
 def _of_target(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of ``inspect`` that is asked about what is decorated in the end."""
+
     @functools.wraps(function)
     def inspected(object: Any) -> Any:
         return function(decorators.unwrap(object)[1])
@@ -35,8 +44,16 @@ def _of_target(function: Callable[..., Any]) -> Callable[..., Any]:
     return inspected
 
 
-SEEING_THROUGH = {name: _of_target(getattr(inspect, name)) for name in _DECORATED.split()}
-"""Functions of ``inspect`` that are asked about what is decorated in the end."""
+getfile = _of_target(inspect.getfile)
+getsource = _of_target(inspect.getsource)
+getsourcefile = _of_target(inspect.getsourcefile)
+getsourcelines = _of_target(inspect.getsourcelines)
+isbuiltin = _of_target(inspect.isbuiltin)
+isclass = _of_target(inspect.isclass)
+isfunction = _of_target(inspect.isfunction)
+isgeneratorfunction = _of_target(inspect.isgeneratorfunction)
+ismethod = _of_target(inspect.ismethod)
+isroutine = _of_target(inspect.isroutine)
 
 
 def currentframe() -> FrameType:

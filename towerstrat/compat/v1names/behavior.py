@@ -9,12 +9,6 @@ from towerstrat.graph.eager import mode
 from towerstrat.graph.ir.shapes import disable_v2_tensorshape, enable_v2_tensorshape
 from towerstrat.graph.ops.equality import disable_tensor_equality, enable_tensor_equality
 
-__all__ = [
-    "control_flow_v2_enabled", "disable_control_flow_v2", "disable_resource_variables", "disable_tensor_equality",
-    "disable_v2_behavior", "disable_v2_tensorshape", "enable_control_flow_v2", "enable_resource_variables",
-    "enable_tensor_equality", "enable_v2_behavior", "enable_v2_tensorshape", "resource_variables_enabled",
-]  # fmt: skip
-
 
 def enable_v2_behavior() -> None:
     """From now on the program runs as under 2.x: eagerly, sizes are integers, ``==`` compares elements.

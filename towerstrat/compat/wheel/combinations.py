@@ -21,12 +21,6 @@ from towerstrat.training.optimizers.adam import AdamOptimizer
 from towerstrat.training.optimizers.gradient_descent import GradientDescentOptimizer
 from towerstrat.training.optimizers.rmsprop import RMSPropOptimizer
 
-__all__ = ["NamedDistribution", "NamedObject", "adagrad_optimizer_v1_fn", "adam_optimizer_v1_fn", "combine",
-           "distributions_and_v1_optimizers", "generate", "gradient_descent_optimizer_v1_fn", "graph_and_eager_modes",
-           "mirrored_strategy_with_gpu_and_cpu", "mirrored_strategy_with_two_gpus", "one_device_strategy",
-           "optimizers_v1", "rmsprop_optimizer_v1_fn", "strategies_minus_tpu", "times", "tpu_strategy",
-           "tpu_strategy_one_step", "tpu_strategy_single_iteration"]  # fmt: skip
-
 Combination = dict[str, Any]
 
 

@@ -7,8 +7,6 @@ from typing import Any
 
 from towerstrat.platform import messages
 
-__all__ = ["StubOutForTesting", "assert_equal_graph_def", "test_src_dir_path"]
-
 
 class StubOutForTesting:
     """Replaces attributes, and puts back what was there."""

@@ -15,8 +15,6 @@ from towerstrat.towers.contrib.steps import StandardSingleLossStep
 from towerstrat.training.layers.core import Dense
 from towerstrat.training.layers.normalization import BatchNormalization
 
-__all__ = ["batchnorm_example", "minimize_loss_example", "single_loss_example"]
-
 
 def single_loss_example(
     optimizer_fn: Callable[[], Any], distribution: Any, use_bias: bool = False, iterations_per_step: int = 1

@@ -6,8 +6,6 @@ from typing import Any, NoReturn
 
 from towerstrat.errors import UnsupportedError
 
-__all__ = ["CXX11_ABI_FLAG", "MONOLITHIC_BUILD", "get_compile_flags", "get_include", "get_lib", "get_link_flags"]
-
 CXX11_ABI_FLAG = 0
 MONOLITHIC_BUILD = 0
 

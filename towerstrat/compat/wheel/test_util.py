@@ -17,12 +17,6 @@ from towerstrat.graph.ir.elements import Tensor
 from towerstrat.graph.ops.array import transpose
 from towerstrat.platform.local import gpu_device_name
 
-__all__ = ["NCHWToNHWC", "NHWCToNCHW", "TensorFlowTestCase", "assert_ops_in_graph", "deprecated_graph_mode_only",
-           "device", "for_all_test_methods", "force_cpu", "force_gpu", "generate_combinations_with_testcase_name",
-           "run_all_in_deprecated_graph_mode_only", "run_all_in_graph_and_eager_modes", "run_deprecated_v1",
-           "run_gpu_only", "run_in_graph_and_eager_modes", "run_v1_only", "run_v2_only", "skip_if",
-           "use_gpu"]  # fmt: skip
-
 TensorFlowTestCase = TestCase
 Method = Callable[..., Any]
 

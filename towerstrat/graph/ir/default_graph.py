@@ -12,8 +12,10 @@ from towerstrat.graph.ir.core import (
     enter,
     get_default_graph,
 )
+from towerstrat.graph.ir.device import merge_device
 from towerstrat.graph.ir.elements import Operation, Tensor
 from towerstrat.graph.ir.indexed_slices import IndexedSlices
+from towerstrat.platform.addresses import take_for_here
 
 
 def graph_of(values: Iterable[Any] | None) -> Graph:
@@ -92,8 +94,18 @@ def op_scope(values: Iterable[Any], name: str | None, default_name: str | None =
 
 
 def device(device_name_or_function: Any) -> AbstractContextManager[None]:
-    """Changes nothing about values: operations made inside record where they were meant to run, XLA places them."""
-    return get_default_graph().device(device_name_or_function)
+    """Changes nothing about values: operations made inside record where they were meant to run, XLA places them.
+
+    Raises:
+      RuntimeError: a function is given where operations are executed eagerly.
+      ValueError: what is given there is no name of a device.
+    """
+    graph = get_default_graph()
+    if graph.executing_eagerly and callable(device_name_or_function):
+        raise RuntimeError("tf.device does not support functions when eager execution is enabled.")
+    if graph.home.executing_eagerly and not callable(device_name_or_function):
+        take_for_here([merge_device("", device_name_or_function)])
+    return graph.device(device_name_or_function)
 
 
 def control_dependencies(control_inputs: Iterable[Any] | None) -> AbstractContextManager[None]:

@@ -30,7 +30,7 @@ from towerstrat.graph.runtime.stages import plan_of
 from towerstrat.graph.variables.string_variables import READS
 from towerstrat.graph.variables.variables import Variable
 from towerstrat.platform import messages
-from towerstrat.platform.addresses import is_remote, taken_for_here
+from towerstrat.platform.addresses import is_remote, take_for_here, taken_for_here
 
 
 class _Fetches:
@@ -212,6 +212,7 @@ class BaseSession(Runner):
             return found[1], found[2]
         structure = _Fetches(self._graph, fetches)
         plan = plan_of(self._graph, structure.elements, given)
+        take_for_here({op.device for op in plan.order})
         self._plans[key] = (self._graph.rewired, structure, plan)
         return structure, plan
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
+from towerstrat.graph.ir import default_graph
 from towerstrat.graph.ir.core import get_default_graph
 from towerstrat.graph.variables.variables import Variable, VariableAggregation
 from towerstrat.towers.engine.contexts import SingleTower
@@ -36,7 +37,7 @@ class OneTower(SingleTower):
         return self.surface.divides_losses
 
     def _placed(self) -> AbstractContextManager[Any]:
-        return get_default_graph().device(self._device)
+        return default_graph.device(self._device)
 
     # ---- variables -------------------------------------------------------------------------------------------
 
@@ -49,11 +50,10 @@ class OneTower(SingleTower):
         where = kwargs.pop("colocate_with", None)
         if isinstance(where, list) and len(where) == 1:
             (where,) = where
-        graph = get_default_graph()
         if where is None or isinstance(where, str):
-            with graph.device(where or self._device):
+            with default_graph.device(where or self._device):
                 return next_creator(**kwargs)
-        with graph.colocate_with(where):
+        with default_graph.colocate_with(where):
             return next_creator(**kwargs)
 
     def colocate_vars_with(self, colocate_with_variable: Variable) -> AbstractContextManager[Any]:

@@ -16,7 +16,7 @@ from towerstrat.platform import logs
 from towerstrat.training.saving.object_graph import ObjectGraphView, attributes, node_names
 from towerstrat.training.saving.restoring import NamedRestoration, Restoration
 from towerstrat.training.saving.saver import Saver
-from towerstrat.training.saving.sessions import held, session_for
+from towerstrat.training.saving.sessions import held_in_graph, session_for
 
 _SHOWN = 10
 
@@ -95,7 +95,7 @@ class CheckpointLoadStatus:
           RuntimeError: no session. InvalidArgumentError: a variable has another shape or type in the checkpoint.
         """
         if not get_default_graph().executing_eagerly:
-            with held(session, "run_restore_ops") as holding:
+            with held_in_graph(session, "run_restore_ops") as holding:
                 self._checkpoint.run(holding)
 
     def initialize_or_restore(self, session: SessionLike | None = None) -> None:
@@ -104,7 +104,7 @@ class CheckpointLoadStatus:
             return
         known = {id(obj) for obj in self._checkpoint.objects.values()}
         rest = [obj for obj in self._view.list_objects() if id(obj) not in known]
-        with held(session, "initialize_or_restore") as holding:
+        with held_in_graph(session, "initialize_or_restore") as holding:
             self._checkpoint.run(holding)
             initialize(rest, self._checkpoint.restore_uid, holding)
 

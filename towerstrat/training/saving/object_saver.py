@@ -12,15 +12,18 @@ import numpy as np
 from towerstrat.checkpoints.bundle_writing import Saved, write
 from towerstrat.checkpoints.opening import opened
 from towerstrat.errors import UnsupportedError
+from towerstrat.graph.eager.context import EagerSession, context
 from towerstrat.graph.ir.convert import constant
 from towerstrat.graph.ir.core import get_default_graph
 from towerstrat.graph.ir.elements import Tensor
 from towerstrat.graph.ir.stacks import SessionLike
 from towerstrat.graph.ir.types import HostArray, string
 from towerstrat.graph.ops.control_flow import no_op
+from towerstrat.graph.runtime.session import BaseSession
 from towerstrat.graph.variables.variables import Variable
 from towerstrat.platform.files import MakeDirs
 from towerstrat.platform.text import as_text
+from towerstrat.training.saving import resumption
 from towerstrat.training.saving.load_status import (
     CheckpointLoadStatus,
     InitializationOnlyStatus,
@@ -68,7 +71,8 @@ class ObjectSaver:
             if folder:
                 MakeDirs(folder)
             data = np.array(graph.SerializeToString(), object)
-            write(prefix, [*_entries(saved, running), Saved(OBJECT_GRAPH, lambda: data)])
+            arrays = [*_entries(saved, running), Saved(OBJECT_GRAPH, lambda: data)]
+            write(prefix, arrays, resumption.saved(running))
         return prefix
 
     def restore(self, save_path: str | None) -> LoadStatus:
@@ -88,8 +92,10 @@ class ObjectSaver:
         checkpoint = opened(save_path)
         if OBJECT_GRAPH not in checkpoint:
             return self._restore_by_names(NamedRestoration(save_path, checkpoint))
-        restoration = Restoration(checkpoint, object_graph(checkpoint), self._operations)
+        restoration = Restoration(save_path, checkpoint, object_graph(checkpoint), self._operations)
         CheckpointPosition(restoration, 0).restore(self._view.root)
+        if get_default_graph().executing_eagerly:
+            resumption.resume(save_path, context().session)
         for name, ref in self._view.attached_dependencies or ():
             nodes = [c.node_id for c in restoration.graph.nodes[0].children if c.local_name == name]
             if nodes and nodes[0] not in restoration.objects:
@@ -157,14 +163,14 @@ class _Fixed(SaveableObject):
 def incremented(counter: Variable, session: SessionLike | None, is_new: bool) -> int:
     """Adds one to a counter, and returns it; in a graph one that ``is_new`` starts at 0 in the session."""
     with held(session, "Checkpoint.save") as running:
-        if is_new and counter.initializer is not None:
+        if is_new and isinstance(running, BaseSession):
             running.run(counter.initializer)
         number = int(stored(running, counter._handle.op, counter.cell)) + 1
         store(running, None, [(counter.cell, np.array(number))])
     return number
 
 
-def _entries(saved: Mapping[str, SaveableObject], session: SessionLike) -> list[Saved]:
+def _entries(saved: Mapping[str, SaveableObject], session: BaseSession | EagerSession) -> list[Saved]:
     """What is written: variables when their turn comes, all tensors in one run before."""
     entries, tensors = [], {}
     for saveable in {id(each): each for each in saved.values()}.values():
@@ -175,7 +181,7 @@ def _entries(saved: Mapping[str, SaveableObject], session: SessionLike) -> list[
                 entries.append(Saved(spec.name, load, None, spec.dtype.base_dtype.as_datatype_enum))
             else:
                 tensors[spec.name] = spec.tensor
-    if not get_default_graph().executing_eagerly:
+    if isinstance(session, BaseSession):
         fetched = {name: tensor for name, tensor in tensors.items() if isinstance(tensor, Tensor)}
         tensors |= session.run(fetched) if fetched else {}
     return [*entries, *(Saved(name, partial(_array, value)) for name, value in tensors.items())]

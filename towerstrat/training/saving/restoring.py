@@ -23,10 +23,13 @@ from towerstrat.graph.ir.elements import Operation, Tensor
 from towerstrat.graph.ir.stacks import SessionLike
 from towerstrat.graph.ir.state import Cell
 from towerstrat.graph.ir.types import HostArray
+from towerstrat.graph.runtime.runs import Runner
 from towerstrat.graph.variables.trackable import VARIABLE_VALUE, Trackable
 from towerstrat.graph.variables.variables import Variable
 from towerstrat.platform import logs, messages
+from towerstrat.training.saving import resumption
 from towerstrat.training.saving.object_graph import attributes, full_name, node_names, saveable_of
+from towerstrat.training.saving.object_names import OBJECT_GRAPH
 from towerstrat.training.saving.operations import store
 from towerstrat.training.saving.python_state import PythonStateSaveable
 from towerstrat.training.saving.saveables import SaveableObject, VariableSaveable
@@ -61,7 +64,7 @@ class Restoration:
     """One call of ``restore``: a checkpoint, and which object each of its nodes turned out to be.
 
     Args:
-      checkpoint: where the values are. graph: its graph of objects.
+      path: the prefix of the checkpoint. checkpoint: where the values are. graph: its graph of objects.
       operations: key -> what restores it in a graph, shared by the calls of one saver.
 
     Attributes:
@@ -72,7 +75,11 @@ class Restoration:
       expect_partial: True: nothing is said about values that were not used.
     """
 
-    def __init__(self, checkpoint: Checkpoint, graph: messages.TrackableObjectGraph, operations: dict[str, Assigned]):
+    def __init__(
+        self, path: str, checkpoint: Checkpoint, graph: messages.TrackableObjectGraph, operations: dict[str, Assigned]
+    ):
+        self._path = path
+        self._taken = {OBJECT_GRAPH}
         self.checkpoint = checkpoint
         self.graph = graph
         self.restore_uid = new_restore_uid()
@@ -109,6 +116,7 @@ class Restoration:
         Raises:
           EagerArgumentError: eagerly, a variable has another shape or type in the checkpoint. Nothing has changed then.
         """
+        self._taken |= found.keys()
         python = {key: each for key, each in found.items() if isinstance(each, PythonStateSaveable)}
         for state in python.values():
             state.python_restore([self.checkpoint.read(spec.name).item() for spec in state.specs])
@@ -140,6 +148,8 @@ class Restoration:
           InvalidArgumentError: a variable has another shape or type in the checkpoint. No variable has changed then.
         """
         self._restore_into(session, self._pending)
+        if isinstance(session, Runner):
+            resumption.resume(self._path, session, self._taken)
 
     def _restore_into(self, session: SessionLike, found: Mapping[str, SaveableObject]) -> None:
         store(session, None, self._values(found))

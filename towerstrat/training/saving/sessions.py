@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
 
 import jax
 
-from towerstrat.graph.eager.context import context
+from towerstrat.graph.eager.context import EagerSession, context
 from towerstrat.graph.ir.core import get_default_graph
 from towerstrat.graph.ir.stacks import SessionLike, get_default_session
 from towerstrat.graph.runtime.session import BaseSession
@@ -23,7 +22,7 @@ def session_for(session: SessionLike | None, what: str) -> SessionLike:
 
 
 @contextmanager
-def held(session: SessionLike | None, what: str) -> Iterator[SessionLike]:
+def held(session: SessionLike | None, what: str) -> Iterator[BaseSession | EagerSession]:
     """The session that has the values, that of eager code where it runs; nothing else runs in it meanwhile.
 
     Args:
@@ -32,16 +31,24 @@ def held(session: SessionLike | None, what: str) -> Iterator[SessionLike]:
     Raises:
       RuntimeError: in a graph, no session. TypeError: another object. NotImplementedError: in a function.
     """
-    graph = get_default_graph()
-    if graph.executing_eagerly:
-        found: Any = context().session
-    elif graph.building_function:
+    if not get_default_graph().executing_eagerly:
+        with held_in_graph(session, what) as found:
+            yield found
+        return
+    eager = context().session
+    with eager.lock, jax.enable_x64(True):
+        yield eager
+
+
+@contextmanager
+def held_in_graph(session: SessionLike | None, what: str) -> Iterator[BaseSession]:
+    """``held`` where operations are not executed eagerly."""
+    if get_default_graph().building_function:
         raise NotImplementedError(
             f"Calling {what} from a function is not supported: files are written when Python runs. Call it outside."
         )
-    else:
-        found = session_for(session, what)
-        if not isinstance(found, BaseSession):
-            raise TypeError(f"{what}: 'session' must be a Session; {found!r}")
+    found = session_for(session, what)
+    if not isinstance(found, BaseSession):
+        raise TypeError(f"{what}: 'session' must be a Session; {found!r}")
     with found.lock, jax.enable_x64(True):
         yield found

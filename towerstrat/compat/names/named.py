@@ -1,0 +1,33 @@
+"""Names that are written down beside the module that has them, and imported when they are used."""
+
+from __future__ import annotations
+
+from operator import attrgetter
+from typing import Any, NamedTuple
+
+from towerstrat.platform.deferred import Deferred
+
+Rows = tuple[tuple[str, dict[str, str]], ...]
+"""Modules below ``towerstrat``, each with the names that it gives to public modules: ``{"tf.nn tf.math": "relu a=b"}``
+has its ``relu`` and, as ``a``, its ``b`` in both."""
+
+
+class Named(NamedTuple):
+    """A name of a module that is imported when the value is asked for.
+
+    Attributes:
+      module: below ``towerstrat``, such as ``graph.ops.array``.
+      name: in the module, dotted for an attribute of what has it.
+    """
+
+    module: str
+    name: str
+
+    def value(self) -> Any:
+        return attrgetter(self.name)(Deferred(f"towerstrat.{self.module}"))
+
+
+def named(module: str, names: str) -> dict[str, Named]:
+    """Names of one module by what they are called: ``"relu a=b"`` is its ``relu`` and, as ``a``, its ``b``."""
+    pairs = (name.partition("=") for name in names.split())
+    return {public: Named(module, own or public) for public, _, own in pairs}

@@ -203,7 +203,8 @@ class Graph:
 
         Raises:
           RuntimeError: the graph is finalized, or an eager tensor is used that it cannot capture.
-          TypeError, ValueError: the inputs do not fit the type; the message names the user's line.
+          TypeError, ValueError: the inputs do not fit the type; the message names the user's line. An absolute name
+            is taken.
         """
         if self._finalized:
             raise RuntimeError("Graph is finalized and cannot be modified.")
@@ -229,6 +230,12 @@ class Graph:
             raise (TypeError if isinstance(error, TypeError) else ValueError)(message) from error
         if name and name[-1] == "/":
             op.name = name[:-1]
+            if op.name in self._by_name:
+                other = self._by_name[op.name]
+                raise ValueError(
+                    f"Duplicate node name in graph: '{op.name}'. A name that ends in a slash is taken as it is, and "
+                    f"{other!r} (created at {other.line}) has it.\n  at: {op.line}"
+                )
             self._names.setdefault(op.name.lower(), 1)
         else:
             if name and not _OP_NAME.match(name) and not (self.scope_name and _SCOPE_NAME.match(name)):

@@ -44,8 +44,9 @@ STEPS = 10
 FEW, MANY = "v4:2x2x2", "v4:8x8x16"
 _COLLECTIVE = re.compile(
     r"= (?P<shapes>.*?) (?P<kind>all-reduce|all-gather|reduce-scatter|all-to-all|collective-permute)"
-    r"(?P<start>-start)?\(.*?channel_id=(?P<channel>\d+)"
+    r"(?P<start>-start)?\((?P<rest>.*)"
 )
+_CHAIN = re.compile(r'channel_id=(\d+).*\bchain_id="(\d+)"')
 _ARRAY = re.compile(r"(?P<dtype>[a-z]+\d*)\[(?P<dims>[\d,]*)\]")
 _BYTES = {"pred": 1, "s8": 1, "u8": 1, "bf16": 2, "f16": 2, "s32": 4, "u32": 4, "f32": 4, "s64": 8, "u64": 8, "f64": 8}
 
@@ -53,14 +54,19 @@ _BYTES = {"pred": 1, "s8": 1, "u8": 1, "bf16": 2, "f16": 2, "s32": 4, "u32": 4, 
 def collectives(text: str) -> list[tuple[str, str, int]]:
     """(kind, dtype, bytes) of each collective of a compiled program; one for each dtype that it carries.
 
-    An asynchronous one stands in the text several times, under one channel: as a start and a done, or as a part of
-    each fusion that runs beside it. It counts once, with the bytes of its results.
+    An asynchronous one counts once, with the bytes of its results: whether it stands in the text as a start and a done,
+    or as a chain of parts, one in each fusion that runs beside it. One that the compiler has split, or combined with
+    others, counts as the instructions that it made of it, though they keep the channel that they came from.
     """
-    found: dict[tuple[str, str], list[tuple[str, str, int]]] = {}
+    found: list[tuple[str, str, int]] = []
+    chains: set[tuple[str, ...]] = set()
     for match in _COLLECTIVE.finditer(text):
-        key = match["kind"], match["channel"]  # each kind counts its channels
-        if key in found:
-            continue
+        chain = _CHAIN.search(match["rest"])
+        if chain is not None:
+            part = (match["kind"], *chain.groups())  # each kind counts its channels
+            if part in chains:
+                continue
+            chains.add(part)
         arrays = list(_ARRAY.finditer(match["shapes"]))
         if match["start"] and match["kind"] == "collective-permute":  # (argument, result, context, context)
             arrays = arrays[1:2]
@@ -70,8 +76,8 @@ def collectives(text: str) -> list[tuple[str, str, int]]:
         for array in arrays:
             count = math.prod(int(size) for size in array["dims"].split(",") if size)
             sizes[array["dtype"]] += count * _BYTES[array["dtype"]]
-        found[key] = [(match["kind"], dtype, size) for dtype, size in sizes.items()]
-    return sorted(one for parts in found.values() for one in parts)
+        found += [(match["kind"], dtype, size) for dtype, size in sizes.items()]
+    return sorted(found)
 
 
 def figures(lower: Any) -> dict[str, Any]:

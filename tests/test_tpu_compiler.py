@@ -53,20 +53,29 @@ def test_rows_of_a_large_vocabulary_cost_no_more_than_a_dense_gradient():
     assert sum(size for *_, size in ours["collectives"]) <= sum(size for *_, size in twin["collectives"])
 
 
-def test_an_asynchronous_collective_counts_once():
-    text = """
-      %a = f32[4,8]{1,0} all-gather(%x), channel_id=1, dimensions={0}
-      %b = f32[4,8]{1,0} all-gather(%y), channel_id=1, dimensions={0}
-      %c = (f32[2,8]{1,0}, f32[4,8]{1,0}) all-gather-start(%z), channel_id=2, dimensions={0}
-      %d = f32[4,8]{1,0} all-gather-done(%c), channel_id=2
-      %e = (f32[3]{0}, s32[]) all-reduce-start(%v, %w), channel_id=1, to_apply=%add
-      %f = (f32[3]{0}, s32[]) all-reduce-done(%e)
-      %g = (bf16[5]{0}, bf16[5]{0}, u32[], u32[]) collective-permute-start(%u), channel_id=4
+def test_each_collective_counts_once():
+    chain = 'replica_groups={{0,1}}, frontend_attributes={chain_id="0"}, metadata={op_name="jit(f)/all_gather"}'
+    text = f"""
+      %a = s32[4,8]{{1,0}} all-gather(%param_0.1), channel_id=1, {chain}
+      %b = s32[4,8]{{1,0}} all-gather(%param_0.2), channel_id=1, {chain}
+      %c = f32[4,8]{{1,0}} all-gather(%x), channel_id=2, {chain}
+      %d = (f32[2,8]{{1,0}}, f32[4,8]{{1,0}}) all-gather-start(%z), channel_id=3, dimensions={{0}}
+      %e = f32[4,8]{{1,0}} all-gather-done(%d), channel_id=3
+      %f = (f32[3]{{0}}, s32[]) all-reduce-start(%v, %w), channel_id=1, to_apply=%add
+      %g = (f32[3]{{0}}, s32[]) all-reduce-done(%f)
+      %h = (f32[6,2]{{1,0:T(8,128)}}, /*index=1*/f32[]) all-reduce(%p, %q), channel_id=1, to_apply=%add
+      %i = f32[7]{{0}} all-reduce(%r), channel_id=1, to_apply=%add
+      %j = f32[7]{{0}} all-reduce(%s), to_apply=%add
+      ROOT %k = (bf16[5]{{0}}, bf16[5]{{0}}, u32[], u32[]) collective-permute-start(%u), channel_id=4
     """
     assert collectives(text) == [
         ("all-gather", "f32", 128),
         ("all-gather", "f32", 128),
+        ("all-gather", "s32", 128),
         ("all-reduce", "f32", 12),
+        ("all-reduce", "f32", 28),
+        ("all-reduce", "f32", 28),
+        ("all-reduce", "f32", 52),
         ("all-reduce", "s32", 4),
         ("collective-permute", "bf16", 10),
     ]

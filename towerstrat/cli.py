@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import argparse
+import json
+import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 import jax
 
 import towerstrat
+from towerstrat.checkpoints import describing
+from towerstrat.checkpoints.converting import convert, renamed
+from towerstrat.checkpoints.folder import prefix_of
+from towerstrat.checkpoints.opening import Checkpoint, opened
 from towerstrat.compat.program import check, report, runner, versions
+from towerstrat.errors import OpError, UnsupportedError
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -59,6 +66,7 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("arguments", metavar="ARGS", nargs=argparse.REMAINDER, help="the program's own arguments")
     run.set_defaults(command=_run)
     _add_check(commands)
+    _add_checkpoint(commands)
     devices = commands.add_parser("devices", help="list the devices towers can run on")
     devices.set_defaults(command=_devices)
     return parser
@@ -80,6 +88,55 @@ def _add_check(commands: Any) -> None:
     form.add_argument("--json", action="store_true", help="print JSON")
     form.add_argument("--html", action="store_true", help="print a page with the sources and what is said beside them")
     parser.set_defaults(command=_check)
+
+
+def _add_checkpoint(commands: Any) -> None:
+    parser = commands.add_parser(
+        "checkpoint",
+        help="list, show, compare and convert checkpoints",
+        description="Reads checkpoints of either format. PATH is that which Saver.save returned, its .index file, or a "
+        "folder, whose latest checkpoint it is; local or remote.",
+        epilog="Exit status: 0 done, 1 diff found differences, 2 a checkpoint is not there or damaged.",
+    )
+    actions = parser.add_subparsers(title="actions", required=True, metavar="ACTION")
+    listing = actions.add_parser("list", help="names, types, shapes and bytes of the arrays")
+    listing.add_argument("path", metavar="PATH")
+    listing.add_argument("--norms", action="store_true", help="with Euclidean norms, for which all is read")
+    listing.add_argument("--json", action="store_true", help="print JSON")
+    listing.set_defaults(command=_checkpoint, action=_list)
+    show = actions.add_parser("show", help="the elements of an array")
+    show.add_argument("path", metavar="PATH")
+    show.add_argument("name", metavar="NAME")
+    show.add_argument("--slice", default="", metavar="INDEX", help="only these elements, such as 0:2,:,-1")
+    show.add_argument("--all", action="store_true", help="all elements, where there are thousands too")
+    show.set_defaults(command=_checkpoint, action=_show)
+    diff = actions.add_parser("diff", help="the arrays in which two checkpoints differ")
+    diff.add_argument("path", metavar="A")
+    diff.add_argument("other", metavar="B")
+    diff.set_defaults(command=_checkpoint, action=_diff)
+    conversion = actions.add_parser(
+        "convert",
+        help="write the arrays to another file",
+        description="TARGET.npz is written for numpy, where strings are bytes of one length and bfloat16 becomes "
+        "float32; TARGET.safetensors in that format, which has no strings; others are prefixes of checkpoints.",
+    )
+    conversion.add_argument("path", metavar="PATH")
+    conversion.add_argument("target", metavar="TARGET")
+    conversion.add_argument(
+        "--rename", nargs=2, action="append", default=[], metavar=("PATTERN", "TEXT"),
+        help="replace a regular expression in names; several in turn",
+    )  # fmt: skip
+    conversion.add_argument(
+        "--only", type=_pattern, default=_pattern(""), metavar="PATTERN", help="only arrays whose names it is found in"
+    )
+    conversion.set_defaults(command=_checkpoint, action=_convert)
+
+
+def _pattern(text: str) -> re.Pattern[str]:
+    try:
+        return re.compile(text)
+    except re.error as error:
+        raise argparse.ArgumentTypeError(f"expected a regular expression, got {text!r}: {error}") from None
 
 
 def _count(text: str) -> int:
@@ -115,6 +172,45 @@ def _check(arguments: argparse.Namespace) -> int:
         for line in report.lines(checked, arguments.all):
             print(line)
     return check.status(checked)
+
+
+def _checkpoint(arguments: argparse.Namespace) -> int:
+    try:
+        return arguments.action(opened(prefix_of(arguments.path)), arguments)
+    except (OpError, UnsupportedError, ValueError) as error:
+        print(f"towerstrat: {error}", file=sys.stderr)
+        return 2
+
+
+def _list(checkpoint: Checkpoint, arguments: argparse.Namespace) -> int:
+    if arguments.json:
+        print(json.dumps([array._asdict() for array in describing.described(checkpoint, arguments.norms)], indent=1))
+        return 0
+    return _printed(describing.listed(checkpoint, arguments.norms))
+
+
+def _show(checkpoint: Checkpoint, arguments: argparse.Namespace) -> int:
+    return _printed(describing.shown(checkpoint, arguments.name, arguments.slice, arguments.all))
+
+
+def _diff(checkpoint: Checkpoint, arguments: argparse.Namespace) -> int:
+    found = list(describing.differences(checkpoint, opened(prefix_of(arguments.other))))
+    _printed(found)
+    return int(bool(found))
+
+
+def _convert(checkpoint: Checkpoint, arguments: argparse.Namespace) -> int:
+    chosen = [name for name in checkpoint.entries if arguments.only.search(name)]
+    if not chosen:
+        raise ValueError(f"No name in {arguments.path} has {arguments.only.pattern!r} in it; nothing is written.")
+    convert(checkpoint, arguments.target, renamed(chosen, arguments.rename))
+    return _printed([f"{arguments.target}: {len(chosen)} arrays"])
+
+
+def _printed(lines: Iterable[str]) -> int:
+    for line in lines:
+        print(line)
+    return 0
 
 
 def _devices(arguments: argparse.Namespace) -> int:

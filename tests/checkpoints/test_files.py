@@ -15,6 +15,7 @@ from towerstrat.checkpoints import elements, slices, snappy, tables, varint
 from towerstrat.checkpoints.bundle import Bundle, index_path
 from towerstrat.checkpoints.bundle_writing import Saved, Whole, write
 from towerstrat.checkpoints.version_one import FirstFormat
+from towerstrat.platform.files import GFile, ListDirectory
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "checkpoints"
 VERSIONS = ["1.12", "2.15"]
@@ -103,18 +104,31 @@ def test_parts_and_strings_read_back(tmp_path):
     assert bundle.read("texts").tolist() == ["ä".encode(), b"b"]
 
 
-def test_overwriting_leaves_one_checkpoint(tmp_path):
-    prefix = str(tmp_path / "model")
+@pytest.fixture(params=["local", "memory"])
+def place(request, tmp_path):
+    """The path of a folder."""
+    if request.param == "memory":
+        pytest.importorskip("fsspec")
+        return f"memory://{tmp_path.name}"
+    return str(tmp_path)
+
+
+def content(place):
+    return {name: GFile(f"{place}/{name}", "rb").read() for name in ListDirectory(place)}
+
+
+def test_overwriting_leaves_one_checkpoint(place):
+    prefix = f"{place}/model"
     for number in range(3):
         write(prefix, saved({"x": np.float32(number)}))
         assert Bundle(prefix).read("x") == number
-        assert len(list(tmp_path.iterdir())) == 2
+        assert len(content(place)) == 2
 
 
-def test_a_write_that_fails_changes_nothing(tmp_path):
-    prefix = str(tmp_path / "model")
+def test_a_write_that_fails_changes_nothing(place):
+    prefix = f"{place}/model"
     write(prefix, saved({"x": np.float32(1)}))
-    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    before = content(place)
 
     def fails():
         raise RuntimeError("no value")
@@ -123,7 +137,7 @@ def test_a_write_that_fails_changes_nothing(tmp_path):
         write(prefix, [*saved({"x": np.float32(2)}), Saved("y", fails)])
     with pytest.raises(ValueError, match="saved twice"):
         write(prefix, saved({"x": np.float32(2)}) * 2)
-    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+    assert content(place) == before
 
 
 def test_what_is_missing_is_named(tmp_path):
@@ -148,51 +162,6 @@ def test_damage_is_refused_by_file_name_and_offset(tmp_path):
     with pytest.raises(errors.DataLossError, match=r"data-00000-of-00001, array b at offset 8: wrong checksum"):
         bundle.read("b")
     assert Bundle(prefix, verify=False).read("b").shape == (2,)
-
-
-def _damaged(random, data):
-    """Some bytes changed, cut, or added."""
-    data = bytearray(data)
-    kind = random.randint(4)
-    place = random.randint(len(data))
-    if kind == 0:
-        data[place] ^= 1 << random.randint(8)
-    elif kind == 1:
-        del data[place:]
-    elif kind == 2:
-        data[place:place] = random.bytes(random.randint(1, 9))
-    else:
-        data[place : place + 8] = random.bytes(min(8, len(data) - place))
-    return bytes(data)
-
-
-@pytest.mark.parametrize("name", ["parts.index", "parts.data-00000-of-00001", "first"])
-def test_damaged_files_are_refused_or_read_right(tmp_path, name):
-    values = kept("1.12") | OTHERS | {"parts/rows": PARTS, "parts/columns": PARTS}
-    files = {path.name: path.read_bytes() for path in (GOLDEN / "1.12").iterdir()}
-    for other in ("parts.index", "parts.data-00000-of-00001"):
-        (tmp_path / other).write_bytes(files[other])
-    random = np.random.RandomState(0)
-    refused = []
-    for _ in range(100):
-        (tmp_path / name).write_bytes(_damaged(random, files[name]))
-        refused += [error for error in _read_all(tmp_path, name, values) if error]
-    assert len(refused) >= 90
-    assert all(name in error for error in refused)
-
-
-def _read_all(folder, name, values):
-    """The messages of what is refused; what is read must be right."""
-    try:
-        found = FirstFormat([str(folder / name)]) if name == "first" else Bundle(str(folder / "parts"))
-    except errors.DataLossError as error:
-        yield str(error)
-        return
-    for key in found.entries:
-        try:
-            equal(found.read(key), values[key])
-        except errors.DataLossError as error:
-            yield str(error) if key in str(error) else None
 
 
 def test_an_index_of_many_blocks(tmp_path):

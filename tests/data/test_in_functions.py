@@ -11,7 +11,7 @@ import towerstrat.compat.v2 as tf
 from tests.bounds import close
 from tests.data.common import chunks
 from tests.spread import spread
-from towerstrat.data.iterators import IteratorResource
+from towerstrat.data.iterator_resource import IteratorResource
 from towerstrat.graph.eager import mode
 
 pytestmark = pytest.mark.usefixtures("later_behavior")
@@ -480,8 +480,8 @@ def test_an_iterator_frees_what_it_holds_when_it_is_gone(monkeypatch):
     alive = []
     init = IteratorResource.__init__
 
-    def noted(resource, structure):
-        init(resource, structure)
+    def noted(resource, *arguments):
+        init(resource, *arguments)
         alive.append(weakref.ref(resource))
 
     monkeypatch.setattr(IteratorResource, "__init__", noted)

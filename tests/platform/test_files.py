@@ -1,4 +1,6 @@
-"""Local files under the names of ``tf.gfile``."""
+"""Files under the names of ``tf.gfile``, on the disk and where fsspec reaches."""
+
+import sys
 
 import pytest
 
@@ -6,13 +8,23 @@ from towerstrat import errors
 from towerstrat.platform import files
 
 
+@pytest.fixture(params=["local", "memory"])
+def place(request, tmp_path):
+    """The path of an empty folder."""
+    if request.param == "local":
+        return str(tmp_path)
+    pytest.importorskip("fsspec")
+    files.MakeDirs(f"memory://{tmp_path.name}")
+    return f"memory://{tmp_path.name}"
+
+
 def write(path, text):
     with files.GFile(str(path), "w") as file:
         file.write(text)
 
 
-def test_reads_text_and_bytes(tmp_path):
-    path = tmp_path / "a"
+def test_reads_text_and_bytes(place):
+    path = f"{place}/a"
     write(path, "äb\ncd")
     assert files.GFile(str(path)).read() == "äb\ncd"
     assert files.GFile(str(path), "rb").read() == "äb\ncd".encode()
@@ -45,13 +57,13 @@ def test_a_file_that_is_only_opened_for_writing_is_not_made(tmp_path):
     assert not files.Exists(str(tmp_path / "a"))
 
 
-def test_folders(tmp_path):
-    top = str(tmp_path / "top")
+def test_folders(place):
+    top = f"{place}/top"
     files.MakeDirs(top + "/x/y")
     files.MakeDirs(top + "/x/y")
     files.MkDir(top + "/x")
-    write(tmp_path / "top/b", "b")
-    write(tmp_path / "top/x/a", "a")
+    write(f"{place}/top/b", "b")
+    write(f"{place}/top/x/a", "a")
     assert files.ListDirectory(top) == ["b", "x"]
     assert files.IsDirectory(top)
     assert not files.IsDirectory(top + "/b")
@@ -65,8 +77,8 @@ def test_folders(tmp_path):
     assert not files.Exists(top)
 
 
-def test_copy_and_rename_replace_only_when_told(tmp_path):
-    one, two = str(tmp_path / "one"), str(tmp_path / "two")
+def test_copy_and_rename_replace_only_when_told(place):
+    one, two = f"{place}/one", f"{place}/two"
     write(one, "1")
     write(two, "2")
     for function in (files.Copy, files.Rename):
@@ -94,8 +106,8 @@ def test_copy_and_rename_replace_only_when_told(tmp_path):
         (errors.PermissionDeniedError, lambda d: files.GFile(d + "/a", "w").read()),
         (errors.PermissionDeniedError, lambda d: files.GFile(d + "/a", "r").write("")),
         (errors.InvalidArgumentError, lambda d: files.GFile(d + "/a", "x")),
-        (errors.UnsupportedError, lambda d: files.Exists("gs://bucket/model")),
-        (errors.UnsupportedError, lambda d: files.GFile("hdfs://host/file")),
+        (errors.UnsupportedError, lambda d: files.Exists("nowhere://bucket/model")),
+        (errors.UnsupportedError, lambda d: files.GFile("nowhere://host/file")),
     ],
 )
 def test_errors_are_those_of_the_original(tmp_path, kind, action):
@@ -103,7 +115,26 @@ def test_errors_are_those_of_the_original(tmp_path, kind, action):
         action(str(tmp_path))
 
 
-def test_a_remote_path_is_refused_by_its_name():
-    with pytest.raises(errors.UnsupportedError, match=r"gs://bucket/model.*local folder"):
-        files.Glob("gs://bucket/model*")
+def test_a_path_that_nothing_reaches_is_refused_by_its_name():
+    with pytest.raises(errors.UnsupportedError, match=r"nowhere://.*local folder"):
+        files.Glob("nowhere://bucket/model*")
     assert files.Exists("file:///")
+
+
+def test_without_fsspec_remote_paths_say_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "fsspec", None)
+    with pytest.raises(errors.UnsupportedError, match=r"memory://.*towerstrat\[remote\]"):
+        files.Exists("memory://bucket/model")
+
+
+def test_files_are_copied_between_file_systems_and_not_renamed(tmp_path):
+    pytest.importorskip("fsspec")
+    here, there = str(tmp_path / "a"), f"memory://{tmp_path.name}/a"
+    write(here, "text")
+    files.Copy(here, there)
+    with pytest.raises(errors.AlreadyExistsError):
+        files.Copy(there, here)
+    files.Copy(there, here + "b")
+    assert files.GFile(here + "b").read() == "text"
+    with pytest.raises(errors.UnimplementedError, match="Copy and Remove"):
+        files.Rename(here, there + "c")

@@ -7,7 +7,8 @@ bytes. Source: ``tensorflow/core/util/tensor_bundle``, ``tensor_bundle.proto``.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -31,6 +32,25 @@ def index_path(prefix: str) -> str:
 def shard_path(prefix: str, shard: int, shards: int) -> str:
     """The file of one shard's bytes."""
     return f"{prefix}.data-{shard:05d}-of-{shards:05d}"
+
+
+def shards_of(prefix: str) -> int:
+    """The number of shards of a checkpoint; 0 where there is none. Raises DataLossError where its index is damaged."""
+    path = index_path(prefix)
+    if not storage_of(path).exists(path):
+        return 0
+    with _damage_in(path):
+        header = tables.Table(storage_of(path).ranges(path)).get(b"")
+        return int(messages.BundleHeaderProto.FromString(header or b"").num_shards)
+
+
+@contextmanager
+def _damage_in(path: str) -> Iterator[None]:
+    """Errors of what is read from an index with the path of that."""
+    try:
+        yield
+    except (ValueError, DecodeError) as error:
+        raise DataLossError(None, None, f"{path}: {error}.") from None
 
 
 class Entry(NamedTuple):
@@ -67,12 +87,10 @@ class Bundle:
         self._verify = verify
         self._storage = storage_of(prefix)
         index = self._storage.ranges(index_path(prefix))
-        try:
+        with _damage_in(index_path(prefix)):
             found = dict(tables.Table(index).items())
             header = messages.BundleHeaderProto.FromString(found.pop(b"", b""))
             self._entries = {key: _entry(value) for key, value in found.items()}
-        except (ValueError, DecodeError) as error:
-            raise DataLossError(None, None, f"{index_path(prefix)}: {error}.") from None
         self.shards = header.num_shards
         self._order = ">" if header.endianness else "<"
         self._files = {entry.shard: self._open(entry.shard) for entry in self._entries.values() if not entry.slices}
@@ -114,38 +132,41 @@ class Bundle:
         return self._assembled(name, entry, dtype)
 
     def _assembled(self, name: str, entry: Entry, dtype: np.dtype[Any]) -> Array:
-        """An array from the parts that it was saved in."""
-        parts = []
-        for part in entry.slices:
-            found = self._entries.get(part.key(name))
-            if found is None:
-                raise self._damaged(name, entry, f"the part {part} is missing")
-            parts.append(found)
-        if sum(math.prod(found.shape) for found in parts) != math.prod(entry.shape):
-            raise self._damaged(name, entry, f"the parts do not make an array of shape {list(entry.shape)}")
-        whole = np.empty(entry.shape, dtype)
-        for part, found in zip(entry.slices, parts, strict=True):
-            try:
-                whole[part.within(entry.shape)] = self._bytes(name, found, dtype)
-            except ValueError as error:
-                raise self._damaged(name, found, str(error)) from None
+        """An array from the parts that it was saved in, which are there before memory is taken for it."""
+        try:
+            keys = [part.key(name) for part in entry.slices]
+            places = [part.within(entry.shape) for part in entry.slices]
+            missing = [str(part) for part, key in zip(entry.slices, keys, strict=True) if key not in self._entries]
+            if missing:
+                raise ValueError(f"the part {missing[0]} is missing")
+            parts = [self._bytes(name, self._entries[key], dtype) for key in keys]
+            if sum(part.size for part in parts) != math.prod(entry.shape):
+                raise ValueError(f"the parts do not make an array of shape {list(entry.shape)}")
+            whole = np.empty(entry.shape, dtype)
+            for place, part in zip(places, parts, strict=True):
+                whole[(*place, ...)] = part
+        except ValueError as error:
+            raise self._damaged(name, entry, str(error)) from None
         return whole
 
     def _bytes(self, name: str, entry: Entry, dtype: np.dtype[Any]) -> Array:
-        file = self._files[entry.shard]
+        """An array that lies in one place."""
+        try:
+            return self._decoded(self._files[entry.shard], entry, dtype)
+        except ValueError as error:
+            raise self._damaged(name, entry, str(error)) from None
+
+    def _decoded(self, file: Ranges, entry: Entry, dtype: np.dtype[Any]) -> Array:
         if entry.offset < 0 or entry.size < 0 or entry.offset + entry.size > len(file):
-            raise self._damaged(name, entry, f"the file has {len(file)} bytes, {entry.offset + entry.size} are needed")
+            raise ValueError(f"the file has {len(file)} bytes, {entry.offset + entry.size} are needed")
         data = file.read(entry.offset, entry.size)
         count = math.prod(entry.shape)
         if dtype.hasobject:
-            try:
-                return strings.decode(data, count, entry.crc if self._verify else None).reshape(entry.shape)
-            except ValueError as error:
-                raise self._damaged(name, entry, str(error)) from None
+            return strings.decode(data, count, entry.crc if self._verify else None).reshape(entry.shape)
         if count * dtype.itemsize != entry.size:
-            raise self._damaged(name, entry, f"{entry.size} bytes for an array of shape {list(entry.shape)} of {dtype}")
+            raise ValueError(f"{entry.size} bytes for an array of shape {list(entry.shape)} of {dtype}")
         if self._verify and masked_crc(data) != entry.crc:
-            raise self._damaged(name, entry, "wrong checksum")
+            raise ValueError("wrong checksum")
         found = np.frombuffer(data, dtype)
         if self._order == ">" and dtype.itemsize > 1:
             found = _swapped(found)

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import ExitStack, suppress
 from typing import IO, Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from towerstrat.checkpoints import elements, strings, tables
-from towerstrat.checkpoints.bundle import Array, index_path, shard_path
+from towerstrat.checkpoints import elements, ownership, resumption, strings, tables
+from towerstrat.checkpoints.bundle import index_path, shard_path, shards_of
 from towerstrat.checkpoints.slices import Slice
-from towerstrat.platform import messages
+from towerstrat.errors import OpError
+from towerstrat.platform import logs, messages
 from towerstrat.platform.checksums import masked_crc
 from towerstrat.platform.storage import Storage, storage_of
 
@@ -30,46 +33,75 @@ class Saved(NamedTuple):
 
     Attributes:
       name: under which it is saved; of the whole array where this is a part.
-      load: gives the array; called once, when its turn comes, so that one array at a time is in memory.
+      load: gives the array, of numpy or of JAX; called once, when its turn comes, so that one at a time is in memory.
       whole: where it belongs, if it is a part.
       code: the number of its element type; None for that of the array.
     """
 
     name: str
-    load: Callable[[], Array]
+    load: Callable[[], ArrayLike]
     whole: Whole | None = None
     code: int | None = None
 
 
-def write(prefix: str, arrays: Iterable[Saved]) -> None:
+def write(prefix: str, arrays: Iterable[Saved], beside: bytes | None = None) -> None:
     """Writes a checkpoint: after it returns it is on the disk, before that what was at ``prefix`` is.
 
-    The bytes go to a file of a name that no checkpoint there uses; renaming the index commits.
+    The bytes go to files of names that no checkpoint there uses; renaming the index commits. Where another process
+    writes the same prefix meanwhile, which is logged, both succeed, and the one that ends last stays.
+
+    Args:
+      beside: the contents of the checkpoint's side file, if it has one.
 
     Raises:
       ValueError: an element type that the format does not have, or one name twice. OpError: the disk is full,
         read-only, gone; nothing has changed then.
     """
     storage = storage_of(prefix)
-    before = storage.beginning_with(f"{prefix}.data-")
-    shards = next(n for n in range(1, len(before) + 2) if not any(path.endswith(f"-of-{n:05d}") for path in before))
-    data = shard_path(prefix, 0, shards)
+    index_file = index_path(prefix)
+    others = storage.writers(index_file)
+    if others:
+        logs.warning(
+            "%s is being written by %s too. Both checkpoints are whole, and the one that ends last stays; give each "
+            "program a folder of its own.", prefix, " and ".join(others),
+        )  # fmt: skip
     try:
-        with storage.writing(data) as file:
-            index = _Index(file)
-            for array in arrays:
-                index.add(array)
-        with storage.writing(index_path(prefix)) as file:
-            file.write(index.encoded(shards))
-    except BaseException:
-        storage.remove(data)
-        raise
-    _tidy(storage, before)
+        # The index is begun first: its temporary file says that this process writes here.
+        with storage.writing(index_file) as file:
+            with ExitStack() as writing:
+                with storage.alone(prefix):
+                    shards = _unused(storage.beginning_with(f"{prefix}.data-"))
+                    index = _Index(writing.enter_context(storage.writing(shard_path(prefix, 0, shards))))
+                for array in arrays:
+                    index.add(array)
+            encoded = index.encoded(shards)
+            if beside is not None:
+                with storage.writing(resumption.side_file(prefix, encoded)) as side:
+                    side.write(beside)
+            file.write(encoded)
+        ownership.record(index_file)
+    finally:
+        _tidy(storage, prefix)
 
 
-def _tidy(storage: Storage, unused: Iterable[str]) -> None:
-    for path in unused:
-        storage.remove(path)
+def _unused(files: Sequence[str]) -> int:
+    """The smallest number of shards that no file of data has in its name."""
+    return next(n for n in range(1, len(files) + 2) if not any(f"-of-{n:05d}" in path for path in files))
+
+
+def _tidy(storage: Storage, prefix: str) -> None:
+    """Removes files of data and side files that are not of the index, unless they may be another writer's.
+
+    What cannot be removed, as in a folder that is gone, stays until the next time.
+    """
+    with suppress(OpError), storage.alone(prefix):
+        files = storage.beginning_with(f"{prefix}.data-")
+        if storage.writers(index_path(prefix)):
+            return
+        shards = shards_of(prefix)
+        unused = [path for path in files if not path.endswith(f"-of-{shards:05d}")]
+        for path in (*unused, *resumption.of_others(prefix)):
+            storage.remove(path)
 
 
 class _Index:

@@ -6,9 +6,9 @@ import json
 import math
 import re
 import struct
-from collections.abc import Mapping, Sequence
+import zipfile
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
-from typing import Any
 
 import numpy as np
 
@@ -20,11 +20,14 @@ from towerstrat.errors import UnsupportedError
 from towerstrat.platform.storage import storage_of
 
 
-def renamed(names: Sequence[str], patterns: Sequence[tuple[str, str]]) -> dict[str, str]:
+def renamed(names: Iterable[str], patterns: Iterable[Sequence[str]]) -> dict[str, str]:
     r"""New name -> old name, after replacing each pattern, a regular expression, in turn.
 
+    Args:
+      patterns: pairs of a pattern and what it is replaced with, which may have groups of it.
+
     Raises:
-      ValueError: two arrays get one name.
+      ValueError: two arrays get one name, or a pattern is none.
 
     >>> renamed(["model/w", "model/b"], [(r"^model/", ""), ("b$", "bias")])
     {'w': 'model/w', 'bias': 'model/b'}
@@ -33,7 +36,10 @@ def renamed(names: Sequence[str], patterns: Sequence[tuple[str, str]]) -> dict[s
     for name in names:
         new = name
         for pattern, replacement in patterns:
-            new = re.sub(pattern, replacement, new)
+            try:
+                new = re.sub(pattern, replacement, new)
+            except re.error as error:
+                raise ValueError(f"{pattern!r}, to be replaced with {replacement!r}: {error}.") from None
         if new in found:
             raise ValueError(f"{found[new]} and {name} would both be called {new}.")
         found[new] = name
@@ -51,9 +57,7 @@ def convert(checkpoint: Checkpoint, target: str, names: Mapping[str, str]) -> No
       UnsupportedError: the file format does not have the elements of an array.
     """
     if target.endswith(".npz"):
-        with storage_of(target).writing(target) as file:
-            arrays: dict[str, Any] = {new: _for_numpy(checkpoint.read(old)) for new, old in names.items()}
-            np.savez(file, **arrays)
+        _write_npz(checkpoint, target, names)
     elif target.endswith(".safetensors"):
         _write_safetensors(checkpoint, target, names)
     else:
@@ -61,10 +65,24 @@ def convert(checkpoint: Checkpoint, target: str, names: Mapping[str, str]) -> No
         write(target, [Saved(new, partial(checkpoint.read, old), code=entries[old].code) for new, old in names.items()])
 
 
-def _for_numpy(value: Array) -> Array:
+def _write_npz(checkpoint: Checkpoint, target: str, names: Mapping[str, str]) -> None:
+    """What ``numpy.savez`` writes, one array at a time, of any names."""
+    with storage_of(target).writing(target) as file, zipfile.ZipFile(file, "w") as archive:
+        for new, old in names.items():
+            value = _for_numpy(old, checkpoint.read(old))
+            with archive.open(f"{new}.npy", "w", force_zip64=True) as member:
+                np.lib.format.write_array(member, value, allow_pickle=False)
+
+
+def _for_numpy(name: str, value: Array) -> Array:
     """An array that numpy's format keeps without pickling: strings as bytes of one length, small floats wider."""
     if value.dtype.hasobject:
-        return value.astype(np.bytes_)
+        found = value.astype(np.bytes_)
+        if not np.array_equal(found.astype(object), value):
+            raise UnsupportedError(
+                f"{name}: numpy's strings do not end in zero bytes, as some of these do; leave it out."
+            )
+        return found
     return value.astype(np.float32) if value.dtype.kind == "V" else value
 
 

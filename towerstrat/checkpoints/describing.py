@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Iterator
+from typing import NamedTuple
 
 import numpy as np
 
@@ -12,17 +14,42 @@ from towerstrat.checkpoints.bundle import Array, Entry
 from towerstrat.checkpoints.opening import Checkpoint
 
 
+class Described(NamedTuple):
+    """An array in a list.
+
+    Attributes:
+      name, type, shape: its own; the type by the original's name.
+      bytes: of its elements, of strings as they are stored; None where it has none of its own.
+      norm: the Euclidean norm; None where it was not asked for, or there is none.
+    """
+
+    name: str
+    type: str
+    shape: tuple[int, ...]
+    bytes: int | None
+    norm: float | None
+
+
+def described(checkpoint: Checkpoint, norms: bool = False) -> Iterator[Described]:
+    """The arrays in a list; ``norms`` reads them. Raises DataLossError then."""
+    for name, entry in checkpoint.entries.items():
+        norm = _norm(checkpoint.read(name)) if norms and _readable(entry) else None
+        yield Described(name, elements.name_of(entry.code), entry.shape, _bytes(entry), norm)
+
+
 def listed(checkpoint: Checkpoint, norms: bool = False) -> Iterator[str]:
     """A line for each array: name, type, shape, bytes, and with ``norms`` its Euclidean norm; then the sums."""
-    rows = [
-        [name, elements.name_of(entry.code), _shape(entry.shape), *_size(entry)]
-        + ([_norm(checkpoint.read(name))] if norms and _readable(entry) else [])
-        for name, entry in checkpoint.entries.items()
-    ]
-    yield from aligned(rows)
-    numbers = sum(math.prod(entry.shape) for entry in checkpoint.entries.values())
-    total = sum(_bytes(entry) or 0 for entry in checkpoint.entries.values())
-    yield f"{len(rows)} arrays, {numbers:,} elements, {total:,} bytes"
+    found = list(described(checkpoint, norms))
+    yield from aligned(
+        [
+            [array.name, array.type, _shape(array.shape), "-" if array.bytes is None else f"{array.bytes:,} B"]
+            + (["-" if array.norm is None else f"norm {array.norm:.6g}"] if norms else [])
+            for array in found
+        ]
+    )
+    numbers = sum(math.prod(array.shape) for array in found)
+    total = sum(array.bytes or 0 for array in found)
+    yield f"{len(found)} arrays, {numbers:,} elements, {total:,} bytes"
 
 
 def aligned(rows: list[list[str]]) -> Iterator[str]:
@@ -32,12 +59,35 @@ def aligned(rows: list[list[str]]) -> Iterator[str]:
         yield "  ".join(word.ljust(width) for word, width in zip(row, widths, strict=False)).rstrip()
 
 
-def shown(checkpoint: Checkpoint, name: str) -> Iterator[str]:
-    """An array: its type and shape, and its elements as numpy prints them. Raises NotFoundError."""
+def shown(checkpoint: Checkpoint, name: str, part: str = "", whole: bool = False) -> Iterator[str]:
+    """An array: its type and shape, and its elements as numpy prints them.
+
+    Args:
+      part: which elements, such as ``0:2,:,-1``; "" for all.
+      whole: whether thousands of elements are printed too, and not the first and last ones for them.
+
+    Raises:
+      NotFoundError: there is no such array. ValueError: ``part`` is no index of it.
+    """
     value = checkpoint.read(name)
     entry = checkpoint.entries[name]
     yield f"{name}: {elements.name_of(entry.code)} {_shape(entry.shape)}"
-    yield np.array2string(value, threshold=1000)
+    try:
+        chosen = value[_index(part)] if part else value
+    except (IndexError, ValueError) as error:
+        raise ValueError(f"[{part}] of an array of shape {_shape(entry.shape)}: {error}.") from None
+    yield np.array2string(np.asarray(chosen), threshold=sys.maxsize if whole else 1000)
+
+
+def _index(text: str) -> tuple[int | slice, ...]:
+    """The index that is written as between brackets. Raises ValueError where it is none."""
+    parts = [part.split(":") for part in text.split(",")]
+    if any(len(part) > 3 for part in parts):
+        raise ValueError("expected an index such as 0:2,:,-1")
+    return tuple(
+        int(part[0]) if len(part) == 1 else slice(*(int(number) if number.strip() else None for number in part))
+        for part in parts
+    )
 
 
 def differences(first: Checkpoint, second: Checkpoint) -> Iterator[str]:
@@ -84,16 +134,11 @@ def _bytes(entry: Entry) -> int | None:
     return math.prod(entry.shape) * elements.type_of(entry.code).itemsize
 
 
-def _size(entry: Entry) -> list[str]:
-    size = _bytes(entry)
-    return ["-" if size is None else f"{size:,} B"]
-
-
-def _norm(value: Array) -> str:
+def _norm(value: Array) -> float | None:
     if value.dtype.kind in "OSb":
-        return "-"
+        return None
     wide = value.astype(np.complex128 if value.dtype.kind == "c" else np.float64)
-    return f"norm {np.linalg.norm(wide.reshape(-1)):.6g}"
+    return float(np.linalg.norm(wide.reshape(-1)))
 
 
 def _shape(shape: tuple[int, ...]) -> str:

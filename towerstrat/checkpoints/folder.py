@@ -11,9 +11,11 @@ from typing import Any
 
 from google.protobuf import text_format
 
+from towerstrat.checkpoints import ownership
 from towerstrat.checkpoints.bundle import index_path
-from towerstrat.errors import DataLossError
-from towerstrat.platform import messages
+from towerstrat.checkpoints.resumption import side_files
+from towerstrat.errors import DataLossError, NotFoundError
+from towerstrat.platform import logs, messages
 from towerstrat.platform.storage import storage_of
 
 STATE_FILE = "checkpoint"
@@ -57,10 +59,16 @@ def new_state(
 
 
 def write_state(folder: str, state: Any, name: str | None = None) -> None:
-    """Writes the state file of a folder, whole or not at all."""
+    """Writes the state file of a folder, whole or not at all. Where another program has replaced it, that is logged."""
     path = state_path(folder, name)
+    if ownership.replaced(path):
+        logs.warning(
+            "%s was written by another program: two save to this folder, and the file names the checkpoints of the one "
+            "that saved last. Neither removes those of the other; give each a folder of its own.", path,
+        )  # fmt: skip
     with storage_of(path).writing(path) as file:
         file.write(text_format.MessageToString(state).encode())
+    ownership.record(path)
 
 
 def read_state(folder: str, name: str | None = None) -> Any:
@@ -98,11 +106,35 @@ def latest(folder: str, name: str | None = None) -> str | None:
     return state.model_checkpoint_path if state is not None and exists(state.model_checkpoint_path) else None
 
 
+def prefix_of(path: str) -> str:
+    """The prefix of a checkpoint that is named by itself, by its index file, or by its folder, whose latest it is.
+
+    Raises:
+      NotFoundError: the state file of the folder names none that is there.
+    """
+    if exists(path):
+        return path.removesuffix(".index") if exists(path.removesuffix(".index")) else path
+    if storage_of(path).exists(state_path(path)):
+        found = latest(path)
+        if found is not None:
+            return found
+    raise NotFoundError(
+        None, None, f"Expected a checkpoint, its .index file, or a folder whose state file names one, got {path}."
+    )
+
+
+def replaced(prefix: str) -> bool:
+    """Whether another program has overwritten a checkpoint that this one wrote."""
+    return ownership.replaced(index_path(prefix))
+
+
 def remove(prefix: str) -> None:
     """Removes a checkpoint: first what makes it one, then the rest."""
     storage = storage_of(prefix)
+    ownership.forget(index_path(prefix))
     storage.remove(index_path(prefix))
-    for path in (*storage.beginning_with(f"{prefix}.data-"), *storage.matching(prefix), *_first_format(prefix)):
+    data = storage.beginning_with(f"{prefix}.data-")
+    for path in (*side_files(prefix), *data, *storage.matching(prefix), *_first_format(prefix)):
         storage.remove(path)
 
 

@@ -78,15 +78,15 @@ class FirstFormat:
         except ValueError as error:
             raise UnimplementedError(None, None, f"{self._paths[0]}, {name}: {error}.") from None
         parts = [(part, self._part(name, part, entry)) for part in entry.slices]
-        if sum(values.size for _, values in parts) != math.prod(entry.shape):
-            raise self._damaged(name, f"the parts do not make an array of shape {list(entry.shape)}")
-        whole = np.empty(entry.shape, dtype)
-        for part, values in parts:
-            try:
-                place = part.within(entry.shape)
-                whole[place] = values.reshape(whole[place].shape)
-            except ValueError as error:
-                raise self._damaged(name, str(error)) from None
+        try:
+            if sum(values.size for _, values in parts) != math.prod(entry.shape):
+                raise ValueError(f"the parts do not make an array of shape {list(entry.shape)}")
+            whole = np.empty(entry.shape, dtype)
+            for part, values in parts:
+                place = whole[(*part.within(entry.shape), ...)]
+                place[...] = values.reshape(place.shape)
+        except ValueError as error:
+            raise self._damaged(name, str(error)) from None
         return whole
 
     def _part(self, name: str, part: Slice, entry: Entry) -> Array:

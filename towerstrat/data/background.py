@@ -11,7 +11,9 @@ from typing import Any
 
 from towerstrat.data.pipeline import Array, Element, Node, Opening, Pull, tensors_among
 from towerstrat.data.rows import Rows
+from towerstrat.data.state import resumed, state_of
 from towerstrat.errors import InvalidArgumentError
+from towerstrat.platform.plain import State
 
 _AUTO = 2
 _PATIENCE = 1.0
@@ -28,22 +30,26 @@ class _Queue:
         self.closed = False
         self.ended = False
         self.thread: threading.Thread | None = None
+        self.taking = threading.Lock()
+        """Held while an element is on its way from the source to those that are ready."""
 
     def work(self) -> None:
         while True:
-            try:
-                entry: tuple[Any, BaseException | None] = (next(self.source), None)
-            except BaseException as error:
-                entry = (None, error)
             with self.changed:
                 while len(self.ready) >= self.size and not self.closed:
                     self.changed.wait()
                 if self.closed:
                     return
-                self.ready.append(entry)
-                self.changed.notify_all()
-                if isinstance(entry[1], StopIteration):
-                    return
+            with self.taking:
+                try:
+                    entry: tuple[Any, BaseException | None] = (next(self.source), None)
+                except BaseException as error:
+                    entry = (None, error)
+                with self.changed:
+                    self.ready.append(entry)
+                    self.changed.notify_all()
+                    if self.closed or isinstance(entry[1], StopIteration):
+                        return
 
     def close(self) -> None:
         with self.changed:
@@ -92,19 +98,37 @@ class PrefetchedPull(Pull):
         assert element is not None
         return element
 
+    def _untouched(self) -> Pull | None:
+        """The source, where nothing was taken ahead of it."""
+        queue = self.queue
+        return queue.source if queue.thread is None and not queue.ready and isinstance(queue.source, Pull) else None
+
     def next_into(self, out: Sequence[Array]) -> Element | None:
-        source = self.queue.source
-        if self.queue.thread is None and isinstance(source, Pull):
-            return source.next_into(out)
-        return super().next_into(out)
+        source = self._untouched()
+        return super().next_into(out) if source is None else source.next_into(out)
 
     def next_columns(self, count: int) -> Element | None:
-        source = self.queue.source
-        return source.next_columns(count) if self.queue.thread is None and isinstance(source, Pull) else None
+        source = self._untouched()
+        return None if source is None else source.next_columns(count)
 
     def next_many(self, out: Sequence[Array]) -> int:
-        source = self.queue.source
-        return source.next_many(out) if self.queue.thread is None and isinstance(source, Pull) else 0
+        source = self._untouched()
+        return 0 if source is None else source.next_many(out)
+
+    def state(self) -> State:
+        """The elements that are ready, and where the source is after them: the thread waits meanwhile."""
+        queue = self.queue
+        with self.unlocked(), queue.taking:
+            # At its end the source raises once more.
+            entries = [entry for entry in queue.ready if not isinstance(entry[1], StopIteration)]
+            ready = [element if error is None else error for element, error in entries]
+            return {"ready": state_of(ready), "source": state_of(queue.source), "ended": queue.ended}
+
+    def resume(self, state: State) -> None:
+        queue = self.queue
+        queue.ready.extend((element, None) for element in state["ready"])
+        queue.ended = state["ended"]
+        resumed(queue.source, state["source"])
 
 
 class Prefetch(Node):

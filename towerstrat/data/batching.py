@@ -38,16 +38,19 @@ def _batches(total: int, size: Any, drop_remainder: bool) -> int:
 class RowBatches(Pull):
     """Batches of the rows of a table: one gather each."""
 
+    changing = ("order", "_ahead")
+
     def __init__(self, rows: Rows, size: int, drop_remainder: bool):
         self.rows = rows
+        self.order = rows.order
         self.size = size
         self.drop_remainder = drop_remainder
         self._ahead: Array = np.zeros(0, np.int64)
 
     def _take(self, count: int) -> Array:
         if not len(self._ahead):
-            return self.rows.order.take(count)
-        indices = np.concatenate([self._ahead, self.rows.order.take(count - len(self._ahead))])
+            return self.order.take(count)
+        indices = np.concatenate([self._ahead, self.order.take(count - len(self._ahead))])
         self._ahead = indices[:0]
         return indices
 
@@ -88,6 +91,8 @@ class RowBatches(Pull):
 
 class Batches(Pull):
     """Batches of elements that come one by one."""
+
+    changing = ("source",)
 
     def __init__(self, source: Iterator[Element], size: int, drop_remainder: bool, structure: Structure):
         self.source = source
@@ -275,6 +280,8 @@ class PaddedBatch(Node):
 
 
 class UnbatchedPull(Pull):
+    changing = ("source", "current", "position", "size")
+
     def __init__(self, source: Iterator[Element]):
         self.source = source
         self.current: Element = ()

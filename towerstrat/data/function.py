@@ -12,7 +12,8 @@ from typing import Any
 import jax
 import numpy as np
 
-from towerstrat.data.pipeline import Array, Opening, ordinal
+from towerstrat.data.pipeline import Array, Opening, Part, ordinal
+from towerstrat.data.state import Stateful
 from towerstrat.data.steps import Arrays, CellValues, Segment, Step, Values, cpu_device, is_known, steps_of
 from towerstrat.data.structure import Structure, flatten, map_leaves
 from towerstrat.errors import FailedPreconditionError, UnsupportedError
@@ -26,6 +27,7 @@ from towerstrat.graph.ir.state import Cell, StateStore
 from towerstrat.graph.ir.types import DType
 from towerstrat.graph.runtime.compiled import SINGLE_BYTES, Programs
 from towerstrat.graph.runtime.runs import Runner
+from towerstrat.platform.plain import State
 
 _RowsFunction = Callable[[Sequence[Array], Values, CellValues, CellValues], list[Array]]
 """(columns, captured, variables, counters of each row) -> columns of the outputs."""
@@ -36,7 +38,17 @@ def call_form(value: Any) -> tuple[Any, ...]:
     return value if type(value) is tuple else (value,)
 
 
-class Function:
+class Counts(dict[Cell, Any], Stateful):
+    """The counters of a function's random operations in one pass."""
+
+    def state(self) -> State:
+        return {cell.name: int(count) for cell, count in self.items()}
+
+    def resume(self, state: State) -> None:
+        self.update((cell, np.uint32(state[cell.name])) for cell in list(self))
+
+
+class Function(Part):
     """A traced function of the components of one element.
 
     Args:
@@ -136,19 +148,23 @@ class Function:
         return state
 
     def _counters(self, opening: Opening) -> CellValues:
-        """Initial counters of the random operations without a seed; they differ between initializations."""
+        """Initial counters of the random operations; those without a seed differ between initializations."""
         start = np.uint32(zlib.crc32(repr(opening.entropy).encode()))
-        operations = _all_operations(self.graph.get_operations())
-        return {op.counter: start for op in operations if op.counter and op.attrs.get("seeds") == (None, None)}
+        return {
+            counter: start if op.attrs.get("seeds") == (None, None) else counter.default
+            for op in _all_operations(self.graph.get_operations())
+            if (counter := op.counter) is not None
+        }
 
     @property
     def draws(self) -> list[Cell]:
         """The counters of the random operations."""
         return [op.counter for op in _all_operations(self.graph.get_operations()) if op.counter is not None]
 
-    def _counts(self, opening: Opening) -> CellValues:
+    def _counts(self, opening: Opening) -> Counts:
         """The counters of the random operations, as they are in this pass."""
-        return opening.cached(self, lambda: self._counters(opening))
+        counts: Counts = opening.cached(self, lambda: Counts(self._counters(opening)))
+        return counts
 
     def clock(self, opening: Opening) -> Callable[[int], int]:
         """Counts draws: a number of elements -> how many there were before, of this function and in this pass."""

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import itertools
-import threading
-from collections.abc import Iterator as PyIterator
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
-from towerstrat.data.pipeline import Array, Element, Node, Opening, Pull, ordinal
+from towerstrat.data.iterator_resource import IteratorResource
+from towerstrat.data.pipeline import Array, Node, Opening, ordinal
 from towerstrat.data.sources import host_array
+from towerstrat.data.state import taken_again
 from towerstrat.data.structure import Structure, flatten
-from towerstrat.errors import FailedPreconditionError, InvalidArgumentError, OpError, OutOfRangeError, UnsupportedError
+from towerstrat.errors import InvalidArgumentError, OpError, OutOfRangeError, UnsupportedError
 from towerstrat.graph.eager.context import EagerSession
 from towerstrat.graph.ir.convert import convert_to_tensor
 from towerstrat.graph.ir.core import Graph, get_default_graph
@@ -21,153 +21,11 @@ from towerstrat.graph.ir.elements import Operation, Tensor
 from towerstrat.graph.ir.mesh import Axis
 from towerstrat.graph.ir.registry import Signature, define, nothing
 from towerstrat.graph.ir.types import string
-from towerstrat.graph.runtime.program import Uninterrupted
 from towerstrat.graph.runtime.session import BaseSession
+from towerstrat.platform import logs
+from towerstrat.platform.plain import State
 
 Session: TypeAlias = BaseSession | EagerSession
-
-
-class Lender(Protocol):
-    """A step loop's buffer of elements that were taken ahead of their use."""
-
-    def give_back(self, source: Any) -> None:
-        """Returns the elements to the source they were taken from."""
-
-
-class IteratorResource:
-    """The position of one iterator in one session. It may be used from several threads.
-
-    Attributes:
-      structure: of the elements.
-      initializations: how often it was initialized.
-      lender: the buffer that holds elements taken ahead, or None. It gives them back before an element is taken.
-      live: whether functions of the pipeline read variables when an element is made; no element is made ahead then.
-    """
-
-    def __init__(self, structure: Structure):
-        self.structure = structure
-        self.initializations = 0
-        self.lender: Lender | None = None
-        self.live = False
-        self._source: PyIterator[Element] | None = None
-        self._returned: list[Element] = []
-        self._error: BaseException | None = None
-        self._lock = threading.RLock()
-
-    @property
-    def initialized(self) -> bool:
-        return self._source is not None
-
-    def initialize(self, source: PyIterator[Element]) -> None:
-        """Moves to the beginning of ``source``. Elements that were pushed back before are dropped."""
-        with self._lock:
-            self.lender = None  # what it holds is of the data before
-            self._source = source
-            self._returned.clear()
-            self._error = None
-            self.initializations += 1
-
-    def next(self) -> list[Array]:
-        """The components of the next element.
-
-        Raises:
-          StopIteration: there is none.
-          FailedPreconditionError: it was not initialized.
-          Exception: the pipeline raised it for this element; the next call goes on after it.
-        """
-        with self._lock:
-            if self.lender is not None:
-                self.lender.give_back(self)
-            if self._returned:
-                return list(self._returned.pop())
-            if self._error is not None:
-                error, self._error = self._error, None
-                raise error
-            return list(next(self._started()))
-
-    def fill(self, buffers: Sequence[Array], start: int, count: int) -> int:
-        """Writes the next elements into rows ``start, start + 1, ...`` of buffers.
-
-        Args:
-          buffers: one per component, ``[n, ...]``.
-          count: the number of elements wanted.
-
-        Returns:
-          The number written. It is smaller than ``count`` where the data ends, an element has another shape than the
-          buffers, or the pipeline raises: ``next()`` then gives StopIteration, the element or the exception.
-        """
-        with self._lock:
-            if self.lender is not None:
-                self.lender.give_back(self)
-            done = 0
-            try:
-                if count > 1 and isinstance(self._source, Pull):
-                    with Uninterrupted():
-                        done = self._write_many(self._source, buffers, start, count)
-                while done < count:
-                    out = [buffer[start + done] if buffer.ndim > 1 else buffer[start + done, ...] for buffer in buffers]
-                    if not self._write(out):
-                        break
-                    done += 1
-            except BaseException:
-                # Interrupted (Ctrl-C): the caller never learns of these elements, so they must come again.
-                self.push_back([[np.array(buffer[start + i]) for buffer in buffers] for i in range(done)])
-                raise
-            return done
-
-    def _write_many(self, source: Pull, buffers: Sequence[Array], start: int, count: int) -> int:
-        """Writes as many of the next elements as the pipeline produces in one batch; returns how many."""
-        if self._returned or self._error is not None or not buffers:
-            return 0
-        try:
-            return source.next_many([buffer[start : start + count] for buffer in buffers])
-        except Exception as error:
-            self._error = error
-            return 0
-
-    def _write(self, out: Sequence[Array]) -> bool:
-        """Writes the next element into ``out``. False where there is none, it does not fit, or the pipeline raised."""
-        if self._returned:
-            element: Element | None = self._returned[-1]
-            assert element is not None
-            if any(np.shape(x) != b.shape for x, b in zip(element, out, strict=True)):
-                return False
-            for x, b in zip(element, out, strict=True):
-                b[...] = x
-            self._returned.pop()
-            return True
-        if self._error is not None:
-            return False
-        source = self._started()
-        try:
-            element = source.next_into(out) if isinstance(source, Pull) else Pull.next_into(source, out)  # type: ignore[arg-type]
-        except StopIteration:
-            return False
-        except Exception as error:
-            self._error = error
-            return False
-        if element is not None:
-            self._returned.append(element)
-            return False
-        return True
-
-    def push_back(self, elements: Sequence[Element]) -> None:
-        """Returns elements that were taken ahead and not used; they are the next ones, in this order."""
-        with self._lock:
-            self._returned += reversed(elements)
-
-    def push_error(self, error: BaseException) -> None:
-        """Returns an exception that was met ahead; it is raised after the elements that were pushed back."""
-        with self._lock:
-            self._error = error
-
-    def _started(self) -> PyIterator[Element]:
-        if self._source is None:
-            raise FailedPreconditionError(
-                None, None, "The iterator was not initialized. Run its initializer first: "
-                "session.run(iterator.initializer), or the operation of iterator.make_initializer(dataset)."
-            )  # fmt: skip
-        return self._source
 
 
 class Position:
@@ -191,7 +49,7 @@ class Position:
 
     def resource(self, session: Session) -> IteratorResource:
         """The session's position; that of a one-shot iterator is initialized first."""
-        resource: IteratorResource = session.position(self.name, lambda: IteratorResource(self.structure))
+        resource = self._of(session)
         if self.node is not None and not resource.initialized:
             tensors = self.node.inputs()
             values = session.run(tensors) if tensors else []
@@ -199,11 +57,33 @@ class Position:
             self.initialize(session, self.node, {t: host_array(v, t.dtype) for t, v in pairs})
         return resource
 
+    def _of(self, session: Session) -> IteratorResource:
+        return session.position(self.name, lambda: IteratorResource(self.structure, session.waiting))
+
     def initialize(self, session: Session, node: Node, values: Mapping[Tensor, Array]) -> None:
-        """Moves the session's position to the beginning of a pipeline, with these values of its tensors."""
-        resource = session.position(self.name, lambda: IteratorResource(self.structure))
-        opening = Opening(session, values, (resource.initializations, self.ordinal))
-        resource.initialize(node.open(opening))
+        """Moves the session's position to the beginning of a pipeline, with these values of its tensors.
+
+        Where a state waits for this iterator it goes there instead.
+        """
+        resource = self._of(session)
+        state = session.waiting.take(self.name, always=self.node is not None)
+        if state is not None and "place" not in state:
+            resource.resume(state)
+        resource.initialize(Opening(session, node, values, (resource.initializations, self.ordinal)))
+        if state is not None and "place" in state:
+            resume_iterator(self.name, resource, state)
+
+
+def resume_iterator(name: str, resource: IteratorResource, state: State) -> bool:
+    """Whether an iterator has gone to a state, which is logged."""
+    try:
+        resource.resume(state)
+    except (ValueError, KeyError, IndexError, TypeError, OpError) as error:
+        logs.warning("The position of %s is not taken: %s.", name, error)
+        return False
+    again = taken_again(state)
+    logs.info("%s goes on where it was%s.", name, f"; {again} elements were taken again" if again else "")
+    return True
 
 
 class NamedPosition:

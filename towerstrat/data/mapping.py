@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from towerstrat.data.batching import stack
 from towerstrat.data.function import Function
-from towerstrat.data.pipeline import UNKNOWN, Array, Element, Node, Opening, Pull, tensors_among
+from towerstrat.data.pipeline import UNKNOWN, Array, Element, InnerPull, Node, Opening, Pull, tensors_among
 from towerstrat.data.rows import Draws, Placed, RowFunction, Rows
-from towerstrat.data.sources import RowPull
+from towerstrat.data.sources import Listed, RowPull
 from towerstrat.data.structure import Structure
 from towerstrat.errors import InvalidArgumentError, OpError
+from towerstrat.platform.plain import State
 
 _MANY_ROWS = 2048
 """From this size of a table on, or so many elements, a function is compiled for many of them at once."""
@@ -46,6 +47,8 @@ class MappedPull(Pull):
     From so many elements on that compiling pays, elements of one shape that are asked for together are made together;
     and as many at a time as ``ahead`` says, where that is more than one.
     """
+
+    changing = ("source", "taken", "waiting", "made")
 
     def __init__(self, source: Iterator[Element], function: Function, opening: Opening, ahead: int):
         self.source = source
@@ -172,6 +175,8 @@ class Map(OfFunction):
 
 
 class FilteredPull(Pull):
+    changing: ClassVar[tuple[str, ...] | None] = ("source",)
+
     def __init__(self, source: Iterator[Element], predicate: Bound):
         self.source = source
         self.predicate = predicate
@@ -191,10 +196,15 @@ class Filter(OfFunction):
 
 
 class TakenWhilePull(FilteredPull):
+    changing = ("source", "ended")
+    ended = False
+
     def __next__(self) -> Element:
+        if self.ended:
+            raise StopIteration
         element = next(self.source)
         if not self.predicate(element)[0]:
-            self.source = iter(())
+            self.ended = True
             raise StopIteration
         return element
 
@@ -215,18 +225,24 @@ class InnerDataset:
         self.node = node
         self.opening = opening
 
-    def __call__(self, element: Sequence[Any]) -> Iterator[Element]:
+    def __call__(self, element: Sequence[Any], window: Sequence[Element] | None = None) -> InnerPull:
         values = dict(zip(self.keys, self.bound(element), strict=True))
-        return self.node.open(self.opening.child(values))
+        return InnerPull(self.opening.child(self.node, values, window))
+
+    def of_state(self, state: State) -> InnerPull:
+        """The opened dataset that has a state."""
+        return InnerPull.of_state(self.opening, self.node, state)
 
 
 class InterleavedPull(Pull):
     """Goes round ``cycle`` open datasets, ``block`` elements from each at a time."""
 
+    changing = ("source", "slots", "place", "taken", "open_count", "ended")
+
     def __init__(self, source: Iterator[Element], open_inner: InnerDataset, cycle: int, block: int):
         self.source = source
         self.open_inner = open_inner
-        self.slots: list[Iterator[Element] | None] = [None] * cycle
+        self.slots: list[InnerPull | None] = [None] * cycle
         self.block = block
         self.place = 0
         self.taken = 0
@@ -260,6 +276,11 @@ class InterleavedPull(Pull):
                 self._turn()
         raise StopIteration
 
+    def resumed(self, name: str, state: State) -> Any:
+        if name == "slots":
+            return [None if s is None else self.open_inner.of_state(s) for s in state]
+        return super().resumed(name, state)
+
 
 class Interleave(OfFunction):
     """The elements of the datasets that a function makes, several of them open at a time."""
@@ -281,16 +302,18 @@ class Interleave(OfFunction):
 
 
 class ScannedPull(Pull):
-    def __init__(self, source: Iterator[Element], function: Bound, state: Element):
+    changing = ("source", "carry")
+
+    def __init__(self, source: Iterator[Element], function: Bound, carry: Element):
         self.source = source
         self.function = function
-        self.state = list(state)
+        self.carry = list(carry)
 
     def __next__(self) -> Element:
         element = next(self.source)
-        results = self.function([*self.state, *element])
-        size = len(self.state)
-        self.state = results[:size]
+        results = self.function([*self.carry, *element])
+        size = len(self.carry)
+        self.carry = results[:size]
         return results[size:]
 
 
@@ -317,33 +340,43 @@ class Elements(Node):
         self.structure = structure
 
     def open(self, opening: Opening) -> Iterator[Element]:
-        return iter(opening.elements)
+        return Listed(opening.elements)
 
 
 class WindowedPull(Pull):
     """Collects elements by key; a full window becomes a dataset, whose elements come out."""
 
-    def __init__(self, source: Iterator[Element], key: Bound, size: Bound | int, reduce: Callable[..., Any]):
+    changing = ("source", "groups", "current", "ended")
+
+    def __init__(self, source: Iterator[Element], key: Bound, size: Bound | int, reduce: InnerDataset):
         self.source = source
         self.key = key
         self.size = size
         self.reduce = reduce
         self.groups: dict[int, tuple[int, list[Element]]] = {}
-        self.current: Iterator[Element] = iter(())
+        self.current: InnerPull | None = None
         self.ended = False
 
     def __next__(self) -> Element:
         while True:
-            for element in self.current:
-                return element
-            self.current = iter(())
+            if self.current is not None:
+                for element in self.current:
+                    return element
+                self.current = None
             if self.ended:
                 if not self.groups:
                     raise StopIteration
                 key = min(self.groups)
-                self.current = self.reduce(key, self.groups.pop(key)[1])
+                self.current = self._reduced(key, self.groups.pop(key)[1])
             else:
                 self._collect()
+
+    def _reduced(self, key: int, group: list[Element]) -> InnerPull:
+        return self.reduce([np.asarray(key, np.int64)], group)
+
+    def resumed(self, name: str, state: State) -> Any:
+        opens = name == "current" and state is not None
+        return self.reduce.of_state(state) if opens else super().resumed(name, state)
 
     def _collect(self) -> None:
         for element in self.source:
@@ -357,7 +390,7 @@ class WindowedPull(Pull):
             group.append(element)
             if len(group) == size:
                 del self.groups[key]
-                self.current = self.reduce(key, group)
+                self.current = self._reduced(key, group)
             return
         self.ended = True
 
@@ -374,21 +407,15 @@ class GroupByWindow(OfFunction):
         self.tensors = tuple(dict.fromkeys(t for f in functions for t in f.captures))
 
     def open(self, opening: Opening) -> Iterator[Element]:
-        bound = self.function.bind(opening)
-        keys = self.function.dataset_inputs
-
-        def reduce(key: int, group: list[Element]) -> Iterator[Element]:
-            values = dict(zip(keys, bound([np.asarray(key, np.int64)]), strict=True))
-            child = opening.child(values)
-            child.elements = group
-            return self.inner.open(child)
-
+        reduce = InnerDataset(self.function, self.inner, opening)
         size = self.size.bind(opening) if isinstance(self.size, Function) else self.size
         return WindowedPull(self.child.open(opening), self.key.bind(opening), size, reduce)
 
 
 class BucketedPull(Pull):
     """Batches of elements of similar length; what is left at the end comes out by bucket."""
+
+    changing = ("source", "groups")
 
     def __init__(self, source: Iterator[Element], length: Bound, node: Buckets, opening: Opening):
         self.source = source
@@ -415,9 +442,8 @@ class BucketedPull(Pull):
         raise StopIteration
 
     def _batch(self, bucket: int) -> Element | None:
-        child = self.opening.child(self.opening.values)
-        child.elements = self.groups.pop(bucket)
-        return next(self.node.windows[bucket].open(child), None)
+        window = self.node.windows[bucket]
+        return next(self.opening.child(window, self.opening.values, self.groups.pop(bucket)).pull(), None)
 
 
 class Buckets(OfFunction):
@@ -450,11 +476,20 @@ class Buckets(OfFunction):
 
 
 class ChosenPull(Pull):
-    """Each time from the part that ``choose`` names; ended parts are left out, or end the whole."""
+    """Each time from the part that ``choose`` names; ended parts are left out, or end the whole.
 
-    def __init__(self, parts: Sequence[Iterator[Element]], choose: Callable[[list[bool]], int], stop: bool):
+    Args:
+      choices: what ``choose`` takes its choices from.
+    """
+
+    changing = ("parts", "choices", "alive")
+
+    def __init__(
+        self, parts: Sequence[Iterator[Element]], choose: Callable[[list[bool]], int], choices: object, stop: bool
+    ):
         self.parts = list(parts)
         self.choose = choose
+        self.choices = choices
         self.stop = stop
         self.alive = [True] * len(self.parts)
 
@@ -492,7 +527,7 @@ class ChooseFrom(Node):
                 )
             return place
 
-        return ChosenPull(parts, choose, self.stop)
+        return ChosenPull(parts, choose, choices, self.stop)
 
 
 class SampleFrom(Node):
@@ -512,7 +547,7 @@ class SampleFrom(Node):
         return self.children[0].cardinality() if len(self.children) == 1 else UNKNOWN
 
     def open(self, opening: Opening) -> Iterator[Element]:
-        draws = opening.cached(self, lambda: Draws(opening.generator(self.seeds, self.again)))
+        draws: Draws = opening.cached(self, lambda: Draws(opening.generator(self.seeds, self.again)))
 
         def choose(alive: list[bool]) -> int:
             bounds = np.cumsum(self.weights * alive)
@@ -520,4 +555,4 @@ class SampleFrom(Node):
                 bounds = np.cumsum(np.asarray(alive, np.float64))
             return int(np.searchsorted(bounds, draws.one() * bounds[-1], side="right"))
 
-        return ChosenPull([child.open(opening) for child in self.children], choose, self.stop)
+        return ChosenPull([child.open(opening) for child in self.children], choose, draws, self.stop)

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from towerstrat.data.arguments import structure_of_specs
-from towerstrat.data.iterators import IteratorResource, with_operation
+from towerstrat.data.iterator_resource import IteratorResource
+from towerstrat.data.iterators import with_operation
 from towerstrat.data.optional import Optional
 from towerstrat.data.pipeline import Array, Node
 from towerstrat.data.structure import Structure, flatten, map_leaves
@@ -265,11 +266,11 @@ class NumpyIterator(Iterator[Any]):
 
 def _open(session: Runner, op: Operation, values: Sequence[Array]) -> list[Array]:
     node = op.attrs["node"]
-    resource = IteratorResource(node.structure)
+    resource = IteratorResource(node.structure, session.waiting)
     try:
         opening = opening_of(session, op, node, values)
         resource.live = opening.live and any(n.cells for n in reachable_nodes(node, opening.values))
-        resource.initialize(node.open(opening))
+        resource.initialize(opening)
     except Exception as error:
         raise with_operation(error, op) from error.__cause__
     return [boxed(resource)]

@@ -10,11 +10,13 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from towerstrat.data.rows import Rows
+from towerstrat.data.state import Stateful, resumed, state_of
 from towerstrat.data.structure import Structure
 from towerstrat.graph.ir.core import Graph
 from towerstrat.graph.ir.elements import Tensor
 from towerstrat.graph.ir.state import Cell
 from towerstrat.graph.runtime.runs import Runner
+from towerstrat.platform.plain import State
 
 Array: TypeAlias = "np.ndarray[Any, Any]"
 Element: TypeAlias = "Sequence[Array]"
@@ -29,8 +31,8 @@ def ordinal(graph: Graph) -> int:
     return next(_ORDINALS.setdefault(graph, itertools.count()))
 
 
-class Pull:
-    """An iterator over elements that can write them into buffers.
+class Pull(Stateful):
+    """An iterator over elements that can write them into buffers, and can say where it is.
 
     ``__next__`` raises StopIteration at the end. Any other exception belongs to one element: the next call goes on
     with what comes after it.
@@ -64,28 +66,66 @@ def copied_into(out: Sequence[Array], element: Element) -> Element | None:
     return None
 
 
-class Opening:
+def write_next(source: Iterator[Element], out: Sequence[Array]) -> Element | None:
+    """``Pull.next_into`` of any iterator."""
+    return source.next_into(out) if isinstance(source, Pull) else copied_into(out, next(source))
+
+
+class Opening(Stateful):
     """One pass over a pipeline, shared by its pulls: an initialization of an iterator.
+
+    Its state is what its pulls share: random streams, counters. Each pull has the rest.
 
     Args:
       session: owns the variables and resources that functions of the pipeline use.
+      node: the pipeline.
       values: of the graph tensors that the datasets hold.
       entropy: integers that differ between initializations; they seed random parts that have no seed.
+      elements: the elements of the current window, for a dataset that is made from one.
 
     Attributes:
-      elements: the elements of the current window, for a dataset that is made from one.
       live: whether functions read variables each time an element is made, and not once when the pass begins.
     """
 
     live = False
 
-    def __init__(self, session: Runner, values: Mapping[Tensor, Array], entropy: tuple[int, ...]):
+    def __init__(
+        self, session: Runner, node: Node, values: Mapping[Tensor, Array], entropy: Sequence[int],
+        elements: Sequence[Element] = (),
+    ):  # fmt: skip
         self.session = session
+        self.node = node
         self.values = values
-        self.entropy = entropy
+        self.entropy = tuple(entropy)
+        self.elements = elements
         self._cached: dict[Hashable, Any] = {}
-        self._children = itertools.count()
-        self.elements: Sequence[Element] = ()
+        self._children = 0
+        self._states: dict[Hashable, State] = {}
+        """The states that cached values take when they are made."""
+
+    def pull(self) -> Iterator[Element]:
+        """A new iterator over the elements of the pipeline."""
+        return self.node.open(self)
+
+    def state(self) -> State:
+        stateful = {key: value for key, value in self._cached.items() if isinstance(value, Stateful)}
+        found = self._states | {key: value.state() for key, value in stateful.items()}
+        numbers: dict[Hashable, int] = {part: i for i, part in enumerate(self.node.walk())}
+        cached = {numbers[key]: state for key, state in found.items()}
+        return {"entropy": list(self.entropy), "children": self._children, "cached": cached}
+
+    def resume(self, state: State) -> None:
+        """Goes to a state, before it is used."""
+        self.entropy = tuple(state["entropy"])
+        self._children = state["children"]
+        parts = list(self.node.walk())
+        self._states = {parts[number]: cached for number, cached in state["cached"].items()}
+
+    def again(self, state: State) -> Opening:
+        """A new pass over the same pipeline that goes to a state of this one."""
+        opening = type(self)(self.session, self.node, self.values, self.entropy, self.elements)
+        opening.resume(state)
+        return opening
 
     def value(self, argument: Any) -> Any:
         """An argument of a dataset: a number itself, or the value of a tensor."""
@@ -94,14 +134,16 @@ class Opening:
     def cached(self, key: Hashable, make: Callable[[], Any]) -> Any:
         """A value that is made once per pass, however often a node is opened within it (by ``repeat``)."""
         if key not in self._cached:
-            self._cached[key] = make()
+            value = self._cached[key] = make()
+            if key in self._states:
+                value.resume(self._states.pop(key))
         return self._cached[key]
 
-    def child(self, values: Mapping[Tensor, Array]) -> Opening:
-        """An opening for a dataset that a function made from one element."""
-        child = type(self)(self.session, values, (*self.entropy, next(self._children)))
-        child.elements = self.elements
-        return child
+    def child(self, node: Node, values: Mapping[Tensor, Array], elements: Sequence[Element] | None = None) -> Opening:
+        """An opening for a dataset that a function made from one element, or from those of a window."""
+        self._children += 1
+        entropy = (*self.entropy, self._children - 1)
+        return type(self)(self.session, node, values, entropy, self.elements if elements is None else elements)
 
     def source_of(self, seeds: Seeds, again: bool) -> tuple[int, ...]:
         """The entropy of a random stream.
@@ -158,7 +200,19 @@ UNKNOWN = -2
 """Cardinalities that are no numbers of elements, as ``tf.data.INFINITE_CARDINALITY`` and its kin."""
 
 
-class Node:
+class Part:
+    """A node of a pipeline, or a function of one."""
+
+    def walk(self) -> Iterator[Part]:
+        """This and all that it consists of, in the same order in every run of a program."""
+        yield self
+        for value in vars(self).values():
+            for inner in value if isinstance(value, list | tuple) else (value,):
+                if isinstance(inner, Part):
+                    yield from inner.walk()
+
+
+class Node(Part):
     """One transformation or source of a pipeline.
 
     Attributes:
@@ -194,6 +248,36 @@ class Node:
     def variables(self) -> list[Cell]:
         """The variables that functions of this node and its descendants read."""
         return [*self.cells, *(c for child in self.children for c in child.variables())]
+
+
+class InnerPull(Pull):
+    """The elements of a dataset that a function made: of an opening of its own."""
+
+    def __init__(self, opening: Opening):
+        self.opening = opening
+        self.source = opening.pull()
+
+    def __next__(self) -> Element:
+        return next(self.source)
+
+    def state(self) -> State:
+        opening = self.opening
+        return {
+            "values": [state_of(opening.values[t]) for t in opening.node.inputs()],
+            "elements": state_of(opening.elements),
+            "opening": opening.state(),
+            "source": state_of(self.source),
+        }
+
+    @classmethod
+    def of_state(cls, outer: Opening, node: Node, state: State) -> InnerPull:
+        """The pull over ``node``, made in ``outer``, that has a state."""
+        values = dict(zip(node.inputs(), state["values"], strict=True))
+        opening = type(outer)(outer.session, node, values, (), state["elements"])
+        opening.resume(state["opening"])
+        pull = cls(opening)
+        resumed(pull.source, state["source"])
+        return pull
 
 
 def tensors_among(*arguments: Any) -> tuple[Tensor, ...]:

@@ -8,7 +8,8 @@ import os
 import struct
 import zlib
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, BinaryIO
+from contextlib import contextmanager
+from typing import IO, Any, cast
 
 import numpy as np
 
@@ -20,39 +21,43 @@ from towerstrat.errors import DataLossError, InvalidArgumentError
 from towerstrat.graph.ir.elements import Tensor
 from towerstrat.graph.ir.types import string
 from towerstrat.platform.checksums import masked_crc
-from towerstrat.platform.files import Glob, local, translated
+from towerstrat.platform.files import Glob
+from towerstrat.platform.plain import State
+from towerstrat.platform.storage import storage_of
 
-_CHUNK = 1 << 18
-Records = Iterator[bytes]
+Records = Iterator[tuple[bytes, int]]
+"""The records of a file, each with the position after it."""
 
 
 # ---- what is in a file -------------------------------------------------------------------------------------------
 
 
-def opened(name: str, compression: str) -> BinaryIO:
+@contextmanager
+def opened(name: str, compression: str) -> Iterator[IO[bytes]]:
     """A file for reading, decompressed. Raises NotFoundError and its like."""
-    path = local(name)
-    with translated(path):
+    with storage_of(name).open(name, "rb") as file:
         if compression == "GZIP":
-            return gzip.open(path)  # type: ignore[return-value]
-        file = open(path, "rb", buffering=_CHUNK)  # noqa: SIM115
-    if compression == "ZLIB":
-        with file:
-            return io.BytesIO(zlib.decompress(file.read()))
-    return file
+            with gzip.open(file) as decompressed:
+                yield cast(IO[bytes], decompressed)
+        elif compression == "ZLIB":
+            yield io.BytesIO(zlib.decompress(file.read()))
+        else:
+            yield file
 
 
-def lines(name: str, compression: str) -> Records:
-    """The lines of a file, without their ends."""
+def lines(name: str, position: int, compression: str) -> Records:
+    """The lines of a file from a position on, without their ends."""
     with opened(name, compression) as file:
+        file.seek(position)
         for line in file:
-            yield line.rstrip(b"\n").removesuffix(b"\r") if line.endswith(b"\n") else line
+            position += len(line)
+            yield line.rstrip(b"\n").removesuffix(b"\r") if line.endswith(b"\n") else line, position
 
 
-def framed(name: str, compression: str) -> Records:
-    """The records of a TFRecord file. Raises DataLossError where they are damaged."""
-    position = 0
+def framed(name: str, position: int, compression: str) -> Records:
+    """The records of a TFRecord file from a position on. Raises DataLossError where they are damaged."""
     with opened(name, compression) as file:
+        file.seek(position)
         while head := file.read(12):
             if len(head) < 12:
                 raise DataLossError(None, None, f"truncated record at {position} in {name}")
@@ -66,11 +71,11 @@ def framed(name: str, compression: str) -> Records:
             if masked_crc(data) != struct.unpack("<I", foot)[0]:
                 raise DataLossError(None, None, f"corrupted record at {position + 12} in {name}")
             position += 16 + length
-            yield data
+            yield data, position
 
 
-def fixed(name: str, length: int, header: int, footer: int) -> Records:
-    """The records of one length between a header and a footer."""
+def fixed(name: str, position: int, length: int, header: int, footer: int) -> Records:
+    """The records of one length between a header and a footer, from a position on."""
     with opened(name, "") as file:
         size = file.seek(0, io.SEEK_END) - header - footer
         if size < 0 or size % length:
@@ -80,9 +85,10 @@ def fixed(name: str, length: int, header: int, footer: int) -> Records:
                 f"{name}: expected a multiple of {length} bytes after the header ({header} bytes) and before the "
                 f"footer ({footer} bytes), got {size}.",
             )
-        file.seek(header)
-        for _ in range(size // length):
-            yield file.read(length)
+        start = max(position, header)
+        file.seek(start)
+        for position in range(start + length, header + size + 1, length):
+            yield file.read(length), position
 
 
 # ---- nodes -------------------------------------------------------------------------------------------------------
@@ -97,16 +103,27 @@ def scalar_string(value: bytes) -> np.ndarray[Any, Any]:
 class RecordsPull(Pull):
     """The records of one file after the other."""
 
-    def __init__(self, names: Iterator[Element], read: Callable[[str], Records]):
+    changing = ("names", "name", "position")
+
+    def __init__(self, names: Iterator[Element], read: Callable[[str, int], Records]):
         self.names = names
         self.read = read
+        self.name: str | None = None
+        self.position = 0
         self.current: Records = iter(())
 
     def __next__(self) -> Element:
         while True:
-            for record in self.current:
+            for record, position in self.current:
+                self.position = position
                 return [scalar_string(record)]
-            self.current = self.read(next(self.names)[0].item().decode())
+            self.name, self.position = next(self.names)[0].item().decode(), 0
+            self.current = self.read(self.name, 0)
+
+    def resume(self, state: State) -> None:
+        super().resume(state)
+        if self.name is not None:
+            self.current = self.read(self.name, self.position)
 
 
 class Files(Node):
@@ -114,7 +131,7 @@ class Files(Node):
 
     Args:
       names: a node of string scalars.
-      read: (name, *arguments) -> records.
+      read: (name, position to begin at, *arguments) -> records.
       arguments: numbers or strings, or tensors of them.
     """
 
@@ -127,7 +144,7 @@ class Files(Node):
 
     def open(self, opening: Opening) -> Iterator[Element]:
         given = [opening.value(a) for a in self.arguments]
-        return RecordsPull(self.children[0].open(opening), lambda name: self.read(name, *given))
+        return RecordsPull(self.children[0].open(opening), lambda name, position: self.read(name, position, *given))
 
 
 class Matching(Node):

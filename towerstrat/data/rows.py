@@ -7,12 +7,15 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
+from towerstrat.data.state import Stateful, resumed
+from towerstrat.platform.plain import State
+
 Array: TypeAlias = "np.ndarray[Any, Any]"
 _EMPTY = np.zeros(0, np.int64)
 _BLOCK = 1024
 
 
-class Order:
+class Order(Stateful):
     """A stream of row numbers."""
 
     def take(self, count: int) -> Array:
@@ -81,6 +84,8 @@ class Rows:
 class InOrder(Order):
     """All rows of a table of ``size`` rows."""
 
+    changing = ("position",)
+
     def __init__(self, size: int):
         self.position = 0
         self.size = size
@@ -100,6 +105,8 @@ class Placed(Order):
         before. The first one's are the places.
     """
 
+    changing = ("source",)
+
     def __init__(self, source: Order, size: int, clocks: Sequence[Callable[[int], int]]):
         self.source = source
         self.size = size
@@ -111,7 +118,7 @@ class Placed(Order):
         return np.arange(first, first + len(numbers)) * self.size + numbers
 
 
-class Draws:
+class Draws(Stateful):
     """Uniform random numbers below 1, drawn in blocks: the stream does not depend on how many are asked for at once."""
 
     def __init__(self, generator: np.random.Generator):
@@ -132,6 +139,20 @@ class Draws:
         self._block, self._position = result[count:] if extra else [], 0
         return result[:count] if extra else result
 
+    def again(self) -> Draws:
+        """The same stream from where this one is."""
+        draws = Draws(np.random.Generator(np.random.PCG64()))
+        draws.resume(self.state())
+        return draws
+
+    def state(self) -> State:
+        ahead = np.array(self._block[self._position :])
+        return {"generator": self.generator.bit_generator.state, "ahead": ahead}
+
+    def resume(self, state: State) -> None:
+        self.generator.bit_generator.state = state["generator"]
+        self._block, self._position = state["ahead"].tolist(), 0
+
     def one(self) -> float:
         if self._position >= len(self._block):
             self._block, self._position = self.generator.random(_BLOCK).tolist(), 0
@@ -141,6 +162,8 @@ class Draws:
 
 class Shuffled(Order):
     """Draws from a buffer of the next ``size`` row numbers."""
+
+    changing = ("source", "draws", "buffer", "ended")
 
     def __init__(self, source: Order, size: int, draws: Draws):
         self.source = source
@@ -172,9 +195,18 @@ class Shuffled(Order):
                 buffer.pop()
         return np.array(result, np.int64)
 
+    def state(self) -> State:
+        buffer = None if self.buffer is None else np.array(self.buffer, np.int64)
+        return super().state() | {"buffer": buffer}
+
+    def resumed(self, name: str, state: State) -> Any:
+        return state.tolist() if name == "buffer" and state is not None else super().resumed(name, state)
+
 
 class Repeated(Order):
     """Pass after pass; a negative count is endless. An empty first pass ends an endless one."""
+
+    changing = ("left", "current", "seen_in_pass")
 
     def __init__(self, open_pass: Callable[[], Order], count: int):
         self.open_pass = open_pass
@@ -205,9 +237,15 @@ class Repeated(Order):
             return parts[0]
         return np.concatenate(parts) if parts else _EMPTY
 
+    def resumed(self, name: str, state: State) -> Any:
+        current = self.open_pass() if name == "current" and state is not None else getattr(self, name)
+        return resumed(current, state)
+
 
 class Limited(Order):
     """Leaves out the first ``skip`` rows and stops after ``limit`` (None: at the end)."""
+
+    changing = ("source", "skip", "left")
 
     def __init__(self, source: Order, skip: int, limit: int | None):
         self.source = source
@@ -227,6 +265,8 @@ class Limited(Order):
 
 class Sharded(Order):
     """Every ``number``-th row, starting at ``index``."""
+
+    changing = ("source",)
 
     def __init__(self, source: Order, number: int, index: int):
         self.source = source

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import itertools
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -22,8 +24,9 @@ from towerstrat.data.pipeline import (
     tensors_among,
 )
 from towerstrat.data.rows import InOrder, Rows
+from towerstrat.data.state import TAKEN_AGAIN
 from towerstrat.data.structure import Structure, flatten, flatten_like, is_nest, map_leaves
-from towerstrat.errors import InvalidArgumentError
+from towerstrat.errors import InvalidArgumentError, OpError
 from towerstrat.graph.eager.tensor import EagerTensor
 from towerstrat.graph.ir import nest as core_nest
 from towerstrat.graph.ir.convert import convert_to_tensor, is_tensor, numpy_value
@@ -31,6 +34,7 @@ from towerstrat.graph.ir.elements import Tensor
 from towerstrat.graph.ir.shapes import Dims, TensorShape
 from towerstrat.graph.ir.types import DType, as_dtype, int64, string
 from towerstrat.graph.ops.host import raised
+from towerstrat.platform.plain import State
 
 _BLOCK = 64
 _LARGEST_TABLE = 1 << 22
@@ -66,25 +70,44 @@ def described(value: Any, drop_first: bool) -> Structure:
 class RowPull(Pull):
     """The rows of a pass over a table, one by one."""
 
+    changing = ("order", "numbers")
+
     def __init__(self, rows: Rows):
         self.rows = rows
-        self.numbers: Iterator[int] = iter(())
+        self.order = rows.order
+        self.numbers: deque[int] = deque()
 
     def __next__(self) -> Element:
-        for number in self.numbers:
-            return self.rows.one(number)
-        self.numbers = iter(self.rows.order.take(_BLOCK).tolist())
-        for number in self.numbers:
-            return self.rows.one(number)
-        raise StopIteration
+        if not self.numbers:
+            self.numbers.extend(self.order.take(_BLOCK).tolist())
+            if not self.numbers:
+                raise StopIteration
+        return self.rows.one(self.numbers.popleft())
 
     def next_columns(self, count: int) -> Element | None:
-        ahead = list(self.numbers)
-        numbers = np.concatenate([np.array(ahead, np.int64), self.rows.order.take(count - len(ahead))])
+        ahead = np.array(self.numbers, np.int64)
+        numbers = np.concatenate([ahead, self.order.take(count - len(ahead))])
+        self.numbers.clear()
         if len(numbers) == count and self.rows.functions:
             return self.rows.many(numbers)
-        self.numbers = iter(numbers.tolist())
+        self.numbers.extend(numbers.tolist())
         return None
+
+
+class Listed(Pull):
+    """Elements that are there."""
+
+    changing = ("position",)
+
+    def __init__(self, elements: Sequence[Element]):
+        self.elements = elements
+        self.position = 0
+
+    def __next__(self) -> Element:
+        if self.position >= len(self.elements):
+            raise StopIteration
+        self.position += 1
+        return self.elements[self.position - 1]
 
 
 class Whole(Node):
@@ -99,7 +122,7 @@ class Whole(Node):
         return 1
 
     def open(self, opening: Opening) -> Iterator[Element]:
-        return iter([[opening.values[c] if isinstance(c, Tensor) else c for c in self.components]])
+        return Listed([[opening.values[c] if isinstance(c, Tensor) else c for c in self.components]])
 
 
 class Slices(Node):
@@ -137,6 +160,23 @@ class Slices(Node):
         return RowPull(self.rows(opening))
 
 
+class RangePull(Pull):
+    changing = ("value",)
+
+    def __init__(self, start: int, stop: int | None, step: int, kind: np.dtype[Any]):
+        self.value = start
+        self.stop = stop
+        self.step = step
+        self.kind = kind
+
+    def __next__(self) -> Element:
+        value = self.value
+        if self.stop is not None and (value >= self.stop if self.step > 0 else value <= self.stop):
+            raise StopIteration
+        self.value += self.step
+        return [np.array(value, self.kind)]
+
+
 class Range(Node):
     """``start, start + step, ...`` up to before ``stop`` (None: endless)."""
 
@@ -152,24 +192,21 @@ class Range(Node):
             return INFINITE
         return UNKNOWN if start is None or stop is None or not step else len(range(start, stop, step))
 
-    def _values(self, opening: Opening) -> Any:
+    def _values(self, opening: Opening) -> tuple[int, int | None, int]:
         start, stop, step = (opening.value(b) for b in self.bounds)
-        if stop is None:
-            return itertools.count(start, step)
-        if step == 0:
+        if stop is not None and step == 0:
             raise InvalidArgumentError(None, None, "Dataset.range: expected a step other than 0.")
-        return range(start, stop, step)
+        return start, stop, step
 
     def rows(self, opening: Opening) -> Rows | None:
-        values = self._values(opening)
-        if not isinstance(values, range) or len(values) > _LARGEST_TABLE:
+        start, stop, step = self._values(opening)
+        if stop is None or len(range(start, stop, step)) > _LARGEST_TABLE:
             return None
-        table = np.arange(values.start, values.stop, values.step, dtype=self.dtype.np)
+        table = np.arange(start, stop, step, dtype=self.dtype.np)
         return Rows([table], InOrder(len(table)), plain=len(table))
 
     def open(self, opening: Opening) -> Iterator[Element]:
-        kind = self.dtype.np
-        return ([np.array(v, kind)] for v in self._values(opening))
+        return RangePull(*self._values(opening), self.dtype.np)
 
 
 class RandomPull(Pull):
@@ -178,6 +215,12 @@ class RandomPull(Pull):
 
     def __next__(self) -> Element:
         return [np.asarray(self.draws.integers(2**32), np.int64)]
+
+    def state(self) -> State:
+        return self.draws.bit_generator.state
+
+    def resume(self, state: State) -> None:
+        self.draws.bit_generator.state = state
 
 
 class Random(Node):
@@ -246,18 +289,35 @@ def host_array(leaf: Any, dtype: DType | None = None) -> Array:
 
 
 class CheckedPull(Pull):
-    """What a Python iterator yields, checked. An array is copied, since whoever yielded it may write into it again."""
+    """What a Python iterator yields, checked. An array is copied, since whoever yielded it may write into it again.
+
+    Nobody knows where a Python iterator is: its state is how many elements were taken, and they are taken again.
+    """
 
     def __init__(self, values: Iterator[Any], checked: Checked):
         self.values = values
         self.checked = checked
+        self.taken = 0
+
+    def _take(self) -> Element:
+        self.taken += 1
+        return self.checked(next(self.values))
 
     def __next__(self) -> Element:
-        return [array.copy() for array in self.checked(next(self.values))]
+        return [array.copy() for array in self._take()]
 
     def next_into(self, out: Sequence[Array]) -> Element | None:
-        rest = copied_into(out, self.checked(next(self.values)))
+        rest = copied_into(out, self._take())
         return None if rest is None else [array.copy() for array in rest]
+
+    def state(self) -> State:
+        return {TAKEN_AGAIN: self.taken}
+
+    def resume(self, state: State) -> None:
+        self.taken = state[TAKEN_AGAIN]
+        for _ in range(self.taken):
+            with suppress(StopIteration, OpError):  # an end, and an element that raised, were taken as well
+                next(self.values)
 
 
 class Generated(Node):

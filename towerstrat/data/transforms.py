@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-import numpy as np
 from absl import logging
 
 from towerstrat.data import structure as nest
+from towerstrat.data.memory import CachedPull, Memory
 from towerstrat.data.options import Options
 from towerstrat.data.pipeline import (
     INFINITE,
@@ -25,9 +25,11 @@ from towerstrat.data.pipeline import (
 )
 from towerstrat.data.rows import Draws, InOrder, Limited, Order, Repeated, RowFunction, Rows, Sharded, Shuffled
 from towerstrat.data.sources import RowPull
+from towerstrat.data.state import resumed
 from towerstrat.data.structure import Structure
 from towerstrat.errors import FailedPreconditionError, InvalidArgumentError
 from towerstrat.graph.ir.shapes import Dims, TensorShape
+from towerstrat.platform.plain import State
 
 
 class Reordering(Node):
@@ -64,6 +66,8 @@ class Reordering(Node):
 
 
 class LimitedPull(Pull):
+    changing = ("source", "skip", "left")
+
     def __init__(self, source: Iterator[Element], skip: int, limit: int | None):
         self.source = source
         self.skip = skip
@@ -133,6 +137,8 @@ class Skip(Reordering):
 
 
 class ShardedPull(Pull):
+    changing = ("source", "position")
+
     def __init__(self, source: Iterator[Element], number: int, index: int):
         self.source = source
         self.number = number
@@ -182,6 +188,8 @@ class Shard(Reordering):
 
 
 class RepeatedPull(Pull):
+    changing = ("left", "current", "seen_in_pass")
+
     def __init__(self, child: Node, opening: Opening, count: int):
         self.child = child
         self.opening = opening
@@ -203,6 +211,10 @@ class RepeatedPull(Pull):
             self.current = None
             if not self.seen_in_pass and self.left < 0:
                 self.left = 0
+
+    def resumed(self, name: str, state: State) -> Any:
+        opens = name == "current" and state is not None
+        return resumed(self.child.open(self.opening) if opens else getattr(self, name), state)
 
 
 class Repeat(Reordering):
@@ -244,6 +256,8 @@ class Repeat(Reordering):
 
 class ShuffledPull(Pull):
     """Draws from a buffer of the next ``size`` elements."""
+
+    changing = ("source", "draws", "buffer", "ended")
 
     def __init__(self, source: Iterator[Element], size: int, draws: Draws):
         self.source = source
@@ -288,12 +302,8 @@ class Shuffle(Reordering):
         return size
 
     def _draws(self, opening: Opening) -> Draws:
-        if self.reshuffle:
-            return opening.cached(self, lambda: Draws(opening.generator(self.seeds)))
-        state = opening.cached(self, lambda: opening.generator(self.seeds, again=False).bit_generator.state)
-        generator = np.random.Generator(np.random.PCG64())
-        generator.bit_generator.state = state
-        return Draws(generator)
+        draws: Draws = opening.cached(self, lambda: Draws(opening.generator(self.seeds, self.reshuffle)))
+        return draws if self.reshuffle else draws.again()
 
     def reorder(self, opening: Opening, order: Order) -> Order:
         return Shuffled(order, self._size(opening), self._draws(opening))
@@ -328,6 +338,8 @@ def side_by_side(parts: Sequence[Rows]) -> tuple[RowFunction, ...]:
 
 
 class ZippedPull(Pull):
+    changing = ("sources",)
+
     def __init__(self, sources: Sequence[Iterator[Element]]):
         self.sources = sources
 
@@ -361,20 +373,27 @@ class Zip(Node):
 
 
 class ConcatenatedPull(Pull):
+    changing = ("place", "current")
+
     def __init__(self, nodes: Sequence[Node], opening: Opening):
-        self.nodes = list(reversed(nodes))
+        self.nodes = nodes
         self.opening = opening
+        self.place = 0
         self.current: Iterator[Element] | None = None
 
     def __next__(self) -> Element:
-        while True:
+        while self.place < len(self.nodes):
             if self.current is None:
-                if not self.nodes:
-                    raise StopIteration
-                self.current = self.nodes.pop().open(self.opening)
+                self.current = self.nodes[self.place].open(self.opening)
             for element in self.current:
                 return element
             self.current = None
+            self.place += 1
+        raise StopIteration
+
+    def resumed(self, name: str, state: State) -> Any:
+        opens = name == "current" and state is not None
+        return resumed(self.nodes[self.place].open(self.opening) if opens else getattr(self, name), state)
 
 
 class Concatenate(Node):
@@ -391,23 +410,6 @@ class Concatenate(Node):
         return ConcatenatedPull(self.children, opening)
 
 
-class CachingPull(Pull):
-    """Keeps what passes; the whole is kept once the end is reached."""
-
-    def __init__(self, source: Iterator[Element], memory: list[list[Element]]):
-        self.source = source
-        self.memory = memory
-        self.seen: list[Element] = []
-
-    def __next__(self) -> Element:
-        for element in self.source:
-            self.seen.append(element)
-            return element
-        if not self.memory:
-            self.memory.append(self.seen)
-        raise StopIteration
-
-
 class Cache(Reordering):
     """Remembers the elements of the first complete pass, in memory."""
 
@@ -416,11 +418,13 @@ class Cache(Reordering):
         return rows if rows is not None and rows.plain is not None and not rows.functions else None
 
     def pull(self, opening: Opening) -> Iterator[Element]:
-        memory: list[list[Element]] = opening.cached(self, list)
-        return iter(memory[0]) if memory else CachingPull(self.child.open(opening), memory)
+        memory: Memory = opening.cached(self, lambda: Memory(self.child, opening))
+        return CachedPull(memory)
 
 
 class IgnoringErrors(Pull):
+    changing = ("source",)
+
     def __init__(self, source: Iterator[Element], log: bool):
         self.source = source
         self.log = log
@@ -449,6 +453,8 @@ class IgnoreErrors(Node):
 
 
 class UniquePull(Pull):
+    changing = ("source", "seen")
+
     def __init__(self, source: Iterator[Element]):
         self.source = source
         self.seen: set[Any] = set()
@@ -474,6 +480,8 @@ class Unique(Node):
 
 
 class EnsuredPull(Pull):
+    changing = ("source",)
+
     def __init__(self, source: Iterator[Element], shapes: Sequence[TensorShape], structure: Structure):
         self.source = source
         self.shapes = shapes
@@ -505,6 +513,8 @@ class Ensured(Node):
 
 
 class CountedPull(Pull):
+    changing = ("source", "seen")
+
     def __init__(self, source: Iterator[Element], count: int):
         self.source = source
         self.count = count

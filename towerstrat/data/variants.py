@@ -37,7 +37,7 @@ def opening_of(
     given = dict(zip(dict.fromkeys([*node.inputs(), *further]), values, strict=True))
     eager = isinstance(session, EagerSession)
     passes = 1 + session.count("passes over datasets" if eager else f"{op.graph.state_scope}{op.name}/passes")
-    return EagerOpening(session, given, (passes,)) if eager else Opening(session, given, (passes, op.index))
+    return EagerOpening(session, node, given, (passes,)) if eager else Opening(session, node, given, (passes, op.index))
 
 
 class Bound:
@@ -59,7 +59,7 @@ class VariantNode(Node):
     def _resolved(self, opening: Opening) -> tuple[Node, Opening]:
         """The pipeline, and an opening with the values of its tensors."""
         bound: Bound = opening.values[self.handle].item()
-        return bound.node, opening.cached(self, lambda: opening.child(bound.values))
+        return bound.node, opening.cached(self, lambda: opening.child(bound.node, bound.values))
 
     def rows(self, opening: Opening) -> Rows | None:
         node, inner = self._resolved(opening)

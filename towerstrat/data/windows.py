@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from towerstrat.data.pipeline import UNKNOWN, Element, Node, Opening, Pull, known, tensors_among
+from towerstrat.data.sources import Listed
 from towerstrat.data.structure import Nested, Structure
 from towerstrat.data.variants import Bound, boxed
 from towerstrat.graph.ir.types import variant
@@ -27,11 +28,13 @@ class Collected(Node):
         return len(self.elements)
 
     def open(self, opening: Opening) -> Iterator[Element]:
-        return iter(self.elements)
+        return Listed(self.elements)
 
 
 class SlidingPull(Pull):
     """Windows of ``size`` elements, ``stride`` apart, that begin ``shift`` elements after each other."""
+
+    changing = ("source", "waiting")
 
     def __init__(
         self, source: Iterator[Element], size: int, shift: int, stride: int, drop: bool, parts: Sequence[Structure]

@@ -1,57 +1,25 @@
-"""``tf.gfile``: local files under the original's names. Addresses such as ``gs://`` are refused by name."""
+"""``tf.gfile``: files under the original's names, local ones and those that ``fsspec`` reaches."""
 
 from __future__ import annotations
 
-import errno
-import glob
-import io
 import os
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Any
+from typing import IO, Any
 
 from towerstrat import errors
+from towerstrat.platform.statistics import FileStatistics
+from towerstrat.platform.storage import storage_of
 
-_BY_ERRNO: dict[int, Any] = {
-    errno.ENOENT: errors.NotFoundError,
-    errno.EEXIST: errors.AlreadyExistsError,
-    errno.EACCES: errors.PermissionDeniedError,
-    errno.EPERM: errors.PermissionDeniedError,
-    errno.EISDIR: errors.FailedPreconditionError,
-    errno.ENOTDIR: errors.FailedPreconditionError,
-    errno.ENOTEMPTY: errors.FailedPreconditionError,
-    errno.ENOSPC: errors.ResourceExhaustedError,
-}
 _MODES = {"r": "rb", "w": "wb", "a": "ab", "r+": "r+b", "w+": "w+b", "a+": "a+b"}
 
 
-def local(path: Any) -> str:
-    """``path`` as a string. Raises UnsupportedError when it is an address on a remote file system."""
-    name = os.fsdecode(path)
-    scheme, found, rest = name.partition("://")
-    if not found:
-        return name
-    if scheme == "file":
-        return rest
-    raise errors.UnsupportedError(
-        f"{name!r}: files on '{scheme}://' cannot be reached; copy them to a local folder and pass its path."
-    )
-
-
-@contextmanager
-def translated(name: str) -> Iterator[None]:
-    """Errors of the operating system as those of ``tf.errors``."""
-    try:
-        yield
-    except OSError as error:
-        missing = errno.ENOENT if isinstance(error, FileNotFoundError) else 0
-        kind = _BY_ERRNO.get(error.errno or missing, errors.UnknownError)
-        raise kind(None, None, f"{error.filename or name}; {error.strerror or error}") from None
+def _name(path: Any) -> str:
+    return os.fsdecode(path)
 
 
 class GFile:
-    """A local file, opened at the first read or write.
+    """A file, opened at the first read or write.
 
     Text mode gives ``str`` (UTF-8), "b" in the mode gives ``bytes``.
 
@@ -73,8 +41,9 @@ class GFile:
         self._name = name
         self._mode = mode
         self._plain = plain
-        self._path = local(name)
-        self._file: Any = None
+        self._path = _name(name)
+        self._storage = storage_of(self._path)
+        self._file: IO[bytes] | None = None
 
     @property
     def name(self) -> Any:
@@ -84,20 +53,19 @@ class GFile:
     def mode(self) -> str:
         return self._mode
 
-    def _opened(self) -> Any:
+    def _opened(self) -> IO[bytes]:
         if self._file is None:
-            with translated(self._path):
-                self._file = open(self._path, _MODES[self._plain])  # noqa: SIM115
+            self._file = self._storage.open(self._path, _MODES[self._plain])
             if self._plain == "a+":
                 self._file.seek(0)
         return self._file
 
-    def _for_reading(self) -> Any:
+    def _for_reading(self) -> IO[bytes]:
         if self._plain in ("w", "a"):
             raise errors.PermissionDeniedError(None, None, f"{self._path} is not open for reading (mode {self._mode}).")
         return self._opened()
 
-    def _for_writing(self) -> Any:
+    def _for_writing(self) -> IO[bytes]:
         if self._plain == "r":
             raise errors.PermissionDeniedError(None, None, f"{self._path} is not open for writing (mode {self._mode}).")
         return self._opened()
@@ -120,11 +88,12 @@ class GFile:
 
     def seek(self, offset: int | None = None, whence: int = 0, position: int | None = None) -> None:
         """Moves to ``offset`` from the start (0), the current place (1) or the end (2)."""
-        if (offset is None) == (position is None):
+        places = [place for place in (offset, position) if place is not None]
+        if len(places) != 1:
             raise TypeError("seek() takes an offset, or the older name position for it, and not both.")
         if whence not in (0, 1, 2):
             raise errors.InvalidArgumentError(None, None, f"Expected whence 0, 1 or 2, got {whence}.")
-        self._for_reading().seek(position if offset is None else offset, whence)
+        self._for_reading().seek(places[0], whence)
 
     def tell(self) -> int:
         return self._for_reading().tell()
@@ -172,105 +141,98 @@ class FastGFile(GFile):
     """The same as ``GFile``."""
 
 
-class FileStatistics:
-    """``length`` in bytes, ``mtime_nsec`` and ``is_directory`` of a path."""
-
-    def __init__(self, status: os.stat_result):
-        self.length = status.st_size
-        self.mtime_nsec = status.st_mtime_ns
-        self.is_directory = (status.st_mode & 0o170000) == 0o040000
-
-    def __repr__(self) -> str:
-        return f"FileStatistics(length={self.length}, is_directory={self.is_directory})"
-
-
 def Exists(filename: Any) -> bool:
-    return os.path.exists(local(filename))
+    return storage_of(_name(filename)).exists(_name(filename))
 
 
 def IsDirectory(dirname: Any) -> bool:
-    return os.path.isdir(local(dirname))
+    return storage_of(_name(dirname)).is_folder(_name(dirname))
 
 
 def Stat(filename: Any) -> FileStatistics:
     """Raises NotFoundError when there is no such path."""
-    name = local(filename)
-    with translated(name):
-        return FileStatistics(os.stat(name))
+    return storage_of(_name(filename)).statistics(_name(filename))
 
 
 def MkDir(dirname: Any) -> None:
     """Makes a folder; its parent must be there."""
-    name = local(dirname)
-    with translated(name):
-        if not os.path.isdir(name):
-            os.mkdir(name)
+    storage_of(_name(dirname)).make_folder(_name(dirname), parents=False)
 
 
 def MakeDirs(dirname: Any) -> None:
     """Makes a folder and those above it that are missing."""
-    name = local(dirname)
-    with translated(name):
-        os.makedirs(name, exist_ok=True)
+    storage_of(_name(dirname)).make_folder(_name(dirname), parents=True)
 
 
 def ListDirectory(dirname: Any) -> list[str]:
     """Names of what is in a folder. Raises NotFoundError when it is none."""
-    name = local(dirname)
-    if not os.path.isdir(name):
-        raise errors.NotFoundError(None, None, f"Could not find directory {name}")
-    return sorted(os.listdir(name))
+    if not IsDirectory(dirname):
+        raise errors.NotFoundError(None, None, f"Could not find directory {_name(dirname)}")
+    return storage_of(_name(dirname)).names(_name(dirname))
 
 
 def Glob(filename: Any) -> list[str]:
     """Paths that match a pattern, or any pattern of a list; in sorted order for each."""
     patterns = filename if isinstance(filename, list | tuple) else [filename]
-    return [path for pattern in patterns for path in sorted(glob.glob(local(pattern)))]
+    return [path for pattern in map(_name, patterns) for path in storage_of(pattern).glob(pattern)]
 
 
 def Walk(top: Any, in_order: bool = True) -> Iterator[tuple[str, list[str], list[str]]]:
     """``(folder, folders in it, files in it)`` for a folder and all below, parents first if ``in_order``."""
-    for folder, folders, names in os.walk(local(top), topdown=in_order):
-        folders.sort()
-        yield folder, folders, sorted(names)
+    top = _name(top)
+    if not IsDirectory(top):
+        return
+    found = ListDirectory(top)
+    folders = [name for name in found if IsDirectory(os.path.join(top, name))]
+    if in_order:
+        yield top, folders, [name for name in found if name not in folders]
+    for name in folders:
+        yield from Walk(os.path.join(top, name), in_order)
+    if not in_order:
+        yield top, folders, [name for name in found if name not in folders]
 
 
 def Remove(filename: Any) -> None:
     """Removes a file."""
-    name = local(filename)
-    with translated(name):
-        os.remove(name)
+    Stat(filename)
+    storage_of(_name(filename)).remove(_name(filename))
 
 
 def DeleteRecursively(dirname: Any) -> None:
     """Removes a folder with all in it, or a file. Raises NotFoundError when there is neither."""
-    name = local(dirname)
-    with translated(name):
-        if os.path.isdir(name) and not os.path.islink(name):
-            shutil.rmtree(name)
-        else:
-            os.remove(name)
+    if IsDirectory(dirname):
+        storage_of(_name(dirname)).remove_folder(_name(dirname))
+    else:
+        Remove(dirname)
 
 
 def _check_target(name: str, overwrite: bool) -> None:
-    if not overwrite and os.path.exists(name):
+    if not overwrite and Exists(name):
         raise errors.AlreadyExistsError(None, None, f"{name} is already there; pass overwrite=True to replace it.")
 
 
 def Copy(oldpath: Any, newpath: Any, overwrite: bool = False) -> None:
-    """Copies a file's contents."""
-    source, target = local(oldpath), local(newpath)
-    with translated(source), open(source, "rb") as file:
+    """Copies a file's contents, also to another file system."""
+    source, target = _name(oldpath), _name(newpath)
+    with storage_of(source).open(source, "rb") as file:
         _check_target(target, overwrite)
-        data = io.BytesIO(file.read()) if os.path.exists(target) and os.path.samefile(source, target) else file
-        with open(target, "wb") as out:
-            shutil.copyfileobj(data, out)
+        if storage_of(source).identity(source) == storage_of(target).identity(target):
+            return
+        with storage_of(target).open(target, "wb") as out:
+            shutil.copyfileobj(file, out)
 
 
 def Rename(oldname: Any, newname: Any, overwrite: bool = False) -> None:
-    """Moves a file or folder."""
-    source, target = local(oldname), local(newname)
-    with translated(source):
-        os.stat(source)
-        _check_target(target, overwrite)
-        os.replace(source, target)
+    """Moves a file or folder.
+
+    Raises:
+      UnimplementedError: to another file system.
+    """
+    source, target = _name(oldname), _name(newname)
+    Stat(source)
+    _check_target(target, overwrite)
+    if storage_of(source).scheme != storage_of(target).scheme:
+        raise errors.UnimplementedError(
+            None, None, f"{source} cannot be renamed to {target}, on another file system; use Copy and Remove."
+        )
+    storage_of(source).rename(source, target)

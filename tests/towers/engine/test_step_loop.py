@@ -209,6 +209,37 @@ def test_the_value_of_a_metric_of_the_step_is_fetched_after_the_run(metric, towe
     assert np.allclose(twice, 2 * wanted, rtol=1e-6)
 
 
+@pytest.mark.parametrize("towers", [1, 2])
+def test_a_step_that_uses_the_value_of_a_metric_has_the_one_of_before_the_run(towers):
+    """As in the original, whose value stands outside of the loop: 3.5 and 40.5 are what it gives on one device."""
+    strategy = tpu(towers)
+    with strategy.scope(), tf.Session() as sess:
+        iterator = tf.data.Dataset.range(1, 20).map(tf.to_float).make_initializable_iterator()
+
+        def fn(context, x):
+            def tower(x):
+                value, update = tf.metrics.mean(x)
+                return value, update, x * (value + 1.0)
+
+            value, update, used = strategy.call_for_each_tower(tower, x)
+            context.set_last_step_output("value", value)
+            context.set_last_step_output("used", used)
+            context.set_non_tensor_output("metric", value)
+            return strategy.group(update)
+
+        context = strategy.run_steps_on_dataset(fn, iterator, 3)
+        outputs = [strategy.unwrap(context.last_step_outputs[name]) for name in ("value", "used")]
+        sess.run([tf.local_variables_initializer(), iterator.initializer])
+        for _ in range(2):
+            sess.run(context.run_op)
+        value, used = sess.run(outputs)
+        rows, before = 9 * towers, np.arange(1.0, 6 * towers + 1).mean()
+        assert value == [before]
+        assert used == [x * (before + 1) for x in range(rows - towers + 1, rows + 1)]
+        metric = strategy.unwrap(context.non_tensor_outputs["metric"])[0]
+        assert sess.run(metric) == np.arange(1.0, rows + 1).mean()
+
+
 def test_what_depends_on_the_steps_input_or_writes_stays_inside():
     strategy = tpu(2)
     with strategy.scope(), tf.Session() as sess:

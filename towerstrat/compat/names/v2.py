@@ -6,6 +6,7 @@ A name whose arguments are those of 1.x is the object of 1.x (``KEPT``). Where t
 
 from __future__ import annotations
 
+from towerstrat.compat.names import v2_saving
 from towerstrat.compat.names.named import Rows
 
 VERSION = "2.15.1"
@@ -82,11 +83,14 @@ KEPT: dict[str, str] = {
         as_string=tf.as_string format join regex_full_match regex_replace strip to_hash_bucket_fast
         to_hash_bucket_strong""",
     "tf.queue": "FIFOQueue PaddingFIFOQueue PriorityQueue QueueBase RandomShuffleQueue",
-    "tf.train": "ClusterDef ClusterSpec Coordinator ExponentialMovingAverage JobDef ServerDef",
+    "tf.train": """
+        ClusterDef ClusterSpec Coordinator ExponentialMovingAverage JobDef ServerDef checkpoints_iterator
+        get_checkpoint_state latest_checkpoint list_variables load_checkpoint load_variable""",
 }
 """By public module, the names whose objects are those of 1.x; ``public=tf.name`` where that has another name there."""
 
 ROWS: Rows = (
+    *v2_saving.ROWS,
     ("compat.v1names.benchmark", {
         "tf.test": "benchmark_config",
     }),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 import numpy as np
@@ -344,6 +344,10 @@ class Graph:
             yield
         finally:
             self.block, self.axis, self.control_stack = saved
+
+    def around_steps(self) -> AbstractContextManager[None]:
+        """Operations made inside belong to what is around the step loop whose step is being built, if one is."""
+        return self.outside() if self.block.in_steps else nullcontext()
 
     @contextmanager
     def under(self, axis: Axis | None) -> Iterator[None]:

@@ -359,12 +359,16 @@ class Block:
         self.graph = graph
         self.parent = parent
         self.what = what
+        self.region = self
+        """The region of the graph; another one where this is that region for some of its results only."""
         self.ops: list[Operation] = []
         self.depth: int = 0 if parent is None else parent.depth + 1
         self.axis: Axis | None = None
         self.line = user_line()
         self.predicate: Tensor | None = None
         """The condition under which the region runs (a branch) or runs again (a loop's body)."""
+        self.in_steps: bool = parent is not None and parent.in_steps
+        """Whether the region, or one around it, is the step function of a step loop."""
         self.results: tuple[Any, ...] = ()
         """The region's results: tensors of a loop's body or a branch; of a step also operations to run."""
         self.effects: tuple[Operation, ...] = ()
@@ -391,7 +395,7 @@ class Block:
     def release(self) -> None:
         """Hands on to the region around what this one does not run and what depends on nothing of it but constants.
 
-        So a value of variables alone, such as a metric's, can be fetched although it was made here.
+        So a value of variables alone can be fetched although it was made here.
         """
         assert self.parent is not None
         needed = set(self.needed)
@@ -417,7 +421,7 @@ class Block:
         block: Block | None = other
         while block is not None and block.depth > self.depth:
             block = block.parent
-        return block is self
+        return block is not None and block.region is self.region
 
     def captures(self) -> list[Tensor]:
         """The tensors from enclosing regions that this one uses, in order of first use."""
@@ -492,12 +496,12 @@ def execution_order(targets: Iterable[Operation], block: Block, fed: Container[T
     """
     needed: dict[Operation, list[Operation]] = {}
     followers: dict[Operation, list[Operation]] = {}
-    stack = [op for op in targets if op.block is block]
+    stack = [op for op in targets if op.block is block.region]
     while stack:
         op = stack.pop()
         if op in needed:
             continue
-        before = list(dict.fromkeys(d for d in dependencies(op, fed) if d.block is block))
+        before = list(dict.fromkeys(d for d in dependencies(op, fed) if d.block is block.region))
         needed[op] = before
         for other in before:
             followers.setdefault(other, []).append(op)

@@ -55,13 +55,13 @@ def rebuild(like: Any, parts: Iterable[Any]) -> Any:
         by_key = dict(zip(_keys(like), parts, strict=True))
         ordered = ((k, by_key[k]) for k in like)
         if isinstance(like, defaultdict):
-            return type(like)(like.default_factory, ordered)
-        return dict(ordered) if type(like) is dict else type(like)(ordered)  # type: ignore[call-arg]
+            return like.__class__(like.default_factory, ordered)
+        return like.__class__(ordered)  # type: ignore[call-arg]
     if hasattr(like, "_fields") or hasattr(like, "__attrs_attrs__"):
-        return type(like)(*parts)
+        return like.__class__(*parts)
     if isinstance(like, range | MappingView):
         return list(parts)
-    return type(like)(parts)
+    return like.__class__(parts)
 
 
 def flatten(nested: Any) -> list[Any]:
@@ -107,7 +107,7 @@ def assert_same_structure(nest1: Any, nest2: Any, check_types: bool = True) -> N
     if not is_sequence(nest1):
         return
     mappings = isinstance(nest1, Mapping) and isinstance(nest2, Mapping)
-    if check_types and not mappings and not _same_type(type(nest1), type(nest2)):
+    if check_types and not mappings and not _same_type(nest1.__class__, nest2.__class__):
         raise TypeError(f"The two structures differ in type: {type(nest1).__name__} and {type(nest2).__name__}.")
     if mappings and set(nest1) != set(nest2):
         raise ValueError(f"The two dicts have different keys: {sorted(nest1)} and {sorted(nest2)}.")
@@ -153,7 +153,7 @@ def assert_shallow_structure(shallow_tree: Any, input_tree: Any, check_types: bo
         raise TypeError(
             f"If shallow structure is a sequence, input must also be a sequence. Input has type: {type(input_tree)}."
         )
-    wanted, found = type(shallow_tree), type(input_tree)
+    wanted, found = shallow_tree.__class__, input_tree.__class__
     if check_types and not isinstance(input_tree, wanted) and not _same_type(wanted, found):
         raise TypeError(
             "The two structures don't have the same sequence type. Input structure has type "

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
@@ -127,6 +127,7 @@ class OpDef:
       execute: (eager context, inputs, attributes) -> outputs, used instead of kernel and numpy form under eager
         execution.
       unroll: of a type with bodies: (unrolling, operation) executes it eagerly, one operation at a time.
+      narrow: of a type with bodies: (operation, used tensors) -> the operation for those of its outputs that are used.
     """
 
     type: str
@@ -163,6 +164,7 @@ class OpDef:
     view: bool = False
     execute: Callable[[Eager, Sequence[Any], Attrs], list[Any]] | None = None
     unroll: Callable[[Unrolling, Operation], None] | None = None
+    narrow: Callable[[Operation, Set[Tensor]], Operation] | None = None
 
     def known(self, count: int, attrs: Attrs) -> tuple[int, ...]:
         """Positions of the inputs, ``count`` in all, whose values must be known while lowering."""

@@ -144,6 +144,10 @@ class StateStore:
         """Cells whose array is held outside the store as well and must not be donated."""
         self.lost: str | None = None
         """The state lost in a device failure, as a message."""
+        self.watched: set[Cell] = set()
+        """Cells that leave when they are written."""
+        self.expected: dict[str, Any] = {}
+        """The values of counters that have none yet, by name: those of a run that this one goes on with."""
         # A program called again with nothing changed in between skips collecting its state cell by cell.
         self.last: tuple[Program, list[Array], list[Array]] | None = None
         """(program, arrays it donates next, arrays it reads) of the newest run; None after any other change."""
@@ -152,6 +156,8 @@ class StateStore:
         """The value of a cell, its default where it was never written, or None."""
         value = self._values.get(cell)
         if value is None and cell.default is not None:
+            if cell.name in self.expected:
+                return self.expected[cell.name]
             if cell.axis is not None and cell.axis.size > 1:
                 return np.broadcast_to(cell.default, (cell.axis.size, *np.shape(cell.default)))
             return cell.default
@@ -166,6 +172,12 @@ class StateStore:
 
     def update(self, values: Mapping[Cell, Any]) -> None:
         """Stores new values; their cells are no longer lent."""
+        self.move(values)
+        if self.watched:
+            self.watched.difference_update(values)
+
+    def move(self, values: Mapping[Cell, Any]) -> None:
+        """Stores the values that cells have already, as other arrays."""
         self._values.update(values)
         if self.lent:
             self.lent.difference_update(values)

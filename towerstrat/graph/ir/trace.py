@@ -13,8 +13,8 @@ from types import CodeType
 from typing import Any, NamedTuple
 
 _OURS = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))) + os.sep
-_CONTEXTS = contextlib.__file__
-"""Frames of ``contextlib`` lie between a ``with`` of the user and our generators: they are skipped too."""
+_SKIPPED = (_OURS, contextlib.__file__, "<frozen ")
+"""Where frames are nobody's: ours, and those of ``contextlib`` and of modules frozen into Python between them."""
 
 
 class UserLine(NamedTuple):
@@ -39,7 +39,7 @@ def user_line() -> UserLine:
     last = frame
     while frame is not None:
         code = frame.f_code
-        if not code.co_filename.startswith(_OURS) and code.co_filename != _CONTEXTS:
+        if not code.co_filename.startswith(_SKIPPED):
             return UserLine(code.co_filename, frame.f_lineno, code.co_name)
         last = frame
         frame = frame.f_back  # type: ignore[assignment]
@@ -51,7 +51,7 @@ def user_code() -> CodeType | None:
     frame = sys._getframe(1)
     while frame is not None:
         code = frame.f_code
-        if not code.co_filename.startswith(_OURS) and code.co_filename != _CONTEXTS:
+        if not code.co_filename.startswith(_SKIPPED):
             return code
         frame = frame.f_back  # type: ignore[assignment]
     return None

@@ -19,6 +19,7 @@ from jax import lax
 from towerstrat.errors import InvalidArgumentError, OpError, UnsupportedError
 from towerstrat.graph.ir.elements import Operation, Tensor, loops_in, numpy_alone
 from towerstrat.graph.ir.mesh import Axis, varies, vary
+from towerstrat.graph.ir.narrowing import Narrowed
 from towerstrat.graph.ir.shapes import TensorShape
 from towerstrat.graph.ir.state import FAULT, Cell
 from towerstrat.graph.ir.types import Array, HostArray, host_array, resource
@@ -71,6 +72,7 @@ class Lowering(Guarded):
       trips: loop operation -> bound of its trip count, learned from a run of it.
       counted: loop operation -> the cell that takes the largest number of iterations it had, where these are learned.
       rules: operation -> its traced gradient function, for those that have one.
+      narrowed: operation -> what is evaluated of it, where some of its outputs are left out.
       differentiated: True inside one operation's ``jax.vjp``. Along an axis every value then counts as varying, and
         state that is written is discarded.
       eager: True where operations run one by one on concrete values.
@@ -117,6 +119,7 @@ class Lowering(Guarded):
         self.taped: set[Operation] = set()
         self.active: set[Tensor] = set()
         self.rules: dict[Operation, TracedRule] = {}
+        self.narrowed: dict[Operation, Operation] = {}
         self.snapshots: dict[Operation, dict[Cell, Any]] = {}
         self.clock: Iterator[int] = itertools.count() if parent is None else parent.clock
         self.differentiated: bool = parent is not None and parent.differentiated
@@ -130,11 +133,14 @@ class Lowering(Guarded):
         self.lookups: Lookups | None = None
         if parent is not None:
             self.taped, self.active, self.rules = parent.taped, parent.active, parent.rules
+            self.narrowed = parent.narrowed
         else:
             self._find_paths(operations)
 
     def _find_paths(self, operations: Iterable[Operation]) -> None:
         for op in operations:
+            if isinstance(op, Narrowed):
+                self.narrowed[op.whole] = op
             if "path" in op.attrs:
                 self.taped.update(op.attrs["path"])
                 self.active.update(op.attrs["active"])
@@ -225,7 +231,7 @@ class Lowering(Guarded):
         # Depth first with a stack of its own: chains of operations are longer than Python's recursion limit.
         stack = [tensor]
         while stack:
-            op = stack[-1].op
+            op = self.narrowed.get(stack[-1].op, stack[-1].op)
             equal = [t for t in op.inputs if t.dtype is not resource and not t.varies]
             missing = [t for t in equal if t not in self.twins and varies(self.value(t))]
             if missing and stack[-1] not in self.twins:
@@ -457,11 +463,11 @@ class Lowering(Guarded):
             return None
         if (definition.lower is not None or definition.kernel is None) and definition.numpy is None:
             return None
-        if op.bodies or not op.inputs:
-            return None
+        if op.bodies or not op.inputs or any(t.dtype.is_complex for t in (*op.inputs, *op.outputs)):
+            return None  # cotangents of complex values are here those of JAX, the executor's are their conjugates
         values = [self.value(t) for t in op.inputs]
         arrays = all(isinstance(v, np.ndarray | jax.Array) and not isinstance(v, jax.core.Tracer) for v in values)
-        return values if arrays and not any(np.iscomplexobj(v) for v in values) else None
+        return values if arrays else None
 
     def evaluate(self, op: Operation) -> Sequence[Array]:
         """The outputs of an operation, without a record for gradients; writes the state that it writes."""
@@ -508,7 +514,9 @@ class Lowering(Guarded):
             args.insert(0, self.key(op))
             attrs.pop("seeds", None)
         if self.differentiated and definition.gradient is not None:
-            return as_outputs(op, with_formula(op, kernel, args, attrs, self.axis), lambda x: x)
+            # What is fed keeps the derivative that the formula gives it.
+            fed = {i: self.fed[t] for i, t in enumerate(op.outputs) if t in self.fed and t not in self.cut}
+            return as_outputs(op, with_formula(op, kernel, args, attrs, self.axis, fed), lambda x: x)
         return as_outputs(op, kernel(*args, **attrs), lambda x: x)
 
     def _execute_taped(self, op: Operation) -> Sequence[Array]:
@@ -607,11 +615,8 @@ class Lowering(Guarded):
         by_tensor = dict(zip(op.outputs, outputs, strict=True))
         known = op.definition.known(len(op.inputs), op.attrs)
         inputs = [self.static(op, i) if i in known else self.value(t) for i, t in enumerate(op.inputs)]
-        seen = [self.value(t) if t in self.fed or t in self.cut else v for t, v in by_tensor.items()]
-        if self.differentiated and any(t in self.fed and t not in self.cut for t in op.outputs):
-            # What is fed keeps the derivative that the formula gives it.
-            fed = tuple(jnp.asarray(v) for v in seen)
-            outputs = seen = list(with_formula(op, lambda *_: fed, inputs, {}, self.axis))
+        fed = self.cut if self.differentiated else {*self.fed, *self.cut}
+        seen = [self.value(t) if t in fed else v for t, v in by_tensor.items()]
 
         def pull(cotangents: Sequence[Array]) -> list[Array | None]:
             given = dict(zip(results, cotangents, strict=True))

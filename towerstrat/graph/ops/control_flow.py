@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import builtins
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from functools import partial
 from typing import Any
 
@@ -17,6 +17,7 @@ from towerstrat.graph.ir.convert import convert_to_tensor
 from towerstrat.graph.ir.core import get_default_graph
 from towerstrat.graph.ir.elements import Block, Operation, Tensor
 from towerstrat.graph.ir.indexed_slices import IndexedSlices
+from towerstrat.graph.ir.narrowing import narrowed, narrowed_block
 from towerstrat.graph.ir.registry import Signature, Unrolling, define
 from towerstrat.graph.ir.state import Cell
 from towerstrat.graph.ir.types import Array, bool_, resource, string
@@ -363,6 +364,17 @@ def _unroll_if(unrolling: Unrolling, op: Operation) -> None:
     unrolling.tensors.update(zip(op.outputs, [unrolling.tensors[t] for t in block.results], strict=True))
 
 
+def _narrow_if(op: Operation, used: Set[Tensor]) -> Operation:
+    """A branch for those of its outputs that are used."""
+    places = [i for i, t in enumerate(op.outputs) if t in used]
+    bodies = [narrowed_block(b, [b.results[i] for i in places]) for b in op.bodies]
+    if all(a is b for a, b in zip(bodies, op.bodies, strict=True)):
+        return op
+    attrs = {"bodies": builtins.tuple(bodies), "flows": builtins.tuple(op.attrs["flows"][i] for i in places)}
+    inputs = [op.inputs[0], *captures_of(bodies, but=op.inputs[:1])]
+    return narrowed(op, inputs, [op.outputs[i] for i in places], attrs)
+
+
 define(
     "If",
     _if_rule,
@@ -370,6 +382,7 @@ define(
     varying=_if_varying,
     stage="branch",
     unroll=_unroll_if,
+    narrow=_narrow_if,
     hidden=("bodies", "flows"),
 )
 

@@ -18,7 +18,7 @@ from towerstrat.graph.ir.types import DType, as_dtype, bool_, complex64, complex
 from towerstrat.graph.lowering.validity import DIVISOR, EXPONENT
 from towerstrat.graph.ops import elementwise_gradients
 from towerstrat.graph.ops.elementwise_gradients import digamma, div_no_nan, sign, xdivy, xlog1py, xlogy
-from towerstrat.graph.ops.host_forms import form, on_host, one_by_one
+from towerstrat.graph.ops.host_forms import form, on_host, one_by_one, real_form
 from towerstrat.platform.deferred import jax_special
 
 Kernel = Callable[..., Any]
@@ -125,9 +125,15 @@ UNARY: tuple[tuple[str, str, Kernel, Kernel | None], ...] = (
     ("Conj", "inexact", jnp.conj, np.conj),
 )
 _ARITHMETIC = (np.add, np.subtract, np.multiply, np.negative)
+
+
+def _host_form(kernel: Kernel, function: Kernel | None) -> Kernel | None:
+    return function and (form(function) if function in _ARITHMETIC else real_form(kernel, function))
+
+
 for _type, _kind, _kernel, _numpy in UNARY:
     define(
-        _type, mapping(_kind), _kernel, numpy=form(_numpy) if _numpy else None, entrywise=_numpy in _ARITHMETIC,
+        _type, mapping(_kind), _kernel, numpy=_host_form(_kernel, _numpy), entrywise=_numpy in _ARITHMETIC,
         gradient=elementwise_gradients.UNARY.get(_type),
     )  # fmt: skip
 for _type, _kind, _kernel, _numpy in (
@@ -169,7 +175,13 @@ def _np_complex(real: Any, imag: Any) -> Any:
     return result
 
 
-define("ComplexAbs", _real_part, jnp.abs, numpy=np.abs, gradient=elementwise_gradients.UNARY["ComplexAbs"])
+define(
+    "ComplexAbs",
+    _real_part,
+    jnp.abs,
+    numpy=real_form(jnp.abs, np.abs),
+    gradient=elementwise_gradients.UNARY["ComplexAbs"],
+)
 define("Real", _real_part, jnp.real, numpy=np.real)
 define("Imag", _real_part, jnp.imag, numpy=np.imag)
 define("Angle", _real_part, _angle, numpy=on_host(partial(_angle, numpy=np)))
@@ -261,7 +273,7 @@ BINARY: tuple[tuple[str, str, Kernel, Kernel | None], ...] = (
 _CHECKS = {"FloorDiv": DIVISOR, "FloorMod": DIVISOR, "TruncateDiv": DIVISOR, "TruncateMod": DIVISOR, "Pow": EXPONENT}
 for _type, _kind, _kernel, _numpy in BINARY:
     define(
-        _type, mapping(_kind), _kernel, numpy=form(_numpy) if _numpy else None, entrywise=_numpy in _ARITHMETIC,
+        _type, mapping(_kind), _kernel, numpy=_host_form(_kernel, _numpy), entrywise=_numpy in _ARITHMETIC,
         check=_CHECKS.get(_type),
         gradient=elementwise_gradients.BINARY.get(_type), constants=elementwise_gradients.CONSTANTS.get(_type, ()),
     )  # fmt: skip

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+import jax
 import numpy as np
 from ml_dtypes import finfo
 
@@ -39,6 +40,19 @@ def form(function: Kernel, **given: Any) -> Kernel:
         if isinstance(found, tuple):
             return tuple([_narrowed(f, narrow) for f in found])
         return _narrowed(found, narrow)
+
+    return computed
+
+
+def real_form(kernel: Kernel, function: Kernel) -> Kernel:
+    """``form(function)`` of real numbers; complex ones go through ``kernel``: numpy differs at infinities and cuts."""
+    of_reals = form(function)
+
+    def computed(*args: Any, **attrs: Any) -> Any:
+        if not any(a.dtype.kind == "c" for a in args):
+            return of_reals(*args, **attrs)
+        with jax.ensure_compile_time_eval():
+            return np.asarray(kernel(*args, **attrs))
 
     return computed
 

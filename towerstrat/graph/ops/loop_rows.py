@@ -92,7 +92,7 @@ def writes_of(op: Operation, found: Course, changing: Sequence[int]) -> dict[int
     for i in changing:
         made = body.results[i]
         inner = made.op
-        if inner.type != "TensorArrayWriteV3" or inner.block is not body or cond_vars[i] in used_by_condition:
+        if inner.type != "TensorArrayWriteV3" or inner.block is not body.region or cond_vars[i] in used_by_condition:
             continue
         array, index, _ = inner.inputs
         course = _course_of(index, variables, found)

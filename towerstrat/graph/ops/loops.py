@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from typing import Any
 
 from towerstrat.graph.ir import nest
@@ -10,6 +10,7 @@ from towerstrat.graph.ir.convert import convert_to_tensor
 from towerstrat.graph.ir.core import Graph, get_default_graph
 from towerstrat.graph.ir.elements import Block, Operation, Tensor
 from towerstrat.graph.ir.indexed_slices import IndexedSlices
+from towerstrat.graph.ir.narrowing import captured_by, narrowed, narrowed_block
 from towerstrat.graph.ir.registry import Signature, Unrolling, define
 from towerstrat.graph.ir.shapes import Dims, TensorShape, as_shape
 from towerstrat.graph.ir.types import bool_, int32
@@ -364,6 +365,34 @@ def _unroll_while(unrolling: Unrolling, op: Operation) -> None:
     unrolling.tensors.update(zip(op.outputs, [*values, *made], strict=True))
 
 
+def _narrow_while(op: Operation, used: Set[Tensor]) -> Operation:
+    """A loop for those of its outputs that are used: the least set of loop variables that compute these."""
+    cond, body = op.bodies
+    cond_vars, body_vars = op.attrs["variables"]
+    cond = narrowed_block(cond, cond.results)
+    wanted = {t for t, output in zip(body_vars, op.outputs, strict=False) if output in used}
+    condition = captured_by([cond])
+    wanted |= {b for c, b in zip(cond_vars, body_vars, strict=True) if c in condition}
+    while True:
+        places = [i for i, t in enumerate(body_vars) if t in wanted]
+        step = narrowed_block(body, [body.results[i] for i in places])
+        more = captured_by([step]).intersection(body_vars)
+        if more <= wanted:
+            break
+        wanted |= more
+    if cond is op.bodies[0] and step is body:
+        return op
+    size = len(body_vars)
+    first = [*(op.inputs[i] for i in places), *(op.inputs[size : size + 1] if op.attrs["bounded"] else ())]
+    attrs = {
+        "bodies": (cond, step),
+        "variables": (tuple(cond_vars[i] for i in places), tuple(body_vars[i] for i in places)),
+        "flows": tuple(op.attrs["flows"][i] for i in (*places, size)),
+    }
+    inputs = [*first, *captures_of((cond, step), but=first)]
+    return narrowed(op, inputs, [op.outputs[i] for i in (*places, size)], attrs)
+
+
 define(
     "While",
     _while_rule,
@@ -371,6 +400,7 @@ define(
     varying=_while_varying,
     stage="loop",
     unroll=_unroll_while,
+    narrow=_narrow_while,
     hidden=("bodies", "variables", "bounded", "flows"),
 )
 __all__ = ["while_loop"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import weakref
 from collections.abc import Iterator, Sequence
 from typing import Any, Protocol
@@ -14,7 +15,7 @@ from towerstrat.graph.ir.registry import Attrs, Signature, define, nothing, scal
 from towerstrat.graph.ir.shapes import Dims, TensorShape
 from towerstrat.graph.ir.types import DType, HostArray, int64, string
 from towerstrat.graph.ops.string_forms import filled, number
-from towerstrat.platform.files import local, translated
+from towerstrat.platform.storage import storage_of
 
 WHOLE_LINE, LINE_NUMBER = -2, -1
 """Columns of a text file that stand for its whole line, and for the line's number."""
@@ -244,14 +245,14 @@ def _from_file(session: Any, op: Operation, values: Sequence[HostArray]) -> list
     """Fills a table once; a second time changes nothing, as in the original."""
     table: Table = op.attrs["table"]
     if not table.entries(session).initialized:
-        name = local(bytes(values[0][()]))
+        name = os.fsdecode(values[0].item())
         _initialize(table, session, op, _pairs(table, op, name, _lines(op, name)))
     return []
 
 
 def _lines(op: Operation, name: str) -> list[bytes]:
     """The lines of a file that make a table. Raises an OpError for files with too few, or with an empty one."""
-    with translated(name), open(name, "rb") as file:
+    with storage_of(name).open(name, "rb") as file:
         lines = file.read().split(b"\n")
     if not lines[-1]:
         lines.pop()

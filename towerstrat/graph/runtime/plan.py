@@ -12,6 +12,7 @@ from towerstrat.errors import UnsupportedError
 from towerstrat.graph.ir.core import Graph
 from towerstrat.graph.ir.elements import Block, Operation, Tensor, execution_order, has_effect, loops_in, numpy_alone
 from towerstrat.graph.ir.mesh import on_one_device
+from towerstrat.graph.ir.narrowing import narrowed_order
 from towerstrat.graph.ir.state import Cell, StateStore
 from towerstrat.graph.ir.types import int32, resource, string
 from towerstrat.graph.ir.uneven import Uneven
@@ -292,7 +293,7 @@ class Plan:
         self.fetches = [self.picked[f][0] if f in self.picked else f for f in fetches]
         fetches = self.fetches
         targets = [f if isinstance(f, Operation) else f.op for f in fetches if f not in self.fed]
-        self.order = execution_order(targets, block or graph.root, self.fed)
+        self.order = narrowed_order(execution_order(targets, block or graph.root, self.fed), fetches, self.fed)
         self.stages = list(self._cut())
 
     def _is_part(self, fetch: Any) -> bool:

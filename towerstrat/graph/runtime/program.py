@@ -290,7 +290,7 @@ class Program:
                 return value
             value = jax.device_put(_detached(value), wanted)
             if not donating:
-                store.update({cell: value})
+                store.move({cell: value})
             return value
         if not isinstance(value, jax.Array):
             return jnp.array(value, copy=True)

@@ -21,6 +21,7 @@ from towerstrat.graph.ir.elements import Tensor
 from towerstrat.graph.ir.state import Cell, StateStore
 from towerstrat.graph.ir.types import Array, uint32
 from towerstrat.graph.runtime.program import Program
+from towerstrat.platform.plain import State
 
 Values = dict[Tensor, Any]
 """Tensor -> its value: an array, or one whose shape differs by position (``Uneven``)."""
@@ -75,6 +76,39 @@ class Run:
 T = TypeVar("T")
 
 
+class WaitingStates:
+    """The states that positions take when they begin, by name: of a run that this one goes on with.
+
+    Once an element was taken, or a variable was written that was restored, a position that begins is at the beginning:
+    of its state it takes no place, only what else there is.
+
+    Attributes:
+      states: by name.
+      open: whether no element was taken since they came.
+    """
+
+    def __init__(self, store: StateStore) -> None:
+        self.states: dict[str, State] = {}
+        self.open = False
+        self._store = store
+        self._watched = 0
+
+    def expect(self, states: Mapping[str, State], restored: Iterable[Cell]) -> None:
+        """Takes the place of the states that were waiting. ``restored``: the variables that were restored."""
+        self.states = dict(states)
+        self.open = True
+        self._store.watched = set(restored)
+        self._watched = len(self._store.watched)
+
+    def take(self, name: str, always: bool) -> State | None:
+        """The state for a position that begins, if one waits. ``always``: for one that begins once."""
+        state = self.states.pop(name, None)
+        unwritten = len(self._store.watched) == self._watched
+        if state is None or always or (self.open and unwritten):
+            return state
+        return {key: value for key, value in state.items() if key != "place"}
+
+
 class Runner:
     """Owns a state store, positions of iterators, and resources that can be made again, such as programs of step loops.
 
@@ -95,6 +129,7 @@ class Runner:
         self._store = StateStore()
         self._resources: dict[Hashable, Any] = {}
         self._counters: dict[str, Cell] = {}
+        self.waiting = WaitingStates(self._store)
         self.positions: dict[str, Any] = {}
         """Name -> the position of an iterator in its data. Elements taken ahead of it are its own to take back."""
         self.runs = 0
@@ -129,6 +164,12 @@ class Runner:
         """Forgets the counts whose names begin so."""
         for name in [n for n in self._counters if n.startswith(prefix)]:
             self._store.discard(self._counters.pop(name))
+        for name in [n for n in self._store.expected if n.startswith(prefix)]:
+            del self._store.expected[name]
+
+    def counts(self) -> dict[str, int]:
+        """How often ``count`` was called, by name."""
+        return {name: int(self._store.get(cell)) for name, cell in self._counters.items()}
 
     def position(self, name: str, make: Callable[[], T]) -> T:
         """The position of the iterator with this name, made when first asked for."""

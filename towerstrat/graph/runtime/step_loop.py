@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence, Set
 from functools import partial
 from itertools import islice
 from typing import Any, NamedTuple
@@ -17,6 +17,7 @@ from jax import lax
 from towerstrat.errors import InvalidArgumentError, OpError, OutOfRangeError
 from towerstrat.graph.ir.elements import Operation, Tensor, execution_order
 from towerstrat.graph.ir.mesh import Axis, vary
+from towerstrat.graph.ir.narrowing import narrowed, narrowed_block
 from towerstrat.graph.ir.registry import Signature, define
 from towerstrat.graph.ir.state import FAULT, Cell
 from towerstrat.graph.ir.types import Array, resource
@@ -402,6 +403,14 @@ def _needs_plan(session: Runner, op: Operation, values: Sequence[Array]) -> list
     raise InvalidArgumentError(None, op, "A step loop runs in a Session; here operations are executed one by one.")
 
 
+def _narrow(op: Operation, used: Set[Tensor]) -> Operation:
+    """The loop with what the step uses of the branches and loops in it; all outputs are the step's."""
+    (body,) = op.bodies
+    step = narrowed_block(body, body.results)
+    given = op.inputs[: op.attrs["arguments"] + op.attrs["handles"]]
+    return op if step is body else narrowed(op, [*given, *step.captures()], op.outputs, {"bodies": (step,)})
+
+
 define(
     "StepInput",
     lambda inputs, attrs: [Signature(attrs["dtype"], attrs["dims"])],
@@ -415,6 +424,7 @@ define(
     _rule,
     host=_needs_plan,
     stage="step loop",
+    narrow=_narrow,
     stateful=True,
     differentiable=False,
     hidden=("bodies", "elements", "results", "source", "iterator", "axis", "whole", "varying_outputs"),

@@ -10,6 +10,8 @@ from typing import Any, ClassVar, TypeVar
 from towerstrat.graph.ir import nest
 from towerstrat.graph.ir.core import get_default_graph
 from towerstrat.graph.ir.default_graph import name_scope
+from towerstrat.graph.variables.containers import AutoTrackable
+from towerstrat.graph.variables.trackable import TRACKING_ATTRIBUTES
 from towerstrat.graph.variables.variables import Variable
 
 _IDENTIFIER = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*\Z")
@@ -19,7 +21,7 @@ Path = tuple[Any, ...]
 _Method = TypeVar("_Method", bound=Callable[..., Any])
 
 
-class Module:
+class Module(AutoTrackable):
     """The base class of objects with variables and modules among their attributes, also inside lists and dicts.
 
     Args:
@@ -142,7 +144,7 @@ def _walk(
     found = []
     attributes = vars(module)
     for key in sorted(attributes, key=order):
-        if key in module._TF_MODULE_IGNORED_PROPERTIES:
+        if key in module._TF_MODULE_IGNORED_PROPERTIES or key in TRACKING_ATTRIBUTES:
             continue
         try:
             leaves = list(_with_paths(attributes[key], (*path, key)))

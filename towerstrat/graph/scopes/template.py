@@ -16,10 +16,11 @@ from towerstrat.graph.ir.core import get_default_graph
 from towerstrat.graph.ir.trace import user_line
 from towerstrat.graph.scopes.variable_scope import VariableScope, variable_scope
 from towerstrat.graph.scopes.variable_store import EagerVariableStore, store_of
-from towerstrat.graph.variables.variables import GraphKeys, Variable
+from towerstrat.graph.variables.trackable import Trackable
+from towerstrat.graph.variables.variables import GraphKeys, Variable, variable_creator_scope
 
 
-class Template:
+class Template(Trackable):
     """A function with a variable scope of its own, which all its calls enter.
 
     Args:
@@ -78,9 +79,12 @@ class Template:
         with self._entered():
             try:
                 before = len(self._made(trainable=False)), len(self._made(trainable=True))
-                result = self._func(*args, **kwargs)
                 if self._variables_created:
+                    result = self._func(*args, **kwargs)
                     self._check(*before)
+                    return result
+                with capture_dependencies(self):
+                    result = self._func(*args, **kwargs)
                 self._variables_created = True
                 return result
             except Exception as error:
@@ -215,6 +219,31 @@ class EagerTemplate(Template):
     @property
     def local_variables(self) -> list[Variable]:
         return []
+
+
+@contextmanager
+def capture_dependencies(template: Any) -> Iterator[None]:
+    """Variables that are made inside become dependencies of a template, by their names in its scope.
+
+    Those that a template inside of it makes are that template's, which becomes a dependency itself.
+
+    Args:
+      template: a ``Trackable`` with a ``variable_scope``, which is open.
+    """
+    start = template.variable_scope.name
+
+    def creator(
+        next_creator: Callable[..., Any], name: str | None = None, trackable_parent: Any = None, **kwargs: Any
+    ) -> Any:
+        made = next_creator(name=name, trackable_parent=(template, start), **kwargs)
+        if name is not None and name.startswith(start):
+            held, full = trackable_parent or (made, name)
+            if isinstance(held, Trackable):
+                template._track_trackable(held, full[len(start) + 1 :], overwrite=True)
+        return made
+
+    with variable_creator_scope(creator):
+        yield
 
 
 def make_template(

@@ -29,6 +29,7 @@ from towerstrat.graph.ir.trace import unconverted
 from towerstrat.graph.ir.types import DType, DTypeLike, HostArray
 from towerstrat.graph.variables.state_ops import variable_handle
 from towerstrat.graph.variables.string_variables import type_for
+from towerstrat.graph.variables.trackable import TrackableVariable
 
 
 class VariableSynchronization(enum.Enum):
@@ -161,8 +162,8 @@ def _default_creator(**kwargs: Any) -> Variable:
             raise ValueError(f"Invalid variable {what} mode: {value} for variable: {kwargs.get('name')}")
     if kwargs.get("trainable") is None:
         kwargs["trainable"] = synchronization is not VariableSynchronization.ON_READ
-    kwargs.pop("use_resource", None)
-    kwargs.pop(_LIFTING, None)
+    for for_creators in ("use_resource", "trackable_parent", _LIFTING):
+        kwargs.pop(for_creators, None)
     graph = get_default_graph()
     maker, graph.variable_maker = graph.variable_maker, None
     try:
@@ -189,7 +190,7 @@ def variable_creator_scope(variable_creator: Callable[..., Any]) -> Iterator[Non
             creators.remove(variable_creator)
 
 
-class Variable(Operators, Convertible, metaclass=_ThroughCreators):
+class Variable(Operators, Convertible, TrackableVariable, metaclass=_ThroughCreators):
     """State that persists between runs. Each use reads it; assignments change it.
 
     Args:

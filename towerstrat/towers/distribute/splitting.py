@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from towerstrat.data.pipeline import INFINITE, UNKNOWN, Array, Element, Node, Opening, Pull
+from towerstrat.data.pipeline import INFINITE, UNKNOWN, Array, Element, Node, Opening, Pull, write_next
 from towerstrat.graph.ir.uneven import Uneven
 
 
@@ -51,6 +51,8 @@ def _share(dims: Any, replicas: int) -> Any:
 
 
 class _Splits(Pull):
+    changing = ("source",)
+
     def __init__(self, source: Iterator[Element], replicas: int):
         self.source = source
         self.replicas = replicas
@@ -59,9 +61,8 @@ class _Splits(Pull):
         return self._split(next(self.source))
 
     def next_into(self, out: Sequence[Array]) -> Element | None:
-        source = self.source
         rows = [b.reshape(b.shape[0] * b.shape[1], *b.shape[2:]) for b in out]
-        element = source.next_into(rows) if isinstance(source, Pull) else Pull.next_into(source, rows)  # type: ignore[arg-type]
+        element = write_next(self.source, rows)
         return None if element is None else self._split(element)
 
     def next_many(self, out: Sequence[Array]) -> int:
@@ -133,6 +134,8 @@ class Dealt(Node):
 
 
 class _Deals(Pull):
+    changing = ("sources",)
+
     def __init__(self, sources: Sequence[Iterator[Element]], replicas: int, whole: bool):
         self.sources: list[Iterator[Element] | None] = list(sources)
         self.replicas = replicas

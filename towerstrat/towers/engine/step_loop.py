@@ -62,6 +62,7 @@ def run_steps(
     count = _count(iterations)
     context = surface.step_context()
     with graph.body(f"the step function of {surface.loop_method}") as block:
+        block.in_steps = True
         elements = [
             graph.add("StepInput", (), {"dtype": t, "dims": d}, "step_input", axis=axis).outputs[0]
             for t, d in zip(types, dims, strict=True)

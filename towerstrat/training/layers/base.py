@@ -24,7 +24,9 @@ from towerstrat.graph.ir.shapes import TensorShape
 from towerstrat.graph.ir.stacks import get_default_session
 from towerstrat.graph.ir.types import as_dtype
 from towerstrat.graph.scopes.variable_scope import VariableScope, get_variable, variable_scope
+from towerstrat.graph.variables.containers import AutoTrackable
 from towerstrat.graph.variables.partitioned import PartitionedVariable
+from towerstrat.graph.variables.trackable import Trackable, no_automatic_dependency_tracking
 from towerstrat.graph.variables.variables import (
     GraphKeys,
     VariableAggregation,
@@ -94,7 +96,7 @@ class InputSpec:
         return f"InputSpec({', '.join(f'{f}={getattr(self, f)}' for f in fields if getattr(self, f))})"
 
 
-class Layer:
+class Layer(AutoTrackable):
     """Variables and a computation on inputs. Subclasses define ``build`` (makes the variables) and ``call``.
 
     The variables live in a variable scope named as the layer, opened at the first call: ``dense/kernel``,
@@ -107,6 +109,7 @@ class Layer:
       activity_regularizer: ``f(output)`` is added to the losses at each call; not for layers made eagerly.
     """
 
+    @no_automatic_dependency_tracking
     def __init__(self, trainable: bool = True, name: Any = None, dtype: Any = None, **kwargs: Any):
         scope = kwargs.pop("_scope", None)
         self._reuse = kwargs.pop("_reuse", None)
@@ -292,7 +295,7 @@ class Layer:
             loss = loss() if callable(loss) and not is_tensor(loss) else loss
             if loss is not None:
                 found.append(loss if is_tensor(loss) else convert_to_tensor(loss, "float32"))
-        self._losses = [*_seen_here(self._losses), *found]
+        self._losses[:] = [*_seen_here(self._losses), *found]
         if inputs is not None:
             self._conditional.update(found)
         _collect(found, GraphKeys.REGULARIZATION_LOSSES)
@@ -318,7 +321,7 @@ class Layer:
             return
         given = updates if isinstance(updates, list | tuple) else [updates]
         ops = [u if isinstance(u, Operation) else getattr(u, "op", u) for u in given]
-        self._updates = [*_seen_here(self._updates), *ops]
+        self._updates[:] = [*_seen_here(self._updates), *ops]
         if inputs is not None:
             self._conditional.update(ops)
 
@@ -394,6 +397,8 @@ class Layer:
                 )
                 if regularizer is not None:
                     self._regularize(name, variable, regularizer, graph.get_collection_ref("variables")[:known])
+        if isinstance(variable, Trackable):  # a getter may return a tensor
+            self._track_trackable(variable, name, overwrite=True)
         kept = trainable and (getattr(variable, "trainable", False) or not self.trainable)
         (self._trainable_weights if kept else self._non_trainable_weights).append(variable)
         return variable

@@ -54,12 +54,16 @@ def metric_variable(shape: Any, dtype: Any, validate_shape: bool = True, name: s
 def across_towers(collections: Any, function: Callable[..., Any], *args: Any) -> Any:
     """``function(distribution, *args)`` for all towers together, where ``args`` are read as sums over the towers.
 
+    It stands outside of a step loop: fetched after the run it is the value by then, and a step that uses it too has
+    what it was before the run, in every step.
+
     Raises:
       RuntimeError: not in tower context.
     """
 
     def merge(distribution: CrossTower, *merged: Any) -> Any:
-        value = function(distribution, *merged)
+        with get_default_graph().around_steps():
+            value = function(distribution, *merged)
         collect(collections, value)
         return value
 

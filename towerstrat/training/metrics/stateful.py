@@ -14,10 +14,11 @@ from towerstrat.graph.ir.elements import Operation, Tensor
 from towerstrat.graph.ir.types import float64, int64
 from towerstrat.graph.ops import array, assertions, control_flow, math, reductions, segments
 from towerstrat.graph.scopes.initializers import zeros_initializer
+from towerstrat.graph.variables.trackable import Trackable
 from towerstrat.graph.variables.variables import GraphKeys, create_variable
 
 
-class Metric:
+class Metric(Trackable):
     """A value over many batches: called with each batch, and asked for its ``result()``.
 
     Those that derive from it define ``build`` (makes variables with ``add_variable``; gets what the first call gets),
@@ -111,6 +112,7 @@ class Metric:
             collections=[kind, GraphKeys.METRIC_VARIABLES],
             name=name,
         )
+        self._track_trackable(variable, name, overwrite=True)
         self._variables.append(variable)
         if get_default_graph().executing_eagerly:
             self._initial.append(variable.read_value())

@@ -19,6 +19,7 @@ from towerstrat.graph.ops.control_flow import group
 from towerstrat.graph.ops.control_flow import tuple as gated
 from towerstrat.graph.tapes.gradient_tape import GradientTape
 from towerstrat.graph.variables.rows import deduplicate
+from towerstrat.graph.variables.trackable import Position, Trackable, TrackableReference
 from towerstrat.graph.variables.variables import GraphKeys, Variable, VariableAggregation, create_variable
 from towerstrat.towers.engine.contexts import (
     current_distribution,
@@ -138,7 +139,7 @@ def _record_train_op(apply_updates: Any) -> Any:
     return apply_updates
 
 
-class Optimizer:
+class Optimizer(Trackable):
     """Base of the optimizers: computes gradients of a loss and applies them to variables.
 
     A subclass says how one variable is updated by overriding ``_resource_apply_dense(grad, var)`` or
@@ -172,6 +173,7 @@ class Optimizer:
         self._name = name
         self._slots: dict[str, dict[Any, Any]] = {}
         self._non_slot_dict: dict[Any, Any] = {}
+        self._waiting_slots: dict[tuple[str, Any], list[Position]] = {}
 
     def get_name(self) -> str:
         return self._name
@@ -413,6 +415,7 @@ class Optimizer:
         if key not in self._non_slot_dict:
             with current_distribution().colocate_vars_with(colocate_with):
                 self._non_slot_dict[key] = create_variable(initial_value=initial_value, name=name, trainable=False)
+            self._handle_deferred_dependencies(name, self._non_slot_dict[key])
         return self._non_slot_dict[key]
 
     def _get_non_slot_variable(self, name: str, graph: Any = None) -> Any:
@@ -450,7 +453,36 @@ class Optimizer:
             if isinstance(var, EagerVariable) and not any(key in other for other in self._slots.values()):
                 weakref.finalize(var, _forget, weakref.ref(self), key).atexit = False
             named[key] = make()
+            waiting = self._waiting_slots.pop((slot_name, key), ())
+            for position in sorted(waiting, key=lambda p: p.restore_uid, reverse=True):
+                position.restore(named[key])
         return named[key]
+
+    # ---- checkpoints -----------------------------------------------------------------------------------------
+
+    @property
+    def _checkpoint_dependencies(self) -> list[TrackableReference]:
+        """What it keeps besides slots in the default graph (or the one around a function), by name."""
+        self._maybe_initialize_trackable()
+        graph = get_default_graph().home
+        kept = [TrackableReference(name, v) for (name, of), v in self._non_slot_dict.items() if of is graph]
+        return super()._checkpoint_dependencies + sorted(kept, key=lambda reference: reference.name)
+
+    def _lookup_dependency(self, name: str, cached_dependencies: Any = None) -> Any:
+        return super()._lookup_dependency(name) or self._non_slot_dict.get((name, get_default_graph().home))
+
+    def _create_or_restore_slot_variable(self, slot_variable_position: Any, slot_name: str, variable: Any) -> Any:
+        """The slot that a checkpoint has a value for: eagerly made if it is not there yet; None: it waits for it."""
+        key = _var_key(variable)
+        named = self._slot_dict(slot_name)
+        graph = get_default_graph()
+        # Where creators are in scope, such as a template's, they see the slot when the optimizer itself makes it.
+        is_now = graph.executing_eagerly and not graph.creators and slot_variable_position.is_simple_variable()
+        if key not in named and is_now:
+            self._get_or_make_slot(variable, convert_to_tensor(slot_variable_position.value()), slot_name, self._name)
+        if key not in named:
+            self._waiting_slots.setdefault((slot_name, key), []).append(slot_variable_position)
+        return named.get(key)
 
     def _call_if_callable(self, param: Any) -> Any:
         return param() if callable(param) else param

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -13,21 +13,31 @@ from towerstrat.checkpoints.bundle_writing import Saved, Whole, write
 from towerstrat.checkpoints.opening import opened
 from towerstrat.checkpoints.slices import Slice
 from towerstrat.errors import InvalidArgumentError
-from towerstrat.graph.ir.elements import Operation, Tensor
+from towerstrat.graph.ir.core import Graph
+from towerstrat.graph.ir.elements import Operation, Tensor, execution_order
 from towerstrat.graph.ir.registry import Attrs, Signature, define
 from towerstrat.graph.ir.stacks import SessionLike
-from towerstrat.graph.ir.state import Cell
-from towerstrat.graph.ir.types import HostArray, as_dtype
+from towerstrat.graph.ir.state import Cell, StateStore
+from towerstrat.graph.ir.types import Array, HostArray, as_dtype
 from towerstrat.graph.lowering.refusals import uninitialized
+from towerstrat.graph.runtime.runs import Runner
 from towerstrat.platform.text import as_text
+from towerstrat.training.saving import resumption
 
 
-def stored(session: SessionLike, op: Operation, cell: Cell) -> HostArray:
+class HasState(Protocol):
+    """A session, or that of eager code."""
+
+    @property
+    def state(self) -> StateStore: ...
+
+
+def stored(session: HasState, op: Operation, cell: Cell) -> Array:
     """The value of a variable as it is seen from outside: one for all towers. Raises FailedPreconditionError."""
     value = session.state.get(cell)
     if value is None:
         raise uninitialized(cell, op)
-    return np.asarray(cell.joined(value))
+    return cell.joined(value)
 
 
 def parsed(spec: str) -> Whole | None:
@@ -39,18 +49,18 @@ def parsed(spec: str) -> Whole | None:
     return Whole(tuple(map(int, sizes)), Slice(tuple(s for s, _ in extents), tuple(n for _, n in extents)))
 
 
-def _save(session: SessionLike, op: Operation, values: Sequence[Any]) -> list[HostArray]:
+def _save(session: Runner, op: Operation, values: Sequence[Any]) -> list[HostArray]:
     prefix, names, specs, *given = values
 
-    def load(value: Any) -> HostArray:
-        return stored(session, op, value) if isinstance(value, Cell) else np.asarray(value)
+    def load(value: Any) -> Array:
+        return stored(session, op, value) if isinstance(value, Cell) else value
 
     entries = [
         Saved(as_text(name), partial(load, value), parsed(as_text(spec)), tensor.dtype.base_dtype.as_datatype_enum)
         for name, spec, value, tensor in zip(names, specs, given, _saved(op), strict=True)
     ]
     try:
-        write(as_text(prefix.item()), entries)
+        write(as_text(prefix.item()), entries, resumption.saved(session))
     except ValueError as error:
         raise InvalidArgumentError(None, op, str(error)) from None
     return []
@@ -77,6 +87,13 @@ def _restore(session: SessionLike, op: Operation, values: Sequence[Any]) -> list
     return found
 
 
+def restored_names(graph: Graph, name: str) -> set[str]:
+    """The names under which a restoring operation finds what it restores."""
+    order = execution_order([graph.get_operation_by_name(name)], graph.root, ())
+    values = [op.inputs[1].op.attrs["value"] for op in order if op.type == "RestoreV2"]
+    return {as_text(name) for names in values for name in np.ravel(names).tolist()}
+
+
 def part_of(op: Operation | None, name: str, array: HostArray, whole: Whole | None) -> HostArray:
     """The part of a saved array that ``whole`` says. Raises InvalidArgumentError where that is of another shape."""
     if whole is None:
@@ -89,11 +106,10 @@ def part_of(op: Operation | None, name: str, array: HostArray, whole: Whole | No
     return array[whole.part.within(array.shape)]
 
 
-def _assign(session: SessionLike, op: Operation, values: Sequence[Any]) -> list[HostArray]:
-    """Sets variables, all or none: the first half of ``values`` are cells, the second what they get."""
-    half = len(values) // 2
+def store(session: HasState, op: Operation | None, given: Iterable[tuple[Cell, HostArray]]) -> None:
+    """Sets variables, all or none. Raises InvalidArgumentError where one has another shape."""
     new = {}
-    for cell, value in zip(values[:half], values[half:], strict=True):
+    for cell, value in given:
         if cell.dims is not None and not _fits(np.shape(value), cell.dims):
             raise InvalidArgumentError(
                 None, op, "Assign requires shapes of both tensors to match. "
@@ -103,6 +119,12 @@ def _assign(session: SessionLike, op: Operation, values: Sequence[Any]) -> list[
     for cell, value in new.items():
         # A copy: what is read from a file is a view of it.
         session.state.update({cell: cell.divided(np.array(value, cell.dtype.np))})
+
+
+def _assign(session: SessionLike, op: Operation, values: Sequence[Any]) -> list[HostArray]:
+    """Sets variables: the first half of ``values`` are cells, the second what they get."""
+    half = len(values) // 2
+    store(session, op, zip(values[:half], values[half:], strict=True))
     return []
 
 

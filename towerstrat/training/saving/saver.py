@@ -14,6 +14,7 @@ from towerstrat.checkpoints import folder
 from towerstrat.checkpoints.bundle_writing import Saved, write
 from towerstrat.checkpoints.opening import Checkpoint, opened
 from towerstrat.errors import InvalidArgumentError, NotFoundError, OpError
+from towerstrat.graph.eager.context import context
 from towerstrat.graph.ir.convert import convert_to_tensor
 from towerstrat.graph.ir.core import get_default_graph
 from towerstrat.graph.runtime.session import BaseSession
@@ -21,11 +22,11 @@ from towerstrat.platform import logs, messages
 from towerstrat.platform.files import IsDirectory
 from towerstrat.platform.text import as_text
 from towerstrat.training import global_step as steps
-from towerstrat.training.saving import management
+from towerstrat.training.saving import management, resumption
 from towerstrat.training.saving.builder import BaseSaverBuilder, BulkSaverBuilder
 from towerstrat.training.saving.meta_graphs import export_meta_graph
 from towerstrat.training.saving.object_names import OBJECT_GRAPH, names_of_objects
-from towerstrat.training.saving.operations import parsed, part_of
+from towerstrat.training.saving.operations import parsed, part_of, restored_names
 from towerstrat.training.saving.saveables import SaveSpec, VariableSaveable, all_saveable_objects, by_name, saveables_of
 
 _SECOND_FORMAT = 2
@@ -214,6 +215,9 @@ class Saver:
             if written > self._keep_from and written != float("inf"):
                 self._keep_from += self._hours * 3600
                 continue
+            if folder.replaced(path):
+                logs.warning("%s is kept: another program has overwritten it since this one saved it.", path)
+                continue
             try:
                 management.remove_checkpoint(path, meta_graph_suffix=suffix)
             except OpError as error:
@@ -289,7 +293,8 @@ class Saver:
         try:
             if self._eager:
                 specs = [spec for saveable in saveables_of(self._var_list) for spec in saveable.specs]
-                write(path, [Saved(s.name, partial(_array, s), parsed(s.slice_spec)) for s in specs])
+                arrays = [Saved(s.name, partial(_array, s), parsed(s.slice_spec)) for s in specs]
+                write(path, arrays, resumption.saved(context().session))
             else:
                 sess.run(self.saver_def.save_tensor_name, {self.saver_def.filename_tensor_name: path})
         except NotFoundError as error:
@@ -353,9 +358,11 @@ class Saver:
         logs.info("Restoring parameters from %s", path)
         try:
             if self._eager:
-                self._restore_eagerly(path)
+                names = self._restore_eagerly(path)
+                resumption.resume(path, context().session, names)
             else:
                 sess.run(self.saver_def.restore_op_name, {self.saver_def.filename_tensor_name: path})
+                resumption.resume(path, sess, restored_names(sess.graph, self.saver_def.restore_op_name))
         except NotFoundError as error:
             checkpoint = opened(path)
             if OBJECT_GRAPH not in checkpoint or self._by_objects is self:
@@ -364,7 +371,8 @@ class Saver:
         except InvalidArgumentError as error:
             raise _explained(error, "a mismatch between the current graph and the graph") from None
 
-    def _restore_eagerly(self, path: str) -> None:
+    def _restore_eagerly(self, path: str) -> set[str]:
+        """Restores the variables; the names that were restored."""
         checkpoint = opened(path)
         found = [
             (saveable, [part_of(None, s.name, checkpoint.read(s.name), parsed(s.slice_spec)) for s in saveable.specs])
@@ -375,6 +383,7 @@ class Saver:
                 saveable.check(values[0])
         for saveable, values in found:
             saveable.restore([convert_to_tensor(value) for value in values], None)
+        return {spec.name for saveable, _ in found for spec in saveable.specs}
 
     def _restore_objects(self, sess: Any, path: str, checkpoint: Checkpoint) -> None:
         """Restores from a checkpoint of objects: its variables have keys of their own, and their names beside them."""

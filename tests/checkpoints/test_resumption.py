@@ -1,0 +1,95 @@
+"""Side files of checkpoints: what is written reads back, damage is refused, and each belongs to one checkpoint."""
+
+import ml_dtypes
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as arrays
+
+from towerstrat import errors
+from towerstrat.checkpoints import folder, resumption
+from towerstrat.checkpoints.bundle_writing import Saved, write
+
+scalars = st.one_of(
+    st.none(), st.booleans(), st.integers(), st.floats(), st.text("aß😀\0"), st.binary(),
+    arrays.arrays(st.sampled_from(["f4", "i8", "u1", "c8", "?"]), arrays.array_shapes(min_dims=0, min_side=0)),
+)  # fmt: skip
+states = st.recursive(scalars, lambda s: st.one_of(st.lists(s), st.dictionaries(st.integers() | st.text("ab"), s)))
+
+
+def same(one, other):
+    if isinstance(one, np.ndarray):
+        assert isinstance(other, np.ndarray)
+        assert (one.dtype, one.shape) == (other.dtype, other.shape)
+        np.testing.assert_array_equal(one, other)
+    elif isinstance(one, list | dict):
+        assert type(one) is type(other)
+        assert len(one) == len(other)
+        for key in range(len(one)) if isinstance(one, list) else one:
+            same(one[key], other[key])
+    else:
+        assert type(one) is type(other)
+        assert one == other or one != one
+
+
+@given(states)
+def test_what_is_written_reads_back(state):
+    same(state, resumption.decoded(resumption.encoded(state)))
+
+
+def test_all_kinds_of_arrays():
+    state = {
+        "half": np.array([1.5, -2], ml_dtypes.bfloat16),
+        "strings": np.array([[b"", b"\xff"], [b"a", b"long" * 99]], object),
+        "number": np.uint32(7),
+        "generator": np.random.PCG64(1).state,
+    }
+    found = resumption.decoded(resumption.encoded(state))
+    assert found["generator"] == state["generator"]
+    assert (found["number"].dtype, found["number"].item()) == (np.uint32, 7)
+    same({k: state[k] for k in ("half", "strings")}, {k: found[k] for k in ("half", "strings")})
+
+
+@pytest.mark.parametrize("value", [object(), np.array([object()]), {1, 2}, np.zeros(1, "M8[s]")])
+def test_what_is_no_state_is_refused(value):
+    with pytest.raises(TypeError):
+        resumption.encoded([1, value])
+
+
+@given(st.data())
+def test_damage_is_refused(data):
+    good = resumption.encoded({"a": np.arange(5), "b": [b"text", 1.5]})
+    cut = data.draw(st.integers(0, len(good) - 1))
+    bad = data.draw(st.sampled_from([good[:cut], good[:cut] + bytes([good[cut] ^ 1]) + good[cut + 1 :], good + b"\0"]))
+    with pytest.raises(ValueError):
+        resumption.decoded(bad)
+
+
+def test_a_checkpoint_has_its_own_side_file_or_none(tmp_path):
+    prefix = str(tmp_path / "model")
+
+    def saved(value, beside):
+        write(prefix, [Saved("w", lambda: np.float32(value))], None if beside is None else resumption.encoded(beside))
+
+    assert resumption.read(prefix) is None
+    saved(1, {"step": 1})
+    assert resumption.read(prefix) == {"step": 1}
+    saved(2, {"step": 2})
+    assert resumption.read(prefix) == {"step": 2}
+    (path,) = resumption.side_files(prefix)
+    with pytest.raises(ValueError, match="twice"):
+        write(prefix, [Saved("w", lambda: np.float32(3))] * 2, resumption.encoded({"step": 3}))
+    assert resumption.side_files(prefix) == [path]
+    assert resumption.read(prefix) == {"step": 2}
+    whole = bytearray((tmp_path / path).read_bytes())
+    whole[40] ^= 1
+    (tmp_path / path).write_bytes(whole)
+    with pytest.raises(errors.DataLossError, match=f"{path}: wrong checksum"):
+        resumption.read(prefix)
+    saved(4, None)
+    assert resumption.side_files(prefix) == []
+    assert resumption.read(prefix) is None
+    saved(5, {"step": 5})
+    folder.remove(prefix)
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,21 @@
+"""The public names of the 2.x namespace for saving and restoring. Data, by module."""
+
+from __future__ import annotations
+
+from towerstrat.compat.names.named import Rows
+
+ROWS: Rows = (
+    ("training.saving.checkpoint", {
+        "tf.train": "Checkpoint",
+    }),
+    ("training.saving.checkpoint_manager", {
+        "tf.train": "CheckpointManager",
+    }),
+    ("training.saving.checkpoint_options", {
+        "tf.train": "CheckpointOptions",
+    }),
+    ("training.saving.python_state", {
+        "tf.train.experimental": "PythonState",
+    }),
+)  # fmt: skip
+"""(module, {place: names}); see ``v1.ROWS``."""

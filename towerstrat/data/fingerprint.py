@@ -1,0 +1,73 @@
+"""What a pipeline is, in short: whether the place in one means the same in another, perhaps of another process."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from towerstrat.data.function import Function
+from towerstrat.data.pipeline import Array, Opening, Part, Seeds
+from towerstrat.data.structure import Structure
+from towerstrat.graph.ir.elements import Operation, Tensor
+from towerstrat.platform.plain import State
+
+_ROWS = 16
+"""Rows of an array that are looked at."""
+
+
+def fingerprint(opening: Opening) -> State:
+    """The kinds of the nodes of a pipeline, and a checksum of all that they were given.
+
+    Of arrays that are their types and shapes and some rows, of functions their operations. What elements cost to look
+    at is not there: Python iterables and files are described by what they are, not by what is in them.
+    """
+    kinds = [type(part).__name__ for part in opening.node.walk()]
+    return {"kinds": kinds, "checksum": zlib.crc32(repr(_described(opening.node, opening.values)).encode())}
+
+
+def check_fingerprint(saved: State, found: State) -> None:
+    """Raises ValueError where two fingerprints are of different pipelines."""
+    if saved["kinds"] != found["kinds"]:
+        raise ValueError(f"the pipeline was {_in_words(saved)}, and is {_in_words(found)}")
+    if saved["checksum"] != found["checksum"]:
+        raise ValueError(f"the pipeline {_in_words(found)} has other data, arguments or functions")
+
+
+def _in_words(found: State) -> str:
+    return " <- ".join(found["kinds"])
+
+
+def _described(value: Any, values: Mapping[Tensor, Array]) -> Any:
+    if isinstance(value, Function):
+        return [_operation(op, values) for op in value.graph.get_operations()]
+    if isinstance(value, Part):
+        return [type(value).__name__, *(_described(v, values) for v in vars(value).values())]
+    if isinstance(value, Seeds):
+        return [value.graph_seed, _described(value.seed, values)]
+    if isinstance(value, Structure):
+        return repr((value.dtypes, value.dims))
+    if isinstance(value, Tensor):
+        return _described(values[value], values) if value in values else (value.name, value.dtype.name, value.dims)
+    if isinstance(value, np.ndarray):
+        return _array(value)
+    if isinstance(value, list | tuple):
+        return [_described(v, values) for v in value]
+    if value is None or isinstance(value, bool | int | float | str | bytes | np.generic):
+        return value
+    return getattr(value, "__qualname__", type(value).__qualname__)
+
+
+def _operation(op: Operation, values: Mapping[Tensor, Array]) -> Any:
+    given = _described(op.attrs["value"], values) if op.type == "Const" else None
+    bodies = [[_operation(inner, values) for inner in body.ops] for body in op.bodies]
+    return [op.type, [t.name for t in op.inputs], [(t.dtype.name, t.dims) for t in op.outputs], given, bodies]
+
+
+def _array(array: Array) -> Any:
+    rows = np.atleast_1d(array)
+    some = rows[np.linspace(0, len(rows) - 1, min(_ROWS, len(rows)), dtype=np.int64)]
+    data = repr(some.tolist()).encode() if array.dtype.hasobject else np.ascontiguousarray(some).tobytes()
+    return [array.dtype.name, array.shape, zlib.crc32(data)]

@@ -1,0 +1,549 @@
+"""Lists, dictionaries and tuples that checkpoints save, and what puts them in the place of Python's own.
+
+Source: ``tensorflow/python/trackable/data_structures.py``.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections import OrderedDict, abc
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from towerstrat.graph.variables.trackable import Trackable
+from towerstrat.graph.variables.variables import Variable
+
+_UNSAVED = (
+    "\n\nIf you don't need it checkpointed, wrap it in a tf.contrib.checkpoint.NoDependency object when it is "
+    "assigned: it will be unwrapped and ignored."
+)
+
+
+class NoDependency:
+    """Around a value that is assigned to an attribute: the attribute gets the value, and no dependency.
+
+    >>> class Holder(AutoTrackable): pass
+    >>> holder = Holder()
+    >>> holder.names = NoDependency(["a", "b"])
+    >>> type(holder.names).__name__
+    'list'
+    """
+
+    __slots__ = ["value"]
+
+    def __init__(self, value: Any):
+        self.value = value
+
+
+def wrap(value: Any) -> Any:
+    """A list, dictionary or tuple as one that is trackable, what is in a ``NoDependency``, or the value itself."""
+    if isinstance(value, NoDependency):
+        return value.value
+    if isinstance(value, Trackable):
+        return value
+    if type(value) in (dict, OrderedDict):
+        return DictWrapper(value)
+    if type(value) is list:
+        return ListWrapper(value)
+    if isinstance(value, tuple) and any(_is_tracked(element) for element in value):
+        return TupleWrapper(value)
+    return value
+
+
+def _is_tracked(element: Any) -> bool:
+    """Whether an element makes a tuple worth wrapping: it is trackable, becomes so, or is to be unwrapped."""
+    if isinstance(element, tuple) and not isinstance(element, Trackable):
+        return any(_is_tracked(each) for each in element)
+    return isinstance(element, NoDependency | Trackable) or type(element) in (dict, OrderedDict, list)
+
+
+def sticky_attribute_assignment(trackable: Trackable, name: str, value: Any) -> Any:
+    """What an attribute gets when ``value`` is assigned to it; it becomes a dependency where it is trackable."""
+    wrapped = wrap(value)
+    if isinstance(wrapped, Trackable) and not isinstance(value, NoDependency):
+        trackable._track_trackable(wrapped, name, overwrite=True)
+    return wrapped
+
+
+class AutoTrackable(Trackable):
+    """An object that depends on each trackable object that is assigned to one of its attributes, by its name."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if self._self_setattr_tracking and vars(self).get(name) is not value:
+            value = sticky_attribute_assignment(self, name, value)
+        super().__setattr__(name, value)
+
+    def __delattr__(self, name: str) -> None:
+        self._delete_tracking(name)
+        super().__delattr__(name)
+
+    def _no_dependency(self, value: Any) -> Any:
+        return NoDependency(value)
+
+
+class TrackableDataStructure(Trackable):
+    """The base of containers. They have the variables of what is in them, as layers have.
+
+    Attributes:
+      trainable: False takes all variables out of ``trainable_variables``.
+    """
+
+    def __init__(self) -> None:
+        self.trainable = True
+
+    @property
+    def _values(self) -> Iterable[Any]:
+        raise NotImplementedError
+
+    def _track_value(self, value: Any, name: str) -> Any:
+        """Adds a dependency; the value as it is stored. Raises ValueError where it is not trackable."""
+        value = sticky_attribute_assignment(self, name, value)
+        if not isinstance(value, Trackable):
+            raise ValueError(
+                "Only trackable objects (such as Layers or Optimizers) may be stored in a List object. Got "
+                f"{value}, which does not inherit from Trackable."
+            )
+        return value
+
+    @property
+    def layers(self) -> list[Any]:
+        """The layers in it, and in containers in it."""
+        found: list[Any] = []
+        for value in self._values:
+            if isinstance(value, TrackableDataStructure):
+                found += value.layers
+            elif _has_weights(value):
+                found.append(value)
+        return found
+
+    def _collected(self, trainable: bool) -> list[Variable]:
+        held = [v for v in self._values if not isinstance(v, Variable) and _has_weights(v)]
+        name = "trainable_variables" if trainable else "non_trainable_variables"
+        inner = [variable for value in held for variable in getattr(value, name)]
+        return inner + [v for v in self._values if isinstance(v, Variable) and v.trainable is trainable]
+
+    @property
+    def trainable_weights(self) -> list[Variable]:
+        return self._collected(True) if self.trainable else []
+
+    @property
+    def non_trainable_weights(self) -> list[Variable]:
+        return ([] if self.trainable else self._collected(True)) + self._collected(False)
+
+    @property
+    def weights(self) -> list[Variable]:
+        return self.trainable_weights + self.non_trainable_weights
+
+    trainable_variables = trainable_weights
+    non_trainable_variables = non_trainable_weights
+    variables = weights
+
+    @property
+    def updates(self) -> list[Any]:
+        """The updates of its layers."""
+        return [update for layer in self.layers for update in getattr(layer, "updates", ())]
+
+    @property
+    def losses(self) -> list[Any]:
+        """The losses of its layers."""
+        return [loss for layer in self.layers for loss in getattr(layer, "losses", ())]
+
+    def __hash__(self) -> int:
+        return id(self)
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+
+def _has_weights(value: Any) -> bool:
+    return hasattr(value, "trainable_variables") and hasattr(value, "non_trainable_variables")
+
+
+class List(TrackableDataStructure, abc.Sequence[Any]):
+    """A sequence of trackable objects that only grows. Arguments are those of ``list``.
+
+    Raises:
+      ValueError: an element is not trackable.
+    """
+
+    def __init__(self, *args: Any, **kwargs: Any):
+        super().__init__()
+        self._storage = self._make_storage(*args, **kwargs)
+        for i, element in enumerate(self._storage):
+            self._storage[i] = self._track_value(element, str(i))
+
+    def _make_storage(self, *args: Any, **kwargs: Any) -> list[Any]:
+        return list(*args, **kwargs)
+
+    @property
+    def _values(self) -> Iterable[Any]:
+        return self._storage
+
+    def append(self, value: Any) -> None:
+        self._storage.append(self._track_value(value, str(len(self._storage))))
+
+    def extend(self, values: Iterable[Any]) -> None:
+        for value in values:
+            self.append(value)
+
+    def copy(self) -> Any:
+        return copy.copy(self)
+
+    def __copy__(self) -> Any:
+        return type(self)(copy.copy(self._storage))
+
+    def __deepcopy__(self, memo: Any) -> Any:
+        return type(self)(copy.deepcopy(self._storage, memo))
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return type(self), (self._storage,)
+
+    def __iadd__(self, values: Iterable[Any]) -> Any:  # type: ignore[misc]
+        self.extend(values)
+        return self
+
+    def __add__(self, other: Any) -> Any:
+        return self._storage + getattr(other, "_storage", other)
+
+    def __radd__(self, other: Any) -> Any:
+        return other + self._storage
+
+    def __mul__(self, n: Any) -> Any:
+        return self._storage * n
+
+    __rmul__ = __mul__
+
+    def __getitem__(self, key: Any) -> Any:
+        return self._storage[key]
+
+    def __len__(self) -> int:
+        return len(self._storage)
+
+    def __repr__(self) -> str:
+        return f"List({self._storage!r})"
+
+
+if TYPE_CHECKING:
+    _PythonList = object
+else:
+    _PythonList = list  # an instance to C code too, which takes no other sequence everywhere
+
+
+class ListWrapper(List, abc.MutableSequence[Any], _PythonList):
+    """Stands for a list that is an attribute of a trackable object, and changes that list itself.
+
+    Elements need not be trackable. A change that gives a trackable element another index is remembered, and saving
+    raises ValueError: what is restored later would go to another object.
+    """
+
+    def __init__(self, wrapped_list: list[Any]):
+        self._moved = False
+        super().__init__(wrapped_list)
+        self._seen: list[Any] | None = list(self._storage)
+
+    __class__ = property(lambda self: list)
+
+    def _make_storage(self, wrapped_list: Iterable[Any]) -> list[Any]:
+        return wrapped_list if type(wrapped_list) is list else list(wrapped_list)
+
+    def _track_value(self, value: Any, name: str) -> Any:
+        return sticky_attribute_assignment(self, name, value)
+
+    def _trackable_children(self, save_type: str = "checkpoint", **kwargs: Any) -> dict[str, Trackable]:
+        made = (
+            f"Unable to save the object {self!r} (a list wrapper constructed to track trackable TensorFlow objects). "
+        )
+        if self._moved:
+            raise ValueError(
+                f"{made}A list element was replaced (__setitem__, __setslice__), deleted (__delitem__, __delslice__), "
+                "or moved (sort). In order to support restoration on object creation, tracking is exclusively for "
+                f"append-only data structures.{_UNSAVED}"
+            )
+        if not _same(self._storage, self._seen):
+            raise ValueError(
+                f"{made}The wrapped list was modified outside the wrapper (its final value was {self._storage}, its "
+                f"value when a checkpoint dependency was added was {self._seen}), which breaks restoration on object "
+                f"creation.{_UNSAVED}"
+            )
+        return super()._trackable_children(save_type, **kwargs)
+
+    @contextmanager
+    def _changing(self) -> Iterator[None]:
+        """Around a change through this object: tracks what is new, and notes where something tracked has moved."""
+        before, known = list(self._storage), _same(self._storage, self._seen)
+        yield
+        now = self._storage
+        for i, each in enumerate(before):
+            if isinstance(each, Trackable) and (i >= len(now) or now[i] is not each):
+                self._moved = True
+        for i, each in enumerate(now):
+            if i >= len(before) or each is not before[i]:
+                now[i] = self._track_value(each, str(i))
+        if known:
+            self._seen = list(now)
+
+    def append(self, value: Any) -> None:
+        self.insert(len(self._storage), value)
+
+    def insert(self, index: int, value: Any) -> None:
+        with self._changing():
+            self._storage.insert(index, value)
+
+    def sort(self, **kwargs: Any) -> None:
+        with self._changing():
+            self._storage.sort(**kwargs)
+
+    def reverse(self) -> None:
+        with self._changing():
+            self._storage.reverse()
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        with self._changing():
+            self._storage[key] = value
+
+    def __delitem__(self, key: Any) -> None:
+        with self._changing():
+            del self._storage[key]
+
+    def __imul__(self, n: int) -> Any:  # type: ignore[misc]
+        for value in self._storage * (n - 1):
+            self.append(value)
+        if n <= 0:
+            del self[:]
+        return self
+
+    def __eq__(self, other: object) -> bool:
+        return self._storage == getattr(other, "_storage", other)
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    def __lt__(self, other: Any) -> bool:
+        return self._storage < getattr(other, "_storage", other)
+
+    def __le__(self, other: Any) -> bool:
+        return self._storage <= getattr(other, "_storage", other)
+
+    def __gt__(self, other: Any) -> bool:
+        return self._storage > getattr(other, "_storage", other)
+
+    def __ge__(self, other: Any) -> bool:
+        return self._storage >= getattr(other, "_storage", other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return f"ListWrapper({self._storage!r})"
+
+
+def _same(one: Iterable[Any], two: Iterable[Any] | None) -> bool:
+    """Whether two lists have the same objects: comparing them might compare tensors."""
+    return two is not None and [id(each) for each in one] == [id(each) for each in two]
+
+
+class Mapping(TrackableDataStructure, abc.Mapping[str, Any]):
+    """A dictionary of trackable objects by strings that only grows. Arguments are those of ``dict``.
+
+    Raises:
+      TypeError: a key is no string. ValueError: a value is not trackable, or a key is there already.
+    """
+
+    def __init__(self, *args: Any, **kwargs: Any):
+        super().__init__()
+        self._storage: dict[str, Any] = {}
+        self.update(*args, **kwargs)
+
+    @property
+    def _values(self) -> Iterable[Any]:
+        return [self._storage[key] for key in sorted(self._storage)]
+
+    def __setitem__(self, key: str, value: Any) -> None:
+        if not isinstance(key, str):
+            raise TypeError(f"Mapping accepts only string keys, but got a key {key!r}.")
+        if key in self._storage and self._storage[key] is not value:
+            raise ValueError(
+                f"Mappings are an append-only data structure. Tried to overwrite the key '{key}' with value {value}, "
+                f"but it already contains {self._storage[key]}"
+            )
+        self._storage[key] = self._track_value(value, key)
+
+    def update(self, *args: Any, **kwargs: Any) -> None:
+        for key, value in dict(*args, **kwargs).items():
+            self[key] = value
+
+    def __copy__(self) -> Any:
+        return type(self)(copy.copy(self._storage))
+
+    def __deepcopy__(self, memo: Any) -> Any:
+        return type(self)(copy.deepcopy(self._storage, memo))
+
+    def __getitem__(self, key: str) -> Any:
+        return self._storage[key]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._storage)
+
+    def __len__(self) -> int:
+        return len(self._storage)
+
+    def __repr__(self) -> str:
+        return f"Mapping({self._storage!r})"
+
+
+class DictWrapper(TrackableDataStructure, abc.MutableMapping[Any, Any]):
+    """Stands for a dictionary that is an attribute of a trackable object, and changes that dictionary itself.
+
+    Values need not be trackable, and keys no strings. Where a trackable value has a key that is no string, or the
+    dictionary was changed behind its back, saving raises ValueError.
+    """
+
+    def __init__(self, wrapped_dict: Any = ()):
+        super().__init__()
+        self._storage = wrapped_dict if isinstance(wrapped_dict, dict) else dict(wrapped_dict)
+        self._odd_key: Any = None
+        for key, value in self._storage.items():
+            self._storage[key] = self._track_entry(key, value)
+        self._seen: dict[Any, Any] = dict(self._storage)
+
+    __class__ = property(lambda self: type(self._storage))
+
+    @property
+    def _values(self) -> Iterable[Any]:
+        return self._storage.values()
+
+    def _track_entry(self, key: Any, value: Any) -> Any:
+        if isinstance(key, str):
+            return sticky_attribute_assignment(self, key, value)
+        wrapped = wrap(value)
+        if isinstance(wrapped, Trackable) and not isinstance(value, NoDependency):
+            self._odd_key = key
+        return wrapped
+
+    def _trackable_children(self, save_type: str = "checkpoint", **kwargs: Any) -> dict[str, Trackable]:
+        made = f"Unable to save the object {self!r} (a dictionary wrapper constructed automatically on attribute "
+        made += "assignment). "
+        if self._odd_key is not None:
+            raise ValueError(
+                f"{made}The wrapped dictionary contains a non-string key ({self._odd_key!r}) which maps to a trackable "
+                f"object or mutable data structure.{_UNSAVED}"
+            )
+        if not self._is_known():
+            raise ValueError(
+                f"{made}The wrapped dictionary was modified outside the wrapper (its final value was {self._storage}, "
+                f"its value when a checkpoint dependency was added was {self._seen}), which breaks restoration on "
+                f"object creation.{_UNSAVED}"
+            )
+        return super()._trackable_children(save_type, **kwargs)
+
+    def _is_known(self) -> bool:
+        """Whether the dictionary is as it was left."""
+        return list(self._storage) == list(self._seen) and _same(self._storage.values(), self._seen.values())
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        known = self._is_known()
+        self._storage[key] = self._track_entry(key, value)
+        if known:
+            self._seen = dict(self._storage)
+
+    def __delitem__(self, key: Any) -> None:
+        known = self._is_known()
+        del self._storage[key]
+        if isinstance(key, str):
+            self._delete_tracking(key)
+        if known:
+            self._seen = dict(self._storage)
+
+    def __getitem__(self, key: Any) -> Any:
+        return self._storage[key]
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._storage)
+
+    def __len__(self) -> int:
+        return len(self._storage)
+
+    def copy(self) -> Any:
+        return copy.copy(self)
+
+    def __copy__(self) -> Any:
+        return type(self)(copy.copy(self._storage))
+
+    def __deepcopy__(self, memo: Any) -> Any:
+        return type(self)(copy.deepcopy(self._storage, memo))
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return type(self), (self._storage,)
+
+    def __or__(self, other: Any) -> Any:
+        return self._storage | dict(other)
+
+    def __ror__(self, other: Any) -> Any:
+        return dict(other) | self._storage
+
+    def __eq__(self, other: object) -> bool:
+        return self._storage == getattr(other, "_storage", other)
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return f"DictWrapper({self._storage!r})"
+
+
+class TupleWrapper(TrackableDataStructure, abc.Sequence[Any]):
+    """Stands for a tuple, named or not, with trackable elements. They are dependencies by index, and by field."""
+
+    def __init__(self, wrapped_tuple: Any):
+        super().__init__()
+        elements = [wrap(element) for element in wrapped_tuple]
+        fields = getattr(wrapped_tuple, "_fields", None)
+        kind = wrapped_tuple.__class__
+        self._storage = kind(elements) if fields is None else kind(*elements)
+        for i, element in enumerate(wrapped_tuple):
+            if isinstance(elements[i], Trackable) and not isinstance(element, NoDependency):
+                for name in ([] if fields is None else [fields[i]]) + [str(i)]:
+                    self._track_trackable(elements[i], name)
+
+    __class__ = property(lambda self: type(self._storage))
+
+    @property
+    def _values(self) -> Iterable[Any]:
+        return self._storage
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_") and name != "_fields":
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        return getattr(self._storage, name)
+
+    def __getitem__(self, key: Any) -> Any:
+        return self._storage[key]
+
+    def __len__(self) -> int:
+        return len(self._storage)
+
+    def __add__(self, other: Any) -> Any:
+        return self._storage + getattr(other, "_storage", other)
+
+    def __radd__(self, other: Any) -> Any:
+        return other + self._storage
+
+    def __copy__(self) -> Any:
+        return type(self)(self._storage)
+
+    def __deepcopy__(self, memo: Any) -> Any:
+        return type(self)(copy.deepcopy(self._storage, memo))
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return type(self), (self._storage,)
+
+    def __eq__(self, other: object) -> bool:
+        return bool(self._storage == getattr(other, "_storage", other))
+
+    def __hash__(self) -> int:
+        return hash(self._storage)
+
+    def __repr__(self) -> str:
+        return f"TupleWrapper({self._storage!r})"

@@ -1,0 +1,141 @@
+"""The disks of this machine; what must last is flushed to them before it is renamed into place."""
+
+from __future__ import annotations
+
+import glob
+import mmap
+import os
+import shutil
+from collections.abc import Hashable, Iterator
+from contextlib import contextmanager, suppress
+from typing import IO, cast
+
+from towerstrat.platform import writers
+from towerstrat.platform.statistics import FileStatistics
+from towerstrat.platform.system_errors import translated
+
+_BUFFER = 1 << 18
+
+
+class _Mapped:
+    """A local file in memory as it is needed; the pages are the system's."""
+
+    def __init__(self, path: str):
+        with open(path, "rb") as file:
+            size = os.fstat(file.fileno()).st_size
+            self._view = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) if size else b"")
+
+    def __len__(self) -> int:
+        return len(self._view)
+
+    def read(self, start: int, size: int) -> memoryview:
+        return self._view[start : start + size]
+
+
+class Local:
+    """See ``Storage``."""
+
+    scheme = "file"
+
+    def _path(self, path: str) -> str:
+        return path.removeprefix("file://")
+
+    def ranges(self, path: str) -> _Mapped:
+        with translated(path):
+            return _Mapped(self._path(path))
+
+    @contextmanager
+    def writing(self, path: str) -> Iterator[IO[bytes]]:
+        target = self._path(path)
+        folder = os.path.dirname(target) or "."
+        with translated(path):
+            os.makedirs(folder, exist_ok=True)
+            with writers.temporary(target) as file:
+                yield file
+                file.flush()
+                os.fsync(file.fileno())
+                os.replace(file.name, target)
+            _sync_folder(folder)
+
+    def writers(self, path: str) -> list[str]:
+        return writers.remove_abandoned(self._path(path))
+
+    @contextmanager
+    def alone(self, path: str) -> Iterator[None]:
+        with translated(path), writers.alone(os.path.dirname(self._path(path)) or "."):
+            yield
+
+    def identity(self, path: str) -> Hashable:
+        with translated(path), suppress(FileNotFoundError):
+            found = os.stat(self._path(path))
+            return found.st_ino, found.st_size, found.st_mtime_ns
+        return None
+
+    def modified(self, path: str) -> float:
+        with translated(path):
+            return os.stat(self._path(path)).st_mtime
+
+    def open(self, path: str, mode: str) -> IO[bytes]:
+        with translated(path):
+            return cast(IO[bytes], open(self._path(path), mode, buffering=_BUFFER))
+
+    def remove(self, path: str) -> None:
+        with translated(path), suppress(FileNotFoundError):
+            os.remove(self._path(path))
+
+    def rename(self, path: str, target: str) -> None:
+        with translated(path):
+            os.replace(self._path(path), self._path(target))
+
+    def exists(self, path: str) -> bool:
+        return os.path.exists(self._path(path))
+
+    def statistics(self, path: str) -> FileStatistics:
+        with translated(path):
+            found = os.stat(self._path(path))
+        return FileStatistics(found.st_size, found.st_mtime_ns, os.path.isdir(self._path(path)))
+
+    def beginning_with(self, prefix: str) -> list[str]:
+        return self.matching(f"{glob.escape(self._path(prefix))}*")
+
+    def matching(self, pattern: str) -> list[str]:
+        return [path for path in self.glob(pattern) if os.path.isfile(path)]
+
+    def glob(self, pattern: str) -> list[str]:
+        return sorted(glob.glob(self._path(pattern)))
+
+    def is_folder(self, path: str) -> bool:
+        return os.path.isdir(self._path(path))
+
+    def names(self, path: str) -> list[str]:
+        with translated(path):
+            return sorted(os.listdir(self._path(path)))
+
+    def make_folder(self, path: str, parents: bool) -> None:
+        name = self._path(path)
+        with translated(path):
+            if parents:
+                os.makedirs(name, exist_ok=True)
+            elif not os.path.isdir(name):
+                os.mkdir(name)
+
+    def remove_folder(self, path: str) -> None:
+        name = self._path(path)
+        with translated(path):
+            if os.path.islink(name):
+                os.remove(name)
+            else:
+                shutil.rmtree(name)
+
+
+LOCAL = Local()
+
+
+def _sync_folder(folder: str) -> None:
+    """Makes a rename in the folder last over a loss of power, where the system can."""
+    with suppress(OSError):
+        opened = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(opened)
+        finally:
+            os.close(opened)

@@ -1,0 +1,141 @@
+"""What ``fsspec`` reaches: ``gs://``, ``s3://``, ``memory://`` and others. A file appears there when it is closed."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Hashable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from typing import IO, Any, cast
+
+from towerstrat import errors
+from towerstrat.platform.statistics import FileStatistics
+from towerstrat.platform.system_errors import translated
+
+
+class _Fetched:
+    """A remote file, of which ranges are fetched."""
+
+    def __init__(self, system: Any, path: str):
+        self._system, self._path = system, path
+        self._size = int(system.size(path))
+
+    def __len__(self) -> int:
+        return self._size
+
+    def read(self, start: int, size: int) -> memoryview:
+        return memoryview(self._system.cat_file(self._path, start, start + size) if size else b"")
+
+
+class Remote:
+    """See ``Storage``. One process writes a path at a time: nothing there locks.
+
+    Args:
+      scheme: such as ``gs``.
+
+    Raises:
+      UnsupportedError: fsspec, or what it needs for this scheme, is not installed.
+    """
+
+    def __init__(self, scheme: str):
+        self.scheme = scheme
+        try:
+            self._system = importlib.import_module("fsspec").filesystem(scheme)
+        except (ImportError, ValueError) as error:
+            raise errors.UnsupportedError(
+                f"Files on '{scheme}://' cannot be reached: {error}. Install what is missing (pip install "
+                "'towerstrat[remote]' brings fsspec), or use a local folder."
+            ) from None
+
+    def _paths(self, found: Any) -> list[str]:
+        """Paths as fsspec has them, with the scheme."""
+        return sorted(f"{self.scheme}://{path.lstrip('/')}" for path in found)
+
+    def ranges(self, path: str) -> _Fetched:
+        with translated(path):
+            return _Fetched(self._system, path)
+
+    @contextmanager
+    def writing(self, path: str) -> Iterator[IO[bytes]]:
+        # Transactions belong to an instance of fsspec, and do not nest: each file has its own.
+        own = importlib.import_module("fsspec").filesystem(self.scheme, skip_instance_cache=True)
+        with translated(path), own.transaction, own.open(path, "wb") as file:
+            yield file
+        self._system.invalidate_cache()
+
+    def writers(self, path: str) -> list[str]:
+        return []
+
+    def alone(self, path: str) -> AbstractContextManager[None]:
+        return nullcontext()
+
+    def identity(self, path: str) -> Hashable:
+        with translated(path), suppress(FileNotFoundError):
+            return path, self._system.info(path)["size"], str(self._system.modified(path))
+        return None
+
+    def modified(self, path: str) -> float:
+        with translated(path):
+            return float(self._system.modified(path).timestamp())
+
+    def open(self, path: str, mode: str) -> IO[bytes]:
+        try:
+            with translated(path):
+                return cast(IO[bytes], self._system.open(path, mode))
+        except (NotImplementedError, ValueError) as error:
+            raise errors.UnimplementedError(None, None, f"{path}: mode {mode}: {error}") from None
+
+    def remove(self, path: str) -> None:
+        with translated(path), suppress(FileNotFoundError):
+            self._system.rm_file(path)
+
+    def rename(self, path: str, target: str) -> None:
+        with translated(path):
+            self._system.mv(path, target, recursive=self._system.isdir(path))
+
+    def exists(self, path: str) -> bool:
+        with translated(path):
+            return bool(self._system.exists(path))
+
+    def statistics(self, path: str) -> FileStatistics:
+        with translated(path):
+            found = self._system.info(path)
+            try:
+                written = int(self._system.modified(path).timestamp() * 1e9)
+            except (NotImplementedError, KeyError, OSError):
+                written = 0  # of folders, mostly
+        return FileStatistics(found["size"] or 0, written, found["type"] == "directory")
+
+    def beginning_with(self, prefix: str) -> list[str]:
+        folder, _, start = prefix.rpartition("/")
+        with translated(prefix), suppress(FileNotFoundError):
+            names = (entry["name"].rpartition("/")[2] for entry in self._system.ls(folder) if entry["type"] == "file")
+            return sorted(f"{folder}/{name}" for name in names if name.startswith(start))
+        return []
+
+    def matching(self, pattern: str) -> list[str]:
+        with translated(pattern):
+            found = self._system.glob(pattern, detail=True)
+        return self._paths(path for path, entry in found.items() if entry["type"] == "file")
+
+    def glob(self, pattern: str) -> list[str]:
+        with translated(pattern):
+            return self._paths(self._system.glob(pattern))
+
+    def is_folder(self, path: str) -> bool:
+        with translated(path):
+            return bool(self._system.isdir(path))
+
+    def names(self, path: str) -> list[str]:
+        with translated(path):
+            return sorted(name.rstrip("/").rpartition("/")[2] for name in self._system.ls(path, detail=False))
+
+    def make_folder(self, path: str, parents: bool) -> None:
+        with translated(path):
+            if parents:
+                self._system.makedirs(path, exist_ok=True)
+            elif not self._system.isdir(path):
+                self._system.mkdir(path, create_parents=False)
+
+    def remove_folder(self, path: str) -> None:
+        with translated(path):
+            self._system.rm(path, recursive=True)

@@ -1,0 +1,13 @@
+"""What is known of a file or a folder without reading it."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class FileStatistics(NamedTuple):
+    """``length`` in bytes, ``mtime_nsec`` (0 where it is not known) and ``is_directory`` of a path."""
+
+    length: int
+    mtime_nsec: int
+    is_directory: bool

@@ -1,0 +1,109 @@
+"""Going on exactly: what a run has besides its variables is saved with them, and taken when they are restored.
+
+These are the counters of random operations, the numbers of passes over datasets, and the positions of iterators. They
+are in the side file of a checkpoint (``towerstrat.checkpoints.resumption``), and matched by the names of operations and
+iterators, and by what a pipeline consists of: what has changed in the program begins anew, and the log says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Set
+from typing import Any
+
+import numpy as np
+
+from towerstrat.checkpoints.opening import opened
+from towerstrat.checkpoints.resumption import encoded, read
+from towerstrat.data.iterators import resume_iterator
+from towerstrat.errors import DataLossError
+from towerstrat.graph.ir.core import Graph
+from towerstrat.graph.ir.state import Cell
+from towerstrat.graph.runtime.runs import Runner
+from towerstrat.graph.runtime.session import BaseSession
+from towerstrat.platform import logs
+from towerstrat.platform.plain import State
+
+
+def saved(runner: Runner) -> bytes | None:
+    """The contents of the side file of a checkpoint that a session writes now; None where there is nothing to say."""
+    store = runner.state
+    counts = runner.counts()
+    counters = {cell.name: np.asarray(store.get(cell)) for cell in store if cell.default is not None}
+    iterators = {name: resource.state() for name, resource in runner.positions.items()}
+    state = {
+        "counters": {name: value for name, value in (store.expected | counters).items() if name not in counts},
+        "counts": counts,
+        "iterators": runner.waiting.states | iterators,
+    }
+    return encoded(state) if any(state.values()) else None
+
+
+def resume(prefix: str, runner: Runner, restored: Set[str] | None = None) -> None:
+    """Takes what the side file of a checkpoint has, after its variables were restored.
+
+    Iterators that are initialized go to their places at once, others when they are initialized first, unless something
+    was taken or trained before. A checkpoint of which a part was restored begins another run: then nothing is taken.
+
+    Args:
+      prefix: of the checkpoint.
+      runner: the session.
+      restored: the names of what was restored. None: what is not there yet will be, as objects are made.
+    """
+    try:
+        state = read(prefix)
+    except DataLossError as error:
+        logs.warning("%s The random numbers and the input of this run begin anew.", error.message)
+        return
+    if state is None:
+        return
+    if restored is not None and not restored >= set(opened(prefix).entries):
+        logs.info("A part of %s is restored: random numbers and input are not those of its run.", prefix)
+        return
+    taken = [_counters(runner, state), *_iterators(runner, state["iterators"])]
+    logs.info("Going on with the run of %s: %s.", prefix, ", ".join(filter(None, taken)) or "nothing was taken")
+
+
+def _counters(runner: Runner, state: State) -> str:
+    """Sets the counters of random operations and passes; in words how many there were."""
+    store, found = runner.state, state["counters"]
+    if isinstance(runner, BaseSession):
+        found = _known(runner.graph, found)
+    store.expected = {name: np.asarray(n, np.uint32) for name, n in state["counts"].items()} | found
+    there = {cell: store.expected[cell.name] for cell in store if _is_counter(cell) and cell.name in store.expected}
+    store.update(there)
+    return f"random counters of {_counted(found, 'operation')}" if found else ""
+
+
+def _known(graph: Graph, found: dict[str, Any]) -> dict[str, Any]:
+    """The values for the counters that a graph has; others are logged."""
+    cells = {name: cell for name, cell in graph.cells().items() if _is_counter(cell)}
+    shapes = {name: (cell.axis.size,) if cell.axis and cell.per_position else () for name, cell in cells.items()}
+    fitting = {name: value for name, value in found.items() if shapes.get(name) == value.shape}
+    other = sorted(found.keys() - fitting.keys())
+    if other:
+        logs.warning(
+            "The random counters of %s are not taken: this program has no such operations, or another number of "
+            "towers.", f"{_counted(other, 'operation')} ({', '.join(other[:3])}{', ...' if len(other) > 3 else ''})",
+        )  # fmt: skip
+    return fitting
+
+
+def _is_counter(cell: Cell) -> bool:
+    return cell.default is not None
+
+
+def _iterators(runner: Runner, states: dict[str, State]) -> list[str]:
+    """Moves iterators, or has their states wait; in words how many there were."""
+    variables = [cell for cell in runner.state if not _is_counter(cell)]
+    now = [name for name in states if name in runner.positions and runner.positions[name].initialized]
+    runner.waiting.expect({name: state for name, state in states.items() if name not in now}, variables)
+    moved = [name for name in now if resume_iterator(name, runner.positions[name], states[name])]
+    waiting = [name for name, state in runner.waiting.states.items() if "place" in state]
+    return [
+        f"positions of {_counted(moved, 'iterator')}" if moved else "",
+        f"positions of {_counted(waiting, 'iterator')} once initialized" if waiting else "",
+    ]
+
+
+def _counted(things: Any, what: str) -> str:
+    return f"{len(things)} {what}{'' if len(things) == 1 else 's'}"

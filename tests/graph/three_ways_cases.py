@@ -410,6 +410,7 @@ ELSEWHERE = {
     "Queue QueueEnqueueV2 QueueEnqueueManyV2 QueueDequeueV2 QueueDequeueManyV2 QueueDequeueUpToV2": "queues",
     "QueueCloseV2 QueueIsClosedV2 QueueSizeV2": "queues",
     "NoOp Placeholder": "nothing is computed",
+    "LearnedUnigramCandidateSampler": "counts of sessions: tests/graph/ops/test_candidates.py",
     "RngReadAndSkip SeedOfState": "the state of generators: tests/graph/test_generator.py",
 }
 """Types that are in no case, and why."""

@@ -17,6 +17,7 @@ _STRATEGIES_V1 = (
 )
 _CLUSTERS = "SimpleClusterResolver takes the addresses of the tasks, TFConfigClusterResolver reads TF_CONFIG."
 _SERVERS = "A program runs on the devices of its machine: nothing has to be served."
+_TRAIN_OPS = "tf.contrib.gan.gan_train_ops has the train operations: Session.run them in turn."
 _HINTS_V1 = {
     "tf.keras": "tf.layers has the layers (dense, conv2d, batch_normalization, ...) as functions and classes.",
     "tf.contrib.keras": "tf.layers has the layers as functions and classes.",
@@ -51,6 +52,17 @@ _HINTS_V1 = {
     "tf.python_io": "Read and write records with Python.",
     "tf.examples": "Load the data with Python and give it to tf.data.Dataset.from_tensor_slices.",
     "tf.contrib": "tf.contrib.distribute and tf.contrib.cluster_resolver are here.",
+    "tf.contrib.autograph": "tf.autograph.to_graph and tf.function convert functions.",
+    **{
+        f"tf.contrib.gan.{name}": _TRAIN_OPS
+        for name in (
+            "RunTrainOpsHook",
+            "gan_train",
+            "get_joint_train_hooks",
+            "get_sequential_train_hooks",
+            "get_sequential_train_steps",
+        )
+    },
 }
 _HINTS_V2 = {
     "tf.distribute.cluster_resolver": _CLUSTERS,

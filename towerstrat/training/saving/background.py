@@ -6,7 +6,7 @@ import atexit
 import threading
 from collections.abc import Callable, Iterable
 from functools import partial
-from typing import Any
+from typing import Any, TypeGuard
 
 import jax
 import numpy as np
@@ -29,7 +29,7 @@ def held(arrays: Iterable[Saved]) -> list[Saved]:
     return [array._replace(load=partial(np.asarray, copy)) for array, copy in zip(arrays, copies, strict=True)]
 
 
-def _elsewhere(value: Any) -> bool:
+def _elsewhere(value: Any) -> TypeGuard[jax.Array]:
     """Whether a value is in the memory of an accelerator, where numpy has it as a copy."""
     return isinstance(value, jax.Array) and all(device.platform != "cpu" for device in value.devices())
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import Any
@@ -25,6 +25,7 @@ from towerstrat.graph.runtime.session import BaseSession
 from towerstrat.graph.variables.variables import Variable
 from towerstrat.platform.files import MakeDirs
 from towerstrat.platform.text import as_text
+from towerstrat.training.saving.background import held
 from towerstrat.training.saving.load_status import (
     CheckpointLoadStatus,
     InitializationOnlyStatus,
@@ -67,13 +68,24 @@ class ObjectSaver:
           OpError: the disk is full, read-only, gone; what was there before is there still.
         """
         with _running(session, "Checkpoint.save") as running:
-            saved, graph = serialized(self._view.nodes())
-            folder = os.path.dirname(prefix)
-            if folder:
-                MakeDirs(folder)
-            data = np.array(graph.SerializeToString(), object)
-            write(prefix, [*_entries(saved, running), Saved(OBJECT_GRAPH, lambda: data)])
+            write(prefix, self._entries(prefix, running))
         return prefix
+
+    def copied(self, prefix: str, session: SessionLike | None = None) -> Callable[[], None]:
+        """Copies the values that all objects have now; what writes them as ``save`` does, by any thread, at any time.
+
+        Args, raises: as ``save``; the errors of the disk come from what is returned.
+        """
+        with _running(session, "Checkpoint.save") as running:
+            return partial(write, prefix, held(self._entries(prefix, running)))
+
+    def _entries(self, prefix: str, session: SessionLike) -> list[Saved]:
+        saved, graph = serialized(self._view.nodes())
+        folder = os.path.dirname(prefix)
+        if folder:
+            MakeDirs(folder)
+        data = np.array(graph.SerializeToString(), object)
+        return [*_entries(saved, session), Saved(OBJECT_GRAPH, lambda: data)]
 
     def restore(self, save_path: str | None) -> LoadStatus:
         """Restores the objects: eagerly those that are there now, and the others as they are made.

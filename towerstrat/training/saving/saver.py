@@ -215,11 +215,8 @@ class Saver:
             if written > self._keep_from and written != float("inf"):
                 self._keep_from += self._hours * 3600
                 continue
-            if folder.replaced(path):
-                logs.warning("%s is kept: another program has overwritten it since this one saved it.", path)
-                continue
             try:
-                management.remove_checkpoint(path, meta_graph_suffix=suffix)
+                management.remove_surplus(path, suffix)
             except OpError as error:
                 logs.warning("Ignoring: %s", error.message)
 

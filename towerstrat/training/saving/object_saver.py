@@ -12,6 +12,7 @@ import jax
 import numpy as np
 
 from towerstrat.checkpoints.bundle_writing import Saved, write
+from towerstrat.checkpoints.object_names import OBJECT_GRAPH, object_graph
 from towerstrat.checkpoints.opening import opened
 from towerstrat.errors import UnsupportedError
 from towerstrat.graph.eager.context import context
@@ -34,7 +35,6 @@ from towerstrat.training.saving.load_status import (
     session_for,
 )
 from towerstrat.training.saving.object_graph import ObjectGraphView, serialized
-from towerstrat.training.saving.object_names import OBJECT_GRAPH, object_graph
 from towerstrat.training.saving.operations import store, stored
 from towerstrat.training.saving.restoring import (
     Assigned,

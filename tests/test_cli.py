@@ -5,10 +5,12 @@ import json
 import numpy as np
 import pytest
 
+import towerstrat.compat.v2 as tf
 from towerstrat import cli
 from towerstrat.checkpoints import folder
 from towerstrat.checkpoints.bundle import Bundle
 from towerstrat.checkpoints.bundle_writing import Saved, write
+from towerstrat.graph.eager import mode
 
 VALUES = {
     "file": np.array([True, False]),
@@ -89,6 +91,22 @@ def test_conversions(tmp_path, run):
     assert not (tmp_path / "a.npz").exists()
 
 
+def test_the_object_form_and_back(tmp_path, run):
+    values = {name: VALUES[name] for name in ("layer/bias", "layer/kernel")} | {"step.1": np.int64(7)}
+    prefix = save(str(tmp_path / "model"), values)
+    objects, names = str(tmp_path / "objects"), str(tmp_path / "names")
+    assert run("convert", prefix, objects, "--form", "objects", "--rename", "layer", "dense")[0] == 0
+    with mode.eager_mode():
+        dense = tf.Module()
+        dense.bias, dense.kernel = tf.Variable([0.0, 0.0]), tf.Variable(np.zeros([2, 3]))
+        checkpoint = tf.train.Checkpoint(dense=dense)
+        checkpoint.restore(objects).assert_nontrivial_match().expect_partial()
+        assert dense.bias.numpy().tolist() == [3.0, 4.0]
+        assert dense.kernel.numpy().tolist() == VALUES["layer/kernel"].tolist()
+    assert run("convert", objects, names, "--form", "names", "--rename", "dense", "layer")[0] == 0
+    assert run("diff", prefix, names) == (0, [], "")
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -101,6 +119,8 @@ def test_conversions(tmp_path, run):
         (["convert", "{}/model", "{}/a", "--only", "nothing"], "nothing is written"),
         (["convert", "{}/model", "{}/a", "--rename", "layer/.*", "x"], "would both be called x"),
         (["convert", "{}/model", "{}/a", "--rename", "(", "x"], "'('"),
+        (["convert", "{}/model", "{}/a.npz", "--form", "objects"], "Expected the prefix of a checkpoint"),
+        (["convert", "{}/model", "{}/a", "--form", "names"], "_CHECKPOINTABLE_OBJECT_GRAPH"),
         (["list", "{}/model.data-00000-of-00001"], "model.data-00000-of-00001"),
     ],
 )

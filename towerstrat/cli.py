@@ -14,8 +14,9 @@ import jax
 
 import towerstrat
 from towerstrat.checkpoints import describing
-from towerstrat.checkpoints.converting import convert, renamed
+from towerstrat.checkpoints.converting import convert, convert_to_objects, renamed
 from towerstrat.checkpoints.folder import prefix_of
+from towerstrat.checkpoints.object_names import names_of_objects
 from towerstrat.checkpoints.opening import Checkpoint, opened
 from towerstrat.compat.program import check, report, runner, versions
 from towerstrat.errors import OpError, UnsupportedError
@@ -129,6 +130,11 @@ def _add_checkpoint(commands: Any) -> None:
     conversion.add_argument(
         "--only", type=_pattern, default=_pattern(""), metavar="PATTERN", help="only arrays whose names it is found in"
     )
+    conversion.add_argument(
+        "--form", choices=["objects", "names"],
+        help="objects: for tf.train.Checkpoint, a/b is the variable b of the object a; names: for tf.train.Saver, "
+        "from a checkpoint of objects, by the names that its variables had (default: keys stay as they are)",
+    )  # fmt: skip
     conversion.set_defaults(command=_checkpoint, action=_convert)
 
 
@@ -200,11 +206,13 @@ def _diff(checkpoint: Checkpoint, arguments: argparse.Namespace) -> int:
 
 
 def _convert(checkpoint: Checkpoint, arguments: argparse.Namespace) -> int:
-    chosen = [name for name in checkpoint.entries if arguments.only.search(name)]
+    keys = names_of_objects(checkpoint) if arguments.form == "names" else {name: name for name in checkpoint.entries}
+    chosen = [name for name in keys if arguments.only.search(name)]
     if not chosen:
         raise ValueError(f"No name in {arguments.path} has {arguments.only.pattern!r} in it; nothing is written.")
-    convert(checkpoint, arguments.target, renamed(chosen, arguments.rename))
-    return _printed([f"{arguments.target}: {len(chosen)} arrays"])
+    names = {new: keys[name] for new, name in renamed(chosen, arguments.rename).items()}
+    (convert_to_objects if arguments.form == "objects" else convert)(checkpoint, arguments.target, names)
+    return _printed([f"{arguments.target}: {len(names)} arrays"])
 
 
 def _printed(lines: Iterable[str]) -> int:

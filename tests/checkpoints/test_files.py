@@ -15,6 +15,7 @@ from towerstrat.checkpoints import elements, slices, snappy, tables, varint
 from towerstrat.checkpoints.bundle import Bundle, index_path
 from towerstrat.checkpoints.bundle_writing import Saved, Whole, write
 from towerstrat.checkpoints.version_one import FirstFormat
+from towerstrat.platform import messages
 from towerstrat.platform.files import GFile, ListDirectory
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "checkpoints"
@@ -60,6 +61,18 @@ def test_the_first_format_is_read(version):
     for name, entry in found.entries.items():
         equal(found.read(name), values[name])
         assert entry.shape == values[name].shape
+
+
+def test_a_string_alone_in_the_first_format(tmp_path):
+    meta, stored = messages.SavedTensorSlices(), messages.SavedTensorSlices()
+    array = meta.meta.tensor.add(name="word", type=elements.STRING)
+    array.shape.SetInParent()
+    array.slice.add()
+    stored.data.data.string_val.append(b"abc")
+    items = [(b"", meta.SerializeToString()), (slices.Slice((), ()).key("word"), stored.SerializeToString())]
+    (tmp_path / "first").write_bytes(tables.encoded(items))
+    found = FirstFormat([str(tmp_path / "first")]).read("word")
+    assert (found.shape, found.item()) == ((), b"abc")
 
 
 ELEMENTS = st.sampled_from([elements.type_of(code) for code in (*range(1, 7), 8, 9, 10, 14, *range(17, 20), 22, 23)])

@@ -15,6 +15,7 @@ import numpy as np
 from towerstrat.checkpoints import elements
 from towerstrat.checkpoints.bundle import Array
 from towerstrat.checkpoints.bundle_writing import Saved, write
+from towerstrat.checkpoints.object_names import OBJECT_GRAPH, objects_of_names
 from towerstrat.checkpoints.opening import Checkpoint
 from towerstrat.errors import UnsupportedError
 from towerstrat.platform.storage import storage_of
@@ -61,8 +62,29 @@ def convert(checkpoint: Checkpoint, target: str, names: Mapping[str, str]) -> No
     elif target.endswith(".safetensors"):
         _write_safetensors(checkpoint, target, names)
     else:
-        entries = checkpoint.entries
-        write(target, [Saved(new, partial(checkpoint.read, old), code=entries[old].code) for new, old in names.items()])
+        write(target, _arrays(checkpoint, names))
+
+
+def convert_to_objects(checkpoint: Checkpoint, target: str, names: Mapping[str, str]) -> None:
+    """Writes arrays of a checkpoint as one of objects: ``a/b`` becomes the variable ``b`` of the object ``a``.
+
+    Args:
+      target: the prefix. names: new name -> name in the checkpoint.
+
+    Raises:
+      ValueError: ``target`` is a file of another format.
+    """
+    if target.endswith((".npz", ".safetensors")):
+        raise ValueError(f"Expected the prefix of a checkpoint, which alone can hold objects, got {target}.")
+    keys, graph = objects_of_names(names)
+    data = np.array(graph.SerializeToString(), object)
+    arrays = _arrays(checkpoint, {keys[new]: old for new, old in names.items()})
+    write(target, [*arrays, Saved(OBJECT_GRAPH, lambda: data)])
+
+
+def _arrays(checkpoint: Checkpoint, names: Mapping[str, str]) -> list[Saved]:
+    entries = checkpoint.entries
+    return [Saved(new, partial(checkpoint.read, old), code=entries[old].code) for new, old in names.items()]
 
 
 def _write_npz(checkpoint: Checkpoint, target: str, names: Mapping[str, str]) -> None:

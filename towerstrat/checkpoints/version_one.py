@@ -83,8 +83,11 @@ class FirstFormat:
                 raise ValueError(f"the parts do not make an array of shape {list(entry.shape)}")
             whole = np.empty(entry.shape, dtype)
             for part, values in parts:
-                place = whole[(*part.within(entry.shape), ...)]
-                place[...] = values.reshape(place.shape)
+                place: tuple[Any, ...] = (
+                    *part.within(entry.shape),
+                    ...,
+                )  # with the dots numpy gives a view of a scalar too
+                whole[place] = values.reshape(whole[place].shape)
         except ValueError as error:
             raise self._damaged(name, str(error)) from None
         return whole

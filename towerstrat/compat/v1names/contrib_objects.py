@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from towerstrat.checkpoints import object_names
 from towerstrat.errors import NotFoundError
 from towerstrat.graph.eager import mode
 from towerstrat.graph.ir.stacks import SessionLike
@@ -20,7 +21,7 @@ from towerstrat.graph.variables.containers import TrackableDataStructure
 from towerstrat.graph.variables.trackable import VARIABLE_VALUE, Trackable, TrackableReference
 from towerstrat.graph.variables.variables import Variable, variable_creator_scope
 from towerstrat.platform import messages
-from towerstrat.training.saving import checkpoint_manager, object_names, python_state, reading, saver
+from towerstrat.training.saving import checkpoint_manager, python_state, reading, saver
 from towerstrat.training.saving.object_graph import ObjectGraphView
 from towerstrat.training.saving.saveables import SaveableObject, SaveSpec
 

@@ -6,7 +6,7 @@ import atexit
 import threading
 from collections.abc import Callable, Iterable
 from functools import partial
-from typing import Any
+from typing import Any, TypeGuard
 
 import jax
 import numpy as np
@@ -15,7 +15,7 @@ from towerstrat.checkpoints.bundle_writing import Saved
 from towerstrat.platform import logs
 
 
-def held(arrays: Iterable[Saved]) -> list[Saved]:
+def copies(arrays: Iterable[Saved]) -> list[Saved]:
     """The same arrays with values that stay as they are now: training may go on while they are written.
 
     The copies from all devices are begun before the first one is waited for.
@@ -29,7 +29,7 @@ def held(arrays: Iterable[Saved]) -> list[Saved]:
     return [array._replace(load=partial(np.asarray, copy)) for array, copy in zip(arrays, copies, strict=True)]
 
 
-def _elsewhere(value: Any) -> bool:
+def _elsewhere(value: Any) -> TypeGuard[jax.Array]:
     """Whether a value is in the memory of an accelerator, where numpy has it as a copy."""
     return isinstance(value, jax.Array) and all(device.platform != "cpu" for device in value.devices())
 
@@ -49,7 +49,7 @@ class BackgroundWriter:
         """Begins to write, after what was submitted before is there.
 
         Args:
-          write: writes values that nothing changes any more, see ``held``.
+          write: writes values that nothing changes any more, see ``copies``.
 
         Raises:
           Exception: what the write before raised; nothing is begun then.

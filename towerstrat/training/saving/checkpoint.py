@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import weakref
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 from towerstrat.errors import NotFoundError
@@ -18,6 +19,7 @@ from towerstrat.graph.variables.variables import Variable, create_variable
 from towerstrat.platform.files import Exists, IsDirectory
 from towerstrat.platform.text import as_text
 from towerstrat.training.saving import management
+from towerstrat.training.saving.background import BackgroundWriter
 from towerstrat.training.saving.checkpoint_options import CheckpointOptions
 from towerstrat.training.saving.load_status import LoadStatus, NameBasedSaverStatus
 from towerstrat.training.saving.object_graph import ObjectGraphView
@@ -41,6 +43,7 @@ class _Numbered(AutoTrackable):
     """Saves under a prefix with a number that it counts up, which is saved too."""
 
     _saver: ObjectSaver
+    _writer: BackgroundWriter
     _save_counter: Variable | None = None
 
     @property
@@ -63,19 +66,39 @@ class _Numbered(AutoTrackable):
         is_new = self._save_counter is None
         return incremented(self.save_counter, session, is_new)
 
-    def _write(self, prefix: str, session: SessionLike | None, options: CheckpointOptions | None) -> str:
-        path = self._saver.save(prefix, session)
-        if options is not None:
-            options.written(path)
+    def _write(
+        self, path: str, session: SessionLike | None, options: CheckpointOptions | None,
+        then: Callable[[], None] | None = None,
+    ) -> str:  # fmt: skip
+        """Writes a checkpoint, and calls ``then`` when it is there; in the background where ``options`` say so.
+
+        What was written in the background before is there first, and raises its error here.
+        """
+        self._writer.wait()
+        background = options is not None and options.enable_async
+        write = self._saver.copied(path, session) if background else partial(self._saver.save, path, session)
+
+        def run() -> None:
+            write()
+            if then is not None:
+                then()
+            if options is not None:
+                options.written(path)
+
+        if background:
+            self._writer.submit(run)
+        else:
+            run()
         return path
 
     def _save(self, prefix: Any, session: SessionLike | None, options: CheckpointOptions | None) -> str:
         prefix = as_text(os.fspath(prefix))
-        path = self._write(f"{prefix}-{self._next_number(session)}", session, options)
-        management.update_checkpoint_state(os.path.dirname(prefix), path, [path])
-        return path
+        path = f"{prefix}-{self._next_number(session)}"
+        record = partial(management.update_checkpoint_state, os.path.dirname(prefix), path, [path])
+        return self._write(path, session, options, record)
 
     def _restore(self, save_path: Any) -> LoadStatus:
+        self._writer.wait()
         path = None if save_path is None else as_text(os.fspath(save_path))
         try:
             status = self._saver.restore(_inside(path))
@@ -122,7 +145,7 @@ class CheckpointV1(_Numbered):
     def __init__(self, **kwargs: Any):
         for name, value in sorted(kwargs.items()):
             setattr(self, name, _trackable(name, value))
-        self._saver = ObjectSaver(ObjectGraphView(weakref.ref(self)))
+        self._saver, self._writer = ObjectSaver(ObjectGraphView(weakref.ref(self))), BackgroundWriter()
 
     def write(self, file_prefix: str, session: SessionLike | None = None) -> str:
         """Writes a checkpoint at ``file_prefix`` itself, and no state file; see ``ObjectSaver.save``."""
@@ -183,6 +206,7 @@ class Checkpoint(_Numbered):
             self._set_all(kwargs)
         self._attached_dependencies: Any = NoDependency(attached)
         self._saver = ObjectSaver(ObjectGraphView(weakref.ref(self) if root is None else root, attached))
+        self._writer = BackgroundWriter()
 
     def _set_all(self, given: Mapping[str, Any]) -> dict[str, Trackable]:
         """Sets the attributes; name -> value as it is tracked."""
@@ -214,7 +238,8 @@ class Checkpoint(_Numbered):
             position.restore(counter)
 
     def sync(self) -> None:
-        """Does nothing: what was saved is there."""
+        """Returns when all that was saved in the background is there. Raises what went wrong with it."""
+        self._writer.wait()
 
     def write(self, file_prefix: Any, options: CheckpointOptions | None = None) -> str:
         """Writes a checkpoint at ``file_prefix`` itself, for ``read``, and no state file.
@@ -232,6 +257,7 @@ class Checkpoint(_Numbered):
 
     def read(self, save_path: Any, options: CheckpointOptions | None = None) -> LoadStatus:
         """Restores what ``write`` wrote: as ``restore``, without the counter."""
+        self._writer.wait()
         return self._saver.restore(None if save_path is None else as_text(os.fspath(save_path)))
 
     def save(self, file_prefix: Any, options: CheckpointOptions | None = None) -> str:

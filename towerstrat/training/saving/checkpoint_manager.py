@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from towerstrat.graph.ir.core import get_default_graph
@@ -134,7 +135,11 @@ class CheckpointManager:
         if checkpoint_number is not None:
             given = checkpoint_number
             number = int(given) if isinstance(given, int) else global_step(session, given)
-        path = self._checkpoint._write(f"{self._prefix}-{number}", session, options)
+        path = f"{self._prefix}-{number}"
+        return self._checkpoint._write(path, session, options, partial(self._written, path))
+
+    def _written(self, path: str) -> None:
+        """Enters a checkpoint that is there, and removes those that are too many."""
         self._kept.pop(path, None)
         self._kept[path] = time.time()
         self._latest = path
@@ -142,7 +147,6 @@ class CheckpointManager:
         self._record()
         self._sweep()
         self._record()
-        return path
 
     def _session(self) -> SessionLike | None:
         return None if get_default_graph().executing_eagerly else session_for(None, "CheckpointManager.save")
@@ -171,7 +175,7 @@ class CheckpointManager:
             if self._hours and written - self._hours * 3600 >= self._last_preserved:
                 self._last_preserved = written
                 continue
-            management.remove_checkpoint(path)
+            management.remove_surplus(path)
 
     def restore_or_initialize(self) -> str | None:
         """Restores the latest checkpoint and returns its path; where there is none calls ``init_fn``, and returns None.
@@ -191,4 +195,5 @@ class CheckpointManager:
         return None
 
     def sync(self) -> None:
-        """Does nothing: what was saved is there."""
+        """Returns when all that was saved in the background is there. Raises what went wrong with it."""
+        self._checkpoint._writer.wait()

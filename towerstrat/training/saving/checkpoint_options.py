@@ -12,7 +12,9 @@ class CheckpointOptions:
 
     Args:
       experimental_io_device: changes nothing: files are written by the process that calls.
-      experimental_enable_async_checkpoint, enable_async: change nothing: the file is there when ``save`` returns.
+      experimental_enable_async_checkpoint, enable_async: ``save`` returns when the values are copied off the devices; a
+        thread writes them while training goes on. ``sync``, the next save, a restore and the end of the program wait
+        for it, and raise its error.
       experimental_write_callbacks: functions that are called after a checkpoint was written, with its path or without
         arguments.
 

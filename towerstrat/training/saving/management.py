@@ -108,6 +108,14 @@ def remove_checkpoint(
     folder.remove(checkpoint_prefix)
 
 
+def remove_surplus(checkpoint_prefix: str, meta_graph_suffix: str = "meta") -> None:
+    """Removes a checkpoint that is one too many, unless another program has overwritten it, which is logged."""
+    if folder.replaced(checkpoint_prefix):
+        logs.warning("%s is kept: another program has overwritten it since this one saved it.", checkpoint_prefix)
+    else:
+        remove_checkpoint(checkpoint_prefix, meta_graph_suffix=meta_graph_suffix)
+
+
 def meta_graph_filename(checkpoint_filename: str, meta_graph_suffix: str = "meta") -> str:
     """The path of the ``meta`` file of a checkpoint; a part such as ``-?????-of-00002`` of its name is left out."""
     base, found, rest = os.path.basename(checkpoint_filename).partition("-?????-of-")

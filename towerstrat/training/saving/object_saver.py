@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
 import numpy as np
 
 from towerstrat.checkpoints.bundle_writing import Saved, write
+from towerstrat.checkpoints.object_names import OBJECT_GRAPH, object_graph
 from towerstrat.checkpoints.opening import opened
 from towerstrat.errors import UnsupportedError
 from towerstrat.graph.eager.context import EagerSession, context
@@ -24,6 +25,7 @@ from towerstrat.graph.variables.variables import Variable
 from towerstrat.platform.files import MakeDirs
 from towerstrat.platform.text import as_text
 from towerstrat.training.saving import resumption
+from towerstrat.training.saving.background import copies
 from towerstrat.training.saving.load_status import (
     CheckpointLoadStatus,
     InitializationOnlyStatus,
@@ -31,7 +33,6 @@ from towerstrat.training.saving.load_status import (
     NameBasedSaverStatus,
 )
 from towerstrat.training.saving.object_graph import ObjectGraphView, serialized
-from towerstrat.training.saving.object_names import OBJECT_GRAPH, object_graph
 from towerstrat.training.saving.operations import store, stored
 from towerstrat.training.saving.restoring import (
     Assigned,
@@ -66,14 +67,24 @@ class ObjectSaver:
           OpError: the disk is full, read-only, gone; what was there before is there still.
         """
         with held(session, "Checkpoint.save") as running:
-            saved, graph = serialized(self._view.nodes())
-            folder = os.path.dirname(prefix)
-            if folder:
-                MakeDirs(folder)
-            data = np.array(graph.SerializeToString(), object)
-            arrays = [*_entries(saved, running), Saved(OBJECT_GRAPH, lambda: data)]
-            write(prefix, arrays, resumption.saved(running))
+            write(prefix, self._entries(prefix, running), resumption.saved(running))
         return prefix
+
+    def copied(self, prefix: str, session: SessionLike | None = None) -> Callable[[], None]:
+        """Copies the values that all objects have now; what writes them as ``save`` does, by any thread, at any time.
+
+        Args, raises: as ``save``; the errors of the disk come from what is returned.
+        """
+        with held(session, "Checkpoint.save") as running:
+            return partial(write, prefix, copies(self._entries(prefix, running)), resumption.saved(running))
+
+    def _entries(self, prefix: str, session: BaseSession | EagerSession) -> list[Saved]:
+        saved, graph = serialized(self._view.nodes())
+        folder = os.path.dirname(prefix)
+        if folder:
+            MakeDirs(folder)
+        data = np.array(graph.SerializeToString(), object)
+        return [*_entries(saved, session), Saved(OBJECT_GRAPH, lambda: data)]
 
     def restore(self, save_path: str | None) -> LoadStatus:
         """Restores the objects: eagerly those that are there now, and the others as they are made.

@@ -12,6 +12,7 @@ import numpy as np
 
 from towerstrat.checkpoints import folder
 from towerstrat.checkpoints.bundle_writing import Saved, write
+from towerstrat.checkpoints.object_names import OBJECT_GRAPH, names_of_objects
 from towerstrat.checkpoints.opening import Checkpoint, opened
 from towerstrat.errors import InvalidArgumentError, NotFoundError, OpError
 from towerstrat.graph.eager.context import context
@@ -25,7 +26,6 @@ from towerstrat.training import global_step as steps
 from towerstrat.training.saving import management, resumption
 from towerstrat.training.saving.builder import BaseSaverBuilder, BulkSaverBuilder
 from towerstrat.training.saving.meta_graphs import export_meta_graph
-from towerstrat.training.saving.object_names import OBJECT_GRAPH, names_of_objects
 from towerstrat.training.saving.operations import parsed, part_of, restored_names
 from towerstrat.training.saving.saveables import SaveSpec, VariableSaveable, all_saveable_objects, by_name, saveables_of
 
@@ -215,11 +215,8 @@ class Saver:
             if written > self._keep_from and written != float("inf"):
                 self._keep_from += self._hours * 3600
                 continue
-            if folder.replaced(path):
-                logs.warning("%s is kept: another program has overwritten it since this one saved it.", path)
-                continue
             try:
-                management.remove_checkpoint(path, meta_graph_suffix=suffix)
+                management.remove_surplus(path, suffix)
             except OpError as error:
                 logs.warning("Ignoring: %s", error.message)
 

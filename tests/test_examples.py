@@ -38,6 +38,15 @@ def test_digits_are_learnt_on_eight_towers():
     assert int(right[1]) >= 0.97 * 360
 
 
+def test_a_checkpoint_of_the_original_is_evaluated_and_saved_again(tmp_path):
+    """TensorFlow 1.12.3 printed the first line when it had trained and saved what is restored here."""
+    pytest.importorskip("sklearn")
+    wanted = "after 600 steps: loss 0.0958, 350 of 360 held-back digits right"
+    output = run("digits_checkpoint.py", "--save", str(tmp_path / "same"))
+    assert output.splitlines() == [wanted, f"saved {tmp_path}/same-600"]
+    assert run("digits_checkpoint.py", "--checkpoint", str(tmp_path)).splitlines() == [wanted]
+
+
 @pytest.mark.long
 def test_digits_are_learnt_by_a_loop_of_tensorflow_2():
     pytest.importorskip("sklearn")

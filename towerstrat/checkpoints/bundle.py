@@ -144,7 +144,7 @@ class Bundle:
                 raise ValueError(f"the parts do not make an array of shape {list(entry.shape)}")
             whole = np.empty(entry.shape, dtype)
             for place, part in zip(places, parts, strict=True):
-                whole[place] = part
+                whole[(*place, ...)] = part
         except ValueError as error:
             raise self._damaged(name, entry, str(error)) from None
         return whole

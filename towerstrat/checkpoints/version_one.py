@@ -83,8 +83,8 @@ class FirstFormat:
                 raise ValueError(f"the parts do not make an array of shape {list(entry.shape)}")
             whole = np.empty(entry.shape, dtype)
             for part, values in parts:
-                place = part.within(entry.shape)
-                whole[place] = values.reshape(whole[place].shape)
+                place = whole[(*part.within(entry.shape), ...)]
+                place[...] = values.reshape(place.shape)
         except ValueError as error:
             raise self._damaged(name, str(error)) from None
         return whole

@@ -1,6 +1,8 @@
 """Savers: what is saved comes back, files are kept and removed, and what does not fit is refused."""
 
 import os
+import subprocess
+import sys
 
 import jax
 import numpy as np
@@ -10,6 +12,7 @@ import towerstrat.compat.v1 as tf
 from benchmarks.harness import Devices
 from towerstrat.checkpoints.bundle import Bundle
 from towerstrat.graph.eager import mode
+from towerstrat.platform import logs
 from towerstrat.training.saving.builder import BaseSaverBuilder
 
 GLOBAL = (2, 3)
@@ -328,3 +331,22 @@ def test_the_graph_beside_a_checkpoint(tmp_path):
     assert weight.op.name not in part
     with pytest.raises(NotImplementedError, match="Build the graph"):
         tf.train.import_meta_graph(path)
+
+
+def test_rotation_keeps_what_another_program_has_overwritten(tmp_path, monkeypatch):
+    tf.get_variable("v", initializer=1.0)
+    saver = tf.train.Saver(max_to_keep=1)
+    said = []
+    monkeypatch.setattr(logs, "warning", lambda text, *values: said.append(text % values))
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        first = saver.save(session, str(tmp_path / "model"), 1)
+        program = "import sys, numpy as np\nfrom towerstrat.checkpoints.bundle_writing import Saved, write\n"
+        program += "write(sys.argv[1], [Saved('v', lambda: np.float32(7))])"
+        subprocess.run([sys.executable, "-c", program, first], check=True)
+        second = saver.save(session, str(tmp_path / "model"), 2)
+        third = saver.save(session, str(tmp_path / "model"), 3)
+    assert Bundle(first).read("v") == 7
+    assert not tf.train.checkpoint_exists(second)
+    assert tf.train.latest_checkpoint(str(tmp_path)) == third
+    assert [text.partition(" ")[0] for text in said] == [first]

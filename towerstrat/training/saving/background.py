@@ -12,7 +12,6 @@ import jax
 import numpy as np
 
 from towerstrat.checkpoints.bundle_writing import Saved
-from towerstrat.graph.ir.types import HostArray
 from towerstrat.platform import logs
 
 
@@ -24,16 +23,15 @@ def held(arrays: Iterable[Saved]) -> list[Saved]:
     arrays = list(arrays)
     values = [array.load() for array in arrays]
     for value in values:
-        if isinstance(value, jax.Array):
+        if _elsewhere(value):
             value.copy_to_host_async()
-    return [array._replace(load=partial(np.asarray, _own(value))) for array, value in zip(arrays, values, strict=True)]
+    copies = [np.asarray(value) if _elsewhere(value) else np.array(value) for value in values]
+    return [array._replace(load=partial(np.asarray, copy)) for array, copy in zip(arrays, copies, strict=True)]
 
 
-def _own(value: Any) -> HostArray:
-    """A value in memory that nothing else writes to: of a device it is a copy already, of the host it is made one."""
-    if isinstance(value, jax.Array) and all(device.platform != "cpu" for device in value.devices()):
-        return np.asarray(value)
-    return np.array(value)
+def _elsewhere(value: Any) -> bool:
+    """Whether a value is in the memory of an accelerator, where numpy has it as a copy."""
+    return isinstance(value, jax.Array) and all(device.platform != "cpu" for device in value.devices())
 
 
 class BackgroundWriter:

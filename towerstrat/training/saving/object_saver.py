@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
-import jax
 import numpy as np
 
 from towerstrat.checkpoints.bundle_writing import Saved, write
@@ -31,7 +29,6 @@ from towerstrat.training.saving.load_status import (
     InitializationOnlyStatus,
     LoadStatus,
     NameBasedSaverStatus,
-    session_for,
 )
 from towerstrat.training.saving.object_graph import ObjectGraphView, serialized
 from towerstrat.training.saving.object_names import OBJECT_GRAPH, object_graph
@@ -45,6 +42,7 @@ from towerstrat.training.saving.restoring import (
 )
 from towerstrat.training.saving.saveables import SaveableObject, SaveSpec, VariableSaveable
 from towerstrat.training.saving.saver import Saver
+from towerstrat.training.saving.sessions import held, session_for
 
 
 class ObjectSaver:
@@ -67,7 +65,7 @@ class ObjectSaver:
           RuntimeError: in a graph, no session. FailedPreconditionError: a variable has no value.
           OpError: the disk is full, read-only, gone; what was there before is there still.
         """
-        with _running(session, "Checkpoint.save") as running:
+        with held(session, "Checkpoint.save") as running:
             saved, graph = serialized(self._view.nodes())
             folder = os.path.dirname(prefix)
             if folder:
@@ -87,7 +85,7 @@ class ObjectSaver:
 
         Raises:
           NotFoundError: there is no such checkpoint. DataLossError: it is damaged.
-          ValueError: eagerly, a variable has another shape or type in it.
+          EagerArgumentError: eagerly, a variable has another shape or type in it; that is a ValueError.
         """
         if save_path is None:
             return InitializationOnlyStatus(self._view, new_restore_uid())
@@ -164,30 +162,12 @@ class _Fixed(SaveableObject):
 
 def incremented(counter: Variable, session: SessionLike | None, is_new: bool) -> int:
     """Adds one to a counter, and returns it; in a graph one that ``is_new`` starts at 0 in the session."""
-    with _running(session, "Checkpoint.save") as running:
+    with held(session, "Checkpoint.save") as running:
         if is_new and isinstance(running, BaseSession):
             running.run(counter.initializer)
         number = int(stored(running, counter._handle.op, counter.cell)) + 1
         store(running, None, [(counter.cell, np.array(number))])
     return number
-
-
-@contextmanager
-def _running(session: SessionLike | None, what: str) -> Iterator[BaseSession | EagerSession]:
-    """The session whose values are saved, which runs nothing meanwhile."""
-    graph = get_default_graph()
-    if graph.executing_eagerly:
-        found: Any = context().session
-    elif graph.building_function:
-        raise NotImplementedError(
-            f"Calling {what} from a function is not supported: files are written when Python runs. Call it outside."
-        )
-    else:
-        found = session_for(session, what)
-        if not isinstance(found, BaseSession):
-            raise TypeError(f"{what}: 'session' must be a Session; {found!r}")
-    with found.lock, jax.enable_x64(True):
-        yield found
 
 
 def _entries(saved: Mapping[str, SaveableObject], session: BaseSession | EagerSession) -> list[Saved]:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from towerstrat.checkpoints.opening import Checkpoint
-from towerstrat.errors import InvalidArgumentError
+from towerstrat.errors import EagerArgumentError, InvalidArgumentError
 from towerstrat.graph.eager.context import context
 from towerstrat.graph.ir.convert import convert_to_tensor, placeholder
 from towerstrat.graph.ir.core import get_default_graph
@@ -114,7 +114,7 @@ class Restoration:
         """Restores what is saved under keys: eagerly at once, in a graph when a session runs it.
 
         Raises:
-          ValueError: eagerly, a variable has another shape or type in the checkpoint. Nothing has changed then.
+          EagerArgumentError: eagerly, a variable has another shape or type in the checkpoint. Nothing has changed then.
         """
         self._taken |= found.keys()
         python = {key: each for key, each in found.items() if isinstance(each, PythonStateSaveable)}
@@ -135,7 +135,7 @@ class Restoration:
         try:
             values = self._values(found)
         except InvalidArgumentError as error:
-            raise ValueError(error.message) from None
+            raise EagerArgumentError(None, None, error.message) from None
         store(context().session, None, values)
         for each in found.values():
             if not isinstance(each, VariableSaveable):
@@ -287,8 +287,9 @@ class CheckpointPosition:
             return found
         start = next(iter(wanted.values())).partition("/.ATTRIBUTES/")[0]
         for name, _, saveable in attributes(obj, start):
-            if name in wanted:
-                found[wanted.pop(name)] = saveable
+            # What several tensors save, some originals enter once, and others with a name for each.
+            for other in [w for w in wanted if w == name or w.startswith(name) or name.startswith(w)]:
+                found[wanted.pop(other)] = saveable
         left = [name for name in wanted if name != _CONFIGURATION]
         if left:
             self.checkpoint.unused[self.proto_id] = left

@@ -29,7 +29,7 @@ def saved(runner: Runner) -> bytes | None:
     store = runner.state
     counts = runner.counts()
     counters = {cell.name: np.asarray(store.get(cell)) for cell in store if cell.default is not None}
-    iterators = {name: resource.state() for name, resource in runner.positions.items()}
+    iterators = {name: resource.state() for name, resource in runner.positions.items() if resource.initialized}
     state = {
         "counters": {name: value for name, value in (store.expected | counters).items() if name not in counts},
         "counts": counts,

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from towerstrat.checkpoints.object_names import OBJECT_GRAPH
 from towerstrat.checkpoints.opening import Checkpoint
 from towerstrat.errors import EagerArgumentError, InvalidArgumentError
 from towerstrat.graph.eager.context import context
@@ -29,7 +30,6 @@ from towerstrat.graph.variables.variables import Variable
 from towerstrat.platform import logs, messages
 from towerstrat.training.saving import resumption
 from towerstrat.training.saving.object_graph import attributes, full_name, node_names, saveable_of
-from towerstrat.training.saving.object_names import OBJECT_GRAPH
 from towerstrat.training.saving.operations import store
 from towerstrat.training.saving.python_state import PythonStateSaveable
 from towerstrat.training.saving.saveables import SaveableObject, VariableSaveable

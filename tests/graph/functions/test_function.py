@@ -592,3 +592,15 @@ def test_each_access_to_a_method_gives_an_equal_function():
     assert one.step == one.step
     assert hash(one.step) == hash(one.step)
     assert one.step != other.step
+
+
+def test_variables_of_one_name_are_told_apart():
+    first, second = tf.Variable(1.0, name="v"), tf.Variable(2.0, name="v")
+
+    @tf.function
+    def add():
+        first.assign_add(10.0)
+        return first + second.assign_add(20.0)
+
+    assert add().numpy() == 33.0
+    assert (first.numpy(), second.numpy()) == (11.0, 22.0)

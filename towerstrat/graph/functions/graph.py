@@ -117,8 +117,11 @@ class FunctionGraph(Graph):
 
     def _handle(self, tensor: Tensor) -> Tensor:
         self._check_around(tensor)
+        name = tensor.op.name
         with self.outside():
-            handle = super().add(tensor.op.type, (), tensor.op.attrs, f"{tensor.op.name}/").outputs[0]
+            # Eager variables may have one name, operations of a graph not.
+            wanted = name if name in self._by_name else f"{name}/"
+            handle = super().add(tensor.op.type, (), tensor.op.attrs, wanted).outputs[0]
         self.handles[tensor] = handle
         self.outside_of[handle] = tensor
         return handle

@@ -94,7 +94,7 @@ def begun(tmp_path):
     return program, program.saver.save(program.session, str(tmp_path / "model"))
 
 
-@pytest.mark.parametrize("order", ["restore, initializer", "initializer, restore", "all, restore", "restore, local"])
+@spread("order", ["restore, initializer", "restore, local", "initializer, restore", "all, restore"], every=2)
 def test_random_numbers_and_iterators_go_on(begun, order, said):
     program, path = begun
     again = Program()
@@ -159,7 +159,7 @@ def test_what_was_not_taken_yet_is_saved_again(begun, tmp_path):
     assert again(again.element, again.draw, again.body) == program(program.element, program.draw, program.body)
 
 
-@pytest.mark.parametrize(
+@spread(
     ("changed", "message"),
     [
         ({"change": lambda d: d.batch(2)}, "was Shuffle <- Slices, and is Batch <- Shuffle <- Slices"),
@@ -169,6 +169,7 @@ def test_what_was_not_taken_yet_is_saved_again(begun, tmp_path):
         ({"features": np.arange(20.0)}, "has other data, arguments or functions"),
         ({"seed": 2}, "has other data, arguments or functions"),
     ],
+    every=2,
 )
 def test_another_pipeline_of_the_name_begins_at_its_beginning(begun, changed, message, said):
     _, path = begun
@@ -284,8 +285,7 @@ def test_eager_random_numbers_and_functions_go_on(tmp_path, said):
     assert said() == [f"Going on with the run of {path}: random counters of 1 operation."]
 
 
-@pytest.mark.parametrize("kind", ["initializable", "one shot"])
-@pytest.mark.parametrize("taken", [3, 9])
+@spread(("kind", "taken"), [("initializable", 3), ("one shot", 3), ("initializable", 9), ("one shot", 9)], every=3)
 def test_an_iterator_may_be_saved_by_name(tmp_path, kind, taken):
     def program():
         tf.set_random_seed(1)

@@ -25,7 +25,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from towerstrat.checkpoints.bundle_writing import Saved
-from towerstrat.training.saving.background import held
+from towerstrat.training.saving.background import copies
 
 PROGRAM = str(Path(__file__).parent / "checkpoint_program.py")
 
@@ -83,7 +83,7 @@ def stop_table(megabytes: int) -> Iterator[str]:
         return min(clock), min(processors)
 
     copy = seconds(lambda arrays: [np.array(a) if a.device.platform == "cpu" else np.asarray(a) for a in arrays])
-    stop = seconds(lambda arrays: held([Saved(str(i), lambda a=a: a) for i, a in enumerate(arrays)]))
+    stop = seconds(lambda arrays: copies([Saved(str(i), lambda a=a: a) for i, a in enumerate(arrays)]))
     device = jax.devices()[0]
     yield f"| {megabytes:,} MB on | | copy off the device, s | training stops, s | ratio |"
     yield "|---|---|---|---|---|"

@@ -10,9 +10,13 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 import towerstrat.compat.v1  # noqa: F401  (imported first, so that graphs are the default)
+from towerstrat.compat.names import table
 from towerstrat.graph.eager import mode
 from towerstrat.graph.ir.core import reset_default_graph
 from towerstrat.graph.ops.equality import disable_tensor_equality, enable_tensor_equality
+
+# All types of operations are registered, whichever tests run: modules are imported with the first of their names.
+table.names(1)
 
 # How long examples take and how many are drawn in vain says more about machine and chance than about the program.
 LUCK = [HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large]

@@ -6,6 +6,7 @@ import dataclasses
 import functools
 import importlib
 import inspect
+import operator
 import pickle
 import typing
 
@@ -13,6 +14,7 @@ import numpy as np
 import pytest
 
 import towerstrat.compat.v1 as tf1
+import towerstrat.compat.v2 as tf2
 from towerstrat import errors
 from towerstrat.compat import importer
 from towerstrat.compat.names.corners import Corner
@@ -138,6 +140,43 @@ class After(tuple, MODEL):
 def test_uses(use):
     with tf1.Graph().as_default(), SAID:
         use()
+
+
+BELOW = [
+    ("layers.Dense", "keras.layers.Layer keras.layers.Dense"),
+    ("layers.SeparableConv2D", "keras.layers.Layer keras.layers.SeparableConv2D keras.layers.SeparableConvolution2D"),
+    ("layers.Conv2DTranspose", "keras.layers.Layer keras.layers.Conv2D keras.layers.Conv2DTranspose"),
+    ("layers.MaxPooling1D", "keras.layers.Layer keras.layers.MaxPooling1D keras.layers.MaxPool1D"),
+    ("nn.rnn_cell.GRUCell", "keras.layers.Layer"),
+    ("contrib.rnn.LSTMBlockCell", "keras.layers.Layer"),
+    ("zeros_initializer", "keras.initializers.Initializer keras.initializers.zeros keras.initializers.Zeros"),
+    ("uniform_unit_scaling_initializer", "keras.initializers.Initializer"),
+]
+"""Classes with missing ones that they derive from in TensorFlow 1.12."""
+MISSING = {name for _, names in BELOW for name in names.split()} | {
+    "keras.Model",
+    "keras.layers.Conv1D",
+    "keras.layers.GRU",
+    "keras.optimizers.Optimizer",
+    "estimator.Estimator",
+}
+
+
+@pytest.mark.parametrize(("name", "above"), BELOW)
+def test_instances_are_those_of_missing_classes_that_they_derive_from_in_the_original(name, above):
+    kind = operator.attrgetter(name)(tf1)
+    instance = object.__new__(kind)
+    for missing in MISSING:
+        corner = operator.attrgetter(missing)(tf1)
+        assert isinstance(instance, corner) == issubclass(kind, corner) == (missing in above.split()), missing
+
+
+def test_initializers_of_2_x_are_those_of_keras():
+    kinds = tf2.keras.initializers
+    assert isinstance(tf2.initializers.HeNormal(), (kinds.HeNormal, kinds.he_normal))
+    assert isinstance(tf2.initializers.HeNormal(), kinds.Initializer)
+    assert not isinstance(tf2.initializers.HeNormal(), kinds.HeUniform)
+    assert isinstance(tf1.layers.Dense(2), tf2.keras.layers.Dense)
 
 
 def test_as_an_element_type_it_is_refused_by_name():

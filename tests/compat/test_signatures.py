@@ -38,6 +38,7 @@ DEVIATIONS = {
     "tf.contrib.distribute.TPUStrategy": "those of 1.13 to 1.15 too",
     **{f"tf.contrib.distribute.{name}.reduce": "reduce(reduce_op, value, axis) of 1.13 to 1.15 too" for name in (
         "OneDeviceStrategy", "TPUStrategy")},
+    "tf.test.Benchmark.report_benchmark": "metrics came later",
     "tf.contrib.distribute.ReductionToOneDeviceCrossTowerOps": "accumulation_fn=None is add_n, as later",
     "tf.contrib.tpu.bfloat16_scope": "name came with 2.x",
     "tf.contrib.framework.nest.map_structure": "its one keyword by name",
@@ -67,6 +68,7 @@ DEVIATIONS_V2 = {
     **{f"tf.{name}_initializer.__call__": "dtype=None is float32, as the other initializers have it"
        for name in ("ones", "zeros", "random_normal", "random_uniform")},
     "tf.compat.v1.nn.avg_pool2d": "those of tf.nn.avg_pool",
+    "tf.test.Benchmark": "it is made as any object",
     "tf.compat.v1.tpu.initialize_system": "chips are closed by nobody",
     **{f"tf.test.TestCase.{name}": SETS
        for name in ("assertNotAllClose", "assertShapeEqual", "cached_session", "session", "test_session")},

@@ -75,6 +75,15 @@ PLAIN += [
     "tf.matrix_inverse(m)",
     "tf.matrix_determinant(m)",
     "tf.cholesky(m)",
+    "tf.matrix_determinant(zeros)",
+    "tf.linalg.slogdet(m)[0]",
+    "tf.linalg.slogdet(m)[1]",
+    "tf.self_adjoint_eigvals(m)",
+    "tf.square(tf.self_adjoint_eig(m)[1])",
+    "tf.svd(rows, compute_uv=False)",
+    "tf.square(tf.svd(rows)[1])",
+    "tf.square(tf.svd(zeros)[2])",
+    "tf.square(tf.svd(x, full_matrices=True)[1])",
     "tf.zeta(p + 1., p)",
     "tf.polygamma(tf.ones_like(p), p)",
     "tf.betainc(p, p, p / 4.)",
@@ -104,6 +113,16 @@ FED += ["tf.%s(p, y)" % name for name in BINARY]
 FED += ["tf.reduce_%s(ties, 1)" % n for n in ("max", "min", "sum", "mean", "prod", "logsumexp")]
 FED += ["tf.unsorted_segment_%s(rows, ids, 3)" % n for n in ("max", "min", "prod", "sum")]
 FED += ["tf.segment_max(rows, ids)", "tf.matrix_inverse(m)", "tf.nn.max_pool(img, [1, 2, 2, 1], [1, 1, 1, 1], 'VALID')"]
+FED += [
+    "tf.%s" % n
+    for n in (
+        "matrix_determinant(m)",
+        "linalg.slogdet(m)[1]",
+        "self_adjoint_eigvals(m)",
+        "self_adjoint_eig(m)[0]",
+        "svd(rows)[0]",
+    )
+]
 """Cases whose value is replaced by ``fed_value`` of its shape."""
 
 

@@ -392,6 +392,7 @@ ELSEWHERE = {
     "XlaSharding": "how logical devices divide a tensor: there is no axis here",
     "StepInput StepLoop Blank": "parts of step loops and of converted loops",
     "DatasetHandle DatasetToSingleElement DistributedIteratorGetNext IteratorGetNext": "datasets",
+    "DeserializeIterator SerializeIterator": "iterators in files",
     "IteratorToStringHandle MakeIterator OpenIterator OwnedIteratorGetNext OwnedIteratorGetOptional": "iterators",
     "ReduceDataset": "a loop over a dataset",
     "DecodeRaw": "strings",
@@ -409,6 +410,7 @@ ELSEWHERE = {
     "Queue QueueEnqueueV2 QueueEnqueueManyV2 QueueDequeueV2 QueueDequeueManyV2 QueueDequeueUpToV2": "queues",
     "QueueCloseV2 QueueIsClosedV2 QueueSizeV2": "queues",
     "NoOp Placeholder": "nothing is computed",
+    "LearnedUnigramCandidateSampler": "counts of sessions: tests/graph/ops/test_candidates.py",
     "RngReadAndSkip SeedOfState": "the state of generators: tests/graph/test_generator.py",
 }
 """Types that are in no case, and why."""

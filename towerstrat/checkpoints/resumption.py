@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import struct
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 
@@ -17,10 +17,9 @@ from towerstrat.checkpoints import elements, strings
 from towerstrat.checkpoints.bundle import index_path
 from towerstrat.errors import DataLossError
 from towerstrat.platform.checksums import masked_crc
+from towerstrat.platform.plain import State
 from towerstrat.platform.storage import storage_of
 
-State: TypeAlias = Any
-"""None, booleans, numbers, strings, bytes, numpy arrays, and lists and dictionaries of them."""
 _MAGIC = b"towerstrat resumption 1\n"
 
 

@@ -9,11 +9,11 @@ from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
 from typing import Any
 
-from towerstrat.checkpoints.resumption import State
 from towerstrat.data.pipeline import Array, Element, Node, Opening, Pull, tensors_among
 from towerstrat.data.rows import Rows
 from towerstrat.data.state import resumed, state_of
 from towerstrat.errors import InvalidArgumentError
+from towerstrat.platform.plain import State
 
 _AUTO = 2
 _PATIENCE = 1.0

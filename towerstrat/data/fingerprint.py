@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from towerstrat.checkpoints.resumption import State
 from towerstrat.data.function import Function
 from towerstrat.data.pipeline import Array, Opening, Part, Seeds
 from towerstrat.data.structure import Structure
+from towerstrat.data.variants import Bound
 from towerstrat.graph.ir.elements import Operation, Tensor
+from towerstrat.platform.plain import State
 
 _ROWS = 16
 """Rows of an array that are looked at."""
@@ -42,7 +43,10 @@ def _in_words(found: State) -> str:
 
 def _described(value: Any, values: Mapping[Tensor, Array]) -> Any:
     if isinstance(value, Function):
-        return [_operation(op, values) for op in value.graph.get_operations()]
+        numbers: dict[Operation, int] = {}
+        return [_operation(op, values, numbers) for op in value.graph.get_operations()]
+    if isinstance(value, Bound):
+        return _described(value.node, value.values)
     if isinstance(value, Part):
         return [type(value).__name__, *(_described(v, values) for v in vars(value).values())]
     if isinstance(value, Seeds):
@@ -52,7 +56,7 @@ def _described(value: Any, values: Mapping[Tensor, Array]) -> Any:
     if isinstance(value, Tensor):
         return _described(values[value], values) if value in values else (value.name, value.dtype.name, value.dims)
     if isinstance(value, np.ndarray):
-        return _array(value)
+        return _array(value, values)
     if isinstance(value, list | tuple):
         return [_described(v, values) for v in value]
     if value is None or isinstance(value, bool | int | float | str | bytes | np.generic):
@@ -60,14 +64,18 @@ def _described(value: Any, values: Mapping[Tensor, Array]) -> Any:
     return getattr(value, "__qualname__", type(value).__qualname__)
 
 
-def _operation(op: Operation, values: Mapping[Tensor, Array]) -> Any:
+def _operation(op: Operation, values: Mapping[Tensor, Array], numbers: dict[Operation, int]) -> Any:
+    """An operation of a function, in which it has the next number: names depend on the rest of the program."""
+    numbers[op] = len(numbers)
+    inputs = [(numbers.get(t.op), t.value_index) for t in op.inputs]
     given = _described(op.attrs["value"], values) if op.type == "Const" else None
-    bodies = [[_operation(inner, values) for inner in body.ops] for body in op.bodies]
-    return [op.type, [t.name for t in op.inputs], [(t.dtype.name, t.dims) for t in op.outputs], given, bodies]
+    bodies = [[_operation(inner, values, numbers) for inner in body.ops] for body in op.bodies]
+    return [op.type, inputs, [(t.dtype.name, t.dims) for t in op.outputs], given, bodies]
 
 
-def _array(array: Array) -> Any:
+def _array(array: Array, values: Mapping[Tensor, Array]) -> Any:
     rows = np.atleast_1d(array)
     some = rows[np.linspace(0, len(rows) - 1, min(_ROWS, len(rows)), dtype=np.int64)]
-    data = repr(some.tolist()).encode() if array.dtype.hasobject else np.ascontiguousarray(some).tobytes()
-    return [array.dtype.name, array.shape, zlib.crc32(data)]
+    if array.dtype.hasobject:
+        return [array.shape, [_described(v, values) for v in some.reshape(-1)]]
+    return [array.dtype.name, array.shape, zlib.crc32(np.ascontiguousarray(some).tobytes())]

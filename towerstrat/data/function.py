@@ -12,7 +12,6 @@ from typing import Any
 import jax
 import numpy as np
 
-from towerstrat.checkpoints.resumption import State
 from towerstrat.data.pipeline import Array, Opening, Part, ordinal
 from towerstrat.data.state import Stateful
 from towerstrat.data.steps import Arrays, CellValues, Segment, Step, Values, cpu_device, is_known, steps_of
@@ -28,6 +27,7 @@ from towerstrat.graph.ir.state import Cell, StateStore
 from towerstrat.graph.ir.types import DType
 from towerstrat.graph.runtime.compiled import SINGLE_BYTES, Programs
 from towerstrat.graph.runtime.runs import Runner
+from towerstrat.platform.plain import State
 
 _RowsFunction = Callable[[Sequence[Array], Values, CellValues, CellValues], list[Array]]
 """(columns, captured, variables, counters of each row) -> columns of the outputs."""

@@ -8,7 +8,6 @@ from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
-from towerstrat.checkpoints.resumption import State
 from towerstrat.data.fingerprint import check_fingerprint, fingerprint
 from towerstrat.data.pipeline import Array, Element, Opening, Pull, write_next
 from towerstrat.data.state import TAKEN_AGAIN, Stateless, resumed, state_of
@@ -16,6 +15,7 @@ from towerstrat.data.structure import Structure
 from towerstrat.errors import FailedPreconditionError, OpError
 from towerstrat.graph.runtime.program import Uninterrupted
 from towerstrat.graph.runtime.runs import WaitingStates
+from towerstrat.platform.plain import State
 
 T = TypeVar("T")
 
@@ -73,16 +73,19 @@ class IteratorResource:
             self._returned = list(returned)
             self._error = None
 
-    def state(self) -> State:
+    def state(self, at_end: bool = False) -> State:
         """Where it is, for ``resume``. One that was not initialized, or is at its end, is at no place.
 
         Where a part of the pipeline cannot say where it is, the place is the number of elements before it.
+
+        Args:
+          at_end: whether the end is a place.
         """
         with self._lock:
             if self.lender is not None:
                 self.lender.give_back(self)
             found: State = {"initializations": self.initializations}
-            if self._opening is None or (self._ended and not self._returned):
+            if self._opening is None or (self._ended and not self._returned and not at_end):
                 return found
             return found | {"pipeline": fingerprint(self._opening), "place": self._place(self._opening)}
 

@@ -8,7 +8,6 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from towerstrat.checkpoints.resumption import State
 from towerstrat.data.iterator_resource import IteratorResource
 from towerstrat.data.pipeline import Array, Node, Opening, ordinal
 from towerstrat.data.sources import host_array
@@ -24,6 +23,7 @@ from towerstrat.graph.ir.registry import Signature, define, nothing
 from towerstrat.graph.ir.types import string
 from towerstrat.graph.runtime.session import BaseSession
 from towerstrat.platform import logs
+from towerstrat.platform.plain import State
 
 Session: TypeAlias = BaseSession | EagerSession
 

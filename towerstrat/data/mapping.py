@@ -9,7 +9,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from towerstrat.checkpoints.resumption import State
 from towerstrat.data.batching import stack
 from towerstrat.data.function import Function
 from towerstrat.data.pipeline import UNKNOWN, Array, Element, InnerPull, Node, Opening, Pull, tensors_among
@@ -17,6 +16,7 @@ from towerstrat.data.rows import Draws, Placed, RowFunction, Rows
 from towerstrat.data.sources import Listed, RowPull
 from towerstrat.data.structure import Structure
 from towerstrat.errors import InvalidArgumentError, OpError
+from towerstrat.platform.plain import State
 
 _MANY_ROWS = 2048
 """From this size of a table on, or so many elements, a function is compiled for many of them at once."""

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from itertools import islice
 
-from towerstrat.checkpoints.resumption import State
 from towerstrat.data.pipeline import Element, Node, Opening, Pull
 from towerstrat.data.state import TAKEN_AGAIN, Stateful, Stateless, resumed, state_of
+from towerstrat.platform.plain import State
 
 
 class Memory(Stateful):

@@ -9,7 +9,6 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from towerstrat.checkpoints.resumption import State
 from towerstrat.data.rows import Rows
 from towerstrat.data.state import Stateful, resumed, state_of
 from towerstrat.data.structure import Structure
@@ -17,6 +16,7 @@ from towerstrat.graph.ir.core import Graph
 from towerstrat.graph.ir.elements import Tensor
 from towerstrat.graph.ir.state import Cell
 from towerstrat.graph.runtime.runs import Runner
+from towerstrat.platform.plain import State
 
 Array: TypeAlias = "np.ndarray[Any, Any]"
 Element: TypeAlias = "Sequence[Array]"

@@ -13,7 +13,6 @@ from typing import IO, Any, cast
 
 import numpy as np
 
-from towerstrat.checkpoints.resumption import State
 from towerstrat.data.pipeline import Element, Node, Opening, Pull, tensors_among
 from towerstrat.data.rows import InOrder, Rows
 from towerstrat.data.sources import RowPull
@@ -23,6 +22,7 @@ from towerstrat.graph.ir.elements import Tensor
 from towerstrat.graph.ir.types import string
 from towerstrat.platform.checksums import masked_crc
 from towerstrat.platform.files import Glob
+from towerstrat.platform.plain import State
 from towerstrat.platform.storage import storage_of
 
 Records = Iterator[tuple[bytes, int]]

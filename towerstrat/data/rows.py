@@ -7,8 +7,8 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from towerstrat.checkpoints.resumption import State
 from towerstrat.data.state import Stateful, resumed
+from towerstrat.platform.plain import State
 
 Array: TypeAlias = "np.ndarray[Any, Any]"
 _EMPTY = np.zeros(0, np.int64)

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from towerstrat.checkpoints.resumption import State
 from towerstrat.data.pipeline import (
     INFINITE,
     UNKNOWN,
@@ -35,6 +34,7 @@ from towerstrat.graph.ir.elements import Tensor
 from towerstrat.graph.ir.shapes import Dims, TensorShape
 from towerstrat.graph.ir.types import DType, as_dtype, int64, string
 from towerstrat.graph.ops.host import raised
+from towerstrat.platform.plain import State
 
 _BLOCK = 64
 _LARGEST_TABLE = 1 << 22

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from towerstrat.checkpoints.resumption import State
+from towerstrat.platform.plain import State
 
 TAKEN_AGAIN = "taken again"
 """The key in a state of the number of elements that are taken once more to come to the place."""

@@ -7,7 +7,6 @@ from typing import Any
 
 from absl import logging
 
-from towerstrat.checkpoints.resumption import State
 from towerstrat.data import structure as nest
 from towerstrat.data.memory import CachedPull, Memory
 from towerstrat.data.options import Options
@@ -30,6 +29,7 @@ from towerstrat.data.state import resumed
 from towerstrat.data.structure import Structure
 from towerstrat.errors import FailedPreconditionError, InvalidArgumentError
 from towerstrat.graph.ir.shapes import Dims, TensorShape
+from towerstrat.platform.plain import State
 
 
 class Reordering(Node):

@@ -11,12 +11,12 @@ from functools import cache
 from importlib import resources
 from typing import Any
 
-from google.protobuf import any_pb2, descriptor_pb2
+from google.protobuf import any_pb2, descriptor_pb2, wrappers_pb2
 from google.protobuf.descriptor_pool import DescriptorPool
 from google.protobuf.internal.enum_type_wrapper import EnumTypeWrapper
 from google.protobuf.message_factory import GetMessageClass
 
-_FILES = ("error_codes", "graph", "config", "events", "saved", "hparam")
+_FILES = ("error_codes", "graph", "config", "events", "saved", "hparam", "test_log")
 """In the order in which they import each other."""
 _TOKEN = re.compile(r'[-\w.]+|"[^"]*"|[{}<>=;,]')
 _Field = descriptor_pb2.FieldDescriptorProto
@@ -27,7 +27,8 @@ _SCALARS = {name.removeprefix("TYPE_").lower(): number for name, number in _Fiel
 def made(module: str) -> dict[str, Any]:
     """The messages and enumerations by name, as classes of a module."""
     pool = DescriptorPool()
-    pool.AddSerializedFile(any_pb2.DESCRIPTOR.serialized_pb)
+    for known in (any_pb2, wrappers_pb2):
+        pool.AddSerializedFile(known.DESCRIPTOR.serialized_pb)
     found: dict[str, Any] = {}
     for name in _FILES:
         pool.Add(_file(f"{name}.proto"))

@@ -6,6 +6,7 @@ import textwrap
 import numpy as np
 import pytest
 
+import towerstrat.compat.v1 as tf1
 import towerstrat.compat.v2 as tf2
 from tests.graph.autograph.common import run, tf
 from towerstrat.graph.autograph import api
@@ -299,6 +300,18 @@ def test_to_code_and_to_graph():
         api.to_code(lambda: (yield))
     with pytest.raises(ValueError, match="Expected a function"):
         api.to_graph(3)
+
+
+def test_to_code_and_to_graph_of_1_15():
+    with Graph().as_default():
+        given = {"x": tf.constant(-2)}
+        found = tf1.autograph.to_graph(sign, True, given, {"x": Tensor}, None)(tf.constant(-2))
+        assert isinstance(found, Tensor)
+        with tf1.Session() as session:
+            assert session.run(found) == -1
+    assert tf1.autograph.to_code(sign, arg_values=None, indentation=" ") == tf2.autograph.to_code(sign)
+    with pytest.raises(ValueError, match="Expected a function"):
+        tf1.autograph.to_graph(3)
 
 
 def test_verbosity(capsys):

@@ -26,6 +26,26 @@ def test_names_are_the_originals():
     assert tf.get_default_graph().unique_name("CONST") == "CONST_2"
 
 
+def test_scopes_that_are_entered_again():
+    """Names of 1.12.3, which reads a slash at the end as: take this name as it is."""
+    names = []
+    for _ in range(2):
+        with tf.name_scope("a/") as scope:
+            names += [scope, tf.constant(1.0, name="c").op.name, tf.constant(1.0).op.name]
+            with tf.name_scope("b") as inner, tf.name_scope("a/b/"):
+                names += [inner, tf.constant(1.0, name="c").op.name]
+    with tf.name_scope("a") as scope:
+        names += [scope, tf.constant(1.0, name="c").op.name]
+    assert names == [
+        "a/", "a/c", "a/Const", "a/b/", "a/b/c", "a/", "a/c_1", "a/Const_1", "a/b_1/", "a/b/c_1", "a/", "a/c_2",
+    ]  # fmt: skip
+    one = tf.constant(1.0)
+    assert tf.identity(one, name="a/d/").op.name == "a/d"
+    for taken in ("a/c", "a/d"):
+        with pytest.raises(ValueError, match=f"Duplicate node name in graph: '{taken}' .created at"):
+            tf.identity(one, name=f"{taken}/")
+
+
 def test_lookup_by_name():
     graph = tf.get_default_graph()
     a = tf.constant(1.0, name="a")

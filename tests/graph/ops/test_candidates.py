@@ -9,6 +9,7 @@ import pytest
 import towerstrat.compat.v1 as tf
 from tests.golden import sampling_cases
 from tests.spread import spread
+from towerstrat.errors import UnsupportedError
 from towerstrat.graph.eager.mode import eager_mode
 
 GOLDEN = json.loads((Path(__file__).parents[2] / "golden" / "sampling.json").read_text())
@@ -65,6 +66,52 @@ def test_different_draws_are_those_of_drawing_until_there_are_enough(sampler):
     often = np.bincount(np.ravel(found), minlength=10) / 2000
     np.testing.assert_allclose(np.bincount(samples.ravel(), minlength=10) / 300, often, atol=5 * 0.5 * 0.06)
     np.testing.assert_allclose(true.mean(0), np.mean(expected, 0)[TRUE], atol=0.06)
+
+
+def test_a_learned_distribution_counts_the_true_classes_of_earlier_runs():
+    with tf.Graph().as_default(), tf.Session() as sess:
+        fetches = tf.nn.learned_unigram_candidate_sampler(TRUE, 2, 5, False, 10, seed=1)
+        alone = tf.nn.learned_unigram_candidate_sampler(TRUE, 2, 2000, False, 10, seed=1)
+        assert tf.global_variables() == tf.local_variables() == []
+        weights = np.ones(10)
+        for _ in range(3):
+            samples, true, sampled = sess.run(fetches)
+            share = weights / weights.sum()
+            np.testing.assert_allclose(true, 5 * share[TRUE], rtol=1e-5)
+            np.testing.assert_allclose(sampled, 5 * share[samples], rtol=1e-5)
+            sess.run(alone.true_expected_count)
+            np.add.at(weights, TRUE.ravel(), 1)
+        shares = np.bincount(sess.run(alone)[0], minlength=10) / 2000
+        wanted = weights / weights.sum()
+        np.testing.assert_array_less(np.abs(shares - wanted), 5 * np.sqrt(wanted * (1 - wanted) / 2000))
+    with tf.Graph().as_default(), tf.Session() as sess:
+        fed = tf.placeholder(tf.int64, [None, 1])
+        samples, true, _ = tf.nn.learned_unigram_candidate_sampler(fed, 1, 3, True, 3, seed=1)
+        counted = [sess.run([samples, true], {fed: [[2]] * 10}) for _ in range(2)]
+        assert [sorted(found) for found, _ in counted] == [[0, 1, 2]] * 2
+        assert counted[0][1].shape == (10, 1)
+
+
+def test_a_learned_distribution_in_functions_and_in_towers():
+    with eager_mode():
+        step = tf.function(lambda x: tf.nn.learned_unigram_candidate_sampler(x, 2, 5, False, 10, seed=1)[1])
+        found = [step(tf.constant(TRUE)).numpy()[0, 0] for _ in range(2)]
+        np.testing.assert_allclose(found, [5 / 10, 10 / 14], rtol=1e-5)
+        with pytest.raises(UnsupportedError, match="in a graph, or in a tf.function"):
+            tf.nn.learned_unigram_candidate_sampler(TRUE, 2, 5, False, 10)
+    with tf.Graph().as_default():
+        towers = tf.contrib.distribute.TPUStrategy()
+
+        def counts():
+            own = tf.cast(tf.contrib.distribute.get_tower_context().tower_id, tf.int64)
+            return tf.nn.learned_unigram_candidate_sampler([[own % 2, 3]], 2, 5, False, 4, seed=1)[1]
+
+        with towers.scope():
+            found = towers.unwrap(towers.call_for_each_tower(counts))
+        with tf.Session() as sess:
+            for before in range(3):
+                wanted = 5 * (1 + before) / (4 + 2 * before)
+                np.testing.assert_allclose(sess.run(found), np.full([len(found), 1, 2], wanted), rtol=1e-5)
 
 
 def test_a_large_range_is_sampled_to_its_end():
@@ -137,6 +184,7 @@ def test_eagerly_and_in_a_function():
 
 
 REFUSED = {
+    "range learned": lambda: tf.nn.learned_unigram_candidate_sampler(TRUE, 2, 11, True, 10),
     "range": lambda: tf.nn.uniform_candidate_sampler(TRUE, 2, 11, True, 10),
     "true classes": lambda: tf.nn.uniform_candidate_sampler(TRUE, 1, 5, True, 10),
     "no counts": lambda: tf.nn.fixed_unigram_candidate_sampler(TRUE, 2, 5, True, 10),

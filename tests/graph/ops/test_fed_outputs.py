@@ -45,8 +45,11 @@ def gradients(function, inputs, outputs=None):
         (tf.qr, TALL, TALL + 1.0),
         (tf.qr, A, OTHER),
         (lambda x: tf.qr(x, full_matrices=True), A, OTHER),
+        (tf.self_adjoint_eig, SYMMETRIC, OTHER),
+        (tf.svd, TALL, TALL + np.eye(4, 3)),
+        (lambda x: tf.svd(x, full_matrices=True), TALL.swapaxes(1, 2), TALL.swapaxes(1, 2) + np.eye(3, 4)),
     ],
-    ids=["cholesky", "inverse", "tall qr", "qr", "full qr"],
+    ids=["cholesky", "inverse", "tall qr", "qr", "full qr", "eig", "tall svd", "wide svd"],
 )
 def test_formulas_of_outputs_alone(graph, function, one, other):
     outputs, wanted = gradients(function, [other])
@@ -71,6 +74,13 @@ def test_solutions(graph, adjoint, half):
     _, wanted = gradients(solve, [A, used @ fed])
     for one, two in zip(found, wanted, strict=True):
         np.testing.assert_allclose(one, two, rtol=1e-9, atol=1e-9)
+
+
+def test_singular_vectors_of_far_more_rows_than_columns(graph):
+    u = tf.svd(tf.placeholder(tf.float64, [5, 3], name="tall"), full_matrices=True)[1]
+    (g,) = tf.gradients(u, u.op.inputs[0])
+    with tf.Session() as session, pytest.raises(NotImplementedError, match=r"abs\(m - n\) > 1 .* m = 5 and n = 3"):
+        session.run(g, {u.op.inputs[0]: np.ones([5, 3])})
 
 
 def test_places_of_the_largest(graph):
@@ -100,7 +110,8 @@ def test_second_derivatives(graph):
     moved = tf.constant(SYMMETRIC) + t * tf.constant(OTHER / 3)
     for outputs in (
         [tf.cholesky(moved)], tf.qr(moved + TALL[:, :3]), [tf.matrix_solve(moved, RIGHT)],
-        [tf.matrix_triangular_solve(moved, RIGHT, lower=False, adjoint=True)],
+        [tf.matrix_triangular_solve(moved, RIGHT, lower=False, adjoint=True)], tf.self_adjoint_eig(moved),
+        tf.svd(moved), [tf.matrix_determinant(moved)[:, None]],
     ):  # fmt: skip
         (first,) = tf.gradients(weighted(list(outputs)), t)
         (second,) = tf.gradients(first, t)

@@ -134,6 +134,25 @@ def test_in_a_graph(first):
     assert not wrong, "\n".join(wrong)
 
 
+def test_complex_values_where_a_run_goes_operation_by_operation():
+    """``unique`` has a shape that depends on values, so that nothing in its run is compiled together."""
+    with tf.Graph().as_default(), tf.Session() as session:
+        x, y = tf.placeholder(tf.float32, [2]), tf.placeholder(tf.float32, [2])
+        several = [
+            tf.real(tf.exp(tf.complex(x, y))),
+            tf.abs(tf.fft(tf.complex(y, x))),
+            tf.imag(tf.spectral.rfft(x * y)),
+        ]
+        weights = tf.constant([1.0, 3.0])
+        gradients = [tf.gradients(z * weights[: z.shape[0]], [x, y]) for z in several]
+        feeds = {x: [1.0, 2.0], y: [0.5, 1.0]}
+        wanted = session.run(gradients, feeds)
+        found, _ = session.run([gradients, tf.unique(x).y], feeds)
+    np.testing.assert_allclose(found, wanted, rtol=1e-6, atol=1e-6)
+    slope = np.exp([1.0, 2.0]) * [1.0, 3.0]
+    np.testing.assert_allclose(wanted[0], [slope * np.cos([0.5, 1.0]), -slope * np.sin([0.5, 1.0])], rtol=1e-5)
+
+
 def test_types_that_connectivity_names_exist():
     named = connectivity.LINEAR | connectivity.BILINEAR | connectivity.QUOTIENTS | connectivity.ROWWISE
     assert named <= set(registry.types())

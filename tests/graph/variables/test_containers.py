@@ -8,6 +8,7 @@ import pickle
 import numpy as np
 import pytest
 
+import towerstrat.compat.v1 as tf1
 import towerstrat.compat.v2 as tf
 from towerstrat.graph.ir import nest
 from towerstrat.graph.variables.containers import AutoTrackable, DictWrapper, List, ListWrapper, Mapping, NoDependency
@@ -156,6 +157,19 @@ def test_lists_and_mappings_that_only_grow():
         named["a"] = second
     with pytest.raises(TypeError, match="only string keys"):
         named[1] = second
+
+
+def test_sessions_and_functions_give_what_they_stand_for(holder):
+    holder.named, holder.pair = {"a": [1.0], "b": 2.0}, Pair(tf.Variable(3.0), [4.0])
+    found = tf.function(lambda: tf.cond(tf.constant(True), lambda: [holder.named, holder.pair], lambda: [{
+        "a": [0.0], "b": 0.0}, Pair(0.0, [0.0])]))()  # fmt: skip
+    assert [type(each) for each in found] == [dict, Pair]
+    assert [float(leaf) for leaf in nest.flatten(found)] == [1.0, 2.0, 3.0, 4.0]
+    with tf1.Graph().as_default(), tf1.Session() as session:
+        holder.named, holder.feeds = {"a": [tf.constant(1.0)]}, {tf1.placeholder(tf.float32): 2.0}
+        found = session.run([holder.named, list(holder.feeds)], holder.feeds)
+        assert found == [{"a": [1.0]}, [2.0]]
+        assert [type(each) for each in found] == [dict, list]
 
 
 def test_modules_find_variables_in_them():

@@ -132,8 +132,21 @@ def test_specs():
     assert repr(spec) == "ClusterSpec({'ps': {3: 'p:4'}, 'worker': ['a:1']})"
     assert tf.train.ClusterSpec({"worker": []}).job_tasks("worker") == []
     assert tf1.train.ClusterSpec is tf.train.ClusterSpec
-    with pytest.raises(UnsupportedError, match="as_dict"):
-        spec.as_cluster_def()
+
+
+def test_a_specification_as_a_message():
+    spec = tf.train.ClusterSpec({"worker": ["a:1", "b:2"], "ps": {3: "p:4"}})
+    message = spec.as_cluster_def()
+    assert isinstance(message, tf.train.ClusterDef)
+    assert [job.name for job in message.job] == ["ps", "worker"]
+    assert dict(message.job[0].tasks) == {3: "p:4"}
+    again = tf1.train.ClusterSpec(tf1.train.ClusterDef.FromString(message.SerializeToString()))
+    assert (again, again.as_dict()) == (spec, {"ps": {3: "p:4"}, "worker": ["a:1", "b:2"]})
+    assert tf.train.ClusterSpec(tf.train.ClusterDef()).jobs == []
+    server = tf1.train.ServerDef(cluster=message, job_name="worker", task_index=1)
+    assert server.cluster.job[1] == tf1.train.JobDef(name="worker", tasks={0: "a:1", 1: "b:2"})
+    with pytest.raises(TypeError, match="must be a dictionary from job names"):
+        tf.train.ClusterSpec(3)
 
 
 # ---- the local machine -------------------------------------------------------------------------------------------

@@ -14,14 +14,14 @@ from towerstrat.checkpoints.bundle import Bundle
 from towerstrat.checkpoints.bundle_writing import Saved, write
 from towerstrat.graph.eager import mode
 from towerstrat.training.saving import object_saver
-from towerstrat.training.saving.background import BackgroundWriter, held
+from towerstrat.training.saving.background import BackgroundWriter, copies
 
 
 def test_values_are_those_of_the_moment(tmp_path):
     changing = np.zeros(5, np.float32)
     device = jnp.arange(4.0)
     words = np.array([b"a", b"bc"], object)
-    arrays = held([Saved("host", lambda: changing), Saved("device", lambda: device), Saved("words", lambda: words)])
+    arrays = copies([Saved("host", lambda: changing), Saved("device", lambda: device), Saved("words", lambda: words)])
     changing += 1
     device.delete()
     words[0] = b"changed"

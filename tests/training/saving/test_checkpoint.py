@@ -316,3 +316,47 @@ def test_a_slot_is_saved_once(tmp_path):
         slot = model.optimizer.get_slot(model.layer.kernel, "m")
         with pytest.raises(NotImplementedError, match="(?s)The slot 'm' of .* is saved already"):
             tf2.train.Checkpoint(model=model, slot=slot).save(str(tmp_path / "twice"))
+
+
+def test_cells_tables_generators_and_wrapped_optimizers(tmp_path):
+    def built():
+        inner = tf.nn.rnn_cell.DropoutWrapper(tf.nn.rnn_cell.BasicLSTMCell(2), output_keep_prob=0.5)
+        cell = tf.nn.rnn_cell.MultiRNNCell([inner, tf.nn.rnn_cell.GRUCell(3)])
+        cell(tf.ones([1, 2]), cell.zero_state(1, tf.float32))
+        table = tf2.lookup.experimental.MutableHashTable(tf.string, tf.int64, -1)
+        generator = tf2.random.Generator.from_seed(3)
+        optimizer = tf.contrib.tpu.CrossShardOptimizer(tf.train.AdamOptimizer(0.1))
+        variable = tf.Variable([1.0])
+        return tf2.train.Checkpoint(cell=cell, table=table, generator=generator, optimizer=optimizer, variable=variable)
+
+    with mode.eager_mode():
+        first = built()
+        first.table.insert(["a", "b"], [1, 2])
+        first.optimizer.apply_gradients([(tf.constant([1.0]), first.variable)])
+        path = first.write(str(tmp_path / "ck"))
+        drawn = first.generator.normal([2]).numpy()
+        first.optimizer.apply_gradients([(tf.constant([1.0]), first.variable)])
+        names = {name.removesuffix("/.ATTRIBUTES/VARIABLE_VALUE") for name, _ in tf.train.list_variables(path)}
+        assert names >= {
+            "cell/cell-0/cell/kernel", "cell/cell-1/gates.Skernel", "generator/_state_var", "optimizer/beta1_power",
+            "variable/.OPTIMIZER_SLOT/optimizer/m", "table/.ATTRIBUTES/table-keys"}  # fmt: skip
+        second = built()
+        second.table.insert(["c"], [3])
+        status = second.read(path)
+        assert second.table.lookup(tf.constant(["a", "b", "c"])).numpy().tolist() == [1, 2, -1]
+        np.testing.assert_array_equal(second.generator.normal([2]).numpy(), drawn)
+        second.optimizer.apply_gradients([(tf.constant([1.0]), second.variable)])
+        np.testing.assert_array_equal(second.variable.numpy(), first.variable.numpy())
+        status.assert_consumed()
+        for one, other in zip(first.cell.variables, second.cell.variables, strict=True):
+            np.testing.assert_array_equal(one.numpy(), other.numpy())
+
+
+def test_containers_of_nothing_leave_no_trace(tmp_path):
+    """1.12 has no objects for them, and refuses a checkpoint with such nodes in ``assert_consumed``."""
+    with mode.eager_mode():
+        holder = tf.contrib.checkpoint.Checkpointable()
+        holder.sizes, holder.named, holder.v = [3, [4]], {"a": {"b": 1}}, [tf.Variable(1.0), []]
+        path = tf.train.Checkpoint(holder=holder).write(str(tmp_path / "ck"))
+        graph = tf.contrib.checkpoint.object_metadata(path)
+        assert [[child.local_name for child in node.children] for node in graph.nodes] == [["holder"], ["v"], ["0"], []]

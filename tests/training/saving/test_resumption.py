@@ -17,12 +17,12 @@ from towerstrat.platform import logs
 
 @pytest.fixture
 def said(caplog):
-    """What was logged since the call before, without the lines that name the checkpoint."""
+    """What was logged since the call before, without lines about the restored variables and slow compilations."""
 
     def messages():
         found = [record.getMessage() for record in caplog.records]
         caplog.clear()
-        return [message for message in found if not message.startswith("Restoring parameters")]
+        return [m for m in found if not m.startswith("Restoring parameters") and "was compiled in" not in m]
 
     with caplog.at_level("INFO", logger=logs.get_logger().name):
         yield messages
@@ -282,3 +282,79 @@ def test_eager_random_numbers_and_functions_go_on(tmp_path, said):
     saver.restore(None, path)
     assert numbers() == wanted
     assert said() == [f"Going on with the run of {path}: random counters of 1 operation."]
+
+
+@pytest.mark.parametrize("kind", ["initializable", "one shot"])
+@pytest.mark.parametrize("taken", [3, 9])
+def test_an_iterator_may_be_saved_by_name(tmp_path, kind, taken):
+    def program():
+        tf.set_random_seed(1)
+        dataset = tf.data.Dataset.range(9).shuffle(4)
+        made = dataset.make_one_shot_iterator() if kind == "one shot" else dataset.make_initializable_iterator()
+        tf.add_to_collection(tf.GraphKeys.SAVEABLE_OBJECTS, tf.data.experimental.make_saveable_from_iterator(made))
+        return made, made.get_next(), tf.train.Saver()
+
+    def rest(session, get_next):
+        found = []
+        with pytest.raises(tf.errors.OutOfRangeError):
+            while True:
+                found.append(session.run(get_next))
+        return found
+
+    with tf.Graph().as_default(), tf.Session() as session:
+        made, get_next, saver = program()
+        if kind != "one shot":
+            session.run(made.initializer)
+        for _ in range(taken):
+            session.run(get_next)
+        if taken == 9:
+            assert rest(session, get_next) == []
+        path = saver.save(session, str(tmp_path / "model"))
+        wanted = rest(session, get_next)
+    with tf.Graph().as_default(), tf.Session() as session:
+        made, get_next, saver = program()
+        saver.restore(session, path)
+        assert rest(session, get_next) == wanted
+        if kind != "one shot":
+            session.run(made.initializer)
+            assert len(rest(session, get_next)) == 9
+
+
+def test_a_saved_iterator_over_other_data_is_refused(tmp_path):
+    def saver(count):
+        made = tf.contrib.data.make_saveable_from_iterator(tf.data.Dataset.range(count).make_one_shot_iterator())
+        return tf.train.Saver([made])
+
+    with tf.Graph().as_default(), tf.Session() as session:
+        path = saver(9).save(session, str(tmp_path / "model"))
+    refused = pytest.raises(tf.errors.InvalidArgumentError, match="the pipeline Range has other data")
+    with tf.Graph().as_default(), tf.Session() as session, refused:
+        saver(8).restore(session, path)
+    with tf.Graph().as_default():
+        named = tf.data.Iterator.from_string_handle(tf.placeholder(tf.string), tf.int64)
+        with pytest.raises(ValueError, match="string handle"):
+            tf.contrib.data.make_saveable_from_iterator(named)
+
+
+def test_checkpoints_of_objects_in_graphs(begun, tmp_path, said):
+    program, _ = begun
+    with program.graph.as_default():
+        path = tf.train.Checkpoint(count=program.count).save(str(tmp_path / "objects"), session=program.session)
+    again = Program()
+    with again.graph.as_default():
+        status = tf.train.Checkpoint(count=again.count).restore(path)
+    status.initialize_or_restore(again.session)
+    again(again.iterator.initializer)
+    assert said()[-1] == "iterator goes on where it was."
+    assert again(again.element, again.draw, again.count) == program(program.element, program.draw, program.count)
+
+
+@pytest.mark.usefixtures("later_behavior")
+def test_checkpoints_of_objects_eagerly(tmp_path):
+    tf2.random.set_seed(1)
+    checkpoint = tf2.train.Checkpoint(v=tf2.Variable(1.0))
+    tf2.random.normal([2])
+    path = checkpoint.save(str(tmp_path / "objects"))
+    wanted = [tf2.random.normal([2]).numpy().tolist() for _ in range(2)]
+    checkpoint.restore(path)
+    assert [tf2.random.normal([2]).numpy().tolist() for _ in range(2)] == wanted

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from types import FrameType
 from typing import Any, NoReturn, TypeVar, Union
 
-from towerstrat.compat.names import known
+from towerstrat.compat.names import bases, known
 from towerstrat.graph.ir.composite import Convertible, Fetchable
 from towerstrat.graph.ir.types import DType
 
@@ -55,8 +55,9 @@ class Corner(Convertible, Fetchable):
     """A missing class, function or constant of the original, or what is below one.
 
     It can be a base class, a default argument, an annotation, an entry of a table, the second argument of
-    ``isinstance``, a decorator. Calling it, making an instance of a class derived from it, calling what it decorates,
-    and asking for its value raise UnknownSymbolError.
+    ``isinstance``, a decorator. Instances of classes here that derive from it in the original are its instances.
+    Calling it, making an instance of a class derived from it, calling what it decorates, and asking for its value raise
+    UnknownSymbolError.
     """
 
     is_tensor_like = False
@@ -108,10 +109,13 @@ class Corner(Convertible, Fetchable):
         return (self._base,)
 
     def __instancecheck__(self, instance: Any) -> bool:
-        return issubclass(type(instance), self._base)
+        return self.__subclasscheck__(type(instance))
 
     def __subclasscheck__(self, subclass: Any) -> bool:
-        return subclass is self or (inspect.isclass(subclass) and self._base in getattr(subclass, "__mro__", ()))
+        above = {self._base, *bases.derived(*self._place[:2])}
+        return subclass is self or (
+            inspect.isclass(subclass) and not above.isdisjoint(getattr(subclass, "__mro__", ()))
+        )
 
     def __eq__(self, other: object) -> bool:
         # The originals' constants are strings and numbers; which one this is, is not known.

@@ -17,7 +17,7 @@ _STRATEGIES_V1 = (
 )
 _CLUSTERS = "SimpleClusterResolver takes the addresses of the tasks, TFConfigClusterResolver reads TF_CONFIG."
 _SERVERS = "A program runs on the devices of its machine: nothing has to be served."
-_DEFINITIONS = "tf.train.ClusterSpec takes a dictionary, and as_dict() gives it."
+_TRAIN_OPS = "tf.contrib.gan.gan_train_ops has the train operations: Session.run them in turn."
 _HINTS_V1 = {
     "tf.keras": "tf.layers has the layers (dense, conv2d, batch_normalization, ...) as functions and classes.",
     "tf.contrib.keras": "tf.layers has the layers as functions and classes.",
@@ -28,9 +28,6 @@ _HINTS_V1 = {
     "tf.distribute.cluster_resolver": _CLUSTERS,
     "tf.distribute.Server": _SERVERS,
     "tf.train.Server": _SERVERS,
-    "tf.train.ServerDef": _SERVERS,
-    "tf.train.ClusterDef": _DEFINITIONS,
-    "tf.train.JobDef": _DEFINITIONS,
     "tf.test.mock": "unittest.mock is the same module.",
     "tf.train.experimental": "Programs compute in the types that they are written with; cast what may be narrow.",
     "tf.contrib.tpu": "tf.contrib.distribute.TPUStrategy runs a step function on every tower.",
@@ -55,13 +52,21 @@ _HINTS_V1 = {
     "tf.python_io": "Read and write records with Python.",
     "tf.examples": "Load the data with Python and give it to tf.data.Dataset.from_tensor_slices.",
     "tf.contrib": "tf.contrib.distribute and tf.contrib.cluster_resolver are here.",
+    "tf.contrib.autograph": "tf.autograph.to_graph and tf.function convert functions.",
+    **{
+        f"tf.contrib.gan.{name}": _TRAIN_OPS
+        for name in (
+            "RunTrainOpsHook",
+            "gan_train",
+            "get_joint_train_hooks",
+            "get_sequential_train_hooks",
+            "get_sequential_train_steps",
+        )
+    },
 }
 _HINTS_V2 = {
     "tf.distribute.cluster_resolver": _CLUSTERS,
     "tf.distribute.Server": _SERVERS,
-    "tf.train.ServerDef": _SERVERS,
-    "tf.train.ClusterDef": _DEFINITIONS,
-    "tf.train.JobDef": _DEFINITIONS,
     "tf.keras": "tf.nn has the layers as functions, tf.compat.v1.layers as classes.",
     "tf.losses": "tf.nn has the cross entropies, tf.compat.v1.losses more; tf.nn.compute_average_loss averages.",
     "tf.metrics": "tf.compat.v1.metrics has them for graphs; else sum up what tf.reduce_sum gives.",

@@ -74,6 +74,9 @@ ROWS: Rows = (
     ("compat.v1names.tpu", {
         "tf.contrib.tpu": "initialize_system shutdown_system",
     }),
+    ("compat.v1names.benchmark", {
+        "tf.test": "Benchmark",
+    }),
     ("compat.v1names.testing", {
         "tf.test": "TestCase get_temp_dir main",
     }),
@@ -168,7 +171,7 @@ ROWS: Rows = (
         "tf": """
             AttrValue ConfigProto GPUOptions GraphDef GraphOptions MetaGraphDef NameAttrList NodeDef OptimizerOptions
             RunMetadata RunOptions""",
-        "tf.train": "SaverDef",
+        "tf.train": "ClusterDef JobDef SaverDef ServerDef",
     }),
     ("graph.ir.indexed_slices", {
         "tf": "IndexedSlices",
@@ -525,7 +528,7 @@ LATER: dict[str, str] = {
         stateless_shuffle stateless_split""",
     "tf.signal": "dct fft fft2d fft3d idct ifft ifft2d ifft3d irfft irfft2d irfft3d rfft rfft2d rfft3d",
     "tf.strings": "as_string lower unsorted_segment_join upper",
-    "tf.test": "is_built_with_gpu_support",
+    "tf.test": "benchmark_config is_built_with_gpu_support",
     "tf.tpu.experimental": """
         DeviceAssignment DeviceOrderMode initialize_tpu_system shutdown_tpu_system Topology TPUSystemMetadata""",
 }

@@ -25,6 +25,7 @@ ROWS: Rows = (
 """Names of 1.12."""
 
 LATER_ROWS: Rows = (
+    ("compat.v1names.autograph", {"tf.autograph": "to_code to_graph"}),
     ("compat.v1names.bfloat16", {"tf.tpu": "bfloat16_scope"}),
     ("graph.ops.convolution", {"tf.nn": "conv3d_backprop_filter=conv3d_backprop_filter_v2"}),
     ("graph.ops.counting", {"tf.math": "confusion_matrix"}),

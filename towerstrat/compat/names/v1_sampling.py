@@ -7,8 +7,8 @@ from towerstrat.compat.names.named import Rows
 ROWS: Rows = (
     ("graph.ops.candidates", {
         "tf.nn": """
-            all_candidate_sampler compute_accidental_hits fixed_unigram_candidate_sampler nce_loss
-            sampled_softmax_loss""",
+            all_candidate_sampler compute_accidental_hits fixed_unigram_candidate_sampler
+            learned_unigram_candidate_sampler nce_loss sampled_softmax_loss""",
         "tf.nn tf.random": "log_uniform_candidate_sampler uniform_candidate_sampler",
     }),
     ("graph.ops.sparse", {

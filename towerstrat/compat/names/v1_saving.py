@@ -44,6 +44,9 @@ ROWS: Rows = (
     ("training.saving.reading", {
         "tf.train": "NewCheckpointReader list_variables load_checkpoint load_variable",
     }),
+    ("training.saving.iterator_states", {
+        "tf.contrib.data tf.data.experimental": "make_saveable_from_iterator",
+    }),
     ("training.saving.from_checkpoint", {
         "tf.train": "init_from_checkpoint",
     }),

@@ -75,7 +75,7 @@ KEPT: dict[str, str] = {
         dct=tf.spectral.dct fft2d=tf.fft2d fft3d=tf.fft3d fft=tf.fft idct=tf.spectral.idct ifft2d=tf.ifft2d
         ifft3d=tf.ifft3d ifft=tf.ifft irfft2d=tf.spectral.irfft2d irfft3d=tf.spectral.irfft3d irfft=tf.spectral.irfft
         rfft2d=tf.spectral.rfft2d rfft3d=tf.spectral.rfft3d rfft=tf.spectral.rfft""",
-    "tf.test": "gpu_device_name is_built_with_cuda is_gpu_available main TestCase",
+    "tf.test": "Benchmark gpu_device_name is_built_with_cuda is_gpu_available main TestCase",
     "tf.io": "decode_base64 encode_base64",
     "tf.lookup": "KeyValueTensorInitializer=tf.contrib.lookup.KeyValueTensorInitializer",
     "tf.sparse": "SparseTensor",
@@ -84,13 +84,16 @@ KEPT: dict[str, str] = {
         to_hash_bucket_strong""",
     "tf.queue": "FIFOQueue PaddingFIFOQueue PriorityQueue QueueBase RandomShuffleQueue",
     "tf.train": """
-        ClusterSpec Coordinator ExponentialMovingAverage checkpoints_iterator get_checkpoint_state latest_checkpoint
-        list_variables load_checkpoint load_variable""",
+        ClusterDef ClusterSpec Coordinator ExponentialMovingAverage JobDef ServerDef checkpoints_iterator
+        get_checkpoint_state latest_checkpoint list_variables load_checkpoint load_variable""",
 }
 """By public module, the names whose objects are those of 1.x; ``public=tf.name`` where that has another name there."""
 
 ROWS: Rows = (
     *v2_saving.ROWS,
+    ("compat.v1names.benchmark", {
+        "tf.test": "benchmark_config",
+    }),
     ("errors", {
         "tf.errors": "OperatorNotAllowedInGraphError",
     }),

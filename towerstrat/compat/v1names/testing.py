@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from towerstrat.compat.v1names.benchmark import pattern_of, run_benchmarks
 from towerstrat.errors import OpError
 from towerstrat.graph.ir import nest
 from towerstrat.graph.ir.core import entered_graphs, get_default_graph, reset_default_graph
@@ -33,8 +34,13 @@ def get_temp_dir() -> str:
 
 
 def main(argv: list[str] | None = None) -> None:
-    """Runs the tests of the main module."""
-    unittest.main(argv=argv or sys.argv)
+    """Runs the tests of the main module, or the benchmarks that ``--benchmarks=PATTERN`` asks for."""
+    arguments = argv or sys.argv
+    pattern = pattern_of(arguments)
+    if pattern is None:
+        unittest.main(argv=arguments)
+    else:
+        run_benchmarks(pattern)
 
 
 class _NoTest:

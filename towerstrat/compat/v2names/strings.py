@@ -51,7 +51,7 @@ class MutableHashTable(mutable_tables.MutableHashTable):
 
     Args:
       default_value: the value of keys that are not there; its shape is that of all values.
-      checkpoint: accepted; entries are no variables, and no checkpoint holds them.
+      checkpoint: changes nothing: checkpoints of objects hold its entries, those of variables by name never.
       experimental_is_anonymous: accepted; no table can be found by its name here.
     """
 
@@ -81,7 +81,7 @@ class DenseHashTable(mutable_tables.DenseTable):
     Args:
       empty_key, deleted_key: cannot be used as keys; their shape is that of all keys.
       initial_num_buckets: accepted; tables grow as they need.
-      checkpoint: accepted; entries are no variables, and no checkpoint holds them.
+      checkpoint: changes nothing: checkpoints of objects hold its entries, those of variables by name never.
       experimental_is_anonymous: accepted; no table can be found by its name here.
 
     Raises:

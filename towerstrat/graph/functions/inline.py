@@ -77,9 +77,9 @@ class Copying:
         if isinstance(value, dict):
             return {self._mapped(k): self._mapped(v) for k, v in value.items()}
         if isinstance(value, tuple) and hasattr(value, "_fields"):
-            return type(value)(*(self._mapped(v) for v in value))
+            return value.__class__(*(self._mapped(v) for v in value))
         if isinstance(value, tuple | list | set | frozenset):
-            return type(value)([self._mapped(v) for v in value])
+            return value.__class__([self._mapped(v) for v in value])
         return value
 
     def _copy_block(self, block: Block) -> Block:

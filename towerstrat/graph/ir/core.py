@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,7 @@ from towerstrat.graph.ir.node_def import node_def
 from towerstrat.graph.ir.registry import Attrs
 from towerstrat.graph.ir.stacks import Stack
 from towerstrat.graph.ir.state import Cell
-from towerstrat.graph.ir.trace import user_line
+from towerstrat.graph.ir.trace import UserLine, user_line
 from towerstrat.graph.ir.types import resource, uint32
 from towerstrat.platform import messages
 from towerstrat.platform.data_checks import DATA_CHECKS
@@ -207,9 +207,8 @@ class Graph:
         """
         if self._finalized:
             raise RuntimeError("Graph is finalized and cannot be modified.")
-        definition = registry.lookup(type)
         op = Operation.__new__(Operation)
-        op.definition = definition
+        op.definition = definition = registry.lookup(type)
         op.type = type
         op.graph = self
         op._inputs = tuple(inputs)
@@ -227,13 +226,7 @@ class Graph:
             what = f"{(name or type).rstrip('/')} (type {type}) on ({described})"
             message = f"{error}\n  operation: {what}\n  created at: {op.line}"
             raise (TypeError if isinstance(error, TypeError) else ValueError)(message) from error
-        if name and name[-1] == "/":
-            op.name = name[:-1]
-            self._names.setdefault(op.name.lower(), 1)
-        else:
-            if name and not _OP_NAME.match(name) and not (self.scope_name and _SCOPE_NAME.match(name)):
-                raise ValueError(f"'{name}' is not a valid node name")
-            op.name = self.unique_name(name or type)
+        op.name = self._operation_name(name or type, op.line)
         op.outputs = [Tensor(op, i, s.dtype, s.dims) for i, s in enumerate(signatures)]
         op.device = ""
         op._colocation = ()
@@ -255,6 +248,17 @@ class Graph:
         self._by_name[op.name] = op
         self.version += 1
         return op
+
+    def _operation_name(self, name: str, line: UserLine) -> str:
+        """The name of a new operation. Raises ValueError where it is none, or absolute and taken."""
+        if name[-1] != "/" and not _OP_NAME.match(name) and not (self.scope_name and _SCOPE_NAME.match(name)):
+            raise ValueError(f"'{name}' is not a valid node name")
+        if name[-1] != "/":
+            return self.unique_name(name)
+        if (other := self._by_name.get(name[:-1])) is not None:
+            raise ValueError(f"Duplicate node name in graph: '{other.name}' (created at {other.line}).\n  at: {line}")
+        self._names.setdefault(name[:-1].lower(), 1)
+        return name[:-1]
 
     def _check_inputs(self, op: Operation) -> None:
         """Raises where an input belongs to another graph or to a region that does not enclose the operation."""
@@ -344,10 +348,6 @@ class Graph:
             yield
         finally:
             self.block, self.axis, self.control_stack = saved
-
-    def around_steps(self) -> AbstractContextManager[None]:
-        """Operations made inside belong to what is around the step loop whose step is being built, if one is."""
-        return self.outside() if self.block.in_steps else nullcontext()
 
     @contextmanager
     def under(self, axis: Axis | None) -> Iterator[None]:

@@ -37,12 +37,14 @@ def pulled(
 
 
 def with_formula(
-    op: Operation, kernel: Callable[..., Any], args: Sequence[Any], attrs: Mapping[str, Any], axis: Axis | None
-) -> Any:
+    op: Operation, kernel: Callable[..., Any], args: Sequence[Any], attrs: Mapping[str, Any], axis: Axis | None,
+    fed: Mapping[int, Array],
+) -> Any:  # fmt: skip
     """The kernel's result on ``args``, where JAX differentiates it by the type's formula: a ``jax.custom_vjp``.
 
     Args:
       attrs: the kernel's keywords.
+      fed: outputs that are given, by place.
     """
     places = [i for i, a in enumerate(args) if isinstance(a, jax.core.Tracer) and _inexact(a)]
 
@@ -50,7 +52,10 @@ def with_formula(
         given = list(args)
         for i, array in zip(places, arrays, strict=True):
             given[i] = array
-        return kernel(*given, **attrs)
+        made = kernel(*given, **attrs)
+        if not isinstance(made, tuple | list):
+            return fed.get(0, made)
+        return tuple(fed.get(i, y) for i, y in enumerate(made))
 
     def forward(*arrays: Array) -> tuple[Any, tuple[Sequence[Array], Any]]:
         result = value(*arrays)

@@ -463,11 +463,11 @@ class Lowering(Guarded):
             return None
         if (definition.lower is not None or definition.kernel is None) and definition.numpy is None:
             return None
-        if op.bodies or not op.inputs:
-            return None
+        if op.bodies or not op.inputs or any(t.dtype.is_complex for t in (*op.inputs, *op.outputs)):
+            return None  # cotangents of complex values are here those of JAX, the executor's are their conjugates
         values = [self.value(t) for t in op.inputs]
         arrays = all(isinstance(v, np.ndarray | jax.Array) and not isinstance(v, jax.core.Tracer) for v in values)
-        return values if arrays and not any(np.iscomplexobj(v) for v in values) else None
+        return values if arrays else None
 
     def evaluate(self, op: Operation) -> Sequence[Array]:
         """The outputs of an operation, without a record for gradients; writes the state that it writes."""
@@ -514,7 +514,9 @@ class Lowering(Guarded):
             args.insert(0, self.key(op))
             attrs.pop("seeds", None)
         if self.differentiated and definition.gradient is not None:
-            return as_outputs(op, with_formula(op, kernel, args, attrs, self.axis), lambda x: x)
+            # What is fed keeps the derivative that the formula gives it.
+            fed = {i: self.fed[t] for i, t in enumerate(op.outputs) if t in self.fed and t not in self.cut}
+            return as_outputs(op, with_formula(op, kernel, args, attrs, self.axis, fed), lambda x: x)
         return as_outputs(op, kernel(*args, **attrs), lambda x: x)
 
     def _execute_taped(self, op: Operation) -> Sequence[Array]:
@@ -613,11 +615,8 @@ class Lowering(Guarded):
         by_tensor = dict(zip(op.outputs, outputs, strict=True))
         known = op.definition.known(len(op.inputs), op.attrs)
         inputs = [self.static(op, i) if i in known else self.value(t) for i, t in enumerate(op.inputs)]
-        seen = [self.value(t) if t in self.fed or t in self.cut else v for t, v in by_tensor.items()]
-        if self.differentiated and any(t in self.fed and t not in self.cut for t in op.outputs):
-            # What is fed keeps the derivative that the formula gives it.
-            fed = tuple(jnp.asarray(v) for v in seen)
-            outputs = seen = list(with_formula(op, lambda *_: fed, inputs, {}, self.axis))
+        fed = self.cut if self.differentiated else {*self.fed, *self.cut}
+        seen = [self.value(t) if t in fed else v for t, v in by_tensor.items()]
 
         def pull(cotangents: Sequence[Array]) -> list[Array | None]:
             given = dict(zip(results, cotangents, strict=True))

@@ -13,13 +13,17 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from towerstrat.errors import UnsupportedError
 from towerstrat.graph.ir.convert import convert_to_tensor
 from towerstrat.graph.ir.core import get_default_graph
-from towerstrat.graph.ir.elements import Tensor
+from towerstrat.graph.ir.elements import Operation, Tensor
 from towerstrat.graph.ir.registry import Signature, define
-from towerstrat.graph.ir.types import Array, float32, int32, int64
+from towerstrat.graph.ir.state import Cell
+from towerstrat.graph.ir.types import Array, float32, float64, int32, int64
+from towerstrat.graph.lowering.lowering import Lowering
 from towerstrat.graph.ops import array, cross_entropy, embedding, linalg, math, random, reductions
 from towerstrat.graph.ops.build import add
+from towerstrat.graph.variables.state_ops import variable_handle
 from towerstrat.platform import files
 
 _LEAST = float(np.finfo(np.float32).min)
@@ -94,6 +98,27 @@ class _Unigram(NamedTuple):
         return jnp.where(classes % self.shards == self.shard, found, np.float32(0))
 
 
+class _Learned(NamedTuple):
+    """Every class in ``[0, size)`` with a probability in proportion to its weight, which a variable holds."""
+
+    weights: Array
+
+    @property
+    def size(self) -> int:
+        return self.weights.shape[0]
+
+    def draw(self, key: Array, count: int) -> Array:
+        ends = jnp.cumsum(self.weights)
+        # Up to and without the last end, in steps that reach every class.
+        places = jax.random.uniform(key, (count,), np.float64) * ends[-1]
+        return jnp.clip(jnp.searchsorted(ends, places, side="right"), 0, self.size - 1).astype(np.int64)
+
+    def probability(self, classes: Array) -> Array:
+        each = (self.weights / self.weights.sum()).astype(np.float32)
+        known = (classes >= 0) & (classes < self.size)
+        return jnp.where(known, each[jnp.clip(classes, 0, self.size - 1)], np.float32(0))
+
+
 # ---- sampling --------------------------------------------------------------------------------------------------
 
 
@@ -137,10 +162,24 @@ def _sample(key: Array, true: Array, *, distribution: Any, num_sampled: int, uni
 
 def _sample_rule(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> list[Signature]:
     count = (attrs["num_sampled"],)
-    return [Signature(int64, count), Signature(float32, inputs[0].dims), Signature(float32, count)]
+    return [Signature(int64, count), Signature(float32, inputs[-1].dims), Signature(float32, count)]
 
 
 define("CandidateSampler", _sample_rule, _sample, random=True, differentiable=False)
+
+
+def _learn(lowering: Lowering, op: Operation) -> tuple[Array, ...]:
+    """Samples by the weights of the classes so far, then counts the true ones."""
+    cell = op.inputs[0].op.attrs["cell"]
+    weights = jnp.asarray(lowering.read(cell, op))
+    true = jnp.asarray(lowering.value(op.inputs[1]))
+    attrs = {name: op.attrs[name] for name in ("num_sampled", "unique")}
+    lowering.write(cell, weights.at[true.ravel()].add(1, mode="drop", wrap_negative_indices=False))
+    return _sample(lowering.key(op), true, distribution=_Learned(weights), **attrs)
+
+
+define("LearnedUnigramCandidateSampler", _sample_rule, lower=_learn, random=True, reads=True, writes=True,
+       stateful=True, differentiable=False)  # fmt: skip
 
 
 def _true(classes: Any, num_true: int) -> Tensor:
@@ -235,6 +274,33 @@ def fixed_unigram_candidate_sampler(
 def _counts(path: str) -> list[float]:
     with files.GFile(path) as file:
         return [float(line.rsplit(",", 1)[-1]) for line in file.read().splitlines() if line.strip()]
+
+
+def learned_unigram_candidate_sampler(
+    true_classes: Any, num_true: int, num_sampled: int, unique: bool, range_max: int, seed: int | None = None,
+    name: str | None = None,
+) -> CandidateSamples:  # fmt: skip
+    """Classes in ``[0, range_max)`` as often as they were true ones before, and once more.
+
+    Each operation counts for itself, in a session; saving does not keep the counts. In towers each tower counts its
+    own. Arguments as of ``uniform_candidate_sampler``.
+
+    Raises:
+      UnsupportedError: operations are executed eagerly, where none lives longer than its call.
+    """
+    graph = get_default_graph()
+    if graph.executing_eagerly:
+        raise UnsupportedError(
+            "tf.nn.learned_unigram_candidate_sampler counts the true classes of an operation: use it in a graph, or in "
+            "a tf.function."
+        )
+    if unique and num_sampled > range_max:
+        raise ValueError(f"Sampler's range is too small: {num_sampled} different samples of {range_max} classes.")
+    name = graph.unique_name(name or "LearnedUnigramCandidateSampler")
+    cell = Cell(f"{name}/weights", float64, (range_max,), graph.axis, np.ones(range_max, np.float64))
+    inputs = [variable_handle(cell, f"{name}/weights"), _true(true_classes, num_true)]
+    attrs = {"num_sampled": int(num_sampled), "unique": bool(unique), "seeds": random.seeds(seed)}
+    return CandidateSamples(*add("LearnedUnigramCandidateSampler", inputs, attrs, f"{name}/"))
 
 
 def all_candidate_sampler(

@@ -387,7 +387,7 @@ def _inverse_gradient(inputs: Any, outputs: Any, cotangents: Any, *, adjoint: bo
 define(
     "MatrixInverse", _square_rule, _inverse, gradient=_inverse_gradient, check=_decomposed("Input is not invertible.")
 )
-define("MatrixDeterminant", _scalar_rule, jnp.linalg.det)
+define("MatrixDeterminant", _scalar_rule, jnp.linalg.det, gradient=matrix_gradients.determinant(jnp.linalg.det))
 define("MatrixSolve", _solve_rule, _solve, check=_INVERTIBLE, gradient=matrix_gradients.solution(_solve, False))
 define(
     "MatrixTriangularSolve", _solve_rule, _triangular, check=_INVERTIBLE,
@@ -459,9 +459,9 @@ def _eigh(x: Any) -> tuple[Any, Any]:
 
 
 define("Qr", _qr_rule, _qr, gradient=matrix_gradients.factors(_qr))
-define("Svd", _svd_rule, _svd)
+define("Svd", _svd_rule, _svd, gradient=matrix_gradients.singular(_svd))
 define(
-    "SelfAdjointEigV2", _eigh_rule, _eigh,
+    "SelfAdjointEigV2", _eigh_rule, _eigh, gradient=matrix_gradients.eigen,
     check=_decomposed("Self-adjoint eigen decomposition was not successful. The input might not be valid."),
 )  # fmt: skip
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from towerstrat.graph.ir.convert import convert_to_tensor
@@ -11,10 +12,11 @@ from towerstrat.graph.ir.static import constant_value
 from towerstrat.graph.ir.types import DType, HostArray, as_dtype
 from towerstrat.graph.ops.lookup import HostTable
 from towerstrat.graph.ops.tables import Table
+from towerstrat.graph.variables.trackable import Trackable
 
 
-class _Mutable(HostTable):
-    """A table that is filled entry by entry."""
+class _Mutable(HostTable, Trackable):
+    """A table that is filled entry by entry. Checkpoints of objects hold its entries."""
 
     def __init__(self, table: Table, default_value: Any, name: str):
         default = convert_to_tensor(default_value, table.value_dtype)
@@ -42,6 +44,15 @@ class _Mutable(HostTable):
         """All keys and all values, in the order in which they came in."""
         return self._exported(name, "lookup_table_export_values")
 
+    def _serialize_to_tensors(self) -> dict[str, Tensor]:
+        keys, values = self.export()
+        return {"table-keys": keys, "table-values": values}
+
+    def _restore_from_tensors(self, restored_tensors: Mapping[str, Tensor]) -> Operation | None:
+        gone = self.remove(self.export()[0])
+        with get_default_graph().control_dependencies([] if gone is None else [gone]):
+            return self.insert(restored_tensors["table-keys"], restored_tensors["table-values"])
+
 
 def _dims(value: Any, dtype: Any) -> tuple[int, ...]:
     """The static shape of a default value. Raises ValueError where it is not known."""
@@ -64,7 +75,7 @@ class MutableHashTable(_Mutable):
     Args:
       default_value: the value of keys that are not there; its shape is that of all values.
       shared_name: tables of one shared name in a session have the same entries.
-      checkpoint: accepted; entries are no variables, and no checkpoint holds them.
+      checkpoint: changes nothing: checkpoints of objects hold its entries, those of variables by name never.
     """
 
     def __init__(
@@ -108,7 +119,7 @@ class MutableDenseHashTable(DenseTable):
     Args:
       empty_key: cannot be used as a key; its shape is that of all keys.
       initial_num_buckets: accepted; tables grow as they need.
-      checkpoint: accepted; entries are no variables, and no checkpoint holds them.
+      checkpoint: changes nothing: checkpoints of objects hold its entries, those of variables by name never.
     """
 
     def __init__(

@@ -10,7 +10,6 @@ from typing import Any, Protocol, TypeVar, runtime_checkable
 import jax
 import numpy as np
 
-from towerstrat.checkpoints.resumption import State
 from towerstrat.errors import (
     FailedPreconditionError,
     InternalError,
@@ -22,6 +21,7 @@ from towerstrat.graph.ir.elements import Tensor
 from towerstrat.graph.ir.state import Cell, StateStore
 from towerstrat.graph.ir.types import Array, uint32
 from towerstrat.graph.runtime.program import Program
+from towerstrat.platform.plain import State
 
 Values = dict[Tensor, Any]
 """Tensor -> its value: an array, or one whose shape differs by position (``Uneven``)."""

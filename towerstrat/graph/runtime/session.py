@@ -47,7 +47,7 @@ class _Fetches:
         if fetch is None:
             raise TypeError("Fetch argument None has invalid type <class 'NoneType'>.")
         if isinstance(fetch, Mapping):
-            return partial(_entries, type(fetch), {k: self._expand(graph, f) for k, f in fetch.items()})
+            return partial(_entries, fetch.__class__, {k: self._expand(graph, f) for k, f in fetch.items()})
         if nest.is_sequence(fetch):
             builders = [self._expand(graph, f) for f in nest.children(fetch)]
             return lambda values: nest.rebuild(fetch, [b(values) for b in builders])

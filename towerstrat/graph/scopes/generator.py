@@ -33,6 +33,7 @@ from towerstrat.graph.ops import stateless_random as stateless
 from towerstrat.graph.ops.build import one
 from towerstrat.graph.ops.random import shape_argument
 from towerstrat.graph.ops.stateless_random import Algorithm, algorithm
+from towerstrat.graph.variables.trackable import Trackable
 from towerstrat.graph.variables.variables import Variable, VariableAggregation, create_variable
 
 _STEP = 256
@@ -117,7 +118,7 @@ define("SeedOfState", _seed_rule, _seed_of, differentiable=False)
 # ---- generators --------------------------------------------------------------------------------------------------
 
 
-class Generator:
+class Generator(Trackable):
     """A random number generator whose state is a variable, which each draw advances.
 
     In tower context the numbers depend on the state and the tower.
@@ -136,7 +137,7 @@ class Generator:
             if state is not None or alg is not None:
                 raise ValueError("Expected copy_from alone, or state and alg; got both.")
             self._alg = copy_from.algorithm
-            self._state = _variable(copy_from.state.initialized_value())
+            self._state = self._tracked(_variable(copy_from.state.initialized_value()))
             return
         if state is None or alg is None:
             raise ValueError(
@@ -145,7 +146,11 @@ class Generator:
         self._alg = algorithm(alg)
         made = state if isinstance(state, Variable) else _state_tensor(state)
         made.shape.assert_is_compatible_with([_state_size(self._alg)])
-        self._state = made if isinstance(made, Variable) else _variable(made)
+        self._state = self._tracked(made if isinstance(made, Variable) else _variable(made))
+
+    def _tracked(self, state: Variable) -> Variable:
+        self._track_trackable(state, "_state_var")
+        return state
 
     @classmethod
     def from_state(cls, state: Any, alg: Any) -> Self:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NoReturn
+from typing import Any
 
-from towerstrat.errors import UnsupportedError
+from towerstrat.platform import messages
 
 
 class ClusterSpec:
     """The tasks of a cluster, by job.
 
     Args:
-      cluster: by job name, a list of addresses or a dictionary of them by task index; or another ClusterSpec.
+      cluster: by job name, a list of addresses or a dictionary of them by task index; or another ClusterSpec, or a
+        ``ClusterDef``.
 
     Raises:
       TypeError: anything else, or an address that is no string.
@@ -22,10 +23,7 @@ class ClusterSpec:
         if isinstance(cluster, ClusterSpec):
             cluster = dict(sorted(cluster._jobs.items()))
         if not isinstance(cluster, Mapping):
-            raise TypeError(
-                "`cluster` must be a dictionary from job names to lists of addresses, or a tf.train.ClusterSpec; "
-                f"got {cluster!r}."
-            )
+            cluster = _jobs_of(cluster)
         self._jobs: dict[str, dict[int, str]] = {job: _tasks(job, tasks) for job, tasks in cluster.items()}
 
     @property
@@ -40,13 +38,13 @@ class ClusterSpec:
             for job, tasks in self._jobs.items()
         }
 
-    def as_cluster_def(self) -> NoReturn:
-        """There are no protocol buffers of clusters.
-
-        Raises:
-          UnsupportedError: always.
-        """
-        raise UnsupportedError("ClusterSpec.as_cluster_def(): there are no protocol buffers here; use as_dict().")
+    def as_cluster_def(self) -> messages.ClusterDef:
+        """The tasks as a message, with the jobs in the order of their names."""
+        found = messages.ClusterDef()
+        for job, tasks in sorted(self._jobs.items()):
+            definition = found.job.add(name=job)
+            definition.tasks.update(tasks)
+        return found
 
     def num_tasks(self, job_name: str) -> int:
         """How many tasks the job has.
@@ -98,6 +96,16 @@ class ClusterSpec:
 
     def __repr__(self) -> str:
         return f"ClusterSpec({dict(sorted(self.as_dict().items()))!r})"
+
+
+def _jobs_of(cluster: Any) -> dict[str, dict[int, str]]:
+    """The jobs of a message. Raises TypeError for anything else."""
+    if not isinstance(cluster, messages.ClusterDef):
+        raise TypeError(
+            "`cluster` must be a dictionary from job names to lists of addresses, a tf.train.ClusterSpec or a "
+            f"tf.train.ClusterDef; got {cluster!r}."
+        )
+    return {job.name: dict(job.tasks) for job in cluster.job}
 
 
 def _tasks(job: Any, tasks: Any) -> dict[int, str]:

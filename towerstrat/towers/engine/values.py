@@ -286,7 +286,7 @@ def regroup(per_device_values: Mapping[str, Any], wrap_class: Callable[..., Any]
 
 def map_parts(function: Callable[[Any], Any], structure: Any) -> Any:
     """``function`` applied to the leaves of what towers return; keys of a dictionary need not sort."""
-    if type(structure) is dict:
+    if structure.__class__ is dict:
         return {key: map_parts(function, child) for key, child in structure.items()}
     if not nest.is_sequence(structure):
         return function(structure)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Any
 
 from towerstrat.graph.eager.mode import refuse_eager
@@ -62,7 +63,8 @@ def across_towers(collections: Any, function: Callable[..., Any], *args: Any) ->
     """
 
     def merge(distribution: CrossTower, *merged: Any) -> Any:
-        with get_default_graph().around_steps():
+        graph = get_default_graph()
+        with graph.outside() if graph.block.in_steps else nullcontext():
             value = function(distribution, *merged)
         collect(collections, value)
         return value

@@ -13,7 +13,7 @@ from towerstrat.graph.ir.core import get_default_graph
 from towerstrat.graph.ir.elements import Tensor
 from towerstrat.graph.ops import collectives
 from towerstrat.towers.engine.contexts import current_distribution, in_tower_context
-from towerstrat.training.optimizers.base import Optimizer
+from towerstrat.training.optimizers.wrapping import OptimizerWrapper
 
 SUM = "weighted_sum"
 MEAN = "weighted_mean"
@@ -26,7 +26,7 @@ def _num_shards() -> int:
     return 1
 
 
-class CrossShardOptimizer(Optimizer):
+class CrossShardOptimizer(OptimizerWrapper):
     """An optimizer that adds gradients up over towers and hands them to another one.
 
     In a strategy's tower context the wrapped optimizer sums over towers itself; with MEAN the result is the same as
@@ -51,8 +51,7 @@ class CrossShardOptimizer(Optimizer):
                 "CrossShardOptimizer(group_assignment=...): sums within groups of towers are not supported; leave it "
                 "out to sum over all towers."
             )
-        super().__init__(False, name)
-        self._opt = opt
+        super().__init__(opt, name)
         self._reduction = reduction
         self._group_assignment = group_assignment
 
@@ -73,9 +72,6 @@ class CrossShardOptimizer(Optimizer):
 
     def get_slot_names(self, *args: Any, **kwargs: Any) -> list[str]:
         return self._opt.get_slot_names(*args, **kwargs)
-
-    def variables(self) -> list[Any]:
-        return self._opt.variables()
 
 
 def cross_replica_sum(x: Any, group_assignment: Any = None, name: str | None = None) -> Tensor:

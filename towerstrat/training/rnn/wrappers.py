@@ -18,6 +18,8 @@ from towerstrat.graph.ir.static import constant_value
 from towerstrat.graph.ops import array, math, nn, random
 from towerstrat.graph.ops.tensor_array import TensorArray
 from towerstrat.graph.scopes.variable_scope import variable_scope
+from towerstrat.graph.variables.containers import NoDependency
+from towerstrat.graph.variables.trackable import Trackable
 from towerstrat.platform import logs
 from towerstrat.training.rnn.cells import LSTMStateTuple, RNNCell, assert_like_rnncell
 
@@ -31,7 +33,9 @@ class WrapperCell(RNNCell):
 
     def __init__(self, cell: Any, **kwargs: Any):
         super().__init__(**kwargs)
-        self._cell = cell
+        self._cell: Any = NoDependency(cell)
+        if isinstance(cell, Trackable):
+            self._track_trackable(cell, "cell")
 
     @property
     def wrapped_cell(self) -> Any:
@@ -242,7 +246,10 @@ class MultiRNNCell(RNNCell):
                 "At least two cells provided to MultiRNNCell are the same object and will share weights.",
                 1,
             )
-        self._cells = cells
+        self._cells: Any = NoDependency(cells)
+        for i, cell in enumerate(cells):
+            if isinstance(cell, Trackable):
+                self._track_trackable(cell, f"cell-{i}")
         self._state_is_tuple = state_is_tuple
         if not state_is_tuple and any(nest.is_sequence(c.state_size) for c in cells):
             raise ValueError(

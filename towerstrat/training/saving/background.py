@@ -15,7 +15,7 @@ from towerstrat.checkpoints.bundle_writing import Saved
 from towerstrat.platform import logs
 
 
-def held(arrays: Iterable[Saved]) -> list[Saved]:
+def copies(arrays: Iterable[Saved]) -> list[Saved]:
     """The same arrays with values that stay as they are now: training may go on while they are written.
 
     The copies from all devices are begun before the first one is waited for.
@@ -49,7 +49,7 @@ class BackgroundWriter:
         """Begins to write, after what was submitted before is there.
 
         Args:
-          write: writes values that nothing changes any more, see ``held``.
+          write: writes values that nothing changes any more, see ``copies``.
 
         Raises:
           Exception: what the write before raised; nothing is begun then.

@@ -17,7 +17,7 @@ from towerstrat.training.global_step import global_step
 from towerstrat.training.saving import management
 from towerstrat.training.saving.checkpoint import Checkpoint, CheckpointV1
 from towerstrat.training.saving.checkpoint_options import CheckpointOptions
-from towerstrat.training.saving.load_status import session_for
+from towerstrat.training.saving.sessions import session_for
 
 
 class CheckpointManager:

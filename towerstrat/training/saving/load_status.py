@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any, Self
 
 from towerstrat.graph.ir.core import get_default_graph
-from towerstrat.graph.ir.stacks import SessionLike, get_default_session
+from towerstrat.graph.ir.stacks import SessionLike
 from towerstrat.graph.variables.containers import TrackableDataStructure
 from towerstrat.graph.variables.trackable import Trackable
 from towerstrat.graph.variables.variables import Variable
@@ -16,16 +16,9 @@ from towerstrat.platform import logs
 from towerstrat.training.saving.object_graph import ObjectGraphView, attributes, node_names
 from towerstrat.training.saving.restoring import NamedRestoration, Restoration
 from towerstrat.training.saving.saver import Saver
+from towerstrat.training.saving.sessions import held_in_graph, session_for
 
 _SHOWN = 10
-
-
-def session_for(session: SessionLike | None, what: str) -> SessionLike:
-    """The session given, or the default one. Raises RuntimeError where there is none."""
-    session = session or get_default_session()
-    if session is None:
-        raise RuntimeError(f"{what} in a graph needs a session: pass session=, or use `with tf.Session():`.")
-    return session
 
 
 class CheckpointLoadStatus:
@@ -46,7 +39,7 @@ class CheckpointLoadStatus:
         checkpoint = self._checkpoint
         names = node_names(checkpoint.graph)
         for i, node in enumerate(checkpoint.graph.nodes):
-            if i not in checkpoint.objects:
+            if node.attributes and i not in checkpoint.objects:  # others have nothing of their own to restore
                 raise AssertionError(f"Unresolved object in checkpoint {names.get(i, i)}: {node}")
         if checkpoint.slots:
             raise AssertionError(f"Unresolved slot restorations: {checkpoint.slots}")
@@ -102,17 +95,18 @@ class CheckpointLoadStatus:
           RuntimeError: no session. InvalidArgumentError: a variable has another shape or type in the checkpoint.
         """
         if not get_default_graph().executing_eagerly:
-            self._checkpoint.run(session_for(session, "run_restore_ops"))
+            with held_in_graph(session, "run_restore_ops") as holding:
+                self._checkpoint.run(holding)
 
     def initialize_or_restore(self, session: SessionLike | None = None) -> None:
         """``run_restore_ops``, and the initializers of variables that are not in the checkpoint."""
         if get_default_graph().executing_eagerly:
             return
-        session = session_for(session, "initialize_or_restore")
         known = {id(obj) for obj in self._checkpoint.objects.values()}
-        self._checkpoint.run(session)
         rest = [obj for obj in self._view.list_objects() if id(obj) not in known]
-        initialize(rest, self._checkpoint.restore_uid, session)
+        with held_in_graph(session, "initialize_or_restore") as holding:
+            self._checkpoint.run(holding)
+            initialize(rest, self._checkpoint.restore_uid, holding)
 
     def expect_partial(self) -> Self:
         """No warnings of values in the checkpoint that nothing took."""

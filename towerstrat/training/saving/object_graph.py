@@ -13,6 +13,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from towerstrat.graph.ir.convert import convert_to_tensor
+from towerstrat.graph.variables.containers import TrackableDataStructure
 from towerstrat.graph.variables.trackable import Trackable, TrackableReference
 from towerstrat.graph.variables.variables import Variable
 from towerstrat.platform import messages
@@ -67,9 +68,9 @@ class ObjectGraphView:
         return root
 
     def children(self, obj: Trackable) -> dict[str, Trackable]:
-        """Name -> dependency of an object."""
+        """Name -> dependency of an object, without containers that hold none: 1.12 would miss their objects."""
         obj._maybe_initialize_trackable()
-        found = obj._trackable_children()
+        found = {name: ref for name, ref in obj._trackable_children().items() if not _is_empty(ref)}
         if obj is self.root and self.attached_dependencies:
             found |= dict(self.attached_dependencies)
         return found
@@ -99,6 +100,10 @@ class ObjectGraphView:
             if hasattr(node.trackable, "_create_or_restore_slot_variable"):
                 _add_slots(node, found, ids)
         return found
+
+
+def _is_empty(obj: Trackable) -> bool:
+    return isinstance(obj, TrackableDataStructure) and all(map(_is_empty, obj._trackable_children().values()))
 
 
 def _add_slots(optimizer: Node, nodes: list[Node], ids: set[int]) -> None:

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-import jax
 import numpy as np
 
 from towerstrat.checkpoints.bundle_writing import Saved, write
 from towerstrat.checkpoints.object_names import OBJECT_GRAPH, object_graph
 from towerstrat.checkpoints.opening import opened
 from towerstrat.errors import UnsupportedError
-from towerstrat.graph.eager.context import context
+from towerstrat.graph.eager.context import EagerSession, context
 from towerstrat.graph.ir.convert import constant
 from towerstrat.graph.ir.core import get_default_graph
 from towerstrat.graph.ir.elements import Tensor
@@ -26,13 +24,13 @@ from towerstrat.graph.runtime.session import BaseSession
 from towerstrat.graph.variables.variables import Variable
 from towerstrat.platform.files import MakeDirs
 from towerstrat.platform.text import as_text
-from towerstrat.training.saving.background import held
+from towerstrat.training.saving import resumption
+from towerstrat.training.saving.background import copies
 from towerstrat.training.saving.load_status import (
     CheckpointLoadStatus,
     InitializationOnlyStatus,
     LoadStatus,
     NameBasedSaverStatus,
-    session_for,
 )
 from towerstrat.training.saving.object_graph import ObjectGraphView, serialized
 from towerstrat.training.saving.operations import store, stored
@@ -45,6 +43,7 @@ from towerstrat.training.saving.restoring import (
 )
 from towerstrat.training.saving.saveables import SaveableObject, SaveSpec, VariableSaveable
 from towerstrat.training.saving.saver import Saver
+from towerstrat.training.saving.sessions import held, session_for
 
 
 class ObjectSaver:
@@ -67,8 +66,8 @@ class ObjectSaver:
           RuntimeError: in a graph, no session. FailedPreconditionError: a variable has no value.
           OpError: the disk is full, read-only, gone; what was there before is there still.
         """
-        with _running(session, "Checkpoint.save") as running:
-            write(prefix, self._entries(prefix, running))
+        with held(session, "Checkpoint.save") as running:
+            write(prefix, self._entries(prefix, running), resumption.saved(running))
         return prefix
 
     def copied(self, prefix: str, session: SessionLike | None = None) -> Callable[[], None]:
@@ -76,10 +75,10 @@ class ObjectSaver:
 
         Args, raises: as ``save``; the errors of the disk come from what is returned.
         """
-        with _running(session, "Checkpoint.save") as running:
-            return partial(write, prefix, held(self._entries(prefix, running)))
+        with held(session, "Checkpoint.save") as running:
+            return partial(write, prefix, copies(self._entries(prefix, running)), resumption.saved(running))
 
-    def _entries(self, prefix: str, session: SessionLike) -> list[Saved]:
+    def _entries(self, prefix: str, session: BaseSession | EagerSession) -> list[Saved]:
         saved, graph = serialized(self._view.nodes())
         folder = os.path.dirname(prefix)
         if folder:
@@ -97,15 +96,17 @@ class ObjectSaver:
 
         Raises:
           NotFoundError: there is no such checkpoint. DataLossError: it is damaged.
-          ValueError: eagerly, a variable has another shape or type in it.
+          EagerArgumentError: eagerly, a variable has another shape or type in it; that is a ValueError.
         """
         if save_path is None:
             return InitializationOnlyStatus(self._view, new_restore_uid())
         checkpoint = opened(save_path)
         if OBJECT_GRAPH not in checkpoint:
             return self._restore_by_names(NamedRestoration(save_path, checkpoint))
-        restoration = Restoration(checkpoint, object_graph(checkpoint), self._operations)
+        restoration = Restoration(save_path, checkpoint, object_graph(checkpoint), self._operations)
         CheckpointPosition(restoration, 0).restore(self._view.root)
+        if get_default_graph().executing_eagerly:
+            resumption.resume(save_path, context().session)
         for name, ref in self._view.attached_dependencies or ():
             nodes = [c.node_id for c in restoration.graph.nodes[0].children if c.local_name == name]
             if nodes and nodes[0] not in restoration.objects:
@@ -172,33 +173,15 @@ class _Fixed(SaveableObject):
 
 def incremented(counter: Variable, session: SessionLike | None, is_new: bool) -> int:
     """Adds one to a counter, and returns it; in a graph one that ``is_new`` starts at 0 in the session."""
-    with _running(session, "Checkpoint.save") as running:
-        if is_new and counter.initializer is not None:
+    with held(session, "Checkpoint.save") as running:
+        if is_new and isinstance(running, BaseSession):
             running.run(counter.initializer)
         number = int(stored(running, counter._handle.op, counter.cell)) + 1
         store(running, None, [(counter.cell, np.array(number))])
     return number
 
 
-@contextmanager
-def _running(session: SessionLike | None, what: str) -> Iterator[SessionLike]:
-    """The session whose values are saved, which runs nothing meanwhile."""
-    graph = get_default_graph()
-    if graph.executing_eagerly:
-        found: Any = context().session
-    elif graph.building_function:
-        raise NotImplementedError(
-            f"Calling {what} from a function is not supported: files are written when Python runs. Call it outside."
-        )
-    else:
-        found = session_for(session, what)
-        if not isinstance(found, BaseSession):
-            raise TypeError(f"{what}: 'session' must be a Session; {found!r}")
-    with found.lock, jax.enable_x64(True):
-        yield found
-
-
-def _entries(saved: Mapping[str, SaveableObject], session: SessionLike) -> list[Saved]:
+def _entries(saved: Mapping[str, SaveableObject], session: BaseSession | EagerSession) -> list[Saved]:
     """What is written: variables when their turn comes, all tensors in one run before."""
     entries, tensors = [], {}
     for saveable in {id(each): each for each in saved.values()}.values():
@@ -209,7 +192,7 @@ def _entries(saved: Mapping[str, SaveableObject], session: SessionLike) -> list[
                 entries.append(Saved(spec.name, load, None, spec.dtype.base_dtype.as_datatype_enum))
             else:
                 tensors[spec.name] = spec.tensor
-    if not get_default_graph().executing_eagerly:
+    if isinstance(session, BaseSession):
         fetched = {name: tensor for name, tensor in tensors.items() if isinstance(tensor, Tensor)}
         tensors |= session.run(fetched) if fetched else {}
     return [*entries, *(Saved(name, partial(_array, value)) for name, value in tensors.items())]

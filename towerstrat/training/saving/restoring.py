@@ -13,8 +13,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from towerstrat.checkpoints.object_names import OBJECT_GRAPH
 from towerstrat.checkpoints.opening import Checkpoint
-from towerstrat.errors import InvalidArgumentError
+from towerstrat.errors import EagerArgumentError, InvalidArgumentError
 from towerstrat.graph.eager.context import context
 from towerstrat.graph.ir.convert import convert_to_tensor, placeholder
 from towerstrat.graph.ir.core import get_default_graph
@@ -23,9 +24,11 @@ from towerstrat.graph.ir.elements import Operation, Tensor
 from towerstrat.graph.ir.stacks import SessionLike
 from towerstrat.graph.ir.state import Cell
 from towerstrat.graph.ir.types import HostArray
+from towerstrat.graph.runtime.runs import Runner
 from towerstrat.graph.variables.trackable import VARIABLE_VALUE, Trackable
 from towerstrat.graph.variables.variables import Variable
 from towerstrat.platform import logs, messages
+from towerstrat.training.saving import resumption
 from towerstrat.training.saving.object_graph import attributes, full_name, node_names, saveable_of
 from towerstrat.training.saving.operations import store
 from towerstrat.training.saving.python_state import PythonStateSaveable
@@ -61,7 +64,7 @@ class Restoration:
     """One call of ``restore``: a checkpoint, and which object each of its nodes turned out to be.
 
     Args:
-      checkpoint: where the values are. graph: its graph of objects.
+      path: the prefix of the checkpoint. checkpoint: where the values are. graph: its graph of objects.
       operations: key -> what restores it in a graph, shared by the calls of one saver.
 
     Attributes:
@@ -72,7 +75,11 @@ class Restoration:
       expect_partial: True: nothing is said about values that were not used.
     """
 
-    def __init__(self, checkpoint: Checkpoint, graph: messages.TrackableObjectGraph, operations: dict[str, Assigned]):
+    def __init__(
+        self, path: str, checkpoint: Checkpoint, graph: messages.TrackableObjectGraph, operations: dict[str, Assigned]
+    ):
+        self._path = path
+        self._taken = {OBJECT_GRAPH}
         self.checkpoint = checkpoint
         self.graph = graph
         self.restore_uid = new_restore_uid()
@@ -107,8 +114,9 @@ class Restoration:
         """Restores what is saved under keys: eagerly at once, in a graph when a session runs it.
 
         Raises:
-          ValueError: eagerly, a variable has another shape or type in the checkpoint. Nothing has changed then.
+          EagerArgumentError: eagerly, a variable has another shape or type in the checkpoint. Nothing has changed then.
         """
+        self._taken |= found.keys()
         python = {key: each for key, each in found.items() if isinstance(each, PythonStateSaveable)}
         for state in python.values():
             state.python_restore([self.checkpoint.read(spec.name).item() for spec in state.specs])
@@ -127,7 +135,7 @@ class Restoration:
         try:
             values = self._values(found)
         except InvalidArgumentError as error:
-            raise ValueError(error.message) from None
+            raise EagerArgumentError(None, None, error.message) from None
         store(context().session, None, values)
         for each in found.values():
             if not isinstance(each, VariableSaveable):
@@ -140,6 +148,8 @@ class Restoration:
           InvalidArgumentError: a variable has another shape or type in the checkpoint. No variable has changed then.
         """
         self._restore_into(session, self._pending)
+        if isinstance(session, Runner):
+            resumption.resume(self._path, session, self._taken)
 
     def _restore_into(self, session: SessionLike, found: Mapping[str, SaveableObject]) -> None:
         store(session, None, self._values(found))
@@ -277,8 +287,9 @@ class CheckpointPosition:
             return found
         start = next(iter(wanted.values())).partition("/.ATTRIBUTES/")[0]
         for name, _, saveable in attributes(obj, start):
-            if name in wanted:
-                found[wanted.pop(name)] = saveable
+            # What several tensors save, some originals enter once, and others with a name for each.
+            for other in [w for w in wanted if w == name or w.startswith(name) or name.startswith(w)]:
+                found[wanted.pop(other)] = saveable
         left = [name for name in wanted if name != _CONFIGURATION]
         if left:
             self.checkpoint.unused[self.proto_id] = left

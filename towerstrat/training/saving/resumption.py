@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from towerstrat.checkpoints.opening import opened
-from towerstrat.checkpoints.resumption import State, encoded, read
+from towerstrat.checkpoints.resumption import encoded, read
 from towerstrat.data.iterators import resume_iterator
 from towerstrat.errors import DataLossError
 from towerstrat.graph.ir.core import Graph
@@ -21,6 +21,7 @@ from towerstrat.graph.ir.state import Cell
 from towerstrat.graph.runtime.runs import Runner
 from towerstrat.graph.runtime.session import BaseSession
 from towerstrat.platform import logs
+from towerstrat.platform.plain import State
 
 
 def saved(runner: Runner) -> bytes | None:
@@ -28,7 +29,7 @@ def saved(runner: Runner) -> bytes | None:
     store = runner.state
     counts = runner.counts()
     counters = {cell.name: np.asarray(store.get(cell)) for cell in store if cell.default is not None}
-    iterators = {name: resource.state() for name, resource in runner.positions.items()}
+    iterators = {name: resource.state() for name, resource in runner.positions.items() if resource.initialized}
     state = {
         "counters": {name: value for name, value in (store.expected | counters).items() if name not in counts},
         "counts": counts,
@@ -37,7 +38,7 @@ def saved(runner: Runner) -> bytes | None:
     return encoded(state) if any(state.values()) else None
 
 
-def resume(prefix: str, runner: Runner, restored: Set[str]) -> None:
+def resume(prefix: str, runner: Runner, restored: Set[str] | None = None) -> None:
     """Takes what the side file of a checkpoint has, after its variables were restored.
 
     Iterators that are initialized go to their places at once, others when they are initialized first, unless something
@@ -46,7 +47,7 @@ def resume(prefix: str, runner: Runner, restored: Set[str]) -> None:
     Args:
       prefix: of the checkpoint.
       runner: the session.
-      restored: the names of what was restored.
+      restored: the names of what was restored. None: what is not there yet will be, as objects are made.
     """
     try:
         state = read(prefix)
@@ -55,10 +56,10 @@ def resume(prefix: str, runner: Runner, restored: Set[str]) -> None:
         return
     if state is None:
         return
-    if not restored >= set(opened(prefix).entries):
+    if restored is not None and not restored >= set(opened(prefix).entries):
         logs.info("A part of %s is restored: random numbers and input are not those of its run.", prefix)
         return
-    taken = [_counters(runner, state), *_iterators(runner, state["iterators"], restored)]
+    taken = [_counters(runner, state), *_iterators(runner, state["iterators"])]
     logs.info("Going on with the run of %s: %s.", prefix, ", ".join(filter(None, taken)) or "nothing was taken")
 
 
@@ -91,9 +92,9 @@ def _is_counter(cell: Cell) -> bool:
     return cell.default is not None
 
 
-def _iterators(runner: Runner, states: dict[str, State], restored: Set[str]) -> list[str]:
+def _iterators(runner: Runner, states: dict[str, State]) -> list[str]:
     """Moves iterators, or has their states wait; in words how many there were."""
-    variables = [cell for cell in runner.state if cell.name in restored]
+    variables = [cell for cell in runner.state if not _is_counter(cell)]
     now = [name for name in states if name in runner.positions and runner.positions[name].initialized]
     runner.waiting.expect({name: state for name, state in states.items() if name not in now}, variables)
     moved = [name for name in now if resume_iterator(name, runner.positions[name], states[name])]

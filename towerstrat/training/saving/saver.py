@@ -15,7 +15,7 @@ from towerstrat.checkpoints.bundle_writing import Saved, write
 from towerstrat.checkpoints.object_names import OBJECT_GRAPH, names_of_objects
 from towerstrat.checkpoints.opening import Checkpoint, opened
 from towerstrat.errors import InvalidArgumentError, NotFoundError, OpError
-from towerstrat.graph.eager.context import EagerContext, EagerSession
+from towerstrat.graph.eager.context import context
 from towerstrat.graph.ir.convert import convert_to_tensor
 from towerstrat.graph.ir.core import get_default_graph
 from towerstrat.graph.runtime.session import BaseSession
@@ -291,7 +291,7 @@ class Saver:
             if self._eager:
                 specs = [spec for saveable in saveables_of(self._var_list) for spec in saveable.specs]
                 arrays = [Saved(s.name, partial(_array, s), parsed(s.slice_spec)) for s in specs]
-                write(path, arrays, resumption.saved(self._eager_session))
+                write(path, arrays, resumption.saved(context().session))
             else:
                 sess.run(self.saver_def.save_tensor_name, {self.saver_def.filename_tensor_name: path})
         except NotFoundError as error:
@@ -356,7 +356,7 @@ class Saver:
         try:
             if self._eager:
                 names = self._restore_eagerly(path)
-                resumption.resume(path, self._eager_session, names)
+                resumption.resume(path, context().session, names)
             else:
                 sess.run(self.saver_def.restore_op_name, {self.saver_def.filename_tensor_name: path})
                 resumption.resume(path, sess, restored_names(sess.graph, self.saver_def.restore_op_name))
@@ -367,12 +367,6 @@ class Saver:
             self._restore_objects(sess, path, checkpoint)
         except InvalidArgumentError as error:
             raise _explained(error, "a mismatch between the current graph and the graph") from None
-
-    @property
-    def _eager_session(self) -> EagerSession:
-        context = get_default_graph()
-        assert isinstance(context, EagerContext)
-        return context.session
 
     def _restore_eagerly(self, path: str) -> set[str]:
         """Restores the variables; the names that were restored."""

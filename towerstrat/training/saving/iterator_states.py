@@ -1,0 +1,89 @@
+"""``make_saveable_from_iterator``: the position of an iterator as one of the things that a saver saves."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from towerstrat.checkpoints.resumption import decoded, encoded
+from towerstrat.data.iterator_resource import IteratorResource
+from towerstrat.data.iterators import Iterator, Position
+from towerstrat.data.variants import boxed
+from towerstrat.errors import InvalidArgumentError, OpError
+from towerstrat.graph.ir.core import get_default_graph
+from towerstrat.graph.ir.elements import Operation, Tensor
+from towerstrat.graph.ir.registry import Attrs, Signature, define, nothing
+from towerstrat.graph.ir.types import HostArray, string
+from towerstrat.graph.runtime.session import BaseSession
+from towerstrat.training.saving.saveables import SaveableObject, SaveSpec
+
+
+def state_bytes(resource: IteratorResource) -> bytes:
+    """Where an iterator is, also at its end, for ``resume_bytes``."""
+    return encoded(resource.state(at_end=True))
+
+
+def resume_bytes(resource: IteratorResource, data: bytes) -> None:
+    """Moves an initialized iterator to where one over the same pipeline was.
+
+    Raises:
+      InvalidArgumentError: the bytes are damaged, of another program's iterator, or of the original's.
+    """
+    try:
+        resource.resume(decoded(data))
+    except (ValueError, KeyError, IndexError, TypeError, OpError) as error:
+        raise InvalidArgumentError(None, None, f"The saved state of an iterator cannot be taken: {error}.") from None
+
+
+class IteratorSaveable(SaveableObject):
+    """The position of an iterator. Restoring initializes the iterator where that was not done.
+
+    Args:
+      iterator: one that a dataset has made.
+
+    Raises:
+      ValueError: the iterator is named by a string handle.
+    """
+
+    def __init__(self, iterator: Iterator):
+        position = iterator.position
+        if not isinstance(position, Position):
+            raise ValueError("The position of an iterator from a string handle is that of the one it names; save that.")
+        self._attrs = {"iterator": position, "initializer": iterator._initializer}
+        state = get_default_graph().add("SerializeIterator", [], self._attrs).outputs[0]
+        super().__init__(state, [SaveSpec(state, "", f"{position.name}-state")], position.name)
+
+    def restore(self, restored_tensors: Sequence[Tensor], restored_shapes: Sequence[Any] | None) -> Operation:
+        return get_default_graph().add("DeserializeIterator", restored_tensors, self._attrs)
+
+
+def make_saveable_from_iterator(iterator: Any) -> IteratorSaveable:
+    """What a saver takes to save an iterator's position: add it to ``GraphKeys.SAVEABLE_OBJECTS``, or to ``var_list``.
+
+    Savers save the positions of all iterators beside the checkpoint anyway, and take them where the program initializes
+    the iterator after restoring; this one is part of the checkpoint, and where the iterator is after restoring.
+    """
+    return IteratorSaveable(getattr(iterator, "iterator", iterator))
+
+
+def _serialize(session: BaseSession, op: Operation, values: Sequence[HostArray]) -> list[HostArray]:
+    return [boxed(state_bytes(op.attrs["iterator"].resource(session)))]
+
+
+def _deserialize(session: BaseSession, op: Operation, values: Sequence[HostArray]) -> list[HostArray]:
+    resource = op.attrs["iterator"].resource(session)
+    if not resource.initialized and op.attrs["initializer"] is not None:
+        session.run(op.attrs["initializer"])
+    resume_bytes(resource, np.asarray(values[0]).item())
+    return []
+
+
+def _string(inputs: Sequence[Tensor], attrs: Attrs) -> list[Signature]:
+    return [Signature(string, ())]
+
+
+_HIDDEN = ("iterator", "initializer")
+define("SerializeIterator", _string, host=_serialize, stateful=True, differentiable=False, hidden=_HIDDEN)
+define("DeserializeIterator", nothing, host=_deserialize, stateful=True, differentiable=False, hidden=_HIDDEN)

@@ -1,0 +1,54 @@
+"""The session whose values are saved or restored."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import jax
+
+from towerstrat.graph.eager.context import EagerSession, context
+from towerstrat.graph.ir.core import get_default_graph
+from towerstrat.graph.ir.stacks import SessionLike, get_default_session
+from towerstrat.graph.runtime.session import BaseSession
+
+
+def session_for(session: SessionLike | None, what: str) -> SessionLike:
+    """The session given, or the default one. Raises RuntimeError where there is none."""
+    session = session or get_default_session()
+    if session is None:
+        raise RuntimeError(f"{what} in a graph needs a session: pass session=, or use `with tf.Session():`.")
+    return session
+
+
+@contextmanager
+def held(session: SessionLike | None, what: str) -> Iterator[BaseSession | EagerSession]:
+    """The session that has the values, that of eager code where it runs; nothing else runs in it meanwhile.
+
+    Args:
+      session: in a graph, the session; default the default session. what: who asks, for errors.
+
+    Raises:
+      RuntimeError: in a graph, no session. TypeError: another object. NotImplementedError: in a function.
+    """
+    if not get_default_graph().executing_eagerly:
+        with held_in_graph(session, what) as found:
+            yield found
+        return
+    eager = context().session
+    with eager.lock, jax.enable_x64(True):
+        yield eager
+
+
+@contextmanager
+def held_in_graph(session: SessionLike | None, what: str) -> Iterator[BaseSession]:
+    """``held`` where operations are not executed eagerly."""
+    if get_default_graph().building_function:
+        raise NotImplementedError(
+            f"Calling {what} from a function is not supported: files are written when Python runs. Call it outside."
+        )
+    found = session_for(session, what)
+    if not isinstance(found, BaseSession):
+        raise TypeError(f"{what}: 'session' must be a Session; {found!r}")
+    with found.lock, jax.enable_x64(True):
+        yield found

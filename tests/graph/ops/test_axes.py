@@ -64,7 +64,7 @@ def test_fed(name):
 def test_of_a_variable_in_a_branch_and_in_a_loop(name):
     with tf.Graph().as_default(), tf.Session() as session:
         x, variable, pick = tf.placeholder(tf.float32, [2, 3, 4]), tf.Variable(1), tf.placeholder(tf.bool, [])
-        y = ALONG[name](x, variable.read_value())
+        y = ALONG[name](x, variable)
         fed = tf.placeholder(tf.int32, [])
         inner = lambda: tf.cast(tf.reduce_sum(ALONG[name](x, fed)), tf.float32)  # noqa: E731
         branch = tf.cond(pick, inner, lambda: 0.0)

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from towerstrat.graph.ir.checking import Check, Finding
+from towerstrat.graph.ir.composite import Convertible
 from towerstrat.graph.ir.convert import convert_to_tensor
 from towerstrat.graph.ir.core import get_default_graph
 from towerstrat.graph.ir.elements import Operation, Tensor
@@ -39,6 +40,8 @@ def known_axis(axis: Any, listed: bool = False) -> int | Tensor:
     Raises:
       TypeError: it is no integer. ValueError: a tensor of several entries.
     """
+    if isinstance(axis, Convertible):
+        axis = convert_to_tensor(axis)
     if not isinstance(axis, Tensor) or constant_value(axis) is not None:
         return integer(axis, listed=listed)
     if not axis.dtype.is_integer:

@@ -10,6 +10,7 @@ import numpy as np
 from jax import lax
 
 from towerstrat.graph.ir import shapes
+from towerstrat.graph.ir.composite import Convertible
 from towerstrat.graph.ir.convert import constant, convert_to_tensor
 from towerstrat.graph.ir.core import get_default_graph
 from towerstrat.graph.ir.elements import Tensor
@@ -329,6 +330,7 @@ def l2_normalize(x: Any, axis: Any = None, epsilon: float = 1e-12, name: str | N
     if axis is not None and dim is not None:
         raise ValueError("Specify either axis or its deprecated name dim, not both.")
     axis = dim if axis is None else axis
+    axis = convert_to_tensor(axis) if isinstance(axis, Convertible) else axis
     if isinstance(axis, Tensor) and constant_value(axis) is None:
         with get_default_graph().name_scope(name or "l2_normalize"):
             x = convert_to_tensor(x, name="x")

@@ -10,6 +10,7 @@ import numpy as np
 from jax import lax
 
 from towerstrat.graph.ir import registry
+from towerstrat.graph.ir.composite import Convertible
 from towerstrat.graph.ir.convert import convert_to_tensor
 from towerstrat.graph.ir.core import get_default_graph
 from towerstrat.graph.ir.elements import Tensor
@@ -153,7 +154,8 @@ for _type, _kind, _reduce, _gradient in (
 
 def _axes(axis: Any) -> Axes | Tensor:
     """A reduction's axes: None (all), a tuple, or a tensor whose value is not known yet."""
-    if isinstance(axis, list | tuple) and any(isinstance(a, Tensor) for a in axis):
+    parts = axis if isinstance(axis, list | tuple) else [axis]
+    if any(isinstance(a, Tensor | Convertible) for a in parts):
         axis = convert_to_tensor(axis)
     if isinstance(axis, Tensor) and constant_value(axis) is None:
         return axis

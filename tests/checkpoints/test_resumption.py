@@ -10,6 +10,7 @@ from hypothesis.extra import numpy as arrays
 from towerstrat import errors
 from towerstrat.checkpoints import folder, resumption
 from towerstrat.checkpoints.bundle_writing import Saved, write
+from towerstrat.checkpoints.states import decoded, encoded
 
 scalars = st.one_of(
     st.none(), st.booleans(), st.integers(), st.floats(), st.text("aß😀\0"), st.binary(),
@@ -35,7 +36,7 @@ def same(one, other):
 
 @given(states)
 def test_what_is_written_reads_back(state):
-    same(state, resumption.decoded(resumption.encoded(state)))
+    same(state, decoded(encoded(state)))
 
 
 def test_all_kinds_of_arrays():
@@ -45,7 +46,7 @@ def test_all_kinds_of_arrays():
         "number": np.uint32(7),
         "generator": np.random.PCG64(1).state,
     }
-    found = resumption.decoded(resumption.encoded(state))
+    found = decoded(encoded(state))
     assert found["generator"] == state["generator"]
     assert (found["number"].dtype, found["number"].item()) == (np.uint32, 7)
     same({k: state[k] for k in ("half", "strings")}, {k: found[k] for k in ("half", "strings")})
@@ -54,23 +55,23 @@ def test_all_kinds_of_arrays():
 @pytest.mark.parametrize("value", [object(), np.array([object()]), {1, 2}, np.zeros(1, "M8[s]")])
 def test_what_is_no_state_is_refused(value):
     with pytest.raises(TypeError):
-        resumption.encoded([1, value])
+        encoded([1, value])
 
 
 @given(st.data())
 def test_damage_is_refused(data):
-    good = resumption.encoded({"a": np.arange(5), "b": [b"text", 1.5]})
+    good = encoded({"a": np.arange(5), "b": [b"text", 1.5]})
     cut = data.draw(st.integers(0, len(good) - 1))
     bad = data.draw(st.sampled_from([good[:cut], good[:cut] + bytes([good[cut] ^ 1]) + good[cut + 1 :], good + b"\0"]))
     with pytest.raises(ValueError):
-        resumption.decoded(bad)
+        decoded(bad)
 
 
 def test_a_checkpoint_has_its_own_side_file_or_none(tmp_path):
     prefix = str(tmp_path / "model")
 
     def saved(value, beside):
-        write(prefix, [Saved("w", lambda: np.float32(value))], None if beside is None else resumption.encoded(beside))
+        write(prefix, [Saved("w", lambda: np.float32(value))], None if beside is None else encoded(beside))
 
     assert resumption.read(prefix) is None
     saved(1, {"step": 1})
@@ -79,7 +80,7 @@ def test_a_checkpoint_has_its_own_side_file_or_none(tmp_path):
     assert resumption.read(prefix) == {"step": 2}
     (path,) = resumption.side_files(prefix)
     with pytest.raises(ValueError, match="twice"):
-        write(prefix, [Saved("w", lambda: np.float32(3))] * 2, resumption.encoded({"step": 3}))
+        write(prefix, [Saved("w", lambda: np.float32(3))] * 2, encoded({"step": 3}))
     assert resumption.side_files(prefix) == [path]
     assert resumption.read(prefix) == {"step": 2}
     whole = bytearray((tmp_path / path).read_bytes())

@@ -8,11 +8,12 @@ from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
+from towerstrat.checkpoints.states import decoded, encoded
 from towerstrat.data.fingerprint import check_fingerprint, fingerprint
 from towerstrat.data.pipeline import Array, Element, Opening, Pull, write_next
 from towerstrat.data.state import TAKEN_AGAIN, Stateless, resumed, state_of
 from towerstrat.data.structure import Structure
-from towerstrat.errors import FailedPreconditionError, OpError
+from towerstrat.errors import FailedPreconditionError, InvalidArgumentError, OpError
 from towerstrat.graph.runtime.program import Uninterrupted
 from towerstrat.graph.runtime.runs import WaitingStates
 from towerstrat.platform.plain import State
@@ -111,6 +112,22 @@ class IteratorResource:
                 check_fingerprint(state["pipeline"], fingerprint(self._opening))
                 self._go_to(self._opening, state["place"])
             self.initializations = state["initializations"]
+
+    def state_bytes(self) -> bytes:
+        """Where it is, also at its end, for ``resume_bytes``."""
+        return encoded(self.state(at_end=True))
+
+    def resume_bytes(self, data: bytes) -> None:
+        """Moves an initialized iterator to where one over the same pipeline was.
+
+        Raises:
+          InvalidArgumentError: the bytes are damaged, of another program's iterator, or of the original's.
+        """
+        try:
+            self.resume(decoded(data))
+        except (ValueError, KeyError, IndexError, TypeError, OpError) as error:
+            message = f"The saved state of an iterator cannot be taken: {error}."
+            raise InvalidArgumentError(None, None, message) from None
 
     def _go_to(self, opening: Opening, place: State) -> None:
         if TAKEN_AGAIN not in place:

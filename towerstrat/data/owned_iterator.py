@@ -28,12 +28,15 @@ from towerstrat.graph.ir.mesh import Axis
 from towerstrat.graph.ir.registry import Signature, define
 from towerstrat.graph.ir.specs import Specified, TensorSpec, TypeSpec
 from towerstrat.graph.ir.trace import unconverted, user_line
-from towerstrat.graph.ir.types import bool_, variant
+from towerstrat.graph.ir.types import bool_, string, variant
 from towerstrat.graph.ir.uneven import Uneven
 from towerstrat.graph.ops.control_flow import cond
 from towerstrat.graph.ops.regions import EndOfLoop
 from towerstrat.graph.runtime.runs import Runner
+from towerstrat.graph.variables.trackable import Trackable
 
+_STATE = "ITERATOR_STATE"
+"""The original's name for the position of an iterator in a checkpoint."""
 _UNROLLED = 10_000
 """Elements that a Python loop may take while a function is traced, before it counts as endless."""
 
@@ -62,8 +65,8 @@ class IteratorBase(Iterator[Any]):
         raise NotImplementedError
 
 
-class OwnedIterator(IteratorBase, Argument, Specified, StagedIterable, Overloading):
-    """An iterator over a dataset. It lives as long as its handle.
+class OwnedIterator(IteratorBase, Argument, Specified, StagedIterable, Overloading, Trackable):
+    """An iterator over a dataset. It lives as long as its handle. A checkpoint that has it saves where it is.
 
     Args:
       handle: a scalar variant tensor whose element is an ``IteratorResource``, the position in the data.
@@ -138,6 +141,21 @@ class OwnedIterator(IteratorBase, Argument, Specified, StagedIterable, Overloadi
 
     def __iter__(self) -> OwnedIterator:
         return self
+
+    def _position(self) -> IteratorResource:
+        if not isinstance(self.handle, EagerTensor):
+            raise UnsupportedError(
+                "A checkpoint saves and restores the position of an iterator where operations run at once; this one is "
+                "of a function or graph. Savers keep positions beside the checkpoint without being asked."
+            )
+        found: IteratorResource = self.handle.array.item()
+        return found
+
+    def _serialize_to_tensors(self) -> dict[str, Tensor]:
+        return {_STATE: constant(self._position().state_bytes(), string)}
+
+    def _restore_from_tensors(self, restored_tensors: Mapping[str, Any]) -> None:
+        self._position().resume_bytes(np.asarray(restored_tensors[_STATE]).item())
 
     @property
     def element_spec(self) -> Any:

@@ -360,3 +360,25 @@ def test_containers_of_nothing_leave_no_trace(tmp_path):
         path = tf.train.Checkpoint(holder=holder).write(str(tmp_path / "ck"))
         graph = tf.contrib.checkpoint.object_metadata(path)
         assert [[child.local_name for child in node.children] for node in graph.nodes] == [["holder"], ["v"], ["0"], []]
+
+
+def test_iterators_are_saved_where_they_are(tmp_path):
+    def numbers(count=20):
+        return iter(tf2.data.Dataset.range(count).shuffle(5, seed=3).map(lambda x: 2 * x).batch(2))
+
+    with mode.eager_mode():
+        holder = tf2.Module()
+        holder.iterator = numbers()
+        for _ in range(3):
+            next(holder.iterator)
+        path = tf2.train.Checkpoint(holder=holder).write(str(tmp_path / "middle"))
+        assert "holder/iterator/.ATTRIBUTES/ITERATOR_STATE" in dict(tf.train.list_variables(path))
+        rest = [batch.numpy().tolist() for batch in holder.iterator]
+        ended = tf2.train.Checkpoint(holder=holder).write(str(tmp_path / "end"))
+        for saved, wanted in ((path, rest), (ended, [])):
+            holder.iterator = numbers()
+            tf2.train.Checkpoint(holder=holder).read(saved).assert_consumed()
+            assert [batch.numpy().tolist() for batch in holder.iterator] == wanted
+        holder.iterator = numbers(30)
+        with pytest.raises(tf.errors.InvalidArgumentError, match="state of an iterator"):
+            tf2.train.Checkpoint(holder=holder).read(path)

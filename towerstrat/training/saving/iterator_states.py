@@ -7,34 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from towerstrat.checkpoints.resumption import decoded, encoded
-from towerstrat.data.iterator_resource import IteratorResource
 from towerstrat.data.iterators import Iterator, Position
 from towerstrat.data.variants import boxed
-from towerstrat.errors import InvalidArgumentError, OpError
 from towerstrat.graph.ir.core import get_default_graph
 from towerstrat.graph.ir.elements import Operation, Tensor
 from towerstrat.graph.ir.registry import Attrs, Signature, define, nothing
 from towerstrat.graph.ir.types import HostArray, string
 from towerstrat.graph.runtime.session import BaseSession
 from towerstrat.training.saving.saveables import SaveableObject, SaveSpec
-
-
-def state_bytes(resource: IteratorResource) -> bytes:
-    """Where an iterator is, also at its end, for ``resume_bytes``."""
-    return encoded(resource.state(at_end=True))
-
-
-def resume_bytes(resource: IteratorResource, data: bytes) -> None:
-    """Moves an initialized iterator to where one over the same pipeline was.
-
-    Raises:
-      InvalidArgumentError: the bytes are damaged, of another program's iterator, or of the original's.
-    """
-    try:
-        resource.resume(decoded(data))
-    except (ValueError, KeyError, IndexError, TypeError, OpError) as error:
-        raise InvalidArgumentError(None, None, f"The saved state of an iterator cannot be taken: {error}.") from None
 
 
 class IteratorSaveable(SaveableObject):
@@ -69,14 +49,14 @@ def make_saveable_from_iterator(iterator: Any) -> IteratorSaveable:
 
 
 def _serialize(session: BaseSession, op: Operation, values: Sequence[HostArray]) -> list[HostArray]:
-    return [boxed(state_bytes(op.attrs["iterator"].resource(session)))]
+    return [boxed(op.attrs["iterator"].resource(session).state_bytes())]
 
 
 def _deserialize(session: BaseSession, op: Operation, values: Sequence[HostArray]) -> list[HostArray]:
     resource = op.attrs["iterator"].resource(session)
     if not resource.initialized and op.attrs["initializer"] is not None:
         session.run(op.attrs["initializer"])
-    resume_bytes(resource, np.asarray(values[0]).item())
+    resource.resume_bytes(np.asarray(values[0]).item())
     return []
 
 

@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 
 from towerstrat.checkpoints.opening import opened
-from towerstrat.checkpoints.resumption import encoded, read
+from towerstrat.checkpoints.resumption import read
+from towerstrat.checkpoints.states import encoded
 from towerstrat.data.iterators import resume_iterator
 from towerstrat.errors import DataLossError
 from towerstrat.graph.ir.core import Graph

@@ -9,7 +9,8 @@ import pytest
 import towerstrat.compat.v1 as tf
 from towerstrat import errors
 
-CODED = [kind for kind in vars(tf.errors).values() if isinstance(kind, type) and issubclass(kind, tf.errors.OpError)]
+NAMED = [getattr(tf.errors, name) for name in dir(tf.errors)]
+CODED = [kind for kind in NAMED if isinstance(kind, type) and issubclass(kind, tf.errors.OpError)]
 
 
 @pytest.mark.parametrize("kind", [k for k in CODED if k is not tf.errors.OpError], ids=lambda k: k.__name__)

@@ -58,7 +58,7 @@ class Finder(MetaPathFinder):
         self._modules[f"{ROOT}.compat.v{api}"] = self._modules[ROOT]
         if version is not None:
             set_version(self._modules[ROOT], version)
-        for path, (sources, own) in INTERNALS.items():
+        for path, (sources, own) in sorted(INTERNALS.items()):  # a module before those below it
             if api == 1 or not path.startswith("contrib."):
                 self._add_internal(f"{ROOT}.{path}", sources.split(), own)
 

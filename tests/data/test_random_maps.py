@@ -71,7 +71,7 @@ def elements(pipeline, seed):
         return [tf2.nest.flatten(element) for element in found]
 
 
-@spread(("name", "seed"), itertools.product(PIPELINES, (None, 7)), every=13)
+@spread(("name", "seed"), itertools.product(PIPELINES, (None, 7)), every=27)
 def test_many_at_once_are_those_one_by_one(name, seed, monkeypatch):
     one_by_one = elements(PIPELINES[name], seed)
     monkeypatch.setattr(mapping, "_MANY_ROWS", 1)
@@ -124,7 +124,7 @@ STREAMS = {
 }
 
 
-@spread(("name", "wide"), itertools.product(STREAMS, ((), (20, 50, 51))), every=5)
+@spread(("name", "wide"), itertools.product(STREAMS, ((), (20, 50, 51))), every=11)
 def test_streams_together_are_those_one_by_one(name, wide, monkeypatch):
     def pipeline(_):
         return STREAMS[name](of_generator(70, wide))

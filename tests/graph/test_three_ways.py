@@ -323,7 +323,7 @@ def test_variables_are_changed_alike_three_ways():
 # ---- chance ----------------------------------------------------------------------------------------------------
 
 
-@spread("type", DRAWS, every=4)
+@spread("type", DRAWS, every=9)
 def test_draws_are_alike_three_ways(type):
     with Graph().as_default() as graph:
         found = [Session().run(DRAWS[type]())]

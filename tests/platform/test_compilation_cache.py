@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from tests.spread import spread
 from towerstrat.platform.compilation_cache import EntryFiles
 
 PROGRAM = """
@@ -54,7 +55,7 @@ def test_a_second_start_loads_what_the_first_compiled(start, tmp_path):
     assert start()[0] == (value, 0, compiled)
 
 
-@pytest.mark.parametrize("damage", [lambda b: b[: len(b) // 2], lambda b: b"", lambda b: b[:-9] + b"x" * 9])
+@spread("damage", [lambda b: b[: len(b) // 2], lambda b: b"", lambda b: b[:-9] + b"x" * 9], every=3)
 def test_a_damaged_entry_is_replaced(start, tmp_path, damage):
     (value, compiled, _), _ = start()
     good = {p: p.stat().st_size for p in entries(tmp_path)}

@@ -192,14 +192,14 @@ def no_strategy(replicas, optimizer, reduction, form):
     return functions(replicas, optimizer, reduction, form, lambda _: tf.distribute.get_strategy())
 
 
-@spread(("replicas", "optimizer", "reduction", "form"), CASES, every=11)
+@spread(("replicas", "optimizer", "reduction", "form"), CASES, every=23)
 @pytest.mark.parametrize("surface", [towers, functions, calls, sessions])
 def test_several_train_as_one(surface, replicas, optimizer, reduction, form):
     wanted = alone(replicas, optimizer, reduction)
     np.testing.assert_allclose(surface(replicas, optimizer, reduction, form), wanted, rtol=2e-5, atol=2e-6)
 
 
-@spread(("optimizer", "form"), pairwise(tuple(OPTIMIZERS), INPUTS), every=11)
+@spread(("optimizer", "form"), pairwise(tuple(OPTIMIZERS), INPUTS), every=23)
 @pytest.mark.parametrize("surface", [one_tower, one_replica, one_replica_of_sessions, no_strategy])
 def test_one_is_one(surface, optimizer, form):
     wanted = alone(1, optimizer, REDUCTIONS[0])

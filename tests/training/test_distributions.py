@@ -64,7 +64,7 @@ def drawn(samples):
     return samples.mean(0), samples.var(0), 6 * samples.std(0) / np.sqrt(DRAWS)
 
 
-@spread("name", SAMPLED, every=4)
+@spread("name", SAMPLED, every=9)
 def test_samples_have_the_moments_of_the_distribution(name):
     with tf.Graph().as_default(), tf.Session() as session:
         d = SAMPLED[name](tf.distributions)

@@ -25,7 +25,7 @@ def check(found, wanted, where):
         assert found == wanted, where
 
 
-@spread("case", eager_training_cases.CASES, every=4, ids=lambda case: case.__name__)
+@spread("case", eager_training_cases.CASES, every=9, ids=lambda case: case.__name__)
 def test_case(case, monkeypatch):
     monkeypatch.setattr(base, "_COUNTS", {})  # names count from the beginning, as where the golden was made
     with mode.eager_mode():

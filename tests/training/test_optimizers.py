@@ -59,7 +59,7 @@ def started():
     return session
 
 
-@spread(("name", "dtype"), COMPARED, every=7)
+@spread(("name", "dtype"), COMPARED, every=15)
 def test_trains_as_the_original(name, dtype):
     variables, step = make_variables(dtype), global_step()
     data = inputs(name, dtype)
@@ -131,7 +131,7 @@ ROUNDED_TO_ONE = ("AdamOptimizer", "AdamWOptimizer", "LazyAdamOptimizer", "Nadam
 """Their beta2, 0.999, is 1 in bfloat16, and all arithmetic is in the variable's type, as in the original."""
 
 
-@spread("name", CASES, every=6)
+@spread("name", CASES, every=13)
 def test_half_precision(name):
     step = global_step()
     optimizer = make_optimizer(name, step)

@@ -65,7 +65,7 @@ def function_step(name, variables, optimizer, step):
 
 
 @pytest.mark.parametrize(("way", "dtype"), [(eager_step, "float64"), (function_step, "float32")])
-@spread("name", CASES, every=7)
+@spread("name", CASES, every=15)
 def test_trains_as_the_original(name, dtype, way):
     variables = make_variables(dtype)
     step = global_step.get_or_create_global_step()

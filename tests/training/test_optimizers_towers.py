@@ -19,7 +19,7 @@ def shards(name, dtype):
     return tf.data.Dataset.from_tensor_slices(tuple(arrays))
 
 
-@spread(("name", "dtype"), COMPARED, every=9)
+@spread(("name", "dtype"), COMPARED, every=19)
 def test_four_towers_train_as_the_original(name, dtype):
     strategy = tpu(TOWERS, PER_RUN)
     expected, tolerance = golden(name, dtype)

@@ -109,7 +109,7 @@ def cost(compiled):
     return found["flops"], found["bytes accessed"]
 
 
-@spread(("model", "rule"), itertools.product(MODELS, RULES), every=4)
+@spread(("model", "rule"), itertools.product(MODELS, RULES), every=9)
 def test_three_ways(model, rule):
     losses, program = by_session(model, rule)
     assert losses[-1] != losses[0]

@@ -81,7 +81,7 @@ def elementwise_equality():
     disable_tensor_equality()
 
 
-@spread(("case", "home"), itertools.product(CASES, HOMES), every=4, ids=lambda value: value.__name__)
+@spread(("case", "home"), itertools.product(CASES, HOMES), every=9, ids=lambda value: value.__name__)
 def test_as_the_original(home, case):
     runs = case(make_tf())[1]
     for number, wanted in enumerate(GOLDEN[case.__name__]):

@@ -230,7 +230,7 @@ def test_writes_in_branches_and_loops_are_taken_back(kind):
         assert session.run(v).tolist() == ([2.0, 3.0] if kind == "cond" else [4.0, 5.0])
 
 
-@spread(("name", "towers", "steps"), itertools.product(("sgd", "adam"), (2, 1), (4, 1, 20)), every=5)
+@spread(("name", "towers", "steps"), itertools.product(("sgd", "adam"), (2, 1), (4, 1, 20)), every=11)
 def test_a_step_loop_stops_at_the_last_good_step(name, towers, steps):
     """One label is wrong in step 6: the state is that of a loop over the six steps before it."""
     count = 12 * towers

@@ -48,7 +48,7 @@ def check(found, name, axis):
         np.testing.assert_allclose(got, want, rtol=2e-6, atol=2e-6)
 
 
-@spread("name", ALONG, every=3)
+@spread("name", ALONG, every=7)
 def test_fed(name):
     """One graph serves all axes; the value of unknown rank too."""
     for dims in ([2, 3, 4], None):
@@ -76,7 +76,7 @@ def test_of_a_variable_in_a_branch_and_in_a_loop(name):
         np.testing.assert_allclose(found, [total, 3 * total], rtol=1e-5, atol=1e-5)
 
 
-@spread("name", ALONG, every=3)
+@spread("name", ALONG, every=7)
 def test_eagerly_and_as_an_argument(name):
     with eager_mode():
         function = tf2.function(lambda x, axis: ALONG[name](x, axis), autograph=False)

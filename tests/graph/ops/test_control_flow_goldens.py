@@ -15,7 +15,7 @@ from towerstrat.graph.ir.core import Graph
 GOLDEN = json.loads((Path(__file__).parents[2] / "golden" / "control_flow.json").read_text())
 
 
-@spread("case", CASES, every=7, ids=lambda case: case.__name__)
+@spread("case", CASES, every=15, ids=lambda case: case.__name__)
 def test_as_the_original(case):
     tf, wanted = namespace(), GOLDEN[case.__name__]
     with Graph().as_default(), tf.Session() as session:

@@ -180,7 +180,7 @@ def test_the_form_for_the_cpu_has_the_values_and_gradients_of_the_plain_one(data
         np.testing.assert_allclose(a, b, rtol=2e-3, atol=2e-3 * max(1.0, float(np.abs(b).max())))
 
 
-@spread(("groups", "varying"), itertools.product([1, 4], ["x", "w", "both"]), every=4)
+@spread(("groups", "varying"), itertools.product([1, 4], ["x", "w", "both"]), every=9)
 def test_inside_scan_and_towers(groups, varying):
     """Whichever operand differs by tower, in a differentiated loop under the check of replication."""
     axis = Axis("tower", jax.devices()[:4])

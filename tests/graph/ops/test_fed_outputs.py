@@ -104,6 +104,7 @@ def test_local_response_normalization(graph):
     np.testing.assert_allclose(found, 3 * plain - 2 * value / x, rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.long
 def test_second_derivatives(graph):
     """Of a function of a scalar, by a difference quotient of the first ones."""
     t = tf.placeholder(tf.float64, [])

@@ -78,7 +78,7 @@ def slopes(tape, y, xs, seed):
     return tape.gradient(y, xs, None if seed is None else tf.ones_like(y) * seed)
 
 
-@spread("first", range(EVERY), every=5)
+@spread("first", range(EVERY), every=11)
 def test_under_a_tape(first):
     results = {}
     with eager_mode():
@@ -93,7 +93,7 @@ def test_under_a_tape(first):
     assert not wrong, "\n".join(wrong)
 
 
-@spread("first", range(EVERY), every=5)
+@spread("first", range(EVERY), every=11)
 def test_in_a_function(first):
     jobs = plainly(first)
     known = {}
@@ -116,7 +116,7 @@ def test_in_a_function(first):
     assert not wrong, "\n".join(wrong)
 
 
-@spread("first", range(EVERY), every=6)
+@spread("first", range(EVERY), every=13)
 def test_in_a_graph(first):
     with tf.Graph().as_default(), tf.Session() as session:
         inputs = {n: tf.placeholder(v.dtype, v.shape) for n, v in INPUTS.items()}

@@ -18,6 +18,7 @@ from towerstrat.graph.runtime.session import Session
 N = 40000
 
 
+@pytest.mark.long
 def test_moments_and_ranges():
     r.set_random_seed(1)
     values = Session().run({

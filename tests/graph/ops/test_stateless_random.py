@@ -23,6 +23,7 @@ N = 40000
 SEED = [7, -3]
 
 
+@pytest.mark.long
 def test_moments_and_ranges():
     values = Session().run({
         "uniform": r.stateless_uniform([N], SEED, -1.0, 3.0),

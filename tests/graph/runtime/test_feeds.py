@@ -26,7 +26,7 @@ REFUSED_HERE = {"bfloat16": {"257", "2**24 + 1"}, "bool": {"[[1], [1, 2]]"}}
 """Integers that are not exact, refused for bfloat16 as for all others; nested lists of unequal lengths."""
 
 
-@spread("dtype", feeds_cases.DTYPES, every=3)
+@spread("dtype", feeds_cases.DTYPES, every=7)
 def test_values_are_taken_and_refused_as_in_the_original(dtype):
     for value, wanted in GOLDEN[dtype].items():
         found = feeds_cases.outcome(tf, dtype, value)

@@ -36,6 +36,7 @@ STATISTICS = [
 ]
 
 
+@pytest.mark.long
 def test_statistics():
     values = Session().run([initializer(SHAPE) for initializer, _, _ in STATISTICS])
     for value, (initializer, deviation, bound) in zip(values, STATISTICS, strict=True):

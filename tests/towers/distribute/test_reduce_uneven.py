@@ -56,7 +56,7 @@ def check(found, batch):
         np.testing.assert_allclose(found[key], value, rtol=1e-6, atol=1e-6, err_msg=key)
 
 
-@spread("replicas", range(1, 9), every=4)
+@spread("replicas", range(1, 9), every=9)
 def test_every_remainder(replicas, compiled):
     """In a function: traced once, and compiled once for each set of shapes."""
     made = strategy(replicas)
@@ -168,6 +168,7 @@ def uneven(draw):
     return [(*others[:axis], size, *others[axis:]) for size in sizes], signed
 
 
+@pytest.mark.long
 @given(uneven(), st.integers(0, 99), st.booleans())
 def test_any_shapes(drawn, seed, in_function):
     """Parts of any rank that differ along any axis: joined, and reduced along it and along all axes."""

@@ -130,7 +130,7 @@ def value(told):
     return {k: value(v) for k, v in told.items()}
 
 
-@spread("topic", ["returns", "arguments", "values", "context", "extended"], every=3)
+@spread("topic", ["returns", "arguments", "values", "context", "extended"], every=7)
 def test_functions_that_are_traced_do_the_same(topic):
     """As the original's strategies for TPUs want them."""
     _, cases = RUNNING[f"{topic}, m3"]
@@ -191,7 +191,7 @@ def test_all_that_is_meant_is_so():
     assert not rows
 
 
-@spread("area", RUNNING, every=5)
+@spread("area", RUNNING, every=11)
 def test_outcomes_are_those_of_the_original(area):
     kind, cases = RUNNING[area]
     differ = []

@@ -65,7 +65,7 @@ def cases():
 CASES = list(cases())
 
 
-@spread(("area", "kind", "name", "case"), CASES, every=11, ids=[f"{area}: {name}" for area, _, name, _ in CASES])
+@spread(("area", "kind", "name", "case"), CASES, every=23, ids=[f"{area}: {name}" for area, _, name, _ in CASES])
 def test_case(area, kind, name, case):
     ours, theirs = found(kind, case), plain(wanted(area, name))
     allowed = rule(area, name)

@@ -176,7 +176,7 @@ PLACES = [("m2", s, a, w) for s in ("AUTO", "ON_READ") for a in AGGREGATIONS for
 PLACES += [("one", s, a, w) for s in ("AUTO", "ON_READ") for a in ("NONE", "SUM") for w in ("replica", "cross")]
 
 
-@spread(("kind", "synchronization", "aggregation", "where"), PLACES, every=9)
+@spread(("kind", "synchronization", "aggregation", "where"), PLACES, every=19)
 def test_operations(kind, synchronization, aggregation, where):
     eagerly = where not in TRACED or kind == "one"
     found = differing(kind, synchronization, aggregation, where, False) if eagerly else {}

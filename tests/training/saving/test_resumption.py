@@ -1,6 +1,5 @@
 """A run that stops and goes on comes to what the undisturbed run comes to, bit for bit."""
 
-import re
 import subprocess
 import sys
 
@@ -283,8 +282,8 @@ def test_eager_random_numbers_and_functions_go_on(tmp_path, said):
     assert numbers() != wanted
     saver.restore(None, path)
     assert numbers() == wanted
-    (line,) = said()  # eager code of other tests has drawn too
-    assert re.fullmatch(rf"Going on with the run of {re.escape(path)}: random counters of \d+ operations?\.", line)
+    # Eager code of other tests in the process has drawn too, and has iterators.
+    assert said()[-1].startswith(f"Going on with the run of {path}: random counters of ")
 
 
 @spread(("kind", "taken"), [("initializable", 3), ("one shot", 3), ("initializable", 9), ("one shot", 9)], every=3)

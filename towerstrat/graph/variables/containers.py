@@ -160,7 +160,27 @@ def _has_weights(value: Any) -> bool:
     return hasattr(value, "trainable_variables") and hasattr(value, "non_trainable_variables")
 
 
-class List(TrackableDataStructure, abc.Sequence[Any]):
+class _Copied:
+    """A wrapper of a list or dictionary is copied and pickled by what it wraps."""
+
+    _storage: Any
+
+    def copy(self) -> Any:
+        return copy.copy(self)
+
+    def __copy__(self) -> Any:
+        kind: Any = type(self)
+        return kind(copy.copy(self._storage))
+
+    def __deepcopy__(self, memo: Any) -> Any:
+        kind: Any = type(self)
+        return kind(copy.deepcopy(self._storage, memo))
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return type(self), (self._storage,)
+
+
+class List(_Copied, TrackableDataStructure, abc.Sequence[Any]):
     """A sequence of trackable objects that only grows. Arguments are those of ``list``.
 
     Raises:
@@ -186,18 +206,6 @@ class List(TrackableDataStructure, abc.Sequence[Any]):
     def extend(self, values: Iterable[Any]) -> None:
         for value in values:
             self.append(value)
-
-    def copy(self) -> Any:
-        return copy.copy(self)
-
-    def __copy__(self) -> Any:
-        return type(self)(copy.copy(self._storage))
-
-    def __deepcopy__(self, memo: Any) -> Any:
-        return type(self)(copy.deepcopy(self._storage, memo))
-
-    def __reduce_ex__(self, protocol: Any) -> Any:
-        return type(self), (self._storage,)
 
     def __iadd__(self, values: Iterable[Any]) -> Any:  # type: ignore[misc]
         self.extend(values)
@@ -391,7 +399,7 @@ class Mapping(TrackableDataStructure, abc.Mapping[str, Any]):
         return f"Mapping({self._storage!r})"
 
 
-class DictWrapper(TrackableDataStructure, abc.MutableMapping[Any, Any]):
+class DictWrapper(_Copied, TrackableDataStructure, abc.MutableMapping[Any, Any]):
     """Stands for a dictionary that is an attribute of a trackable object, and changes that dictionary itself.
 
     Values need not be trackable, and keys no strings. Where a trackable value has a key that is no string, or the
@@ -462,18 +470,6 @@ class DictWrapper(TrackableDataStructure, abc.MutableMapping[Any, Any]):
 
     def __len__(self) -> int:
         return len(self._storage)
-
-    def copy(self) -> Any:
-        return copy.copy(self)
-
-    def __copy__(self) -> Any:
-        return type(self)(copy.copy(self._storage))
-
-    def __deepcopy__(self, memo: Any) -> Any:
-        return type(self)(copy.deepcopy(self._storage, memo))
-
-    def __reduce_ex__(self, protocol: Any) -> Any:
-        return type(self), (self._storage,)
 
     def __or__(self, other: Any) -> Any:
         return self._storage | dict(other)

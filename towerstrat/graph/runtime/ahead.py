@@ -105,8 +105,7 @@ class Ahead:
         if begun is None:
             return None
         begun.given += 1
-        values = begun.lifted.at(begun.stacks, begun.given - 1)
-        return Run(self._session, begun.run.store, {**begun.run.values, **values}, {})
+        return begun.lifted.at(begun.run, begun.stacks, begun.given - 1)
 
     def used(self) -> None:
         """Says that the session is used otherwise: the state becomes that after the steps that the caller has seen."""
@@ -116,6 +115,11 @@ class Ahead:
             self.wasted += begun.chunk.steps
             self._go_back(begun)
         self._since = 0
+
+    def pause(self) -> None:
+        """Says that the next run is to be a run of its own."""
+        self.used()
+        self._plain = 1
 
     def _go_back(self, begun: _Begun) -> None:
         """Runs the steps that the caller has seen once more, from the state before them."""
@@ -127,7 +131,10 @@ class Ahead:
             program(run.store, inputs)
         finally:
             chunk.steps = steps
-            lifted.input.put_back(lifted.source(run), chunk, begun.given)
+            source = lifted.source(run)
+            if source.lender is not None:
+                source.lender.give_back(source)
+            lifted.input.put_back(source, chunk, begun.given)
 
     # ---- running ahead -------------------------------------------------------------------------------------------
 

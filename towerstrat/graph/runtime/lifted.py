@@ -67,16 +67,26 @@ class Lifted(Steps):
             fold.run(run)
         return run
 
-    def at(self, stacks: list[Any], step: int) -> Values:
-        """The values of the fetches in one step.
+    def at(self, run: Run, stacks: list[Any], step: int) -> Run:
+        """The run that one step was.
 
         Args:
+          run: with the values that are the same in each of them.
           stacks: the values of ``every`` after each step, on the host.
         """
-        split = {x for x in self.every if (x.per_position if isinstance(x, Cell) else x.varies)}
-        of = {x: (s[:, step] if x in split and self.axis is not None else s[step])
-              for x, s in zip(self.every, stacks, strict=True)}  # fmt: skip
-        return {fetch: of[x] for fetch, x in self.named.items() if x in of}
+        variables: Values = {}
+        values: Values = dict(run.values)
+        of = dict(zip(self.every, stacks, strict=True))
+        for fetch, wanted in self.named.items():
+            if wanted not in of:
+                continue
+            split = self.axis is not None and (wanted.per_position if isinstance(wanted, Cell) else wanted.varies)
+            value = of[wanted][:, step] if split else of[wanted][step]
+            if isinstance(wanted, Cell):
+                variables[fetch] = wanted.joined(value)
+            else:
+                values[fetch] = value
+        return Run(run.session, run.store, values, variables)
 
 
 def _parts(plan: Plan) -> tuple[Operation, DeviceStage]:

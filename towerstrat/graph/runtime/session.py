@@ -204,6 +204,8 @@ class BaseSession(Runner):
         self, fetches: Any, feed_dict: Any, options: messages.RunOptions | None, metadata: messages.RunMetadata | None
     ) -> Any:
         check_options(options, metadata)
+        if self.ahead is not None:
+            self.ahead.pause()
         start = time.time()
         result = self.run(fetches, feed_dict)
         if metadata is not None:
@@ -282,7 +284,7 @@ class BaseSession(Runner):
             value = run.static[element]
         elif element.dtype is resource:
             cell = element.op.attrs["cell"]
-            value = run.values.get(element, self._store.get(cell))
+            value = self._store.get(cell)
             if value is None:
                 raise uninitialized(cell, element.op)
             value = cell.joined(value)

@@ -173,13 +173,13 @@ class Ahead:
         """How many steps to run at once: until the session is used otherwise, as far as that is known."""
         if LIMITS.steps_per_return is not None:
             return LIMITS.steps_per_return
-        limit = self._limit()
-        most = _MOST if limit is None else limit
         if self.wasted > _MOST + self.served // _WASTE:
             return 1
+        limit = self._limit()
+        most = _MOST if limit is None else limit
         if self._gap is not None and self._since < self._gap:
             return min(most, self._gap - self._since)
-        return most
+        return most if limit is not None else min(most, max(_FIRST, self._since))
 
     def _steps(self, lifted: Lifted, run: Run, most: int) -> _Begun | None:
         source, feeder, pace = lifted.source(run), lifted.input, lifted.pace

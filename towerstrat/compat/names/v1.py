@@ -7,10 +7,12 @@ from towerstrat.compat.names import (
     v1_era,
     v1_framework,
     v1_gan,
+    v1_hooks,
     v1_rnn,
     v1_sampling,
     v1_saving,
     v1_strings,
+    v1_summaries,
     v1_training,
 )
 from towerstrat.compat.names.named import Rows
@@ -22,10 +24,12 @@ ROWS: Rows = (
     *v1_era.ROWS,
     *v1_framework.ROWS,
     *v1_gan.ROWS,
+    *v1_hooks.ROWS,
     *v1_rnn.ROWS,
     *v1_sampling.ROWS,
     *v1_saving.ROWS,
     *v1_strings.ROWS,
+    *v1_summaries.ROWS,
     *v1_training.ROWS,
     ("platform.app", {
         "tf.app": "run",

@@ -31,6 +31,7 @@ from towerstrat.graph.runtime.stages import plan_of
 from towerstrat.graph.variables.string_variables import READS
 from towerstrat.graph.variables.variables import Variable
 from towerstrat.platform import messages
+from towerstrat.platform.accounts import ACCOUNTS, RUNNING
 from towerstrat.platform.addresses import is_remote, take_for_here, taken_for_here
 
 
@@ -145,8 +146,8 @@ class BaseSession(Runner):
         """From now on several steps are run at once where the same fetches are run again and again.
 
         Args:
-          limit: (no arguments) -> how many runs, the next one included, may pass before the session is used otherwise;
-            None: nobody knows. Called while the session's lock is held.
+          limit: (state) -> how many runs, the next one included, may pass before the session is used otherwise; None:
+            nobody knows. Called while the session's lock is held.
         """
         self.ahead = Ahead(self, limit)
 
@@ -195,7 +196,7 @@ class BaseSession(Runner):
         """
         if options is not None or run_metadata is not None:
             return self._described(fetches, feed_dict, options, run_metadata)
-        with self.lock, jax.enable_x64(True):
+        with self.lock, jax.enable_x64(True), ACCOUNTS.spent(RUNNING):
             if self.closed:
                 raise RuntimeError("Attempted to use a closed Session.")
             return self._run(fetches, feed_dict)
@@ -221,6 +222,7 @@ class BaseSession(Runner):
         def read(run: Run) -> Any:
             return structure.build([self._fetched(f, plan, run) for f in structure.elements])
 
+        ACCOUNTS.steps += plan.trains
         done = None if self.ahead is None else self.ahead.next(plan)
         return self.carry_out(plan.stages, fed, read) if done is None else read(done)
 

@@ -20,6 +20,37 @@ from towerstrat.training.hooks.timers import SecondOrStepTimer
 from towerstrat.training.summaries.writer import FileWriterCache
 
 
+class _Trace:
+    """The profile by ``jax.profiler``, one at a time in a process.
+
+    Attributes:
+      run: that it is taken of; None: none is taken.
+    """
+
+    def __init__(self) -> None:
+        self.run: SessionRunContext | None = None
+
+    def start(self, run: SessionRunContext, folder: str) -> None:
+        """Begins the profile of a run, and ends that of a run which failed. One that the program takes goes on."""
+        if self.run is not None and self.run is not run:
+            self.stop(self.run)
+        try:
+            jax.profiler.start_trace(folder)
+        except RuntimeError as error:
+            logs.info("ProfilerHook: no profile by jax.profiler of this run: %s", error)
+        else:
+            self.run = run
+
+    def stop(self, run: SessionRunContext) -> None:
+        """Ends the profile of a run, if there is one."""
+        if self.run is run:
+            self.run = None
+            jax.profiler.stop_trace()
+
+
+_TRACE = _Trace()
+
+
 class ProfilerHook(SessionRunHook):
     """Profiles one run each n steps or seconds, but for the first runs, which compile.
 
@@ -49,19 +80,17 @@ class ProfilerHook(SessionRunHook):
         self._show_dataflow = show_dataflow
         self._show_memory = show_memory
         self._timer = SecondOrStepTimer(save_secs, save_steps)
-        self._tracing = False
 
     def begin(self) -> None:
         self._next_step: int | None = None
         self._global_step_tensor = required_step_read("ProfilerHook")
 
     def before_run(self, run_context: SessionRunContext) -> SessionRunArgs:
-        self._stop_trace()  # of a run that failed
         self._request = self._next_step is not None and self._timer.should_trigger_for_step(self._next_step)
         options = None
         if self._request:
             options = messages.RunOptions(trace_level=messages.RunOptions.FULL_TRACE)
-            self._start_trace()
+            _TRACE.start(run_context, self._output_dir or ".")
         return SessionRunArgs({"global_step": self._global_step_tensor}, options=options)
 
     def after_run(self, run_context: SessionRunContext, run_values: SessionRunValues) -> None:
@@ -70,7 +99,7 @@ class ProfilerHook(SessionRunHook):
             self._timer.update_last_triggered_step(before)
         step = before + 1
         if self._request:
-            self._stop_trace()
+            _TRACE.stop(run_context)
             assert run_values.run_metadata is not None
             step = run_context.session.run(self._global_step_tensor)
             self._timer.update_last_triggered_step(step)
@@ -89,16 +118,3 @@ class ProfilerHook(SessionRunHook):
         with storage_of(path).writing(path) as file:
             file.write(trace.encode())
         self._file_writer.add_run_metadata(metadata, f"step_{step}")
-
-    def _start_trace(self) -> None:
-        try:
-            jax.profiler.start_trace(self._output_dir or ".")
-        except RuntimeError as error:  # one profile at a time: the program takes one itself
-            logs.info("ProfilerHook: no profile by jax.profiler of this run: %s", error)
-        else:
-            self._tracing = True
-
-    def _stop_trace(self) -> None:
-        if self._tracing:
-            self._tracing = False
-            jax.profiler.stop_trace()

@@ -28,7 +28,7 @@ class HasSaver(Protocol):
     """The part of a ``Scaffold`` that saves."""
 
     @property
-    def saver(self) -> Saver: ...
+    def saver(self) -> Saver | None: ...
 
 
 class CheckpointSaverListener:
@@ -127,7 +127,7 @@ class CheckpointSaverHook(SessionRunHook):
             step = run_context.session.run(self._global_step_tensor)
             if self._timer.should_trigger_for_step(step):
                 self._timer.update_last_triggered_step(step)
-                if self._save(run_context.session, step):
+                if self._save_triggered(run_context.session, step):
                     run_context.request_stop()
 
     def end(self, session: SessionLike) -> None:
@@ -139,6 +139,10 @@ class CheckpointSaverHook(SessionRunHook):
 
     def steps_until_session_use(self, step: int) -> int | None:
         return runs_until_trigger(self._timer, step, self._steps_per_run)
+
+    def _save_triggered(self, session: SessionLike, step: int) -> bool:
+        """Saves after a run."""
+        return self._save(session, step)
 
     def _save(self, session: SessionLike, step: int) -> bool:
         """Saves, with the listeners; True where one of them requests to stop."""
@@ -160,10 +164,9 @@ class CheckpointSaverHook(SessionRunHook):
         self._summary_writer.add_session_log(messages.SessionLog(status=status, checkpoint_path=self._save_path), step)
 
     def _get_saver(self) -> Saver:
-        if self._saver is None and self._scaffold is not None:
-            return self._scaffold.saver
         if self._saver is None:
-            self._saver = _collected_saver()
+            of_scaffold = self._scaffold.saver if self._scaffold is not None else None
+            self._saver = of_scaffold or _collected_saver()
         return self._saver
 
 

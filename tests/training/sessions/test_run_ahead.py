@@ -92,9 +92,7 @@ def model(draw, strategy):
             return strategy.group(strategy.call_for_each_tower(step_fn, context, x, run_concurrently=False))
 
         iterator = strategy.distribute_dataset(lambda: data).make_one_shot_iterator()
-        context = strategy.run_steps_on_dataset(
-            towers_fn, iterator, 2, initial_loop_values={"loss": tf.constant(0.0)}
-        )
+        context = strategy.run_steps_on_dataset(towers_fn, iterator, 2, initial_loop_values={"loss": tf.constant(0.0)})
         tf.add_to_collection("w", w)
         return context.run_op, tf.reduce_sum(strategy.unwrap(context.last_step_outputs["loss"])[0])
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from towerstrat.compat.names import (
     v1_distributions,
     v1_era,
+    v1_estimator,
     v1_framework,
     v1_gan,
     v1_rnn,
@@ -20,6 +21,7 @@ VERSION = "1.12.3"
 ROWS: Rows = (
     *v1_distributions.ROWS,
     *v1_era.ROWS,
+    *v1_estimator.ROWS,
     *v1_framework.ROWS,
     *v1_gan.ROWS,
     *v1_rnn.ROWS,

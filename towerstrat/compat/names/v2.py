@@ -6,7 +6,7 @@ A name whose arguments are those of 1.x is the object of 1.x (``KEPT``). Where t
 
 from __future__ import annotations
 
-from towerstrat.compat.names import v2_saving
+from towerstrat.compat.names import v1_estimator, v2_saving
 from towerstrat.compat.names.named import Rows
 
 VERSION = "2.15.1"
@@ -19,7 +19,7 @@ KEPT: dict[str, str] = {
         double DType dynamic_partition dynamic_stitch einsum ensure_shape equal executing_eagerly exp eye float16
         float32 float64 floor foldl foldr Graph greater greater_equal group guarantee_const half histogram_fixed_width
         histogram_fixed_width_bins identity identity_n IndexedSlices init_scope int16 int32 int64 int8 less less_equal
-        logical_and logical_not logical_or maximum meshgrid minimum multiply negative newaxis
+        logical_and logical_not logical_or make_ndarray make_tensor_proto maximum meshgrid minimum multiply negative newaxis
         no_gradient=tf.NoGradient no_op not_equal one_hot Operation parallel_stack pow range rank realdiv
         register_tensor_conversion_function RegisterGradient required_space_to_batch_paddings reshape resource reverse
         round saturate_cast scan scatter_nd searchsorted sequence_mask shape_n sigmoid sign sin sinh slice
@@ -90,10 +90,12 @@ KEPT: dict[str, str] = {
 """By public module, the names whose objects are those of 1.x; ``public=tf.name`` where that has another name there."""
 
 ROWS: Rows = (
+    *v1_estimator.V2_ROWS,
     *v2_saving.ROWS,
     ("compat.v1names.benchmark", {
         "tf.test": "benchmark_config",
     }),
+    ("compat.v2names.tools", {"tf.__internal__.types": "Tensor=DenseTensor"}),
     ("errors", {
         "tf.errors": "OperatorNotAllowedInGraphError",
     }),

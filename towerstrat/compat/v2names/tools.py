@@ -9,6 +9,7 @@ import numpy as np
 from towerstrat.graph.ir import convert, shapes, static
 from towerstrat.graph.ir.core import get_default_graph
 from towerstrat.graph.ir.elements import Tensor
+from towerstrat.graph.variables.variables import Variable
 from towerstrat.platform import text
 
 
@@ -29,6 +30,17 @@ def get_static_value(tensor: Any, partial: bool = False) -> Any:
 def is_symbolic_tensor(tensor: Any) -> bool:
     """Whether it is a tensor of a graph, without a value of its own."""
     return isinstance(tensor, Tensor) and not tensor._graph.executing_eagerly
+
+
+class _Dense(type):
+    """The class of ``DenseTensor``."""
+
+    def __instancecheck__(cls, instance: Any) -> bool:
+        return convert.is_dense_tensor_like(instance) or isinstance(instance, Variable)
+
+
+class DenseTensor(metaclass=_Dense):
+    """What ``isinstance`` takes for a tensor with values in all places: tensors and variables."""
 
 
 def get_current_name_scope() -> str:

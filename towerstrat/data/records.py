@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import io
 import os
-import struct
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -17,12 +16,12 @@ from towerstrat.data.pipeline import Element, Node, Opening, Pull, tensors_among
 from towerstrat.data.rows import InOrder, Rows
 from towerstrat.data.sources import RowPull
 from towerstrat.data.structure import Structure
-from towerstrat.errors import DataLossError, InvalidArgumentError
+from towerstrat.errors import InvalidArgumentError
 from towerstrat.graph.ir.elements import Tensor
 from towerstrat.graph.ir.types import string
-from towerstrat.platform.checksums import masked_crc
 from towerstrat.platform.files import Glob
 from towerstrat.platform.plain import State
+from towerstrat.platform.records import records
 from towerstrat.platform.storage import storage_of
 
 Records = Iterator[tuple[bytes, int]]
@@ -57,21 +56,7 @@ def lines(name: str, position: int, compression: str) -> Records:
 def framed(name: str, position: int, compression: str) -> Records:
     """The records of a TFRecord file from a position on. Raises DataLossError where they are damaged."""
     with opened(name, compression) as file:
-        file.seek(position)
-        while head := file.read(12):
-            if len(head) < 12:
-                raise DataLossError(None, None, f"truncated record at {position} in {name}")
-            length, check = struct.unpack("<QI", head)
-            if masked_crc(head[:8]) != check:
-                raise DataLossError(None, None, f"corrupted record at {position} in {name}")
-            data = file.read(length)
-            foot = file.read(4)
-            if len(foot) < 4:
-                raise DataLossError(None, None, f"truncated record at {position} in {name}")
-            if masked_crc(data) != struct.unpack("<I", foot)[0]:
-                raise DataLossError(None, None, f"corrupted record at {position + 12} in {name}")
-            position += 16 + length
-            yield data, position
+        yield from records(file, name, position)
 
 
 def fixed(name: str, position: int, length: int, header: int, footer: int) -> Records:

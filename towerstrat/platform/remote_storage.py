@@ -26,6 +26,27 @@ class _Fetched:
         return memoryview(self._system.cat_file(self._path, start, start + size) if size else b"")
 
 
+class _Growing:
+    """See ``Growing``. Remote files do not grow: each ``flush`` writes the whole file."""
+
+    def __init__(self, storage: Remote, path: str):
+        self._storage, self._path = storage, path
+        self._data = bytearray()
+        self._flushed = -1
+
+    def write(self, data: bytes) -> None:
+        self._data += data
+
+    def flush(self) -> None:
+        if len(self._data) > self._flushed:
+            with self._storage.writing(self._path) as file:
+                file.write(bytes(self._data))
+            self._flushed = len(self._data)
+
+    def close(self) -> None:
+        self.flush()
+
+
 class Remote:
     """See ``Storage``. One process writes a path at a time: nothing there locks.
 
@@ -76,6 +97,11 @@ class Remote:
     def modified(self, path: str) -> float:
         with translated(path):
             return float(self._system.modified(path).timestamp())
+
+    def growing(self, path: str) -> _Growing:
+        if self.exists(path):
+            raise errors.AlreadyExistsError(None, None, f"{path} is already there.")
+        return _Growing(self, path)
 
     def open(self, path: str, mode: str) -> IO[bytes]:
         try:

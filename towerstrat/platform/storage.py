@@ -23,6 +23,18 @@ class Ranges(Protocol):
         """``size`` bytes from ``start``, which lie in the file. No copy where the file is local."""
 
 
+class Growing(Protocol):
+    """A file that grows, and that others read meanwhile."""
+
+    def write(self, data: bytes) -> None:
+        """Adds bytes at the end, all with one call of the system where the file is local."""
+
+    def flush(self) -> None:
+        """Afterwards readers see what was written. Of local files they always do, also when this process is killed."""
+
+    def close(self) -> None: ...
+
+
 class Storage(Protocol):
     """Files and folders of one kind of path, that which begins with ``scheme``."""
 
@@ -49,6 +61,9 @@ class Storage(Protocol):
 
     def modified(self, path: str) -> float:
         """When a file was last written, in seconds since 1970."""
+
+    def growing(self, path: str) -> Growing:
+        """A new file, which several programs never share. Raises AlreadyExistsError where there is one."""
 
     # ---- files as they are
 

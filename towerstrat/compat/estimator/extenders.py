@@ -63,9 +63,7 @@ def _keys(keys: Any) -> list[str] | None:
 
 def _check(keys: list[str], features: Mapping[str, Any], predictions: Any) -> None:
     if not isinstance(predictions, dict):
-        raise ValueError(
-            f"Predictions should be a dict to be able to forward features. Given: {type(predictions)}"
-        )
+        raise ValueError(f"Predictions should be a dict to be able to forward features. Given: {type(predictions)}")
     for key in keys:
         if key not in features:
             raise ValueError(

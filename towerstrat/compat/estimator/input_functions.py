@@ -166,9 +166,7 @@ def pandas_input_fn(
                 f"{x.columns}"
             )
         if not np.array_equal(x.index, y.index):
-            raise ValueError(
-                f"Index for x and y are mismatched.\nIndex for x: {x.index}\nIndex for y: {y.index}\n"
-            )
+            raise ValueError(f"Index for x and y are mismatched.\nIndex for x: {x.index}\nIndex for y: {y.index}\n")
     several = y is not None and isinstance(y, pandas.DataFrame)
     features = {name: x[name].to_numpy(copy=True) for name in x.columns}
     targets = {name: y[name].to_numpy(copy=True) for name in y.columns} if several else {}
@@ -177,7 +175,9 @@ def pandas_input_fn(
     capacity = (4 if shuffle else 1) * len(x) if queue_capacity is None else queue_capacity
 
     def input_fn() -> Any:
-        rows = _rows(DatasetV1.from_tensor_slices((features, targets)), bool(shuffle), capacity, num_threads, num_epochs)
+        rows = _rows(
+            DatasetV1.from_tensor_slices((features, targets)), bool(shuffle), capacity, num_threads, num_epochs
+        )
         given, wanted = _next(rows.batch(batch_size, drop_remainder=num_epochs is None))
         return given if y is None else (given, wanted if several else wanted[target_column])
 
@@ -255,9 +255,7 @@ def generator_input_fn(
         types = {key: as_dtype(value.dtype) for key, value in first.items()}
         padded = {key: [*value.shape[:-1], None][: value.ndim] for key, value in first.items()}
         shapes = {key: list(value.shape) for key, value in first.items()} if pad_value is None else padded
-        rows = _rows(
-            DatasetV1.from_generator(samples, types, shapes), shuffle, queue_capacity, num_threads, num_epochs
-        )
+        rows = _rows(DatasetV1.from_generator(samples, types, shapes), shuffle, queue_capacity, num_threads, num_epochs)
         whole = num_epochs is None
         if pad_value is None:
             found = _next(rows.batch(batch_size, drop_remainder=whole))

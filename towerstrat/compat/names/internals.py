@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
-from towerstrat.compat.names import internals_era, internals_estimator, internals_saving, internals_wheel
+from towerstrat.compat.names import (
+    internals_era,
+    internals_estimator,
+    internals_saving,
+    internals_summaries,
+    internals_wheel,
+)
 from towerstrat.compat.names.internals_utilities import UTILITIES
 from towerstrat.compat.names.named import Named, named
 
@@ -59,6 +65,7 @@ INTERNALS: dict[str, tuple[str, dict[str, Named]]] = {
     **internals_era.MODULES,
     **internals_estimator.MODULES,
     **internals_saving.MODULES,
+    **internals_summaries.MODULES,
     **internals_wheel.MODULES,
     "contrib.cluster_resolver.python.training.tpu_cluster_resolver": ("tf.contrib.cluster_resolver", {}),
     "contrib.distribute.python.monitor": (_DISTRIBUTE, {}),

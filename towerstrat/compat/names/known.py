@@ -46,7 +46,6 @@ _HINTS_V1 = {
     "tf.train.Supervisor": "Use tf.Session and run the initializers first.",
     "tf.summary": "Fetch the values with Session.run and write them with any logger.",
     "tf.contrib.summary": "Fetch the values with Session.run and write them with any logger.",
-    "tf.Summary": "Fetch the values with Session.run and write them with any logger.",
     "tf.saved_model": "session.run(variables) gives values as numpy arrays to save.",
     "tf.feature_column": "Give numeric tensors to the layers; tf.nn.embedding_lookup and tf.one_hot encode ids.",
     "tf.image": "Prepare images with numpy in tf.data.Dataset.from_generator.",

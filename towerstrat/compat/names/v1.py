@@ -12,6 +12,7 @@ from towerstrat.compat.names import (
     v1_sampling,
     v1_saving,
     v1_strings,
+    v1_summaries,
     v1_training,
 )
 from towerstrat.compat.names.named import Rows
@@ -28,6 +29,7 @@ ROWS: Rows = (
     *v1_sampling.ROWS,
     *v1_saving.ROWS,
     *v1_strings.ROWS,
+    *v1_summaries.ROWS,
     *v1_training.ROWS,
     ("platform.app", {
         "tf.app": "run",

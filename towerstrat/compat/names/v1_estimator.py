@@ -1,4 +1,4 @@
-"""The public names of ``tf.estimator`` and ``tf.contrib.estimator``: ours, and those of the package. Data, by module."""
+"""The names of ``tf.estimator`` and ``tf.contrib.estimator``: ours, and those of the package. Data, by module."""
 
 from __future__ import annotations
 

@@ -17,6 +17,7 @@ from towerstrat import errors
 from towerstrat.compat.names import table
 from towerstrat.compat.program import children, environment, evidence, files, python2, resolution, since, versions
 from towerstrat.compat.program.versions import Api
+from towerstrat.graph.ir.trace import PACKAGE
 from towerstrat.platform import compilation_cache, devices
 
 _OURS = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))) + os.sep
@@ -240,4 +241,5 @@ def _of_the_program(frames: Sequence[Frame]) -> list[Frame]:
 
 
 def _is_ours(frame: FrameType) -> bool:
-    return frame.f_code.co_filename.startswith((_OURS, "<frozen importlib"))
+    name = frame.f_code.co_filename
+    return name.startswith((_OURS, "<frozen importlib")) or PACKAGE in name

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 _OURS = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))) + os.sep
 _SKIPPED = (_OURS, contextlib.__file__, "<frozen ")
 """Where frames are nobody's: ours, and those of ``contextlib`` and of modules frozen into Python between them."""
-_PACKAGE = f"{os.sep}tensorflow_estimator{os.sep}"
+PACKAGE = f"{os.sep}tensorflow_estimator{os.sep}"
 """In the path of a file of the package that serves ``tf.estimator``: its frames are nobody's either."""
 
 
@@ -36,7 +36,7 @@ class UserLine(NamedTuple):
 
 
 def _is_users(filename: str) -> bool:
-    return not filename.startswith(_SKIPPED) and _PACKAGE not in filename
+    return not filename.startswith(_SKIPPED) and PACKAGE not in filename
 
 
 def user_line() -> UserLine:

@@ -1,0 +1,89 @@
+"""Event files: what a killed or second writer leaves, and where readers stop."""
+
+import os
+import pathlib
+import struct
+
+import pytest
+
+from towerstrat import errors
+from towerstrat.platform import messages
+from towerstrat.platform.event_files import EventFile, events
+from towerstrat.platform.records import framed
+
+
+def steps(path):
+    return [event.step for event in events(path)][1:]
+
+
+def test_a_file_begins_with_the_version_of_its_format(tmp_path):
+    file = EventFile(str(tmp_path / "new" / "folder"), suffix=".eval")
+    file.add(messages.Event(step=3))
+    first, second = events(file.path)
+    assert first.file_version == "brain.Event:2"
+    assert first.wall_time == int(first.wall_time)
+    assert second.step == 3
+    name = os.path.basename(file.path)
+    assert name.startswith("events.out.tfevents.")
+    assert name.endswith(f".{os.uname().nodename}.eval")
+    assert len(name.split(".")[3]) == 10
+
+
+def test_what_was_added_is_in_the_file_though_nobody_flushes_or_closes_it(tmp_path):
+    file = EventFile(str(tmp_path))
+    for step in range(3):
+        file.add(messages.Event(step=step))
+    assert steps(file.path) == [0, 1, 2]
+
+
+def test_a_torn_record_ends_the_events_wherever_it_is_torn(tmp_path):
+    file = EventFile(str(tmp_path))
+    for step in range(2):
+        file.add(messages.Event(step=step))
+    file.close()
+    whole = pathlib.Path(file.path).read_bytes()
+    last = len(framed(messages.Event(step=1).SerializeToString()))
+    for cut in range(1, last):
+        pathlib.Path(file.path).write_bytes(whole[:-cut])
+        assert steps(file.path) == [0]
+
+
+def test_a_damaged_record_is_an_error(tmp_path):
+    file = EventFile(str(tmp_path))
+    file.add(messages.Event(step=1))
+    file.add(messages.Event(step=2))
+    file.close()
+    data = bytearray(pathlib.Path(file.path).read_bytes())
+    data[-20] ^= 1
+    pathlib.Path(file.path).write_bytes(data)
+    with pytest.raises(errors.DataLossError, match="corrupted record"):
+        list(events(file.path))
+
+
+def test_a_writer_never_shares_the_file_of_another(tmp_path):
+    files = [EventFile(str(tmp_path)) for _ in range(3)]
+    for number, file in enumerate(files):
+        file.add(messages.Event(step=number))
+    assert len({file.path for file in files}) == 3
+    assert sorted(f.path for f in files) == [f.path for f in files]
+    assert [steps(file.path) for file in files] == [[0], [1], [2]]
+
+
+def test_a_record_is_between_its_length_and_checksums():
+    assert framed(b"")[:8] == struct.pack("<Q", 0)
+    assert framed(b"abc") == bytes.fromhex("0300000000000000") + framed(b"abc")[8:12] + b"abc" + framed(b"abc")[-4:]
+
+
+def test_remote_files_are_whole_after_each_flush():
+    pytest.importorskip("fsspec")
+    file = EventFile("memory://events", flush_secs=3600)
+    assert steps(file.path) == []
+    file.add(messages.Event(step=1))
+    assert steps(file.path) == []
+    file.flush()
+    assert steps(file.path) == [1]
+    file.add(messages.Event(step=2))
+    file.close()
+    assert steps(file.path) == [1, 2]
+    with pytest.raises(errors.NotFoundError):
+        list(events("memory://events/none"))

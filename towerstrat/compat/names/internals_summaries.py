@@ -1,0 +1,16 @@
+"""Modules of the original's inside about summaries and event files. Data, as in ``internals``."""
+
+from __future__ import annotations
+
+from towerstrat.compat.names.named import Named, named
+
+MODULES: dict[str, tuple[str, dict[str, Named]]] = {
+    "core.framework.summary_pb2": (
+        "", named("platform.messages", "HistogramProto Summary SummaryDescription SummaryMetadata")),
+    "core.util.event_pb2": ("", named("platform.messages", "Event LogMessage SessionLog TaggedRunMetadata")),
+    "python.summary.summary": ("tf.summary", {}),
+    "python.summary.summary_iterator": ("tf.train", {}),
+    "python.summary.writer.writer": ("tf.summary", {}),
+    "python.summary.writer.writer_cache": ("tf.summary", {}),
+}  # fmt: skip
+"""Path below ``tensorflow`` -> (the public modules whose names it offers; names of its own)."""

@@ -1,0 +1,1 @@
+"""Summaries: values as events in files that TensorBoard reads."""

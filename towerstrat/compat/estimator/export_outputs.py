@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NoReturn
 
 from towerstrat.compat.estimator import keys
+from towerstrat.errors import UnsupportedError
 from towerstrat.graph.ir.convert import constant
 from towerstrat.graph.ir.default_graph import control_dependencies
 from towerstrat.graph.ir.elements import Operation, Tensor
@@ -19,6 +20,12 @@ class ExportOutput:
     """An output of a model that can be served. The classes derived from it say what is in it."""
 
     _SEPARATOR_CHAR = "/"
+
+    def as_signature_def(self, receiver_tensors: Any) -> NoReturn:
+        """Raises UnsupportedError: it describes a saved model, which nothing here writes."""
+        raise UnsupportedError(
+            "Saved models are not supported: serve from a checkpoint, or save values with numpy.savez."
+        )
 
     def _check_output_key(self, key: Any, label: str) -> str:
         if isinstance(key, tuple):

@@ -92,7 +92,7 @@ class Package:
         module.__spec__ = ModuleSpec(name, loader, origin=path)
         module.__dict__["__builtins__"] = vars(builtins) | {"__import__": self._import}
         try:
-            exec(loader.get_code(name), module.__dict__)
+            loader.exec_module(module)
         except BaseException:
             del self._modules[name]
             raise

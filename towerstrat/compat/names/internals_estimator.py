@@ -1,4 +1,4 @@
-"""Modules of the inside about estimators, and those that the package of estimators imports. Data, as in ``internals``."""
+"""Modules of the inside about estimators, and those that their package imports. Data, as in ``internals``."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MODULES: dict[str, tuple[str, dict[str, Named]]] = {
     **{f"python.estimator.inputs.{name}": (_INPUTS, {}) for name in ("inputs", "numpy_io", "pandas_io")},
     "python.checkpoint.checkpoint": ("", named("training.saving.checkpoint", "Checkpoint")),
     "python.checkpoint.checkpoint_management": ("tf.train", {}),
-    "python.checkpoint.graph_view": ("", {}),
+    "python.checkpoint.graph_view": ("tf.contrib.checkpoint", {}),
     "python.distribute.estimator_training": ("", named("compat.estimator.coordinator", """
         estimator_evaluate estimator_train init_run_config should_run_distribute_coordinator train_and_evaluate""")),
     "python.eager.monitoring": ("", named("compat.estimator.diagnostics", "BoolGauge StringGauge")),

@@ -122,7 +122,9 @@ _UNLISTED = {
     1: dict.fromkeys(
         ("tf.examples", "tf.examples.tutorials", "tf.examples.tutorials.mnist", "tf.test.mock"), "TensorFlow 1.12"
     ),
-    2: {"tf.raw_ops": "TensorFlow 2.15"},
+    2: dict.fromkeys(
+        ("tf.__internal__", "tf.__internal__.types", "tf.__internal__.types.Tensor", "tf.raw_ops"), "TensorFlow 2.15"
+    ),
 }
 """Modules that came with the originals, and are in no list of their public names."""
 

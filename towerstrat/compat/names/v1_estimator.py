@@ -44,11 +44,20 @@ _BOTH: Rows = (
     ("export.export", {"tf.estimator.export": _EXPORT, "tf.estimator.experimental": _SUPERVISED}),
     ("exporter", {"tf.estimator": "BestExporter Exporter FinalExporter LatestExporter"}),
     ("extenders", {"tf.estimator": "add_metrics"}),
+    ("hooks.basic_session_run_hooks", {
+        "tf.estimator": """
+            CheckpointSaverHook CheckpointSaverListener FeedFnHook FinalOpsHook GlobalStepWaiterHook
+            LoggingTensorHook NanLossDuringTrainingError NanTensorHook ProfilerHook SecondOrStepTimer
+            StepCounterHook StopAtStepHook SummarySaverHook""",
+    }),
     ("hooks.hooks", {"tf.estimator.experimental": _HOOKS}),
+    ("hooks.session_run_hook", {
+        "tf.estimator": "SessionRunArgs SessionRunContext SessionRunHook SessionRunValues",
+    }),
     ("model_fn", {"tf.estimator": "EstimatorSpec", "tf.estimator.experimental": "call_logit_fn"}),
     ("run_config", {"tf.estimator": "RunConfig"}),
     ("training", {"tf.estimator": "EvalSpec TrainSpec train_and_evaluate"}),
-)
+)  # fmt: skip
 SERVED: dict[int, Rows] = {
     1: (
         *_BOTH,
@@ -64,15 +73,6 @@ SERVED: dict[int, Rows] = {
     2: (
         *_BOTH,
         ("estimator", {"tf.estimator": "Estimator=EstimatorV2"}),
-        ("hooks.basic_session_run_hooks", {
-            "tf.estimator": """
-                CheckpointSaverHook CheckpointSaverListener FeedFnHook FinalOpsHook GlobalStepWaiterHook
-                LoggingTensorHook NanLossDuringTrainingError NanTensorHook ProfilerHook SecondOrStepTimer
-                StepCounterHook StopAtStepHook SummarySaverHook""",
-        }),
-        ("hooks.session_run_hook", {
-            "tf.estimator": "SessionRunArgs SessionRunContext SessionRunHook SessionRunValues",
-        }),
     ),
 }  # fmt: skip
 """By namespace: (module of the package, {place: names})."""

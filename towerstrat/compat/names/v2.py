@@ -19,7 +19,7 @@ KEPT: dict[str, str] = {
         double DType dynamic_partition dynamic_stitch einsum ensure_shape equal executing_eagerly exp eye float16
         float32 float64 floor foldl foldr Graph greater greater_equal group guarantee_const half histogram_fixed_width
         histogram_fixed_width_bins identity identity_n IndexedSlices init_scope int16 int32 int64 int8 less less_equal
-        logical_and logical_not logical_or make_ndarray make_tensor_proto maximum meshgrid minimum multiply negative
+        logical_and logical_not logical_or make_ndarray maximum meshgrid minimum multiply negative
         newaxis
         no_gradient=tf.NoGradient no_op not_equal one_hot Operation parallel_stack pow range rank realdiv
         register_tensor_conversion_function RegisterGradient required_space_to_batch_paddings reshape resource reverse
@@ -96,7 +96,7 @@ ROWS: Rows = (
     ("compat.v1names.benchmark", {
         "tf.test": "benchmark_config",
     }),
-    ("compat.v2names.tools", {"tf.__internal__.types": "Tensor=DenseTensor"}),
+    ("compat.v2names.tools", {"tf": "make_tensor_proto", "tf.__internal__.types": "Tensor=DenseTensor"}),
     ("errors", {
         "tf.errors": "OperatorNotAllowedInGraphError",
     }),

@@ -12,6 +12,7 @@ import numpy as np
 import towerstrat.compat.v1
 import towerstrat.compat.v2  # (all operation types are registered now)
 import towerstrat.training.saving.operations
+import towerstrat.training.summaries.operations
 from tests.golden import array_mathematics_cases as expressions
 from tests.golden import names_v2_cases
 from tests.golden.nn_cases import cases as nn_cases
@@ -409,6 +410,7 @@ ELSEWHERE = {
     "InitializedStringValue StringResourceGather StringResourceScatterUpdate": "variables of strings",
     "Queue QueueEnqueueV2 QueueEnqueueManyV2 QueueDequeueV2 QueueDequeueManyV2 QueueDequeueUpToV2": "queues",
     "QueueCloseV2 QueueIsClosedV2 QueueSizeV2": "queues",
+    "AudioSummaryV2 HistogramSummary ImageSummary MergeSummary ScalarSummary TensorSummaryV2": "bytes of messages",
     "NoOp Placeholder": "nothing is computed",
     "LearnedUnigramCandidateSampler": "counts of sessions: tests/graph/ops/test_candidates.py",
     "RngReadAndSkip SeedOfState": "the state of generators: tests/graph/test_generator.py",

@@ -10,6 +10,9 @@ ROWS: Rows = (
         "tf tf.summary": "Event SessionLog Summary",
         "tf.summary": "SummaryDescription TaggedRunMetadata",
     }),
+    ("training.summaries.summary", {
+        "tf.summary": "audio get_summary_description histogram image merge merge_all scalar tensor_summary text",
+    }),
     ("training.summaries.writer", {
         "tf.summary": "FileWriter FileWriterCache",
         "tf.train": "summary_iterator",

@@ -19,6 +19,7 @@ from towerstrat.graph.ir.types import DType, int32, string
 from towerstrat.graph.ops.array import stack
 from towerstrat.graph.ops.control_flow import group
 from towerstrat.graph.variables.variables import Variable
+from towerstrat.towers.engine.collected import Collected
 from towerstrat.towers.engine.step_context import MultiStepContext
 from towerstrat.towers.engine.surface import Surface
 from towerstrat.towers.engine.values import DistributedValues, Mirrored, PerDevice
@@ -70,11 +71,16 @@ def run_steps(
         parts = elements if axis is None else [surface.per_tower(t, devices, axis) for t in elements]
         result = fn(context, *surface.step_arguments(nest.pack_sequence_as(iterator.output_types, parts)))
         outputs = nest.flatten(context.last_step_outputs)
-        tensors = [_as_output(o) for o in outputs]
+        collected = Collected(graph, block)
+        tensors = [*(_as_output(o) for o in outputs), *collected.sources]
         block.finish([*tensors, *_effects(result, graph, surface)])
         block.release()
-    op = _loop(graph, block, iterator, count, elements, tensors, initial_loop_values, axis, surface.whole_elements)
-    after = [surface.per_tower(t, devices, axis) if axis is not None and t.varies else t for t in op.outputs]
+    initial = _initial(initial_loop_values, tensors[: len(outputs)], 1 if axis is None else axis.size)
+    op = _loop(graph, block, iterator, count, elements, tensors, initial, axis, surface.whole_elements)
+    after = [
+        surface.per_tower(t, devices, axis) if axis is not None and t.varies else t for t in op.outputs[: len(outputs)]
+    ]
+    collected.leave(dict(zip(collected.sources, op.outputs[len(outputs) :], strict=True)), axis)
     context._set_last_step_outputs(nest.pack_sequence_as(context.last_step_outputs, after))
     context.run_op = group(op)
     return context
@@ -143,10 +149,9 @@ def _count(iterations: Any) -> Tensor:
 
 def _loop(
     graph: Graph, block: Block, source: Iterator, count: Tensor, elements: Sequence[Tensor], tensors: Sequence[Tensor],
-    initial_loop_values: Any, axis: Axis | None, whole: bool,
+    initial: Sequence[Tensor], axis: Axis | None, whole: bool,
 ) -> Operation:  # fmt: skip
     """The loop's operation: inputs are the count, the initial outputs, the iterator's handles and the captures."""
-    initial = _initial(initial_loop_values, tensors, 1 if axis is None else axis.size)
     captures = list(block.captures())
     attrs = {
         "bodies": (block,),

@@ -45,6 +45,7 @@ DEVIATIONS = {
     "tf.contrib.rnn.GRUBlockCell.call": "the state is called as in GRUCell",
     "tf.contrib.rnn.GRUBlockCellV2.call": "the state is called as in GRUCell",
     "tf.contrib.rnn.LSTMBlockCell.build": "the shape is called as in LSTMCell",
+    "tf.train.CheckpointSaverHook": "save_graph_def came with 2.x",
     "tf.train.export_meta_graph": "what it does not know is refused",
     "tf.contrib.opt.MovingAverageOptimizer.get_slot": "passed on to the optimizer inside",
     "tf.contrib.opt.MovingAverageOptimizer.get_slot_names": "passed on to the optimizer inside",

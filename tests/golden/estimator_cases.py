@@ -43,7 +43,8 @@ def logistic(tf, metrics=True, rate=0.1):
 
 
 def config(tf, **more):
-    return tf.estimator.RunConfig(**dict(dict(save_checkpoints_steps=7, log_step_count_steps=5), **more))
+    more = dict({"save_checkpoints_steps": 7, "log_step_count_steps": 5}, **more)
+    return tf.estimator.RunConfig(**more)
 
 
 def plain(value):
@@ -68,22 +69,22 @@ def trace_hook(tf, said, name="hook"):
             self.step = tf.train.get_global_step()
 
         def after_create_session(self, session, coord):
-            said.append("%s created %d" % (name, session.run(self.step)))
+            said.append(f"{name} created {session.run(self.step)}")
 
         def before_run(self, context):
-            said.append("%s before %d" % (name, len(context.original_args.fetches)))
+            said.append(f"{name} before {len(context.original_args.fetches)}")
             return tf.train.SessionRunArgs({"step": self.step})
 
         def after_run(self, context, values):
-            said.append("%s after %d" % (name, values.results["step"]))
+            said.append("{} after {}".format(name, values.results["step"]))
 
         def end(self, session):
-            said.append("%s end %d" % (name, session.run(self.step)))
+            said.append(f"{name} end {session.run(self.step)}")
 
     return Trace()
 
 
-class Logged(object):
+class Logged:
     """The lines that are logged inside of ``with``, without times and folders."""
 
     def __init__(self, folder):
@@ -478,14 +479,19 @@ def refusals(tf):
 
 ROWS = {"a": np.arange(5), "b": np.arange(10.0).reshape(5, 2)}
 INPUTS = {
-    "alone": dict(x=ROWS, shuffle=False, batch_size=2),
-    "array": dict(x=ROWS["b"], shuffle=False, batch_size=2),
-    "targets": dict(x=ROWS, y=np.arange(5) * 10, shuffle=False, batch_size=2, num_epochs=2),
-    "several_targets": dict(x=ROWS["a"], y={"q": np.arange(5), "p": np.arange(5) * 2}, shuffle=False, batch_size=3),
-    "without_end": dict(x=ROWS, shuffle=False, batch_size=3, num_epochs=None),
-    "whole": dict(x=ROWS, shuffle=False),
-    "text": dict(x={"t": np.array(["a", "bc"])}, shuffle=False, batch_size=1),
-    "flags": dict(x={"t": np.array([True, False, True])}, shuffle=False, batch_size=2),
+    "alone": {"x": ROWS, "shuffle": False, "batch_size": 2},
+    "array": {"x": ROWS["b"], "shuffle": False, "batch_size": 2},
+    "targets": {"x": ROWS, "y": np.arange(5) * 10, "shuffle": False, "batch_size": 2, "num_epochs": 2},
+    "several_targets": {
+        "x": ROWS["a"],
+        "y": {"q": np.arange(5), "p": np.arange(5) * 2},
+        "shuffle": False,
+        "batch_size": 3,
+    },
+    "without_end": {"x": ROWS, "shuffle": False, "batch_size": 3, "num_epochs": None},
+    "whole": {"x": ROWS, "shuffle": False},
+    "text": {"x": {"t": np.array(["a", "bc"])}, "shuffle": False, "batch_size": 1},
+    "flags": {"x": {"t": np.array([True, False, True])}, "shuffle": False, "batch_size": 2},
 }
 
 

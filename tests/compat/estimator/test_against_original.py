@@ -1,4 +1,4 @@
-"""``tf.estimator`` against TensorFlow 1.12: calls of hooks, results, weights, checkpoints, log lines, events, errors."""
+"""``tf.estimator`` against TensorFlow 1.12: calls of hooks, results, weights, checkpoints, log lines, events."""
 
 import json
 from pathlib import Path
@@ -11,7 +11,7 @@ from tests.golden import estimator_cases as cases
 from tests.spread import spread
 
 GOLDEN = json.loads((Path(__file__).parents[2] / "golden" / "estimator.json").read_text())
-OURS = ("Going on with the run of ",)
+OURS = ("Going on with the run of ", "A program of ")
 """How lines begin that ours alone logs."""
 
 

@@ -83,7 +83,7 @@ def test_a_program_that_mentions_corners_runs(program):
 
 
 def test_what_is_missing_is_said_once(tmp_path):
-    (tmp_path / "helper.py").write_text("import tensorflow as tf\nSAVER = tf.train.Scaffold\nMODEL = tf.keras.Model\n")
+    (tmp_path / "helper.py").write_text("import tensorflow as tf\nSAVER = tf.train.Server\nMODEL = tf.keras.Model\n")
     (tmp_path / "program.py").write_text(
         "import helper\nimport tensorflow as tf\nimport tensorflow.keras\nprint(tf.nn.relu.__name__)\n"
         "MODES = tf.contrib.learn.ModeKeys.TRAIN, tf.foo.bar if False else None\n"
@@ -92,14 +92,13 @@ def test_what_is_missing_is_said_once(tmp_path):
     code, output, error = said("run", "program.py", folder=tmp_path)
     assert (code, output) == (0, "relu\n")
     assert error.splitlines()[1:] == [
-        "towerstrat: 3 names that it mentions are missing (tf.contrib.learn.ModeKeys.TRAIN, tf.train.Scaffold, "
+        "towerstrat: 3 names that it mentions are missing (tf.contrib.learn.ModeKeys.TRAIN, tf.train.Server, "
         "tf.keras.Model); `towerstrat check program.py` lists all"
     ]
-    (tmp_path / "program.py").write_text("import tensorflow as tf\nSAVER = tf.train.Scaffold\n")
+    (tmp_path / "program.py").write_text("import tensorflow as tf\nSAVER = tf.train.Server\n")
     _, _, error = said("run", "--api", "1", "program.py", folder=tmp_path)
     assert (
-        "1 name that it mentions is missing (tf.train.Scaffold); `towerstrat check --api 1 program.py` lists all"
-        in error
+        "1 name that it mentions is missing (tf.train.Server); `towerstrat check --api 1 program.py` lists all" in error
     )
     (tmp_path / "program.py").write_text("import tensorflow as tf\nRELU = tf.nn.relu\n")
     assert "missing" not in said("run", "program.py", folder=tmp_path)[2]
@@ -130,7 +129,7 @@ class After(tuple, MODEL):
 
 
 @pytest.mark.parametrize("use", [
-    MODEL, Derived, OfAnyMetaclass, After, functools.partial(MODEL, 1), MODEL.from_config, tf1.train.Scaffold,
+    MODEL, Derived, OfAnyMetaclass, After, functools.partial(MODEL, 1), MODEL.from_config, tf1.train.Server,
     lambda: bool(MODEL), lambda: len(MODEL), lambda: list(MODEL), lambda: MODEL[0], lambda: MODEL + 1,
     lambda: 1 + MODEL, lambda: MODEL < 1, lambda: float(MODEL), lambda: np.asarray(MODEL), lambda: TRAIN == "train",
     lambda: "train" in (TRAIN,), lambda: tf1.constant(MODEL), lambda: tf1.convert_to_tensor(MODEL),
@@ -187,7 +186,7 @@ def test_as_an_element_type_it_is_refused_by_name():
 def test_classes_and_instances():
     assert issubclass(Derived, MODEL)
     assert not issubclass(int, MODEL)
-    assert not issubclass(Derived, tf1.train.Scaffold)
+    assert not issubclass(Derived, tf1.train.Server)
     assert not isinstance(3, MODEL)
     assert not isinstance(3, (str, MODEL))
     assert inspect.isclass(MODEL)
@@ -224,7 +223,7 @@ def test_annotations():
 
 
 def test_copies_are_the_corner_itself():
-    for corner in (MODEL, TRAIN, tf1.train.Scaffold):
+    for corner in (MODEL, TRAIN, tf1.train.Server):
         assert pickle.loads(pickle.dumps(corner)) is corner
         assert copy.deepcopy([corner])[0] is corner
 
@@ -266,10 +265,10 @@ def test_a_decorator_that_is_reached_leaves_the_name_of_what_it_decorates():
 
 
 @pytest.mark.parametrize(("api", "there", "not_there"), [
-    (1, "keras estimator.DNNClassifier contrib.crf train.Scaffold contrib.slim.nets keras.layers.Dense",
+    (1, "keras estimator.DNNClassifier contrib.crf train.Server contrib.slim.nets keras.layers.Dense",
      "kera keras.layers.Densely random.set_seed contrib.crfs train.Savior"),
-    (2, "keras.Model compat.v1.train.Scaffold keras.layers.Dense lookup",
-     "contrib placeholder keras.contrib train.Scaffold"),
+    (2, "keras.Model compat.v1.train.Server keras.layers.Dense lookup",
+     "contrib placeholder keras.contrib train.Server"),
 ])  # fmt: skip
 def test_what_is_there_is_what_an_original_has(api, there, not_there):
     def has(tree, name):

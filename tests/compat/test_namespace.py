@@ -146,7 +146,7 @@ def test_a_name_of_the_original_that_is_missing(api, name, hint):
 def test_a_missing_name_is_an_attribute_that_cannot_be_used():
     assert hasattr(tf1, "keras")
     with pytest.raises(errors.UnsupportedError):
-        tf1.train.Supervisor()
+        tf1.train.SyncReplicasOptimizer()
 
 
 @pytest.mark.parametrize(

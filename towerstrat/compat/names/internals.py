@@ -7,6 +7,7 @@ from towerstrat.compat.names import (
     internals_estimator,
     internals_hooks,
     internals_saving,
+    internals_sessions,
     internals_summaries,
     internals_wheel,
 )
@@ -67,6 +68,7 @@ INTERNALS: dict[str, tuple[str, dict[str, Named]]] = {
     **internals_estimator.MODULES,
     **internals_hooks.MODULES,
     **internals_saving.MODULES,
+    **internals_sessions.MODULES,
     **internals_summaries.MODULES,
     **internals_wheel.MODULES,
     "contrib.cluster_resolver.python.training.tpu_cluster_resolver": ("tf.contrib.cluster_resolver", {}),

@@ -29,7 +29,7 @@ class HasSaver(Protocol):
     """The part of a ``Scaffold`` that saves."""
 
     @property
-    def saver(self) -> Saver: ...
+    def saver(self) -> Saver | None: ...
 
 
 class CheckpointSaverListener:
@@ -163,10 +163,9 @@ class CheckpointSaverHook(SessionRunHook):
         self._summary_writer.add_session_log(messages.SessionLog(status=status, checkpoint_path=self._save_path), step)
 
     def _get_saver(self) -> Saver:
-        if self._saver is None and self._scaffold is not None:
-            return self._scaffold.saver
         if self._saver is None:
-            self._saver = _collected_saver()
+            of_scaffold = self._scaffold.saver if self._scaffold is not None else None
+            self._saver = of_scaffold or _collected_saver()
         return self._saver
 
 

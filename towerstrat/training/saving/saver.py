@@ -28,6 +28,7 @@ from towerstrat.training.saving.builder import BaseSaverBuilder, BulkSaverBuilde
 from towerstrat.training.saving.meta_graphs import export_meta_graph
 from towerstrat.training.saving.operations import parsed, part_of, restored_names
 from towerstrat.training.saving.saveables import SaveSpec, VariableSaveable, all_saveable_objects, by_name, saveables_of
+from towerstrat.training.saving.sessions import held_in_graph
 
 _SECOND_FORMAT = 2
 
@@ -359,7 +360,9 @@ class Saver:
                 resumption.resume(path, context().session, names)
             else:
                 sess.run(self.saver_def.restore_op_name, {self.saver_def.filename_tensor_name: path})
-                resumption.resume(path, sess, restored_names(sess.graph, self.saver_def.restore_op_name))
+                with held_in_graph(sess, "Saver.restore") as running:
+                    names = restored_names(sess.graph, self.saver_def.restore_op_name)
+                    resumption.resume(path, running, names)
         except NotFoundError as error:
             checkpoint = opened(path)
             if OBJECT_GRAPH not in checkpoint or self._by_objects is self:

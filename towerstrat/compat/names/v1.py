@@ -463,7 +463,7 @@ LATER_ROWS: Rows = (
     ("towers.distribute.tpu", {
         "tf.distribute.experimental": "TPUStrategy=TPUStrategyV1",
     }),
-    ("towers.engine.contexts", {
+    ("towers.distribute.reduce_op", {
         "tf.distribute": "get_loss_reduction",
     }),
 )  # fmt: skip

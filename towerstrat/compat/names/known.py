@@ -18,6 +18,9 @@ _STRATEGIES_V1 = (
 _CLUSTERS = "SimpleClusterResolver takes the addresses of the tasks, TFConfigClusterResolver reads TF_CONFIG."
 _SERVERS = "A program runs on the devices of its machine: nothing has to be served."
 _TRAIN_OPS = "tf.contrib.gan.gan_train_ops has the train operations: Session.run them in turn."
+_PROFILE = (
+    "tf.RunMetadata has the times and costs of a traced run; tf.train.ProfilerHook writes profiles by jax.profiler."
+)
 _HINTS_V1 = {
     "tf.keras": "tf.layers has the layers (dense, conv2d, batch_normalization, ...) as functions and classes.",
     "tf.contrib.keras": "tf.layers has the layers as functions and classes.",
@@ -38,6 +41,8 @@ _HINTS_V1 = {
     "tf.distribute": _STRATEGIES_V1,
     "tf.summary": "Fetch the values with Session.run and write them with any logger.",
     "tf.contrib.summary": "Fetch the values with Session.run and write them with any logger.",
+    "tf.profiler": _PROFILE,
+    "tf.contrib.tfprof": _PROFILE,
     "tf.saved_model": "session.run(variables) gives values as numpy arrays to save.",
     "tf.feature_column": "Give numeric tensors to the layers; tf.nn.embedding_lookup and tf.one_hot encode ids.",
     "tf.image": "Prepare images with numpy in tf.data.Dataset.from_generator.",

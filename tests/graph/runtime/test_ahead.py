@@ -173,9 +173,8 @@ def test_a_use_at_regular_steps_is_learned():
 @pytest.mark.parametrize(
     ("fetch", "why"),
     [
-        (lambda m: tf.py_func(lambda x: x, [m["loss"]], tf.float32), "the host runs"),
-        (lambda m: m["step"], "no data"),
-        (lambda m: m["x"] + model.second, "2 iterators"),
+        (lambda m: [m["train"], tf.py_func(lambda x: x, [m["loss"]], tf.float32)], "the host runs"),
+        (lambda m: [m["train"], m["x"] + model.second], "2 iterators"),
     ],
 )
 def test_what_is_not_run_ahead_is_said_once(fetch, why, caplog):

@@ -20,6 +20,9 @@ _SERVERS = "A program runs on the devices of its machine: nothing has to be serv
 _TRAIN_OPS = "tf.contrib.gan.gan_train_ops has the train operations: Session.run them in turn."
 _OWN_MODEL = "tf.estimator.Estimator takes any model: write its layers, loss and metrics as a model_fn."
 _REPLICATED = "tf.estimator.RunConfig(train_distribute=...) takes tf.contrib.distribute.TPUStrategy."
+_PROFILE = (
+    "tf.RunMetadata has the times and costs of a traced run; tf.train.ProfilerHook writes profiles by jax.profiler."
+)
 _HINTS_V1 = {
     "tf.keras": "tf.layers has the layers (dense, conv2d, batch_normalization, ...) as functions and classes.",
     "tf.contrib.keras": "tf.layers has the layers as functions and classes.",
@@ -40,6 +43,8 @@ _HINTS_V1 = {
     "tf.contrib.slim": slim.HINT,
     "tf.contrib.distribute": "tf.contrib.distribute.TPUStrategy and OneDeviceStrategy are here.",
     "tf.distribute": _STRATEGIES_V1,
+    "tf.profiler": _PROFILE,
+    "tf.contrib.tfprof": _PROFILE,
     "tf.saved_model": "session.run(variables) gives values as numpy arrays to save.",
     "tf.feature_column": "Give numeric tensors to the layers; tf.nn.embedding_lookup and tf.one_hot encode ids.",
     "tf.image": "Prepare images with numpy in tf.data.Dataset.from_generator.",

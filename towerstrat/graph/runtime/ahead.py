@@ -165,7 +165,8 @@ class Ahead:
 
     def _refuse(self, plan: Plan, why: str) -> None:
         self._lifted[plan] = None
-        logs.info("One step per return to the host: %s.", why)
+        if plan.trains:
+            logs.info("One step per return to the host: %s.", why)
 
     def _most(self) -> int:
         """How many steps to run at once: until the session is used otherwise, as far as that is known."""

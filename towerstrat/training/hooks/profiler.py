@@ -76,7 +76,7 @@ class ProfilerHook(SessionRunHook):
         show_memory: bool = False,
     ):
         self._output_dir = output_dir
-        self._file_writer = FileWriterCache.get(output_dir)
+        self._file_writer = FileWriterCache.get(output_dir or ".")
         self._show_dataflow = show_dataflow
         self._show_memory = show_memory
         self._timer = SecondOrStepTimer(save_secs, save_steps)

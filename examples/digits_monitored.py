@@ -1,4 +1,4 @@
-"""Trains on handwritten digits by a monitored session: it saves, logs, writes summaries, and goes on where it was stopped.
+"""Trains on handwritten digits by a monitored session, which saves, logs, and goes on where it was stopped.
 
     towerstrat run examples/digits_monitored.py --folder /tmp/digits
     towerstrat run examples/digits_monitored.py --folder /tmp/digits --steps 600
@@ -74,7 +74,7 @@ class EvaluationHook(tf.train.SessionRunHook):
         if self._timer.should_trigger_for_step(step):
             self._timer.update_last_triggered_step(step)
             right = run_context.session.run(self._right)
-            print("step {:4d}  held-back digits: {:.0f} of {} right".format(step, right * HELD_BACK, HELD_BACK))
+            print(f"step {step:4d}  held-back digits: {right * HELD_BACK:.0f} of {HELD_BACK} right")
             if right >= self._enough:
                 run_context.request_stop()
 

@@ -1,4 +1,4 @@
-"""Trains on handwritten digits by a monitored session, which saves, logs, and goes on where it was stopped.
+"""Trains on handwritten digits by a monitored session: saves, logs, writes summaries, goes on where it was stopped.
 
     towerstrat run examples/digits_monitored.py --folder /tmp/digits
     towerstrat run examples/digits_monitored.py --folder /tmp/digits --steps 600

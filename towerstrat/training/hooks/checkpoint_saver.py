@@ -6,6 +6,7 @@ import os
 from collections.abc import Sequence
 from typing import Any, Protocol
 
+from towerstrat.checkpoints.resumption import forget
 from towerstrat.graph.ir.core import get_default_graph
 from towerstrat.graph.ir.stacks import SessionLike
 from towerstrat.graph.variables.variables import GraphKeys
@@ -127,18 +128,24 @@ class CheckpointSaverHook(SessionRunHook):
             step = run_context.session.run(self._global_step_tensor)
             if self._timer.should_trigger_for_step(step):
                 self._timer.update_last_triggered_step(step)
-                if self._save(run_context.session, step):
+                if self._save_triggered(run_context.session, step):
                     run_context.request_stop()
 
     def end(self, session: SessionLike) -> None:
         last_step = session.run(self._global_step_tensor)
         if last_step != self._timer.last_triggered_step():
             self._save(session, last_step)
+        # The run came to its end: what restores this checkpoint begins another one, with its input from the start.
+        forget(f"{self._save_path}-{last_step}")
         for listener in self._listeners:
             listener.end(session, last_step)
 
     def steps_until_session_use(self, step: int) -> int | None:
         return runs_until_trigger(self._timer, step, self._steps_per_run)
+
+    def _save_triggered(self, session: SessionLike, step: int) -> bool:
+        """Saves after a run."""
+        return self._save(session, step)
 
     def _save(self, session: SessionLike, step: int) -> bool:
         """Saves, with the listeners; True where one of them requests to stop."""

@@ -39,7 +39,7 @@ ROWS: Rows = (
         "tf.train": "FeedFnHook",
     }),
     ("training.hooks.profiler", {
-        "tf.contrib.hooks tf.train": "ProfilerHook",
+        "tf.train": "ProfilerHook",
     }),
     ("training.hooks.async_checkpoint_saver", {
         "tf.contrib.tpu": "AsyncCheckpointSaverHook",

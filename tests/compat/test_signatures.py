@@ -56,6 +56,8 @@ DEVIATIONS = {
     "tf.contrib.opt.MovingAverageOptimizer.get_slot_names": "passed on to the optimizer inside",
     "tf.contrib.lookup.TextFileInitializer": "value_index_offset came with 2.x",
     "tf.data.Dataset": "the constructors are its class methods",
+    "tf.contrib.summary.SummaryWriter": "create_file_writer makes them",
+    **{f"tf.contrib.summary.SummaryWriter.{name}": "step came with 2.x" for name in ("as_default", "set_as_default")},
     "tf.layers.Layer.call": "a layer may take more than one positional argument",
     **{f"tf.{name}substr": "unit came with 1.13" for name in ("", "strings.")},
 }  # fmt: skip

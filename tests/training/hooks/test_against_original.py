@@ -11,8 +11,12 @@ from tests.golden import hooks_cases
 from towerstrat.compat.names.internals import INTERNALS
 
 GOLDEN = json.loads((Path(__file__).parents[2] / "golden" / "hooks.json").read_text())
-OWN_LINES = re.compile("INFO (Going on with the run of |iterator goes on |ProfilerHook: no profile by jax.profiler)")
-"""What is logged besides: which random numbers and input a restored run takes; that one profile is under way."""
+OWN_LINES = re.compile(
+    "INFO (One step per return to the host: |Going on with the run of |iterator goes on |"
+    "ProfilerHook: no profile by jax.profiler)"
+)
+"""What is logged besides: why a session does not run ahead, which random numbers and input a restored run takes, that a
+profile is under way."""
 LONG = {
     hooks_cases.stopping_again, hooks_cases.several_steps_a_run, hooks_cases.logging_tensors, hooks_cases.counting,
     hooks_cases.saving, hooks_cases.listening, hooks_cases.summarizing, hooks_cases.end_of_data,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from towerstrat.compat.names import (
     internals_era,
+    internals_estimator,
     internals_hooks,
     internals_saving,
     internals_sessions,
@@ -64,6 +65,7 @@ _DATA_TYPES = named("platform.messages", "DataType DT_INVALID=DataType.DT_INVALI
 
 INTERNALS: dict[str, tuple[str, dict[str, Named]]] = {
     **internals_era.MODULES,
+    **internals_estimator.MODULES,
     **internals_hooks.MODULES,
     **internals_saving.MODULES,
     **internals_sessions.MODULES,

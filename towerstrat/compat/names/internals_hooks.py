@@ -9,9 +9,8 @@ _STEPS_PER_RUN = named("training.hooks.steps_per_run", "get_or_create_steps_per_
 MODULES: dict[str, tuple[str, dict[str, Named]]] = {
     "contrib.tpu.python.tpu.async_checkpoint": ("tf.contrib.tpu", {}),
     "python.tpu.async_checkpoint": ("tf.contrib.tpu", {}),
-    **dict.fromkeys(
-        ("contrib.hooks", "contrib.hooks.python.training.profiler_hook"),
-        ("", named("training.hooks.profiler", "ProfilerHook"))),
+    "contrib.hooks": ("", named("training.hooks.profiler", "ProfilerHook")),
+    "contrib.hooks.python.training.profiler_hook": ("tf.train", {}),
     "python.framework.graph_io": ("tf.train", {}),
     "python.training.basic_session_run_hooks": ("tf.train", {
         **_STEPS_PER_RUN,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from towerstrat.compat.names import (
     v1_distributions,
     v1_era,
+    v1_estimator,
     v1_framework,
     v1_gan,
     v1_hooks,
@@ -23,6 +24,7 @@ VERSION = "1.12.3"
 ROWS: Rows = (
     *v1_distributions.ROWS,
     *v1_era.ROWS,
+    *v1_estimator.ROWS,
     *v1_framework.ROWS,
     *v1_gan.ROWS,
     *v1_hooks.ROWS,
@@ -449,6 +451,7 @@ ROWS: Rows = (
 LATER_ROWS: Rows = (
     *v1_era.LATER_ROWS,
     *v1_saving.LATER_ROWS,
+    *v1_summaries.LATER_ROWS,
     ("towers.distribute.extended", {
         "tf.distribute": "StrategyExtended=StrategyExtendedV1",
     }),
@@ -461,7 +464,7 @@ LATER_ROWS: Rows = (
     ("towers.distribute.tpu", {
         "tf.distribute.experimental": "TPUStrategy=TPUStrategyV1",
     }),
-    ("towers.engine.contexts", {
+    ("towers.distribute.reduce_op", {
         "tf.distribute": "get_loss_reduction",
     }),
 )  # fmt: skip

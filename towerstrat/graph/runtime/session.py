@@ -32,6 +32,7 @@ from towerstrat.graph.runtime.traced import Span, describe_spans, traced
 from towerstrat.graph.variables.string_variables import READS
 from towerstrat.graph.variables.variables import Variable
 from towerstrat.platform import messages
+from towerstrat.platform.accounts import ACCOUNTS, RUNNING
 from towerstrat.platform.addresses import is_remote, take_for_here, taken_for_here
 
 
@@ -146,8 +147,8 @@ class BaseSession(Runner):
         """From now on several steps are run at once where the same fetches are run again and again.
 
         Args:
-          limit: (no arguments) -> how many runs, the next one included, may pass before the session is used otherwise;
-            None: nobody knows. Called while the session's lock is held.
+          limit: (state) -> how many runs, the next one included, may pass before the session is used otherwise; None:
+            nobody knows. Called while the session's lock is held.
         """
         self.ahead = Ahead(self, limit)
 
@@ -197,7 +198,7 @@ class BaseSession(Runner):
         """
         if options is not None or run_metadata is not None:
             return self._described(fetches, feed_dict, options, run_metadata)
-        with self.lock, jax.enable_x64(True):
+        with self.lock, jax.enable_x64(True), ACCOUNTS.spent(RUNNING):
             return self._run(fetches, feed_dict)
 
     def _described(
@@ -231,6 +232,7 @@ class BaseSession(Runner):
         def read(run: Run) -> Any:
             return structure.build([self._fetched(f, plan, run) for f in structure.elements])
 
+        ACCOUNTS.steps += plan.trains
         done = None if self.ahead is None else self.ahead.next(plan)
         stages = plan.stages if spans is None else traced(plan.stages, spans)
         return self.carry_out(stages, fed, read) if done is None else read(done)

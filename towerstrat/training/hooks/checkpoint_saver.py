@@ -6,6 +6,7 @@ import os
 from collections.abc import Sequence
 from typing import Any, Protocol
 
+from towerstrat.checkpoints.resumption import forget
 from towerstrat.graph.ir.core import get_default_graph
 from towerstrat.graph.ir.stacks import SessionLike
 from towerstrat.graph.variables.variables import GraphKeys
@@ -134,6 +135,8 @@ class CheckpointSaverHook(SessionRunHook):
         last_step = session.run(self._global_step_tensor)
         if last_step != self._timer.last_triggered_step():
             self._save(session, last_step)
+        # The run came to its end: what restores this checkpoint begins another one, with its input from the start.
+        forget(f"{self._save_path}-{last_step}")
         for listener in self._listeners:
             listener.end(session, last_step)
 

@@ -112,8 +112,9 @@ def _enter(collection: Any, values: Sequence[Any]) -> None:
         collection.int64_list.value.extend(values)
     elif isinstance(first, Real):
         collection.float_list.value.extend(values)
-    elif isinstance(getattr(first, "saver_def", None), messages.SaverDef):
-        collection.bytes_list.value.extend(v.to_proto().SerializeToString() for v in values)
+    elif hasattr(first, "saver_def"):
+        built = [saver for saver in values if saver.saver_def is not None]
+        collection.bytes_list.value.extend(saver.to_proto().SerializeToString() for saver in built)
     else:
         raise TypeError(f"there is no list of {type(first).__name__}")
 

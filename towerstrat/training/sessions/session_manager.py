@@ -18,6 +18,7 @@ from towerstrat.graph.ir.elements import Operation, Tensor
 from towerstrat.graph.ir.stacks import SessionLike
 from towerstrat.graph.runtime.session import Session
 from towerstrat.platform import logs, messages
+from towerstrat.training.saving import resumption
 from towerstrat.training.saving.management import get_checkpoint_state
 from towerstrat.training.saving.saver import Saver
 
@@ -189,7 +190,9 @@ class SessionManager:
         if not saver:
             return session, False
         if path:
-            saver.restore(session, path)
+            # Whoever names a checkpoint looks at it: what goes on is the run of a folder.
+            with resumption.values_only():
+                saver.restore(session, path)
             return session, True
         state = self._checkpoint_state(folder, max_wait_secs if wait else 0) if folder else None
         if state is None:

@@ -2,7 +2,10 @@
 
 import os
 
-os.environ["XLA_FLAGS"] = os.environ.get("XLA_FLAGS", "") + " --xla_force_host_platform_device_count=8"
+# On a busy machine the threads of eight devices may meet late; by default XLA ends the process after 40 seconds.
+os.environ["XLA_FLAGS"] = os.environ.get("XLA_FLAGS", "") + (
+    " --xla_force_host_platform_device_count=8 --xla_cpu_collective_call_terminate_timeout_seconds=600"
+)
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
 os.environ.setdefault("TOWERSTRAT_COMPILATION_CACHE", "off")  # Programs that tests start leave the user's alone.
 

@@ -6,7 +6,9 @@ how many differences were found. Program ``i`` has the seed ``S + i``, so that `
 
 import os
 
-os.environ["XLA_FLAGS"] = os.environ.get("XLA_FLAGS", "") + " --xla_force_host_platform_device_count=8"
+os.environ["XLA_FLAGS"] = os.environ.get("XLA_FLAGS", "") + (
+    " --xla_force_host_platform_device_count=8 --xla_cpu_collective_call_terminate_timeout_seconds=600"
+)
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
 os.environ.setdefault("TOWERSTRAT_COMPILATION_CACHE", "off")
 

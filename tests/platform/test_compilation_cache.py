@@ -172,6 +172,7 @@ def test_a_folder_that_cannot_be_written_is_said(folder):
 
 
 def test_writers_and_readers_at_once_see_whole_entries(folder):
+    """The folder has room for three entries: which of the five are left is chance, that each is whole is not."""
     wanted = [bytes([i]) * 200_000 for i in range(4)]
 
     def work(i):
@@ -183,5 +184,7 @@ def test_writers_and_readers_at_once_see_whole_entries(folder):
 
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(work, range(4)))
-    assert EntryFiles(folder, 600_000).get("k") in wanted
+    found = [EntryFiles(folder, 600_000).get(k) for k in ("k", "k0", "k1", "k2", "k3")]
+    assert any(found)
+    assert all(value is None or value in wanted for value in found)
     assert not list(folder.glob("*.part"))

@@ -1,6 +1,7 @@
 """How much a process keeps for its runs, and how long a device program may take: one place, the fields of ``LIMITS``.
 
-The environment variables TOWERSTRAT_INPUT_MB and TOWERSTRAT_PROGRAMS_MB set the two that count bytes.
+The environment variables TOWERSTRAT_INPUT_MB, TOWERSTRAT_PROGRAMS_MB and TOWERSTRAT_STEPS_PER_RETURN set those that
+count bytes, and the steps.
 """
 
 from __future__ import annotations
@@ -24,6 +25,8 @@ class Limits:
       input_bytes: the input of one step loop, with what is assembled ahead and copies under way; more only where one
         step needs more. None: 64 MiB, or a 64th of an accelerator's memory where that is more.
       program_seconds: how long a device program of several steps should take at most.
+      return_seconds: how long a session may run ahead of its caller.
+      steps_per_return: how many steps a session runs ahead, 1: none; None: until it is used otherwise.
       program_bytes: compiled programs together, by an estimate of their size. The least recently used are dropped
         first, and compiled again where they are needed again.
       programs: how many compiled programs.
@@ -32,6 +35,8 @@ class Limits:
 
     input_bytes: int | None = None
     program_seconds: float = 2.0
+    return_seconds: float = 0.5
+    steps_per_return: int | None = None
     program_bytes: int = 1 << 30
     programs: int = 4096
     programs_of_one: int = 128
@@ -50,6 +55,8 @@ def _from_environment(environment: Mapping[str, str]) -> Limits:
         limits.input_bytes = int(environment["TOWERSTRAT_INPUT_MB"]) << 20
     if "TOWERSTRAT_PROGRAMS_MB" in environment:
         limits.program_bytes = int(environment["TOWERSTRAT_PROGRAMS_MB"]) << 20
+    if "TOWERSTRAT_STEPS_PER_RETURN" in environment:
+        limits.steps_per_return = int(environment["TOWERSTRAT_STEPS_PER_RETURN"])
     return limits
 
 

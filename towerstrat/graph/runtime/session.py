@@ -21,6 +21,7 @@ from towerstrat.graph.ir.state import StateStore
 from towerstrat.graph.ir.types import resource, string
 from towerstrat.graph.lowering.refusals import uninitialized
 from towerstrat.graph.runtime import operations  # noqa: F401  (registers all that a session can run)
+from towerstrat.graph.runtime.ahead import Ahead, Limit
 from towerstrat.graph.runtime.config import check_config, check_options, describe_run
 from towerstrat.graph.runtime.conversions import conversion_of
 from towerstrat.graph.runtime.feeds import fed_array, feed_pairs
@@ -120,6 +121,7 @@ class BaseSession(Runner):
         self._config = config
         self._plans: dict[Any, tuple[int, _Fetches, Plan]] = {}
         self._entered: ExitStack | None = None
+        self.ahead: Ahead | None = None
 
     # ---- what it is ------------------------------------------------------------------------------------------
 
@@ -131,6 +133,22 @@ class BaseSession(Runner):
     def graph_def(self) -> messages.GraphDef:
         """The graph as a message, see ``Graph.as_graph_def``."""
         return self._graph.as_graph_def(add_shapes=True)
+
+    @property
+    def state(self) -> StateStore:
+        """The values of variables, after the runs that the caller has seen."""
+        if self.ahead is not None:
+            self.ahead.used()
+        return self._store
+
+    def run_ahead(self, limit: Limit) -> None:
+        """From now on several steps are run at once where the same fetches are run again and again.
+
+        Args:
+          limit: (no arguments) -> how many runs, the next one included, may pass before the session is used otherwise;
+            None: nobody knows. Called while the session's lock is held.
+        """
+        self.ahead = Ahead(self, limit)
 
     @property
     def sess_str(self) -> str:
@@ -150,6 +168,7 @@ class BaseSession(Runner):
             if isinstance(waited, Cancellable):
                 waited.cancel()
         self._store = StateStore()
+        self.ahead = None
         self._plans.clear()
         self._resources.clear()
         self.positions.clear()
@@ -185,6 +204,8 @@ class BaseSession(Runner):
         self, fetches: Any, feed_dict: Any, options: messages.RunOptions | None, metadata: messages.RunMetadata | None
     ) -> Any:
         check_options(options, metadata)
+        if self.ahead is not None:
+            self.ahead.pause()
         start = time.time()
         result = self.run(fetches, feed_dict)
         if metadata is not None:
@@ -196,9 +217,12 @@ class BaseSession(Runner):
             raise RuntimeError("The Session graph is empty. Add operations to the graph before calling run().")
         fed = self._feeds(feed_dict) if feed_dict else {}
         structure, plan = self._plan(fetches, fed)
-        return self.carry_out(
-            plan.stages, fed, lambda run: structure.build([self._fetched(f, plan, run) for f in structure.elements])
-        )
+
+        def read(run: Run) -> Any:
+            return structure.build([self._fetched(f, plan, run) for f in structure.elements])
+
+        done = None if self.ahead is None else self.ahead.next(plan)
+        return self.carry_out(plan.stages, fed, read) if done is None else read(done)
 
     def _plan(self, fetches: Any, fed: Mapping[Tensor, Any]) -> tuple[_Fetches, Plan]:
         given = frozenset(t for t in fed if t.dtype is not resource)

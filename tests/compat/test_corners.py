@@ -23,7 +23,7 @@ from towerstrat.compat.program.resolution import Resolver, Status
 
 from .running import said, towerstrat
 
-MODEL, TRAIN = tf1.keras.Model, tf1.estimator.ModeKeys.TRAIN
+MODEL, TRAIN = tf1.keras.Model, tf1.contrib.learn.ModeKeys.TRAIN
 SAID = pytest.raises(errors.UnknownSymbolError, match="that towerstrat does not have")
 
 
@@ -68,10 +68,10 @@ def reached(x):
 )
 class Registered: pass
 
-def step(x, mode=tf.estimator.ModeKeys.TRAIN):
+def step(x, mode=tf.contrib.learn.ModeKeys.TRAIN):
     if isinstance(x, (tf.keras.Model, layers.Layer)):
         return x()
-    return "training" if mode == tf.estimator.ModeKeys.TRAIN else "else"
+    return "training" if mode == tf.contrib.learn.ModeKeys.TRAIN else "else"
 
 with tf.Session() as session:
     print(step(1), session.run(tf.constant(2.0)))
@@ -83,23 +83,22 @@ def test_a_program_that_mentions_corners_runs(program):
 
 
 def test_what_is_missing_is_said_once(tmp_path):
-    (tmp_path / "helper.py").write_text("import tensorflow as tf\nSAVER = tf.train.Scaffold\nMODEL = tf.keras.Model\n")
+    (tmp_path / "helper.py").write_text("import tensorflow as tf\nSAVER = tf.train.Server\nMODEL = tf.keras.Model\n")
     (tmp_path / "program.py").write_text(
         "import helper\nimport tensorflow as tf\nimport tensorflow.keras\nprint(tf.nn.relu.__name__)\n"
-        "MODES = tf.estimator.ModeKeys.TRAIN, tf.foo.bar if False else None\n"
+        "MODES = tf.contrib.learn.ModeKeys.TRAIN, tf.foo.bar if False else None\n"
         "try:\n    tf.contrib.crf\nexcept AttributeError:\n    pass\n"
     )
     code, output, error = said("run", "program.py", folder=tmp_path)
     assert (code, output) == (0, "relu\n")
     assert error.splitlines()[1:] == [
-        "towerstrat: 3 names that it mentions are missing (tf.estimator.ModeKeys.TRAIN, tf.train.Scaffold, "
+        "towerstrat: 3 names that it mentions are missing (tf.contrib.learn.ModeKeys.TRAIN, tf.train.Server, "
         "tf.keras.Model); `towerstrat check program.py` lists all"
     ]
-    (tmp_path / "program.py").write_text("import tensorflow as tf\nSAVER = tf.train.Scaffold\n")
+    (tmp_path / "program.py").write_text("import tensorflow as tf\nSAVER = tf.train.Server\n")
     _, _, error = said("run", "--api", "1", "program.py", folder=tmp_path)
     assert (
-        "1 name that it mentions is missing (tf.train.Scaffold); `towerstrat check --api 1 program.py` lists all"
-        in error
+        "1 name that it mentions is missing (tf.train.Server); `towerstrat check --api 1 program.py` lists all" in error
     )
     (tmp_path / "program.py").write_text("import tensorflow as tf\nRELU = tf.nn.relu\n")
     assert "missing" not in said("run", "program.py", folder=tmp_path)[2]
@@ -130,12 +129,12 @@ class After(tuple, MODEL):
 
 
 @pytest.mark.parametrize("use", [
-    MODEL, Derived, OfAnyMetaclass, After, functools.partial(MODEL, 1), MODEL.from_config, tf1.train.Scaffold,
+    MODEL, Derived, OfAnyMetaclass, After, functools.partial(MODEL, 1), MODEL.from_config, tf1.train.Server,
     lambda: bool(MODEL), lambda: len(MODEL), lambda: list(MODEL), lambda: MODEL[0], lambda: MODEL + 1,
     lambda: 1 + MODEL, lambda: MODEL < 1, lambda: float(MODEL), lambda: np.asarray(MODEL), lambda: TRAIN == "train",
     lambda: "train" in (TRAIN,), lambda: tf1.constant(MODEL), lambda: tf1.convert_to_tensor(MODEL),
     lambda: tf1.add(1.0, MODEL), lambda: tf1.Session().run([tf1.zeros([]), MODEL]),
-    lambda: tf1.estimator.NanLossDuringTrainingError(),
+    lambda: tf1.contrib.learn.NotFittedError(),
 ], ids=range(23))  # fmt: skip
 def test_uses(use):
     with tf1.Graph().as_default(), SAID:
@@ -158,7 +157,7 @@ MISSING = {name for _, names in BELOW for name in names.split()} | {
     "keras.layers.Conv1D",
     "keras.layers.GRU",
     "keras.optimizers.Optimizer",
-    "estimator.Estimator",
+    "estimator.DNNClassifier",
 }
 
 
@@ -187,7 +186,7 @@ def test_as_an_element_type_it_is_refused_by_name():
 def test_classes_and_instances():
     assert issubclass(Derived, MODEL)
     assert not issubclass(int, MODEL)
-    assert not issubclass(Derived, tf1.train.Scaffold)
+    assert not issubclass(Derived, tf1.train.Server)
     assert not isinstance(3, MODEL)
     assert not isinstance(3, (str, MODEL))
     assert inspect.isclass(MODEL)
@@ -203,11 +202,11 @@ def test_classes_and_instances():
 
 
 def test_comparisons():
-    assert TRAIN == tf1.estimator.ModeKeys.TRAIN
-    assert TRAIN != tf1.estimator.ModeKeys.EVAL
+    assert TRAIN == tf1.contrib.learn.ModeKeys.TRAIN
+    assert TRAIN != tf1.contrib.learn.ModeKeys.EVAL
     assert TRAIN is not None
     assert (TRAIN == None) is False  # noqa: E711 - as programs write it
-    assert {TRAIN: 1}[tf1.estimator.ModeKeys.TRAIN] == 1
+    assert {TRAIN: 1}[tf1.contrib.learn.ModeKeys.TRAIN] == 1
     assert TRAIN in (None, TRAIN)
 
 
@@ -224,7 +223,7 @@ def test_annotations():
 
 
 def test_copies_are_the_corner_itself():
-    for corner in (MODEL, TRAIN, tf1.train.Scaffold):
+    for corner in (MODEL, TRAIN, tf1.train.Server):
         assert pickle.loads(pickle.dumps(corner)) is corner
         assert copy.deepcopy([corner])[0] is corner
 
@@ -243,7 +242,7 @@ def test_errors_can_be_caught():
     with pytest.raises(ValueError, match="own"):
         try:
             raise ValueError("own")
-        except tf1.estimator.NanLossDuringTrainingError:
+        except tf1.contrib.learn.NotFittedError:
             pytest.fail("another error")
 
 
@@ -266,10 +265,10 @@ def test_a_decorator_that_is_reached_leaves_the_name_of_what_it_decorates():
 
 
 @pytest.mark.parametrize(("api", "there", "not_there"), [
-    (1, "keras estimator.Estimator contrib.crf train.Scaffold contrib.slim.nets keras.layers.Dense",
+    (1, "keras estimator.DNNClassifier contrib.crf train.Server contrib.slim.nets keras.layers.Dense",
      "kera keras.layers.Densely random.set_seed contrib.crfs train.Savior"),
-    (2, "keras.Model compat.v1.train.Scaffold keras.layers.Dense lookup",
-     "contrib placeholder keras.contrib train.Scaffold"),
+    (2, "keras.Model compat.v1.train.Server keras.layers.Dense lookup",
+     "contrib placeholder keras.contrib train.Server"),
 ])  # fmt: skip
 def test_what_is_there_is_what_an_original_has(api, there, not_there):
     def has(tree, name):

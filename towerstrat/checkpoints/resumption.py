@@ -43,6 +43,13 @@ def of_others(prefix: str) -> list[str]:
     return [path for path in found if path != own]
 
 
+def forget(prefix: str) -> None:
+    """Removes the side file of the checkpoint that is at a prefix, if it has one."""
+    path = _own(prefix)
+    if path is not None:
+        storage_of(path).remove(path)
+
+
 def read(prefix: str) -> State | None:
     """The contents of the side file of the checkpoint that is at a prefix; None where it has none.
 

@@ -14,6 +14,7 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
 
+from towerstrat.compat.estimator.package import ESTIMATOR, INSIDE
 from towerstrat.compat.names import known, slim
 from towerstrat.compat.names.internals import INTERNALS
 from towerstrat.compat.names.named import Named
@@ -82,13 +83,15 @@ class Finder(MetaPathFinder):
     def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
         if fullname in slim.OURS:
             return _spec(fullname, slim.OURS[fullname])
+        if ESTIMATOR.has(fullname):
+            return _spec(fullname, ESTIMATOR.module(fullname, nullcontext))
         if fullname != ROOT and not fullname.startswith(ROOT + "."):
             return None
         # The trees reach each other without end: only the last step counts, and one's own is none.
         place = re.sub(r"^tensorflow(\.compat\.v[12])+(?=\.compat\.v[12](\.|$))", ROOT, fullname)
         place = re.sub(rf"^tensorflow\.compat\.v{self.api}(?=\.)", ROOT, place)
         module = slim.module_at(place.removeprefix(f"{ROOT}.")) if self.api == 1 else None
-        module = module or self._module(place)
+        module = module or self._module(place) or _of_estimators(place)
         if module is None:
             raise ModuleNotFoundError(self._described(place))
         return _spec(fullname, module)
@@ -116,6 +119,13 @@ class Finder(MetaPathFinder):
         if place.startswith(f"{mount}."):
             return known.describe("tf" + place.removeprefix(mount), other, f"tf.compat.v{other}")
         return known.describe("tf" + place.removeprefix(ROOT), self.api)
+
+
+def _of_estimators(place: str) -> ModuleType | None:
+    """The package's module that stands where TensorFlow 1.12 had one: ``tensorflow.python.estimator.run_config``."""
+    name = INSIDE + place.removeprefix(f"{ROOT}.python.estimator")
+    found = place != name and place.startswith(f"{ROOT}.python.estimator") and ESTIMATOR.has(name)
+    return ESTIMATOR.module(name, nullcontext) if found else None
 
 
 def installed() -> Finder | None:

@@ -10,8 +10,6 @@ import weakref
 from collections.abc import Sequence
 from typing import Any
 
-from absl import logging
-
 from towerstrat.data.queues import QueueBase
 from towerstrat.errors import OpError, OutOfRangeError, UnsupportedError
 from towerstrat.graph.ir.core import get_default_graph
@@ -19,6 +17,7 @@ from towerstrat.graph.ir.default_graph import add_to_collection, get_collection
 from towerstrat.graph.ir.stacks import get_default_session
 from towerstrat.graph.runtime.session import BaseSession
 from towerstrat.graph.variables.variables import GraphKeys
+from towerstrat.platform import logs
 from towerstrat.platform.coordinator import Coordinator
 
 _NO_MESSAGES = "messages of queue runners are not supported; make the QueueRunner from its queue and operations"
@@ -147,7 +146,7 @@ class QueueRunner:
             if coordinator is not None:
                 coordinator.request_stop(error)
                 return
-            logging.error("Exception in QueueRunner: %s", error)
+            logs.error("Exception in QueueRunner: %s", error)
             with self._lock:
                 self._errors.append(error)
             raise
@@ -171,7 +170,7 @@ class QueueRunner:
         try:
             session.run(op)
         except (OpError, RuntimeError) as error:
-            logging.debug("Queue %s was not closed: %s", self.name, error)
+            logs.debug("Queue %s was not closed: %s", self.name, error)
 
     def to_proto(self, export_scope: str | None = None) -> Any:
         raise UnsupportedError(f"QueueRunner.to_proto: {_NO_MESSAGES}.")
@@ -197,7 +196,7 @@ def start_queue_runners(
       coord, daemon, start: see ``QueueRunner.create_threads``.
 
     Returns:
-      The threads.
+      The threads; none for a monitored session, which starts them itself.
 
     Raises:
       RuntimeError: eagerly.
@@ -211,10 +210,12 @@ def start_queue_runners(
             "Cannot start queue runners: No default session is registered. Use `with sess.as_default()` or pass an "
             "explicit session to tf.start_queue_runners(sess=sess)"
         )
+    if type(session).__name__ in ("MonitoredSession", "SingularMonitoredSession"):
+        return []  # They have started them.
     if not isinstance(session, BaseSession):
         raise TypeError(f"sess must be a `tf.Session` object. Given class: {type(session)}")
     with session.graph.as_default():
         runners = get_collection(collection)
         if not runners:
-            logging.warning("tf.train.start_queue_runners was called, and no queue runners are there.")
+            logs.warning("tf.train.start_queue_runners was called, and no queue runners are there.")
         return [t for r in runners for t in r.create_threads(session, coord=coord, daemon=daemon, start=start)]

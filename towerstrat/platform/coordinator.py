@@ -12,9 +12,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from absl import logging
-
 from towerstrat.errors import OutOfRangeError
+from towerstrat.platform import logs
 
 
 class Coordinator:
@@ -69,7 +68,10 @@ class Coordinator:
                 if error is not None and not isinstance(error, BaseException):
                     error = ValueError(f"ex must be an exception or the tuple of sys.exc_info(), got {ex!r}.")
                 if error is not None and self._error is None:
-                    logging.info("Error reported to Coordinator: %s, %s", type(error), error)
+                    if isinstance(ex, tuple):
+                        logs.info("Error reported to Coordinator: %s", error)
+                    else:
+                        logs.info("Error reported to Coordinator: %s, %s", type(error), error)
                     self._error = error
                 self._stop.set()
 
@@ -126,7 +128,7 @@ class Coordinator:
             said = f"Coordinator stopped with threads still running: {' '.join(laggards)}"
             if not ignore_live_threads:
                 raise RuntimeError(said)
-            logging.info("%s", said)
+            logs.info("%s", said)
 
     def raise_requested_exception(self) -> None:
         """Raises what was passed to ``request_stop``, if anything was."""

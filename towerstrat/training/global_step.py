@@ -6,11 +6,14 @@ import logging
 from typing import Any
 
 from towerstrat.graph.ir.core import Graph, default_graph_of, enter, get_default_graph
-from towerstrat.graph.ir.elements import Tensor
+from towerstrat.graph.ir.elements import Operation, Tensor
 from towerstrat.graph.ir.types import int64
 from towerstrat.graph.scopes.initializers import zeros_initializer
 from towerstrat.graph.scopes.variable_scope import get_variable
-from towerstrat.graph.variables.variables import GraphKeys, VariableAggregation
+from towerstrat.graph.variables.variables import GraphKeys, Variable, VariableAggregation
+
+GLOBAL_STEP_READ_KEY = "global_step_read_op_cache"
+"""The collection of the tensor that hooks fetch."""
 
 
 def global_step(sess: Any, global_step_tensor: Any) -> int:
@@ -79,6 +82,39 @@ def get_or_create_global_step(graph: Graph | None = None) -> Any:
     graph = graph or get_default_graph()
     step = get_global_step(graph)
     return create_global_step(graph) if step is None else step
+
+
+def get_or_create_global_step_read(graph: Graph | None = None) -> Tensor | None:
+    """The global step before the run that fetches it: a tensor of its own, made once; None if there is no step.
+
+    It is read before anything writes the step, wherever in the program the writes were made.
+
+    Raises:
+      RuntimeError: the collection ``GLOBAL_STEP_READ_KEY`` has several tensors.
+    """
+    graph = graph or get_default_graph()
+    found = graph.get_collection(GLOBAL_STEP_READ_KEY)
+    if len(found) > 1:
+        raise RuntimeError(f"There are multiple items in collection {GLOBAL_STEP_READ_KEY}. There should be only one.")
+    if found:
+        return found[0]
+    step = get_global_step(graph)
+    if step is None:
+        return None
+    writers = _writers(graph, step) if isinstance(step, Variable) else []
+    with enter(graph), graph.name_scope(None), graph.name_scope(f"{step.op.name}/"):
+        # In the run that initializes the step, too: a program may build its model after this read.
+        read: Tensor = (step.initialized_value() if isinstance(step, Variable) else step) + 0
+    for writer in writers:
+        writer.add_control_inputs([read.op])
+    graph.add_to_collection(GLOBAL_STEP_READ_KEY, read)
+    return read
+
+
+def _writers(graph: Graph, step: Variable) -> list[Operation]:
+    """The operations that change the step, but for its initializer; those made later come after a read anyway."""
+    cell = step.handle.op.attrs["cell"]
+    return [op for op in graph.root.ops if cell in op.writes and op is not step.initializer]
 
 
 def assert_global_step(global_step_tensor: Any) -> None:

@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
-from towerstrat.compat.names import internals_era, internals_saving, internals_summaries, internals_wheel
+from towerstrat.compat.names import (
+    internals_era,
+    internals_estimator,
+    internals_hooks,
+    internals_saving,
+    internals_sessions,
+    internals_summaries,
+    internals_wheel,
+)
 from towerstrat.compat.names.internals_utilities import UTILITIES
 from towerstrat.compat.names.named import Named, named
 
@@ -57,7 +65,10 @@ _DATA_TYPES = named("platform.messages", "DataType DT_INVALID=DataType.DT_INVALI
 
 INTERNALS: dict[str, tuple[str, dict[str, Named]]] = {
     **internals_era.MODULES,
+    **internals_estimator.MODULES,
+    **internals_hooks.MODULES,
     **internals_saving.MODULES,
+    **internals_sessions.MODULES,
     **internals_summaries.MODULES,
     **internals_wheel.MODULES,
     "contrib.cluster_resolver.python.training.tpu_cluster_resolver": ("tf.contrib.cluster_resolver", {}),
@@ -136,7 +147,6 @@ INTERNALS: dict[str, tuple[str, dict[str, Named]]] = {
         "",
         named("training.slots", "create_slot create_slot_with_initializer create_zeros_slot"),
     ),
-    "python.training.training": ("tf.train", {}),
     "python.tpu.device_assignment": (
         _TPU,
         named("towers.cluster.device_assignment", "device_assignment=DeviceAssignment.build"),

@@ -17,7 +17,10 @@ MODULES: dict[str, tuple[str, dict[str, Named]]] = {
     "python.distribute.device_util": ("", named("compat.v1names.device_util", "canonicalize current resolve")),
     "python.distribute.distribute_lib": (
         _LATER,
-        named("towers.engine.contexts", "UpdateContext get_loss_reduction get_update_device"),
+        {
+            **named("towers.engine.contexts", "UpdateContext get_update_device"),
+            **named("towers.distribute.reduce_op", "get_loss_reduction"),
+        },
     ),
     "python.distribute.distribution_strategy_context": (
         _LATER,

@@ -34,7 +34,8 @@ UTILITIES: dict[str, tuple[str, dict[str, Named]]] = {
         named(
             "compat.utilities.deprecation",
             """DeprecatedNamesAlreadySet deprecated deprecated_alias deprecated_arg_values deprecated_args
-            deprecated_argument_lookup deprecated_endpoints rewrite_argument_docstring silence""",
+            deprecated_argument_lookup deprecated_endpoints hide_attribute_from_api rewrite_argument_docstring
+            silence""",
         ),
     ),
     "python.util.function_utils": (

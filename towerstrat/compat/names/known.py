@@ -18,12 +18,19 @@ _STRATEGIES_V1 = (
 _CLUSTERS = "SimpleClusterResolver takes the addresses of the tasks, TFConfigClusterResolver reads TF_CONFIG."
 _SERVERS = "A program runs on the devices of its machine: nothing has to be served."
 _TRAIN_OPS = "tf.contrib.gan.gan_train_ops has the train operations: Session.run them in turn."
+_OWN_MODEL = "tf.estimator.Estimator takes any model: write its layers, loss and metrics as a model_fn."
+_REPLICATED = "tf.estimator.RunConfig(train_distribute=...) takes tf.contrib.distribute.TPUStrategy."
+_PROFILE = (
+    "tf.RunMetadata has the times and costs of a traced run; tf.train.ProfilerHook writes profiles by jax.profiler."
+)
 _HINTS_V1 = {
     "tf.keras": "tf.layers has the layers (dense, conv2d, batch_normalization, ...) as functions and classes.",
     "tf.contrib.keras": "tf.layers has the layers as functions and classes.",
-    "tf.estimator": "Run the training loop yourself: strategy.run_steps_on_dataset gives a run_op for a tf.Session.",
-    "tf.contrib.estimator": "Run the training loop yourself: strategy.run_steps_on_dataset gives a run_op.",
-    "tf.contrib.learn": "Run the training loop yourself: strategy.run_steps_on_dataset gives a run_op.",
+    "tf.estimator": _OWN_MODEL,
+    "tf.contrib.estimator": _OWN_MODEL,
+    "tf.contrib.estimator.TowerOptimizer": _REPLICATED,
+    "tf.contrib.estimator.replicate_model_fn": _REPLICATED,
+    "tf.contrib.learn": "tf.estimator has what became of it: Estimator, RunConfig, EstimatorSpec, train_and_evaluate.",
     "tf.contrib.cluster_resolver": _CLUSTERS,
     "tf.distribute.cluster_resolver": _CLUSTERS,
     "tf.distribute.Server": _SERVERS,
@@ -36,10 +43,8 @@ _HINTS_V1 = {
     "tf.contrib.slim": slim.HINT,
     "tf.contrib.distribute": "tf.contrib.distribute.TPUStrategy and OneDeviceStrategy are here.",
     "tf.distribute": _STRATEGIES_V1,
-    "tf.train.MonitoredSession": "Use tf.Session and run the initializers first.",
-    "tf.train.MonitoredTrainingSession": "Use tf.Session and run the initializers first.",
-    "tf.train.SingularMonitoredSession": "Use tf.Session and run the initializers first.",
-    "tf.train.Supervisor": "Use tf.Session and run the initializers first.",
+    "tf.profiler": _PROFILE,
+    "tf.contrib.tfprof": _PROFILE,
     "tf.saved_model": "session.run(variables) gives values as numpy arrays to save.",
     "tf.feature_column": "Give numeric tensors to the layers; tf.nn.embedding_lookup and tf.one_hot encode ids.",
     "tf.image": "Prepare images with numpy in tf.data.Dataset.from_generator.",
@@ -70,7 +75,7 @@ _HINTS_V2 = {
     "tf.optimizers": "tf.compat.v1.train has the optimizers.",
     "tf.distribute": _STRATEGIES,
     "tf.tpu": "tf.tpu.experimental has the topology of the devices, tf.distribute.TPUStrategy uses them.",
-    "tf.estimator": "Write the training loop with tf.GradientTape and tf.function.",
+    "tf.estimator": _OWN_MODEL,
     "tf.feature_column": "Give numeric tensors to the layers; tf.nn.embedding_lookup and tf.one_hot encode ids.",
     "tf.train.Example": "Read and write records with Python in tf.data.Dataset.from_generator.",
     "tf.saved_model": "Save the values of variables with numpy.savez.",
@@ -119,7 +124,9 @@ _UNLISTED = {
     1: dict.fromkeys(
         ("tf.examples", "tf.examples.tutorials", "tf.examples.tutorials.mnist", "tf.test.mock"), "TensorFlow 1.12"
     ),
-    2: {"tf.raw_ops": "TensorFlow 2.15"},
+    2: dict.fromkeys(
+        ("tf.__internal__", "tf.__internal__.types", "tf.__internal__.types.Tensor", "tf.raw_ops"), "TensorFlow 2.15"
+    ),
 }
 """Modules that came with the originals, and are in no list of their public names."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from operator import attrgetter
 from typing import Any, NamedTuple
 
+from towerstrat.compat.estimator.package import ESTIMATOR, INSIDE, Binding
 from towerstrat.platform.deferred import Deferred
 
 Rows = tuple[tuple[str, dict[str, str]], ...]
@@ -25,6 +26,22 @@ class Named(NamedTuple):
 
     def value(self) -> Any:
         return attrgetter(self.name)(Deferred(f"towerstrat.{self.module}"))
+
+
+class Packaged(NamedTuple):
+    """A name of a module of the package that serves ``tf.estimator``, which is loaded when the value is asked for.
+
+    Attributes:
+      module: below the package's own folder, such as ``run_config``. name: in the module.
+      bound: used while the module is executed for the first time.
+    """
+
+    module: str
+    name: str
+    bound: Binding
+
+    def value(self) -> Any:
+        return getattr(ESTIMATOR.module(f"{INSIDE}.{self.module}", self.bound), self.name)
 
 
 def named(module: str, names: str) -> dict[str, Named]:

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterator, Mapping
+from contextlib import nullcontext
+from functools import cache
 from types import ModuleType
 from typing import Any, NamedTuple
 
-from towerstrat.compat.names import corners, known, slim, table
-from towerstrat.compat.names.named import Named
+from towerstrat.compat.estimator.package import Binding
+from towerstrat.compat.names import corners, known, slim, table, v1_estimator
+from towerstrat.compat.names.named import Named, Packaged, named
 from towerstrat.graph.runtime import operations  # noqa: F401  (registers what graphs are made of)
-
-Binding = Callable[[], AbstractContextManager[None]]
-"""A context manager inside of which ``import tensorflow`` means towerstrat, for packages that begin with it."""
 
 
 class Namespace(ModuleType):
@@ -161,7 +160,25 @@ def _tree(root: str, api: int, other: str, bound: Binding) -> Namespace:
             module.__dict__["_deferred"][last] = value
         else:
             module.__dict__[last] = value
+    for name, served in _served(api).items():
+        *parents, last = name.split(".")[1:]
+        module = top
+        for parent in parents:
+            module = child(module, parent)
+        module.__dict__["_deferred"][last] = Packaged(*served, bound)
     return top
+
+
+@cache
+def _served(api: int) -> Mapping[str, tuple[str, str]]:
+    """Dotted public name -> (module, name) of the package of estimators."""
+    return {
+        f"{place}.{public}": own
+        for module, areas in v1_estimator.SERVED[api]
+        for places, names in areas.items()
+        for public, own in named(module, names).items()
+        for place in places.split()
+    }
 
 
 def set_version(root: Namespace, version: str) -> None:

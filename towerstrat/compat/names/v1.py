@@ -5,11 +5,14 @@ from __future__ import annotations
 from towerstrat.compat.names import (
     v1_distributions,
     v1_era,
+    v1_estimator,
     v1_framework,
     v1_gan,
+    v1_hooks,
     v1_rnn,
     v1_sampling,
     v1_saving,
+    v1_sessions,
     v1_strings,
     v1_summaries,
     v1_training,
@@ -21,11 +24,14 @@ VERSION = "1.12.3"
 ROWS: Rows = (
     *v1_distributions.ROWS,
     *v1_era.ROWS,
+    *v1_estimator.ROWS,
     *v1_framework.ROWS,
     *v1_gan.ROWS,
+    *v1_hooks.ROWS,
     *v1_rnn.ROWS,
     *v1_sampling.ROWS,
     *v1_saving.ROWS,
+    *v1_sessions.ROWS,
     *v1_strings.ROWS,
     *v1_summaries.ROWS,
     *v1_training.ROWS,
@@ -458,7 +464,7 @@ LATER_ROWS: Rows = (
     ("towers.distribute.tpu", {
         "tf.distribute.experimental": "TPUStrategy=TPUStrategyV1",
     }),
-    ("towers.engine.contexts", {
+    ("towers.distribute.reduce_op", {
         "tf.distribute": "get_loss_reduction",
     }),
 )  # fmt: skip

@@ -6,7 +6,7 @@ A name whose arguments are those of 1.x is the object of 1.x (``KEPT``). Where t
 
 from __future__ import annotations
 
-from towerstrat.compat.names import v2_saving, v2_summaries
+from towerstrat.compat.names import v1_estimator, v2_saving, v2_summaries
 from towerstrat.compat.names.named import Rows
 
 VERSION = "2.15.1"
@@ -90,11 +90,13 @@ KEPT: dict[str, str] = {
 """By public module, the names whose objects are those of 1.x; ``public=tf.name`` where that has another name there."""
 
 ROWS: Rows = (
+    *v1_estimator.V2_ROWS,
     *v2_saving.ROWS,
     *v2_summaries.ROWS,
     ("compat.v1names.benchmark", {
         "tf.test": "benchmark_config",
     }),
+    ("compat.v2names.tools", {"tf": "make_tensor_proto", "tf.__internal__.types": "Tensor=DenseTensor"}),
     ("errors", {
         "tf.errors": "OperatorNotAllowedInGraphError",
     }),

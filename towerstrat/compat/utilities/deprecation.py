@@ -7,7 +7,7 @@ import inspect
 import re
 import sys
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 from towerstrat.compat.utilities import decorators, inspection
 from towerstrat.graph.eager.mode import executing_eagerly
@@ -286,3 +286,12 @@ def rewrite_argument_docstring(old_doc: str, old_argument: str, new_argument: st
     """A docstring with another name of an argument."""
     renamed = old_doc.replace(f"`{old_argument}`", f"`{new_argument}`")
     return renamed.replace(f"{old_argument}:", f"{new_argument}:")
+
+
+def hide_attribute_from_api(message: str) -> property:
+    """An attribute that hides one of a base class: asking an instance for it raises AttributeError with ``message``."""
+
+    def refuse(instance: Any) -> NoReturn:
+        raise AttributeError(message)
+
+    return property(refuse)

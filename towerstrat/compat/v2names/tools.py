@@ -6,10 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from towerstrat.graph.ir import convert, shapes, static
+from towerstrat.graph.ir import convert, shapes, static, tensor_proto
 from towerstrat.graph.ir.core import get_default_graph
 from towerstrat.graph.ir.elements import Tensor
+from towerstrat.graph.variables.variables import Variable
 from towerstrat.platform import text
+from towerstrat.platform.messages import TensorProto
 
 
 def get_static_value(tensor: Any, partial: bool = False) -> Any:
@@ -26,9 +28,40 @@ def get_static_value(tensor: Any, partial: bool = False) -> Any:
     return None if entries is None else np.array(entries, object)
 
 
+def make_tensor_proto(
+    values: Any, dtype: Any = None, shape: Any = None, verify_shape: bool = False, allow_broadcast: bool = False
+) -> TensorProto:
+    """Values as a ``TensorProto`` message, or the message itself.
+
+    Args:
+      shape: by default that of the values. verify_shape: whether it has to be theirs.
+      allow_broadcast: whether fewer values than the shape has entries are repeated.
+
+    Raises:
+      TypeError: another shape than the values have. ValueError: too few values.
+    """
+    if shape is not None and not allow_broadcast and np.size(values) < np.prod(shape, dtype=np.int64):
+        raise ValueError(
+            f"Expected {np.prod(shape, dtype=np.int64)} values for shape {shape}, got {np.size(values)}: "
+            "give as many, or allow_broadcast=True."
+        )
+    return tensor_proto.make_tensor_proto(values, dtype, shape, verify_shape)
+
+
 def is_symbolic_tensor(tensor: Any) -> bool:
     """Whether it is a tensor of a graph, without a value of its own."""
     return isinstance(tensor, Tensor) and not tensor._graph.executing_eagerly
+
+
+class _Dense(type):
+    """The class of ``DenseTensor``."""
+
+    def __instancecheck__(cls, instance: Any) -> bool:
+        return convert.is_dense_tensor_like(instance) or isinstance(instance, Variable)
+
+
+class DenseTensor(metaclass=_Dense):
+    """What ``isinstance`` takes for a tensor with values in all places: tensors and variables."""
 
 
 def get_current_name_scope() -> str:

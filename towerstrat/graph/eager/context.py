@@ -189,6 +189,7 @@ class EagerContext(Graph):
 
     executing_eagerly = True
     variable_class = EagerVariable
+    _seed: int | None = None
 
     def __init__(self) -> None:
         super().__init__()

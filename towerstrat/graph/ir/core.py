@@ -78,7 +78,6 @@ class Graph:
         self._state_names: dict[str, int] = {}
         self._collections: dict[Hashable, list[Any]] = {}
         self._finalized = False
-        self._seed: int | None = None
         self._unfeedable: set[Tensor] = set()
         self._unfetchable: set[Operation] = set()
         self._lock = threading.RLock()
@@ -581,17 +580,13 @@ class Graph:
     def finalize(self) -> None:
         self._finalized = True
 
+    def _unsafe_unfinalize(self) -> None:
+        """Undoes ``finalize``, as closing a monitored session does."""
+        self._finalized = False
+
     @property
     def finalized(self) -> bool:
         return self._finalized
-
-    @property
-    def seed(self) -> int | None:
-        return self._seed
-
-    @seed.setter
-    def seed(self, value: int | None) -> None:
-        self._seed = value
 
     @property
     def building_function(self) -> bool:
@@ -603,6 +598,8 @@ class Graph:
         """The graph that variables made here belong to: this one, or the one around a function."""
         return self
 
+    seed: int | None = None
+    """The seed of the graph, ``tf.set_random_seed``."""
     variable_class: type | None = None
     """The class that ``tf.Variable`` makes here; None: ``Variable``."""
     what = "the graph"

@@ -15,6 +15,8 @@ from typing import Any, NamedTuple
 _OURS = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))) + os.sep
 _SKIPPED = (_OURS, contextlib.__file__, "<frozen ")
 """Where frames are nobody's: ours, and those of ``contextlib`` and of modules frozen into Python between them."""
+PACKAGE = f"{os.sep}tensorflow_estimator{os.sep}"
+"""In the path of a file of the package that serves ``tf.estimator``: its frames are nobody's either."""
 
 
 class UserLine(NamedTuple):
@@ -33,13 +35,17 @@ class UserLine(NamedTuple):
         return f"{place}: {self.text}" if self.text else place
 
 
+def _is_users(filename: str) -> bool:
+    return not filename.startswith(_SKIPPED) and PACKAGE not in filename
+
+
 def user_line() -> UserLine:
     """The innermost frame of the calling thread that is not towerstrat's own."""
     frame = sys._getframe(1)
     last = frame
     while frame is not None:
         code = frame.f_code
-        if not code.co_filename.startswith(_SKIPPED):
+        if _is_users(code.co_filename):
             return UserLine(code.co_filename, frame.f_lineno, code.co_name)
         last = frame
         frame = frame.f_back  # type: ignore[assignment]
@@ -51,7 +57,7 @@ def user_code() -> CodeType | None:
     frame = sys._getframe(1)
     while frame is not None:
         code = frame.f_code
-        if not code.co_filename.startswith(_SKIPPED):
+        if _is_users(code.co_filename):
             return code
         frame = frame.f_back  # type: ignore[assignment]
     return None

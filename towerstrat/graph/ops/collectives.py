@@ -17,7 +17,7 @@ from towerstrat.graph.ir.elements import Operation, Tensor
 from towerstrat.graph.ir.mesh import Axis, at_first, vary
 from towerstrat.graph.ir.registry import Signature, define, same
 from towerstrat.graph.ir.shapes import Dims
-from towerstrat.graph.ir.types import Array, DType, int32
+from towerstrat.graph.ir.types import Array, DType, int32, string
 from towerstrat.graph.ir.uneven import exactly
 from towerstrat.graph.lowering.kinds import ByKind
 from towerstrat.graph.lowering.lowering import Lowering
@@ -51,6 +51,8 @@ def all_concat(value: Tensor, axis: Axis, name: str | None = None, dim: int = 0)
 
 def select(value: Tensor, axis: Axis, position: int, name: str | None = None) -> Tensor:
     """The value at one position, as one that is equal everywhere."""
+    if value.dtype is string and not value.varies:
+        return value  # text is on the host, where there are no positions
     return one("SelectPosition", [value], {"axis": axis, "position": position}, name or "select")
 
 

@@ -6,6 +6,7 @@ import enum
 from typing import Any
 
 from towerstrat.graph.variables.variables import VariableAggregation
+from towerstrat.towers.engine import contexts
 
 
 class ReduceOp(enum.Enum):
@@ -27,6 +28,11 @@ class ReduceOp(enum.Enum):
 
 _OF_VARIABLES = {VariableAggregation.SUM: ReduceOp.SUM, VariableAggregation.MEAN: ReduceOp.MEAN}
 AGGREGATIONS = {op: aggregation for aggregation, op in _OF_VARIABLES.items()}
+
+
+def get_loss_reduction() -> ReduceOp:
+    """How the losses of replicas make one: MEAN where optimizers divide them, as they do for estimators, else SUM."""
+    return _OF_VARIABLES[contexts.get_loss_reduction()]
 
 
 def reduce_op_of(value: Any) -> ReduceOp:

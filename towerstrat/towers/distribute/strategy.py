@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from copy import deepcopy
 from typing import Any
 
@@ -335,6 +335,15 @@ class _Base:
         columns = zip(*(nest.flatten(part) for part in parts), strict=True)
         made = [from_parts(column, engine.worker_devices, engine.mesh_axis) for column in columns]
         return nest.pack_sequence_as(parts[0], made)
+
+    @contextmanager
+    def _scale_loss_for_estimator_enabled(self) -> Iterator[None]:
+        """Inside, which is where estimators build their graphs, optimizers divide losses by the number of replicas."""
+        self._engine.trains_estimator = True
+        try:
+            yield
+        finally:
+            self._engine.trains_estimator = False
 
     # ---- sessions --------------------------------------------------------------------------------------------
 

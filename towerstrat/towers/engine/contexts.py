@@ -123,11 +123,16 @@ def note_loss_reduction(reduction: str) -> None:
     _LOSS_REDUCTIONS[get_default_graph()] = reduction
 
 
+def note_scaled_loss(scaled: bool) -> None:
+    """Notes on the current graph whether an optimizer divided the loss: of such ones estimators report the mean."""
+    get_default_graph()._is_loss_scaled_by_optimizer = scaled  # type: ignore[attr-defined]
+
+
 def get_loss_reduction() -> VariableAggregation:
     """The reduction of the last loss of ``tf.losses`` over its batch: SUM, or MEAN for every other one.
 
     It says whether optimizers divide the loss by the number of towers. Strategies of ``tf.distribute`` leave that to
-    the program: there it is SUM.
+    the program, but for estimators: there it is SUM.
     """
     if not current_engine().divides_losses:
         return VariableAggregation.SUM

@@ -81,6 +81,8 @@ class Engine:
     word = "tower"
     axis: Axis | None = None
     default_device: str | None = None
+    trains_estimator = False
+    """Whether what is traced is a model of ``tf.estimator``, whose losses are divided on either surface."""
 
     def __init__(self) -> None:
         self.tower_view: CrossTower = self

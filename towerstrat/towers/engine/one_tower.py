@@ -34,7 +34,7 @@ class OneTower(SingleTower):
 
     @property
     def divides_losses(self) -> bool:
-        return self.surface.divides_losses
+        return self.surface.divides_losses or self.trains_estimator
 
     def _placed(self) -> AbstractContextManager[Any]:
         return default_graph.device(self._device)

@@ -70,7 +70,7 @@ class Towers(Engine):
 
     @property
     def divides_losses(self) -> bool:
-        return self.surface.divides_losses
+        return self.surface.divides_losses or self.trains_estimator
 
     # ---- variables -------------------------------------------------------------------------------------------
 

@@ -28,6 +28,7 @@ from towerstrat.towers.engine.contexts import (
     has_distribution_strategy,
     in_cross_tower_context,
     merge_call,
+    note_scaled_loss,
 )
 from towerstrat.towers.engine.engine import CrossTower
 from towerstrat.towers.engine.values import container_of
@@ -301,11 +302,10 @@ class Optimizer(Trackable):
 
     def _scaled(self, loss: Any) -> Tensor:
         loss = convert_to_tensor(loss)
-        if has_distribution_strategy() and get_loss_reduction() is VariableAggregation.MEAN:
-            num_towers = current_distribution().num_towers
-            if num_towers > 1:
-                loss = loss * (1.0 / num_towers)
-        return loss
+        divided = has_distribution_strategy() and get_loss_reduction() is VariableAggregation.MEAN
+        num_towers = current_distribution().num_towers if divided else 1
+        note_scaled_loss(num_towers > 1)
+        return loss * (1.0 / num_towers) if num_towers > 1 else loss
 
     def apply_gradients(self, grads_and_vars: Iterable[Any], global_step: Any = None, name: str | None = None) -> Any:
         """An operation that applies gradients to variables, then adds one to ``global_step`` if it is given.

@@ -23,7 +23,7 @@ def generate_checkpoint_state_proto(
 ) -> Any:
     """A ``CheckpointState`` with paths relative to ``save_dir`` where that is relative; see ``folder.new_state``."""
     paths = list(all_model_checkpoint_paths or ())
-    if paths and paths[-1] != model_checkpoint_path:
+    if not paths or paths[-1] != model_checkpoint_path:
         logs.info("%s is not in all_model_checkpoint_paths. Manually adding it.", model_checkpoint_path)
     return folder.new_state(
         save_dir, model_checkpoint_path, paths, all_model_checkpoint_timestamps, last_preserved_timestamp

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Hashable, Sequence
 from numbers import Integral, Real
 from typing import Any
@@ -111,8 +112,9 @@ def _enter(collection: Any, values: Sequence[Any]) -> None:
         collection.int64_list.value.extend(values)
     elif isinstance(first, Real):
         collection.float_list.value.extend(values)
-    elif isinstance(getattr(first, "saver_def", None), messages.SaverDef):
-        collection.bytes_list.value.extend(v.to_proto().SerializeToString() for v in values)
+    elif hasattr(first, "saver_def"):
+        built = [saver for saver in values if saver.saver_def is not None]
+        collection.bytes_list.value.extend(saver.to_proto().SerializeToString() for saver in built)
     else:
         raise TypeError(f"there is no list of {type(first).__name__}")
 
@@ -141,6 +143,23 @@ def _write(message: Any, filename: str, as_text: bool) -> None:
     data = text_format.MessageToString(message).encode() if as_text else message.SerializeToString()
     with storage_of(filename).writing(filename) as file:
         file.write(data)
+
+
+def write_graph(graph_or_graph_def: Graph | messages.GraphDef, logdir: str, name: str, as_text: bool = True) -> str:
+    """Writes a graph to a file.
+
+    Args:
+      graph_or_graph_def: a ``Graph``, or its ``GraphDef``.
+      logdir: the folder, made where it is missing. name: of the file in it.
+      as_text: the file is text; False: the bytes of the message.
+
+    Returns:
+      The path of the file.
+    """
+    graph_def = graph_or_graph_def.as_graph_def() if isinstance(graph_or_graph_def, Graph) else graph_or_graph_def
+    path = os.path.join(logdir, name)
+    _write(graph_def, path, as_text)
+    return path
 
 
 def import_meta_graph(

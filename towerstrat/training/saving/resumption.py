@@ -7,7 +7,9 @@ iterators, and by what a pipeline consists of: what has changed in the program b
 
 from __future__ import annotations
 
-from collections.abc import Set
+from collections.abc import Iterator, Set
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 
 import numpy as np
@@ -39,6 +41,19 @@ def saved(runner: Runner) -> bytes | None:
     return encoded(state) if any(state.values()) else None
 
 
+_values_only: ContextVar[bool] = ContextVar("values_only", default=False)
+
+
+@contextmanager
+def values_only() -> Iterator[None]:
+    """Inside, restoring a checkpoint takes the values of its variables alone: what runs then is another run."""
+    token = _values_only.set(True)
+    try:
+        yield
+    finally:
+        _values_only.reset(token)
+
+
 def resume(prefix: str, runner: Runner, restored: Set[str] | None = None) -> None:
     """Takes what the side file of a checkpoint has, after its variables were restored.
 
@@ -50,6 +65,8 @@ def resume(prefix: str, runner: Runner, restored: Set[str] | None = None) -> Non
       runner: the session.
       restored: the names of what was restored. None: what is not there yet will be, as objects are made.
     """
+    if _values_only.get():
+        return
     try:
         state = read(prefix)
     except DataLossError as error:

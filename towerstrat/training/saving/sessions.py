@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Protocol, runtime_checkable
 
 import jax
 
@@ -11,6 +12,13 @@ from towerstrat.graph.eager.context import EagerSession, context
 from towerstrat.graph.ir.core import get_default_graph
 from towerstrat.graph.ir.stacks import SessionLike, get_default_session
 from towerstrat.graph.runtime.session import BaseSession
+
+
+@runtime_checkable
+class Wrapping(Protocol):
+    """A session around another one, which has the values: a monitored session."""
+
+    def _tf_sess(self) -> BaseSession | None: ...
 
 
 def session_for(session: SessionLike | None, what: str) -> SessionLike:
@@ -47,7 +55,9 @@ def held_in_graph(session: SessionLike | None, what: str) -> Iterator[BaseSessio
         raise NotImplementedError(
             f"Calling {what} from a function is not supported: files are written when Python runs. Call it outside."
         )
-    found = session_for(session, what)
+    found: SessionLike | Wrapping | None = session_for(session, what)
+    if isinstance(found, Wrapping):
+        found = found._tf_sess()
     if not isinstance(found, BaseSession):
         raise TypeError(f"{what}: 'session' must be a Session; {found!r}")
     with found.lock, jax.enable_x64(True):

@@ -81,7 +81,7 @@ def warm_start(
     """
     vocabularies = var_name_to_vocab_info or {}
     former = var_name_to_prev_var_name or {}
-    logs.info("Warm-starting from: %s", ckpt_to_initialize_from)
+    logs.info("Warm-starting from: %s", (ckpt_to_initialize_from,))
     found = _grouped(vars_to_warm_start)
     for what, given in (("var_name_to_prev_var_name", former), ("var_name_to_vocab_info", vocabularies)):
         unused = sorted(set(given) - set(found))
@@ -93,8 +93,10 @@ def warm_start(
     for name, parts in found.items():
         saved = former.get(name, name)
         if name in vocabularies:
+            _log_words(name, vocabularies[name], former.get(name))
             _start_by_words(parts, ckpt_to_initialize_from, saved, vocabularies[name])
         elif vars_to_warm_start is not None:
+            logs.info("Warm-starting variable: %s; prev_var_name: %s", name, former.get(name) or "Unchanged")
             init_from_checkpoint(ckpt_to_initialize_from, {saved: parts})
 
 
@@ -118,6 +120,16 @@ def _grouped(given: Any) -> dict[str, list[Variable]]:
         if not any(variable is part for part in parts):
             parts.append(variable)
     return found
+
+
+def _log_words(name: str, words: VocabInfo, former: str | None) -> None:
+    logs.info(
+        "Warm-starting variable: %s; current_vocab: %s current_vocab_size: %s prev_vocab: %s prev_vocab_size: %s "
+        "current_oov: %s prev_tensor: %s initializer: %s",
+        name, words.new_vocab, words.new_vocab_size, words.old_vocab,
+        words.old_vocab_size if words.old_vocab_size > 0 else "All", words.num_oov_buckets, former or "Unchanged",
+        words.backup_initializer or "zero-initialized",
+    )  # fmt: skip
 
 
 def _start_by_words(parts: Sequence[Variable], checkpoint: str, saved: str, words: VocabInfo) -> None:

@@ -1,0 +1,1 @@
+"""``tf.estimator``: the package tensorflow-estimator, unedited, over the sessions, hooks and events of towerstrat."""

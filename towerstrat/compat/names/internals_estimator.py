@@ -1,0 +1,38 @@
+"""Modules of the inside about estimators, and those that their package imports. Data, as in ``internals``."""
+
+from __future__ import annotations
+
+from towerstrat.compat.names.named import Named, named
+
+_NAMES = "SINGLE_FEATURE_DEFAULT_NAME SINGLE_LABEL_DEFAULT_NAME SINGLE_RECEIVER_DEFAULT_NAME"
+_OUTPUTS = """
+    ClassificationOutput EvalOutput ExportOutput PredictOutput RegressionOutput TrainOutput _SupervisedOutput"""
+_INPUTS = "tf.estimator.inputs"
+_CONTRIB = "tf.contrib.estimator"
+
+MODULES: dict[str, tuple[str, dict[str, Named]]] = {
+    **{f"contrib.estimator.python.estimator.{name}": (_CONTRIB, {})
+       for name in ("early_stopping", "export", "extenders", "hooks")},
+    "contrib.learn.python.learn.learn_io.generator_io": (
+        "", named("compat.estimator.input_functions", "generator_input_fn")),
+    **{f"python.estimator.inputs.{name}": (_INPUTS, {}) for name in ("inputs", "numpy_io", "pandas_io")},
+    "python.checkpoint.checkpoint": ("", named("training.saving.checkpoint", "Checkpoint")),
+    "python.checkpoint.checkpoint_management": ("tf.train", {}),
+    "python.checkpoint.graph_view": ("tf.contrib.checkpoint", {}),
+    "python.distribute.estimator_training": ("", named("compat.estimator.coordinator", """
+        estimator_evaluate estimator_train init_run_config should_run_distribute_coordinator train_and_evaluate""")),
+    "python.eager.monitoring": ("", named("compat.estimator.diagnostics", "BoolGauge StringGauge")),
+    "python.profiler.trace": ("", named("compat.estimator.diagnostics", "Trace")),
+    "python.saved_model.model_utils": ("", named("compat.estimator.export_outputs", "get_export_outputs")),
+    "python.saved_model.model_utils.export_output": ("", named("compat.estimator.export_outputs", _OUTPUTS)),
+    "python.saved_model.model_utils.export_utils": ("", named("compat.estimator.keys", _NAMES)),
+    "python.saved_model.model_utils.mode_keys": (
+        "", named("compat.estimator.keys", "EstimatorModeKeys KerasModeKeys")),
+    "python.saved_model.path_helpers": ("", named("compat.estimator.keys", "get_variables_dir get_variables_path")),
+    "python.tpu.tensor_tracer": ("", named("compat.estimator.diagnostics", "TensorTracer")),
+    "python.training.device_setter": ("tf.train", named("training.placement", "STANDARD_PS_OPS")),
+    "python.training.server_lib": ("tf.train", {}),
+    "tools.docs.doc_controls": ("", named("compat.utilities.doc_controls", """
+        do_not_doc_inheritable do_not_generate_docs for_subclass_implementers inheritable_header""")),
+}  # fmt: skip
+"""Path below ``tensorflow`` -> (the public modules whose names it offers; names of its own)."""

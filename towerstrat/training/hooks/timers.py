@@ -1,0 +1,86 @@
+"""When a hook acts: each n steps or seconds, or never."""
+
+from __future__ import annotations
+
+import time
+
+
+class SecondOrStepTimer:
+    """Triggers at the first step, and then once in so many seconds or steps.
+
+    Args:
+      every_secs: seconds between two triggers.
+      every_steps: steps between two triggers; one of the two is given.
+
+    Raises:
+      ValueError: neither or both are given.
+    """
+
+    def __init__(self, every_secs: float | None = None, every_steps: int | None = None):
+        if every_secs is None and every_steps is None:
+            raise ValueError("Either every_secs or every_steps should be provided.")
+        if every_secs is not None and every_steps is not None:
+            raise ValueError("Can not provide both every_secs and every_steps.")
+        self._every_secs = every_secs
+        self._every_steps = every_steps
+        self.reset()
+
+    def reset(self) -> None:
+        """Forgets the last trigger: the next step triggers."""
+        self._last_triggered_step: int | None = None
+        self._last_triggered_time: float | None = None
+
+    def should_trigger_for_step(self, step: int) -> bool:
+        """Whether the time has come; never twice for one step."""
+        if self._last_triggered_step is None or self._last_triggered_time is None:
+            return True
+        if self._last_triggered_step == step:
+            return False
+        if self._every_secs is not None:
+            return time.time() >= self._last_triggered_time + self._every_secs
+        assert self._every_steps is not None
+        return bool(step >= self._last_triggered_step + self._every_steps)
+
+    def update_last_triggered_step(self, step: int) -> tuple[float | None, int | None]:
+        """Enters a trigger.
+
+        Returns:
+          Seconds and steps since the one before it; None, None for the first one.
+        """
+        now = time.time()
+        if self._last_triggered_step is None or self._last_triggered_time is None:
+            elapsed: tuple[float | None, int | None] = (None, None)
+        else:
+            elapsed = (now - self._last_triggered_time, step - self._last_triggered_step)
+        self._last_triggered_time = now
+        self._last_triggered_step = step
+        return elapsed
+
+    def last_triggered_step(self) -> int | None:
+        """The step of the last trigger; None before the first."""
+        return self._last_triggered_step
+
+    def steps_until_trigger(self, step: int) -> int | None:
+        """How many steps after ``step`` comes the first that triggers; None where the clock decides."""
+        if self._last_triggered_step is None:
+            return 0
+        if self._every_steps is None:
+            return None
+        left = max(0, int(self._last_triggered_step + self._every_steps - step))
+        return left + int(step + left == self._last_triggered_step)
+
+
+class NeverTriggerTimer(SecondOrStepTimer):
+    """Triggers at no step."""
+
+    def __init__(self) -> None:
+        super().__init__(every_steps=0)
+
+    def should_trigger_for_step(self, step: int) -> bool:
+        return False
+
+    def update_last_triggered_step(self, step: int) -> tuple[float | None, int | None]:
+        return None, None
+
+    def steps_until_trigger(self, step: int) -> int | None:
+        return None

@@ -1,0 +1,1 @@
+"""Sessions that initialize, restore, recover and call hooks: ``tf.train``'s, and the loops over them."""

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+import towerstrat.compat.v1 as tf
 from tests.spread import spread
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
@@ -80,3 +81,30 @@ def test_digits_that_stop_go_on_as_if_they_had_not(tmp_path):
     rest = run("digits_resumed.py", parts, towers=4).splitlines()
     assert [line.partition("  loss")[0] for line in whole[:-1]] == [f"run {i}" for i in range(1, 9)]
     assert first[:-1] + rest == whole
+
+
+@pytest.mark.long
+def test_a_monitored_session_goes_on_with_the_digits(tmp_path):
+    """Each summary that the program writes is there once, of whichever start."""
+    pytest.importorskip("sklearn")
+    whole = run("digits_monitored.py", f"--folder={tmp_path / 'whole'}", "--enough=2")
+    assert re.findall(r"^step +(\d+)  held-back digits: \d+ of 360 right$", whole, re.M) == ["100", "200", "300"]
+    parts = f"--folder={tmp_path / 'parts'}"
+    first = run("digits_monitored.py", parts, "--enough=2", "--steps=200")
+    rest = run("digits_monitored.py", parts, "--enough=2")
+    assert first + rest == whole
+    steps = {name: _summarized(tmp_path / name) for name in ("whole", "parts")}
+    assert steps["whole"] == [1, 101, 201]
+    assert steps["parts"] == [1, 101, 201]
+    assert "300" not in run("digits_monitored.py", f"--folder={tmp_path / 'stopped'}", "--enough=0.5")
+
+
+def _summarized(folder):
+    """The steps of the summaries of the loss in a folder's event files."""
+    files = sorted(str(path) for path in folder.glob("events*"))
+    return [
+        event.step
+        for name in files
+        for event in tf.train.summary_iterator(name)
+        if any(value.tag == "loss" for value in event.summary.value)
+    ]

@@ -41,8 +41,8 @@ def _parser() -> argparse.ArgumentParser:
     run = commands.add_parser(
         "run",
         help="run a program",
-        usage="towerstrat run [--towers N] [--api VERSION] SCRIPT [ARGS...]\n"
-        "       towerstrat run [--towers N] [--api VERSION] -m MODULE [ARGS...]",
+        usage="towerstrat run [--towers N] [--api VERSION] [--steps-per-return N] [--quiet] SCRIPT [ARGS...]\n"
+        "       towerstrat run [OPTIONS] -m MODULE [ARGS...]",
         description="Runs an unedited program: in this process, `import tensorflow` means towerstrat.",
         epilog="TOWERSTRAT_TRACEBACK=full in the environment shows towerstrat's own frames in tracebacks. "
         "JAX_PLATFORMS=cpu leaves an accelerator alone. TOWERSTRAT_COMPILATION_CACHE names the folder for compiled "
@@ -62,6 +62,14 @@ def _parser() -> argparse.ArgumentParser:
         help="what `tensorflow` is: 1, the names and graphs of 1.x, or 2, the names and eager execution of 2.x; "
         "1.14 is 1 with that tf.__version__ (default: what the program is written for)",
     )
+    run.add_argument(
+        "--steps-per-return",
+        type=_count,
+        metavar="N",
+        help="how many steps a monitored session runs before it returns to the host; 1: each step by itself "
+        "(default: as many as its hooks allow)",
+    )
+    run.add_argument("--quiet", action="store_true", help="show no progress, and do not say at the end what was run")
     run.add_argument("-m", dest="module", action="store_true", help="run a module instead of a file, as python -m does")
     run.add_argument("program", metavar="SCRIPT", help="the program's file, or its module after -m")
     run.add_argument("arguments", metavar="ARGS", nargs=argparse.REMAINDER, help="the program's own arguments")
@@ -147,7 +155,7 @@ def _pattern(text: str) -> re.Pattern[str]:
 
 def _count(text: str) -> int:
     if not text.isdigit() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"expected a number of towers from 1, got {text!r}")
+        raise argparse.ArgumentTypeError(f"expected a number from 1, got {text!r}")
     return int(text)
 
 
@@ -161,7 +169,8 @@ def _api(text: str) -> versions.Api:
 def _run(arguments: argparse.Namespace) -> int:
     start = runner.run_module if arguments.module else runner.run_script
     try:
-        start(arguments.program, arguments.arguments, arguments.towers, arguments.api)
+        with runner.telling(arguments.quiet, arguments.steps_per_return):
+            start(arguments.program, arguments.arguments, arguments.towers, arguments.api)
     except runner.CannotStart as error:
         print(f"towerstrat: {error}", file=sys.stderr)
         return 2

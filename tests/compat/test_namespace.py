@@ -134,7 +134,7 @@ def test_version():
 @pytest.mark.parametrize(("api", "name", "hint"), [
     (1, "keras", "tf.layers"), (1, "estimator.DNNClassifier", "model_fn"), 
     (2, "keras", "tf.compat.v1.layers"), (2, "distribute.ParameterServerStrategy", "TPUStrategy"),
-    (2, "saved_model", "numpy.savez"), (2, "summary", "logger"), (2, "image.resize", "numpy"),
+    (2, "saved_model", "numpy.savez"), (2, "summary.trace_on", "profiler"), (2, "image.resize", "numpy"),
     (2, "io.decode_png", "from_generator"), (2, "estimator.DNNClassifier", "model_fn"),
 ])  # fmt: skip
 def test_a_name_of_the_original_that_is_missing(api, name, hint):

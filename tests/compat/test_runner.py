@@ -123,8 +123,8 @@ def test_a_missing_program(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["run", "--towers", "0", "x.py"], "expected a number of towers"),
-        (["run", "--towers", "two", "x.py"], "expected a number of towers"),
+        (["run", "--towers", "0", "x.py"], "expected a number from 1"),
+        (["run", "--towers", "two", "x.py"], "expected a number from 1"),
         (["run"], "SCRIPT"),
         ([], "COMMAND"),
         (["walk"], "walk"),

@@ -45,7 +45,7 @@ DEVIATIONS = {
     "tf.contrib.rnn.GRUBlockCell.call": "the state is called as in GRUCell",
     "tf.contrib.rnn.GRUBlockCellV2.call": "the state is called as in GRUCell",
     "tf.contrib.rnn.LSTMBlockCell.build": "the shape is called as in LSTMCell",
-    "tf.train.CheckpointSaverHook": "save_graph_def came with 2.x",
+    **{f"tf.{name}CheckpointSaverHook": "save_graph_def came with 2.x" for name in ("train.", "contrib.tpu.Async")},
     "tf.train.export_meta_graph": "what it does not know is refused",
     "tf.train.MonitoredTrainingSession": "save_graph_def came with 2.x",
     "tf.train.Scaffold": "local_init_feed_dict came with 2.x",
@@ -56,6 +56,8 @@ DEVIATIONS = {
     "tf.contrib.opt.MovingAverageOptimizer.get_slot_names": "passed on to the optimizer inside",
     "tf.contrib.lookup.TextFileInitializer": "value_index_offset came with 2.x",
     "tf.data.Dataset": "the constructors are its class methods",
+    "tf.contrib.summary.SummaryWriter": "create_file_writer makes them",
+    **{f"tf.contrib.summary.SummaryWriter.{name}": "step came with 2.x" for name in ("as_default", "set_as_default")},
     "tf.layers.Layer.call": "a layer may take more than one positional argument",
     **{f"tf.{name}substr": "unit came with 1.13" for name in ("", "strings.")},
 }  # fmt: skip

@@ -13,6 +13,7 @@ import towerstrat.compat.v1
 import towerstrat.compat.v2  # (all operation types are registered now)
 import towerstrat.training.saving.operations
 import towerstrat.training.summaries.operations
+import towerstrat.training.summaries.write_operations
 from tests.golden import array_mathematics_cases as expressions
 from tests.golden import names_v2_cases
 from tests.golden.nn_cases import cases as nn_cases
@@ -411,6 +412,9 @@ ELSEWHERE = {
     "Queue QueueEnqueueV2 QueueEnqueueManyV2 QueueDequeueV2 QueueDequeueManyV2 QueueDequeueUpToV2": "queues",
     "QueueCloseV2 QueueIsClosedV2 QueueSizeV2": "queues",
     "AudioSummaryV2 HistogramSummary ImageSummary MergeSummary ScalarSummary TensorSummaryV2": "bytes of messages",
+    "CreateSummaryFileWriter CloseSummaryWriter FlushSummaryWriter ImportEvent WriteGraphSummary": "event files",
+    "WriteAudioSummary WriteHistogramSummary WriteImageSummary WriteScalarSummary": "event files",
+    "WriteSummary WriteStringSummary": "event files",
     "NoOp Placeholder": "nothing is computed",
     "LearnedUnigramCandidateSampler": "counts of sessions: tests/graph/ops/test_candidates.py",
     "RngReadAndSkip SeedOfState": "the state of generators: tests/graph/test_generator.py",

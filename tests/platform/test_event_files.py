@@ -40,7 +40,6 @@ def test_a_torn_record_ends_the_events_wherever_it_is_torn(tmp_path):
     file = EventFile(str(tmp_path))
     for step in range(2):
         file.add(messages.Event(step=step))
-    file.close()
     whole = pathlib.Path(file.path).read_bytes()
     last = len(framed(messages.Event(step=1).SerializeToString()))
     for cut in range(1, last):
@@ -52,7 +51,6 @@ def test_a_damaged_record_is_an_error(tmp_path):
     file = EventFile(str(tmp_path))
     file.add(messages.Event(step=1))
     file.add(messages.Event(step=2))
-    file.close()
     data = bytearray(pathlib.Path(file.path).read_bytes())
     data[-20] ^= 1
     pathlib.Path(file.path).write_bytes(data)
@@ -62,6 +60,7 @@ def test_a_damaged_record_is_an_error(tmp_path):
 
 def test_a_writer_never_shares_the_file_of_another(tmp_path):
     files = [EventFile(str(tmp_path)) for _ in range(3)]
+    assert os.listdir(tmp_path) == []
     for number, file in enumerate(files):
         file.add(messages.Event(step=number))
     assert len({file.path for file in files}) == 3
@@ -77,13 +76,15 @@ def test_a_record_is_between_its_length_and_checksums():
 def test_remote_files_are_whole_after_each_flush():
     pytest.importorskip("fsspec")
     file = EventFile("memory://events", flush_secs=3600)
+    file.open()
     assert steps(file.path) == []
     file.add(messages.Event(step=1))
     assert steps(file.path) == []
     file.flush()
     assert steps(file.path) == [1]
     file.add(messages.Event(step=2))
+    path = file.path
     file.close()
-    assert steps(file.path) == [1, 2]
+    assert steps(path) == [1, 2]
     with pytest.raises(errors.NotFoundError):
         list(events("memory://events/none"))

@@ -14,6 +14,7 @@ from towerstrat.checkpoints.bundle import index_path, shard_path, shards_of
 from towerstrat.checkpoints.slices import Slice
 from towerstrat.errors import OpError
 from towerstrat.platform import logs, messages
+from towerstrat.platform.accounts import ACCOUNTS, SAVING
 from towerstrat.platform.checksums import masked_crc
 from towerstrat.platform.storage import Storage, storage_of
 
@@ -57,6 +58,11 @@ def write(prefix: str, arrays: Iterable[Saved], beside: bytes | None = None) -> 
       ValueError: an element type that the format does not have, or one name twice. OpError: the disk is full,
         read-only, gone; nothing has changed then.
     """
+    with ACCOUNTS.spent(SAVING):
+        _write(prefix, arrays, beside)
+
+
+def _write(prefix: str, arrays: Iterable[Saved], beside: bytes | None) -> None:
     storage = storage_of(prefix)
     index_file = index_path(prefix)
     others = storage.writers(index_file)

@@ -23,46 +23,62 @@ _VERSION = "brain.Event:2"
 
 
 class EventFile:
-    """A new file ``FOLDER/events.out.tfevents.SECONDS.HOST`` with the version of its format as the first event.
+    """Files ``FOLDER/events.out.tfevents.SECONDS.HOST``, the first event of which is the version of their format.
 
-    Threads may share it.
+    A file begins with ``open`` or the first event, another one after ``close``. Threads may share it.
 
     Args:
-      folder: made where it is missing; local, or what fsspec reaches.
+      folder: local, or what fsspec reaches; made where it is missing.
       flush_secs: remote files are written anew when an event comes and the last time was so many seconds ago. Local
         ones have each event at once.
-      suffix: the end of the name.
+      suffix: the end of the names.
+
+    Attributes:
+      path: of the current file, None where there is none.
     """
 
     def __init__(self, folder: str, flush_secs: float = 120, suffix: str = ""):
         storage_of(folder).make_folder(folder, parents=True)
-        self._flush_secs = flush_secs
-        self._lock = threading.Lock()
+        self._folder, self._flush_secs, self._suffix = folder, flush_secs, suffix
+        self._lock = threading.RLock()
+        self._file: Growing | None = None
+        self._finish: weakref.finalize[..., EventFile] | None = None
         self._flushed = -float("inf")
-        self.path, self._file = _created(folder, suffix)
-        self._close = weakref.finalize(self, self._file.close)  # programs forget it
-        self.add(messages.Event(wall_time=int(time.time()), file_version=_VERSION))
+        self.path: str | None = None
+
+    def open(self) -> None:
+        """Begins a file; does nothing where one has begun."""
+        with self._lock:
+            if self._file is None:
+                self.path, self._file = _created(self._folder, self._suffix)
+                self._finish = weakref.finalize(self, self._file.close)  # programs forget to close it
+                self._write(messages.Event(wall_time=int(time.time()), file_version=_VERSION))
 
     def add(self, event: messages.Event) -> None:
         """Adds an event."""
-        record = framed(event.SerializeToString())
         with self._lock:
-            self._file.write(record)
-            if time.monotonic() > self._flushed + self._flush_secs:
-                self._flush()
+            self.open()
+            self._write(event)
+
+    def _write(self, event: messages.Event) -> None:
+        assert self._file is not None
+        self._file.write(framed(event.SerializeToString()))
+        if time.monotonic() > self._flushed + self._flush_secs:
+            self.flush()
 
     def flush(self) -> None:
         """Afterwards readers find every event that was added."""
         with self._lock:
-            self._flush()
-
-    def _flush(self) -> None:
-        self._file.flush()
-        self._flushed = time.monotonic()
+            if self._file is not None:
+                self._file.flush()
+                self._flushed = time.monotonic()
 
     def close(self) -> None:
+        """Flushes and ends the file; does nothing where none has begun."""
         with self._lock:
-            self._close()
+            if self._finish is not None:
+                self._finish()
+            self._file = self._finish = self.path = None
 
 
 def _created(folder: str, suffix: str) -> tuple[str, Growing]:

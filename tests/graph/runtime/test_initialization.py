@@ -219,3 +219,14 @@ def test_eager_draws_of_one_shape_are_compiled_in_the_end_and_stay_what_they_are
     by_blocks = drawn(count)
     assert len(set(by_blocks)) == count
     assert drawn(count) == by_blocks  # now by the program of the shape
+
+
+@pytest.mark.parametrize("initial", [1.0, np.zeros(2), lambda: tf.zeros([2])], ids=["number", "array", "function"])
+def test_initializers_have_no_control_inputs_from_scopes(initial):
+    element = tf.data.Dataset.range(3).make_one_shot_iterator().get_next()
+    with tf.control_dependencies([element]):
+        v = tf.Variable(initial)
+    with tf.Session() as session:
+        session.run([v.initializer, v.initialized_value()])
+        session.run(v)
+        assert session.run(element) == 0

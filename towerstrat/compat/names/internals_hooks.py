@@ -7,6 +7,9 @@ from towerstrat.compat.names.named import Named, named
 _STEPS_PER_RUN = named("training.hooks.steps_per_run", "get_or_create_steps_per_run_variable")
 
 MODULES: dict[str, tuple[str, dict[str, Named]]] = {
+    "contrib.tpu.python.tpu.async_checkpoint": ("tf.contrib.tpu", {}),
+    "python.tpu.async_checkpoint": ("tf.contrib.tpu", {}),
+    "contrib.hooks": ("", named("training.hooks.profiler", "ProfilerHook")),
     "contrib.hooks.python.training.profiler_hook": ("tf.train", {}),
     "python.framework.graph_io": ("tf.train", {}),
     "python.training.basic_session_run_hooks": ("tf.train", {

@@ -20,6 +20,9 @@ _SERVERS = "A program runs on the devices of its machine: nothing has to be serv
 _TRAIN_OPS = "tf.contrib.gan.gan_train_ops has the train operations: Session.run them in turn."
 _OWN_MODEL = "tf.estimator.Estimator takes any model: write its layers, loss and metrics as a model_fn."
 _REPLICATED = "tf.estimator.RunConfig(train_distribute=...) takes tf.contrib.distribute.TPUStrategy."
+_PROFILE = (
+    "tf.RunMetadata has the times and costs of a traced run; tf.train.ProfilerHook writes profiles by jax.profiler."
+)
 _HINTS_V1 = {
     "tf.keras": "tf.layers has the layers (dense, conv2d, batch_normalization, ...) as functions and classes.",
     "tf.contrib.keras": "tf.layers has the layers as functions and classes.",
@@ -40,8 +43,8 @@ _HINTS_V1 = {
     "tf.contrib.slim": slim.HINT,
     "tf.contrib.distribute": "tf.contrib.distribute.TPUStrategy and OneDeviceStrategy are here.",
     "tf.distribute": _STRATEGIES_V1,
-    "tf.summary": "Fetch the values with Session.run and write them with any logger.",
-    "tf.contrib.summary": "Fetch the values with Session.run and write them with any logger.",
+    "tf.profiler": _PROFILE,
+    "tf.contrib.tfprof": _PROFILE,
     "tf.saved_model": "session.run(variables) gives values as numpy arrays to save.",
     "tf.feature_column": "Give numeric tensors to the layers; tf.nn.embedding_lookup and tf.one_hot encode ids.",
     "tf.image": "Prepare images with numpy in tf.data.Dataset.from_generator.",
@@ -76,8 +79,11 @@ _HINTS_V2 = {
     "tf.feature_column": "Give numeric tensors to the layers; tf.nn.embedding_lookup and tf.one_hot encode ids.",
     "tf.train.Example": "Read and write records with Python in tf.data.Dataset.from_generator.",
     "tf.saved_model": "Save the values of variables with numpy.savez.",
-    "tf.summary": "Write values with any logger.",
     "tf.profiler": "Profile with jax.profiler.",
+    **dict.fromkeys(
+        ("tf.summary.trace_on", "tf.summary.trace_off", "tf.summary.trace_export"),
+        "Profile with jax.profiler; tf.summary.graph records a function's graph.",
+    ),
     "tf.image": "Prepare images with numpy in tf.data.Dataset.from_generator.",
     "tf.audio": "Prepare audio with numpy in tf.data.Dataset.from_generator.",
     "tf.io": "tf.io.gfile is here; read other formats with Python in tf.data.Dataset.from_generator.",

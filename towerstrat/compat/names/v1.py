@@ -451,6 +451,7 @@ ROWS: Rows = (
 LATER_ROWS: Rows = (
     *v1_era.LATER_ROWS,
     *v1_saving.LATER_ROWS,
+    *v1_summaries.LATER_ROWS,
     ("towers.distribute.extended", {
         "tf.distribute": "StrategyExtended=StrategyExtendedV1",
     }),

@@ -38,6 +38,15 @@ ROWS: Rows = (
     ("training.hooks.feed_fn", {
         "tf.train": "FeedFnHook",
     }),
+    ("training.hooks.profiler", {
+        "tf.train": "ProfilerHook",
+    }),
+    ("training.hooks.async_checkpoint_saver", {
+        "tf.contrib.tpu": "AsyncCheckpointSaverHook",
+    }),
+    ("training.hooks.input_pipeline", {
+        "tf.contrib.data tf.data.experimental": "CheckpointInputPipelineHook",
+    }),
     ("training.saving.meta_graphs", {
         "tf.io tf.train": "write_graph",
     }),

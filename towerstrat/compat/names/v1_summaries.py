@@ -10,6 +10,15 @@ ROWS: Rows = (
         "tf tf.summary": "Event SessionLog Summary",
         "tf.summary": "SummaryDescription TaggedRunMetadata",
     }),
+    ("training.summaries.contrib", {
+        "tf.contrib.summary": """
+            all_summary_ops always_record_summaries audio create_file_writer create_summary_file_writer eval_dir flush
+            generic graph histogram image import_event initialize never_record_summaries
+            record_summaries_every_n_global_steps scalar should_record_summaries summary_writer_initializer_op""",
+    }),
+    ("training.summaries.recording", {
+        "tf.contrib.summary": "SummaryWriter",
+    }),
     ("training.summaries.summary", {
         "tf.summary": "audio get_summary_description histogram image merge merge_all scalar tensor_summary text",
     }),
@@ -19,3 +28,10 @@ ROWS: Rows = (
     }),
 )  # fmt: skip
 """(module, {place: names}); see ``v1.ROWS``."""
+
+LATER_ROWS: Rows = (
+    ("training.summaries.contrib", {
+        "tf.summary": "all_v2_summary_ops=all_summary_ops initialize",
+    }),
+)  # fmt: skip
+"""Likewise, the names that 1.13 to 1.15 added."""

@@ -6,7 +6,7 @@ A name whose arguments are those of 1.x is the object of 1.x (``KEPT``). Where t
 
 from __future__ import annotations
 
-from towerstrat.compat.names import v1_estimator, v2_saving
+from towerstrat.compat.names import v1_estimator, v2_saving, v2_summaries
 from towerstrat.compat.names.named import Rows
 
 VERSION = "2.15.1"
@@ -14,20 +14,19 @@ VERSION = "2.15.1"
 KEPT: dict[str, str] = {
     "tf": """
         abs acos acosh add add_n as_dtype asin asinh Assert atan atan2 atanh bfloat16 bitcast bool
-        broadcast_dynamic_shape broadcast_static_shape broadcast_to case cast clip_by_norm
-        clip_by_value complex complex128 complex64 concat control_dependencies cos cosh cumsum custom_gradient divide
-        double DType dynamic_partition dynamic_stitch einsum ensure_shape equal executing_eagerly exp eye float16
-        float32 float64 floor foldl foldr Graph greater greater_equal group guarantee_const half histogram_fixed_width
+        broadcast_dynamic_shape broadcast_static_shape broadcast_to case cast clip_by_norm clip_by_value complex
+        complex128 complex64 concat control_dependencies cos cosh cumsum custom_gradient divide double DType
+        dynamic_partition dynamic_stitch einsum ensure_shape equal executing_eagerly exp eye float16 float32 float64
+        floor foldl foldr Graph greater greater_equal group guarantee_const half histogram_fixed_width
         histogram_fixed_width_bins identity identity_n IndexedSlices init_scope int16 int32 int64 int8 less less_equal
         logical_and logical_not logical_or make_ndarray maximum meshgrid minimum multiply negative
-        newaxis
-        no_gradient=tf.NoGradient no_op not_equal one_hot Operation parallel_stack pow range rank realdiv
+        newaxis no_gradient=tf.NoGradient no_op not_equal one_hot Operation parallel_stack pow range rank realdiv
         register_tensor_conversion_function RegisterGradient required_space_to_batch_paddings reshape resource reverse
         round saturate_cast scan scatter_nd searchsorted sequence_mask shape_n sigmoid sign sin sinh slice
         space_to_batch_nd SparseTensor split sqrt square stack stop_gradient strided_slice string subtract tan tanh
-        Tensor TensorArray tensordot TensorShape tile truediv truncatediv truncatemod uint16 uint32 uint64 uint8 unique
-        unique_with_counts unravel_index unstack variable_creator_scope VariableAggregation VariableSynchronization
-        variant""",
+        Tensor TensorArray tensordot TensorShape tile truediv truncatediv truncatemod uint16 uint32 uint64 uint8
+        unique unique_with_counts unravel_index unstack variable_creator_scope VariableAggregation
+        VariableSynchronization variant""",
     "tf.bitwise": "bitwise_and bitwise_or bitwise_xor invert left_shift right_shift",
     "tf.compat": """
         as_bytes as_str as_text bytes_or_text_types complex_types forward_compatible integral_types path_to_str
@@ -93,6 +92,7 @@ KEPT: dict[str, str] = {
 ROWS: Rows = (
     *v1_estimator.V2_ROWS,
     *v2_saving.ROWS,
+    *v2_summaries.ROWS,
     ("compat.v1names.benchmark", {
         "tf.test": "benchmark_config",
     }),

@@ -8,7 +8,8 @@ import io
 import os
 import pkgutil
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from types import CodeType, FrameType, ModuleType, TracebackType
 from typing import Any
@@ -18,7 +19,10 @@ from towerstrat.compat.names import table
 from towerstrat.compat.program import children, environment, evidence, files, python2, resolution, since, versions
 from towerstrat.compat.program.versions import Api
 from towerstrat.graph.ir.trace import PACKAGE
-from towerstrat.platform import compilation_cache, devices
+from towerstrat.graph.runtime.limits import LIMITS, STEPS_PER_RETURN
+from towerstrat.platform import accounts, compilation_cache, devices
+from towerstrat.platform.accounts import ACCOUNTS
+from towerstrat.platform.progress import SCREEN
 
 _OURS = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))) + os.sep
 _LIBRARIES = f"{os.sep}site-packages{os.sep}"
@@ -30,6 +34,29 @@ FULL_TRACEBACK = "TOWERSTRAT_TRACEBACK"
 
 class CannotStart(Exception):
     """There is no such program, or it is not clear which names it means."""
+
+
+@contextmanager
+def telling(quiet: bool, steps_per_return: int | None) -> Iterator[None]:
+    """Inside, a person sees how far the program is; at the end, what was run.
+
+    Args:
+      quiet: neither of it. steps_per_return: how many steps a monitored session runs ahead; None: as its hooks allow.
+    """
+    if steps_per_return is not None:
+        LIMITS.steps_per_return = steps_per_return
+        os.environ[STEPS_PER_RETURN] = str(steps_per_return)  # for children
+    if quiet:
+        yield
+        return
+    ACCOUNTS.begin()
+    SCREEN.show()
+    try:
+        yield
+    finally:
+        line = accounts.summary(ACCOUNTS)
+        if line is not None:
+            print(f"towerstrat: {line}", file=sys.stderr)
 
 
 def run_script(path: str, arguments: Sequence[str] = (), towers: int | None = None, api: Api | None = None) -> None:

@@ -168,7 +168,7 @@ for _type in ("PyFunc", "PyFuncStateless"):
 # ---- printing --------------------------------------------------------------------------------------------------
 
 
-def _emit(lowering: Lowering, op: Operation, write: Callable[..., None]) -> None:
+def emit(lowering: Lowering, op: Operation, write: Callable[..., None]) -> None:
     """Calls ``write`` with the values of an operation's data whenever the program comes here."""
     if lowering.quiet:
         return
@@ -196,7 +196,7 @@ def _lower_print(lowering: Lowering, op: Operation) -> list[Any]:
         parts = "".join(shown(v, op.attrs["summarize"]) for v in values)
         _written(f"{op.attrs['message']}{parts}", "\n", sys.stderr)
 
-    _emit(lowering, op, write)
+    emit(lowering, op, write)
     return [lowering.value(op.inputs[0])]
 
 
@@ -237,7 +237,7 @@ def Print(
 
 
 def _lower_print_v2(lowering: Lowering, op: Operation) -> list[Any]:
-    _emit(lowering, op, op.attrs["_write"])
+    emit(lowering, op, op.attrs["_write"])
     return []
 
 

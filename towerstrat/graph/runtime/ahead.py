@@ -6,7 +6,6 @@ the steps that were handed out: if there are more, the state is put back and tho
 
 from __future__ import annotations
 
-import logging
 import time
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -14,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from towerstrat.errors import OpError, UnsupportedError
-from towerstrat.graph.ir.state import Cell
+from towerstrat.graph.ir.state import Cell, StateStore
 from towerstrat.graph.lowering.refusals import NeedsTrips
 from towerstrat.graph.runtime.feeding import Chunk
 from towerstrat.graph.runtime.lifted import Lifted, NotLifted
@@ -22,6 +21,7 @@ from towerstrat.graph.runtime.limits import LIMITS
 from towerstrat.graph.runtime.plan import Plan
 from towerstrat.graph.runtime.runs import Run, Runner
 from towerstrat.graph.runtime.steps import NONE_BAD
+from towerstrat.platform import logs
 
 _MOST = 1024
 """Steps at once, where nobody says when the session is used next."""
@@ -30,10 +30,8 @@ _FIRST = 2
 _WASTE = 20
 """One step in so many may be run in vain, or once more."""
 
-_log = logging.getLogger("towerstrat")
-
-Limit = Callable[[], int | None]
-"""How many runs, the next one included, may pass before the session is used otherwise; None: nobody knows."""
+Limit = Callable[[StateStore], int | None]
+"""(state) -> how many runs, the next included, may pass before the session is used otherwise; None: nobody knows."""
 
 
 class _Begun:
@@ -167,7 +165,8 @@ class Ahead:
 
     def _refuse(self, plan: Plan, why: str) -> None:
         self._lifted[plan] = None
-        _log.info("One step per return to the host: %s.", why)
+        if plan.trains:
+            logs.info("One step per return to the host: %s.", why)
 
     def _most(self) -> int:
         """How many steps to run at once: until the session is used otherwise, as far as that is known."""
@@ -175,7 +174,7 @@ class Ahead:
             return LIMITS.steps_per_return
         if self.wasted > _MOST + self.served // _WASTE:
             return 1
-        limit = self._limit()
+        limit = self._limit(self._session._store)
         most = _MOST if limit is None else limit
         if self._gap is not None and self._since < self._gap:
             return min(most, self._gap - self._since)

@@ -24,6 +24,7 @@ from towerstrat.graph.lowering.refusals import NeedsStatic, uninitialized
 from towerstrat.graph.runtime.compilation_log import CompilationLog
 from towerstrat.graph.runtime.limits import LIMITS
 from towerstrat.graph.runtime.program import Program
+from towerstrat.platform.accounts import ACCOUNTS, COMPILATION
 
 T = TypeVar("T")
 P = TypeVar("P", bound=Program)
@@ -258,8 +259,9 @@ class Compiled(Generic[P]):
                 program = self.programs.get(key)
                 if program is None and key not in self._refused:
                     start = time.perf_counter()
-                    program = make(given, counts)
-                    compiled = program.prepare(store, given.inputs)
+                    with ACCOUNTS.spent(COMPILATION):
+                        program = make(given, counts)
+                        compiled = program.prepare(store, given.inputs)
                     self.log.note(time.perf_counter() - start, self._described(given))
                     program.complete_for = self.programs if len(self.present(store)) == len(self.cells) else None
                     self.programs.add(key, program, compiled_size(compiled))

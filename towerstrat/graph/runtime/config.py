@@ -1,4 +1,4 @@
-"""What ``ConfigProto``, ``RunOptions`` and ``RunMetadata`` mean to a session.
+"""What ``ConfigProto`` and ``RunOptions`` mean to a session.
 
 Threads, placement, memory and rewriting are XLA's and JAX's business: such fields are accepted and change nothing. What
 a program would miss is refused by name.
@@ -6,13 +6,10 @@ a program would miss is refused by name.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from towerstrat.errors import UnsupportedError
 from towerstrat.platform import messages
-
-if TYPE_CHECKING:
-    from towerstrat.graph.ir.core import Graph
 
 REFUSED = {
     "session_inter_op_thread_pool": "the compiler schedules operations.",
@@ -55,27 +52,3 @@ def _is_set(message: Any, path: str) -> bool:
     first, _, rest = path.partition(".")
     value = next((value for field, value in message.ListFields() if field.name == first), None)
     return value is not None and (not rest or _is_set(value, rest))
-
-
-def describe_run(
-    metadata: messages.RunMetadata, options: messages.RunOptions | None, graph: Graph, start: float, end: float
-) -> None:
-    """Writes what is known of a run to its metadata.
-
-    Args:
-      options: which parts are asked for: times with a ``trace_level``, the graph with ``output_partition_graphs``.
-      start, end: when the run began and ended, in seconds since the epoch. A compiled program has no times of single
-        operations: the run is one entry.
-    """
-    metadata.Clear()
-    if options is None:
-        return
-    if options.trace_level != messages.RunOptions.NO_TRACE:
-        micros = round(1e6 * (end - start))
-        device = metadata.step_stats.dev_stats.add(device="/job:localhost/replica:0/task:0/device:CPU:0")
-        device.node_stats.add(
-            node_name="Session.run", all_start_micros=round(1e6 * start), op_end_rel_micros=micros,
-            all_end_rel_micros=micros, timeline_label="Session.run",
-        )  # fmt: skip
-    if options.output_partition_graphs:
-        metadata.partition_graphs.add().CopyFrom(graph.as_graph_def())

@@ -10,6 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from towerstrat.graph.ir.uneven import Uneven
+from towerstrat.platform.accounts import ACCOUNTS, INPUT
 
 _ALIGNMENT = 64
 PIECE_SECONDS = 5e-3
@@ -169,7 +170,8 @@ class Feeder:
             source.lender = None
             start, before = time.perf_counter(), chunk.steps
             try:
-                (self._collect if self.uneven else self._fill)(source, chunk, wanted)
+                with ACCOUNTS.spent(INPUT):
+                    (self._collect if self.uneven else self._fill)(source, chunk, wanted)
             finally:
                 source.lender = _Ahead(self, chunk)
             if chunk.steps > before:

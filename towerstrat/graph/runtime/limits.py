@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import jax
 
+STEPS_PER_RETURN = "TOWERSTRAT_STEPS_PER_RETURN"
 _LEAST_INPUT = 64 << 20
 _SHARE = 64
 """An accelerator's input may take this part of its memory."""
@@ -55,8 +56,8 @@ def _from_environment(environment: Mapping[str, str]) -> Limits:
         limits.input_bytes = int(environment["TOWERSTRAT_INPUT_MB"]) << 20
     if "TOWERSTRAT_PROGRAMS_MB" in environment:
         limits.program_bytes = int(environment["TOWERSTRAT_PROGRAMS_MB"]) << 20
-    if "TOWERSTRAT_STEPS_PER_RETURN" in environment:
-        limits.steps_per_return = int(environment["TOWERSTRAT_STEPS_PER_RETURN"])
+    if STEPS_PER_RETURN in environment:
+        limits.steps_per_return = int(environment[STEPS_PER_RETURN])
     return limits
 
 

@@ -25,6 +25,7 @@ from towerstrat.graph.runtime.initialization import InitializationStage, split_i
 from towerstrat.graph.runtime.program import Program, calls_back, effective_axis, effects, tensor_spec
 from towerstrat.graph.runtime.runs import Run, Stage, Values
 from towerstrat.graph.runtime.single_operation import SINGLE_OPERATIONS
+from towerstrat.platform.accounts import ACCOUNTS, INPUT, RUNNING
 
 
 def foldable(op: Operation) -> bool:
@@ -68,7 +69,8 @@ class HostStage:
     def run(self, run: Run) -> None:
         values = [to_host(run.values[t]) if t.dtype is not resource else t.op.attrs["cell"] for t in self.op.inputs]
         assert self.op.definition.host is not None
-        results = self.op.definition.host(run.session, self.op, values)
+        with ACCOUNTS.spent(INPUT if "takes" in self.op.attrs else RUNNING):
+            results = self.op.definition.host(run.session, self.op, values)
         run.values.update(
             (t, v)
             for t, v in zip(self.op.outputs, results, strict=True)
@@ -295,6 +297,8 @@ class Plan:
         targets = [f if isinstance(f, Operation) else f.op for f in fetches if f not in self.fed]
         self.order = narrowed_order(execution_order(targets, block or graph.root, self.fed), fetches, self.fed)
         self.stages = list(self._cut())
+        self.trains = any("path" in op.attrs for op in self.order) and any(op.writes for op in self.order)
+        """Whether a run is a step of training: it takes gradients, and writes."""
 
     def _is_part(self, fetch: Any) -> bool:
         if not isinstance(fetch, Tensor) or fetch in self.fed or fetch.op.type != "SelectPosition":

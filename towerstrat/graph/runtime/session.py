@@ -22,15 +22,17 @@ from towerstrat.graph.ir.types import resource, string
 from towerstrat.graph.lowering.refusals import uninitialized
 from towerstrat.graph.runtime import operations  # noqa: F401  (registers all that a session can run)
 from towerstrat.graph.runtime.ahead import Ahead, Limit
-from towerstrat.graph.runtime.config import check_config, check_options, describe_run
+from towerstrat.graph.runtime.config import check_config, check_options
 from towerstrat.graph.runtime.conversions import conversion_of
 from towerstrat.graph.runtime.feeds import fed_array, feed_pairs
 from towerstrat.graph.runtime.plan import Plan
 from towerstrat.graph.runtime.runs import Cancellable, Run, Runner
 from towerstrat.graph.runtime.stages import plan_of
+from towerstrat.graph.runtime.traced import Span, describe_spans, traced
 from towerstrat.graph.variables.string_variables import READS
 from towerstrat.graph.variables.variables import Variable
 from towerstrat.platform import messages
+from towerstrat.platform.accounts import ACCOUNTS, RUNNING
 from towerstrat.platform.addresses import is_remote, take_for_here, taken_for_here
 
 
@@ -145,8 +147,8 @@ class BaseSession(Runner):
         """From now on several steps are run at once where the same fetches are run again and again.
 
         Args:
-          limit: (no arguments) -> how many runs, the next one included, may pass before the session is used otherwise;
-            None: nobody knows. Called while the session's lock is held.
+          limit: (state) -> how many runs, the next one included, may pass before the session is used otherwise; None:
+            nobody knows. Called while the session's lock is held.
         """
         self.ahead = Ahead(self, limit)
 
@@ -183,7 +185,8 @@ class BaseSession(Runner):
           fetches: a tensor, operation, variable, name, or a nested structure of them.
           feed_dict: tensor (or its name) -> value that takes its place in this run.
           options: a ``RunOptions``; what it cannot mean here raises by name.
-          run_metadata: a ``RunMetadata`` that takes what ``options`` asks for: the time of the run, the graph.
+          run_metadata: a ``RunMetadata`` that takes what ``options`` asks for: with a ``trace_level`` the times of the
+            run and its stages and the costs of its programs, with ``output_partition_graphs`` the graph.
 
         Returns:
           The structure of ``fetches`` with numpy values in it, None for operations. Values are copies.
@@ -195,9 +198,7 @@ class BaseSession(Runner):
         """
         if options is not None or run_metadata is not None:
             return self._described(fetches, feed_dict, options, run_metadata)
-        with self.lock, jax.enable_x64(True):
-            if self.closed:
-                raise RuntimeError("Attempted to use a closed Session.")
+        with self.lock, jax.enable_x64(True), ACCOUNTS.spent(RUNNING):
             return self._run(fetches, feed_dict)
 
     def _described(
@@ -206,13 +207,23 @@ class BaseSession(Runner):
         check_options(options, metadata)
         if self.ahead is not None:
             self.ahead.pause()
+        options = messages.RunOptions() if options is None else options
+        tracing = metadata is not None and options.trace_level != messages.RunOptions.NO_TRACE
+        spans: list[Span] = []
         start = time.time()
-        result = self.run(fetches, feed_dict)
+        with self.lock, jax.enable_x64(True):
+            result = self._run(fetches, feed_dict, spans if tracing else None)
         if metadata is not None:
-            describe_run(metadata, options, self._graph, start, time.time())
+            metadata.Clear()
+        if tracing:
+            describe_spans(metadata, start, time.time(), spans)
+        if metadata is not None and options.output_partition_graphs:
+            metadata.partition_graphs.add().CopyFrom(self._graph.as_graph_def())
         return result
 
-    def _run(self, fetches: Any, feed_dict: Mapping[Any, Any] | None) -> Any:
+    def _run(self, fetches: Any, feed_dict: Mapping[Any, Any] | None, spans: list[Span] | None = None) -> Any:
+        if self.closed:
+            raise RuntimeError("Attempted to use a closed Session.")
         if self._graph.is_empty:
             raise RuntimeError("The Session graph is empty. Add operations to the graph before calling run().")
         fed = self._feeds(feed_dict) if feed_dict else {}
@@ -221,8 +232,10 @@ class BaseSession(Runner):
         def read(run: Run) -> Any:
             return structure.build([self._fetched(f, plan, run) for f in structure.elements])
 
+        ACCOUNTS.steps += plan.trains
         done = None if self.ahead is None else self.ahead.next(plan)
-        return self.carry_out(plan.stages, fed, read) if done is None else read(done)
+        stages = plan.stages if spans is None else traced(plan.stages, spans)
+        return self.carry_out(stages, fed, read) if done is None else read(done)
 
     def _plan(self, fetches: Any, fed: Mapping[Tensor, Any]) -> tuple[_Fetches, Plan]:
         given = frozenset(t for t in fed if t.dtype is not resource)

@@ -25,6 +25,7 @@ from towerstrat.graph.runtime.plan import Stages
 from towerstrat.graph.runtime.program import Program
 from towerstrat.graph.runtime.runs import Run, Runner
 from towerstrat.graph.runtime.steps import NONE_BAD, Steps, StepsProgram
+from towerstrat.platform.accounts import ACCOUNTS
 
 
 def _noted(error: BaseException, op: Operation) -> BaseException:
@@ -160,6 +161,7 @@ class LoopStage(Steps):
                 feeder.put_back(source, chunk, 0)
             raise
         pace.started(record, chunk.steps, start)
+        ACCOUNTS.steps += chunk.steps
         del inputs
         pace.make_room(chunk.room)
         if self.checked:

@@ -12,8 +12,8 @@ from towerstrat.platform import messages
 class Timeline:
     """The times of a run.
 
-    ``Session.run`` measures the run as a whole: a compiled program has no times of single operations. So the trace has
-    one span per run, named ``Session.run``; ``jax.profiler.trace`` looks inside of programs.
+    The trace has a span for the run, named ``Session.run``, and one for each of its stages: operations of the host, and
+    device programs, which have no times of single operations; ``jax.profiler.trace`` looks inside of programs.
 
     Args:
       step_stats: ``run_metadata.step_stats`` of a run with ``RunOptions(trace_level=RunOptions.FULL_TRACE)``.
@@ -34,14 +34,16 @@ class Timeline:
         """The trace as JSON.
 
         Args:
-          show_dataflow, show_memory: arrows between operations, and counters of memory. A run has neither here, so that
-            they change nothing.
+          show_dataflow: arrows between operations; a run has none here, so that it changes nothing.
+          show_memory: a counter of the bytes that each program needs besides its arguments, while it runs.
         """
         events: list[dict[str, Any]] = []
         for number, device in enumerate(self._step_stats.dev_stats, 1):
             name = {"name": f"{device.device} Compute"}
             events.append({"ph": "M", "name": "process_name", "pid": number, "args": name})
             events += [_span(number, node) for node in device.node_stats]
+            if show_memory:
+                events += [event for node in device.node_stats if node.memory for event in _memory(number, node)]
         return json.dumps({"traceEvents": events}, indent=4, separators=(",", ": "))
 
 
@@ -56,3 +58,13 @@ def _span(process: int, node: messages.NodeExecStats) -> dict[str, Any]:
         "dur": node.all_end_rel_micros,
         "args": {"name": node.node_name, "op": node.timeline_label or node.node_name},
     }
+
+
+def _memory(process: int, node: messages.NodeExecStats) -> list[dict[str, Any]]:
+    """A counter that goes up when a program starts, and down when it ends."""
+    used = sum(memory.total_bytes for memory in node.memory)
+    times = ((node.all_start_micros, used), (node.all_start_micros + node.all_end_rel_micros, 0))
+    return [
+        {"ph": "C", "cat": "Memory", "name": "XLA", "pid": process, "ts": ts, "args": {"bytes": bytes_}}
+        for ts, bytes_ in times
+    ]

@@ -681,7 +681,7 @@ def wider(dims: shapes.Dims, shape: ShapeLike, name: str) -> shapes.Dims:
 
 @contextmanager
 def _at_root(graph: Graph, initial_value: TensorLike) -> Iterator[None]:
-    """Adds the operations of a variable to the root region; the tensor ``initial_value`` has to be there too.
+    """Adds a variable's operations to the root region, where ``initial_value`` is, without control inputs.
 
     Raises:
       ValueError: it was made inside a loop or branch.
@@ -691,9 +691,9 @@ def _at_root(graph: Graph, initial_value: TensorLike) -> Iterator[None]:
             f"The initial value {initial_value!r} of a variable was made inside {graph.block.what} (at "
             f"{initial_value.op.line}), where it has no value before the program runs. Pass a function that makes it."
         )
-    block = graph.block
-    graph.block = graph.root
+    saved = (graph.block, graph.control_stack)
+    graph.block, graph.control_stack = graph.root, []
     try:
         yield
     finally:
-        graph.block = block
+        graph.block, graph.control_stack = saved

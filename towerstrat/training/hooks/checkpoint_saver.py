@@ -128,7 +128,7 @@ class CheckpointSaverHook(SessionRunHook):
             step = run_context.session.run(self._global_step_tensor)
             if self._timer.should_trigger_for_step(step):
                 self._timer.update_last_triggered_step(step)
-                if self._save(run_context.session, step):
+                if self._save_triggered(run_context.session, step):
                     run_context.request_stop()
 
     def end(self, session: SessionLike) -> None:
@@ -142,6 +142,10 @@ class CheckpointSaverHook(SessionRunHook):
 
     def steps_until_session_use(self, step: int) -> int | None:
         return runs_until_trigger(self._timer, step, self._steps_per_run)
+
+    def _save_triggered(self, session: SessionLike, step: int) -> bool:
+        """Saves after a run."""
+        return self._save(session, step)
 
     def _save(self, session: SessionLike, step: int) -> bool:
         """Saves, with the listeners; True where one of them requests to stop."""

@@ -66,8 +66,8 @@ class SecondOrStepTimer:
             return 0
         if self._every_steps is None:
             return None
-        left = max(0, self._last_triggered_step + self._every_steps - step)
-        return left + (step + left == self._last_triggered_step)
+        left = max(0, int(self._last_triggered_step + self._every_steps - step))
+        return left + int(step + left == self._last_triggered_step)
 
 
 class NeverTriggerTimer(SecondOrStepTimer):

@@ -9,7 +9,7 @@ import numpy as np
 
 from towerstrat.data.iterators import Iterator, Position
 from towerstrat.data.variants import boxed
-from towerstrat.graph.ir.core import get_default_graph
+from towerstrat.graph.ir.core import Graph, get_default_graph
 from towerstrat.graph.ir.elements import Operation, Tensor
 from towerstrat.graph.ir.registry import Attrs, Signature, define, nothing
 from towerstrat.graph.ir.types import HostArray, string
@@ -18,20 +18,15 @@ from towerstrat.training.saving.saveables import SaveableObject, SaveSpec
 
 
 class IteratorSaveable(SaveableObject):
-    """The position of an iterator. Restoring initializes the iterator where that was not done.
+    """The position of an iterator.
 
     Args:
-      iterator: one that a dataset has made.
-
-    Raises:
-      ValueError: the iterator is named by a string handle.
+      position: of an iterator that a dataset has made.
+      initializer: restoring runs it where the iterator is not initialized.
     """
 
-    def __init__(self, iterator: Iterator):
-        position = iterator.position
-        if not isinstance(position, Position):
-            raise ValueError("The position of an iterator from a string handle is that of the one it names; save that.")
-        self._attrs = {"iterator": position, "initializer": iterator._initializer}
+    def __init__(self, position: Position, initializer: Operation | None):
+        self._attrs = {"iterator": position, "initializer": initializer}
         state = get_default_graph().add("SerializeIterator", [], self._attrs).outputs[0]
         super().__init__(state, [SaveSpec(state, "", f"{position.name}-state")], position.name)
 
@@ -44,8 +39,20 @@ def make_saveable_from_iterator(iterator: Any) -> IteratorSaveable:
 
     Savers save the positions of all iterators beside the checkpoint anyway, and take them where the program initializes
     the iterator after restoring; this one is part of the checkpoint, and where the iterator is after restoring.
+
+    Raises:
+      ValueError: the iterator is named by a string handle.
     """
-    return IteratorSaveable(getattr(iterator, "iterator", iterator))
+    found: Iterator = getattr(iterator, "iterator", iterator)
+    if not isinstance(found.position, Position):
+        raise ValueError("The position of an iterator from a string handle is that of the one it names; save that.")
+    return IteratorSaveable(found.position, found._initializer)
+
+
+def iterators_of(graph: Graph) -> list[IteratorSaveable]:
+    """The positions of the iterators that a graph takes elements from."""
+    used = (op.attrs.get("iterator") for op in graph.get_operations())
+    return [IteratorSaveable(p, None) for p in dict.fromkeys(used) if isinstance(p, Position)]
 
 
 def _serialize(session: BaseSession, op: Operation, values: Sequence[HostArray]) -> list[HostArray]:

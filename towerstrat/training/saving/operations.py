@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any, Protocol
 
@@ -16,13 +16,17 @@ from towerstrat.errors import InvalidArgumentError
 from towerstrat.graph.ir.core import Graph
 from towerstrat.graph.ir.elements import Operation, Tensor, execution_order
 from towerstrat.graph.ir.registry import Attrs, Signature, define
-from towerstrat.graph.ir.stacks import SessionLike
+from towerstrat.graph.ir.stacks import SessionLike, Stack
 from towerstrat.graph.ir.state import Cell, StateStore
 from towerstrat.graph.ir.types import Array, HostArray, as_dtype
 from towerstrat.graph.lowering.refusals import uninitialized
 from towerstrat.graph.runtime.runs import Runner
 from towerstrat.platform.text import as_text
 from towerstrat.training.saving import resumption
+from towerstrat.training.saving.background import copies
+
+POSTPONED: Stack[list[Callable[[], None]]] = Stack()
+"""Inside of an entry the values are taken, and what writes them is added to it."""
 
 
 class HasState(Protocol):
@@ -59,8 +63,12 @@ def _save(session: Runner, op: Operation, values: Sequence[Any]) -> list[HostArr
         Saved(as_text(name), partial(load, value), parsed(as_text(spec)), tensor.dtype.base_dtype.as_datatype_enum)
         for name, spec, value, tensor in zip(names, specs, given, _saved(op), strict=True)
     ]
+    path, postponed = as_text(prefix.item()), POSTPONED.current()
+    if postponed is not None:
+        postponed.append(partial(write, path, copies(entries), resumption.saved(session)))
+        return []
     try:
-        write(as_text(prefix.item()), entries, resumption.saved(session))
+        write(path, entries, resumption.saved(session))
     except ValueError as error:
         raise InvalidArgumentError(None, op, str(error)) from None
     return []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -26,7 +26,7 @@ from towerstrat.training import global_step as steps
 from towerstrat.training.saving import management, resumption
 from towerstrat.training.saving.builder import BaseSaverBuilder, BulkSaverBuilder
 from towerstrat.training.saving.meta_graphs import export_meta_graph
-from towerstrat.training.saving.operations import parsed, part_of, restored_names
+from towerstrat.training.saving.operations import POSTPONED, parsed, part_of, restored_names
 from towerstrat.training.saving.saveables import SaveSpec, VariableSaveable, all_saveable_objects, by_name, saveables_of
 from towerstrat.training.saving.sessions import held_in_graph
 
@@ -253,6 +253,34 @@ class Saver:
           TypeError: no session. RuntimeError: ``build`` was not called. FailedPreconditionError: a variable has no
             value. OpError: the disk is full, read-only, gone; what was there before is there still.
         """
+        path, state_file = self._checked(sess, save_path, global_step, latest_filename)
+        if not self._is_empty:
+            self._write(sess, path, save_path)
+        return self._finish(
+            sess, path, save_path, state_file, meta_graph_suffix, write_meta_graph, write_state, strip_default_attrs
+        )
+
+    def captured(
+        self, sess: BaseSession, save_path: str, global_step: Any = None, write_meta_graph: bool = True
+    ) -> Callable[[], str | None]:
+        """Takes the values that a session has now, and returns what saves them, as ``save`` does, in any thread.
+
+        The arguments and what they raise are those of ``save``.
+        """
+        path, state_file = self._checked(sess, save_path, global_step, None)
+        with POSTPONED.entered([]) as writes:
+            if not self._is_empty:
+                self._write(sess, path, save_path)
+
+        def rest() -> str | None:
+            for begin in writes:
+                begin()
+            return self._finish(sess, path, save_path, state_file, "meta", write_meta_graph, True, False)
+
+        return rest
+
+    def _checked(self, sess: Any, save_path: str, global_step: Any, latest_filename: str | None) -> tuple[str, str]:
+        """The path of the checkpoint, and the name of its folder's state file."""
         if not self._is_built and not self._eager:
             raise RuntimeError("`build()` should be called before save if defer_build==True")
         if not self._eager and not isinstance(sess, BaseSession):
@@ -266,11 +294,16 @@ class Saver:
         path = self._path(sess, save_path, global_step)
         if global_step is None and os.path.basename(save_path) == state_file and not self._sharded:
             raise ValueError(f"'latest_filename' collides with 'save_path': '{state_file}' and '{save_path}'")
-        if not self._is_empty:
-            self._write(sess, path, save_path)
-            if write_state:
-                self._record(path)
-                self._write_state(path, save_path, state_file)
+        return path, state_file
+
+    def _finish(
+        self, sess: Any, path: str, save_path: str, state_file: str, meta_graph_suffix: str, write_meta_graph: bool,
+        write_state: bool, strip_default_attrs: bool,
+    ) -> str | None:  # fmt: skip
+        """What ``save`` does once the values are written."""
+        if write_state and not self._is_empty:
+            self._record(path)
+            self._write_state(path, as_text(save_path), state_file)
         if write_meta_graph and not self._eager:
             with sess.graph.as_default():
                 self.export_meta_graph(

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping, Sequence
+from functools import partial
 from types import TracebackType
 from typing import Any, Self, TypeVar, cast
 
@@ -14,10 +15,14 @@ from towerstrat.data.queue_runner import start_queue_runners
 from towerstrat.errors import OutOfRangeError
 from towerstrat.graph.ir.core import Graph, get_default_graph
 from towerstrat.graph.ir.stacks import SessionLike
+from towerstrat.graph.ir.state import Cell, StateStore
 from towerstrat.graph.runtime.session import BaseSession
-from towerstrat.graph.variables.variables import GraphKeys
+from towerstrat.graph.variables.variables import GraphKeys, Variable
 from towerstrat.platform import messages
 from towerstrat.platform.coordinator import Coordinator
+from towerstrat.platform.progress import SCREEN
+from towerstrat.training.global_step import get_global_step
+from towerstrat.training.hooks.progress import ProgressHook
 from towerstrat.training.hooks.session_run_hook import SessionRunHook
 from towerstrat.training.sessions.coordinated_session import CoordinatedSession
 from towerstrat.training.sessions.creators import ChiefSessionCreator, SessionCreator
@@ -51,7 +56,21 @@ class CoordinatedSessionCreator:
             start_queue_runners(session, coord)
         for hook in self._hooks:
             hook.after_create_session(session, coord)
-        return CoordinatedSession(HookedSession(session, self._hooks), coord, self._stop_grace_period_secs)
+        hooked = HookedSession(session, self._hooks)
+        session.run_ahead(partial(_runs_at_once, hooked, _step_cell(session.graph)))
+        return CoordinatedSession(hooked, coord, self._stop_grace_period_secs)
+
+
+def _step_cell(graph: Graph) -> Cell | None:
+    """The cell of the global step, where it is a variable."""
+    step = get_global_step(graph)
+    return step.cell if isinstance(step, Variable) else None
+
+
+def _runs_at_once(hooked: HookedSession, step: Cell | None, state: StateStore) -> int | None:
+    """How many runs a session's hooks leave it alone; None: no limit."""
+    value = None if step is None else state.get(step)
+    return hooked.steps_until_session_use(0 if value is None or step is None else int(step.joined(value)))
 
 
 class _MonitoredSession:
@@ -80,7 +99,9 @@ class _MonitoredSession:
                 "the session inside `with tf.Graph().as_default():`."
             )
         self._graph_was_finalized = graph.finalized
-        self._hooks = hooks or []
+        self._hooks = list(hooks or [])
+        if SCREEN.display is not None:
+            self._hooks.append(ProgressHook(SCREEN.display, self._hooks))
         for hook in self._hooks:
             hook.begin()
         self._coordinated_creator = CoordinatedSessionCreator(

@@ -21,7 +21,7 @@ _DARK = 1e-6
 """Images whose largest value is below stay black."""
 
 
-def scalar(tag: str, value: HostArray) -> messages.Summary:
+def of_number(tag: str, value: HostArray) -> messages.Summary:
     """A number, kept as float32."""
     return messages.Summary(value=[messages.Summary.Value(tag=tag, simple_value=float(value))])
 
@@ -39,7 +39,7 @@ def bucket_limits() -> HostArray:
     return np.array([*(-limit for limit in reversed(positive)), 0.0, *positive])
 
 
-def histogram(tag: str, values: HostArray) -> messages.Summary:
+def of_distribution(tag: str, values: HostArray) -> messages.Summary:
     """The distribution of numbers. Raises ValueError where one is not finite."""
     flat = np.asarray(values, np.float64).reshape(-1)
     if not np.isfinite(flat).all():
@@ -69,7 +69,7 @@ def histogram_of(flat: HostArray) -> messages.HistogramProto:
 # ---- images and sounds ---------------------------------------------------------------------------------------------
 
 
-def images(tag: str, tensor: HostArray, max_images: int, bad_color: HostArray) -> messages.Summary:
+def of_images(tag: str, tensor: HostArray, max_images: int, bad_color: HostArray) -> messages.Summary:
     """The first images of a batch as PNG.
 
     Args:
@@ -116,7 +116,7 @@ def scaled(image: HostArray, bad_color: HostArray) -> HostArray:
     return pixels
 
 
-def sounds(tag: str, tensor: HostArray, sample_rate: HostArray, max_outputs: int) -> messages.Summary:
+def of_sounds(tag: str, tensor: HostArray, sample_rate: HostArray, max_outputs: int) -> messages.Summary:
     """The first sounds of a batch as WAV.
 
     Args:
@@ -156,7 +156,7 @@ def _shape(array: HostArray) -> str:
 # ---- tensors -------------------------------------------------------------------------------------------------------
 
 
-def tensor(tag: str, value: HostArray, metadata: bytes) -> messages.Summary:
+def of_tensor(tag: str, value: HostArray, metadata: bytes) -> messages.Summary:
     """A tensor of any type and shape, with a ``SummaryMetadata`` that says who shows it."""
     summary = messages.Summary()
     entry = summary.value.add(tag=tag, tensor=tensor_proto(value))

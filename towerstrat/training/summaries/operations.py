@@ -58,7 +58,7 @@ def _scalar(tags: HostArray, values: HostArray) -> HostArray:
     if tags.shape != values.shape:
         shapes = f"{list(tags.shape)} != {list(values.shape)}"
         raise ValueError(f"tags and values not the same shape: {shapes} (tag '{_tag(tags)}')")
-    return _text(forms.scalar(_tag(tags), values))
+    return _text(forms.of_number(_tag(tags), values))
 
 
 def _tag(tag: HostArray) -> str:
@@ -66,19 +66,19 @@ def _tag(tag: HostArray) -> str:
 
 
 def _histogram(tag: HostArray, values: HostArray) -> HostArray:
-    return _text(forms.histogram(_tag(tag), values))
+    return _text(forms.of_distribution(_tag(tag), values))
 
 
 def _images(tag: HostArray, tensor: HostArray, max_images: int, bad_color: HostArray) -> HostArray:
-    return _text(forms.images(_tag(tag), tensor, max_images, bad_color))
+    return _text(forms.of_images(_tag(tag), tensor, max_images, bad_color))
 
 
 def _sounds(tag: HostArray, tensor: HostArray, sample_rate: HostArray, max_outputs: int) -> HostArray:
-    return _text(forms.sounds(_tag(tag), tensor, sample_rate, max_outputs))
+    return _text(forms.of_sounds(_tag(tag), tensor, sample_rate, max_outputs))
 
 
 def _tensor(tag: HostArray, tensor: HostArray, serialized_summary_metadata: HostArray) -> HostArray:
-    return _text(forms.tensor(_tag(tag), tensor, serialized_summary_metadata.item()))
+    return _text(forms.of_tensor(_tag(tag), tensor, serialized_summary_metadata.item()))
 
 
 def _merge(*inputs: HostArray, N: int) -> HostArray:

@@ -9,10 +9,11 @@ from collections.abc import Iterator
 from typing import Any, ClassVar
 
 from towerstrat.graph.ir.core import Graph, get_default_graph
+from towerstrat.graph.runtime.session import Session
 from towerstrat.platform import logs, messages
 from towerstrat.platform.event_files import EventFile, events
-from towerstrat.platform.storage import storage_of
 from towerstrat.training.saving.meta_graphs import export_meta_graph
+from towerstrat.training.summaries.shared import shared_file
 
 
 class FileWriter:
@@ -28,7 +29,8 @@ class FileWriter:
       flush_secs: how often a remote file is written anew. Local files have each event at once.
       graph_def: a ``GraphDef`` instead of ``graph``.
       filename_suffix: the end of the file's name.
-      session: changes nothing: writers of one folder do not share a file.
+      session: the file is shared with the other writers of this folder in the session's graph, also those of
+        ``tf.contrib.summary``. The first of them decides about its name.
 
     Raises:
       RuntimeError: operations are executed eagerly.
@@ -42,18 +44,19 @@ class FileWriter:
         flush_secs: float = 120,
         graph_def: messages.GraphDef | None = None,
         filename_suffix: str | None = None,
-        session: Any = None,
+        session: Session | None = None,
     ):
         if get_default_graph().executing_eagerly:
             raise RuntimeError(
                 "tf.summary.FileWriter is not compatible with eager execution. Use tf.contrib.summary instead."
             )
         self._logdir = os.fsdecode(logdir)
-        storage_of(self._logdir).make_folder(self._logdir, parents=True)
-        self._flush_secs = flush_secs
-        self._suffix = filename_suffix or ""
-        self._file: EventFile | None = None
-        self._lock = threading.Lock()
+        if session is None:
+            self._file = EventFile(self._logdir, flush_secs, filename_suffix or "")
+        else:
+            self._file = shared_file(session.graph, None, self._logdir, flush_secs, filename_suffix)
+        if filename_suffix or session is not None:
+            self._file.open()
         self._closed = False
         self._described: set[str] = set()
         self._run_tags: set[str] = set()
@@ -143,37 +146,28 @@ class FileWriter:
 
     def add_event(self, event: messages.Event) -> None:
         """Adds an event as it is. After ``close`` it is dropped, with a warning."""
-        with self._lock:
-            if self._closed:
-                logs.warning(
-                    "Attempting to use a closed FileWriter. The operation will be a noop unless the FileWriter is "
-                    "explicitly reopened."
-                )
-                return
-            if self._file is None:
-                self._file = EventFile(self._logdir, self._flush_secs, self._suffix)
+        if self._closed:
+            logs.warning(
+                "Attempting to use a closed FileWriter. The operation will be a noop unless the FileWriter is "
+                "explicitly reopened."
+            )
+        else:
             self._file.add(event)
 
     # ---- the file
 
     def flush(self) -> None:
         """Afterwards readers find every event that was added."""
-        with self._lock:
-            if self._file is not None:
-                self._file.flush()
+        self._file.flush()
 
     def close(self) -> None:
         """Flushes and closes the file."""
-        with self._lock:
-            if self._file is not None:
-                self._file.close()
-                self._file = None
-            self._closed = True
+        self._file.close()
+        self._closed = True
 
     def reopen(self) -> None:
         """Takes events again after ``close``, into another file; does nothing before."""
-        with self._lock:
-            self._closed = False
+        self._closed = False
 
 
 class FileWriterCache:

@@ -1,0 +1,154 @@
+"""What a person sees while a program runs: a bar on a terminal, a line now and then elsewhere."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import time
+from typing import IO, Any
+
+from towerstrat.platform.accounts import ACCOUNTS, COMPILATION, SAVING
+
+_REDRAWN = 0.1
+"""Seconds between two states of the bar."""
+_FIRST_LINE, _LINES = 10.0, 30.0
+"""Seconds to the first line, and between two lines, where there is no terminal."""
+_SAID = {COMPILATION: "compiling", SAVING: "saving"}
+_CLEARED = "\r\x1b[K"
+
+
+class Display:
+    """Shows how far sessions are.
+
+    Args:
+      stream: where. On a terminal one line is drawn again and again; elsewhere lines are added.
+      clock: seconds, for rates.
+    """
+
+    def __init__(self, stream: IO[str], clock: Any = time.perf_counter):
+        self.stream = stream
+        self.terminal = stream.isatty()
+        self._clock = clock
+        self._text = ""
+        self._drawn = -_LINES
+        self._what = ""
+        self._first: tuple[float, int] | None = None
+        self._rate = 0.0
+        self._latest: tuple[float, int] = (0.0, 0)
+
+    def begin(self, what: str) -> None:
+        """A session begins: "step" where it trains."""
+        self._what, self._first, self._rate = what, None, 0.0
+
+    def steps(self, step: int, last: int | None, loss: float | None, batch: int | None) -> None:
+        """A session is at a step.
+
+        Args:
+          last: the one at which it stops. loss: at this step. batch: examples of a step. None: nobody knows.
+        """
+        now = self._clock()
+        if self._first is None:
+            self._first = self._latest = (now, step)
+            self._drawn = now - (_REDRAWN if self.terminal else _LINES - _FIRST_LINE)
+        if now - self._drawn < (_REDRAWN if self.terminal else _LINES) and step != last:
+            return
+        since, before = self._latest
+        if now > since and step > before:
+            rate = (step - before) / (now - since)
+            self._rate = rate if not self._rate else 0.7 * self._rate + 0.3 * rate
+            self._latest = (now, step)
+        if self.terminal or step != last or now - self._first[0] >= _FIRST_LINE:
+            self._draw(self._line(step, last, loss, batch), now)
+
+    def activity(self, activity: str | None) -> None:
+        """Something else than steps takes the time: compiling, saving."""
+        if self.terminal and activity in _SAID and self._text:
+            self._draw(f"{self._text}  {_SAID[activity]} ...", self._drawn, keep=True)
+
+    def clear(self) -> None:
+        """Takes the bar away, for other text."""
+        if self.terminal and self._text:
+            self.stream.write(_CLEARED)
+            self._text = ""
+
+    def end(self) -> None:
+        """A session has ended: on a terminal its last state stays."""
+        if self.terminal and self._text:
+            self.stream.write("\n")
+            self._text = ""
+
+    def _draw(self, text: str, now: float, keep: bool = False) -> None:
+        if self.terminal:
+            width = shutil.get_terminal_size().columns
+            self.stream.write(_CLEARED + text[: width - 1])
+        else:
+            self.stream.write(f"towerstrat: {text}\n")
+        self.stream.flush()
+        self._drawn = now
+        self._text = self._text if keep else text
+
+    def _line(self, step: int, last: int | None, loss: float | None, batch: int | None) -> str:
+        parts = [f"{self._what} {step}" + ("" if last is None else f" of {last}")]
+        if last and self.terminal:
+            full = min(20, 20 * step // last)
+            parts.append(f"[{'=' * full}{' ' * (20 - full)}]")
+        if loss is not None:
+            parts.append(f"loss {loss:.4g}")
+        if self._rate:
+            parts.append(f"{_short(self._rate)} steps/s")
+            if batch:
+                parts.append(f"{_short(self._rate * batch)} examples/s")
+            if last is not None and last > step:
+                parts.append(f"{_duration((last - step) / self._rate)} left")
+        return "  ".join(parts)
+
+
+class Above:
+    """A stream whose text appears above a bar on the same terminal."""
+
+    def __init__(self, stream: IO[str], display: Display):
+        self._stream = stream
+        self._display = display
+
+    def write(self, text: str) -> int:
+        self._display.clear()
+        return self._stream.write(text)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+
+class Screen:
+    """The display of this process, if it has one.
+
+    Attributes:
+      display: None: nothing is shown.
+    """
+
+    def __init__(self) -> None:
+        self.display: Display | None = None
+
+    def show(self) -> None:
+        """Shows from now on, on standard error, how far sessions are."""
+        self.display = display = Display(sys.stderr)
+        ACCOUNTS.listener = display.activity
+        if display.terminal:
+            sys.stderr = Above(sys.stderr, display)
+            if sys.stdout.isatty():
+                sys.stdout = Above(sys.stdout, display)
+
+
+SCREEN = Screen()
+
+
+def _short(number: float) -> str:
+    for limit, unit in ((1e6, "M"), (1e3, "k")):
+        if number >= limit:
+            return f"{number / limit:.3g}{unit}"
+    return f"{number:.3g}"
+
+
+def _duration(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"

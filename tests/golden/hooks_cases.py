@@ -432,7 +432,7 @@ def order(tf, world):
         summary = tf.summary.scalar("loss", world.loss)
         hooks = [
             recorder(world, "a", fetch=world.loss),
-            tf.train.LoggingTensorHook({"loss": world.loss}, every_n_iter=3, at_end=True),
+            tf.train.LoggingTensorHook({"loss": world.loss, "tenth": tf.constant(0.1)}, every_n_iter=3, at_end=True),
             recorder(world, "b", fetch=[world.loss, {"loss": world.loss}], stop_at=9),
             tf.train.CheckpointSaverHook(world.folder, save_steps=4, saver=saver),
             tf.train.StepCounterHook(3, output_dir=world.folder),

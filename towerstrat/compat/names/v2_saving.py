@@ -5,6 +5,9 @@ from __future__ import annotations
 from towerstrat.compat.names.named import Rows
 
 ROWS: Rows = (
+    ("training.saving.meta_graphs", {
+        "tf.io": "write_graph",
+    }),
     ("training.saving.checkpoint", {
         "tf.train": "Checkpoint",
     }),

@@ -83,7 +83,7 @@ class LoggingTensorHook(SessionRunHook):
             if self._formatter:
                 logs.info(self._formatter(tensor_values))
                 return
-            line = ", ".join(f"{tag} = {tensor_values[tag]!s}" for tag in self._tag_order)
+            line = ", ".join(f"{tag!s} = {tensor_values[tag]!s}" for tag in self._tag_order)
             logs.info("%s", line if elapsed is None else f"{line} ({elapsed:.3f} sec)")
 
 

@@ -2,7 +2,11 @@
 
 import os
 import pathlib
+import random
 import struct
+import subprocess
+import sys
+import time
 
 import pytest
 
@@ -88,3 +92,30 @@ def test_remote_files_are_whole_after_each_flush():
     assert steps(path) == [1, 2]
     with pytest.raises(errors.NotFoundError):
         list(events("memory://events/none"))
+
+
+WRITER = """
+import sys
+from towerstrat.platform import messages
+from towerstrat.platform.event_files import EventFile
+file = EventFile(sys.argv[1])
+for step in range(1_000_000):
+    file.add(messages.Event(step=step, summary={"value": [{"tag": "x" * (step % 5000), "simple_value": step}]}))
+    if step == 0:
+        print("begun", flush=True)
+"""
+
+
+@pytest.mark.long
+def test_a_writer_killed_at_any_moment_leaves_what_it_wrote(tmp_path):
+    moments = random.Random(0)
+    for kill in range(20):
+        with subprocess.Popen([sys.executable, "-c", WRITER, str(tmp_path)], stdout=subprocess.PIPE) as process:
+            process.stdout.readline()
+            time.sleep(moments.uniform(0.0, 0.1))
+            process.kill()
+        paths = sorted(tmp_path.iterdir())
+        assert len(paths) == kill + 1
+        found = steps(str(paths[-1]))
+        assert found == list(range(len(found)))
+        assert found

@@ -9,7 +9,6 @@ import pytest
 import towerstrat.compat.v1 as tf
 from tests.golden import gan_cases
 from tests.spread import spread
-from towerstrat.errors import UnsupportedError
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 FACTS = json.loads((GOLDEN / "gan.json").read_text())
@@ -71,8 +70,6 @@ REFUSED = {
     "not trainable": (ValueError, "trainable", lambda m: tf.contrib.training.create_train_op(
         tf.constant(1.0), tf.train.GradientDescentOptimizer(0.1),
         variables_to_train=[tf.Variable(1.0, trainable=False)])),
-    "summaries": (UnsupportedError, "tf.summary", lambda m: tf.contrib.training.create_train_op(
-        tf.constant(1.0), tf.train.GradientDescentOptimizer(0.1), summarize_gradients=True)),
 }  # fmt: skip
 
 

@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from towerstrat.errors import UnsupportedError
 from towerstrat.graph.ir.core import get_default_graph
 from towerstrat.graph.ir.default_graph import control_dependencies, get_collection, get_collection_ref
 from towerstrat.graph.ir.elements import Tensor
-from towerstrat.graph.ops import array, checks
+from towerstrat.graph.ir.indexed_slices import IndexedSlices
+from towerstrat.graph.ops import array, checks, clip
 from towerstrat.graph.ops.control_flow import no_op
 from towerstrat.graph.variables.variable_ops import trainable_variables
 from towerstrat.graph.variables.variables import GraphKeys
 from towerstrat.platform import logs
 from towerstrat.training.global_step import get_or_create_global_step
 from towerstrat.training.optimizers.base import Optimizer
+from towerstrat.training.summaries import summary
 
 _USE_GLOBAL_STEP = 0
 """Stands for the graph's global step, which is made if it is not there."""
@@ -42,15 +43,13 @@ def create_train_op(
       update_ops: operations that run before the loss is computed; default ``GraphKeys.UPDATE_OPS``.
       variables_to_train: default all trainable ones.
       transform_grads_fn: (list of (gradient, variable)) -> such a list.
-      summarize_gradients: True is refused: there are no summaries.
+      summarize_gradients: whether ``add_gradients_summaries`` is called.
       gate_gradients, aggregation_method, colocate_gradients_with_ops: as of ``Optimizer.compute_gradients``.
       check_numerics: whether a loss that is infinite or NaN is an error.
 
     Raises:
       ValueError: variables that are not trainable, or none at all.
     """
-    if summarize_gradients:
-        raise UnsupportedError("create_train_op(summarize_gradients=True): tf.summary is not supported; leave it out.")
     step = get_or_create_global_step() if global_step is _USE_GLOBAL_STEP else global_step
     known = get_collection(GraphKeys.UPDATE_OPS)
     updates = list(known if update_ops is None else update_ops)
@@ -72,6 +71,9 @@ def create_train_op(
     )
     if transform_grads_fn:
         pairs = transform_grads_fn(pairs)
+    if summarize_gradients:
+        with graph.name_scope("summarize_grads"):
+            add_gradients_summaries(pairs)
     applied = optimizer.apply_gradients(pairs, global_step=step)
     with graph.name_scope("train_op"):
         if check_numerics:
@@ -80,6 +82,23 @@ def create_train_op(
             train_op = array.identity(total_loss, name="control_dependency")
     get_collection_ref(GraphKeys.TRAIN_OP).append(train_op)
     return train_op
+
+
+def add_gradients_summaries(grads_and_vars: Iterable[tuple[Any, Any]]) -> list[Tensor]:
+    """Summaries of gradients: for each the distribution of its values, ``NAME_gradient``, and its norm.
+
+    Args:
+      grads_and_vars: pairs of gradient and variable; where the gradient is None there is no summary.
+    """
+    summaries: list[Tensor] = []
+    for gradient, variable in grads_and_vars:
+        if gradient is None:
+            logs.info("Var %s has no gradient", variable.op.name)
+            continue
+        values = gradient.values if isinstance(gradient, IndexedSlices) else gradient
+        summaries.append(summary.histogram(f"{variable.op.name}_gradient", values))
+        summaries.append(summary.scalar(f"{variable.op.name}_gradient_norm", clip.global_norm([values])))
+    return summaries
 
 
 def _trained(variables: Iterable[Any] | None) -> list[Any]:

@@ -100,6 +100,18 @@ def test_what_is_missing_is_said(tmp_path):
     assert s.eval_dir("m", "b") == "m/eval_b"
 
 
+@pytest.mark.parametrize("wanted", [True, False])
+def test_a_metric_records_its_result(wanted, tmp_path):
+    with eager_mode():
+        mean = tf.contrib.eager.metrics.Mean("mean")
+        mean([1.0, 2.0])
+        tf.train.get_or_create_global_step()
+        with s.create_file_writer(str(tmp_path)).as_default(), s.always_record_summaries():
+            mean.result(write_summary=wanted)
+            mean.result(write_summary=tf.constant(wanted))
+    assert [(tag, value) for _, tag, value in scalars(tmp_path)] == [("mean", 1.5)] * 2 * wanted
+
+
 # ---- towers ----------------------------------------------------------------------------------------------------------
 
 

@@ -108,6 +108,31 @@ def test_descriptions_are_those_of_an_older_type():
         tf.summary.get_summary_description(tf.summary.scalar("a", 1.0).op.node_def)
 
 
+def test_gradients_are_summarized():
+    v, w = tf.Variable([3.0, 4.0], name="v"), tf.Variable(1.0, name="w")
+    optimizer = tf.train.GradientDescentOptimizer(0.1)
+    train = tf.contrib.training.create_train_op(tf.reduce_sum(v * v) / 2, optimizer, summarize_gradients=True)
+    merged = tf.summary.merge_all()
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        loss, data = session.run([train, merged])
+        assert loss == 12.5
+        found = {value.tag: value for value in tf.Summary.FromString(data).value}
+    assert sorted(found) == ["summarize_grads/v_gradient", "summarize_grads/v_gradient_norm"]
+    assert found["summarize_grads/v_gradient_norm"].simple_value == 5.0
+    assert found["summarize_grads/v_gradient"].histo.sum == 7.0
+    assert w.op.name == "w"
+
+
+def test_gradients_of_rows_are_summarized():
+    table = tf.Variable([[1.0], [2.0], [3.0]], name="table")
+    gradient = tf.IndexedSlices(tf.constant([[3.0], [4.0]]), tf.constant([0, 2]))
+    with tf.Session() as session:
+        found = session.run(tf.contrib.training.add_gradients_summaries([(gradient, table), (None, table)]))
+    assert values(found[1]) == {"table_gradient_norm": 5.0}
+    assert len(found) == 2
+
+
 # ---- towers ----------------------------------------------------------------------------------------------------------
 
 

@@ -5,9 +5,14 @@ from __future__ import annotations
 from towerstrat.compat.names.named import Named, named
 
 MODULES: dict[str, tuple[str, dict[str, Named]]] = {
+    "contrib.tensorboard.plugins.projector.projector_config_pb2": ("tf.contrib.tensorboard.plugins.projector", {}),
     "core.framework.summary_pb2": (
         "", named("platform.messages", "HistogramProto Summary SummaryDescription SummaryMetadata")),
     "core.util.event_pb2": ("", named("platform.messages", "Event LogMessage SessionLog TaggedRunMetadata")),
+    "python.ops.summary_op_util": (
+        "", named("training.summaries.tags", "clean_tag collect summary_scope")),
+    "python.ops.summary_ops": ("tf.summary", {}),
+    "python.ops.summary_ops_v2": ("tf.contrib.summary", {}),
     "python.summary.summary": ("tf.summary", {}),
     "python.summary.summary_iterator": ("tf.train", {}),
     "python.summary.writer.writer": ("tf.summary", {}),

@@ -28,6 +28,6 @@ ROWS: Rows = (
         "tf.contrib.gan": "gan_train_ops",
     }),
     ("training.train_op", {
-        "tf.contrib.training": "create_train_op",
+        "tf.contrib.training": "add_gradients_summaries create_train_op",
     }),
 )  # fmt: skip

@@ -6,6 +6,7 @@ from towerstrat.compat.names.named import Rows
 
 ROWS: Rows = (
     ("platform.messages", {
+        "tf.contrib.tensorboard.plugins.projector": "EmbeddingInfo ProjectorConfig SpriteMetadata",
         "tf": "HistogramProto LogMessage SummaryMetadata",
         "tf tf.summary": "Event SessionLog Summary",
         "tf.summary": "SummaryDescription TaggedRunMetadata",
@@ -15,6 +16,9 @@ ROWS: Rows = (
             all_summary_ops always_record_summaries audio create_file_writer create_summary_file_writer eval_dir flush
             generic graph histogram image import_event initialize never_record_summaries
             record_summaries_every_n_global_steps scalar should_record_summaries summary_writer_initializer_op""",
+    }),
+    ("training.summaries.projector", {
+        "tf.contrib.tensorboard.plugins.projector": "visualize_embeddings",
     }),
     ("training.summaries.recording", {
         "tf.contrib.summary": "SummaryWriter",

@@ -11,11 +11,13 @@ from towerstrat.graph.ir.convert import convert_to_tensor
 from towerstrat.graph.ir.core import get_default_graph
 from towerstrat.graph.ir.default_graph import name_scope
 from towerstrat.graph.ir.elements import Operation, Tensor
+from towerstrat.graph.ir.static import constant_value
 from towerstrat.graph.ir.types import float64, int64
 from towerstrat.graph.ops import array, assertions, control_flow, math, reductions, segments
 from towerstrat.graph.scopes.initializers import zeros_initializer
 from towerstrat.graph.variables.trackable import Trackable
 from towerstrat.graph.variables.variables import GraphKeys, create_variable
+from towerstrat.training.summaries import contrib
 
 
 class Metric(Trackable):
@@ -147,9 +149,22 @@ class Mean(Metric):
         self.numer.assign_add(reductions.reduce_sum(values))
         return values, weights
 
-    def result(self, write_summary: bool = True) -> Tensor:
-        """The mean. There are no summaries here: ``write_summary`` changes nothing."""
+    def result(self, write_summary: Any = True) -> Tensor:
+        """The mean.
+
+        Args:
+          write_summary: whether it is recorded as ``tf.contrib.summary.scalar`` does it; a truth or a scalar bool.
+        """
         result: Tensor = self.numer / self.denom
+        known = constant_value(write_summary) if isinstance(write_summary, Tensor) else write_summary
+        if known is None:
+            control_flow.cond(write_summary, lambda: self._recorded(result), lambda: result)
+        elif known:
+            self._recorded(result)
+        return result
+
+    def _recorded(self, result: Tensor) -> Tensor:
+        contrib.scalar(self.name, result)
         return result
 
 

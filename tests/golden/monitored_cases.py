@@ -9,6 +9,7 @@ import contextlib
 import logging
 import os
 import re
+import threading
 
 import numpy as np
 
@@ -26,7 +27,7 @@ class Notes(logging.Handler):
         self.entries = []
 
     def emit(self, record):
-        text = record.getMessage()
+        text = record.getMessage().split(" : ")[0]  # What follows in an error only one side says.
         # Nobody knows how fast it is, or when; what is deprecated is not what this is about.
         if not any(part in text for part in ("/sec", "valuation at", "Instructions for updating", "never used")):
             self("log " + record.levelname, re.sub(r"<class '[\w.]*?(\w+)'>", r"<class \1>", text))
@@ -232,6 +233,41 @@ def ends_by_data_without_with(tf, notes):
     notes("closed", session.should_stop(), session.graph)
     with notes.ending():
         session.close()
+
+
+def ends_by_a_failing_run(tf, notes):
+    x = tf.placeholder(tf.float32, [])
+    checked = tf.check_numerics(x, "x is wrong")
+    for kind in (tf.train.MonitoredSession, tf.train.SingularMonitoredSession):
+        with notes.ending(" all"), kind(hooks=[watcher(tf, notes)]) as session:
+            notes("run", session.run(checked, {x: 1.0}))
+            with notes.ending(" run"):
+                session.run(checked, {x: float("nan")})
+            notes("stop", session.should_stop(), session.run(checked, {x: 2.0}))
+            session.run(checked, {x: float("inf")})
+
+
+def one_hook_twice(tf, notes):
+    built = model(tf)
+    hook = watcher(tf, notes, "hook", lambda: built.after, stop_at=4)
+    with tf.train.MonitoredSession(hooks=(hook, hook)) as session:
+        run_all(notes, session, built.after)
+
+
+def sessions_after_each_other(tf, notes):
+    built = model(tf)
+    hook = watcher(tf, notes, "hook", lambda: built.after)
+    for _ in range(2):
+        with tf.train.MonitoredSession(hooks=[hook]) as session:
+            notes("run", session.run(built.after))
+        tf.constant(1.0)  # The graph is as it was before.
+    first = tf.train.MonitoredSession()
+    second = tf.train.SingularMonitoredSession()
+    notes("two", first.run(built.after), first.run(built.after), second.run(built.after))
+    first.close()
+    notes("left", tf.get_default_graph().finalized, second.run(built.after))
+    second.close()
+    notes("none", tf.get_default_graph().finalized)
 
 
 METHODS = ["begin", "after_create_session", "before_run", "after_run", "end"]
@@ -653,6 +689,38 @@ def queues(tf, notes):
     notes("threads of a monitored session", tf.train.start_queue_runners(session))
 
 
+def failing_queues(tf, notes):
+    queue = tf.FIFOQueue(2, [tf.float32], [[]])
+    x = tf.get_variable("x", initializer=3.0, use_resource=True)
+    checked = tf.check_numerics(1.0 / x.assign_sub(1.0), "no more")
+    tf.train.add_queue_runner(tf.train.QueueRunner(queue, [queue.enqueue([checked])]))
+
+    class Waits(tf.train.SessionRunHook):
+        def after_create_session(self, session, coord):
+            coord.wait_for_stop(60)
+
+    with notes.ending(" all"), tf.train.MonitoredSession(hooks=[Waits(), watcher(tf, notes)]) as session:
+        notes("stop", session.should_stop())
+
+
+def threads_that_do_not_stop(tf, notes):
+    built = model(tf)
+    end = threading.Event()
+
+    class Starts(tf.train.SessionRunHook):
+        def after_create_session(self, session, coord):
+            self.thread = threading.Thread(target=end.wait, name="laggard")
+            self.thread.start()
+            coord.register_thread(self.thread)
+
+    starts = Starts()
+    with tf.train.MonitoredSession(hooks=[starts, watcher(tf, notes)], stop_grace_period_secs=0.2) as session:
+        notes("run", session.run(built.after))
+    notes("alive", starts.thread.is_alive())
+    end.set()
+    starts.thread.join()
+
+
 # ---- training ------------------------------------------------------------------------------------------------------
 
 
@@ -696,6 +764,39 @@ def training_without_step(tf, notes):
         hooks = [watcher(tf, notes, stop_at=1)]
         with notes.ending(), tf.train.MonitoredTrainingSession(hooks=hooks, **arguments) as session:
             run_all(notes, session, weight)
+
+
+def summaries_of(tf, folder):
+    """What event files of a folder say: step, tags and values, and the status of sessions."""
+    tf.summary.FileWriterCache.clear()  # Closes them.
+    found = []
+    for name in sorted(os.listdir(folder)):
+        if name.startswith("events"):
+            for event in tf.train.summary_iterator(os.path.join(folder, name)):
+                values = [[v.tag, v.simple_value] for v in event.summary.value if "/sec" not in v.tag]
+                if values:
+                    found.append([event.step, values])
+                elif event.HasField("session_log"):
+                    found.append([event.step, event.session_log.status, event.session_log.checkpoint_path])
+    return found
+
+
+def training_with_summaries(tf, notes):
+    for part in range(2):
+        with tf.Graph().as_default():
+            built = model(tf)
+            tf.summary.scalar("after", built.after)
+            x = tf.constant(0.5)
+            tf.summary.scalar("half", x)
+            hooks = [watcher(tf, notes), tf.train.StopAtStepHook(num_steps=4)]
+            folder, summaries = os.path.join(notes.folder, "checkpoints"), os.path.join(notes.folder, "summaries")
+            with tf.train.MonitoredTrainingSession(
+                checkpoint_dir=folder if part else None, summary_dir=summaries, hooks=hooks, save_summaries_steps=2
+            ) as session:
+                run_all(notes, session, built.after)
+            notes("folders", sorted(os.listdir(notes.folder)))
+    notes("checkpoints", summaries_of(tf, folder))
+    notes("summaries", sorted(map(str, summaries_of(tf, summaries))))  # Files of one second have no order.
 
 
 def using_the_session(tf, notes):
@@ -788,6 +889,19 @@ def supervised_thread(tf, notes):
     notes("called", calls)
     with notes.ending(" not chief"), tf.Graph().as_default():
         tf.train.Supervisor(is_chief=False).start_standard_services(None)
+
+
+def supervised_summaries(tf, notes):
+    built = model(tf)
+    summary = tf.summary.scalar("after", built.after)
+    supervisor = tf.train.Supervisor(logdir=notes.folder, summary_op=None, save_summaries_secs=0, save_model_secs=0)
+    with supervisor.managed_session() as session:
+        for _ in range(2):
+            supervisor.summary_computed(session, session.run(summary))
+        supervisor.summary_computed(session, session.run(summary), 20)
+    notes("events", summaries_of(tf, notes.folder))
+    with tf.Graph().as_default(), notes.ending(" without writer"):
+        tf.train.Supervisor().summary_computed(None, b"")
 
 
 # ---- evaluations ---------------------------------------------------------------------------------------------------
@@ -889,17 +1003,35 @@ def evaluating_repeatedly(tf, notes):
     )
 
 
+def evaluating_with_summaries(tf, notes):
+    (path,) = _checkpoint(tf, notes, [5.0])
+    training = tf.contrib.training
+    with notes.ending(" without folder"):
+        training.SummaryAtEndHook()
+    for part in range(2):
+        with tf.Graph().as_default():
+            built = model(tf)
+            x = tf.placeholder_with_default(1.0, [])
+            first, second = tf.summary.scalar("first", built.weight), tf.summary.scalar("second", built.weight * x)
+            more = {"summary_op": second, "feed_dict": {x: 3.0}} if part else {}
+            folder = os.path.join(notes.folder, str(part))
+            training.evaluate_once(path, hooks=[watcher(tf, notes), training.SummaryAtEndHook(folder, **more)])
+            notes("events", summaries_of(tf, folder), first.name)
+
+
 CASES = [
-    stops, finalized_before, fetches, ends_by_data, ends_by_data_without_with,
+    stops, finalized_before, fetches, ends_by_data, ends_by_data_without_with, ends_by_a_failing_run, one_hook_twice,
+    sessions_after_each_other,
     *[_raising(method, recover) for recover in (True, False) for method in METHODS],
     *[_recovering(method) for method in METHODS], not_recovering, recovers_from_a_checkpoint,
     feeds, options,
     scaffold_makes, scaffold_takes, scaffold_feeds, scaffold_collections, not_ready, initializing_locally,
     managing, waiting_for_session, worker_that_is_ready,
-    step_functions, coordinated, aborted_in_a_thread, queues,
-    training, training_plainly, training_without_hooks, training_without_step, using_the_session,
-    supervising, supervised_loop, supervised_thread,
-    evaluating_once, evaluating_many, evaluating_repeatedly,
+    step_functions, coordinated, aborted_in_a_thread, queues, failing_queues, threads_that_do_not_stop,
+    training, training_plainly, training_without_hooks, training_without_step, training_with_summaries,
+    using_the_session,
+    supervising, supervised_loop, supervised_thread, supervised_summaries,
+    evaluating_once, evaluating_many, evaluating_repeatedly, evaluating_with_summaries,
 ]  # fmt: skip
 
 

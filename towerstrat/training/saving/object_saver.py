@@ -149,7 +149,7 @@ class CheckpointableSaver(ObjectSaver):
         return frozen_saver(self._view.root)
 
 
-def frozen_saver(root_trackable: Any) -> Saver:
+def frozen_saver(root_trackable: Any, max_to_keep: int | None = None) -> Saver:
     """A ``Saver`` of the objects below ``root_trackable`` that are there now, under their keys as objects."""
     saved, graph = serialized(ObjectGraphView(root_trackable).nodes())
     fixed = [each for key, each in saved.items() if isinstance(each, VariableSaveable)]
@@ -158,7 +158,7 @@ def frozen_saver(root_trackable: Any) -> Saver:
             "A frozen saver saves variables only, and these save something else: "
             f"{[key for key, each in saved.items() if not isinstance(each, VariableSaveable)]}."
         )
-    return Saver([*fixed, _Fixed(graph.SerializeToString())], max_to_keep=None)
+    return Saver([*fixed, _Fixed(graph.SerializeToString())], max_to_keep=max_to_keep)
 
 
 class _Fixed(SaveableObject):

@@ -6,7 +6,7 @@ Source: ``tensorflow/python/training/monitored_session.py``.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, TypeVar
+from typing import Any
 
 from towerstrat.graph.ir.core import get_default_graph
 from towerstrat.graph.ir.default_graph import add_to_collection, get_collection
@@ -23,10 +23,13 @@ from towerstrat.graph.variables.variable_ops import (
 )
 from towerstrat.graph.variables.variables import GraphKeys
 from towerstrat.platform import logs
+from towerstrat.training.saving.checkpoint import Checkpoint, CheckpointV1
+from towerstrat.training.saving.object_saver import frozen_saver
 from towerstrat.training.saving.saver import Saver
 from towerstrat.training.summaries.summary import merge_all
 
-T = TypeVar("T")
+_KEPT = 5
+"""How many checkpoints a saver keeps, where nothing else is said."""
 InitFn = Callable[["Scaffold", SessionLike], object]
 
 
@@ -44,7 +47,7 @@ class Scaffold:
       ready_for_local_init_op: likewise, of what ``local_init_op`` needs.
       local_init_op: initializes local variables, tables and iterators, in every new session.
       summary_op: a scalar string tensor, a serialized ``Summary``.
-      saver: a ``Saver``.
+      saver: a ``Saver``, or a ``tf.train.Checkpoint``, whose objects are then saved as such, as in 1.14 and later.
       copy_from_scaffold: gives what is not given here.
       local_init_feed_dict: what is fed to ``local_init_op``.
 
@@ -61,7 +64,7 @@ class Scaffold:
         ready_for_local_init_op: Tensor | None = None,
         local_init_op: Operation | None = None,
         summary_op: Tensor | None = None,
-        saver: Saver | None = None,
+        saver: Saver | CheckpointV1 | Checkpoint | None = None,
         copy_from_scaffold: Scaffold | None = None,
         local_init_feed_dict: Mapping[Any, Any] | None = None,
     ):
@@ -99,6 +102,8 @@ class Scaffold:
             self._summary_op = default("summary_op", GraphKeys.SUMMARY_OP, merge_all)
         if self._saver is None:
             self._saver = default("saver", GraphKeys.SAVERS, _default_saver)
+        if isinstance(self._saver, CheckpointV1 | Checkpoint):
+            self._saver = frozen_saver(self._saver, max_to_keep=_KEPT)
         self._saver.build()
         get_default_graph().finalize()
         logs.info("Graph was finalized.")
@@ -136,7 +141,9 @@ class Scaffold:
 
     @property
     def saver(self) -> Saver | None:
-        return self._saver
+        # A ``tf.train.Checkpoint`` that was given, until the graph is final.
+        found: Saver | None = self._saver
+        return found
 
     @property
     def init_feed_dict(self) -> Mapping[Any, Any] | None:
@@ -171,7 +178,7 @@ class Scaffold:
         return group(local_variables_initializer(), tables_initializer())
 
 
-def _chosen(given: T | None, other: Scaffold | None, name: str) -> T | None:
+def _chosen(given: Any, other: Scaffold | None, name: str) -> Any:
     """What was given, else what the other scaffold has by this name."""
     return given if given is not None or other is None else getattr(other, name)
 

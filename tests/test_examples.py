@@ -101,6 +101,17 @@ def test_a_monitored_session_goes_on_with_the_digits(tmp_path):
     assert "300" not in run("digits_monitored.py", f"--folder={tmp_path / 'stopped'}", "--enough=0.5")
 
 
+@pytest.mark.long
+def test_an_estimator_learns_the_digits_on_towers(tmp_path):
+    """400 steps are 20 step loops; the second start finds them done, evaluates and reads."""
+    pytest.importorskip("sklearn")
+    first = run("digits_estimator.py", f"--model_dir={tmp_path}", towers=4)
+    found = re.fullmatch(r"step 400  loss [\d.]+  accuracy ([\d.]+)\n\d+ of 10 digits read right\n", first)
+    assert found
+    assert float(found[1]) >= 0.97
+    assert run("digits_estimator.py", f"--model_dir={tmp_path}", towers=4) == first
+
+
 def _summarized(folder):
     """The steps of the summaries of the loss in a folder's event files."""
     files = sorted(str(path) for path in folder.glob("events*"))

@@ -14,7 +14,7 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
 
-from towerstrat.compat.estimator.package import ESTIMATOR, INSIDE
+from towerstrat.compat.estimator.package import ESTIMATOR
 from towerstrat.compat.names import known, slim
 from towerstrat.compat.names.internals import INTERNALS
 from towerstrat.compat.names.named import Named
@@ -91,7 +91,7 @@ class Finder(MetaPathFinder):
         place = re.sub(r"^tensorflow(\.compat\.v[12])+(?=\.compat\.v[12](\.|$))", ROOT, fullname)
         place = re.sub(rf"^tensorflow\.compat\.v{self.api}(?=\.)", ROOT, place)
         module = slim.module_at(place.removeprefix(f"{ROOT}.")) if self.api == 1 else None
-        module = module or self._module(place) or _of_estimators(place)
+        module = module or self._module(place)
         if module is None:
             raise ModuleNotFoundError(self._described(place))
         return _spec(fullname, module)
@@ -119,13 +119,6 @@ class Finder(MetaPathFinder):
         if place.startswith(f"{mount}."):
             return known.describe("tf" + place.removeprefix(mount), other, f"tf.compat.v{other}")
         return known.describe("tf" + place.removeprefix(ROOT), self.api)
-
-
-def _of_estimators(place: str) -> ModuleType | None:
-    """The package's module that stands where TensorFlow 1.12 had one: ``tensorflow.python.estimator.run_config``."""
-    name = INSIDE + place.removeprefix(f"{ROOT}.python.estimator")
-    found = place != name and place.startswith(f"{ROOT}.python.estimator") and ESTIMATOR.has(name)
-    return ESTIMATOR.module(name, nullcontext) if found else None
 
 
 def installed() -> Finder | None:

@@ -21,6 +21,16 @@ class KerasModeKeys:
     PREDICT = "predict"
 
 
+class TaskType:
+    """The kinds of tasks in a cluster."""
+
+    MASTER = "master"
+    PS = "ps"
+    WORKER = "worker"
+    CHIEF = "chief"
+    EVALUATOR = "evaluator"
+
+
 SINGLE_FEATURE_DEFAULT_NAME = "feature"
 SINGLE_RECEIVER_DEFAULT_NAME = "input"
 SINGLE_LABEL_DEFAULT_NAME = "label"

@@ -14,10 +14,16 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import cached_property
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
-from types import ModuleType
-from typing import Any
+from types import ModuleType, SimpleNamespace
+from typing import TYPE_CHECKING, Any
 
 from towerstrat.compat.utilities import exports
+from towerstrat.platform.deferred import Deferred
+
+if TYPE_CHECKING:
+    from towerstrat.compat.estimator import training
+else:
+    training = Deferred("towerstrat.compat.estimator.training")
 
 NAME = "tensorflow_estimator"
 INSIDE = f"{NAME}.python.estimator"
@@ -32,11 +38,12 @@ class Package:
 
     Args:
       name: of the package, which is installed and never imported itself.
-      ours: modules that stand for some of its own.
+      ours: modules that stand for some of its own, or of ``tensorflow``.
     """
 
     def __init__(self, name: str, ours: Mapping[str, ModuleType]):
         self._name = name
+        self._ours = ours
         self._modules = dict(ours)
 
     def module(self, name: str, bound: Binding) -> ModuleType:
@@ -109,6 +116,8 @@ class Package:
         """What ``import`` does in the package's modules: ``tensorflow`` is the namespace of 2.x there."""
         if name == "tensorflow":
             return importlib.import_module("tensorflow.compat.v2")
+        if fromlist and all(f"{name}.{each}" in self._ours for each in fromlist):
+            return SimpleNamespace(**{each: self._ours[f"{name}.{each}"] for each in fromlist})
         if name.partition(".")[0] != self._name:
             return builtins.__import__(name, globals, locals, fromlist or (), level)
         module = self._load(name)
@@ -120,5 +129,5 @@ class Package:
 
 
 # The package's own decorator logs that estimators are deprecated, which they were not in 1.x.
-ESTIMATOR = Package(NAME, {f"{INSIDE}.estimator_export": exports})
+ESTIMATOR = Package(NAME, {f"{INSIDE}.estimator_export": exports, "tensorflow.python.training.training": training})
 """The package that serves ``tf.estimator``."""

@@ -9,12 +9,19 @@ _OUTPUTS = """
     ClassificationOutput EvalOutput ExportOutput PredictOutput RegressionOutput TrainOutput _SupervisedOutput"""
 _INPUTS = "tf.estimator.inputs"
 _CONTRIB = "tf.contrib.estimator"
+_ESTIMATOR = "tf.estimator tf.estimator.experimental"
+_EXPORT = "tf.estimator.export"
 
 MODULES: dict[str, tuple[str, dict[str, Named]]] = {
     **{f"contrib.estimator.python.estimator.{name}": (_CONTRIB, {})
        for name in ("early_stopping", "export", "extenders", "hooks")},
     "contrib.learn.python.learn.learn_io.generator_io": (
         "", named("compat.estimator.input_functions", "generator_input_fn")),
+    **{f"python.estimator.{name}": (_ESTIMATOR, {})
+       for name in ("estimator", "estimator_lib", "exporter", "mode_keys", "model_fn", "training")},
+    **{f"python.estimator.export.{name}": (_EXPORT, {}) for name in ("export", "export_lib", "export_output")},
+    "python.estimator.run_config": (_ESTIMATOR, named("compat.estimator.keys", "TaskType")),
+    "python.estimator.util": ("", named("compat.utilities.inspection", "fn_args")),
     **{f"python.estimator.inputs.{name}": (_INPUTS, {}) for name in ("inputs", "numpy_io", "pandas_io")},
     "python.checkpoint.checkpoint": ("", named("training.saving.checkpoint", "Checkpoint")),
     "python.checkpoint.checkpoint_management": ("tf.train", {}),

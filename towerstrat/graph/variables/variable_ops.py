@@ -27,7 +27,9 @@ def _names_rule(inputs: Sequence[Tensor], attrs: Attrs) -> list[Signature]:
 
 
 def _names(session: SessionLike, op: Operation, values: Sequence[HostArray]) -> list[HostArray]:
-    missing = [name.encode() for name, initialized in zip(op.attrs["names"], values, strict=True) if not initialized]
+    # A variable with a value for each position has all of them, or none.
+    flags = (np.all(initialized) for initialized in values)
+    missing = [name.encode() for name, initialized in zip(op.attrs["names"], flags, strict=True) if not initialized]
     return [np.array(missing, dtype=object)]
 
 
@@ -50,7 +52,14 @@ def _count(session: SessionLike, op: Operation, values: Sequence[Cell]) -> list[
     return [count]
 
 
-define("UninitializedNames", _names_rule, host=_names, differentiable=False, hidden=("names",))
+define(
+    "UninitializedNames",
+    _names_rule,
+    host=_names,
+    varying=lambda op: [False],
+    differentiable=False,
+    hidden=("names",),
+)
 define("CountUpTo", _count_rule, host=_count, reads=True, writes=True, stateful=True, differentiable=False)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from contextlib import nullcontext
 from typing import Any, Protocol
 
 from towerstrat.checkpoints.resumption import forget
@@ -21,6 +22,7 @@ from towerstrat.training.hooks.session_run_hook import (
 from towerstrat.training.hooks.step_read import required_step_read
 from towerstrat.training.hooks.timers import SecondOrStepTimer
 from towerstrat.training.saving.meta_graphs import export_meta_graph, write_graph
+from towerstrat.training.saving.resumption import values_only
 from towerstrat.training.saving.saver import Saver
 from towerstrat.training.summaries.writer import FileWriterCache
 
@@ -69,6 +71,8 @@ class CheckpointSaverHook(SessionRunHook):
     """
 
     _what = "CheckpointSaverHook"
+    ends_run = False
+    """Whether nobody goes on with a run that ended: then its last checkpoint has the values of variables alone."""
 
     def __init__(
         self,
@@ -134,9 +138,10 @@ class CheckpointSaverHook(SessionRunHook):
     def end(self, session: SessionLike) -> None:
         last_step = session.run(self._global_step_tensor)
         if last_step != self._timer.last_triggered_step():
-            self._save(session, last_step)
-        # The run came to its end: what restores this checkpoint begins another one, with its input from the start.
-        forget(f"{self._save_path}-{last_step}")
+            with values_only() if self.ends_run else nullcontext():
+                self._save(session, last_step)
+        elif self.ends_run:
+            forget(f"{self._save_path}-{last_step}")
         for listener in self._listeners:
             listener.end(session, last_step)
 

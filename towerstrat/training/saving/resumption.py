@@ -26,9 +26,23 @@ from towerstrat.graph.runtime.session import BaseSession
 from towerstrat.platform import logs
 from towerstrat.platform.plain import State
 
+_values_only: ContextVar[bool] = ContextVar("values_only", default=False)
+
+
+@contextmanager
+def values_only() -> Iterator[None]:
+    """Inside, checkpoints that are saved or restored are the values of variables alone: what follows is another run."""
+    token = _values_only.set(True)
+    try:
+        yield
+    finally:
+        _values_only.reset(token)
+
 
 def saved(runner: Runner) -> bytes | None:
     """The contents of the side file of a checkpoint that a session writes now; None where there is nothing to say."""
+    if _values_only.get():
+        return None
     store = runner.state
     counts = runner.counts()
     counters = {cell.name: np.asarray(store.get(cell)) for cell in store if cell.default is not None}
@@ -39,19 +53,6 @@ def saved(runner: Runner) -> bytes | None:
         "iterators": runner.waiting.states | iterators,
     }
     return encoded(state) if any(state.values()) else None
-
-
-_values_only: ContextVar[bool] = ContextVar("values_only", default=False)
-
-
-@contextmanager
-def values_only() -> Iterator[None]:
-    """Inside, restoring a checkpoint takes the values of its variables alone: what runs then is another run."""
-    token = _values_only.set(True)
-    try:
-        yield
-    finally:
-        _values_only.reset(token)
 
 
 def resume(prefix: str, runner: Runner, restored: Set[str] | None = None) -> None:

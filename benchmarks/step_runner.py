@@ -42,16 +42,16 @@ class Bare:
             with strategy.scope():
                 iterator = strategy.distribute_dataset(lambda: pipeline(batch)).make_initializable_iterator()
                 run = strategy.run_steps_on_dataset(
-                    lambda context, inputs: strategy.call_for_each_tower(
+                    lambda context, *inputs: strategy.call_for_each_tower(
                         lambda x, y: training(x, y, width)[0], *inputs, run_concurrently=False),
                     iterator, EVERY,
                 )  # fmt: skip
-            self.run_op = run.run_op
+            self.fetches = [run.run_op, tf.train.get_global_step()]
             self.session = tf.Session()
             self.session.run([iterator.initializer, tf.global_variables_initializer()])
 
     def __call__(self):
-        self.session.run(self.run_op)
+        self.session.run(self.fetches)
 
 
 class Monitored:

@@ -20,4 +20,5 @@ def __getattr__(name: str) -> Any:
     found = None if name.startswith("__") else proto_files.made(__name__).get(name)
     if found is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    globals()[name] = found
     return found

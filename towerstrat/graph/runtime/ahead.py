@@ -7,9 +7,10 @@ the steps that were handed out: if there are more, the state is put back and tho
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
+import jax
 import numpy as np
 
 from towerstrat.errors import OpError, UnsupportedError
@@ -19,6 +20,7 @@ from towerstrat.graph.runtime.feeding import Chunk
 from towerstrat.graph.runtime.lifted import Lifted, NotLifted
 from towerstrat.graph.runtime.limits import LIMITS
 from towerstrat.graph.runtime.plan import Plan
+from towerstrat.graph.runtime.program import Program
 from towerstrat.graph.runtime.runs import Run, Runner
 from towerstrat.graph.runtime.steps import NONE_BAD
 from towerstrat.platform import logs
@@ -27,6 +29,11 @@ _MOST = 1024
 """Steps at once, where nobody says when the session is used next."""
 _FIRST = 2
 """Steps at once before one was timed."""
+_PARTS = 4
+_PART_SECONDS = 5e-3
+"""Steps at once are so many programs, of no less than this: one runs while what the one before gave is handed out."""
+_TOLD = 64
+"""Steps one by one after a check has failed in a step that ran ahead: one of them says so."""
 _WASTE = 20
 """One step in so many may be run in vain, or once more."""
 
@@ -34,35 +41,126 @@ Limit = Callable[[StateStore], int | None]
 """(state) -> how many runs, the next included, may pass before the session is used otherwise; None: nobody knows."""
 
 
-class _Begun:
-    """Steps that were run at once.
+class _Part:
+    """Some of the steps, which one program runs.
 
     Attributes:
-      run: with the values that are the same in each of them.
+      chunk: their input. full: whether the program does as many steps as the chunk has room for.
+      stacks: what each step gave: on the device, then on the host. bad: the step in which a check failed, if any can.
+    """
+
+    def __init__(self, chunk: Chunk, full: bool, stacks: list[Any], bad: Any):
+        self.chunk = chunk
+        self.full = full
+        self.stacks = stacks
+        self.bad = bad
+
+
+class _Steps:
+    """Steps that run ahead, in parts: one runs while those of the part before are handed out.
+
+    Args:
+      run: with the values that are the same in each step.
+      most: how many steps there may be. each: how many a part has. room: for how many its program has room.
+
+    Attributes:
       before: the state that they have changed, as it was before them; None: there was no value.
-      stacks: what each step gave, on the host.
       given: how many of the steps the caller has seen.
     """
 
-    def __init__(self, lifted: Lifted, run: Run, chunk: Chunk, before: Mapping[Cell, Any], stacks: list[Any]):
+    def __init__(self, lifted: Lifted, run: Run, most: int, each: int, room: int):
         self.lifted = lifted
         self.run = run
-        self.chunk = chunk
-        self.before = before
-        self.stacks = stacks
+        self.left = most
+        self.each = min(each, room)
+        self.room = room
+        self.parts: list[_Part] = []
+        self.before: dict[Cell, Any] = {}
         self.given = 0
+        self._handed = 0
+        self._place = 0
 
     @property
-    def left(self) -> int:
-        """How many of the steps the caller has not seen."""
-        return self.chunk.steps - self.given
+    def known(self) -> int:
+        """How many steps there are so far."""
+        return sum(part.chunk.steps for part in self.parts)
 
-    def put_back(self) -> None:
-        """Makes the state what it was before the steps."""
-        store = self.run.store
+    def begin_part(self) -> bool:
+        """Begins the next part; False where no more steps may be, or there is no input for them."""
+        lifted, run, feeder = self.lifted, self.run, self.lifted.input
+        source, wanted = lifted.source(run), min(self.left, self.each)
+        self.left -= wanted
+        if not wanted:
+            return False
+        chunk = feeder.take(source, wanted, wanted, self.room, _never)
+        ran = False
+        try:
+            ran = chunk.steps > 0 and self._run(chunk)
+        finally:
+            if not ran or chunk.error is not None:
+                feeder.put_back(source, chunk, chunk.steps if ran else 0)
+                chunk.error = None
+        if chunk.steps < wanted:
+            self.left = 0
+        elif self.left:
+            feeder.look_ahead(source, min(self.left, self.each), self.room, lambda steps: lifted.pace.idle)
+        return ran
+
+    def _run(self, chunk: Chunk) -> bool:
+        lifted, pace = self.lifted, self.lifted.pace
+        pace.settle(1)
+        full = chunk.steps == chunk.room and pace.worth_a_scan()
+        program, made = self._carry_out(chunk, full)
+        bad = made[-1] if lifted.checked and program.faulty else None
+        self.parts.append(_Part(chunk, full, made[: len(lifted.every)], bad))
+        return True
+
+    def _carry_out(self, chunk: Chunk, full: bool) -> tuple[Program, list[Any]]:
+        lifted, store = self.lifted, self.run.store
+        program, inputs = lifted.program(self.run, lifted.programs, chunk, full, NONE_BAD)
+        if not self.before:
+            self.before = {cell: store.lend(cell) if cell in store else None for cell in program.written}
+        start = time.perf_counter()
+        made, record = program(store, inputs)
+        lifted.pace.started(record, chunk.steps, start)
+        return program, made
+
+    def next(self) -> Run | None:
+        """The next step, as a run; None where there is none, or a check fails in it or one soon after."""
+        if self._handed == len(self.parts):
+            return None
+        part = self.parts[self._handed]
+        if not self._place:
+            if self._handed == len(self.parts) - 1:
+                self.begin_part()
+            if part.bad is not None and int(part.bad) >= 0:
+                return None
+            part.stacks = [np.asarray(stack) for stack in part.stacks]
+        found = self.lifted.at(self.run, part.stacks, self._place)
+        self.given += 1
+        self._place += 1
+        if self._place == part.chunk.steps:
+            self._handed, self._place = self._handed + 1, 0
+        return found
+
+    def go_back(self) -> int:
+        """Makes the state that after the steps that the caller has seen; returns how many steps were in vain."""
+        if self.given == self.known:
+            return 0
+        store, feeder, source = self.run.store, self.lifted.input, self.lifted.source(self.run)
         store.update({cell: value for cell, value in self.before.items() if value is not None})
         for cell in (c for c, value in self.before.items() if value is None):
             store.discard(cell)
+        if source.lender is not None:
+            source.lender.give_back(source)
+        for i in reversed(range(self._handed, len(self.parts))):
+            feeder.put_back(source, self.parts[i].chunk, self._place if i == self._handed else 0)
+        for part in self.parts[: self._handed]:
+            self._carry_out(part.chunk, part.full)
+        if self._place:
+            self.parts[self._handed].chunk.steps = self._place
+            self._carry_out(self.parts[self._handed].chunk, False)
+        return self.known
 
 
 class Ahead:
@@ -73,7 +171,7 @@ class Ahead:
       limit: how many steps may be run at once.
 
     Attributes:
-      returns: how often the device returned to the host for steps that ran ahead.
+      returns: how often steps ran ahead, as many as could be.
       served: how many runs there were, of steps that ran ahead and of others.
       wasted: how many steps were run once more, or in vain.
     """
@@ -83,7 +181,7 @@ class Ahead:
         self._limit = limit
         self._lifted: dict[Plan, Lifted | None] = {}
         self._last: Plan | None = None
-        self._begun: _Begun | None = None
+        self._begun: _Steps | None = None
         self._plain = 0
         self._since = 0
         self._gap: int | None = None
@@ -91,52 +189,52 @@ class Ahead:
 
     def next(self, plan: Plan) -> Run | None:
         """The next run of a plan, if it has run already or runs now, with others; None: the caller runs it."""
-        begun = self._begun
-        if begun is None or not begun.left or plan is not self._last:
-            seen = plan is self._last or self._lifted.get(plan) is not None
-            if plan is not self._last:
-                self.used()
-            self._last = plan
-            self._begun = begun = self._begin(plan) if seen else None
-        self._since += 1
         self.served += 1
-        if begun is None:
-            return None
-        begun.given += 1
-        return begun.lifted.at(begun.run, begun.stacks, begun.given - 1)
+        found = self._hand_out() if plan is self._last else None
+        if found is None:
+            seen = plan is self._last or self._lifted.get(plan) is not None
+            self._end(used=plan is not self._last)
+            self._last = plan
+            self._begun = self._begin(plan) if seen else None
+            found = self._hand_out()
+        self._since += 1
+        return found
+
+    def _hand_out(self) -> Run | None:
+        try:
+            found = None if self._begun is None else self._begun.next()
+        except BaseException:
+            self._end(used=False)
+            raise
+        if found is None:
+            self._end(used=False)
+        return found
 
     def used(self) -> None:
         """Says that the session is used otherwise: the state becomes that after the steps that the caller has seen."""
+        with self._session.lock, jax.enable_x64(True):
+            self._end(used=True)
+
+    def _end(self, used: bool) -> None:
+        """Ends the steps that run ahead. ``used``: since somebody wants the state; else a check has failed in one."""
         begun, self._begun = self._begun, None
-        if begun is not None and begun.left:
-            self._gap = self._since
-            self.wasted += begun.chunk.steps
-            self._go_back(begun)
-        self._since = 0
+        if begun is not None and (vain := begun.go_back()):
+            self.wasted += vain
+            if used:
+                self._gap = self._since
+            else:
+                self._plain = _TOLD
+        if used:
+            self._since = 0
 
     def pause(self) -> None:
         """Says that the next run is to be a run of its own."""
         self.used()
         self._plain = 1
 
-    def _go_back(self, begun: _Begun) -> None:
-        """Runs the steps that the caller has seen once more, from the state before them."""
-        chunk, lifted, run = begun.chunk, begun.lifted, begun.run
-        begun.put_back()
-        steps, chunk.steps = chunk.steps, begun.given
-        try:
-            program, inputs = lifted.program(run, lifted.programs, chunk, False, NONE_BAD)
-            program(run.store, inputs)
-        finally:
-            chunk.steps = steps
-            source = lifted.source(run)
-            if source.lender is not None:
-                source.lender.give_back(source)
-            lifted.input.put_back(source, chunk, begun.given)
-
     # ---- running ahead -------------------------------------------------------------------------------------------
 
-    def _begin(self, plan: Plan) -> _Begun | None:
+    def _begin(self, plan: Plan) -> _Steps | None:
         """Runs steps at once; None where one is all that should be, or can be."""
         if self._plain:
             self._plain -= 1
@@ -180,44 +278,20 @@ class Ahead:
             return min(most, self._gap - self._since)
         return most if limit is not None else min(most, max(_FIRST, self._since))
 
-    def _steps(self, lifted: Lifted, run: Run, most: int) -> _Begun | None:
-        source, feeder, pace = lifted.source(run), lifted.input, lifted.pace
+    def _steps(self, lifted: Lifted, run: Run, most: int) -> _Steps | None:
+        source, pace = lifted.source(run), lifted.pace
         if source.live:
             raise NotLifted("its data reads variables")
-        room = pace.room(most, feeder.step_bytes(source) + lifted.step_bytes)
         if pace.seconds is None:
             pace.settle(0)
-        fast = _FIRST if pace.seconds is None else int(LIMITS.return_seconds / pace.seconds)
-        wanted = min(most, room, fast)
+        wanted = min(most, _FIRST if pace.seconds is None else int(LIMITS.return_seconds / pace.seconds))
         if wanted < 2:
             return None
-        chunk = feeder.take(source, wanted, wanted, room, _never)
-        begun: _Begun | None = None
-        try:
-            begun = self._carry_out(lifted, run, chunk) if chunk.steps > 1 else None
-        finally:
-            if begun is None or chunk.error is not None:
-                feeder.put_back(source, chunk, 0 if begun is None else chunk.steps)
-                chunk.error = None
-        if begun is not None:
-            feeder.look_ahead(source, wanted, room, lambda steps: pace.idle)
-            begun.stacks = [np.asarray(s) for s in begun.stacks]
-        return begun
-
-    def _carry_out(self, lifted: Lifted, run: Run, chunk: Chunk) -> _Begun | None:
-        """The steps of a chunk; None, and the state as it was, where a check fails in one."""
-        pace, store = lifted.pace, run.store
-        pace.settle(1)
-        full = chunk.steps == chunk.room and pace.worth_a_scan()
-        program, inputs = lifted.program(run, lifted.programs, chunk, full, NONE_BAD)
-        before = {cell: store.lend(cell) if cell in store else None for cell in program.written}
-        start = time.perf_counter()
-        made, record = program(store, inputs)
-        pace.started(record, chunk.steps, start)
-        begun = _Begun(lifted, run, chunk, before, made[: len(lifted.every)])
-        if lifted.checked and program.faulty and int(made[-1]) >= 0:
-            begun.put_back()
-            self._plain = int(made[-1]) + 1
+        parts = 1 if pace.seconds is None else min(_PARTS, int(wanted * pace.seconds / _PART_SECONDS))
+        each = -(-wanted // max(1, parts))
+        room = pace.room(each, lifted.input.step_bytes(source) + lifted.step_bytes)
+        begun = _Steps(lifted, run, wanted, each, room)
+        if not begun.begin_part():
             return None
         self.returns += 1
         return begun

@@ -333,10 +333,13 @@ class BaseSession(Runner):
 
 
 def _key(fetches: Any) -> Any:
+    kind = type(fetches)
+    if kind is Tensor or kind is Operation:
+        return fetches
     if isinstance(fetches, list | tuple):
-        return (type(fetches), tuple(_key(f) for f in fetches))
+        return (kind, tuple([_key(f) for f in fetches]))
     if isinstance(fetches, Mapping):
-        return (type(fetches), tuple((k, _key(v)) for k, v in fetches.items()))
+        return (kind, tuple([(k, _key(v)) for k, v in fetches.items()]))
     conversion = conversion_of(fetches)
     if conversion is not None:
         # It may consist of other tensors by now.

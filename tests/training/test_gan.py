@@ -94,3 +94,35 @@ def test_a_train_op_runs_updates_first_and_checks_the_loss():
         with pytest.raises(tf.errors.InvalidArgumentError, match="LossTensor is inf or nan"):
             sess.run(train, {fed: np.inf})
         assert sess.run(w) == 1.5
+
+
+@pytest.mark.parametrize(("kind", "calls"), [
+    ("sequential", ["g", "g", "g", "d", "count"]), ("joint", ["gd", "g", "g", "count"]),
+])  # fmt: skip
+def test_hooks_train_before_each_run(kind, calls):
+    with tf.Graph().as_default():
+        g, d = (tf.get_variable(name, initializer=0) for name in "gd")
+        step = tf.train.get_or_create_global_step()
+        ops = gan.GANTrainOps(g.assign_add(1), d.assign_add(1), step.assign_add(1))
+        hooks = getattr(gan, f"get_{kind}_train_hooks")(gan.GANTrainSteps(3, 1))(ops)
+        seen = []
+
+        class Watching(tf.train.SessionRunHook):
+            def after_create_session(self, session, coord):
+                run = session.run
+                names = {ops.generator_train_op: "g", ops.discriminator_train_op: "d", ops.global_step_inc_op: "count"}
+
+                def watched(fetches, *args, **kwargs):
+                    if isinstance(fetches, dict):
+                        fetched = [fetches["caller"]]
+                    else:
+                        fetched = fetches
+                    seen.append("".join(names[f] for f in fetched))
+                    return run(fetches, *args, **kwargs)
+
+                session.run = watched
+
+        with tf.train.MonitoredSession(hooks=[Watching(), *hooks]) as session:
+            for _ in range(2):
+                session.run(ops.global_step_inc_op)
+        assert seen == calls * 2

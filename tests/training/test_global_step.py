@@ -66,3 +66,28 @@ def test_a_tensor_can_be_the_step():
     read = get_or_create_global_step_read()
     assert read.name == "steps/add:0"
     assert steps_in(read, read, 1) == [7]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("iterations", [1, 3])
+def test_a_step_loop_on_towers_counts_as_one_write(iterations):
+    strategy = tf.contrib.distribute.TPUStrategy()
+    with strategy.scope():
+        step = tf.train.get_or_create_global_step()
+        w = tf.get_variable("w", initializer=1.0)
+
+        def one(x):
+            return tf.train.GradientDescentOptimizer(0.1).minimize(w * tf.reduce_sum(x), global_step=step)
+
+        data = strategy.distribute_dataset(
+            lambda: tf.data.Dataset.from_tensors([1.0]).repeat().batch(8, drop_remainder=True)
+        )
+        iterator = data.make_initializable_iterator()
+        loop = strategy.run_steps_on_dataset(
+            lambda context, x: strategy.group(strategy.call_for_each_tower(one, x)), iterator, iterations=iterations
+        )
+        read = get_or_create_global_step_read()
+        with tf.Session() as session:
+            session.run([tf.global_variables_initializer(), iterator.initializer])
+            found = [session.run([loop.run_op, read])[1] for _ in range(3)]
+    assert found == [0, iterations, 2 * iterations]

@@ -17,7 +17,7 @@ _STRATEGIES_V1 = (
 )
 _CLUSTERS = "SimpleClusterResolver takes the addresses of the tasks, TFConfigClusterResolver reads TF_CONFIG."
 _SERVERS = "A program runs on the devices of its machine: nothing has to be served."
-_TRAIN_OPS = "tf.contrib.gan.gan_train_ops has the train operations: Session.run them in turn."
+_TRAIN_OPS = "tf.contrib.gan.get_sequential_train_hooks trains in a tf.train.MonitoredTrainingSession."
 _OWN_MODEL = "tf.estimator.Estimator takes any model: write its layers, loss and metrics as a model_fn."
 _REPLICATED = "tf.estimator.RunConfig(train_distribute=...) takes tf.contrib.distribute.TPUStrategy."
 _PROFILE = (
@@ -58,10 +58,7 @@ _HINTS_V1 = {
     **{
         f"tf.contrib.gan.{name}": _TRAIN_OPS
         for name in (
-            "RunTrainOpsHook",
             "gan_train",
-            "get_joint_train_hooks",
-            "get_sequential_train_hooks",
             "get_sequential_train_steps",
         )
     },

@@ -11,6 +11,9 @@ _LOSSES = """
     wasserstein_gradient_penalty"""
 
 ROWS: Rows = (
+    ("training.gan.hooks", {
+        "tf.contrib.gan": "RunTrainOpsHook get_joint_train_hooks get_sequential_train_hooks",
+    }),
     ("training.gan.losses", {
         "tf.contrib.gan.losses.wargs": _LOSSES,
     }),

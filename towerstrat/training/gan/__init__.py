@@ -1,1 +1,1 @@
-"""Generative adversarial networks: ``tf.contrib.gan``, but for what needs hooks or distributions."""
+"""Generative adversarial networks: ``tf.contrib.gan``, but for what needs distributions."""

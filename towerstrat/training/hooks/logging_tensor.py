@@ -46,8 +46,12 @@ class LoggingTensorHook(SessionRunHook):
             raise ValueError("either at_end and/or exactly one of every_n_iter and every_n_secs must be provided.")
         if every_n_iter is not None and every_n_iter <= 0:
             raise ValueError(f"invalid every_n_iter={every_n_iter}.")
-        self._tensors = tensors if isinstance(tensors, Mapping) else {item: item for item in tensors}
-        self._tag_order = sorted(self._tensors) if isinstance(tensors, Mapping) else tensors
+        if isinstance(tensors, Mapping):
+            self._tensors: Mapping[Any, Any] = tensors
+            self._tag_order = sorted(tensors)
+        else:
+            self._tag_order = list(tensors)
+            self._tensors = {item: item for item in self._tag_order}
         self._formatter = formatter
         self._every_n_iter = every_n_iter
         self._timer = NeverTriggerTimer() if only_at_end else SecondOrStepTimer(every_n_secs, every_n_iter)

@@ -75,6 +75,24 @@ def test_a_value_that_cannot_be_shown_is_logged_and_the_program_goes_on(tmp_path
     assert [event.step for path in glob.glob(f"{tmp_path}/*") for event in tf.train.summary_iterator(path)] == [0, 1]
 
 
+def test_what_cannot_be_shown_is_an_error_eagerly(tmp_path):
+    with eager_mode(), s.create_file_writer(str(tmp_path)).as_default(), s.always_record_summaries():
+        tf.train.get_or_create_global_step()
+        with pytest.raises(tf.errors.InvalidArgumentError, match="Nan in summary histogram for: h"):
+            s.histogram("h", [np.nan])
+        with pytest.raises(TypeError, match="parameter 'value' has DataType string"):
+            s.scalar("s", "text")
+        with pytest.raises(tf.errors.InvalidArgumentError, match="not the bytes of a message Event"):
+            s.import_event("text")
+
+
+def test_values_of_types_that_cannot_be_shown_are_refused(tmp_path):
+    image, writer = tf.zeros([1, 2, 2, 1], tf.int32), s.create_file_writer(str(tmp_path))
+    refused = pytest.raises(TypeError, match="parameter 'tensor' has DataType int32")
+    with writer.as_default(), s.always_record_summaries(), refused:
+        s.image("i", image, step=1)
+
+
 def test_a_file_writer_of_a_session_shares_the_file(tmp_path):
     writer = s.create_file_writer(str(tmp_path))
     with tf.Session() as session:

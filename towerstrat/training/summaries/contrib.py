@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from towerstrat.errors import InvalidArgumentError
 from towerstrat.graph.ir.convert import convert_to_tensor
 from towerstrat.graph.ir.core import Graph, get_default_graph
 from towerstrat.graph.ir.elements import Operation, Tensor
@@ -289,10 +288,6 @@ def import_event(tensor: Any, name: str | None = None) -> Operation | None:
         raise RuntimeError("No default tf.contrib.summary.SummaryWriter found")
 
     def write(data: np.ndarray[Any, Any]) -> None:
-        try:
-            event = messages.Event.FromString(data.item())
-        except ValueError as error:
-            raise InvalidArgumentError(None, None, f"These are not the bytes of an Event: {error}") from None
-        file.add(event)
+        file.add(recording.parsed(messages.Event, data))
 
     return write_strings("ImportEvent", [convert_to_tensor(tensor, string)], write, name)

@@ -28,8 +28,8 @@ from towerstrat.graph.ir.types import (
 from towerstrat.platform import messages
 from towerstrat.training.summaries import forms
 
-_REAL = (float32, float64, int32, uint8, int16, int8, int64, bfloat16, uint16, float16, uint32, uint64)
-_IMAGES = (uint8, float32, float16, float64)
+REAL = (float32, float64, int32, uint8, int16, int8, int64, bfloat16, uint16, float16, uint32, uint64)
+IMAGES = (uint8, float32, float16, float64)
 
 
 def taking(types: Collection[DType], parameter: str, position: int, outputs: Sequence[Signature] = ()) -> Rule:
@@ -86,9 +86,9 @@ def _merge(*inputs: HostArray, N: int) -> HostArray:
 
 
 _OUTPUT = [Signature(string, ())]
-define("ScalarSummary", taking(_REAL, "values", 1, _OUTPUT), numpy=_scalar, differentiable=False)
-define("HistogramSummary", taking(_REAL, "values", 1, _OUTPUT), numpy=_histogram, differentiable=False)
-define("ImageSummary", taking(_IMAGES, "tensor", 1, _OUTPUT), numpy=_images, differentiable=False)
+define("ScalarSummary", taking(REAL, "values", 1, _OUTPUT), numpy=_scalar, differentiable=False)
+define("HistogramSummary", taking(REAL, "values", 1, _OUTPUT), numpy=_histogram, differentiable=False)
+define("ImageSummary", taking(IMAGES, "tensor", 1, _OUTPUT), numpy=_images, differentiable=False)
 define("AudioSummaryV2", taking((float32,), "tensor", 1, _OUTPUT), numpy=_sounds, differentiable=False)
 define("TensorSummaryV2", scalar(string), numpy=_tensor, differentiable=False)
 define("MergeSummary", taking((string,), "inputs", 0, _OUTPUT), numpy=_merge, differentiable=False)

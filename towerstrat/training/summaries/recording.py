@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from google.protobuf.message import DecodeError, Message
+
 from towerstrat.graph.ir.convert import constant, convert_to_tensor
 from towerstrat.graph.ir.core import Graph, get_default_graph
 from towerstrat.graph.ir.elements import Operation, Tensor
@@ -170,7 +172,7 @@ def write(
 
     tensor = convert_to_tensor(value)
     at = convert_to_tensor(step)
-    if tensor.dtype is string:
+    if type == "WriteSummary" and tensor.dtype is string:
         return write_strings("WriteStringSummary", [at, tensor], add, name)
     return write_numbers(type, [at, tensor], add, name)
 
@@ -187,6 +189,14 @@ def metadata_bytes(metadata: messages.SummaryMetadata | bytes | None) -> bytes:
     if metadata is None:
         return b""
     return metadata if isinstance(metadata, bytes) else metadata.SerializeToString()
+
+
+def parsed(kind: type[Message], data: HostArray) -> Any:
+    """The message in a scalar string. Raises ValueError where these are not its bytes."""
+    try:
+        return kind.FromString(data.item())
+    except DecodeError as error:
+        raise ValueError(f"These are not the bytes of a message {kind.DESCRIPTOR.name}: {error}") from None
 
 
 def serialized(graph: Graph | messages.GraphDef) -> bytes:

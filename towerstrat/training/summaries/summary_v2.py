@@ -134,7 +134,7 @@ def write_raw_pb(tensor: Any, step: Any = None, name: str | None = None) -> Tens
     Args:
       tensor: a scalar string, the bytes of a ``Summary``.
     """
-    return _record(tensor, step, lambda value: messages.Summary.FromString(value.item()), name)
+    return _record(tensor, step, lambda value: recording.parsed(messages.Summary, value), name)
 
 
 def _record(data: Data, step: Any, form: Callable[[HostArray], messages.Summary], name: str | None) -> Tensor:

@@ -11,16 +11,17 @@ from typing import Any
 
 import numpy as np
 
-from towerstrat.errors import OpError
+from towerstrat.errors import InvalidArgumentError, OpError
 from towerstrat.graph.ir.core import get_default_graph
 from towerstrat.graph.ir.elements import Operation, Tensor
-from towerstrat.graph.ir.registry import define, nothing
+from towerstrat.graph.ir.registry import Rule, define, lookup, nothing
 from towerstrat.graph.ir.stacks import SessionLike
-from towerstrat.graph.ir.types import string
+from towerstrat.graph.ir.types import HostArray, float32, string
 from towerstrat.graph.lowering.lowering import Lowering
 from towerstrat.graph.ops.collectives import position
 from towerstrat.graph.ops.host import check_place, emit
 from towerstrat.platform import logs
+from towerstrat.training.summaries.operations import IMAGES, REAL, taking
 
 Write = Callable[..., None]
 """Called with the values of an operation's inputs."""
@@ -32,16 +33,23 @@ def _lower(lowering: Lowering, op: Operation) -> list[Any]:
 
 
 def _host(session: SessionLike, op: Operation, values: Sequence[Any]) -> list[Any]:
-    op.attrs["_write"](*map(np.asarray, values))
+    _at_once(op.attrs["_write"], [np.asarray(v) for v in values])
     return []
 
 
-_OF_NUMBERS = ("WriteAudioSummary", "WriteHistogramSummary", "WriteImageSummary", "WriteScalarSummary", "WriteSummary")
+_OF_NUMBERS: dict[str, Rule] = {
+    "FlushSummaryWriter": nothing,
+    "WriteAudioSummary": taking((float32,), "tensor", -1),
+    "WriteHistogramSummary": taking(REAL, "values", -1),
+    "WriteImageSummary": taking(IMAGES, "tensor", -1),
+    "WriteScalarSummary": taking(REAL, "value", -1),
+    "WriteSummary": nothing,
+}
 _OF_STRINGS = ("ImportEvent", "WriteGraphSummary", "WriteStringSummary")
-for _type in ("FlushSummaryWriter", *_OF_NUMBERS):
+for _type, _rule in _OF_NUMBERS.items():
     define(
         _type,
-        nothing,
+        _rule,
         lower=_lower,
         stateful=True,
         callback=True,
@@ -55,17 +63,21 @@ for _type in ("CloseSummaryWriter", "CreateSummaryFileWriter", *_OF_STRINGS):
 def write_numbers(type: str, inputs: Sequence[Tensor], write: Write, name: str | None = None) -> Operation | None:
     """Adds an operation that calls ``write`` with numbers from inside of the program; on towers the first one does.
 
-    An InvalidArgumentError of ``write``, of values that cannot be shown, is logged: the program goes on.
-
     Args:
       type: one of those that run in programs.
+      write: raises ValueError for values that it cannot show. In a program that is logged, and the program goes on.
 
     Returns:
       The operation; None where operations are executed eagerly: it is done.
+
+    Raises:
+      TypeError: values of a type that it cannot show.
+      InvalidArgumentError: eagerly: ``write`` raises ValueError.
     """
     graph = get_default_graph()
     if graph.executing_eagerly:
-        write(*(np.asarray(t.numpy()) for t in inputs))
+        lookup(type).rule(inputs, {})
+        _at_once(write, [np.asarray(t.numpy()) for t in inputs])
         return None
     axis = graph.axis
 
@@ -88,7 +100,15 @@ def write_strings(type: str, inputs: Sequence[Tensor], write: Write, name: str |
     """
     graph = get_default_graph()
     if graph.executing_eagerly:
-        write(*(np.asarray(t.numpy(), object if t.dtype is string else None) for t in inputs))
+        _at_once(write, [np.asarray(t.numpy(), object if t.dtype is string else None) for t in inputs])
         return None
     check_place(type)
     return graph.add(type, inputs, {"_write": write}, name)
+
+
+def _at_once(write: Write, values: Sequence[HostArray]) -> None:
+    """Calls ``write``. What it cannot show is an InvalidArgumentError."""
+    try:
+        write(*values)
+    except ValueError as error:
+        raise InvalidArgumentError(None, None, str(error)) from None

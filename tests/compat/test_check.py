@@ -282,3 +282,8 @@ def test_names_of_tensorflow_from_a_module_of_the_program_count(command):
         assert "train.py:2:1 unknown" in output.replace("./", "")
         assert "lib/model.py:2:1 unknown" in output.replace("./", "")
         assert "1 of 3 names work" in output
+
+
+def test_a_module_of_the_inside_may_have_names_with_underscores_alone(command):
+    source = "from tensorflow.python.training import evaluation as e\nstep = e._get_or_create_eval_step()\n"
+    assert command({"old.py": source}, "--api", "1", "old.py")[1].startswith("2 of 2 names work (100%)")

@@ -58,6 +58,32 @@ def test_programs_reach_the_session_inside():
             use()
 
 
+def test_a_program_may_wrap_the_session():
+    _, up = counting()
+    ran = []
+
+    class Wrapper:
+        def __init__(self, session):
+            self.session, self.graph, self.sess_str = session, session.graph, session.sess_str
+
+        def run(self, fetches, feed_dict=None, options=None, run_metadata=None):
+            ran.append(fetches)
+            return self.session.run(fetches, feed_dict, options, run_metadata)
+
+        def close(self):
+            ran.append("closed")
+            self.session.close()
+
+    class Creator(tf.train.ChiefSessionCreator):
+        def create_session(self):
+            return Wrapper(super().create_session())
+
+    with tf.train.MonitoredSession(Creator(), [Stops()]) as session:
+        assert session.run(up) == 2
+        assert session.should_stop()
+    assert ran == [{"caller": up}, "closed"]
+
+
 def test_how_far_hooks_let_a_session_run_ahead():
     counting()
 

@@ -114,7 +114,9 @@ def keywords(value: Any) -> frozenset[str] | None:
 
 def _is_empty(value: Any) -> bool:
     """Whether a value is a module that has nothing but modules like it."""
-    return isinstance(value, Namespace) and all(_is_empty(getattr(value, name)) for name in dir(value))
+    if not isinstance(value, Namespace) or value.__dict__["_deferred"]:
+        return False
+    return all(_is_empty(getattr(value, name)) for name in dir(value))
 
 
 def _is_served(owner: Namespace, rest: list[str]) -> bool:

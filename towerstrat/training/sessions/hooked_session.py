@@ -35,6 +35,9 @@ class HookedSession(WrappedSession):
         super().__init__(sess)
         self._hooks = hooks
         self._should_stop = False
+        # Looked up here: a run takes microseconds where many are made at once.
+        self._no_options = messages.RunOptions
+        self._no_metadata = messages.RunMetadata
 
     def _check_stop(self) -> bool:
         return self._should_stop
@@ -58,12 +61,12 @@ class HookedSession(WrappedSession):
         if self._sess is None or self.should_stop():
             raise RuntimeError("Run called even after should_stop requested.")
         context = SessionRunContext(SessionRunArgs(fetches, feed_dict), self._sess)
-        options = messages.RunOptions() if options is None else options
+        options = self._no_options() if options is None else options
         wanted = {"caller": fetches}
         feeds = self._asked(context, wanted, feed_dict, options)
         # Where nobody asks how the run went, it is one like those before it, which a session may know already.
         described = run_metadata is not None or bool(options.ListFields())
-        metadata = messages.RunMetadata() if run_metadata is None else run_metadata
+        metadata = self._no_metadata() if run_metadata is None else run_metadata
         found = super().run(wanted, feeds, *((options, metadata) if described else ()))
         for hook in self._hooks:
             hook.after_run(context, SessionRunValues(found.get(hook), options, metadata))

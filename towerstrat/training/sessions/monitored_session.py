@@ -57,7 +57,8 @@ class CoordinatedSessionCreator:
         for hook in self._hooks:
             hook.after_create_session(session, coord)
         hooked = HookedSession(session, self._hooks)
-        session.run_ahead(partial(_runs_at_once, hooked, _step_cell(session.graph)))
+        if isinstance(session, BaseSession):  # not what a program has wrapped around one
+            session.run_ahead(partial(_runs_at_once, hooked, _step_cell(session.graph)))
         return CoordinatedSession(hooked, coord, self._stop_grace_period_secs)
 
 

@@ -31,8 +31,8 @@ Data = Any
 _ILLEGAL = re.compile(r"[^A-Za-z0-9_.\\/-]")
 _COUNT = itertools.count()
 _BUCKETS = 30
-_WAV = messages.SummaryMetadata(plugin_data={"plugin_name": "audio", "content": b"\x10\x0b"})
-"""What says that sounds are WAV."""
+_WAV = b"\x10\x0b"
+"""The bytes of ``AudioPluginData(encoding=WAV)``."""
 
 
 # ---- writers and what is current -------------------------------------------------------------------------------------
@@ -167,8 +167,8 @@ def _shown(
         return _record(data, step, lambda value: forms.of_tensor(tag, form(value), given), None)
 
 
-def _plugin(name: str) -> messages.SummaryMetadata:
-    return messages.SummaryMetadata(plugin_data={"plugin_name": name})
+def _plugin(name: str, content: bytes = b"") -> messages.SummaryMetadata:
+    return messages.SummaryMetadata(plugin_data={"plugin_name": name, "content": content})
 
 
 def scalar(name: str, data: Any, step: Any = None, description: str | None = None) -> Tensor:
@@ -284,7 +284,7 @@ def audio(
             raise ValueError(f"Expected a batch of sounds of rank 3 for the summary {name!r}, got {tensor.shape}.")
         return tensor
 
-    return _shown(name, "audio_summary", batch, step, _WAV, description, form)
+    return _shown(name, "audio_summary", batch, step, _plugin("audio", _WAV), description, form)
 
 
 def text(name: str, data: Any, step: Any = None, description: str | None = None) -> Tensor:

@@ -15,9 +15,9 @@ from types import ModuleType
 from typing import Any
 
 from towerstrat.compat.estimator.package import ESTIMATOR
-from towerstrat.compat.names import known, slim
+from towerstrat.compat.names import internals_estimator, known, slim
 from towerstrat.compat.names.internals import INTERNALS
-from towerstrat.compat.names.named import Named
+from towerstrat.compat.names.named import Named, Packaged
 from towerstrat.compat.names.namespace import Mixture, Namespace, build, set_version, tree
 
 ROOT = "tensorflow"
@@ -62,6 +62,10 @@ class Finder(MetaPathFinder):
         for path, (sources, own) in sorted(INTERNALS.items()):  # a module before those below it
             if api == 1 or not path.startswith("contrib."):
                 self._add_internal(f"{ROOT}.{path}", sources.split(), own)
+        for path, (module, names) in internals_estimator.PACKAGED.items():
+            if f"{ROOT}.{path}" in self._modules:
+                inside = {name: Packaged(module, name, bound) for name in names.split()}
+                self._modules[f"{ROOT}.{path}"].__dict__["_deferred"].update(inside)
 
     @property
     def root(self) -> Namespace:

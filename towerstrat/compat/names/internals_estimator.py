@@ -43,3 +43,15 @@ MODULES: dict[str, tuple[str, dict[str, Named]]] = {
         do_not_doc_inheritable do_not_generate_docs for_subclass_implementers inheritable_header""")),
 }  # fmt: skip
 """Path below ``tensorflow`` -> (the public modules whose names it offers; names of its own)."""
+
+PACKAGED = {
+    "contrib.estimator.python.estimator.early_stopping": (
+        "early_stopping", "_StopOnPredicateHook _get_or_create_stop_var"),
+    "python.estimator.estimator": ("estimator", """
+        _check_checkpoint_available _check_hooks_type _dict_to_str _get_replica_device_setter
+        _load_global_step_from_checkpoint_dir _write_dict_to_summary maybe_overwrite_model_dir_and_session_config"""),
+    "python.estimator.model_fn": ("model_fn", "LOSS_METRIC_KEY"),
+    "python.estimator.run_config": ("run_config", "get_default_session_config"),
+    "python.estimator.training": ("training", "_StopAtSecsHook _TrainingExecutor"),
+}  # fmt: skip
+"""Path below ``tensorflow`` -> (the package's module that is there; those of its names that are not public)."""

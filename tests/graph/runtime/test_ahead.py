@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 import towerstrat.compat.v1 as tf
 from tests.spread import spread
+from towerstrat.graph.runtime import lifted
 from towerstrat.graph.runtime.limits import LIMITS
 
 ROWS = np.random.RandomState(0).randn(64, 3).astype(np.float32)
@@ -187,3 +188,10 @@ def test_what_is_not_run_ahead_is_said_once(fetch, why, caplog):
         assert session.ahead.returns == 0
     (line,) = [r.getMessage() for r in caplog.records if "per return" in r.getMessage()]
     assert why in line
+
+
+def test_a_large_state_is_not_kept_twice(monkeypatch, caplog):
+    monkeypatch.setattr(lifted, "_COPIED", {"cpu": 1.0})
+    with caplog.at_level("INFO", "tensorflow"):
+        assert counted(lambda state: None, 20).returns == 0
+    assert "more state would be kept" in caplog.text

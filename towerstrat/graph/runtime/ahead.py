@@ -31,6 +31,8 @@ _FIRST = 2
 """Steps at once, at least."""
 _ROOM, _GROWTH = 16, 8
 """For how many steps a program has room, at least; how many times as many steps are worth another program."""
+_SAVED = 1e-4
+"""Seconds that a step takes less where it runs ahead: what a call of ``Session.run`` costs beside its program."""
 _PARTS = 4
 _PART_SECONDS = 5e-3
 """Steps at once are so many programs, of no less than this: one runs while what the one before gave is handed out."""
@@ -290,12 +292,15 @@ class Ahead:
         if pace.seconds is None:
             pace.settle(0)
         seconds = alone if pace.seconds is None else pace.seconds
-        wanted = min(most, int(LIMITS.return_seconds / seconds))
+        fitting = pace.fitting(lifted.input.step_bytes(source) + lifted.step_bytes)
+        longest = min(_MOST, fitting, int(LIMITS.return_seconds / seconds))
+        if lifted.copy_seconds(run.store) > longest * _SAVED:
+            raise NotLifted("to go back, more state would be kept than it saves time")
+        wanted = min(most, longest)
         if wanted < 2:
             return None
         each = -(-wanted // max(1, min(_PARTS, int(wanted * seconds / _PART_SECONDS))))
         if each > _GROWTH * lifted.room:
-            fitting = pace.fitting(lifted.input.step_bytes(source) + lifted.step_bytes)
             lifted.room = min(fitting, 1 << (max(each, _ROOM) - 1).bit_length())
         begun = _Steps(lifted, run, wanted, each, lifted.room)
         if not begun.begin_part():

@@ -6,16 +6,20 @@ import math
 from typing import Any
 
 from towerstrat.graph.ir.elements import Operation, Tensor
-from towerstrat.graph.ir.state import Cell
+from towerstrat.graph.ir.state import Cell, StateStore
 from towerstrat.graph.ir.types import resource, string
 from towerstrat.graph.runtime.compiled import Programs
 from towerstrat.graph.runtime.feeding import Source
 from towerstrat.graph.runtime.pace import Pace
 from towerstrat.graph.runtime.plan import DeviceStage, FoldStage, HostStage, Plan
-from towerstrat.graph.runtime.program import calls_back
+from towerstrat.graph.runtime.program import calls_back, effects
 from towerstrat.graph.runtime.runs import Run, Values
 from towerstrat.graph.runtime.step_loop import LoopStage
 from towerstrat.graph.runtime.steps import Steps, StepsProgram
+
+_COPIED = {"cpu": 4e9}
+_COPIED_ELSEWHERE = 4e11
+"""Bytes of state that a device copies in a second."""
 
 
 class NotLifted(Exception):
@@ -51,6 +55,7 @@ class Lifted(Steps):
         self.every = [x for x in dict.fromkeys(self.named.values()) if not isinstance(x, Cell) or x in self.cells]
         self.pace = Pace(self.axis)
         self.input = self.feeder()
+        self.written = effects(stage.ops)[1]
         self.room = 0
         """For how many steps its programs have room."""
         self.programs: Programs[StepsProgram] = Programs()
@@ -68,6 +73,14 @@ class Lifted(Steps):
         for fold in self.folds:
             fold.run(run)
         return run
+
+    def copy_seconds(self, store: StateStore) -> float:
+        """About how long it takes to copy the state that a step writes; for ever where a device has no room for it."""
+        size = sum(store.get(cell).nbytes for cell in self.written if cell in store)
+        memory = self.pace.device.memory_stats() or {}
+        if 2 * size > memory.get("bytes_limit", math.inf) - memory.get("bytes_in_use", 0):
+            return math.inf
+        return size / _COPIED.get(self.pace.device.platform, _COPIED_ELSEWHERE)
 
     def at(self, run: Run, stacks: list[Any], step: int) -> Run:
         """The run that one step was.

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 
+import numpy as np
 import pytest
 
 import towerstrat.compat.v1 as tf
@@ -23,8 +24,8 @@ loss = tf.reduce_mean(tf.square(w * x / 1000 - 1))
 tf.summary.scalar("loss", loss)
 train = tf.train.GradientDescentOptimizer(0.1).minimize(loss, global_step=step)
 session = tf.train.MonitoredTrainingSession(
-    checkpoint_dir=folder, hooks=[tf.train.StopAtStepHook(last_step=last)], save_summaries_steps=3,
-    save_checkpoint_steps=7, save_checkpoint_secs=None, log_step_count_steps=10,
+    checkpoint_dir=folder, hooks=[tf.train.StopAtStepHook(last_step=last)], save_summaries_steps=50,
+    save_checkpoint_steps=500, save_checkpoint_secs=None, log_step_count_steps=100,
 )
 print("begun", flush=True)
 with session:
@@ -52,22 +53,41 @@ def shown(folder):
     return found
 
 
+def checkpoints(folder):
+    """Step -> the values of the checkpoint that was kept."""
+    paths = glob.glob(f"{folder}/model.ckpt-*.index")
+    readers = {path: tf.train.load_checkpoint(path.removesuffix(".index")) for path in paths}
+    return {
+        int(path.removesuffix(".index").rpartition("-")[2]): {
+            name: reader.get_tensor(name) for name in reader.get_variable_to_shape_map()
+        }
+        for path, reader in readers.items()
+    }
+
+
 @pytest.mark.long
 def test_each_step_is_there_once_whenever_the_run_is_killed(tmp_path):
-    last = 2000
+    """Fifty kills; values and checkpoints are those of the run that was not killed."""
+    last = 150000
     subprocess.run(command(tmp_path / "whole", last), check=True, capture_output=True)
-    moments = random.Random(0)
-    for _ in range(6):
+    moments, kills = random.Random(0), 0
+    while kills < 50:
         with subprocess.Popen(command(tmp_path / "killed", last), stdout=subprocess.PIPE) as run:
             run.stdout.readline()
-            time.sleep(moments.uniform(0.1, 1.0))
+            time.sleep(moments.uniform(0.0, 0.4))
+            assert run.poll() is None, f"it ended after {kills} kills"
             run.kill()
+            kills += 1
     subprocess.run(command(tmp_path / "killed", last), check=True, capture_output=True)
-    assert len(glob.glob(f"{tmp_path}/killed/events*")) > 2
+    assert len(glob.glob(f"{tmp_path}/killed/events*")) > 5
     found, wanted = shown(tmp_path / "killed")["loss"], dict(shown(tmp_path / "whole")["loss"])
     steps = [step for step, _ in found]
     assert steps == sorted(set(steps))
-    assert steps[-1] > last - 4
+    assert steps[-1] > last - 100
     same = [(step, value) for step, value in found if step in wanted]
     assert len(same) > 3
     assert same == [(step, wanted[step]) for step, _ in same]
+    kept, whole = checkpoints(tmp_path / "killed"), checkpoints(tmp_path / "whole")
+    assert max(kept) == max(whole) == last
+    for step in kept.keys() & whole.keys():
+        np.testing.assert_equal(kept[step], whole[step])

@@ -16,7 +16,7 @@ import towerstrat.compat.v1 as tf
 from towerstrat.graph.runtime.limits import LIMITS
 
 EVERY = 100
-WIDTHS = {"a few microseconds": (8, 8), "about a millisecond": (256, 64)}
+WIDTHS = {"a few microseconds": (8, 8), "about a millisecond": (512, 64)}
 
 
 def pipeline(batch):

@@ -60,7 +60,7 @@ _SERVED = (
         cluster_loss contrastive_loss lifted_struct_loss npairs_loss npairs_loss_multilabel triplet_semihard_loss"""),
     ("tf.contrib.metrics", "tf_slim.metrics", _METRICS),
     ("tf.contrib.training", "tf_slim.training.training", """
-        add_gradients_summaries clip_gradient_norms clip_gradient_norms_fn multiply_gradients train"""),
+        clip_gradient_norms clip_gradient_norms_fn multiply_gradients train"""),
 )  # fmt: skip
 _MODULES = (
     ("tf.contrib.slim", "tf_slim", "evaluation learning losses metrics model_analyzer nets queues summaries"),

@@ -28,7 +28,9 @@ from towerstrat.platform import logs
 _MOST = 1024
 """Steps at once, where nobody says when the session is used next."""
 _FIRST = 2
-"""Steps at once before one was timed."""
+"""Steps at once, at least."""
+_ROOM, _GROWTH = 16, 8
+"""For how many steps a program has room, at least; how many times as many steps are worth another program."""
 _PARTS = 4
 _PART_SECONDS = 5e-3
 """Steps at once are so many programs, of no less than this: one runs while what the one before gave is handed out."""
@@ -45,13 +47,12 @@ class _Part:
     """Some of the steps, which one program runs.
 
     Attributes:
-      chunk: their input. full: whether the program does as many steps as the chunk has room for.
+      chunk: their input.
       stacks: what each step gave: on the device, then on the host. bad: the step in which a check failed, if any can.
     """
 
-    def __init__(self, chunk: Chunk, full: bool, stacks: list[Any], bad: Any):
+    def __init__(self, chunk: Chunk, stacks: list[Any], bad: Any):
         self.chunk = chunk
-        self.full = full
         self.stacks = stacks
         self.bad = bad
 
@@ -107,17 +108,16 @@ class _Steps:
         return ran
 
     def _run(self, chunk: Chunk) -> bool:
-        lifted, pace = self.lifted, self.lifted.pace
-        pace.settle(1)
-        full = chunk.steps == chunk.room and pace.worth_a_scan()
-        program, made = self._carry_out(chunk, full)
+        lifted = self.lifted
+        lifted.pace.settle(1)
+        program, made = self._carry_out(chunk)
         bad = made[-1] if lifted.checked and program.faulty else None
-        self.parts.append(_Part(chunk, full, made[: len(lifted.every)], bad))
+        self.parts.append(_Part(chunk, made[: len(lifted.every)], bad))
         return True
 
-    def _carry_out(self, chunk: Chunk, full: bool) -> tuple[Program, list[Any]]:
+    def _carry_out(self, chunk: Chunk) -> tuple[Program, list[Any]]:
         lifted, store = self.lifted, self.run.store
-        program, inputs = lifted.program(self.run, lifted.programs, chunk, full, NONE_BAD)
+        program, inputs = lifted.program(self.run, lifted.programs, chunk, False, NONE_BAD)
         if not self.before:
             self.before = {cell: store.lend(cell) if cell in store else None for cell in program.written}
         start = time.perf_counter()
@@ -156,10 +156,10 @@ class _Steps:
         for i in reversed(range(self._handed, len(self.parts))):
             feeder.put_back(source, self.parts[i].chunk, self._place if i == self._handed else 0)
         for part in self.parts[: self._handed]:
-            self._carry_out(part.chunk, part.full)
+            self._carry_out(part.chunk)
         if self._place:
             self.parts[self._handed].chunk.steps = self._place
-            self._carry_out(self.parts[self._handed].chunk, False)
+            self._carry_out(self.parts[self._handed].chunk)
         return self.known
 
 
@@ -180,6 +180,7 @@ class Ahead:
         self._session = session
         self._limit = limit
         self._lifted: dict[Plan, Lifted | None] = {}
+        self._alone: dict[Plan, float | None] = {}
         self._last: Plan | None = None
         self._begun: _Steps | None = None
         self._plain = 0
@@ -210,6 +211,10 @@ class Ahead:
             self._end(used=False)
         return found
 
+    def ran(self, plan: Plan, seconds: float) -> None:
+        """Says how long a run took that the caller ran. The first one has compiled its program."""
+        self._alone[plan] = seconds if plan in self._alone else None
+
     def used(self) -> None:
         """Says that the session is used otherwise: the state becomes that after the steps that the caller has seen."""
         with self._session.lock, jax.enable_x64(True):
@@ -239,13 +244,13 @@ class Ahead:
         if self._plain:
             self._plain -= 1
             return None
-        lifted = self._lift(plan)
+        lifted, seconds = self._lift(plan), self._alone.get(plan)
         most = self._most() if lifted is not None else 1
-        if lifted is None or most < 2:
+        if lifted is None or seconds is None or most < 2:
             return None
         run = Run(self._session, self._session._store, {}, {})
         try:
-            return self._steps(lifted, lifted.known(run), most)
+            return self._steps(lifted, lifted.known(run), most, seconds)
         except OpError:  # the run itself says what is wrong
             self._plain = _FIRST
             return None
@@ -278,19 +283,21 @@ class Ahead:
             return min(most, self._gap - self._since)
         return most if limit is not None else min(most, max(_FIRST, self._since))
 
-    def _steps(self, lifted: Lifted, run: Run, most: int) -> _Steps | None:
+    def _steps(self, lifted: Lifted, run: Run, most: int, alone: float) -> _Steps | None:
         source, pace = lifted.source(run), lifted.pace
         if source.live:
             raise NotLifted("its data reads variables")
         if pace.seconds is None:
             pace.settle(0)
-        wanted = min(most, _FIRST if pace.seconds is None else int(LIMITS.return_seconds / pace.seconds))
+        seconds = alone if pace.seconds is None else pace.seconds
+        wanted = min(most, int(LIMITS.return_seconds / seconds))
         if wanted < 2:
             return None
-        parts = 1 if pace.seconds is None else min(_PARTS, int(wanted * pace.seconds / _PART_SECONDS))
-        each = -(-wanted // max(1, parts))
-        room = pace.room(each, lifted.input.step_bytes(source) + lifted.step_bytes)
-        begun = _Steps(lifted, run, wanted, each, room)
+        each = -(-wanted // max(1, min(_PARTS, int(wanted * seconds / _PART_SECONDS))))
+        if each > _GROWTH * lifted.room:
+            fitting = pace.fitting(lifted.input.step_bytes(source) + lifted.step_bytes)
+            lifted.room = min(fitting, 1 << (max(each, _ROOM) - 1).bit_length())
+        begun = _Steps(lifted, run, wanted, each, lifted.room)
         if not begun.begin_part():
             return None
         self.returns += 1

@@ -51,6 +51,8 @@ class Lifted(Steps):
         self.every = [x for x in dict.fromkeys(self.named.values()) if not isinstance(x, Cell) or x in self.cells]
         self.pace = Pace(self.axis)
         self.input = self.feeder()
+        self.room = 0
+        """For how many steps its programs have room."""
         self.programs: Programs[StepsProgram] = Programs()
         sizes = (math.prod([d or 1 for d in x.dims or ()]) * x.dtype.np.itemsize for x in self.every)
         self.step_bytes = sum(sizes) * (1 if self.axis is None else self.axis.size)

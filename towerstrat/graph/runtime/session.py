@@ -235,7 +235,13 @@ class BaseSession(Runner):
         ACCOUNTS.steps += plan.trains
         done = None if self.ahead is None else self.ahead.next(plan)
         stages = plan.stages if spans is None else traced(plan.stages, spans)
-        return self.carry_out(stages, fed, read) if done is None else read(done)
+        if done is not None:
+            return read(done)
+        start = time.perf_counter()
+        result = self.carry_out(stages, fed, read)
+        if self.ahead is not None:
+            self.ahead.ran(plan, time.perf_counter() - start)
+        return result
 
     def _plan(self, fetches: Any, fed: Mapping[Tensor, Any]) -> tuple[_Fetches, Plan]:
         given = frozenset(t for t in fed if t.dtype is not resource)

@@ -102,3 +102,26 @@ def test_losses_are_divided_by_towers_but_for_sums(make, reduction, times, tmp_p
     estimator.train(lambda: data(), steps=1, hooks=[Losses()])
     np.testing.assert_allclose(estimator.get_variable_value("w"), 0.2 * times, rtol=1e-6)
     assert seen == [times]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("evaluating", [contrib, None])
+def test_evaluations_while_towers_train(evaluating, tmp_path):
+    """The graph of an evaluation is another than that of training: there the strategy is entered anew, or none is."""
+    two = Devices(jax.devices()[:2])
+
+    def rows():
+        return tf.data.Dataset.from_tensor_slices(({"x": X}, Y)).repeat().batch(4, drop_remainder=True)
+
+    config = tf.estimator.RunConfig(
+        save_checkpoints_steps=6, train_distribute=contrib(two, 3), eval_distribute=evaluating and evaluating(two, 3)
+    )
+    estimator = tf.estimator.Estimator(logistic(tf), str(tmp_path), config)
+    tf.estimator.train_and_evaluate(
+        estimator,
+        tf.estimator.TrainSpec(rows, max_steps=12),
+        tf.estimator.EvalSpec(rows, steps=6, throttle_secs=0, start_delay_secs=0),
+    )
+    found = tf.contrib.estimator.read_eval_metrics(estimator.eval_dir())
+    assert list(found)[-1] == 12
+    assert found[12]["loss"] < 0.4

@@ -208,3 +208,18 @@ def test_loss_reduction():
     assert lib.get_loss_reduction() == tf.VariableAggregation.SUM
     tf.losses.mean_squared_error([1.0], [2.0])
     assert lib.get_loss_reduction() == tf.VariableAggregation.MEAN
+
+
+def test_another_graph_of_the_program_has_no_strategy():
+    """As in the original, where the contexts of strategies belong to graphs; in it the same one is entered anew."""
+    strategy = lib.OneDeviceStrategy("/cpu:0")
+    with tf.Graph().as_default() as graph, strategy.scope():
+        with tf.Graph().as_default():
+            assert not lib.has_distribution_strategy()
+            with strategy.scope():
+                assert lib.get_distribution_strategy() is strategy
+                seen = strategy.call_for_each_tower(lambda: tf.get_variable("v", [2]))
+            assert strategy.unwrap(seen)[0].name == "v:0"
+        assert lib.get_distribution_strategy() is strategy
+        with graph.as_default():
+            assert lib.get_distribution_strategy() is strategy

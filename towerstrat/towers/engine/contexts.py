@@ -24,11 +24,13 @@ class Mode(NamedTuple):
       engine: the engine that is current.
       tower: the current tower context; None in cross-tower context.
       update_device: the device that an ``update`` call is at, or None.
+      graph: where the scope of the engine's strategy was entered; in another graph of the program it is not current.
     """
 
     engine: Engine
     tower: TowerContext | None
     update_device: str | None = None
+    graph: Graph | None = None
 
     def trace_key(self) -> Hashable:
         return (self.engine, self.tower is None, self.update_device is not None)
@@ -39,7 +41,10 @@ class Mode(NamedTuple):
 
 def current_mode() -> Mode:
     mode = SURROUNDINGS.current()
-    return mode if isinstance(mode, Mode) else _DEFAULT_MODE
+    if not isinstance(mode, Mode):
+        return _DEFAULT_MODE
+    elsewhere = mode.graph is not None and type(graph := get_default_graph()) is Graph and graph is not mode.graph
+    return _DEFAULT_MODE if elsewhere else mode
 
 
 def default_mode() -> Mode:
@@ -95,7 +100,7 @@ def get_update_device() -> str | None:
 
 def enter_cross_tower(engine: Engine) -> AbstractContextManager[Any]:
     """A context manager: code inside speaks for all towers of ``engine``."""
-    return SURROUNDINGS.entered(Mode(engine, None, get_update_device()))
+    return SURROUNDINGS.entered(Mode(engine, None, get_update_device(), get_default_graph()))
 
 
 class UpdateContext:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import importlib.util
 from collections.abc import Callable, Container, Iterator, Mapping
 from types import FunctionType, GeneratorType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -18,12 +18,6 @@ from towerstrat.data.dataset_v1 import DatasetV1
 from towerstrat.graph.ir.elements import Tensor
 from towerstrat.graph.ir.types import as_dtype
 from towerstrat.platform import logs
-from towerstrat.platform.deferred import Deferred
-
-if TYPE_CHECKING:
-    import pandas  # type: ignore[import-untyped]
-else:
-    pandas = Deferred("pandas")
 
 Features = Tensor | dict[str, Tensor]
 InputFn = Callable[[], Any]
@@ -135,7 +129,7 @@ def numpy_input_fn(
 
 
 def pandas_input_fn(
-    x: pandas.DataFrame,
+    x: Any,
     y: Any = None,
     batch_size: int = 128,
     num_epochs: int | None = 1,
@@ -167,7 +161,7 @@ def pandas_input_fn(
             )
         if not np.array_equal(x.index, y.index):
             raise ValueError(f"Index for x and y are mismatched.\nIndex for x: {x.index}\nIndex for y: {y.index}\n")
-    several = y is not None and isinstance(y, pandas.DataFrame)
+    several = y is not None and hasattr(y, "columns")
     features = {name: x[name].to_numpy(copy=True) for name in x.columns}
     targets = {name: y[name].to_numpy(copy=True) for name in y.columns} if several else {}
     if y is not None and not several:

@@ -572,7 +572,8 @@ def test_a_model_trains_the_same_whether_or_not_towers_are_of_several_kinds():
     jax.tree.map(lambda a, b: close(a, b, 1000, max(1.0, np.abs(a).max())), even, split)
 
 
-@spread("sizes", [(2, 1, 1, 0), (3, 3, 3, 0)], every=2)
+@pytest.mark.long
+@pytest.mark.parametrize("sizes", [(2, 1, 1, 0), (3, 3, 3, 0)])
 def test_a_model_trains_on_any_sizes(sizes):
     images = [np.full((n, 6, 6, 1), 0.5, np.float32) for n in sizes]
     labels = [np.zeros(n, np.int32) for n in sizes]

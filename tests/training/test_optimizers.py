@@ -82,7 +82,7 @@ def test_trains_as_the_original(name, dtype):
     assert session.run(step) == STEPS
 
 
-@spread("name", CASES, every=4)
+@spread("name", CASES, every=7)
 def test_contract(name):
     """Names, slots, collections, the step, and one operation per variable."""
     w = Variable(np.ones((3, 2), np.float32), name="w")
@@ -174,7 +174,7 @@ def test_rows_that_a_step_does_not_use_stay_with_their_slots(name):
         assert (old[2] != new[2]).all()
 
 
-@spread("name", CASES, every=5)
+@spread("name", CASES, every=7)
 def test_repeated_rows_count_once_with_their_sum(name):
     """Rows given twice act as one row with the sum: ids [1, 1, 0] equal merged rows."""
     step = global_step()
@@ -195,7 +195,7 @@ def test_repeated_rows_count_once_with_their_sum(name):
         np.testing.assert_allclose(one, two, rtol=1e-6)
 
 
-@spread("name", CASES, every=5)
+@spread("name", CASES, every=7)
 def test_rows_outside_of_the_variable_are_refused(name):
     """Those that a program made itself; nothing changes then, neither the variable nor slots or the step."""
     step, table = global_step(), Variable(np.ones((3, 2), np.float32))

@@ -8,7 +8,6 @@ import pytest
 
 import towerstrat.compat.v1 as tf
 from tests.golden import sampling_cases
-from tests.spread import spread
 from towerstrat.errors import UnsupportedError
 from towerstrat.graph.eager.mode import eager_mode
 
@@ -153,7 +152,8 @@ def test_as_the_original(case):
         np.testing.assert_allclose(one, two, rtol=1e-5, atol=1e-6)
 
 
-@spread("loss", ["nce_loss", "sampled_softmax_loss"], every=2)
+@pytest.mark.long
+@pytest.mark.parametrize("loss", ["nce_loss", "sampled_softmax_loss"])
 def test_a_word_model_learns(loss):
     """The classes that come together get close, with samples of the operation's own."""
     with tf.Graph().as_default(), tf.Session() as sess:

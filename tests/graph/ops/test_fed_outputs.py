@@ -3,10 +3,13 @@
 Where a formula uses outputs alone, feeding those of another input gives the gradient at that input.
 """
 
+import itertools
+
 import numpy as np
 import pytest
 
 import towerstrat.compat.v1 as tf
+from tests.spread import spread
 
 DRAWS = np.random.RandomState(0)
 A = DRAWS.rand(2, 3, 3) + 2 * np.eye(3)
@@ -57,8 +60,7 @@ def test_formulas_of_outputs_alone(graph, function, one, other):
     np.testing.assert_allclose(found, wanted, rtol=1e-9, atol=1e-9)
 
 
-@pytest.mark.parametrize("adjoint", [False, True])
-@pytest.mark.parametrize("half", [None, "lower", "upper"])
+@spread(("half", "adjoint"), itertools.product([None, "lower", "upper"], [False, True]), every=5)
 def test_solutions(graph, adjoint, half):
     """What a fed solution solves is another right side."""
 

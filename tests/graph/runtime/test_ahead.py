@@ -78,7 +78,7 @@ def assert_same(one, other):
         np.testing.assert_equal(a, b)
 
 
-@spread("action", ACTIONS, every=4)
+@spread("action", ACTIONS, every=5)
 def test_between_runs(action, tmp_path):
     program = [9, action, 5, action, 1, action, 12]
     (plain, _), (ahead, returns) = record(program, False, tmp_path), record(program, True, tmp_path)

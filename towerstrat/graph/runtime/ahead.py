@@ -14,6 +14,7 @@ import jax
 import numpy as np
 
 from towerstrat.errors import OpError, UnsupportedError
+from towerstrat.graph.ir.elements import Operation
 from towerstrat.graph.ir.state import Cell, StateStore
 from towerstrat.graph.lowering.refusals import NeedsTrips
 from towerstrat.graph.runtime.feeding import Chunk
@@ -105,8 +106,8 @@ class _Steps:
                 chunk.error = None
         if chunk.steps < wanted:
             self.left = 0
-        elif self.left:
-            feeder.look_ahead(source, min(self.left, self.each), self.room, lambda steps: lifted.pace.idle)
+        else:
+            feeder.look_ahead(source, min(self.left, self.each) or self.each, self.room, lambda s: lifted.pace.idle)
         return ran
 
     def _run(self, chunk: Chunk) -> bool:
@@ -182,6 +183,9 @@ class Ahead:
         self._session = session
         self._limit = limit
         self._lifted: dict[Plan, Lifted | None] = {}
+        self._said: set[tuple[Plan, str]] = set()
+        self._first: dict[Plan, Plan] = {}
+        self._plans: dict[frozenset[Operation], list[Plan]] = {}
         self._alone: dict[Plan, float | None] = {}
         self._last: Plan | None = None
         self._begun: _Steps | None = None
@@ -193,6 +197,7 @@ class Ahead:
     def next(self, plan: Plan) -> Run | None:
         """The next run of a plan, if it has run already or runs now, with others; None: the caller runs it."""
         self.served += 1
+        plan = self._alike(plan)
         found = self._hand_out() if plan is self._last else None
         if found is None:
             seen = plan is self._last or self._lifted.get(plan) is not None
@@ -201,6 +206,18 @@ class Ahead:
             self._begun = self._begin(plan) if seen else None
             found = self._hand_out()
         self._since += 1
+        return found
+
+    def _alike(self, plan: Plan) -> Plan:
+        """A plan that runs the same operations and has the plan's fetches among its own: the first that came."""
+        found = self._first.get(plan)
+        if found is None:
+            operations = frozenset(plan.order)
+            alike = self._plans.setdefault(operations, [])
+            found = next((p for p in alike if set(p.fetches).issuperset(plan.fetches)), plan)
+            if found is plan:
+                alike.append(plan)
+            self._first[plan] = found
         return found
 
     def _hand_out(self) -> Run | None:
@@ -215,7 +232,8 @@ class Ahead:
 
     def ran(self, plan: Plan, seconds: float) -> None:
         """Says how long a run took that the caller ran. The first one has compiled its program."""
-        self._alone[plan] = seconds if plan in self._alone else None
+        plan = self._alike(plan)
+        self._alone[plan] = min(seconds, self._alone[plan] or seconds) if plan in self._alone else None
 
     def used(self) -> None:
         """Says that the session is used otherwise: the state becomes that after the steps that the caller has seen."""
@@ -252,7 +270,7 @@ class Ahead:
             return None
         run = Run(self._session, self._session._store, {}, {})
         try:
-            return self._steps(lifted, lifted.known(run), most, seconds)
+            return self._steps(plan, lifted, lifted.known(run), most, seconds)
         except OpError:  # the run itself says what is wrong
             self._plain = _FIRST
             return None
@@ -270,7 +288,11 @@ class Ahead:
 
     def _refuse(self, plan: Plan, why: str) -> None:
         self._lifted[plan] = None
-        if plan.trains:
+        self._say(plan, why)
+
+    def _say(self, plan: Plan, why: str) -> None:
+        if plan.trains and (plan, why) not in self._said:
+            self._said.add((plan, why))
             logs.info("One step per return to the host: %s.", why)
 
     def _most(self) -> int:
@@ -285,7 +307,7 @@ class Ahead:
             return min(most, self._gap - self._since)
         return most if limit is not None else min(most, max(_FIRST, self._since))
 
-    def _steps(self, lifted: Lifted, run: Run, most: int, alone: float) -> _Steps | None:
+    def _steps(self, plan: Plan, lifted: Lifted, run: Run, most: int, alone: float) -> _Steps | None:
         source, pace = lifted.source(run), lifted.pace
         if source.live:
             raise NotLifted("its data reads variables")
@@ -295,7 +317,8 @@ class Ahead:
         fitting = pace.fitting(lifted.input.step_bytes(source) + lifted.step_bytes)
         longest = min(_MOST, fitting, int(LIMITS.return_seconds / seconds))
         if lifted.copy_seconds(run.store) > longest * _SAVED:
-            raise NotLifted("to go back, more state would be kept than it saves time")
+            self._say(plan, "to go back, more state would be kept than it saves time")
+            return None
         wanted = min(most, longest)
         if wanted < 2:
             return None

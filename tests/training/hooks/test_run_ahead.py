@@ -42,7 +42,7 @@ def around_runs(hook, session, runs, by):
         asked = hook.before_run(context) or tf.train.SessionRunArgs(None)
         if found and session.used:
             found[-1][2] = True
-        promise = steps_until_session_use([hook], session.step)
+        promise = steps_until_session_use([hook], session.step, {})
         results = asked.fetches
         if isinstance(results, dict):
             results = dict.fromkeys(results, 0.0) | {"global_step": session.step}
@@ -169,13 +169,22 @@ def test_the_clock_and_unknown_hooks():
         promises = [promise for promise, *_ in around_runs(clock, session, 3, 1)]
         assert promises == [1, None, None]
     hooks = {Unknown: 1, Silent: None, Duck: 1}
-    assert [steps_until_session_use([kind()], 2) for kind in hooks] == list(hooks.values())
-    assert steps_until_session_use([Watching("loss")], 2) == 1
-    assert steps_until_session_use([Promising()], 2) == 5
-    assert steps_until_session_use([Promising(), Unknown()], 2) == 1
-    assert steps_until_session_use([Silent(), Promising()], 2) == 5
-    assert steps_until_session_use([], 2) is None
-    assert steps_until_session_use([MultiStepStopAtStepHook(3)], 2) == 1
+    assert [steps_until_session_use([kind()], 2, {}) for kind in hooks] == list(hooks.values())
+    assert steps_until_session_use([Watching("loss")], 2, {}) == 1
+    assert steps_until_session_use([Promising()], 2, {}) == 5
+    assert steps_until_session_use([Promising(), Unknown()], 2, {}) == 1
+    assert steps_until_session_use([Silent(), Promising()], 2, {}) == 5
+    assert steps_until_session_use([], 2, {}) is None
+    assert steps_until_session_use([MultiStepStopAtStepHook(3)], 2, {}) == 1
     counter = itertools.count()
-    assert steps_until_session_use([tf.train.FeedFnHook(lambda: {"x": next(counter)})], 2) == 1
-    assert isinstance(steps_until_session_use([tf.train.StopAtStepHook(last_step=np.int64(5))], np.int64(2)), int)
+    assert steps_until_session_use([tf.train.FeedFnHook(lambda: {"x": next(counter)})], 2, {}) == 1
+    assert isinstance(steps_until_session_use([tf.train.StopAtStepHook(last_step=np.int64(5))], np.int64(2), {}), int)
+
+
+def test_a_hook_that_fetches_at_times_what_others_fetch_sets_no_limit():
+    loss, other = tf.constant(1.0), tf.constant(2.0)
+    hook = tf.train.LoggingTensorHook({"loss": loss}, every_n_iter=10)
+    hook.begin()
+    hook.before_run(None)
+    assert steps_until_session_use([hook], 0, {hook: {"loss": loss}, "caller": [other]}) == 1
+    assert steps_until_session_use([hook], 0, {hook: {"loss": loss}, "caller": [other, {"l": loss}]}) is None

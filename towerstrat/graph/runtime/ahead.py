@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from towerstrat.errors import OpError, UnsupportedError
@@ -122,7 +123,9 @@ class _Steps:
         lifted, store = self.lifted, self.run.store
         program, inputs = lifted.program(self.run, lifted.programs, chunk, False, NONE_BAD)
         if not self.before:
-            self.before = {cell: store.lend(cell) if cell in store else None for cell in program.written}
+            there = [cell for cell in program.written if cell in store]
+            copies = _copied([store.get(cell) for cell in there])
+            self.before = dict.fromkeys(program.written) | dict(zip(there, copies, strict=True))
         start = time.perf_counter()
         made, record = program(store, inputs)
         lifted.pace.started(record, chunk.steps, start)
@@ -136,6 +139,8 @@ class _Steps:
         if not self._place:
             if self._handed == len(self.parts) - 1:
                 self.begin_part()
+            if part.stacks or part.bad is not None:
+                self.lifted.pace.settle(len(self.parts) - self._handed - 1)  # which learns how long its steps took
             if part.bad is not None and int(part.bad) >= 0:
                 return None
             part.stacks = [np.asarray(stack) for stack in part.stacks]
@@ -330,6 +335,11 @@ class Ahead:
             return None
         self.returns += 1
         return begun
+
+
+@jax.jit
+def _copied(values: list[Any]) -> list[Any]:
+    return [jnp.copy(value) for value in values]
 
 
 def _never(steps: int) -> bool:

@@ -81,6 +81,9 @@ class LoggingTensorHook(SessionRunHook):
             return None  # it fetches the same in each run
         return 1 if self._should_trigger else self._timer.steps_until_trigger(self._iter_count)
 
+    def fetched_at_times(self) -> Iterable[Any]:
+        return self._current_tensors.values()
+
     def _log_tensors(self, tensor_values: dict[Any, Any]) -> None:
         elapsed, _ = self._timer.update_last_triggered_step(self._iter_count)
         with np.printoptions(suppress=True):

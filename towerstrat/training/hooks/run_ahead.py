@@ -8,8 +8,8 @@ used earlier than promised is first put to the state that its caller has seen.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Protocol, runtime_checkable
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Protocol, runtime_checkable
 
 from towerstrat.training.hooks.session_run_hook import SessionRunHook
 
@@ -34,14 +34,42 @@ class RunsAhead(Protocol):
 _CALLED = ("before_run", "after_run")
 
 
-def steps_until_session_use(hooks: Iterable[SessionRunHook], step: int) -> int | None:
+@runtime_checkable
+class FetchesAtTimes(Protocol):
+    """A hook that fetches tensors in some runs, and uses the session for nothing else."""
+
+    def fetched_at_times(self) -> Iterable[Any]:
+        """The tensors."""
+
+
+def steps_until_session_use(hooks: Iterable[SessionRunHook], step: int, wanted: Mapping[Any, Any]) -> int | None:
     """The number of runs that all hooks leave the session alone; None where none of them sets a limit.
 
     A hook without the method gets every run: 1, unless it takes no part in runs. So does a subclass that overrides what
-    happens around a run, but not the method.
+    happens around a run, but not the method. One that fetches at times what others fetch in each run sets no limit.
+
+    Args:
+      wanted: hook, or something else for the program -> what it fetches in the run that begins.
     """
-    limits = [_of(hook, step) for hook in hooks]
+    limits = [_of(hook, step) for hook in hooks if not _fetches_nothing_new(hook, wanted)]
     return min((limit for limit in limits if limit is not None), default=None)
+
+
+def _fetches_nothing_new(hook: SessionRunHook, wanted: Mapping[Any, Any]) -> bool:
+    if not isinstance(hook, FetchesAtTimes):
+        return False
+    others = {id(leaf) for who, fetches in wanted.items() if who is not hook for leaf in _leaves(fetches)}
+    return all(id(tensor) in others for tensor in hook.fetched_at_times())
+
+
+def _leaves(fetches: Any) -> Iterator[Any]:
+    if isinstance(fetches, Mapping):
+        fetches = list(fetches.values())
+    if isinstance(fetches, list | tuple):
+        for part in fetches:
+            yield from _leaves(part)
+    else:
+        yield fetches
 
 
 def _of(hook: SessionRunHook, step: int) -> int | None:

@@ -35,6 +35,7 @@ class HookedSession(WrappedSession):
         super().__init__(sess)
         self._hooks = hooks
         self._should_stop = False
+        self._wanted: dict[Any, Any] = {}
         # Looked up here: a run takes microseconds where many are made at once.
         self._no_options = messages.RunOptions
         self._no_metadata = messages.RunMetadata
@@ -44,7 +45,7 @@ class HookedSession(WrappedSession):
 
     def steps_until_session_use(self, step: int) -> int | None:
         """How many runs all hooks leave the session alone, from the global step ``step`` on; None: no limit."""
-        return steps_until_session_use(self._hooks, step)
+        return steps_until_session_use(self._hooks, step, self._wanted)
 
     def run(
         self,
@@ -64,6 +65,7 @@ class HookedSession(WrappedSession):
         options = self._no_options() if options is None else options
         wanted = {"caller": fetches}
         feeds = self._asked(context, wanted, feed_dict, options)
+        self._wanted = wanted
         # Where nobody asks how the run went, it is one like those before it, which a session may know already.
         described = run_metadata is not None or bool(options.ListFields())
         metadata = self._no_metadata() if run_metadata is None else run_metadata

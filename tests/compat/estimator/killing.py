@@ -20,6 +20,7 @@ import jax
 import numpy as np
 
 import towerstrat.compat.v1 as tf
+from tests.training.summaries.test_restarts import shown
 
 KILLS_OF_A_CHAIN = 10
 
@@ -131,7 +132,9 @@ def main():
         total += done["kills"]
         if done["digest"] is not None:
             assert done["digest"] == json.loads(kept.read_text()), f"chain {number} came to something else: {done}"
-            print(f"chain {number}: {done['kills']} kills, equal bit for bit", flush=True)
+            steps = [step for step, _ in shown(given.folder / f"chain{number}")["loss"]]
+            assert steps == sorted(set(steps)), f"chain {number} has summaries of a step twice: {steps}"
+            print(f"chain {number}: {done['kills']} kills, equal bit for bit, each step once in its events", flush=True)
     print(f"{total} kills")
 
 

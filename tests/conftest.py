@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, settings
 import towerstrat.compat.v1  # noqa: F401  (imported first, so that graphs are the default)
 from towerstrat.compat.names import table
 from towerstrat.graph.eager import mode
-from towerstrat.graph.ir.core import reset_default_graph
+from towerstrat.graph.ir.core import get_default_graph, reset_default_graph
 from towerstrat.graph.ops.equality import disable_tensor_equality, enable_tensor_equality
 
 # All types of operations are registered, whichever tests run: modules are imported with the first of their names.
@@ -48,6 +48,8 @@ def fresh_graph():
     reset_default_graph()
     yield
     reset_default_graph()
+    with mode.eager_mode():
+        get_default_graph().seed = None
 
 
 @pytest.fixture

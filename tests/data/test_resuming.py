@@ -100,6 +100,16 @@ def changes():
     )
 
 
+def test_draws_of_a_thread_are_those_of_the_elements_it_has_taken():
+    """The state is that of one moment, while a thread goes on."""
+
+    def pipeline():
+        return tf.data.Dataset.range(12).map(lambda x: x + tf.random_uniform([], maxval=40, dtype=tf.int64)).prefetch(2)
+
+    for taken in range(6):
+        check(pipeline, taken, returned=1)
+
+
 @pytest.mark.parametrize("rows", [True, False])
 @given(st.integers(0, 12), st.lists(changes(), max_size=4), st.integers(0, 12), st.integers(0, 3), st.booleans())
 def test_chains_of_transformations(rows, length, chain, taken, returned, batched):

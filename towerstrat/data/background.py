@@ -11,7 +11,7 @@ from typing import Any
 
 from towerstrat.data.pipeline import Array, Element, Node, Opening, Pull, tensors_among
 from towerstrat.data.rows import Rows
-from towerstrat.data.state import resumed, state_of
+from towerstrat.data.state import at_one_moment, resumed, state_of
 from towerstrat.errors import InvalidArgumentError
 from towerstrat.platform.plain import State
 
@@ -118,7 +118,9 @@ class PrefetchedPull(Pull):
     def state(self) -> State:
         """The elements that are ready, and where the source is after them: the thread waits meanwhile."""
         queue = self.queue
-        with self.unlocked(), queue.taking:
+        with at_one_moment() as held:
+            with self.unlocked():
+                held.enter_context(queue.taking)
             # At its end the source raises once more.
             entries = [entry for entry in queue.ready if not isinstance(entry[1], StopIteration)]
             ready = [element if error is None else error for element, error in entries]

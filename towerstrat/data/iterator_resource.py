@@ -11,7 +11,7 @@ import numpy as np
 from towerstrat.checkpoints.states import decoded, encoded
 from towerstrat.data.fingerprint import check_fingerprint, fingerprint
 from towerstrat.data.pipeline import Array, Element, Opening, Pull, write_next
-from towerstrat.data.state import TAKEN_AGAIN, Stateless, resumed, state_of
+from towerstrat.data.state import TAKEN_AGAIN, Stateless, at_one_moment, resumed, state_of
 from towerstrat.data.structure import Structure
 from towerstrat.errors import FailedPreconditionError, InvalidArgumentError, OpError
 from towerstrat.graph.runtime.program import Uninterrupted
@@ -94,8 +94,9 @@ class IteratorResource:
         try:
             if self._error is not None:
                 raise Stateless("an exception that was met ahead")
-            parts = {"opening": opening.state(), "source": state_of(self._source), "returned": state_of(self._returned)}
-            return parts | {"taken": self._taken}
+            with at_one_moment():
+                parts = {"source": state_of(self._source), "opening": opening.state()}
+            return parts | {"returned": state_of(self._returned), "taken": self._taken}
         except Stateless:
             before = self._taken - len(self._returned) - (self._error is not None)
             return {"entropy": list(opening.entropy), TAKEN_AGAIN: before}

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from towerstrat.data.rows import Rows
-from towerstrat.data.state import Stateful, resumed, state_of
+from towerstrat.data.state import Stateful, at_one_moment, resumed, state_of
 from towerstrat.data.structure import Structure
 from towerstrat.graph.ir.core import Graph
 from towerstrat.graph.ir.elements import Tensor
@@ -262,11 +262,11 @@ class InnerPull(Pull):
 
     def state(self) -> State:
         opening = self.opening
-        return {
+        with at_one_moment():
+            parts = {"source": state_of(self.source), "opening": opening.state()}
+        return parts | {
             "values": [state_of(opening.values[t]) for t in opening.node.inputs()],
             "elements": state_of(opening.elements),
-            "opening": opening.state(),
-            "source": state_of(self.source),
         }
 
     @classmethod

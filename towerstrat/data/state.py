@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import threading
 from collections import deque
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from typing import Any, ClassVar
 
 import numpy as np
@@ -43,6 +46,33 @@ class Stateful:
     def resumed(self, name: str, state: State) -> Any:
         """The value of an attribute, from its state."""
         return resumed(getattr(self, name), state)
+
+
+class _Moment(threading.local):
+    """What this thread holds while it reads a state."""
+
+    held: ExitStack | None = None
+
+
+_MOMENT = _Moment()
+
+
+@contextmanager
+def at_one_moment() -> Iterator[ExitStack]:
+    """A state that is read inside is that of one moment: threads that take elements ahead wait from when they are met.
+
+    What threads change, which is what all parts of a pass share, is read after the parts. Yields what is let go at the
+    end of the outermost block.
+    """
+    if _MOMENT.held is not None:
+        yield _MOMENT.held
+        return
+    with ExitStack() as held:
+        _MOMENT.held = held
+        try:
+            yield held
+        finally:
+            _MOMENT.held = None
 
 
 def state_of(value: Any) -> State:

@@ -1,16 +1,15 @@
 """Random programs of towers and of functions: some of each agree, and a fault that is planted is found."""
 
-import pytest
-
 from tests.fuzz import functions, towers
+from tests.spread import spread
 
 
-@pytest.mark.parametrize("seed", range(4))
+@spread("seed", range(4), every=2)
 def test_towers_do_what_numpy_says(seed):
     assert towers.program(seed) is None
 
 
-@pytest.mark.parametrize("seed", range(4))
+@spread("seed", range(4), every=2)
 def test_functions_do_the_same_in_all_homes(seed):
     assert functions.program(seed) is None
 

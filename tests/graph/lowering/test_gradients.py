@@ -149,6 +149,7 @@ def test_many_gradients_share_a_path(session):
     np.testing.assert_allclose(session.run(fetches, {x: 0.7}), wanted, rtol=1e-6)
 
 
+@pytest.mark.long
 @given(
     st.lists(st.sampled_from(["square", "sin", "scale", "branch", "loop"]), min_size=1, max_size=4),
     st.floats(-1.2, 1.2),

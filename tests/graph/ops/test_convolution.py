@@ -149,6 +149,7 @@ def test_empty_batch_and_gradients_of_gradients():
     assert not any(np.any(v) for v in values)
 
 
+@pytest.mark.long
 @settings(max_examples=5, derandomize=True)
 @given(st.data())
 def test_the_form_for_the_cpu_has_the_values_and_gradients_of_the_plain_one(data):

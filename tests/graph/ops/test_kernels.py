@@ -3,6 +3,7 @@
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
 
 from tests.golden.array_mathematics_cases import CASES, INPUTS, used
 from tests.graph.ops.array_namespace import namespace
@@ -59,6 +60,7 @@ def operations():
             yield op
 
 
+@pytest.mark.long
 def test_no_kernel_widens():
     wrong, checked = [], set()
     ops = list(operations())

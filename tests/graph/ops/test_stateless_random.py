@@ -88,6 +88,7 @@ def draws(seed):
     ]  # fmt: skip
 
 
+@pytest.mark.long
 def test_the_seed_decides():
     seed = placeholder("int64", [2])
     tensors = draws(seed)

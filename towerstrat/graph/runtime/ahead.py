@@ -124,8 +124,8 @@ class _Steps:
         program, inputs = lifted.program(self.run, lifted.programs, chunk, False, NONE_BAD)
         if not self.before:
             there = [cell for cell in program.written if cell in store]
-            copies = _copied([store.get(cell) for cell in there])
-            self.before = dict.fromkeys(program.written) | dict(zip(there, copies, strict=True))
+            # One by one: they may lie on different devices.
+            self.before = dict.fromkeys(program.written) | {cell: jnp.copy(store.get(cell)) for cell in there}
         start = time.perf_counter()
         made, record = program(store, inputs)
         lifted.pace.started(record, chunk.steps, start)
@@ -335,11 +335,6 @@ class Ahead:
             return None
         self.returns += 1
         return begun
-
-
-@jax.jit
-def _copied(values: list[Any]) -> list[Any]:
-    return [jnp.copy(value) for value in values]
 
 
 def _never(steps: int) -> bool:

@@ -15,6 +15,7 @@ import os
 import re
 import time
 from collections import Counter
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -137,6 +138,20 @@ def described(found: list[tuple[str, str, int]]) -> str:
     for kind, dtype, n in found:
         size[kind, dtype] += n
     return "; ".join(f"{n} {kind} {dtype} {size[kind, dtype]:,} B" for (kind, dtype), n in counts.items()) or "none"
+
+
+def report(compare: Callable[[], dict[str, dict[str, Any]]], description: str) -> None:
+    """The command line of a comparison: prints ``figures`` for each side that it has."""
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("--json", action="store_true", help="print one line of JSON")
+    arguments = parser.parse_args()
+    found = compare()
+    if arguments.json:
+        print(json.dumps(found))
+        return
+    for side, row in found.items():
+        cost = f"{row['flops']:.4g} flops {row['bytes']:.4g} bytes"
+        print(f"{side:8} {cost} {described(row['collectives'])} {row['seconds']:.1f} s")
 
 
 def main() -> None:

@@ -5,8 +5,6 @@ python -m benchmarks.tpu_uneven
 
 from __future__ import annotations
 
-import argparse
-import json
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -15,7 +13,7 @@ import jax
 import numpy as np
 
 from benchmarks.harness import Devices
-from benchmarks.tpu_compile import described, devices, figures
+from benchmarks.tpu_compile import devices, figures, report
 from towerstrat.compat import v1 as tf
 from towerstrat.graph.ir.uneven import Uneven
 from towerstrat.graph.ops import collectives
@@ -62,18 +60,5 @@ def compare(topology: str = "v5e:2x2") -> dict[str, dict[str, Any]]:
     }
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--json", action="store_true", help="print one line of JSON")
-    arguments = parser.parse_args()
-    found = compare()
-    if arguments.json:
-        print(json.dumps(found))
-        return
-    for side, row in found.items():
-        cost = f"{row['flops']:.4g} flops {row['bytes']:.4g} bytes"
-        print(f"{side:8} {cost} {described(row['collectives'])} {row['seconds']:.1f} s")
-
-
 if __name__ == "__main__":
-    main()
+    report(compare, __doc__.split("\n")[0])

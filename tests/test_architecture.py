@@ -18,7 +18,7 @@ ROOT = pathlib.Path(towerstrat.__file__).parent
 FLOORS = ["errors", "platform", "checkpoints", "graph", "data", "towers", "training", "compat", "cli", "__main__"]
 ROOMS = {
     "graph": ["ir", "lowering", "variables", "ops", "scopes", "runtime", "eager", "autograph", "functions", "tapes"],
-    "towers": ["cluster", "engine", "contrib", "distribute", "era"],
+    "towers": ["cluster", "engine", "shards", "contrib", "distribute", "era"],
     "compat": ["utilities", "v1names", "v2names", "wheel", "estimator", "names", "importer", "library", "v1", "v2",
                "program"],
 }  # fmt: skip

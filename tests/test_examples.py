@@ -39,6 +39,7 @@ def test_digits_are_learnt_on_eight_towers():
     assert int(right[1]) >= 0.97 * 360
 
 
+@pytest.mark.long
 def test_a_checkpoint_of_the_original_is_evaluated_and_saved_again(tmp_path):
     """TensorFlow 1.12.3 printed the first line when it had trained and saved what is restored here."""
     pytest.importorskip("sklearn")
@@ -121,3 +122,11 @@ def _summarized(folder):
         for event in tf.train.summary_iterator(name)
         if any(value.tag == "loss" for value in event.summary.value)
     ]
+
+
+@pytest.mark.long
+def test_reviews_are_classified():
+    """TensorFlow 1.12.3 gets 361 right."""
+    right = re.search(r"held-back reviews: (\d+) of 400 right", run("text_classifier.py"))
+    assert right
+    assert int(right[1]) >= 350

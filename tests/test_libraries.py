@@ -39,6 +39,7 @@ def as_on_the_original(name, *command, **options):
     np.testing.assert_allclose(found, KEPT[name], rtol=1e-4)
 
 
+@pytest.mark.long
 def test_bert_with_its_own_optimizer():
     as_on_the_original("bert_tiny", "bert_tiny.py", needs=["bert", "tf_slim"])
 
@@ -47,6 +48,7 @@ def test_bert_on_four_towers():
     as_on_the_original("bert_towers", "bert_towers.py", needs=["bert", "tf_slim"], towers=4)
 
 
+@pytest.mark.long
 def test_a_residual_network_of_slim():
     as_on_the_original("resnet_small", "slim_nets.py", "resnet_small", needs=["tf_slim"])
 
@@ -66,6 +68,7 @@ def test_natural_gradients_of_kfac():
     as_on_the_original("kfac_mlp", "kfac_mlp.py", needs=["kfac"])
 
 
+@pytest.mark.long
 def test_q_learning_of_trfl():
     """Against numpy: the package is newer than 1.12."""
     found = losses("trfl_qlearning.py", needs=["trfl", "tensorflow_probability"])

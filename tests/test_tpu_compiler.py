@@ -118,3 +118,14 @@ def test_a_step_of_an_uneven_batch_costs_a_tower_no_more_than_a_full_one():
     found = figures(module="tpu_uneven")
     assert found["uneven"]["collectives"] == found["even"]["collectives"]
     assert found["uneven"]["flops"] <= 1.02 * found["even"]["flops"]
+
+
+@pytest.mark.long
+def test_a_repeated_step_of_shards_is_what_one_would_write_by_hand():
+    found = figures(module="tpu_shards")
+    ours, twin = found["ours"], found["twin"]
+    assert twin["collectives"]
+    losses = ["all-reduce", "f32", 16]  # those of the four shards leave as one value
+    assert sorted(ours["collectives"]) == sorted([*twin["collectives"], losses])
+    assert ours["flops"] <= 1.02 * twin["flops"]
+    assert ours["bytes"] <= 1.02 * twin["bytes"]

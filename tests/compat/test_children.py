@@ -4,6 +4,8 @@ import sys
 
 import pytest
 
+from tests.spread import spread
+
 POOL = """
 import multiprocessing, sys
 import tensorflow as tf
@@ -47,9 +49,7 @@ python("import sys; print('towerstrat' in sys.modules, [p for p in sys.path if '
 """
 
 
-@pytest.mark.parametrize(
-    ("api", "version"), [("1", "tensorflow 1.12.3 False"), ("2", "tensorflow.compat.v1 2.15.1 True")]
-)
+@spread(("api", "version"), [("1", "tensorflow 1.12.3 False"), ("2", "tensorflow.compat.v1 2.15.1 True")], every=2)
 def test_a_subprocess_of_the_same_python(program, api, version):
     code, output, error = program(SUBPROCESS, options=["--api", api])
     assert (code, output) == (0, f"{version}\ntensorflow\nFalse []\n"), error

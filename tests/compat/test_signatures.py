@@ -18,6 +18,7 @@ from towerstrat.training.layers import Layer
 GOLDEN = Path(__file__).parents[1] / "golden"
 
 LATER_RESOLVER = "the class of 2.x, which takes more"
+READER = "the class of the reader is ours"
 DEVIATIONS = {
     "tf.DType": "programs take the types that are there",
     "tf.dtypes.DType": "programs take the types that are there",
@@ -30,6 +31,9 @@ DEVIATIONS = {
     "tf.contrib.eager.GradientTape.gradient": "unconnected_gradients came with 1.13",
     "tf.contrib.eager.TensorSpec": "dtype got its default later",
     "tf.contrib.eager.py_func": "arguments got their defaults later",
+    "tf.contrib.data.make_batched_features_dataset": READER,
+    "tf.contrib.data.read_batch_features": READER,
+    "tf.data.experimental.make_batched_features_dataset": READER,
     "tf.contrib.data.RandomDataset": "a function that returns a Dataset",
     "tf.data.experimental.RandomDataset": "a function that returns a Dataset",
     **{f"tf.contrib.cluster_resolver.{name}": LATER_RESOLVER for name in (
@@ -41,6 +45,7 @@ DEVIATIONS = {
     "tf.test.Benchmark.report_benchmark": "metrics came later",
     "tf.contrib.distribute.ReductionToOneDeviceCrossTowerOps": "accumulation_fn=None is add_n, as later",
     "tf.contrib.tpu.bfloat16_scope": "name came with 2.x",
+    "tf.contrib.tpu.replicate": "maximum_shapes came with 1.14",
     "tf.contrib.framework.nest.map_structure": "its one keyword by name",
     "tf.contrib.rnn.GRUBlockCell.call": "the state is called as in GRUCell",
     "tf.contrib.rnn.GRUBlockCellV2.call": "the state is called as in GRUCell",
@@ -58,6 +63,11 @@ DEVIATIONS = {
     "tf.data.Dataset": "the constructors are its class methods",
     "tf.contrib.summary.SummaryWriter": "create_file_writer makes them",
     **{f"tf.contrib.summary.SummaryWriter.{name}": "step came with 2.x" for name in ("as_default", "set_as_default")},
+    "tf.extract_image_patches": "those of 1.13 to 2.x too",
+    **{f"tf.image.{name}": "those of 1.13 to 2.x too" for name in (
+        "crop_and_resize", "decode_image", "draw_bounding_boxes", "extract_image_patches", "resize_bicubic",
+        "resize_bilinear", "resize_image_with_pad", "resize_images", "resize_nearest_neighbor", "ssim",
+        "ssim_multiscale")},
     "tf.layers.Layer.call": "a layer may take more than one positional argument",
     **{f"tf.{name}substr": "unit came with 1.13" for name in ("", "strings.")},
 }  # fmt: skip
@@ -73,11 +83,13 @@ DEVIATIONS_V2 = {
         "OutOfRangeError", "PermissionDeniedError", "ResourceExhaustedError", "UnauthenticatedError",
         "UnavailableError", "UnimplementedError", "UnknownError")},
     "tf.custom_gradient": SETS,
+    **{f"tf.{name}RaggedTensor": "its class methods make it" for name in ("", "compat.v1.")},
     **{f"tf.{name}_initializer.__call__": "dtype=None is float32, as the other initializers have it"
        for name in ("ones", "zeros", "random_normal", "random_uniform")},
     "tf.compat.v1.nn.avg_pool2d": "those of tf.nn.avg_pool",
     "tf.test.Benchmark": "it is made as any object",
     "tf.compat.v1.tpu.initialize_system": "chips are closed by nobody",
+    **{f"tf.compat.v1.tpu.{name}": "those of 1.15" for name in ("batch_parallel", "replicate", "rewrite", "shard")},
     **{f"tf.test.TestCase.{name}": SETS
        for name in ("assertNotAllClose", "assertShapeEqual", "cached_session", "session", "test_session")},
 }  # fmt: skip
@@ -148,6 +160,7 @@ MISSING_V2 = {
     **dict.fromkeys(("tf.SparseTensor.set_shape", "tf.sparse.SparseTensor.set_shape"), "dense_shape says it"),
     "tf.OptionalSpec.from_value": "tf.type_spec_from_value is there",
     "tf.data.experimental.OptionalStructure.from_value": "tf.type_spec_from_value is there",
+    "tf.RaggedTensorSpec.flat_values_spec": "flat values are tensors",
     "tf.data.NumpyIterator.restore": "start the iteration anew",
     "tf.data.NumpyIterator.save": "start the iteration anew",
     "tf.Operation.experimental_set_type": NO_PROTO,

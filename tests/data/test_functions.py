@@ -75,6 +75,13 @@ def test_functions_that_cannot_be_had_for_batches(monkeypatch):
     assert drawn[0] != drawn[1]
 
 
+def test_rows_that_were_read_ahead_of_a_batch_come_once(monkeypatch):
+    monkeypatch.setattr(mapping, "_MANY_ROWS", 1)
+    words = [str(i) for i in range(70)]
+    dataset = tf.data.Dataset.from_tensor_slices(words).map(lambda s: tf.strings.join([s, "!"])).batch(10)
+    assert [w for batch in elements(dataset) for w in batch.tolist()] == [f"{w}!".encode() for w in words]
+
+
 def test_cached_functions_run_once_for_each_element(monkeypatch):
     monkeypatch.setattr(mapping, "_MANY_ROWS", 1)
     dataset = tf.data.Dataset.from_tensor_slices([1, 2]).map(lambda n: n * 2).cache().repeat(2).batch(3)

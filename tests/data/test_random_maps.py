@@ -89,6 +89,7 @@ def test_no_draw_is_used_twice(monkeypatch):
     assert len(np.unique(draws, axis=0)) == 4 * SIZE
 
 
+@pytest.mark.long
 def test_every_element_is_drawn_at_once(monkeypatch):
     """The function of one element is not called where batches of rows are made."""
     monkeypatch.setattr(mapping, "_MANY_ROWS", 1)

@@ -100,6 +100,7 @@ def changes():
     )
 
 
+@pytest.mark.long
 def test_draws_of_a_thread_are_those_of_the_elements_it_has_taken():
     """The state is that of one moment, while a thread goes on."""
 

@@ -1,10 +1,12 @@
 """Random programs of towers and of functions: some of each agree, and a fault that is planted is found."""
 
+import pytest
+
 from tests.fuzz import functions, towers
 from tests.spread import spread
 
 
-@spread("seed", range(4), every=2)
+@spread("seed", range(4), every=4)
 def test_towers_do_what_numpy_says(seed):
     assert towers.program(seed) is None
 
@@ -14,6 +16,7 @@ def test_functions_do_the_same_in_all_homes(seed):
     assert functions.program(seed) is None
 
 
+@pytest.mark.long
 def test_a_wrong_mean_over_towers_is_found_and_shown(monkeypatch):
     monkeypatch.setitem(towers.MODEL, "MEAN", towers.MODEL["SUM"])
     found = [d for d in map(towers.program, range(6)) if d is not None]

@@ -24,6 +24,7 @@ from tests.graph.three_ways_cases import (
     STATES,
     WITHOUT_BATCH,
     of_expressions,
+    of_images,
     of_kernels,
     of_names,
     of_networks,
@@ -75,7 +76,7 @@ def table():
     """One case for each type of the tables, and all that were written for this; with the types of each."""
     found = {case: {op.type for op in operations(case)} for case in FURTHER}
     times = Counter(t for types in found.values() for t in types)
-    for case in (*of_expressions(), *of_networks(), *of_names()):
+    for case in (*of_expressions(), *of_networks(), *of_names(), *of_images()):
         types = {op.type for op in operations(case)}
         if types - times.keys():
             found[case] = types
@@ -163,7 +164,7 @@ def test_every_type_is_in_a_case():
 EXPRESSIONS = [c for c in of_expressions() if "value" in GOLDEN.get(c.name, ())]
 
 
-@pytest.mark.parametrize("part", range(4))
+@spread("part", range(4), every=2)
 def test_eager_values_are_the_originals(part):
     wrong = []
     for case in EXPRESSIONS[part::4]:
@@ -187,6 +188,7 @@ def test_eager_values_are_the_originals(part):
 # ---- numpy's forms -------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_numpy_forms_have_the_types_and_values_of_kernels():
     """Integers divided by zero, shifts beyond the width, sums that overflow, halves, NaNs, empty arrays."""
     wide = np.array([7, -7, 0, 2**31 - 1, -(2**31), 5], np.int32)
@@ -307,6 +309,7 @@ def state_around_function():
     return [outputs, dense(tape.gradient(ys, xs)), variables]
 
 
+@pytest.mark.long
 def test_variables_are_changed_alike_three_ways():
     outputs, found, variables = state_in_graph()
     wrong = []

@@ -15,7 +15,7 @@ import towerstrat.training.saving.operations
 import towerstrat.training.summaries.operations
 import towerstrat.training.summaries.write_operations
 from tests.golden import array_mathematics_cases as expressions
-from tests.golden import names_v2_cases
+from tests.golden import images_cases, names_v2_cases
 from tests.golden.nn_cases import cases as nn_cases
 from tests.graph.ops.array_namespace import namespace
 from tests.graph.ops.test_kernels import EMPTY
@@ -49,6 +49,7 @@ from towerstrat.graph.ops import (
     stateless_random,
     tensor_array,
 )
+from towerstrat.graph.ops.images import boxes, patches
 from towerstrat.graph.tapes.custom_gradients import custom_gradient, recompute_grad
 from towerstrat.graph.tapes.vectorized import vectorized_map
 
@@ -77,6 +78,32 @@ def of_expressions() -> Iterator[Case]:
 
 def of_names() -> Iterator[Case]:
     yield from _evaluated(names_v2_cases.CASES, towerstrat.compat.v2, names_v2_cases.INPUTS)
+
+
+IMAGES = [
+    "tf.image.resize(plane, [3, 7])",
+    "tf.image.resize(plane, [7, 2], 'nearest')",
+    "tf.image.resize(plane, [3, 7], 'bicubic')",
+    "tf.image.resize(plane, [3, 2], 'area')",
+    "tf.image.resize(plane, [3, 2], 'lanczos3', antialias=True)",
+    "tf.image.rgb_to_hsv(hues)",
+    "tf.image.hsv_to_rgb(photo)",
+    "tf.image.adjust_hue(photo, 0.3)",
+    "tf.image.adjust_saturation(photo, 1.5)",
+    "tf.image.adjust_contrast(photo, 1.5)",
+    "tf.image.crop_and_resize(photo, boxes, owner, [3, 2])",
+    "tf.image.draw_bounding_boxes(photo, frames, None)",
+    "tf.image.extract_patches(photo, [1, 2, 2, 1], [1, 1, 2, 1], [1] * 4, 'SAME')",
+    "tf.image.non_max_suppression(found, scores, 3)",
+    "tf.image.non_max_suppression_padded(found, scores, 3, pad_to_max_output_size=True)",
+    "tf.image.stateless_sample_distorted_bounding_box([40, 50, 3], [[[0.1, 0.2, 0.9, 0.7]]], [1, 2])",
+]
+
+
+def of_images() -> Iterator[Case]:
+    yield from _evaluated(IMAGES, towerstrat.compat.v2, images_cases.INPUTS)
+    turned = ["tf.contrib.image.transform(photo, [1.1, 0.2, -0.5, 0.1, 0.9, 0.25, 0.01, 0.02], 'BILINEAR')"]
+    yield from _evaluated(turned, towerstrat.compat.v1, images_cases.INPUTS)
 
 
 def _evaluated(texts: Iterable[str], tf: Any, inputs: Mapping[str, np.ndarray[Any, Any]]) -> Iterator[Case]:
@@ -291,7 +318,8 @@ WITHOUT_BATCH = {
     "draws that depend on a seed": """
         RandomUniformInt StatelessMultinomial StatelessParameterizedTruncatedNormal StatelessRandomBinomial
         StatelessRandomGammaV2 StatelessRandomNormal StatelessRandomPoisson StatelessRandomUniform
-        StatelessRandomUniformFullInt StatelessRandomUniformInt StatelessShuffle StatelessTruncatedNormal""",
+        StatelessRandomUniformFullInt StatelessRandomUniformInt StatelessSampleDistortedBoundingBox StatelessShuffle
+        StatelessTruncatedNormal""",
 }
 """Types that have no batch."""
 
@@ -383,34 +411,50 @@ DRAWS: dict[str, Callable[[], Any]] = {
     "RandomPoissonV2": lambda: random.random_poisson([1.0, 2.0, 3.0], [4], seed=1),
     "RandomShuffle": lambda: random.random_shuffle(constant(X), seed=1),
     "Multinomial": lambda: random.multinomial(constant(X), 4, seed=1),
+    "ExtractGlimpse": lambda: patches.extract_glimpse(IMAGE, [9, 9], [[0.0, 0.0], [0.0, 0.0]]),
+    "SampleDistortedBoundingBoxV2": lambda: boxes.sample_distorted_bounding_box([40, 50, 3], [[[0.0, 0.0, 1.0, 1.0]]])[
+        2
+    ],
     "CandidateSampler": lambda: candidates.uniform_candidate_sampler([[1, 2]], 2, 3, False, 4, seed=1)[0],
 }
 """Draws: what is equal three ways is their type, shape and range; sessions, programs and functions count separately."""
 
 ELSEWHERE = {
     "Gradients Cotangent LoopVariable": "what gradients and loops are made of: the comparison itself is made with them",
-    "AllConcat AllReduce SelectPosition": "towers' collectives: there is no axis here",
-    "FromPositions PositionIndex PositionInput Spread": "what differs by tower: there is no axis here",
+    "AllConcat AllReduce AllToAll CollectivePermute GroupSum SelectPosition": "collectives: there is no axis here",
+    "PyFuncInPlace": "tf.py_func inside of towers: there is no axis here",
+    "Divide FromPositions PositionIndex PositionInput Spread": "what differs by tower: there is no axis here",
     "XlaSharding": "how logical devices divide a tensor: there is no axis here",
     "StepInput StepLoop Blank": "parts of step loops and of converted loops",
+    "DatasetToTFRecord": "a dataset in a file",
     "DatasetHandle DatasetToSingleElement DistributedIteratorGetNext IteratorGetNext": "datasets",
     "DeserializeIterator SerializeIterator": "iterators in files",
     "IteratorToStringHandle MakeIterator OpenIterator OwnedIteratorGetNext OwnedIteratorGetOptional": "iterators",
     "ReduceDataset": "a loop over a dataset",
     "DecodeRaw": "strings",
+    "DecodeAndCropJpeg DecodeBmp DecodeGif DecodeImage DecodeJpeg DecodePng ExtractJpegShape": "image files",
+    "EncodeJpeg EncodeJpegVariableQuality EncodePng": "image files",
     "AssignRestored RestoreV2 SaveV2": "files",
     "AsString DecodeBase64 EncodeBase64 ReduceJoin RegexFullMatch RegexReplace StringFormat StringJoin": "strings",
     "StringLength StringLower StringSplit StringSplitV2 StringStrip StringToHashBucket StringUpper": "strings",
     "StringToHashBucketFast StringToHashBucketStrong StringToNumber Substr UnsortedSegmentJoin": "strings",
+    "EditDistance RaggedRange SetSize": "ragged tensors and sets",
+    "StringNGrams UnicodeDecode UnicodeEncode UnicodeTranscode": "strings",
+    "SparseCross SparseDistinct SparseOrder SparseReshape SparseToSparseSetOperation": "sparse",
     "InitializeTableFromTextFileV2 LookupTableExportV2 LookupTableFindV2 LookupTableImportV2": "lookup tables",
     "LookupTableInsertV2 LookupTableRemoveV2 LookupTableSizeV2 SparseToDense": "lookup tables and sparse tensors",
     "EagerPyFunc PyFunc PyFuncStateless PrintV2": "Python functions and printing: no kernel computes them",
-    "MatchingFiles": "the names of files",
+    "MatchingFiles ReadFile WriteFile": "files",
+    "DecodeCSV DecodeCompressed DecodeJSONExample ParseTensor SerializeTensor": "tests/data/test_examples.py",
+    "ParseExample ParseSingleExample": "parsed messages: tests/data/test_examples.py",
+    "ParseSequenceExample ParseSingleSequenceExample": "parsed messages: tests/data/test_examples.py",
     "UninitializedNames CountUpTo InitializedValue VarHandleOp": "variables of sessions",
     "ReadStringVariableOp AssignStringVariableOp StringVarIsInitializedOp": "variables of strings",
     "InitializedStringValue StringResourceGather StringResourceScatterUpdate": "variables of strings",
     "Queue QueueEnqueueV2 QueueEnqueueManyV2 QueueDequeueV2 QueueDequeueManyV2 QueueDequeueUpToV2": "queues",
     "QueueCloseV2 QueueIsClosedV2 QueueSizeV2": "queues",
+    "Reader ReaderNumRecordsProducedV2 ReaderNumWorkUnitsCompletedV2 ReaderReadUpToV2": "readers of queues",
+    "ReaderReadV2 ReaderResetV2": "readers of queues",
     "AudioSummaryV2 HistogramSummary ImageSummary MergeSummary ScalarSummary TensorSummaryV2": "bytes of messages",
     "CreateSummaryFileWriter CloseSummaryWriter FlushSummaryWriter ImportEvent WriteGraphSummary": "event files",
     "WriteAudioSummary WriteHistogramSummary WriteImageSummary WriteScalarSummary": "event files",

@@ -403,6 +403,7 @@ def test_batch_normalization_of_an_empty_batch_keeps_its_statistics():
     near(moving[1], np.mean(variances, axis=0))
 
 
+@pytest.mark.long
 def test_a_derivative_of_a_derivative():
     towers = Towers((3, 1, 0))
     with towers.strategy.scope():
@@ -562,6 +563,7 @@ def trained(inputs):
         return carried_out(session, [*losses, train], fed, runs=2), session.run(tf.global_variables())
 
 
+@pytest.mark.long
 def test_a_model_trains_the_same_whether_or_not_towers_are_of_several_kinds():
     random = np.random.default_rng(0)
     images = random.normal(size=(4, 3, 6, 6, 1)).astype(np.float32)

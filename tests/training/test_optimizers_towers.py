@@ -1,5 +1,6 @@
 """Every optimizer on four towers in runs of five steps against the original on the same global batch."""
 
+import jax
 import numpy as np
 import pytest
 
@@ -8,6 +9,7 @@ from tests.golden.optimizer_cases import CASES, STEP
 from tests.spread import spread
 from tests.towers.common import tpu
 from tests.training.optimizer_model import COMPARED, STEPS, golden, inputs, loss_of, make_optimizer, make_variables
+from towerstrat.graph.ir.mesh import Axis
 
 MEAN, SUM = tf.VariableAggregation.MEAN, tf.VariableAggregation.SUM
 TOWERS, PER_RUN = 4, 5
@@ -188,8 +190,15 @@ def test_cross_shard_optimizer(reduction, towers, expected):
 def test_cross_shard_optimizer_refuses():
     with pytest.raises(ValueError, match="Unsupported reduction: none"):
         tf.contrib.tpu.CrossShardOptimizer(tf.train.GradientDescentOptimizer(0.1), "none")
-    with pytest.raises(NotImplementedError, match="group_assignment"):
-        tf.contrib.tpu.CrossShardOptimizer(tf.train.GradientDescentOptimizer(0.1), group_assignment=[[0, 1], [2, 3]])
+    for groups, message in (
+        ([[0, 1], [2, 3]], "permutation of range"),
+        ([[0]], "permutation"),
+        ((0, 1), "list of list"),
+        ([[0], [1, 1]], "must be equal"),
+    ):
+        wrapped = tf.contrib.tpu.CrossShardOptimizer(tf.train.GradientDescentOptimizer(0.1), group_assignment=groups)
+        with tf.get_default_graph().under(Axis("shard", jax.devices()[:2])), pytest.raises(ValueError, match=message):
+            wrapped.compute_gradients(tf.constant(1.0), [])
 
 
 def test_averages_in_tower_context():

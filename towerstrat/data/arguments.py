@@ -17,6 +17,7 @@ from towerstrat.graph.ir.convert import convert_to_tensor, numpy_value
 from towerstrat.graph.ir.core import get_default_graph
 from towerstrat.graph.ir.elements import Tensor
 from towerstrat.graph.ir.shapes import Dimension, TensorShape, as_shape
+from towerstrat.graph.ir.sparse_tensor import SparseTensorSpec
 from towerstrat.graph.ir.specs import TensorSpec
 from towerstrat.graph.ir.types import bool_, int64
 
@@ -71,9 +72,10 @@ def structure_of_specs(specs: Any, what: str) -> Structure:
     if isinstance(specs, list):
         specs = tuple(specs)
     for leaf in flatten(specs):
-        if not isinstance(leaf, TensorSpec):
+        if not isinstance(leaf, TensorSpec | SparseTensorSpec):
             raise TypeError(f"{what} must consist of tf.TensorSpec objects, got {leaf!r}.")
-    return Structure.of_types(map_leaves(lambda s: s.dtype, specs), map_leaves(lambda s: s.shape, specs))
+    parts = [lambda s: s.dtype, lambda s: s.shape, lambda s: s.value_type]
+    return Structure.of_types(*(map_leaves(part, specs) for part in parts))
 
 
 # ---- padding -----------------------------------------------------------------------------------------------------
@@ -86,6 +88,8 @@ def padding(structure: Structure, padded_shapes: Any, padding_values: Any) -> tu
       padded_shapes: None: as large as the largest of a batch, where the rank is known.
       padding_values: None, one value for all components, or a structure of values where None is the default.
     """
+    if structure.sparse:
+        raise TypeError("Batching of padded sparse tensors is not currently supported")
     if padded_shapes is None:
         if any(d is None for d in structure.dims):
             raise ValueError(

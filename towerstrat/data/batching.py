@@ -7,12 +7,14 @@ from typing import Any
 
 import numpy as np
 
+from towerstrat.data import sparse
 from towerstrat.data.pipeline import UNKNOWN, Array, Element, Node, Opening, Pull, copied_into, known, tensors_among
 from towerstrat.data.rows import Rows
 from towerstrat.data.structure import Structure
 from towerstrat.errors import DataLossError, InvalidArgumentError
 from towerstrat.graph.ir.elements import Tensor
 from towerstrat.graph.ir.shapes import Dims, TensorShape
+from towerstrat.graph.ir.sparse_tensor import SparseTensor
 from towerstrat.graph.ir.types import string
 
 
@@ -116,13 +118,17 @@ class Batches(Pull):
 
     def _columns(self) -> Element | None:
         """The next batch, where its elements are made together."""
+        if self.structure.sparse:
+            return None
         return self.source.next_columns(self.size) if isinstance(self.source, Pull) else None
 
     def _stacked(self, elements: Sequence[Element]) -> Element:
         columns = list(zip(*elements, strict=True))
+        joined = sparse.batched(columns, self.structure.sparse)
         for i, column in enumerate(columns):
-            self._check_alike(i, column)
-        return [stack(column) for column in columns]
+            if i not in joined:
+                self._check_alike(i, column)
+        return [joined[i] if i in joined else stack(column) for i, column in enumerate(columns)]
 
     def _check_alike(self, component: int, column: Sequence[Array]) -> None:
         shape = np.shape(column[0])
@@ -142,7 +148,7 @@ class Batches(Pull):
         if columns is not None:
             return copied_into(out, columns)
         elements = self._collect()
-        fits = all(
+        fits = not self.structure.sparse and all(
             b.shape[:1] == (len(elements),) and all(e[i].shape == b.shape[1:] for e in elements)
             for i, b in enumerate(out)
         )
@@ -178,7 +184,7 @@ class Batch(Node):
         self.tensors = tensors_among(size)
         first = _static_size(size, drop_remainder)
         dims: list[Dims] = [None if d is None else (first, *d) for d in child.structure.dims]
-        self.structure = child.structure.with_dims(dims)
+        self.structure = child.structure.with_dims(sparse.batched_dims(dims, child.structure))
 
     def cardinality(self) -> int:
         return _batches(self.children[0].cardinality(), self.size, self.drop_remainder)
@@ -186,7 +192,7 @@ class Batch(Node):
     def open(self, opening: Opening) -> Iterator[Element]:
         size = _positive(opening, self.size)
         child = self.children[0]
-        rows = child.rows(opening)
+        rows = None if child.structure.sparse else child.rows(opening)
         if rows is not None:
             return RowBatches(rows, size, self.drop_remainder)
         return Batches(child.open(opening), size, self.drop_remainder, child.structure)
@@ -279,6 +285,61 @@ class PaddedBatch(Node):
         return PaddedBatches(child.open(opening), size, self.drop_remainder, child.structure, wanted, fillings)
 
 
+class SparseBatches(Batches):
+    """Batches of arrays of different sizes, as the entries of one sparse tensor."""
+
+    def __init__(self, source: Iterator[Element], size: int, structure: Structure, wanted: TensorShape):
+        super().__init__(source, size, False, structure)
+        self.wanted = wanted
+
+    def _columns(self) -> Element | None:
+        """None: elements are joined one by one."""
+        return None
+
+    def _stacked(self, elements: Sequence[Element]) -> Element:
+        arrays = [element[0] for element in elements]
+        for array in arrays:
+            limits = self.wanted.as_list()
+            fits = len(limits) == array.ndim
+            if not fits or any(w is not None and n > w for n, w in zip(array.shape, limits, strict=True)):
+                raise DataLossError(
+                    None, None, f"dense_to_sparse_batch: expected elements within {limits}, got shape {array.shape}."
+                )
+        places = [np.argwhere(np.ones(array.shape, bool)).astype(np.int64) for array in arrays]
+        columns: list[list[Array]] = [
+            places,
+            [array.reshape(-1) for array in arrays],
+            [self._row(array) for array in arrays],
+        ]
+        return list(sparse.batched(columns, [0]).values())
+
+    def _row(self, array: Array) -> Array:
+        sizes = zip(array.shape, self.wanted.as_list(), strict=True)
+        return np.array([n if w is None else w for n, w in sizes], np.int64)
+
+    def next_into(self, out: Sequence[Array]) -> Element | None:
+        return Pull.next_into(self, out)
+
+
+class SparseBatch(Node):
+    """``size`` arrays at a time, as one sparse tensor ``[size, *wanted]``; unknown sizes are the largest of a batch."""
+
+    def __init__(self, child: Node, size: Any, wanted: TensorShape):
+        self.children = (child,)
+        self.size = size
+        self.wanted = wanted
+        self.tensors = tensors_among(size)
+        shape = None if wanted.raw is None else [None, *wanted.raw]
+        self.structure = Structure.of_types(child.structure.dtypes[0], shape, SparseTensor)
+
+    def cardinality(self) -> int:
+        return _batches(self.children[0].cardinality(), self.size, False)
+
+    def open(self, opening: Opening) -> Iterator[Element]:
+        size = _positive(opening, self.size)
+        return SparseBatches(self.children[0].open(opening), size, self.structure, self.wanted)
+
+
 class UnbatchedPull(Pull):
     changing = ("source", "current", "position", "size")
 
@@ -307,6 +368,7 @@ class Unbatch(Node):
     """The rows of each element, one by one."""
 
     def __init__(self, child: Node):
+        sparse.refuse(child.structure, "unbatch")
         self.children = (child,)
         if any(d == () for d in child.structure.dims):
             raise ValueError("unbatch: expected elements with a first dimension, got a scalar component.")

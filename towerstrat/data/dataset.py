@@ -17,7 +17,7 @@ from towerstrat.data.owned_iterator import NumpyIterator, OwnedIterator
 from towerstrat.data.pipeline import INFINITE, UNKNOWN, Node, Seeds
 from towerstrat.data.records import Matching
 from towerstrat.data.reduction import only_element, reduced
-from towerstrat.data.structure import Structure, flatten, map_leaves
+from towerstrat.data.structure import Structure, flatten, in_parts, map_leaves
 from towerstrat.data.variants import VariantNode, handle_of
 from towerstrat.data.windows import Window
 from towerstrat.errors import UnsupportedError
@@ -158,12 +158,12 @@ class Dataset(Argument, Specified, StagedIterable, Overloading):
     @classmethod
     def from_tensors(cls, tensors: Any, name: str | None = None) -> Any:
         """One element: ``tensors`` itself, a structure of values or graph tensors."""
-        return cls._made(sources.Whole(components(tensors)))
+        return cls._made(sources.Whole(components(in_parts(tensors))))
 
     @classmethod
     def from_tensor_slices(cls, tensors: Any, name: str | None = None) -> Any:
         """The slices of ``tensors`` along the first dimension, in which all components must be alike."""
-        return cls._made(sources.Slices(components(tensors)))
+        return cls._made(sources.slices(components(in_parts(tensors))))
 
     @classmethod
     def from_generator(

@@ -6,9 +6,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from towerstrat.data import derived, transforms
+from towerstrat.data.batching import SparseBatch
 from towerstrat.data.dataset import AUTOTUNE, Dataset, checked_dataset
 from towerstrat.data.dataset_v1 import DatasetV1
 from towerstrat.data.structure import Structure
+from towerstrat.graph.ir.shapes import TensorShape
 from towerstrat.graph.ir.types import int64
 
 Transformation = Callable[[Dataset], Dataset]
@@ -56,6 +58,24 @@ def parallel_interleave(
 def sloppy_interleave(map_func: Callable[..., Any], cycle_length: Any, block_length: Any = 1) -> Transformation:
     """The same as ``parallel_interleave(sloppy=True)``."""
     return parallel_interleave(map_func, cycle_length, block_length, sloppy=True)
+
+
+def dense_to_sparse_batch(batch_size: Any, row_shape: Any) -> Transformation:
+    """Batches of elements of different sizes, as SparseTensors ``[batch, *row_shape]`` in which all entries are there.
+
+    Args:
+      row_shape: static; None for the largest size of a batch. A run raises DataLossError for larger elements.
+
+    Raises (when it is applied):
+      TypeError: elements of several components.
+    """
+
+    def apply(dataset: Dataset) -> Dataset:
+        if len(dataset.node.structure) != 1:
+            raise TypeError(f"Expected elements of one component, got {dataset.node.structure.types}.")
+        return dataset._made(SparseBatch(dataset.node, batch_size, TensorShape(row_shape)))
+
+    return apply
 
 
 # ---- elements ------------------------------------------------------------------------------------------------------

@@ -7,15 +7,29 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable, Hashable, Iterable, Sequence
+from copy import copy
+from functools import cached_property
 from typing import Any
 
 import jax
 import numpy as np
 
+from towerstrat.data.leading import Leading, leading
 from towerstrat.data.pipeline import Array, Opening, Part, ordinal
 from towerstrat.data.state import Stateful
-from towerstrat.data.steps import Arrays, CellValues, Segment, Step, Values, cpu_device, is_known, steps_of
-from towerstrat.data.structure import Structure, flatten, map_leaves
+from towerstrat.data.steps import (
+    Arrays,
+    CellValues,
+    Segment,
+    Step,
+    Values,
+    captured_by_bodies,
+    cpu_device,
+    is_known,
+    pays_in_threads,
+    steps_of,
+)
+from towerstrat.data.structure import Structure, flatten, in_parts, map_leaves
 from towerstrat.errors import FailedPreconditionError, UnsupportedError
 from towerstrat.graph.autograph.api import converted
 from towerstrat.graph.functions.graph import FunctionGraph
@@ -66,10 +80,13 @@ class Function(Part):
       dataset_inputs: the tensors that the dataset needs, in the order of ``outputs``.
       captures: the outside tensors that it uses.
       cells: the variables that it reads.
+      whole: the function of which this one is the rest, if it is one; see ``_Program.divided``.
 
     Raises:
       TypeError: the result is no structure of tensors. UnsupportedError: the function writes a variable.
     """
+
+    whole: Function | None = None
 
     def __init__(
         self, function: Callable[..., Any], arguments: Sequence[Structure], name: str, outer: Graph,
@@ -92,10 +109,10 @@ class Function(Part):
                 self.outputs = [self.graph.inside(t) for t in value.node.inputs()]
                 self.dataset_inputs = value.node.inputs()
             else:
-                value = map_leaves(self._converted, tuple(value) if isinstance(value, list) else value)
-                self.value = value
+                value = map_leaves(self._converted, in_parts(tuple(value) if isinstance(value, list) else value))
                 self.outputs = flatten(value)
                 self.structure = Structure.of_tensors(value)
+                self.value = self.structure.values(self.outputs)
         self.captures = list(self.graph.captured)
         self.cells = self._cells()
         self.program = _Program(self)
@@ -163,7 +180,7 @@ class Function(Part):
 
     def _counts(self, opening: Opening) -> Counts:
         """The counters of the random operations, as they are in this pass."""
-        counts: Counts = opening.cached(self, lambda: Counts(self._counters(opening)))
+        counts: Counts = opening.cached(self.whole or self, lambda: Counts(self._counters(opening)))
         return counts
 
     def clock(self, opening: Opening) -> Callable[[int], int]:
@@ -190,6 +207,10 @@ class Function(Part):
             return self.program.run(opening.session, values, state, counts)
 
         return call
+
+    def pays_in_threads(self) -> bool:
+        """Whether several elements at a time are worth a thread each."""
+        return not self.cells and pays_in_threads(self.program.order())
 
     def bind_rows(
         self, opening: Opening, forms: Sequence[Array]
@@ -278,11 +299,32 @@ class _Program:
     def run(self, session: Runner, values: Values, state: CellValues, counters: CellValues) -> list[Array]:
         """Runs the steps on the inputs in ``values``; returns the outputs and advances the random counters."""
         if self._steps is None:
-            self._steps = steps_of(self._order(), self.function.outputs, self.constants)
+            self._steps = steps_of(self.order(), self.function.outputs, self.constants)
         values.update(self.constants)
         for step in self._steps:
             step(session, values, state, counters)
         return [values[t] for t in self.function.outputs]
+
+    @cached_property
+    def divided(self) -> tuple[Leading, Function | None] | None:
+        """The operations that parse elements, many at once, and the rest of the function, of what they give.
+
+        None where there are no such operations, or (in the place of the rest) no others.
+        """
+        function = self.function
+        ops, constants = leading(self.order(), function.inputs)
+        if not ops:
+            return None
+        rest = copy(function)
+        rest.whole = function
+        rest.inputs = [*function.inputs, *(t for op in ops for t in op.outputs)]
+        rest.program = _Program(rest)
+        order = rest.program.order()
+        used = {t for op in order for t in op.inputs} | captured_by_bodies(order) | set(function.outputs)
+        rest.inputs = [t for t in rest.inputs if t in used]
+        if not order and set(function.outputs) <= set(rest.inputs):
+            return Leading(ops, function.inputs, function.outputs, constants), None
+        return Leading(ops, function.inputs, rest.inputs, constants), rest
 
     def over_rows(self, forms: Sequence[Array], captured: Values, state: CellValues) -> _RowsFunction | None:
         """The vectorized function for these types and shapes, compiled; None where it does not vectorize."""
@@ -298,16 +340,17 @@ class _Program:
 
     def _try_rows(self, forms: Sequence[Array], captured: Values, state: CellValues) -> _RowsFunction | None:
         """The function under ``jax.vmap`` over its inputs, checked by ``jax.eval_shape``; None where that raises."""
-        order = self._order()
-        if any(not _pure(op, op.definition.random) for op in order) or any(
-            a.dtype.hasobject for a in (*forms, *captured.values())
-        ):
+        order = self.order()
+        if any(not _pure(op, op.definition.random) for op in order):
             return None
         constants = {op.outputs[0]: op.attrs["value"] for op in order if op.type == "Const"}
         outputs, inputs = self.function.outputs, self.function.inputs
         segment = Segment(tuple(op for op in order if not is_known(op)), set(outputs), constants)
         rows = [t for t in segment.inputs if t in inputs]
         fixed = [t for t in segment.inputs if t not in inputs]
+        form_of = {**dict(zip(inputs, forms, strict=True)), **captured}
+        if any(form_of[t].dtype.hasobject for t in (*rows, *fixed)):
+            return None
 
         def of_row(given: Arrays, counts: Arrays, others: Arrays, cells: Arrays) -> Arrays:
             row = dict(zip((*rows, *fixed), (*given, *others), strict=True))
@@ -335,7 +378,6 @@ class _Program:
             size = len(columns[0])
             return [values[t] if t in values else np.broadcast_to(alike[t], (size, *alike[t].shape)) for t in outputs]
 
-        form_of = dict(zip(inputs, forms, strict=True))
         try:
             with jax.enable_x64(True):
                 jax.eval_shape(
@@ -349,7 +391,7 @@ class _Program:
             return None
         return call
 
-    def _order(self) -> list[Operation]:
+    def order(self) -> list[Operation]:
         """The operations that the outputs need and those with effects, in order."""
         function = self.function
         fed = {*function.inputs, *function.graph.captured.values()}

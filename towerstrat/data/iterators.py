@@ -12,7 +12,7 @@ from towerstrat.data.iterator_resource import IteratorResource
 from towerstrat.data.pipeline import Array, Node, Opening, ordinal
 from towerstrat.data.sources import host_array
 from towerstrat.data.state import taken_again
-from towerstrat.data.structure import Structure, flatten
+from towerstrat.data.structure import Structure
 from towerstrat.errors import InvalidArgumentError, OpError, OutOfRangeError, UnsupportedError
 from towerstrat.graph.eager.context import EagerSession
 from towerstrat.graph.ir.convert import convert_to_tensor
@@ -185,15 +185,14 @@ class Iterator:
     ):  # fmt: skip
         self._position = iterator_resource
         self._initializer = initializer
-        self._structure = Structure.of_types(output_types, output_shapes)
+        self._structure = Structure.of_types(output_types, output_shapes, output_classes)
 
     @staticmethod
     def from_structure(
         output_types: Any, output_shapes: Any = None, shared_name: str | None = None, output_classes: Any = None
     ) -> Iterator:
         """A reinitializable iterator: the operations of ``make_initializer`` move it to datasets of one structure."""
-        structure = Structure.of_types(output_types, output_shapes)
-        _only_tensors(output_classes)
+        structure = Structure.of_types(output_types, output_shapes, output_classes)
         position = Position(get_default_graph(), structure, shared_name)
         return Iterator(position, None, structure.types, structure.shapes, structure.classes)
 
@@ -202,8 +201,7 @@ class Iterator:
         string_handle: Any, output_types: Any, output_shapes: Any = None, output_classes: Any = None
     ) -> Iterator:
         """A feedable iterator: the value of ``string_handle`` names the iterator when the program runs."""
-        structure = Structure.of_types(output_types, output_shapes)
-        _only_tensors(output_classes)
+        structure = Structure.of_types(output_types, output_shapes, output_classes)
         handle = convert_to_tensor(string_handle, string)
         return Iterator(NamedPosition(structure, handle), None, structure.types, structure.shapes, structure.classes)
 
@@ -245,7 +243,7 @@ class Iterator:
         Raises (when it runs):
           OutOfRangeError: there are no more elements.
         """
-        return self._structure.pack(self.components(None, name))
+        return self._structure.values(self.components(None, name))
 
     def components(self, axis: Axis | None, name: str | None = None) -> list[Tensor]:
         """The components of the next element; along ``axis``, if given, each position gets a part."""
@@ -280,12 +278,6 @@ class Iterator:
     @property
     def output_classes(self) -> Any:
         return self._structure.classes
-
-
-def _only_tensors(classes: Any) -> None:
-    """Raises UnsupportedError where ``output_classes`` names anything but tensors."""
-    if classes is not None and any(c is not Tensor for c in flatten(classes)):
-        raise UnsupportedError(f"output_classes={classes!r}: only dense tensors are supported as components.")
 
 
 def make_iterator(position: Position, node: Node, name: str | None = None) -> Operation:

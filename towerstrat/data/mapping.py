@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import os
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from itertools import takewhile
 from typing import Any, ClassVar
 
 import numpy as np
 
 from towerstrat.data.batching import stack
 from towerstrat.data.function import Function
+from towerstrat.data.leading import Leading
 from towerstrat.data.pipeline import UNKNOWN, Array, Element, InnerPull, Node, Opening, Pull, tensors_among
 from towerstrat.data.rows import Draws, Placed, RowFunction, Rows
 from towerstrat.data.sources import Listed, RowPull
@@ -44,31 +48,35 @@ class OfFunction(Node):
 class MappedPull(Pull):
     """The function of each element.
 
-    From so many elements on that compiling pays, elements of one shape that are asked for together are made together;
-    and as many at a time as ``ahead`` says, where that is more than one.
+    After ``enough`` elements, so many that compiling pays, elements of one shape that are asked for together are made
+    together; and as many at a time as ``ahead`` says, where that is more than one.
     """
 
     changing = ("source", "taken", "waiting", "made")
 
-    def __init__(self, source: Iterator[Element], function: Function, opening: Opening, ahead: int):
+    def __init__(
+        self, source: Iterator[Element], function: Function | Leading, opening: Opening, ahead: int, enough: int
+    ):
         self.source = source
         self.function = function
         self.opening = opening
         self.ahead = ahead
+        self.enough = enough
         self.one = function.bind(opening)
         self.clock = function.clock(opening)
         self.taken = 0
         self.vectorizes = True
+        self.in_threads: Callable[..., list[Element]] | None = None
+        if ahead > 1 and isinstance(function, Function) and function.pays_in_threads():
+            self.in_threads = _in_threads(function, opening, ahead)
         self.waiting: deque[Element | Exception] = deque()
         """Elements that were taken from the source, and what it raised after them."""
         self.made: deque[Element] = deque()
         """Results to come, whose draws are counted when they are handed out."""
 
     def __next__(self) -> Element:
-        if self.ahead > 1 and self._may_join():
-            columns = self._together(self.ahead)
-            if columns is not None:
-                self.made.extend([column[i, ...] for column in columns] for i in range(self.ahead))
+        if self.ahead > 1:
+            self.prepare(self.ahead)
         if self.made:
             self.clock(1)
             return self.made.popleft()
@@ -78,15 +86,34 @@ class MappedPull(Pull):
             raise entry
         return self.one(entry)
 
+    def prepare(self, count: int) -> None:
+        """Makes the next ``count`` elements together, where that can be done; they come out one by one."""
+        columns = self._together(count) if self._may_join() else None
+        if columns is not None:
+            self.made.extend([column[i, ...] for column in columns] for i in range(count))
+        elif self.taken and not self.made and self.in_threads is not None:  # the first one compiles, alone
+            self._at_once(count, self.in_threads)
+
+    def _at_once(self, count: int, in_threads: Callable[..., list[Element]]) -> None:
+        """Makes the next ``count`` elements, each in a thread; one that raises does so again when it is made alone."""
+        self._wait_for(count)
+        entries = list(takewhile(lambda entry: not isinstance(entry, Exception), self.waiting))
+        made = in_threads(entries, self.clock(0)) if len(entries) > 1 else []
+        for _ in made:
+            self.waiting.popleft()
+        self.made.extend(made)
+
     def next_columns(self, count: int) -> Element | None:
         columns = self._together(count) if self._may_join() else None
+        if columns is None and isinstance(self.source, MappedPull):
+            self.source.prepare(count)
         if columns is not None:
             self.clock(count)
         return columns
 
     def _may_join(self) -> bool:
         """Whether the next elements may be made together: no earlier ones are left over."""
-        return self.vectorizes and self.taken >= _MANY_ROWS and not self.made and not self.waiting
+        return self.vectorizes and self.taken >= self.enough and not self.made and not self.waiting
 
     def _together(self, count: int) -> Element | None:
         """The function of the next ``count`` elements, stacked; None where they are not alike, or it has none."""
@@ -107,21 +134,38 @@ class MappedPull(Pull):
             self.waiting.extend([column[i, ...] for column in columns] for i in range(count))
         return made
 
-    def _stacked(self, count: int) -> Element | None:
-        """The next ``count`` elements of the source, stacked; None where they are not alike: then they wait."""
+    def _wait_for(self, count: int) -> None:
+        """Takes elements from the source until ``count`` wait, it ends or raises."""
         try:
             while len(self.waiting) < count:
                 self.waiting.append(next(self.source))
         except StopIteration:
-            return None
+            pass
         except Exception as error:
             self.waiting.append(error)
+
+    def _stacked(self, count: int) -> Element | None:
+        """The next ``count`` elements of the source, stacked; None where they are not alike: then they wait."""
+        self._wait_for(count)
+        if len(self.waiting) < count or any(isinstance(entry, Exception) for entry in self.waiting):
             return None
         columns = list(zip(*self.waiting, strict=True))
-        if any(a.shape != column[0].shape or a.dtype.hasobject for column in columns for a in column):
+        if any(a.shape != column[0].shape for column in columns for a in column):
             return None
         self.waiting.clear()
         return [stack(column) for column in columns]
+
+
+def _in_threads(function: Function, opening: Opening, count: int) -> Callable[..., list[Element]]:
+    """(elements, draws before the first) -> their results, up to the first that raises; each in one of some threads."""
+    call = function.bind_row(opening)
+    threads = ThreadPoolExecutor(min(count, os.cpu_count() or 1), "map")
+
+    def made(elements: Sequence[Element], place: int) -> list[Element]:
+        started = [threads.submit(call, element, place + i) for i, element in enumerate(elements)]
+        return [one.result() for one in takewhile(lambda one: one.exception() is None, started)]
+
+    return made
 
 
 class Map(OfFunction):
@@ -171,7 +215,12 @@ class Map(OfFunction):
             raise InvalidArgumentError(
                 None, None, f"Dataset.map: num_parallel_calls must be greater than zero, got {ahead}."
             )
-        return MappedPull(self.child.open(opening), self.function, opening, _AUTO if ahead == -1 else ahead)
+        source, ahead = self.child.open(opening), _AUTO if ahead == -1 else ahead
+        if self.function.program.divided is None:
+            return MappedPull(source, self.function, opening, ahead, _MANY_ROWS)
+        first, rest = self.function.program.divided
+        parsed = MappedPull(source, first, opening, ahead if ahead == 1 else max(ahead, _AUTO), 0)
+        return parsed if rest is None else MappedPull(parsed, rest, opening, ahead, _MANY_ROWS)
 
 
 class FilteredPull(Pull):

@@ -56,7 +56,7 @@ class Optional(Argument, Specified):
         return self.structure.key
 
     def _packed(self, components: Sequence[Tensor]) -> Any:
-        return self.structure.pack(components)
+        return self.structure.values(components)
 
     @staticmethod
     def empty(element_spec: Any) -> Optional:

@@ -12,7 +12,7 @@ from towerstrat.data.iterator_resource import IteratorResource
 from towerstrat.data.iterators import with_operation
 from towerstrat.data.optional import Optional
 from towerstrat.data.pipeline import Array, Node
-from towerstrat.data.structure import Structure, flatten, map_leaves
+from towerstrat.data.structure import Structure, flatten, in_parts, map_leaves, with_sparse
 from towerstrat.data.variants import boxed, opening_of, reachable_nodes
 from towerstrat.errors import OutOfRangeError, UnsupportedError
 from towerstrat.graph.autograph.builtins import Overloading
@@ -26,6 +26,7 @@ from towerstrat.graph.ir.core import get_default_graph
 from towerstrat.graph.ir.elements import Operation, Tensor
 from towerstrat.graph.ir.mesh import Axis
 from towerstrat.graph.ir.registry import Signature, define
+from towerstrat.graph.ir.sparse_tensor import SparseTensorValue
 from towerstrat.graph.ir.specs import Specified, TensorSpec, TypeSpec
 from towerstrat.graph.ir.trace import unconverted, user_line
 from towerstrat.graph.ir.types import bool_, string, variant
@@ -273,7 +274,8 @@ class NumpyIterator(Iterator[Any]):
         return self
 
     def __next__(self) -> Any:
-        return map_leaves(lambda t: t.numpy(), next(self._iterator))
+        parts = map_leaves(lambda t: t.numpy(), in_parts(next(self._iterator)))
+        return with_sparse(lambda sparse: SparseTensorValue(*sparse), parts)
 
     def next(self) -> Any:
         return self.__next__()

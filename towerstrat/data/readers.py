@@ -17,7 +17,7 @@ from towerstrat.graph.ir.elements import Tensor
 from towerstrat.graph.ir.types import string
 
 
-def _names(filenames: Any) -> Node:
+def names_of(filenames: Any) -> Node:
     """The node of the names that an argument gives: a string, a structure of strings, a tensor or a dataset."""
     if isinstance(filenames, Dataset):
         structure = filenames.node.structure
@@ -34,7 +34,7 @@ def _names(filenames: Any) -> Node:
     return Slices(names.reshape(-1))
 
 
-def _compression(kind: Any) -> str:
+def compression_of(kind: Any) -> str:
     kind = kind or ""
     if kind not in ("", "GZIP", "ZLIB"):
         raise UnsupportedError(f"compression_type={kind!r}: expected '', 'GZIP' or 'ZLIB'.")
@@ -42,23 +42,25 @@ def _compression(kind: Any) -> str:
 
 
 def _lines(filenames: Any, compression: Any, parallel: Any) -> Node:
-    return _in_turn(_names(filenames), records.lines, [_compression(compression)], parallel)
+    return _in_turn(names_of(filenames), records.lines, [compression_of(compression)], parallel)
 
 
 def _framed(filenames: Any, compression: Any, parallel: Any) -> Node:
-    return _in_turn(_names(filenames), records.framed, [_compression(compression)], parallel)
+    return _in_turn(names_of(filenames), records.framed, [compression_of(compression)], parallel)
 
 
 def _fixed(filenames: Any, sizes: Sequence[Any], parallel: Any = None) -> Node:
     numbers = [scalar(n, "FixedLengthRecordDataset", none=0) for n in sizes]
-    return _in_turn(_names(filenames), records.fixed, numbers, parallel)
+    return _in_turn(names_of(filenames), records.fixed, numbers, parallel)
 
 
 def _in_turn(names: Node, read: Callable[..., Any], arguments: Sequence[Any], parallel: Any) -> Node:
     """The records of one file after the other, or of ``parallel`` files in turn."""
     if parallel is None:
         return records.Files(names, read, arguments)
-    return Dataset(names).interleave(lambda name: Dataset(records.Files(_names(name), read, arguments)), parallel).node
+    return (
+        Dataset(names).interleave(lambda name: Dataset(records.Files(names_of(name), read, arguments)), parallel).node
+    )
 
 
 class TextLineDataset(Dataset):

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import gzip
 import io
 import os
-import zlib
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from typing import IO, Any, cast
+from typing import Any
 
 import numpy as np
 
@@ -19,10 +16,10 @@ from towerstrat.data.structure import Structure
 from towerstrat.errors import InvalidArgumentError
 from towerstrat.graph.ir.elements import Tensor
 from towerstrat.graph.ir.types import string
+from towerstrat.platform.compressed import opened
 from towerstrat.platform.files import Glob
 from towerstrat.platform.plain import State
 from towerstrat.platform.records import records
-from towerstrat.platform.storage import storage_of
 
 Records = Iterator[tuple[bytes, int]]
 """The records of a file, each with the position after it."""
@@ -31,31 +28,17 @@ Records = Iterator[tuple[bytes, int]]
 # ---- what is in a file -------------------------------------------------------------------------------------------
 
 
-@contextmanager
-def opened(name: str, compression: str) -> Iterator[IO[bytes]]:
-    """A file for reading, decompressed. Raises NotFoundError and its like."""
-    with storage_of(name).open(name, "rb") as file:
-        if compression == "GZIP":
-            with gzip.open(file) as decompressed:
-                yield cast(IO[bytes], decompressed)
-        elif compression == "ZLIB":
-            yield io.BytesIO(zlib.decompress(file.read()))
-        else:
-            yield file
-
-
 def lines(name: str, position: int, compression: str) -> Records:
-    """The lines of a file from a position on, without their ends."""
-    with opened(name, compression) as file:
-        file.seek(position)
+    """The lines of a file from a position on, without their ends, and without any carriage return."""
+    with opened(name, compression, position) as file:
         for line in file:
             position += len(line)
-            yield line.rstrip(b"\n").removesuffix(b"\r") if line.endswith(b"\n") else line, position
+            yield line.rstrip(b"\n").replace(b"\r", b""), position
 
 
 def framed(name: str, position: int, compression: str) -> Records:
     """The records of a TFRecord file from a position on. Raises DataLossError where they are damaged."""
-    with opened(name, compression) as file:
+    with opened(name, compression, position) as file:
         yield from records(file, name, position)
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from towerstrat.data import sparse
 from towerstrat.data.pipeline import (
     INFINITE,
     UNKNOWN,
@@ -85,13 +86,13 @@ class RowPull(Pull):
         return self.rows.one(self.numbers.popleft())
 
     def next_columns(self, count: int) -> Element | None:
-        ahead = np.array(self.numbers, np.int64)
-        numbers = np.concatenate([ahead, self.order.take(count - len(ahead))])
-        self.numbers.clear()
-        if len(numbers) == count and self.rows.functions:
-            return self.rows.many(numbers)
-        self.numbers.extend(numbers.tolist())
-        return None
+        if not self.rows.functions:
+            return None
+        if count > len(self.numbers):
+            self.numbers.extend(self.order.take(count - len(self.numbers)).tolist())
+        if count > len(self.numbers):
+            return None
+        return self.rows.many(np.array([self.numbers.popleft() for _ in range(count)], np.int64))
 
 
 class Listed(Pull):
@@ -175,6 +176,26 @@ class RangePull(Pull):
             raise StopIteration
         self.value += self.step
         return [np.array(value, self.kind)]
+
+
+class SparseSlices(Node):
+    """The rows of components, sparse tensors among them."""
+
+    def __init__(self, value: Any):
+        self.components = flatten(value)
+        whole = described(value, drop_first=False)
+        dims = [None if d is None else d[1:] for d in whole.dims]
+        self.structure = whole.with_dims(sparse.row_dims(dims, whole))
+        self.tensors = tensors_among(*self.components)
+
+    def open(self, opening: Opening) -> Iterator[Element]:
+        arrays = [opening.values[c] if isinstance(c, Tensor) else c for c in self.components]
+        return Listed(sparse.rows(arrays, self.structure))
+
+
+def slices(value: Any) -> Node:
+    """The rows of a nest of components."""
+    return SparseSlices(value) if described(value, drop_first=False).sparse else Slices(value)
 
 
 class Range(Node):

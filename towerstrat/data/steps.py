@@ -1,14 +1,16 @@
 """The steps of a dataset's function: numpy operations, calls of the host, compiled segments, branches and loops.
 
 A function whose operations all have numpy forms is evaluated by numpy, one operation at a time. Else operations are
-compiled for the CPU in segments between those of the host (Python functions, strings), which are called. A branch or
-loop with such operations inside has steps of its own.
+compiled for the CPU in segments between those of the host (Python functions, strings), which are called. A segment is
+compiled once for all shapes of its inputs: what works on arrays of unknown size, such as decoded images, is left to
+numpy where it can be. A branch or loop with operations of the host or of numpy inside has steps of its own.
 """
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Mapping, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence, Set
 from typing import Any
 
 import jax
@@ -16,7 +18,7 @@ import numpy as np
 
 from towerstrat.data.pipeline import Array
 from towerstrat.errors import InvalidArgumentError, OutOfRangeError
-from towerstrat.graph.ir.elements import Block, Operation, Tensor, numpy_alone, of_strings
+from towerstrat.graph.ir.elements import Block, Operation, Tensor, dependencies, numpy_alone, of_strings
 from towerstrat.graph.ir.state import FAULT, Cell
 from towerstrat.graph.ir.types import host_array, resource
 from towerstrat.graph.lowering.faults import found_on_host, no_fault, record_size
@@ -33,6 +35,7 @@ Step = Callable[[Runner, Values, CellValues, CellValues], None]
 """(session, values, variables, counters): adds the values of some operations to ``values``."""
 Arrays = Sequence[Any]
 """Arrays of numpy or JAX."""
+_FEW = 64
 
 
 def steps_of(order: Sequence[Operation], results: Sequence[Tensor], constants: Values) -> list[Step]:
@@ -47,30 +50,87 @@ def steps_of(order: Sequence[Operation], results: Sequence[Tensor], constants: V
 
     def finish() -> None:
         if segment:
-            later = {t for op in order for t in op.inputs} | set(results) | _captured_by_bodies(order)
+            own = set(segment)
+            others = [op for op in order if op not in own]
+            later = {t for op in others for t in op.inputs} | set(results) | captured_by_bodies(others)
             steps.append(Segment(tuple(segment), later, constants))
             segment.clear()
 
-    # One operation outside numpy makes a compiled segment worth its call: then numpy does strings only.
-    numpy_only = all(_by_numpy(op) or op.definition.host is not None or is_known(op) for op in order)
-    for op in order:
-        if op.type == "Const":
-            constants[op.outputs[0]] = op.attrs["value"]
-        elif is_known(op):
-            continue
-        elif op.definition.host is not None:
-            finish()
-            steps.append(functools.partial(_call_host, op))
-        elif op.bodies and (needs_host(op) or of_strings(op)):
-            finish()
-            steps.append(_Loop(op, constants) if op.type == "While" else _Branch(op, constants))
-        elif _by_numpy(op) and (numpy_only or numpy_alone(op)):
-            finish()
-            steps.append(_NumpyStep(op))
-        else:
+    constants.update((op.outputs[0], op.attrs["value"]) for op in order if op.type == "Const")
+    compiled = _compiled([op for op in order if not is_known(op)])
+    for op in _in_few_segments([op for op in order if not is_known(op)], compiled):
+        if op in compiled:
             segment.append(op)
+            continue
+        finish()
+        if op.definition.host is not None:
+            steps.append(functools.partial(_call_host, op))
+        elif op.bodies:
+            steps.append(_Loop(op, constants) if op.type == "While" else _Branch(op, constants))
+        else:
+            steps.append(_NumpyStep(op))
     finish()
     return steps
+
+
+def _compiled(ops: Sequence[Operation]) -> set[Operation]:
+    """The operations that are compiled; the others are computed by numpy, called, or have steps of their own."""
+    # One operation outside numpy makes a compiled segment worth its call: then numpy does what cannot be compiled, or
+    # would be for each size anew, and the arithmetic with sizes that follows from it.
+    numpy_only = all(_by_numpy(op) or op.definition.host is not None for op in ops)
+    compiled: set[Operation] = set()
+    sizes: set[Operation] = set()
+    for op in ops:
+        if op.definition.host is not None or (op.bodies and _has_steps(op)):
+            continue
+        if _by_numpy(op):
+            follows = _is_small(op) and any(t.op in sizes for t in op.inputs)
+            if follows or _is_unsized(op):
+                sizes.add(op)
+            if numpy_only or numpy_alone(op) or op in sizes:
+                continue
+        compiled.add(op)
+    return compiled
+
+
+def pays_in_threads(ops: Sequence[Operation]) -> bool:
+    """Whether several elements are worth a thread each: numpy works on images, and nothing has effects or an order."""
+    free = all(op.definition.host is None and (op.type == "Assert" or not op.definition.stateful) for op in ops)
+    return free and not any(op.bodies and needs_host(op) for op in ops) and any(map(_is_unsized, ops))
+
+
+def _in_few_segments(ops: Sequence[Operation], compiled: Set[Operation]) -> list[Operation]:
+    """Operations in an order of as few segments as their dependencies allow; those with effects stay in order."""
+    turns: dict[Operation, int] = {}
+    effect: Operation | None = None
+    for op in ops:
+        before = [d for d in dependencies(op) if d in turns]
+        if op.definition.stateful:
+            before += [] if effect is None else [effect]
+            effect = op
+        turns[op] = max((turns[d] + ((d in compiled) != (op in compiled)) for d in before), default=0)
+    return sorted(ops, key=lambda op: (turns[op], op in compiled))
+
+
+def _has_steps(op: Operation) -> bool:
+    """Whether a branch or loop is not compiled, for what is in it."""
+    return needs_host(op) or of_strings(op) or (op.type == "If" and _is_of_unsized(op))
+
+
+def _is_of_unsized(op: Operation) -> bool:
+    return _is_unsized(op) or any(_is_of_unsized(inner) for body in op.bodies for inner in body.needed)
+
+
+def _is_unsized(op: Operation) -> bool:
+    """Whether an input or output has sizes, other than that of a batch, that are not known."""
+    shapes = [t.dims for t in (*op.inputs, *op.outputs) if t.dtype is not resource]
+    return any(dims is None or None in dims[1:] for dims in shapes)
+
+
+def _is_small(op: Operation) -> bool:
+    """Whether the inputs and outputs are few numbers, such as sizes and places."""
+    shapes = [t.dims for t in (*op.inputs, *op.outputs) if t.dtype is not resource]
+    return all(dims is not None and math.prod(-1 if d is None else d for d in dims) in range(_FEW) for dims in shapes)
 
 
 class _Region:
@@ -132,7 +192,7 @@ def _by_numpy(op: Operation) -> bool:
     return op.definition.numpy is not None and not op.reads and not op.writes
 
 
-def _captured_by_bodies(ops: Sequence[Operation]) -> set[Tensor]:
+def captured_by_bodies(ops: Sequence[Operation]) -> set[Tensor]:
     """The outside tensors that the bodies of loops and branches use."""
     return {t for op in ops for body in op.bodies for t in body.captures()}
 
@@ -197,7 +257,7 @@ class Segment:
     def __init__(self, ops: tuple[Operation, ...], later: set[Tensor], constants: Mapping[Tensor, Array]):
         own = set(ops)
         self.ops = ops
-        used = dict.fromkeys([*(t for op in ops for t in op.inputs), *_captured_by_bodies(ops)])
+        used = dict.fromkeys([*(t for op in ops for t in op.inputs), *captured_by_bodies(ops)])
         outside = [t for t in used if t.op not in own and t.dtype is not resource]
         self.constants = {t: constants[t] for t in outside if t in constants}
         self.handles = {t: t.op.attrs["cell"] for t in used if t.dtype is resource and t.op not in own}

@@ -1,6 +1,6 @@
 """What the elements of a dataset look like: nests of tuples, named tuples and dicts over typed components.
 
-A list is not a structure here but a value: it becomes one tensor.
+A list is not a structure here but a value: it becomes one tensor. A sparse tensor is three components.
 """
 
 from __future__ import annotations
@@ -10,17 +10,56 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from towerstrat.errors import UnsupportedError
 from towerstrat.graph.ir import nest as core_nest
 from towerstrat.graph.ir import shapes
 from towerstrat.graph.ir.elements import Tensor
 from towerstrat.graph.ir.shapes import Dims, TensorShape, as_shape
+from towerstrat.graph.ir.sparse_tensor import SparseTensor, SparseTensorSpec, SparseTensorValue
 from towerstrat.graph.ir.specs import TensorSpec
-from towerstrat.graph.ir.types import DType, as_dtype, string
+from towerstrat.graph.ir.types import DType, as_dtype, int64, string
 
 
 def is_nest(value: Any) -> bool:
     """Whether the value is a structure of components rather than one."""
     return isinstance(value, tuple | Mapping)
+
+
+class SparseParts(NamedTuple):
+    """What a sparse tensor is inside of pipelines: a structure of three components."""
+
+    indices: Any
+    values: Any
+    dense_shape: Any
+
+
+def in_parts(value: Any) -> Any:
+    """A structure with its sparse tensors as ``SparseParts``."""
+    if isinstance(value, SparseTensor):
+        return SparseParts(value.indices, value.values, value.dense_shape)
+    if isinstance(value, SparseTensorValue):
+        return SparseParts(np.asarray(value.indices, np.int64), value.values, np.asarray(value.dense_shape, np.int64))
+    if not is_nest(value):
+        return value
+    return core_nest.rebuild(value, [in_parts(child) for child in core_nest.children(value)])
+
+
+def with_sparse(make: Callable[[SparseParts], Any], value: Any) -> Any:
+    """A structure with ``make`` of each ``SparseParts`` in its place."""
+    if isinstance(value, SparseParts):
+        return make(value)
+    if not is_nest(value):
+        return value
+    return core_nest.rebuild(value, [with_sparse(make, child) for child in core_nest.children(value)])
+
+
+def _sparse_places(template: Any, first: int) -> Iterator[int]:
+    if isinstance(template, SparseParts):
+        yield first
+    elif is_nest(template):
+        for child in core_nest.children(template):
+            yield from _sparse_places(child, first)
+            first += len(flatten(child))
 
 
 def flatten(value: Any) -> list[Any]:
@@ -84,7 +123,7 @@ class Structure:
       nested: for each component that is a dataset what it stands for, else None; nothing where none is.
     """
 
-    __slots__ = ("dims", "dtypes", "nested", "template")
+    __slots__ = ("dims", "dtypes", "nested", "sparse", "template")
 
     def __init__(
         self, template: Any, dtypes: Sequence[DType], dims: Sequence[Dims], nested: Sequence[Nested | None] = ()
@@ -93,6 +132,8 @@ class Structure:
         self.dtypes = tuple(dtypes)
         self.dims = tuple(dims)
         self.nested = tuple(nested)
+        self.sparse = tuple(_sparse_places(template, 0))
+        """The places of the first components of sparse tensors, which have three each."""
 
     @classmethod
     def of_tensors(cls, value: Any) -> Structure:
@@ -101,13 +142,33 @@ class Structure:
         return cls(value, [t.dtype for t in tensors], [t.dims for t in tensors])
 
     @classmethod
-    def of_types(cls, types: Any, output_shapes: Any = None) -> Structure:
-        """The structure that nests of types and shapes describe; no shapes are unknown ones."""
+    def of_types(cls, types: Any, output_shapes: Any = None, output_classes: Any = None) -> Structure:
+        """The structure that nests of types, shapes and classes describe.
+
+        Args:
+          output_shapes: None: unknown ones.
+          output_classes: ``Tensor`` or ``SparseTensor``; None: dense ones.
+
+        Raises:
+          UnsupportedError: another class.
+        """
         dtypes = [as_dtype(t) for t in flatten(types)]
-        if output_shapes is None:
-            return cls(types, dtypes, [None] * len(dtypes))
-        given = flatten_like(types, output_shapes, "output_shapes")
-        return cls(types, dtypes, [as_shape(s).raw for s in given])
+        shapes: list[Dims] = [None] * len(dtypes)
+        if output_shapes is not None:
+            shapes = [as_shape(s).raw for s in flatten_like(types, output_shapes, "output_shapes")]
+        classes = [Tensor] if output_classes is None else flatten_like(types, output_classes, "output_classes")
+        if all(c is Tensor for c in classes):
+            return cls(types, dtypes, shapes)
+        return cls.joined(pack(types, [cls._of_class(*part) for part in zip(classes, dtypes, shapes, strict=True)]))
+
+    @classmethod
+    def _of_class(cls, kind: Any, dtype: DType, dims: Dims) -> Structure:
+        if kind is Tensor:
+            return cls(None, [dtype], [dims])
+        if kind is not SparseTensor:
+            raise UnsupportedError(f"output_classes: expected tf.Tensor or tf.SparseTensor, got {kind!r}.")
+        rank = None if dims is None else len(dims)
+        return cls(SparseParts(None, None, None), [int64, dtype, int64], [(None, rank), (None,), (rank,)])
 
     @classmethod
     def joined(cls, parts: Any) -> Structure:
@@ -132,23 +193,23 @@ class Structure:
         return pack(self.template, leaves)
 
     def values(self, tensors: Sequence[Tensor]) -> Any:
-        """An element of these components: tensors, and datasets where a component stands for one."""
-        if not self.nested:
-            return self.pack(tensors)
-        kinds = zip(tensors, self.nested, strict=True)
-        return self.pack([t if n is None else n.dataset.from_handle(t, n.structure) for t, n in kinds])
+        """An element of these components: tensors, sparse ones of three, datasets where a component stands for one."""
+        kinds = zip(tensors, self.nested or [None] * len(tensors), strict=True)
+        leaves = [t if n is None else n.dataset.from_handle(t, n.structure) for t, n in kinds]
+        return with_sparse(lambda parts: SparseTensor(*parts), self.pack(leaves))
 
     @property
     def types(self) -> Any:
-        return self.pack(self.dtypes)
+        return with_sparse(lambda parts: parts.values, self.pack(self.dtypes))
 
     @property
     def shapes(self) -> Any:
-        return self.pack([TensorShape(d) for d in self.dims])
+        return with_sparse(_sparse_shape, self.pack([TensorShape(d) for d in self.dims]))
 
     @property
     def classes(self) -> Any:
-        return self.pack([Tensor if n is None else n.dataset for n in self.nested or [None] * len(self)])
+        classes = [Tensor if n is None else n.dataset for n in self.nested or [None] * len(self)]
+        return with_sparse(lambda parts: SparseTensor, self.pack(classes))
 
     @property
     def specs(self) -> Any:
@@ -156,7 +217,9 @@ class Structure:
         for i, nested in enumerate(self.nested):
             if nested is not None:
                 specs[i] = nested.dataset.spec_of(nested.structure)
-        return self.pack(specs)
+        return with_sparse(
+            lambda parts: SparseTensorSpec(_rank_known(parts.dense_shape.shape), parts.values.dtype), self.pack(specs)
+        )
 
     @property
     def key(self) -> Any:
@@ -186,6 +249,16 @@ class Structure:
     def names(self) -> Iterator[str]:
         """How to name each component in a message: its path in the structure."""
         return _paths(self.template, "")
+
+
+def _sparse_shape(parts: SparseParts) -> TensorShape:
+    return _rank_known(parts.dense_shape)
+
+
+def _rank_known(vector: TensorShape) -> TensorShape:
+    """The static shape of which a vector of so many entries is the value."""
+    rank = vector.raw[0] if vector.raw else None
+    return TensorShape(None if rank is None else [None] * rank)
 
 
 def _paths(template: Any, prefix: str) -> Iterator[str]:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from absl import logging
-
 from towerstrat.data import structure as nest
 from towerstrat.data.memory import CachedPull, Memory
 from towerstrat.data.options import Options
@@ -29,6 +27,7 @@ from towerstrat.data.state import resumed
 from towerstrat.data.structure import Structure
 from towerstrat.errors import FailedPreconditionError, InvalidArgumentError
 from towerstrat.graph.ir.shapes import Dims, TensorShape
+from towerstrat.platform import logs
 from towerstrat.platform.plain import State
 
 
@@ -437,7 +436,7 @@ class IgnoringErrors(Pull):
                 raise
             except Exception as error:
                 if self.log:
-                    logging.warning("An element of a dataset is left out: %s: %s", type(error).__name__, error)
+                    logs.warning("An element of a dataset is left out: %s: %s", type(error).__name__, error)
 
 
 class IgnoreErrors(Node):

@@ -10,6 +10,7 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from towerstrat.data import sparse
 from towerstrat.data.pipeline import UNKNOWN, Element, Node, Opening, Pull, known, tensors_among
 from towerstrat.data.sources import Listed
 from towerstrat.data.structure import Nested, Structure
@@ -79,6 +80,7 @@ class Window(Node):
         self.drop = drop
         self.tensors = tensors_among(size, shift, stride)
         inner = child.structure
+        sparse.refuse(inner, "window")
         self.parts = [inner.component(i) for i in range(len(inner))]
         count = len(inner)
         nested = [Nested(part, dataset) for part in self.parts]

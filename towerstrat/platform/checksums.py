@@ -16,7 +16,8 @@ def masked_crc(data: Any, *more: bytes) -> int:
     >>> hex(masked_crc(b"123456789"))
     '0xc78ab0e5'
     """
-    crc = google_crc32c.value(np.asarray(memoryview(data)))  # of the buffers it takes bytes and arrays only
+    # Of the buffers it takes bytes and arrays only.
+    crc = google_crc32c.value(data if type(data) is bytes else np.asarray(memoryview(data)))
     for part in more:
         crc = google_crc32c.extend(crc, part)
     return masked(crc)

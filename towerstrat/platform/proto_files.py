@@ -16,7 +16,7 @@ from google.protobuf.descriptor_pool import DescriptorPool
 from google.protobuf.internal.enum_type_wrapper import EnumTypeWrapper
 from google.protobuf.message_factory import GetMessageClass
 
-_FILES = ("error_codes", "graph", "config", "events", "saved", "hparam", "test_log", "projector")
+_FILES = ("error_codes", "graph", "config", "events", "saved", "hparam", "test_log", "projector", "example")
 """In the order in which they import each other."""
 _TOKEN = re.compile(r'[-\w.]+|"[^"]*"|[{}<>=;,]')
 _Field = descriptor_pb2.FieldDescriptorProto

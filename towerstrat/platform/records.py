@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import IO
 
 from towerstrat.errors import DataLossError
@@ -27,19 +28,28 @@ def framed(data: bytes) -> bytes:
     return b"".join((length, _FOOT.pack(masked_crc(length)), data, _FOOT.pack(masked_crc(data))))
 
 
+@lru_cache(maxsize=4096)
+def _length(head: bytes) -> int:
+    """The length of a record by what stands before it; -1 where the checksum differs."""
+    length, check = _HEAD.unpack(head)
+    return int(length) if masked_crc(head[:8]) == check else -1
+
+
 def records(file: IO[bytes], name: str, position: int) -> Iterator[tuple[bytes, int]]:
-    """The records of a file from a position on, each with the position after it.
+    """The records of a file, each with the position after it.
+
+    Args:
+      position: where the file is.
 
     Raises:
       TruncatedRecordError: the file ends inside of a record.
       DataLossError: a checksum differs.
     """
-    file.seek(position)
     while head := file.read(_HEAD.size):
         if len(head) < _HEAD.size:
             raise TruncatedRecordError(None, None, f"truncated record at {position} in {name}")
-        length, check = _HEAD.unpack(head)
-        if masked_crc(head[:8]) != check:
+        length = _length(head)
+        if length < 0:
             raise DataLossError(None, None, f"corrupted record at {position} in {name}")
         data = file.read(length)
         foot = file.read(_FOOT.size)

@@ -12,7 +12,7 @@ from towerstrat.graph.ir.core import Graph, get_default_graph
 from towerstrat.graph.ir.default_graph import control_dependencies, graph_of
 from towerstrat.graph.ir.elements import Tensor
 from towerstrat.graph.ir.shapes import TensorShape
-from towerstrat.graph.ir.sparse_tensor import SparseTensor, SparseTensorValue
+from towerstrat.graph.ir.sparse_tensor import SparseTensor
 from towerstrat.graph.ir.types import int32
 from towerstrat.graph.ops import array, control_flow, math, reductions, segments
 from towerstrat.graph.ops.assertions import assert_scalar
@@ -59,21 +59,6 @@ def assert_scalar_int(tensor: Any, name: str | None = None) -> Tensor:
         if not tensor.dtype.is_integer:
             raise ValueError(f"Expected integer type for {tensor.name}, received type: {tensor.dtype}.")
         return assert_scalar(tensor)
-
-
-def convert_to_tensor_or_sparse_tensor(value: Any, dtype: Any = None, name: str | None = None) -> Any:
-    """A SparseTensor as it is, of a ``SparseTensorValue`` a SparseTensor, of anything else a tensor.
-
-    Raises:
-      RuntimeError: a SparseTensor of another element type than ``dtype``.
-    """
-    if isinstance(value, SparseTensorValue):
-        value = SparseTensor.from_value(value)
-    if isinstance(value, SparseTensor):
-        if dtype is not None and not value.dtype.is_compatible_with(dtype):
-            raise RuntimeError(f"Sparse dtype: requested = {dtype}, actual = {value.dtype.name}")
-        return value
-    return convert_to_tensor(value, dtype=dtype, name=name)
 
 
 def remove_squeezable_dimensions(predictions: Any, labels: Any, name: str | None = None) -> tuple[Tensor, Tensor]:

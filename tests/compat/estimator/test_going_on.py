@@ -25,13 +25,17 @@ def stopping_after(runs):
 
 
 @pytest.mark.long
-def test_killed_between_runs(tmp_path):
-    """The long form is the program ``tests.compat.estimator.killing``."""
-    wanted = killing.program(str(tmp_path / "whole"), 24, 1)
-    for runs in (3, 8, 2, 7):
+@pytest.mark.parametrize(
+    ("program", "towers", "stops"),
+    [(killing.program, 1, (3, 8, 2, 7)), (killing.tpu_program, 1, (3, 2, 1)), (killing.tpu_program, 2, (3, 2, 1))],
+)
+def test_killed_between_runs(program, towers, stops, tmp_path):
+    """One of them is at the last run of the first training. The long form: ``tests.compat.estimator.killing``."""
+    wanted = program(str(tmp_path / "whole"), 24, towers)
+    for runs in stops:
         with pytest.raises(Stopped):
-            killing.program(str(tmp_path / "parts"), 24, 1, stopping_after(runs))
-    assert killing.program(str(tmp_path / "parts"), 24, 1) == wanted
+            program(str(tmp_path / "parts"), 24, towers, stopping_after(runs))
+    assert program(str(tmp_path / "parts"), 24, towers) == wanted
 
 
 def test_a_training_that_ended_is_over(tmp_path):

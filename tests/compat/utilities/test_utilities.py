@@ -6,9 +6,8 @@ import importlib
 import pytest
 
 import towerstrat.compat.v1 as tf
-from tests.towers.common import tpu
 from towerstrat.compat import importer
-from towerstrat.compat.utilities import decorators, exports, object_identity, tpu_function
+from towerstrat.compat.utilities import decorators, exports, object_identity
 
 
 def plain(a, b=2):
@@ -100,22 +99,6 @@ def test_weak_ones_let_go(kind):
     gc.collect()
     assert [item is kept for item in found] == [True]
     assert len(found) == 1
-
-
-def test_shards_are_towers():
-    context = tpu_function.get_tpu_context()
-    assert context.number_of_shards is None
-    with tpu_function.tpu_shard_context(4):
-        assert context.number_of_shards == 4
-        with pytest.raises(NotImplementedError, match="cannot be nested"), tpu_function.tpu_shard_context(2):
-            pass
-    assert context.number_of_shards is None
-    distribution = tpu(2)
-    seen = []
-    with tf.Graph().as_default(), distribution.scope():
-        distribution.call_for_each_tower(lambda: seen.append(context.number_of_shards) or tf.zeros([]))
-    assert seen == [2]
-    assert context.number_of_shards is None
 
 
 def test_the_package_of_arg_scope_has_functions_of_its_modules_names():

@@ -162,6 +162,21 @@ def test_return_from_a_loop():
         assert [np.asarray(v).tolist() for v in run(program, [0.0, 2.0], 7.0, shapes=shapes)] == [[0.0, 2048.0], -1]
 
 
+def test_a_return_that_python_never_takes():
+    def program(n):
+        a = 0
+        for i in tf.range(n):
+            limit = 3
+            if limit > 5:
+                return a, 0
+            if n > 100:
+                break
+            a = a + i
+        return a, n
+
+    assert [int(v) for v in run(program, 4)] == [6, 4]
+
+
 def test_return_of_nothing():
     def program(x):
         v = tf.Variable(0)

@@ -231,7 +231,7 @@ def test_relaxed_shapes(option):
 
 def test_retracing_in_a_loop_is_said(caplog):
     function, _ = counted(lambda n: tf.constant(1.0) * n)
-    with caplog.at_level("WARNING", logger="absl"):
+    with caplog.at_level("WARNING", logger="tensorflow"):
         for n in range(9):
             function(n)
     said = [r.getMessage() for r in caplog.records if "traced it again" in r.getMessage()]

@@ -102,6 +102,12 @@ def test_a_type_of_our_own_shows_its_attributes():
     assert set(own.node_def.attr) <= set(own.attrs)
 
 
+def test_lists_of_lists_are_left_out_of_messages():
+    """No attribute of a message holds them."""
+    product = tf.tensordot(tf.zeros([2, 3]), tf.zeros([3, 4]), [[1], [0]])
+    assert all("axes" not in op.node_def.attr for op in product.graph.get_operations())
+
+
 def test_graphs_are_messages():
     a, whole = tf.constant(1.0, name="a"), tf.constant([1, 2])
     with tf.control_dependencies([a]), tf.device("/gpu:1"):

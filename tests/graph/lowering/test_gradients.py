@@ -212,6 +212,7 @@ def power(v, k):
     return tf.while_loop(lambda i, a: i < k, lambda i, a: (i + 1, a * v), [0, v * 0.0 + 1.0])[1]
 
 
+@pytest.mark.long
 @spread(("inner", "count", "taken"), [(3, 4, True), (2, 5, False), (0, 0, True)], every=3)
 def test_loops_inside_of_others_need_no_bound(session, inner, count, taken):
     x, n, m = tf.placeholder(tf.float64, []), tf.placeholder(tf.int32, []), tf.placeholder(tf.int32, [])

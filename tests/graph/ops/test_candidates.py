@@ -67,6 +67,7 @@ def test_different_draws_are_those_of_drawing_until_there_are_enough(sampler):
     np.testing.assert_allclose(true.mean(0), np.mean(expected, 0)[TRUE], atol=0.06)
 
 
+@pytest.mark.long
 def test_a_learned_distribution_counts_the_true_classes_of_earlier_runs():
     with tf.Graph().as_default(), tf.Session() as sess:
         fetches = tf.nn.learned_unigram_candidate_sampler(TRUE, 2, 5, False, 10, seed=1)

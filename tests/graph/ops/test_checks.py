@@ -342,12 +342,14 @@ def wrong(x):
     return y
 
 
-def test_python_functions_in_one_piece_programs_are_refused(axis):
+def test_python_functions_in_one_piece_programs_need_numbers_of_known_shapes(axis, session):
     with get_default_graph().under(axis):
-        with pytest.raises(UnsupportedError, match="a tower"):
-            tf.py_func(lambda: 1, [], tf.int32)
-        with pytest.raises(UnsupportedError, match=r"py_func inside the body of while"):
-            tf.while_loop(lambda i: i < 3, lambda i: tf.py_func(lambda v: v, [i], tf.int32), [tf.constant(0)])
+        unknown = tf.py_func(lambda: 1, [], tf.int32)
+        text = tf.py_func(lambda: b"one", [], tf.string)
+    text.set_shape([])
+    for result in (unknown, text):
+        with pytest.raises(UnsupportedError, match=r"PyFunc.*numbers of known shapes[\s\S]*set_shape"):
+            session.run(result.op)
 
 
 def test_printing(session, capsys):

@@ -18,7 +18,7 @@ def key(data):
 
 
 @spread(
-    ("distribution", "dtype"), itertools.product(DISTRIBUTIONS, ("float16", "bfloat16", "float32", "float64")), every=7
+    ("distribution", "dtype"), itertools.product(DISTRIBUTIONS, ("float16", "bfloat16", "float32", "float64")), every=9
 )
 def test_blocks_make_up_the_whole_draw(distribution, dtype):
     function, dtype = DISTRIBUTIONS[distribution], jax.numpy.dtype(dtype)

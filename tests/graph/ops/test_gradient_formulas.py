@@ -78,7 +78,7 @@ def slopes(tape, y, xs, seed):
     return tape.gradient(y, xs, None if seed is None else tf.ones_like(y) * seed)
 
 
-@spread("first", range(EVERY), every=11)
+@spread("first", range(EVERY), every=EVERY)
 def test_under_a_tape(first):
     results = {}
     with eager_mode():
@@ -93,7 +93,7 @@ def test_under_a_tape(first):
     assert not wrong, "\n".join(wrong)
 
 
-@spread("first", range(EVERY), every=11)
+@spread("first", range(EVERY), every=EVERY)
 def test_in_a_function(first):
     jobs = plainly(first)
     known = {}

@@ -224,6 +224,7 @@ def build_all():
     r.multinomial(x, 3, output_dtype="int32")
 
 
+@pytest.mark.long
 @spread("platform", ["tpu", "cpu"], every=2)
 def test_no_kernel_and_no_gradient_widens(platform):
     build_all()

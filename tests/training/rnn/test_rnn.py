@@ -27,6 +27,7 @@ def in_graph(cell):
         return sess.run([output, state, gradient])
 
 
+@pytest.mark.long
 @spread("cell", CELLS, every=3)
 def test_eagerly_and_in_a_function_as_in_a_graph(cell):
     output, state, gradient = in_graph(cell)

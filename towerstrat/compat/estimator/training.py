@@ -8,6 +8,7 @@ from typing import Any
 from towerstrat.training.hooks.checkpoint_saver import CheckpointSaverHook
 from towerstrat.training.hooks.session_run_hook import SessionRunHook
 from towerstrat.training.hooks.steps_per_run import get_or_create_steps_per_run_variable  # noqa: F401 - as it is
+from towerstrat.training.hooks.stop_at_step import MultiStepStopAtStepHook, StopAtStepHook
 from towerstrat.training.sessions import monitored_training_session
 from towerstrat.training.sessions.monitored_session import MonitoredSession
 
@@ -23,7 +24,9 @@ def MonitoredTrainingSession(
       hooks, chief_only_hooks: the hooks that save among them say in the last checkpoint that the run is over.
       others: see ``tf.train.MonitoredTrainingSession``.
     """
-    for hook in (*hooks, *chief_only_hooks):
+    every = (*hooks, *chief_only_hooks)
+    stops = [hook for hook in every if isinstance(hook, StopAtStepHook | MultiStepStopAtStepHook)]
+    for hook in every:
         if isinstance(hook, CheckpointSaverHook):
-            hook.ends_run = True
+            hook.ends_run, hook.stops = True, stops
     return monitored_training_session.MonitoredTrainingSession(hooks=hooks, chief_only_hooks=chief_only_hooks, **others)

@@ -8,15 +8,11 @@ _ARG_SCOPE = named(
     "compat.utilities.arg_scope",
     "add_arg_scope arg_scope arg_scope_func_key arg_scoped_arguments current_arg_scope has_arg_scope",
 )
-_TPU_FUNCTION = named(
-    "compat.utilities.tpu_function", "TpuContext get_tpu_context on_device_training_loop tpu_shard_context"
-)
 
 UTILITIES: dict[str, tuple[str, dict[str, Named]]] = {
     # The package's names are functions: one has the name of its module.
     "contrib.framework.python.ops": ("tf.contrib.framework", _ARG_SCOPE),
     "contrib.framework.python.ops.arg_scope": ("", _ARG_SCOPE),
-    "contrib.tpu.python.tpu.tpu_function": ("", _TPU_FUNCTION),
     "python.framework.smart_cond": (
         "",
         named("compat.utilities.smart_cond", "smart_case smart_cond smart_constant_value"),
@@ -25,7 +21,6 @@ UTILITIES: dict[str, tuple[str, dict[str, Named]]] = {
         "",
         named("compat.utilities.smart_cond", "constant_value=constant_of_variable smart_cond=cond_of_variable"),
     ),
-    "python.tpu.tpu_function": ("", _TPU_FUNCTION),
     "python.util.all_util": ("", named("compat.utilities.exports", "make_all remove_undocumented reveal_undocumented")),
     "python.util.compat": ("tf.compat", {}),
     "python.util.decorator_utils": ("", named("compat.utilities.decorators", "get_qualified_name validate_callable")),

@@ -23,6 +23,8 @@ _REPLICATED = "tf.estimator.RunConfig(train_distribute=...) takes tf.contrib.dis
 _PROFILE = (
     "tf.RunMetadata has the times and costs of a traced run; tf.train.ProfilerHook writes profiles by jax.profiler."
 )
+_INFEED = "Pass what the iterator of a dataset gives, or placeholders, to tf.contrib.tpu.shard as inputs."
+_OUTFEED = "Return the values from the computation: tf.contrib.tpu.shard joins those of all shards."
 _HINTS_V1 = {
     "tf.keras": "tf.layers has the layers (dense, conv2d, batch_normalization, ...) as functions and classes.",
     "tf.contrib.keras": "tf.layers has the layers as functions and classes.",
@@ -37,7 +39,17 @@ _HINTS_V1 = {
     "tf.train.Server": _SERVERS,
     "tf.test.mock": "unittest.mock is the same module.",
     "tf.train.experimental": "Programs compute in the types that they are written with; cast what may be narrow.",
-    "tf.contrib.tpu": "tf.contrib.distribute.TPUStrategy runs a step function on every tower.",
+    "tf.contrib.tpu": "tf.contrib.tpu.shard and tf.contrib.distribute.TPUStrategy run functions on every device.",
+    "tf.contrib.tpu.TPUDistributionStrategy": "tf.contrib.distribute.TPUStrategy is the strategy for TPUs.",
+    "tf.contrib.tpu.keras_to_tpu_model": "tf.contrib.tpu.TPUEstimator trains a model_fn on every device.",
+    **dict.fromkeys(("tf.contrib.tpu.InfeedQueue", "tensorflow.contrib.tpu.python.tpu.tpu_feed"), _INFEED),
+    **{
+        f"{module}.{feed}_{name}": said
+        for module in ("tf.contrib.tpu", *(f"tensorflow.{p}.ops.tpu_ops" for p in ("contrib.tpu.python", "python.tpu")))
+        for feed, said in (("infeed", _INFEED), ("outfeed", _OUTFEED))
+        for name in ("dequeue", "dequeue_tuple", "enqueue", "enqueue_tuple")
+    },
+    "tf.contrib.tpu.profiler": _PROFILE,
     "tf.tpu": "tf.tpu.experimental has the topology of the devices, tf.contrib.distribute.TPUStrategy uses them.",
     "tf.contrib.layers": "tf.layers has the layers as functions and classes.",
     "tf.contrib.slim": slim.HINT,
@@ -47,11 +59,6 @@ _HINTS_V1 = {
     "tf.contrib.tfprof": _PROFILE,
     "tf.saved_model": "session.run(variables) gives values as numpy arrays to save.",
     "tf.feature_column": "Give numeric tensors to the layers; tf.nn.embedding_lookup and tf.one_hot encode ids.",
-    "tf.image": "Prepare images with numpy in tf.data.Dataset.from_generator.",
-    "tf.parse_single_example": "Read records with Python in tf.data.Dataset.from_generator.",
-    "tf.parse_example": "Read records with Python in tf.data.Dataset.from_generator.",
-    "tf.FixedLenFeature": "Read records with Python in tf.data.Dataset.from_generator.",
-    "tf.python_io": "Read and write records with Python.",
     "tf.examples": "Load the data with Python and give it to tf.data.Dataset.from_tensor_slices.",
     "tf.contrib": "tf.contrib.distribute and tf.contrib.cluster_resolver are here.",
     "tf.contrib.autograph": "tf.autograph.to_graph and tf.function convert functions.",
@@ -74,23 +81,18 @@ _HINTS_V2 = {
     "tf.tpu": "tf.tpu.experimental has the topology of the devices, tf.distribute.TPUStrategy uses them.",
     "tf.estimator": _OWN_MODEL,
     "tf.feature_column": "Give numeric tensors to the layers; tf.nn.embedding_lookup and tf.one_hot encode ids.",
-    "tf.train.Example": "Read and write records with Python in tf.data.Dataset.from_generator.",
     "tf.saved_model": "Save the values of variables with numpy.savez.",
     "tf.profiler": "Profile with jax.profiler.",
     **dict.fromkeys(
         ("tf.summary.trace_on", "tf.summary.trace_off", "tf.summary.trace_export"),
         "Profile with jax.profiler; tf.summary.graph records a function's graph.",
     ),
-    "tf.image": "Prepare images with numpy in tf.data.Dataset.from_generator.",
     "tf.audio": "Prepare audio with numpy in tf.data.Dataset.from_generator.",
     "tf.io": "tf.io.gfile is here; read other formats with Python in tf.data.Dataset.from_generator.",
     "tf.strings": "Prepare strings with Python in tf.data.Dataset.from_generator.",
-    "tf.strings.bytes_split": "tf.compat.v1.string_split(x, '') divides into bytes, as a SparseTensor.",
-    "tf.strings.split": "tf.compat.v1.strings.split gives a SparseTensor; tf.sparse.to_dense makes it dense.",
     "tf.lookup": "Look words up with Python in tf.data.Dataset.from_generator.",
     "tf.ragged": "Pad to one length: tf.data.Dataset.padded_batch and tf.sequence_mask.",
-    "tf.RaggedTensor": "Pad to one length: tf.data.Dataset.padded_batch and tf.sequence_mask.",
-    "tf.sparse": "Use tf.scatter_nd, tf.gather and tf.nn.embedding_lookup.",
+    "tf.sparse": "The functions of tf.compat.v1.sparse are here.",
     "tf.raw_ops": "Use the functions of tf, tf.math and tf.nn.",
     "tf.experimental.numpy": "Use jax.numpy, or the functions of tf.",
     "tf.lite": "Programs run on JAX; there is no converter.",
@@ -206,13 +208,18 @@ def hint(name: str, api: int = 1) -> str:
     """What to use instead of ``name``, a sentence, or ''."""
     if api == 1 and name in slim.NAMES:
         return slim.HINT
-    parts = name.split(".")
-    for length in range(len(parts), 1, -1):
-        found = HINTS[api].get(".".join(parts[:length]))
-        if found:
-            return found
-    near = _elsewhere(parts[-1], api) if origin(name, api) else nearest(name, api)
+    said = _said(name, api)
+    if said:
+        return said
+    near = _elsewhere(name.rpartition(".")[2], api) if origin(name, api) else nearest(name, api)
     return f"The nearest name here is {near}." if near else ""
+
+
+def _said(name: str, api: int) -> str | None:
+    """What ``HINTS`` says of the longest dotted beginning of ``name`` that it has."""
+    parts = name.split(".")
+    beginnings = (".".join(parts[:length]) for length in range(len(parts), 1, -1))
+    return next((HINTS[api][beginning] for beginning in beginnings if beginning in HINTS[api]), None)
 
 
 def nearest(name: str, api: int = 1) -> str | None:
@@ -255,7 +262,8 @@ def describe(name: str, api: int = 1, mount: str = "tf") -> str:
     """
     if not name.startswith("tf."):
         public = _elsewhere(name.rpartition(".")[2], api)
-        return f"{name} is inside TensorFlow and not here. Use {public or 'the public names, tf.*'} instead."
+        said = _said(name, api) or f"Use {public or 'the public names, tf.*'} instead."
+        return f"{name} is inside TensorFlow and not here. {said}"
     shown = place(name, mount)
     label = origin(name, api)
     if label:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from operator import attrgetter
 from typing import Any, NamedTuple
 
@@ -42,6 +43,30 @@ class Packaged(NamedTuple):
 
     def value(self) -> Any:
         return getattr(ESTIMATOR.module(f"{INSIDE}.{self.module}", self.bound), self.name)
+
+
+class Joined(NamedTuple):
+    """A class of ours that extends one of that package.
+
+    Attributes:
+      ours: the class of ours, whose base stands for the package's.
+      base: the package's.
+      needs: the modules of the package that ours uses.
+    """
+
+    ours: Named
+    base: Packaged
+    needs: tuple[str, ...]
+
+    def value(self) -> Any:
+        for module in self.needs:
+            ESTIMATOR.module(f"{INSIDE}.{module}", self.base.bound)
+        return _joined(self.ours.value(), self.base.value())
+
+
+@cache
+def _joined(ours: type, base: type) -> type:
+    return type(ours.__name__, (ours, base), {"__doc__": ours.__doc__, "__module__": ours.__module__})
 
 
 def named(module: str, names: str) -> dict[str, Named]:

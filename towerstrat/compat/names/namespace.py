@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from towerstrat.compat.estimator.package import Binding
 from towerstrat.compat.names import corners, known, slim, table, v1_estimator
-from towerstrat.compat.names.named import Named, Packaged, named
+from towerstrat.compat.names.named import Joined, Named, Packaged, named
 from towerstrat.graph.runtime import operations  # noqa: F401  (registers what graphs are made of)
 
 
@@ -148,25 +148,30 @@ def _tree(root: str, api: int, other: str, bound: Binding) -> Namespace:
     mount = f"tf{root.removeprefix(other)}" if root.startswith(f"{other}.") else "tf"
     top = Namespace(root, "tf", api, mount, bound)
     for name in slim.NAMES if api == 1 else ():
-        module = top
-        for parent in name.split(".")[1:-1]:
-            module = child(module, parent)
+        _above(top, name)
     for name, value in table.entries(api).items():
-        *parents, last = name.split(".")[1:]
-        module = top
-        for parent in parents:
-            module = child(module, parent)
+        module, last = _above(top, name)
         if isinstance(value, Named):
             module.__dict__["_deferred"][last] = value
         else:
             module.__dict__[last] = value
     for name, served in _served(api).items():
-        *parents, last = name.split(".")[1:]
-        module = top
-        for parent in parents:
-            module = child(module, parent)
+        module, last = _above(top, name)
         module.__dict__["_deferred"][last] = Packaged(*served, bound)
+    for ours, base, places in v1_estimator.JOINED[api]:
+        joined = Joined(Named(*ours), Packaged(*base, bound), v1_estimator.NEEDED)
+        for place in places.split():
+            module, last = _above(top, f"{place}.{joined.ours.name}")
+            module.__dict__["_deferred"][last] = joined
     return top
+
+
+def _above(top: Namespace, name: str) -> tuple[Namespace, str]:
+    """The module that has a dotted public name, made where it is not there, and the name in it."""
+    *parents, last = name.split(".")[1:]
+    for parent in parents:
+        top = child(top, parent)
+    return top, last
 
 
 @cache

@@ -22,6 +22,15 @@ _REWRITING = "XLA optimizes programs"
 _TIMES = "a run that is on the device cannot be stopped"
 _LOCAL = "sessions are local"
 
+_OF_THE_PACKAGE = {
+    "tpu_config.TPUConfig": {
+        "tpu_job_name": _LOCAL,
+        "initial_infeed_sleep_secs": "elements enter the step loop by themselves, at once",
+        "input_partition_dims": "a tower's devices work on its input as a whole; the numbers are the same",
+        "experimental_allow_per_host_v2_parallel_get_next": "elements are taken ahead of their use in any case",
+    },
+}
+"""Module and class of the package of estimators -> its arguments that change nothing, each with the reason."""
 _FIELDS: dict[Any, dict[str, str]] = {
     messages.ConfigProto: {
         "intra_op_parallelism_threads inter_op_parallelism_threads use_per_session_threads": _THREADS,
@@ -71,6 +80,10 @@ def reason_of_argument(value: Any, keyword: str) -> str | None:
     """Why an argument of ``value`` changes nothing; '' where no reason is given, None where it does something."""
     if value in FIELDS:
         return FIELDS[value].get(keyword)
+    packaged = f"{getattr(value, '__module__', '')}.{getattr(value, '__name__', '')}"
+    for name, arguments in _OF_THE_PACKAGE.items():
+        if packaged.endswith(f".{name}") and keyword in arguments:
+            return arguments[keyword]
     for documented in (getattr(value, "__init__", None), value):
         found = re.search(_ARGUMENT.format(re.escape(keyword)), inspect.getdoc(documented) or "", re.MULTILINE)
         if found:

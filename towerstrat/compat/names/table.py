@@ -7,7 +7,7 @@ from functools import cache
 from typing import Any
 
 import towerstrat
-from towerstrat.compat.names import v1, v1_era, v2
+from towerstrat.compat.names import v1, v1_era, v1_sparse, v2
 from towerstrat.compat.names.named import Named, Rows, named
 
 VERSIONS = {1: v1.VERSION, 2: v2.VERSION}
@@ -37,7 +37,7 @@ def entries(api: int) -> Mapping[str, Any]:
     first, second = _of(v1.ROWS), _of(v2.ROWS)
     if api == 1:
         source = _renamed(v2.KEPT, first) | second
-        later = _renamed(v1.LATER, source) | _renamed(v1_era.LATER, source)
+        later = _renamed(v1.LATER, source) | _renamed(v1_era.LATER, source) | _renamed(v1_sparse.LATER, source)
         return _common(1) | first | later | _of(v1.LATER_ROWS)
     return _common(2) | _renamed(v2.KEPT, first) | second
 

@@ -9,12 +9,18 @@ from towerstrat.compat.names import (
     v1_framework,
     v1_gan,
     v1_hooks,
+    v1_images,
+    v1_keras_datasets,
+    v1_ragged,
+    v1_records,
     v1_rnn,
     v1_sampling,
     v1_saving,
     v1_sessions,
+    v1_sparse,
     v1_strings,
     v1_summaries,
+    v1_tpu,
     v1_training,
 )
 from towerstrat.compat.names.named import Rows
@@ -28,12 +34,17 @@ ROWS: Rows = (
     *v1_framework.ROWS,
     *v1_gan.ROWS,
     *v1_hooks.ROWS,
+    *v1_records.ROWS,
+    *v1_images.ROWS,
+    *v1_keras_datasets.ROWS,
     *v1_rnn.ROWS,
     *v1_sampling.ROWS,
     *v1_saving.ROWS,
     *v1_sessions.ROWS,
+    *v1_sparse.ROWS,
     *v1_strings.ROWS,
     *v1_summaries.ROWS,
+    *v1_tpu.ROWS,
     *v1_training.ROWS,
     ("platform.app", {
         "tf.app": "run",
@@ -79,9 +90,6 @@ ROWS: Rows = (
     ("graph.ir.specs", {
         "tf.contrib.eager": "TensorSpec",
     }),
-    ("compat.v1names.tpu", {
-        "tf.contrib.tpu": "initialize_system shutdown_system",
-    }),
     ("compat.v1names.benchmark", {
         "tf.test": "Benchmark",
     }),
@@ -122,9 +130,9 @@ ROWS: Rows = (
             AUTOTUNE assert_element_shape batch_and_drop_remainder padded_batch_and_drop_remainder
             sloppy_interleave""",
         "tf.contrib.data tf.data.experimental": """
-            Counter RandomDataset bucket_by_sequence_length choose_from_datasets copy_to_device enumerate_dataset
-            get_single_element group_by_window ignore_errors map_and_batch parallel_interleave prefetch_to_device
-            sample_from_datasets scan shuffle_and_repeat unbatch unique""",
+            Counter RandomDataset bucket_by_sequence_length choose_from_datasets copy_to_device
+            dense_to_sparse_batch enumerate_dataset get_single_element group_by_window ignore_errors map_and_batch
+            parallel_interleave prefetch_to_device sample_from_datasets scan shuffle_and_repeat unbatch unique""",
     }),
     ("data.iterators", {
         "tf.data": "Iterator",
@@ -450,6 +458,9 @@ ROWS: Rows = (
 
 LATER_ROWS: Rows = (
     *v1_era.LATER_ROWS,
+    *v1_tpu.LATER_ROWS,
+    *v1_images.LATER_ROWS,
+    *v1_ragged.LATER_ROWS,
     *v1_saving.LATER_ROWS,
     *v1_summaries.LATER_ROWS,
     ("towers.distribute.extended", {

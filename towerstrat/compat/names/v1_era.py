@@ -5,7 +5,6 @@ from __future__ import annotations
 from towerstrat.compat.names.named import Rows
 
 ROWS: Rows = (
-    ("compat.v1names.bfloat16", {"tf.contrib.tpu": "bfloat16_scope"}),
     ("compat.wheel.gradient_checker", {"tf.test": "compute_gradient compute_gradient_error"}),
     ("compat.wheel.helpers", {"tf.test": "StubOutForTesting assert_equal_graph_def test_src_dir_path"}),
     ("compat.wheel.resource_loader", {
@@ -26,7 +25,6 @@ ROWS: Rows = (
 
 LATER_ROWS: Rows = (
     ("compat.v1names.autograph", {"tf.autograph": "to_code to_graph"}),
-    ("compat.v1names.bfloat16", {"tf.tpu": "bfloat16_scope"}),
     ("graph.ops.convolution", {"tf.nn": "conv3d_backprop_filter=conv3d_backprop_filter_v2"}),
     ("graph.ops.counting", {"tf.math": "confusion_matrix"}),
     ("towers.engine.cross_device", {
@@ -39,9 +37,7 @@ LATER_ROWS: Rows = (
             get_cross_replica_context get_replica_context get_strategy has_strategy in_cross_replica_context
             require_replica_context""",
     }),
-    ("training.optimizers.cross_shard", {"tf.tpu": "CrossShardOptimizer cross_replica_sum"}),
     ("graph.ops.pooling", {"tf.nn": "avg_pool2d=avg_pool"}),
-    ("compat.v1names.tpu", {"tf.tpu": "initialize_system shutdown_system"}),
     ("training.schedules", {"tf.train": "piecewise_constant_decay=piecewise_constant"}),
 )  # fmt: skip
 """Names that 1.13 to 1.15 added to what 1.12 has."""

@@ -58,6 +58,8 @@ _BOTH: Rows = (
     ("run_config", {"tf.estimator": "RunConfig"}),
     ("training", {"tf.estimator": "EvalSpec TrainSpec train_and_evaluate"}),
 )  # fmt: skip
+_TPU = "tf.contrib.tpu tf.estimator.tpu"
+
 SERVED: dict[int, Rows] = {
     1: (
         *_BOTH,
@@ -69,6 +71,7 @@ SERVED: dict[int, Rows] = {
         ("extenders", {"tf.contrib.estimator": "add_metrics"}),
         ("hooks.hooks", {"tf.contrib.estimator": _HOOKS}),
         ("model_fn", {"tf.contrib.estimator": "call_logit_fn"}),
+        ("tpu.tpu_config", {_TPU: "InputPipelineConfig RunConfig TPUConfig"}),
     ),
     2: (
         *_BOTH,
@@ -76,3 +79,15 @@ SERVED: dict[int, Rows] = {
     ),
 }  # fmt: skip
 """By namespace: (module of the package, {place: names})."""
+
+JOINED: dict[int, tuple[tuple[tuple[str, str], tuple[str, str], str], ...]] = {
+    1: (
+        (("compat.estimator.tpu.estimator", "TPUEstimator"), ("estimator", "Estimator"), _TPU),
+        (("compat.estimator.tpu.spec", "TPUEstimatorSpec"), ("model_fn", "_TPUEstimatorSpec"), _TPU),
+    ),
+    2: (),
+}
+"""By namespace: (module and name of a class of ours, module and name of the package's class under it, places)."""
+
+NEEDED = ("util", "tpu.tpu_config", "tpu.util", "tpu.iteration_count_estimator")
+"""The modules of the package that these use beside those of their bases."""

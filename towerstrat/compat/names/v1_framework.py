@@ -16,7 +16,7 @@ ROWS: Rows = (
     }),
     ("training.expectations", {
         "tf.contrib.framework": """
-            assert_or_get_global_step assert_scalar_int convert_to_tensor_or_sparse_tensor get_graph_from_inputs
+            assert_or_get_global_step assert_scalar_int get_graph_from_inputs
             get_name_scope get_placeholders reduce_sum_n remove_squeezable_dimensions
             with_same_shape with_shape""",
         "tf.contrib.slim": "assert_or_get_global_step",

@@ -11,7 +11,7 @@ ROWS: Rows = (
             learned_unigram_candidate_sampler nce_loss sampled_softmax_loss""",
         "tf.nn tf.random": "log_uniform_candidate_sampler uniform_candidate_sampler",
     }),
-    ("graph.ops.sparse", {
+    ("graph.ops.sparse.dense", {
         "tf": "sparse_to_dense",
     }),
 )  # fmt: skip

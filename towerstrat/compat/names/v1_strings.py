@@ -18,14 +18,6 @@ ROWS: Rows = (
     ("graph.ops.mutable_tables", {
         "tf.contrib.lookup": "MutableDenseHashTable MutableHashTable",
     }),
-    ("graph.ops.sparse", {
-        "tf": "sparse_placeholder sparse_tensor_to_dense",
-        "tf.sparse": "placeholder=sparse_placeholder to_dense=sparse_tensor_to_dense",
-    }),
-    ("graph.ir.sparse_tensor", {
-        "tf": "SparseTensorValue",
-        "tf tf.sparse": "SparseTensor",
-    }),
     ("graph.ops.strings", {
         "tf": """
             as_string string_join string_split string_strip string_to_hash_bucket string_to_hash_bucket_fast

@@ -77,9 +77,6 @@ ROWS: Rows = (
     ("training.optimizers.base", {
         "tf.train": "Optimizer",
     }),
-    ("training.optimizers.cross_shard", {
-        "tf.contrib.tpu": "CrossShardOptimizer cross_replica_sum",
-    }),
     ("training.optimizers.ftrl", {
         "tf.train": "FtrlOptimizer",
     }),

@@ -6,16 +6,26 @@ A name whose arguments are those of 1.x is the object of 1.x (``KEPT``). Where t
 
 from __future__ import annotations
 
-from towerstrat.compat.names import v1_estimator, v2_saving, v2_summaries
+from towerstrat.compat.names import (
+    v1_estimator,
+    v1_keras_datasets,
+    v1_ragged,
+    v2_images,
+    v2_records,
+    v2_saving,
+    v2_sparse,
+    v2_summaries,
+)
 from towerstrat.compat.names.named import Rows
 
 VERSION = "2.15.1"
 
 KEPT: dict[str, str] = {
     "tf": """
-        abs acos acosh add add_n as_dtype asin asinh Assert atan atan2 atanh bfloat16 bitcast bool
+        abs acos acosh add add_n as_dtype as_string asin asinh Assert atan atan2 atanh bfloat16 bitcast bool
         broadcast_dynamic_shape broadcast_static_shape broadcast_to case cast clip_by_norm clip_by_value complex
         complex128 complex64 concat control_dependencies cos cosh cumsum custom_gradient divide double DType
+        edit_distance
         dynamic_partition dynamic_stitch einsum ensure_shape equal executing_eagerly exp eye float16 float32 float64
         floor foldl foldr Graph greater greater_equal group guarantee_const half histogram_fixed_width
         histogram_fixed_width_bins identity identity_n IndexedSlices init_scope int16 int32 int64 int8 less less_equal
@@ -32,8 +42,8 @@ KEPT: dict[str, str] = {
         as_bytes as_str as_text bytes_or_text_types complex_types forward_compatible integral_types path_to_str
         real_types""",
     "tf.data.experimental": """
-        copy_to_device enumerate_dataset get_single_element group_by_window map_and_batch parallel_interleave
-        prefetch_to_device scan shuffle_and_repeat unbatch unique""",
+        copy_to_device dense_to_sparse_batch enumerate_dataset get_single_element group_by_window map_and_batch
+        parallel_interleave prefetch_to_device scan shuffle_and_repeat unbatch unique""",
     "tf.debugging": """
         Assert assert_integer assert_proper_iterable assert_same_float_dtype assert_type check_numerics
         is_numeric_tensor""",
@@ -76,22 +86,34 @@ KEPT: dict[str, str] = {
         ifft3d=tf.ifft3d ifft=tf.ifft irfft2d=tf.spectral.irfft2d irfft3d=tf.spectral.irfft3d irfft=tf.spectral.irfft
         rfft2d=tf.spectral.rfft2d rfft3d=tf.spectral.rfft3d rfft=tf.spectral.rfft""",
     "tf.test": "Benchmark gpu_device_name is_built_with_cuda is_gpu_available main TestCase",
-    "tf.io": "decode_base64 encode_base64",
+    "tf.io": """
+        decode_base64 decode_compressed decode_json_example encode_base64 FixedLenFeature FixedLenSequenceFeature
+        parse_sequence_example parse_single_sequence_example parse_tensor SparseFeature TFRecordOptions TFRecordWriter
+        VarLenFeature read_file write_file""",
     "tf.lookup": "KeyValueTensorInitializer=tf.contrib.lookup.KeyValueTensorInitializer",
-    "tf.sparse": "SparseTensor",
+    "tf.sparse": v2_sparse.KEPT,
     "tf.strings": """
         as_string=tf.as_string format join regex_full_match regex_replace strip to_hash_bucket_fast
         to_hash_bucket_strong""",
+    "tf.sets": """
+        difference=tf.sets.set_difference intersection=tf.sets.set_intersection size=tf.sets.set_size
+        union=tf.sets.set_union""",
     "tf.queue": "FIFOQueue PaddingFIFOQueue PriorityQueue QueueBase RandomShuffleQueue",
     "tf.train": """
-        ClusterDef ClusterSpec Coordinator ExponentialMovingAverage JobDef ServerDef checkpoints_iterator
-        get_checkpoint_state latest_checkpoint list_variables load_checkpoint load_variable""",
+        BytesList ClusterDef ClusterSpec Coordinator Example ExponentialMovingAverage Feature FeatureList FeatureLists
+        Features FloatList Int64List JobDef SequenceExample ServerDef checkpoints_iterator get_checkpoint_state
+        latest_checkpoint list_variables load_checkpoint load_variable""",
 }
 """By public module, the names whose objects are those of 1.x; ``public=tf.name`` where that has another name there."""
 
 ROWS: Rows = (
     *v1_estimator.V2_ROWS,
+    *v2_records.ROWS,
+    *v2_images.ROWS,
+    *v1_keras_datasets.ROWS,
+    *v1_ragged.ROWS,
     *v2_saving.ROWS,
+    *v2_sparse.ROWS,
     *v2_summaries.ROWS,
     ("compat.v1names.benchmark", {
         "tf.test": "benchmark_config",
@@ -157,7 +179,6 @@ ROWS: Rows = (
     }),
     ("compat.v2names.strings", {
         "tf.lookup.experimental": "DenseHashTable MutableHashTable",
-        "tf.sparse": "to_dense",
         "tf.strings": "length reduce_join substr to_hash_bucket to_number",
     }),
     ("compat.v2names.tools", {
@@ -276,6 +297,9 @@ ROWS: Rows = (
     }),
     ("graph.ops.lookup", {
         "tf.lookup": "StaticHashTable TextFileIndex TextFileInitializer",
+    }),
+    ("graph.ops.ragged.text", {
+        "tf.strings": "split=string_split",
     }),
     ("graph.ops.strings", {
         "tf.strings": "lower=string_lower unsorted_segment_join upper=string_upper",

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from towerstrat.graph.ir.elements import Operation, Tensor
-from towerstrat.graph.ir.sparse_tensor import SparseTensor
 from towerstrat.graph.ir.types import float32
-from towerstrat.graph.ops import mutable_tables, sparse, strings
+from towerstrat.graph.ops import mutable_tables, strings
+from towerstrat.graph.ops.ragged import text
+from towerstrat.graph.ops.ragged.ragged_tensor import RaggedTensor
 
 
 def length(input: Any, unit: str = "BYTE", name: str | None = None) -> Tensor:
@@ -22,8 +23,10 @@ def substr(input: Any, pos: Any, len: Any, unit: str = "BYTE", name: str | None 
 
 def reduce_join(
     inputs: Any, axis: Any = None, keepdims: bool = False, separator: str = "", name: str | None = None
-) -> Tensor:
-    """Strings joined along dimensions, all by default."""
+) -> Any:
+    """Strings joined along dimensions, all by default; of a RaggedTensor along the last one."""
+    if isinstance(inputs, RaggedTensor):
+        return text.joined_rows(inputs, axis, keepdims, separator)
     return strings.reduce_join(inputs, axis, keepdims, separator, name)
 
 
@@ -35,15 +38,6 @@ def to_number(input: Any, out_type: Any = float32, name: str | None = None) -> T
 def to_hash_bucket(input: Any, num_buckets: int, name: str | None = None) -> Tensor:
     """A number below ``num_buckets`` for each string, int64."""
     return strings.string_to_hash_bucket(input, num_buckets, name)
-
-
-def to_dense(
-    sp_input: SparseTensor, default_value: Any = None, validate_indices: bool = True, name: str | None = None
-) -> Tensor:
-    """A sparse tensor as a dense one, made on the host; other entries are 0 or empty by default."""
-    return sparse.sparse_tensor_to_dense(
-        sp_input, 0 if default_value is None else default_value, validate_indices, name
-    )
 
 
 class MutableHashTable(mutable_tables.MutableHashTable):

@@ -155,9 +155,11 @@ class _Start:
         values = []
         for name, value, after, late in zip(self.names, self.state, assigned, self.late, strict=True):
             made = placeholder_like(after) if late and not is_missing(after) else None
-            if late and made is None and not (value is None and after is None):
+            # A return that no iteration comes to: its condition is a Python value.
+            stays = isinstance(value, UndefinedReturnValue) and after is value and trouble is None
+            if late and made is None and not stays and not (value is None and after is None):
                 self._refuse(name, value, what, trouble)
-            values.append(made if late else value)
+            values.append(made if late and not stays else value)
         self.late = [late and value is not None for late, value in zip(self.late, values, strict=True)]
         returns = [isinstance(v, UndefinedReturnValue) for v in self.state]
         self.ran = any(late and not r for late, r in zip(self.late, returns, strict=True))
@@ -283,7 +285,7 @@ class _Loop:
         return result if not self.idle else [convert_to_tensor(0)]
 
     def _check_structure(self, name: str, one: Any, two: Any) -> None:
-        if is_missing(two):
+        if is_missing(two) and two is not one:
             raise ValueError(
                 f"{shown(name)} is not defined at the end of an iteration of the {self.what} at {user_line()}."
             )

@@ -10,8 +10,6 @@ from collections import deque
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any
 
-from absl import logging
-
 from towerstrat.graph.autograph.api import converted
 from towerstrat.graph.autograph.methods import Bound, WeakMethod
 from towerstrat.graph.functions import arguments
@@ -29,6 +27,7 @@ from towerstrat.graph.ir.stacks import SURROUNDINGS
 from towerstrat.graph.ir.state import layouts
 from towerstrat.graph.ir.trace import user_line
 from towerstrat.graph.ir.types import DType
+from towerstrat.platform import logs
 
 _RECENT_CALLS = 10
 _MANY_TRACES = 5
@@ -215,7 +214,7 @@ class Function:
         traced = [r for r in self._recent if r]
         if len(traced) > _MANY_TRACES and not self._said:
             self._said = True
-            logging.warning(
+            logs.warning(
                 "%d of the last %d calls to %s (at %s) traced it again, which is slow. Two calls that did: %s and %s. "
                 "Python numbers and new shapes count: pass tf.constant(n) for a number that changes, give the "
                 "function an input_signature or reduce_retracing=True for shapes, and make it once, outside of loops.",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any, Self
 
@@ -40,6 +42,48 @@ class Argument(Composite):
     def _argument_axis(self) -> Axis | None:
         """The axis along which the tensors have one value per position, or None."""
         return None
+
+
+class Partitioned(Argument):
+    """A composite of flat values and what partitions them: functions of each element apply to the values."""
+
+    __slots__ = ()
+
+    @property
+    def dtype(self) -> DType:
+        """Element type of the flat values."""
+        raise NotImplementedError
+
+    def _map_flat(self, function: Callable[[Tensor], Tensor]) -> Self:
+        """The same partition over ``function`` of the flat values."""
+        raise NotImplementedError
+
+    def _reduced(self, type: str, axis: Any, keepdims: bool, name: str | None) -> Any:
+        """The reduction ``type`` (such as "Sum") along dimensions."""
+        raise NotImplementedError
+
+    def _concatenated(self, values: Sequence[Any], axis: Any) -> Self:
+        """This and others joined along a dimension."""
+        raise NotImplementedError
+
+    def _gathered(self, indices: Any, axis: Any) -> Any:
+        """The slices at ``indices`` along a dimension."""
+        raise NotImplementedError
+
+
+def of_each(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Decorator: of a ``Partitioned`` first argument the function is that of its flat values."""
+    first = next(iter(inspect.signature(function).parameters))
+
+    @functools.wraps(function)
+    def applied(*args: Any, **kwargs: Any) -> Any:
+        found = args[0] if args else kwargs.get(first)
+        if not isinstance(found, Partitioned):
+            return function(*args, **kwargs)
+        rest = {name: value for name, value in kwargs.items() if name != first}
+        return found._map_flat(lambda values: function(values, *args[1:], **rest))
+
+    return applied
 
 
 class Convertible:

@@ -149,12 +149,13 @@ _NO_NONE = "None values not supported: expected a number, a string, an array or 
 
 
 def _first(value: Any) -> Any:
-    """The leaf that decides the element type of nested sequences: the first float or complex, else the first."""
+    """The leaf that decides the element type of nested sequences: a float or complex, an integer, else the first."""
     while isinstance(value, list | tuple):
         if not value:
             return None
         kinds = [_first(v) for v in value]
-        return next((k for k in kinds if isinstance(k, float | complex | np.floating)), kinds[0])
+        integer = next((k for k in kinds if type(k) is int), kinds[0])
+        return next((k for k in kinds if isinstance(k, float | complex | np.floating)), integer)
     return value
 
 
@@ -187,7 +188,10 @@ def _inferred(value: Any) -> DType:
 
 
 def _check_python(value: Any, dtype: DType) -> None:
-    """Raises TypeError or ValueError where a Python value, or an entry of it, does not fit an element type."""
+    """Raises TypeError or ValueError where a Python value, or an entry of it, does not fit an element type.
+
+    Booleans are numbers, numbers no booleans.
+    """
     if isinstance(value, list | tuple):
         for item in value:
             _check_python(item, dtype)
@@ -199,9 +203,9 @@ def _check_python(value: Any, dtype: DType) -> None:
     if dtype.is_bool:
         fits = isinstance(value, bool | np.bool_)
     elif dtype.is_integer:
-        fits = isinstance(value, int | np.integer | np.ndarray) and not isinstance(value, bool)
+        fits = isinstance(value, int | np.integer | np.bool_ | np.ndarray)
     elif dtype.is_floating or dtype.is_complex:
-        fits = not isinstance(value, str | bytes | bool)
+        fits = not isinstance(value, str | bytes)
     else:
         fits = True
     if not fits:

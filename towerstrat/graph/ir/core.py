@@ -12,7 +12,7 @@ import numpy as np
 
 from towerstrat.graph.ir import registry
 from towerstrat.graph.ir.device import merge_device
-from towerstrat.graph.ir.elements import Block, Operation, Tensor, mark_varying
+from towerstrat.graph.ir.elements import Block, Operation, Tensor, let_differ, mark_varying
 from towerstrat.graph.ir.mesh import Axis
 from towerstrat.graph.ir.node_def import node_def
 from towerstrat.graph.ir.registry import Attrs
@@ -218,6 +218,8 @@ class Graph:
         op.block = self.block if block is None else block
         op.axis = axis or self.axis
         self._check_inputs(op)
+        if definition.writes and op.axis is not None and op.axis.copies:
+            let_differ(op)
         try:
             signatures = definition.rule(op._inputs, op.attrs)
         except (TypeError, ValueError) as error:

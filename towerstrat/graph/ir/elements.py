@@ -527,19 +527,25 @@ def execution_order(targets: Iterable[Operation], block: Block, fed: Container[T
 def mark_varying(op: Operation) -> None:
     """Sets ``Tensor.varies`` on the outputs of an operation: variance along the axis, as in ``jax.shard_map``.
 
-    By default an output varies where an input does. A collective's never does; a write's, and a read's of inputs that
-    do not vary, as its cell; in tower context those of random and ``per_position`` types always do.
+    By default an output varies where an input does. A collective's never does, unless its type is ``per_position``; a
+    write's, and a read's of inputs that do not vary, as its cell; in tower context those of random and ``per_position``
+    types always do.
     """
     definition = op.definition
-    if definition.collective:
+    if definition.collective and not definition.per_position:
         return
     marked = op.attrs.get("varying_outputs") if definition.varying is None else definition.varying(op)
     if marked is not None:
         for tensor, varying in zip(op.outputs, marked, strict=True):
             tensor.varies = varying
         return
-    # One write of a varying value is enough: all cells that the operation writes are then stored per position.
-    if definition.writes and (any(t.varies for t in op._inputs) or any(cell.per_position for cell in op.writes)):
+    # One write of a varying value is enough: all cells that the operation writes are then stored per position. The host
+    # writes whole values.
+    if (
+        definition.writes
+        and definition.host is None
+        and (any(t.varies for t in op._inputs) or any(cell.per_position for cell in op.writes))
+    ):
         for cell in op.writes:
             make_per_position(cell, op.graph)
     # Outside of the towers (no axis) a cell with a value per position is read as one value, which does not vary.
@@ -556,6 +562,16 @@ def mark_varying(op: Operation) -> None:
         for tensor in op.outputs:
             # A handle stands for the whole cell at every position.
             tensor.varies = tensor.dtype is not resource
+
+
+def let_differ(op: Operation) -> None:
+    """Lets the positions of the axis of an operation write values of their own to the cells behind its handles."""
+    assert op.axis is not None
+    for tensor in op._inputs:
+        if tensor.dtype is resource and op.axis.size > 1:
+            cell: Cell = tensor.op.attrs["cell"]
+            if not cell.may_differ:
+                cell.own = op.axis
 
 
 def make_per_position(cell: Cell, graph: Graph) -> None:

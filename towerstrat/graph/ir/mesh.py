@@ -37,6 +37,8 @@ class Axis:
       name: the mesh axis' name, ``"tower"`` for towers.
       devices: the JAX devices, in order of position; those of one position follow each other.
       logical: the number of devices of each position.
+      copies: whether positions may write different values to any variable; from the first such write on each has its
+        own (``elements.make_per_position``).
 
     Attributes:
       size: the number of positions.
@@ -45,10 +47,11 @@ class Axis:
       ValueError: the number of devices is no multiple of ``logical``, or 0.
     """
 
-    def __init__(self, name: str, devices: Sequence[jax.Device], logical: int = 1):
+    def __init__(self, name: str, devices: Sequence[jax.Device], logical: int = 1, copies: bool = False):
         self.name = name
         self.devices = tuple(devices)
         self.logical = logical
+        self.copies = copies
         self.size, left = divmod(len(self.devices), logical)
         if left or not self.devices:
             raise ValueError(f"Expected positions of {logical} devices each, got {len(self.devices)} devices.")

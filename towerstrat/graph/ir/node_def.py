@@ -175,7 +175,7 @@ def _kind(value: Any) -> str | None:
     if isinstance(value, list | tuple):
         kinds = {_kind(v) for v in value}
         kind = kinds.pop() if len(kinds) == 1 else None
-        return kind and f"list({kind})"
+        return f"list({kind})" if kind in _FIELDS else None
     for types, kind in ((bool, "bool"), (int, "int"), (float, "float"), (str | bytes, "string"), (DType, "type")):
         if isinstance(value, types):
             return kind

@@ -95,8 +95,8 @@ class OpDef:
         fed value counts, as in TensorFlow's formulas. Output cotangents that nothing gives are None.
       constants: positions of inputs by which TensorFlow has no gradient (None), though they are floating.
       backward: the type's own gradient, used instead of ``jax.vjp``: (lowering, operation, output cotangents, gradient
-        operation) -> cotangent per input tensor. In tower context the cotangents of a collective are summed over the
-        positions before it is called.
+        operation) -> cotangent per input tensor. In tower context the cotangents of a collective whose output is equal
+        at all positions are summed over the positions before it is called.
       differentiable: False where TensorFlow registers no gradient.
       check: what can be wrong with the values of its inputs.
       random: the kernel draws; the operation has a counter in the session's state and a new key at each execution.
@@ -112,7 +112,7 @@ class OpDef:
       stateful: has a side effect; never folded.
       reads, writes: it reads, or writes, the cells behind those inputs that are handles.
       callback: calls Python while a device program runs; a run waits for its calls.
-      collective: combines values along the named axis; its output is equal at all positions.
+      collective: combines values along the named axis; its output is equal at all positions, unless ``per_position``.
       joint: ``lower`` handles inputs whose shape differs by position; other types are evaluated once for each kind of
         position.
       per_position: its output may differ along the axis even where its inputs do not.

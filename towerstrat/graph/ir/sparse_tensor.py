@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from towerstrat.graph.ir import registry
 from towerstrat.graph.ir.composite import Argument, Fetchable
 from towerstrat.graph.ir.convert import convert_to_tensor
 from towerstrat.graph.ir.core import Graph
 from towerstrat.graph.ir.elements import Operation, Tensor
-from towerstrat.graph.ir.shapes import TensorShape
+from towerstrat.graph.ir.shapes import ShapeLike, TensorShape, as_shape
+from towerstrat.graph.ir.specs import Specified, TensorSpec, TypeSpec
 from towerstrat.graph.ir.stacks import SessionLike
 from towerstrat.graph.ir.static import constant_value_as_dims
-from towerstrat.graph.ir.types import DType, HostArray, int64
+from towerstrat.graph.ir.types import DType, DTypeLike, HostArray, as_dtype, float32, int64
 
 
 class SparseTensorValue(NamedTuple):
@@ -23,7 +25,7 @@ class SparseTensorValue(NamedTuple):
     dense_shape: HostArray
 
 
-class SparseTensor(Argument, Fetchable):
+class SparseTensor(Argument, Fetchable, Specified):
     """Entries of a larger tensor: ``values[i]`` stands at ``indices[i]``.
 
     Args:
@@ -85,6 +87,20 @@ class SparseTensor(Argument, Fetchable):
     def get_shape(self) -> TensorShape:
         return self.shape
 
+    def __mul__(self, dense: Any) -> SparseTensor:
+        """The entries times those of a tensor that broadcasts to the shape."""
+        found: SparseTensor = registry.operator("SparseTensor.__mul__")(self, dense)
+        return found
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, dense: Any) -> SparseTensor:
+        """The entries divided by those of a tensor that broadcasts to the shape."""
+        found: SparseTensor = registry.operator("SparseTensor.__truediv__")(self, dense)
+        return found
+
+    __div__ = __truediv__
+
     def consumers(self) -> list[Operation]:
         return self.values.consumers()
 
@@ -106,5 +122,70 @@ class SparseTensor(Argument, Fetchable):
     def _fetch_parts(self) -> tuple[list[Tensor], Callable[[list[Any]], SparseTensorValue]]:
         return self._tensors(), lambda parts: SparseTensorValue(*parts)
 
+    @property
+    def _type_spec(self) -> TypeSpec:
+        return SparseTensorSpec(self.shape, self.dtype)
+
     def __repr__(self) -> str:
         return f"SparseTensor(indices={self.indices}, values={self.values}, dense_shape={self.dense_shape})"
+
+
+def convert_to_tensor_or_sparse_tensor(
+    value: Any, dtype: DTypeLike | None = None, name: str | None = None
+) -> Tensor | SparseTensor:  # fmt: skip
+    """A SparseTensor as it is, a SparseTensorValue as a SparseTensor, and anything else as a tensor.
+
+    Raises:
+      RuntimeError: a sparse value of another ``dtype``.
+    """
+    if not isinstance(value, SparseTensor | SparseTensorValue):
+        return convert_to_tensor(value, dtype, name=name)
+    found = SparseTensor.from_value(value)
+    if dtype is not None and as_dtype(dtype) is not found.dtype:
+        raise RuntimeError(f"Sparse dtype: requested = {as_dtype(dtype).name}, actual = {found.dtype.name}")
+    return found
+
+
+class SparseTensorSpec(TypeSpec):
+    """The static type of a SparseTensor.
+
+    Args:
+      shape: the larger tensor's static shape.
+      dtype: element type of the values.
+    """
+
+    def __init__(self, shape: ShapeLike = None, dtype: DTypeLike = float32):
+        self._shape = as_shape(shape)
+        self._dtype = as_dtype(dtype)
+
+    @classmethod
+    def from_value(cls, value: Any) -> SparseTensorSpec:
+        """The specification of a SparseTensor or SparseTensorValue."""
+        found = SparseTensor.from_value(value)
+        return cls(found.shape, found.dtype)
+
+    @property
+    def shape(self) -> TensorShape:
+        return self._shape
+
+    @property
+    def dtype(self) -> DType:
+        return self._dtype
+
+    @property
+    def value_type(self) -> type[SparseTensor]:
+        return SparseTensor
+
+    def _serialize(self) -> tuple[Any, ...]:
+        return (self._shape, self._dtype)
+
+    @property
+    def _component_specs(self) -> tuple[TensorSpec, ...]:
+        rank = self._shape.ndims
+        return (TensorSpec([None, rank], int64), TensorSpec([None], self._dtype), TensorSpec([rank], int64))
+
+    def _to_components(self, value: Any) -> tuple[Tensor, ...]:
+        return tuple(SparseTensor.from_value(value)._tensors())
+
+    def _from_components(self, components: Sequence[Tensor]) -> SparseTensor:
+        return SparseTensor(*components)

@@ -275,7 +275,7 @@ def _step_back(
         return list(_by_rule(lowering, step, op.attrs["rules"][step], given))
     assert definition.backward is not None
     # As the gradient of CrossReplicaSum in tensorflow/contrib/tpu/python/ops/tpu_ops.py: the sum of the cotangents.
-    if definition.collective and op.axis is not None and lowering.axis is not None:
+    if definition.collective and not definition.per_position and op.axis is not None and lowering.axis is not None:
         for i, cotangent in enumerate(given):
             if cotangent is not None:
                 given[i] = vary((yield cotangent), lowering.axis)

@@ -79,6 +79,7 @@ class Lowering(Guarded):
       executor: runs single operations, where ``eager``; None: their kernels are called.
       cut: tensors that are given as independent variables of a derivative: their operations change nothing.
       quiet: True in a second evaluation of the same operations: nothing is printed again.
+      calls_at_once: whether all values are known to the host, and calls of Python are made while it goes.
       kinds: the kinds of positions, where some inputs have shapes that differ by position. Values that depend on such
         inputs are ``ByKind``; they are computed by ``parts``, one evaluation on top of this one for each kind.
       kind: of such a part, its kind.
@@ -126,6 +127,7 @@ class Lowering(Guarded):
         self.eager: bool = eager if parent is None else parent.eager
         self.executor: Executor | None = executor if parent is None else parent.executor
         self.quiet: bool = parent is not None and parent.quiet
+        self.calls_at_once: bool = False
         self.kinds: Kinds | None = None if parent is None else parent.kinds
         self.kind: int | None = None if parent is None else parent.kind
         self.split: set[Operation] = set() if parent is None else parent.split

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from towerstrat.graph.ir import shapes
-from towerstrat.graph.ir.composite import Convertible
+from towerstrat.graph.ir.composite import Convertible, Partitioned
 from towerstrat.graph.ir.convert import constant, convert_to_tensor, vector
 from towerstrat.graph.ir.core import get_default_graph
 from towerstrat.graph.ir.elements import Tensor
@@ -59,12 +59,20 @@ def shape_n(input: Sequence[Any], out_type: Any = int32, name: str | None = None
 
 
 def size(input: Any, name: str | None = None, out_type: Any = int32) -> Tensor:
-    """The number of elements, a scalar."""
+    """The number of elements, a scalar; of a SparseTensor that of the larger tensor."""
+    sparse = _sparse_shape(input)
+    if sparse is not None:
+        return one(
+            "Cast", [one("Prod", [sparse], {"axis": (0,), "keepdims": False})], {"DstT": as_dtype(out_type)}, name
+        )
     return unary("Size", input, name, {"out_type": as_dtype(out_type)})
 
 
 def rank(input: Any, name: str | None = None) -> Tensor:
     """The number of dimensions, a scalar of int32."""
+    sparse = _sparse_shape(input)
+    if sparse is not None:
+        return unary("Size", sparse, name, {"out_type": int32})
     return unary("Rank", input, name)
 
 
@@ -308,7 +316,7 @@ def together(values: Any, name: str) -> list[Tensor]:
     return result
 
 
-def concat(values: Any, axis: Any, name: str | None = "concat") -> Tensor:
+def concat(values: Any, axis: Any, name: str | None = "concat") -> Any:
     """Tensors one after the other along a dimension.
 
     Raises:
@@ -316,6 +324,9 @@ def concat(values: Any, axis: Any, name: str | None = "concat") -> Tensor:
     """
     if not isinstance(values, list | tuple):
         values = [values]
+    ragged = next((v for v in values if isinstance(v, Partitioned)), None)
+    if ragged is not None:
+        return ragged._concatenated(values, axis)
     axis = known_axis(axis)
     name = reserve(get_default_graph(), name or "concat")
     tensors = together(values, name)

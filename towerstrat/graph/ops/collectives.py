@@ -62,6 +62,18 @@ def distribute(values: Sequence[Tensor], axis: Axis, name: str | None = None) ->
     return graph.add("FromPositions", values, {"axis": axis}, name or "from_positions", axis=axis).outputs[0]
 
 
+def divide(value: Tensor, axis: Axis, dim: int, name: str | None = None) -> Tensor:
+    """A varying tensor that has part i of ``value`` at position i.
+
+    Where a program takes the value from the host, and uses its parts alone, each device gets its part only.
+
+    Raises:
+      ValueError: the value has no such dimension, or it does not divide by the number of positions.
+    """
+    attrs = {"axis": axis, "dim": dim}
+    return get_default_graph().add("Divide", (value,), attrs, name or "divide", axis=axis).outputs[0]
+
+
 def spread(value: Tensor, axis: Axis, name: str | None = None) -> Tensor:
     """The same value at each position, typed as varying (``lax.pcast``)."""
     return get_default_graph().add("Spread", (value,), {"axis": axis}, name or "spread", axis=axis).outputs[0]
@@ -252,6 +264,33 @@ def _lower_distribute(lowering: Lowering, op: Operation) -> list[Array]:
     return [lax.dynamic_index_in_dim(stacked, lax.axis_index(lowering.axis.name), 0, keepdims=False)]
 
 
+def _divide_rule(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Signature]:
+    (value,) = inputs
+    if value.dims is None:
+        return [Signature(value.dtype, None)]
+    rank, dim, count = len(value.dims), attrs["dim"], attrs["axis"].size
+    if not -rank <= dim < rank:
+        raise ValueError(f"{dim} is no dimension of a value of shape {value.shape}.")
+    dims = list(value.dims)
+    size = dims[dim]
+    if size is not None and size % count:
+        raise ValueError(f"Dimension size must be evenly divisible by {count} but is {size}, dimension {dim}.")
+    dims[dim] = None if size is None else size // count
+    return [Signature(value.dtype, tuple(dims))]
+
+
+def _lower_divide(lowering: Lowering, op: Operation) -> list[Array]:
+    value, dim, count = jnp.asarray(lowering.value(op.inputs[0])), op.attrs["dim"], op.attrs["axis"].size
+    size, left = divmod(value.shape[dim], count)
+    if left:
+        raise InvalidArgumentError(
+            None, op, f"Dimension size must be evenly divisible by {count} but is {value.shape[dim]}, dimension {dim}."
+        )
+    axis = lowering.axis
+    start = 0 if axis is None else lax.axis_index(axis.name) * size
+    return [lax.dynamic_slice_in_dim(vary(value, axis), start, size, dim)]
+
+
 for _type, _rule, _lower, _backward, _execute in (
     ("AllReduce", same, _lower_reduce, _reduce_backward, None),
     ("AllConcat", _concat_rule, _lower_concat, _concat_backward, None),
@@ -261,6 +300,7 @@ for _type, _rule, _lower, _backward, _execute in (
     define(
         _type, _rule, lower=_lower, backward=_backward, collective=True, joint=True, hidden=("axis",), execute=_execute
     )
+define("Divide", _divide_rule, lower=_lower_divide, per_position=True, hidden=("axis",))
 define("FromPositions", same, lower=_lower_distribute, per_position=True, hidden=("axis",))
 define(
     "Spread",

@@ -8,6 +8,7 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
+from towerstrat.graph.ir.composite import Partitioned
 from towerstrat.graph.ir.convert import convert_to_tensor
 from towerstrat.graph.ir.core import get_default_graph
 from towerstrat.graph.ir.elements import Tensor
@@ -119,8 +120,8 @@ def _tables(params: Any) -> list[Any]:
 def embedding_lookup(
     params: Any, ids: Any, partition_strategy: str = "mod", name: str | None = None, validate_indices: bool = True,
     max_norm: float | None = None,
-) -> Tensor:  # fmt: skip
-    """Rows of a table: ``[*ids.shape, *row]``. Gradients of variables are IndexedSlices.
+) -> Any:  # fmt: skip
+    """Rows of a table: ``[*ids.shape, *row]``, ragged where ids are. Gradients of variables are IndexedSlices.
 
     Args:
       params: a tensor or variable, a partitioned variable, or a list of the table's parts.
@@ -132,6 +133,10 @@ def embedding_lookup(
     Raises:
       ValueError: no params, or an unknown strategy.
     """
+    if isinstance(ids, Partitioned):
+        return ids._map_flat(
+            lambda values: embedding_lookup(params, values, partition_strategy, name, validate_indices, max_norm)
+        )
     tables = _tables(params) if params is not None else []
     if not tables:
         raise ValueError(f"Need at least one table of embeddings, got {params!r}.")

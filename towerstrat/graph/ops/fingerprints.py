@@ -124,6 +124,15 @@ def fingerprint64(text: bytes) -> int:
     return _up_to_64(text) if size <= 64 else _long(text)
 
 
+_CAT = 0xC6A4A7935BD1E995
+
+
+def fingerprint_cat64(one: int, other: int) -> int:
+    """The hash of two hashes, by which crosses of features are numbered."""
+    found = (one ^ _CAT) ^ (_mixed(other * _CAT) * _CAT & MASK)
+    return _mixed(_mixed(found * _CAT) * _CAT)
+
+
 def murmur64(text: bytes) -> int:
     """MurmurHash64A with the original's seed."""
     factor, seed = 0xC6A4A7935BD1E995, 0xDECAFCAFFE

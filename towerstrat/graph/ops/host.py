@@ -11,7 +11,6 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from absl import logging
 
 from towerstrat.errors import (
     InvalidArgumentError,
@@ -28,10 +27,10 @@ from towerstrat.graph.ir.core import get_default_graph
 from towerstrat.graph.ir.elements import Operation, Tensor
 from towerstrat.graph.ir.mesh import several_devices
 from towerstrat.graph.ir.registry import Signature, define, nothing
-from towerstrat.graph.ir.stacks import SessionLike
 from towerstrat.graph.ir.types import as_dtype, resource, string
 from towerstrat.graph.lowering.lowering import Lowering
 from towerstrat.graph.ops.checks import entry, shown
+from towerstrat.platform import logs
 
 _LIKE: tuple[tuple[type[Exception], type[OpError]], ...] = (
     (StopIteration, OutOfRangeError),
@@ -56,30 +55,27 @@ def py_func(
     Returns:
       A tensor of unknown shape, or a list of them. No gradient goes through it (see tf.RegisterGradient).
 
-    Raises:
-      UnsupportedError: inside of towers, which run on the device in one piece. In branches and loops the host carries
-        these out, one iteration after the other.
+    In branches and loops the host carries these out, one iteration after the other. Inside of towers, which run on
+    the devices in one piece, the program calls Python at every position: results need known shapes (``set_shape``).
     """
     graph = get_default_graph()
     single = not isinstance(Tout, list | tuple)
     kinds = [as_dtype(t) for t in ([Tout] if single else Tout)]
-    check_place("tf.py_func")
-    attrs = {"_func": func, "Tout": tuple(kinds)}
     inputs = [convert_to_tensor(x) for x in inp]
-    op = graph.add("PyFunc" if stateful else "PyFuncStateless", inputs, attrs, name)
+    if graph.axis is not None:
+        attrs = {"_func": func, "Tout": tuple(kinds), "_failures": []}
+        op = graph.add("PyFuncInPlace", inputs, attrs, name or "PyFunc")
+    else:
+        op = graph.add("PyFunc" if stateful else "PyFuncStateless", inputs, {"_func": func, "Tout": tuple(kinds)}, name)
     if not kinds:
         return op
-    return op.outputs[0] if single else op.outputs
+    return op.outputs[0] if single else op.outputs[: len(kinds)]
 
 
 def numpy_function(
     func: Any = None, inp: Any = None, Tout: Any = None, stateful: bool = True, name: str | None = None
 ) -> Any:
-    """``py_func`` under its later name. Eagerly the function is called at once, and its results have their own types.
-
-    Raises:
-      UnsupportedError: inside of towers.
-    """
+    """``py_func`` under its later name. Eagerly it is called at once, and the results have types of their own."""
     if not get_default_graph().executing_eagerly:
         return py_func(func, inp, Tout, stateful, name)
     found = func(*(np.array(convert_to_tensor(x).numpy()) for x in inp))
@@ -99,7 +95,7 @@ def check_place(what: str) -> None:
         )
 
 
-def raised(error: Exception, op: Operation | None) -> Exception:
+def raised(error: Exception, op: Operation | None) -> OpError:
     """What an exception of the user's function becomes: an error of ``tf.errors``, of the original's class."""
     if isinstance(error, OpError):
         return error
@@ -123,7 +119,8 @@ def counted(found: Any, kinds: Sequence[Any], op: Operation) -> list[Any]:
     return results
 
 
-def _call(session: SessionLike, op: Operation, values: Sequence[Any]) -> list[Any]:
+def called(op: Operation, values: Sequence[Any]) -> list[Any]:
+    """The results of the function of a ``py_func``, of the declared element types."""
     try:
         found = op.attrs["_func"](*(np.array(v) if np.ndim(v) else v for v in map(_host, values)))
     except Exception as error:
@@ -158,7 +155,7 @@ for _type in ("PyFunc", "PyFuncStateless"):
     define(
         _type,
         lambda inputs, attrs: [Signature(kind, None) for kind in attrs["Tout"]],
-        host=_call,
+        host=lambda session, op, values: called(op, values),
         stateful=True,
         differentiable=False,
         hidden=("_func",),
@@ -174,6 +171,9 @@ def emit(lowering: Lowering, op: Operation, write: Callable[..., None]) -> None:
         return
     tensors = [t for t in op.inputs[op.attrs["_skip"] :] if t.dtype is not resource]
     values = [lowering.value(t) for t in tensors]
+    if lowering.calls_at_once:
+        write(*values)
+        return
     moving = [i for i, v in enumerate(values) if isinstance(v, jax.Array)]
 
     def call(*arrays: Any) -> None:
@@ -358,7 +358,7 @@ def _writer(stream: Any) -> Callable[[str, str], None]:
         return lambda text, end: _written(text, end, sys.stdout)
     if stream in (sys.stderr, sys.__stderr__):
         return lambda text, end: _written(text, end, sys.stderr)
-    levels = {"info": logging.info, "warning": logging.warning, "warn": logging.warning, "error": logging.error}
+    levels = {"info": logs.info, "warning": logs.warning, "warn": logs.warning, "error": logs.error}
     log = levels.get(getattr(stream, "__name__", ""))
     if log is None:
         raise ValueError(

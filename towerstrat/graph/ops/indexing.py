@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from towerstrat.graph.ir.checking import Check, Finding
+from towerstrat.graph.ir.composite import Partitioned
 from towerstrat.graph.ir.convert import constant, convert_to_tensor
 from towerstrat.graph.ir.core import get_default_graph
 from towerstrat.graph.ir.elements import Operation, Tensor
@@ -94,8 +95,12 @@ def gather(params: Any, indices: Any, validate_indices: Any = None, name: str | 
     return _gathered(params, indices, axis, 0, name)
 
 
-def _gathered(params: Any, indices: Any, axis: Any, batch_dims: int, name: str | None) -> Tensor:
+def _gathered(params: Any, indices: Any, axis: Any, batch_dims: int, name: str | None) -> Any:
     axis = known_axis(axis)
+    if isinstance(params, Partitioned):
+        return params._gathered(indices, axis)
+    if isinstance(indices, Partitioned):
+        return indices._map_flat(lambda values: _gathered(params, values, axis, batch_dims, name))
     if not isinstance(axis, Tensor) and axis == batch_dims == 0 and hasattr(params, "sparse_read"):
         return params.sparse_read(indices, name=name)
     name = reserve(get_default_graph(), name or "GatherV2")

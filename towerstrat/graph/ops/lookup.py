@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from towerstrat.errors import UnsupportedError
+from towerstrat.graph.ir.composite import Partitioned
 from towerstrat.graph.ir.convert import convert_to_tensor
 from towerstrat.graph.ir.core import get_default_graph
 from towerstrat.graph.ir.elements import Operation, Tensor
@@ -99,6 +100,8 @@ class HostTable(LookupInterface):
 
     def _find(self, keys: Any, default: Any, name: str | None, suffix: str) -> Any:
         """The values of keys, a tensor or the values of a sparse one."""
+        if isinstance(keys, Partitioned):
+            return keys._map_flat(lambda values: self._find(values, default, name, suffix))
         inner = keys.values if isinstance(keys, SparseTensor) else keys
         found = self._add("LookupTableFindV2", [inner, convert_to_tensor(default)], name, suffix).outputs[0]
         return SparseTensor(keys.indices, found, keys.dense_shape) if isinstance(keys, SparseTensor) else found
@@ -164,7 +167,7 @@ class InitializableLookupTableBase(HostTable):
 
 
 def check_keys(keys: Any, dtype: DType) -> None:
-    if not isinstance(keys, Tensor | SparseTensor):
+    if not isinstance(keys, Tensor | SparseTensor | Partitioned):
         raise TypeError(f"Expected a tensor or SparseTensor of keys, got {keys!r}. Use tf.constant.")
     if keys.dtype is not dtype:
         raise TypeError(f"Signature mismatch. Keys must be dtype {dtype!r}, got {keys.dtype!r}.")

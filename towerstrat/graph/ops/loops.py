@@ -62,7 +62,7 @@ def while_loop(
       TypeError, ValueError: the functions are not callable, or ``body`` returns something unlike ``loop_vars``.
     """
     graph = get_default_graph()
-    with graph.name_scope(name or "while"):
+    with graph.name_scope("while" if name is None else name):
         if not loop_vars:
             raise ValueError("No loop variables provided")
         if not callable(cond):

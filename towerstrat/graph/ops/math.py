@@ -8,11 +8,13 @@ from typing import Any
 
 import numpy as np
 
+from towerstrat.graph.ir.composite import Partitioned
 from towerstrat.graph.ir.convert import constant, convert_to_tensor
 from towerstrat.graph.ir.core import get_default_graph
 from towerstrat.graph.ir.elements import Tensor
 from towerstrat.graph.ir.indexed_slices import IndexedSlices
 from towerstrat.graph.ir.registry import define_operator
+from towerstrat.graph.ir.sparse_tensor import SparseTensor
 from towerstrat.graph.ir.types import (
     DType,
     as_dtype,
@@ -33,9 +35,18 @@ from towerstrat.graph.ops import elementwise  # noqa: F401  (registers the types
 from towerstrat.graph.ops.build import binary, one, pair, reserve, unary
 from towerstrat.graph.variables.variables import Variable
 
+_OF_SPARSE = ("Neg", "Square", "Sqrt", "Erf", "Tanh", "Sign")
+"""The element-wise types that keep 0: of a SparseTensor they are those of its values."""
 
-def _one_operand(type: str, name: str, words: str) -> Callable[..., Tensor]:
-    def function(x: Any, name: str | None = None) -> Tensor:
+
+def _one_operand(type: str, name: str, words: str) -> Callable[..., Any]:
+    of_sparse = type in _OF_SPARSE
+
+    def function(x: Any, name: str | None = None) -> Any:
+        if of_sparse and isinstance(x, SparseTensor):
+            return x.with_values(unary(type, x.values, name))
+        if isinstance(x, Partitioned):
+            return x._map_flat(lambda values: unary(type, values, name))
         return unary(type, x, name)
 
     function.__name__ = function.__qualname__ = name
@@ -183,8 +194,10 @@ def bessel_i1(x: Any, name: str | None = None) -> Tensor:
         return exp(abs(x)) * bessel_i1e(x)
 
 
-def abs(x: Any, name: str | None = None) -> Tensor:
-    """The absolute value; of a complex number its length, a float."""
+def abs(x: Any, name: str | None = None) -> Any:
+    """The absolute value; of a complex number its length, a float; of a SparseTensor that of its values."""
+    if isinstance(x, SparseTensor):
+        return x.with_values(abs(x.values, name))
     name = reserve(get_default_graph(), name or "Abs")
     x = convert_to_tensor(x, name=f"{name}x/")
     return one("ComplexAbs" if x.dtype.is_complex else "Abs", (x,), None, name)
@@ -304,6 +317,8 @@ def cast(x: Any, dtype: Any, name: str | None = None) -> Any:
     """
     to = as_dtype(dtype)
     graph = get_default_graph()
+    if isinstance(x, Partitioned):
+        return x._map_flat(lambda values: cast(values, to, name))
     if not isinstance(x, Tensor) and hasattr(x, "values") and hasattr(x, "indices") and hasattr(x, "dense_shape"):
         return type(x)(indices=x.indices, values=cast(x.values, to, name), dense_shape=x.dense_shape)
     name = reserve(graph, name or "Cast")
@@ -402,6 +417,8 @@ def add_operator(name: str, function: Callable[..., Any]) -> None:
 
 def _has_own_reverse(x: Tensor, y: Any, operator: str) -> bool:
     """Whether y is of a type that no tensor can be made of and that knows what to do with a tensor at its left."""
+    if isinstance(y, SparseTensor | Partitioned):
+        return hasattr(y, operator)
     if isinstance(y, Variable | int | float | builtins.complex | str | list | tuple | np.ndarray | np.generic):
         return False
     return hasattr(type(y), operator) and not hasattr(y, "dtype") and not hasattr(y, "__index__")

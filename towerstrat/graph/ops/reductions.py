@@ -10,7 +10,7 @@ import numpy as np
 from jax import lax
 
 from towerstrat.graph.ir import registry
-from towerstrat.graph.ir.composite import Convertible
+from towerstrat.graph.ir.composite import Convertible, Partitioned
 from towerstrat.graph.ir.convert import convert_to_tensor
 from towerstrat.graph.ir.core import get_default_graph
 from towerstrat.graph.ir.elements import Tensor
@@ -162,10 +162,12 @@ def _axes(axis: Any) -> Axes | Tensor:
     return integers(axis)
 
 
-def reduce(type: str, x: Any, axis: Any, keepdims: Any, name: str | None) -> Tensor:
+def reduce(type: str, x: Any, axis: Any, keepdims: Any, name: str | None) -> Any:
     """A reduction of a value. The name that the original gives to the list of all axes is used up as there."""
     graph = get_default_graph()
     if not isinstance(x, Tensor):
+        if isinstance(x, Partitioned):
+            return x._reduced(type, axis, bool(keepdims), name)
         x = convert_to_tensor(x, name="input_tensor")
     axes = _axes(axis)
     if axes is None and x.dims is not None and axis is None:

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from towerstrat.graph.ir import nest, shapes
+from towerstrat.graph.ir.composite import of_each
 from towerstrat.graph.ir.convert import convert_to_tensor
 from towerstrat.graph.ir.elements import Tensor
 from towerstrat.graph.ir.registry import Attrs, Rule, Signature, define
@@ -80,6 +81,7 @@ def _as_string_rule(inputs: Inputs, attrs: Attrs) -> list[Signature]:
 define("AsString", _as_string_rule, numpy=string_forms.as_string, differentiable=False)
 
 
+@of_each
 def as_string(
     input: Any, precision: int = -1, scientific: bool = False, shortest: bool = False, width: int = -1, fill: str = "",
     name: str | None = None,
@@ -109,6 +111,7 @@ def _number_rule(inputs: Inputs, attrs: Attrs) -> list[Signature]:
 define("StringToNumber", _number_rule, numpy=string_forms.to_number, differentiable=False)
 
 
+@of_each
 def string_to_number(string_tensor: Any, out_type: Any = float32, name: str | None = None) -> Tensor:
     """The numbers that strings write.
 
@@ -276,6 +279,7 @@ define("EncodeBase64", _mapping(), numpy=string_forms.encode_base64, differentia
 define("DecodeBase64", _mapping(), numpy=string_forms.decode_base64, differentiable=False)
 
 
+@of_each
 def substr(input: Any, pos: Any, len: Any, name: str | None = None, unit: str = "BYTE") -> Tensor:
     """Parts of strings.
 
@@ -292,21 +296,25 @@ def substr(input: Any, pos: Any, len: Any, name: str | None = None, unit: str = 
     return one("Substr", inputs, _check_unit(unit), name or "Substr")
 
 
+@of_each
 def string_length(input: Any, name: str | None = None, unit: str = "BYTE") -> Tensor:
     """The lengths of strings, int32, in bytes or (``unit="UTF8_CHAR"``) characters."""
     return one("StringLength", [_strings(input)], _check_unit(unit), name or "StringLength")
 
 
+@of_each
 def string_strip(input: Any, name: str | None = None) -> Tensor:
     """Strings without spaces, tabs and line ends at their two ends."""
     return one("StringStrip", [_strings(input)], {}, name or "StringStrip")
 
 
+@of_each
 def string_lower(input: Any, encoding: str = "", name: str | None = None) -> Tensor:
     """Strings in lower case: ASCII letters, or all letters with ``encoding="utf-8"``."""
     return one("StringLower", [_strings(input)], _check_encoding(encoding), name or "StringLower")
 
 
+@of_each
 def string_upper(input: Any, encoding: str = "", name: str | None = None) -> Tensor:
     """Strings in upper case: ASCII letters, or all letters with ``encoding="utf-8"``."""
     return one("StringUpper", [_strings(input)], _check_encoding(encoding), name or "StringUpper")
@@ -318,6 +326,7 @@ def _check_encoding(encoding: str) -> dict[str, str]:
     return {"encoding": encoding}
 
 
+@of_each
 def regex_replace(
     input: Any, pattern: Any, rewrite: Any, replace_global: bool = True, name: str | None = None
 ) -> Tensor:  # fmt: skip
@@ -336,16 +345,19 @@ def regex_replace(
     return one("RegexReplace", inputs, {"replace_global": replace_global}, name or "RegexReplace")
 
 
+@of_each
 def regex_full_match(input: Any, pattern: Any, name: str | None = None) -> Tensor:
     """Whether a regular expression matches each string as a whole; bool. Raises as ``regex_replace``."""
     return one("RegexFullMatch", [_strings(input), _strings(pattern)], {}, name or "RegexFullMatch")
 
 
+@of_each
 def encode_base64(input: Any, pad: bool = False, name: str | None = None) -> Tensor:
     """Strings in base 64 with the alphabet for URLs; ``pad`` adds ``=`` up to a multiple of four."""
     return one("EncodeBase64", [_strings(input)], {"pad": pad}, name or "EncodeBase64")
 
 
+@of_each
 def decode_base64(input: Any, name: str | None = None) -> Tensor:
     """The bytes of base 64 with the alphabet for URLs. Raises InvalidArgumentError for anything else."""
     return one("DecodeBase64", [_strings(input)], {}, name or "DecodeBase64")
@@ -391,16 +403,19 @@ def _hashed(type: str, input: Any, num_buckets: int, name: str | None, **attrs: 
     return one(type, [_strings(input)], {"num_buckets": num_buckets, **attrs}, name or type)
 
 
+@of_each
 def string_to_hash_bucket(string_tensor: Any, num_buckets: int, name: str | None = None) -> Tensor:
     """A number below ``num_buckets`` for each string, int64, by the hash of old; prefer the fast one."""
     return _hashed("StringToHashBucket", string_tensor, num_buckets, name)
 
 
+@of_each
 def string_to_hash_bucket_fast(input: Any, num_buckets: int, name: str | None = None) -> Tensor:
     """A number below ``num_buckets`` for each string, int64: FarmHash's fingerprint."""
     return _hashed("StringToHashBucketFast", input, num_buckets, name)
 
 
+@of_each
 def string_to_hash_bucket_strong(input: Any, num_buckets: int, key: Sequence[int], name: str | None = None) -> Tensor:
     """A number below ``num_buckets`` for each string, int64: SipHash with a key of two integers.
 

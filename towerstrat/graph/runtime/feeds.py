@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from towerstrat.graph.ir import nest
+from towerstrat.graph.ir.composite import Partitioned
 from towerstrat.graph.ir.convert import numpy_value
 from towerstrat.graph.ir.elements import Tensor
 from towerstrat.graph.ir.indexed_slices import IndexedSlices
@@ -22,6 +23,8 @@ def feed_pairs(feed_dict: Mapping[Any, Any]) -> Iterator[tuple[Any, Any]]:
     for key, value in feed_dict.items():
         if isinstance(key, IndexedSlices | SparseTensor):
             yield from zip(key._tensors(), value, strict=False)
+        elif isinstance(key, Partitioned):
+            yield from zip(key._tensors(), (value.flat_values, *value.nested_row_splits), strict=True)
         elif isinstance(key, tuple):
             yield from zip(nest.flatten(key), nest.flatten_up_to(key, value), strict=True)
         else:

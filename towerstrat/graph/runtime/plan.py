@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Container, Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -79,18 +80,23 @@ class HostStage:
 
 
 class FoldStage:
-    """Known values, computed by numpy; once for all runs where nothing that a run brings goes into them."""
+    """Known values, computed by numpy, and calls of Python with them.
+
+    Without calls it runs once for all runs where nothing that a run brings goes into the values.
+    """
 
     def __init__(self, ops: Sequence[Operation], fed: set[Tensor]):
         self.ops = ops
         own = {t for op in ops for t in op.outputs}
-        self.fixed = not own & fed and all(t in own for op in ops for t in op.inputs)
+        calls = any(op.definition.callback for op in ops)
+        self.fixed = not calls and not own & fed and all(t in own for op in ops for t in op.inputs)
         self.values: Values | None = None
 
     def run(self, run: Run) -> None:
         values = self.values
         if values is None:
             lowering = Lowering("cpu", fed=None if self.fixed else run.values)
+            lowering.calls_at_once = True
             lowering.run(self.ops)
             values = lowering.values
             if self.fixed:
@@ -183,17 +189,36 @@ class DeviceStage:
           trips: loop -> number of its iterations, for differentiated loops of unknown length.
         """
         known, tensors = given.known, given.tensors
+        divided = self._divided(given)
+        ops = [op for op in self.ops if op not in divided.values()]
 
         def body(lowering: Lowering, values: Sequence[Any]) -> list[Any]:
             taken = {**known, **dict(zip(tensors, values, strict=True))}
+            taken = {divided[t].outputs[0] if t in divided else t: v for t, v in taken.items()}
             lowering.fed = {t: v for t, v in taken.items() if t in self.fed}
             lowering.values.update(taken)
-            lowering.run(self.ops)
+            lowering.run(ops)
             return [lowering.value(t) if t.varies else lowering.invariant(t) for t in self.outputs]
 
         kinds = Kinds(self.axis, list(given.uneven.values())) if given.uneven and self.axis is not None else None
-        specs = ["uneven" if t in given.uneven else self._spec(t) for t in tensors]
+        specs = ["uneven" if t in given.uneven else "rows" if t in divided else self._spec(t) for t in tensors]
         return Program(self.ops, body, specs, [t.varies for t in self.outputs], present, trips, kinds=kinds)
+
+    def _divided(self, given: Given) -> dict[Tensor, Operation]:
+        """The inputs of which each position needs its rows only, with the operation that would divide them."""
+        if self.axis is None:
+            return {}
+        used = Counter(t for op in self.ops for t in _uses(op))
+        followed = {step for op in self.ops for step in op.attrs.get("path", ())}
+        shapes = {t: shape for t, (shape, _) in zip(given.tensors, given.signature, strict=False)}
+        found: dict[Tensor, Operation] = {}
+        for op in self.ops:
+            if op.type == "Divide" and op.attrs["dim"] == 0 and op.attrs["axis"] is self.axis and op not in followed:
+                (whole,) = op.inputs
+                shape = shapes.get(whole)
+                if shape and shape[0] % self.axis.size == 0 and used[whole] == 1:
+                    found[whole] = op
+        return found
 
     def _spec(self, tensor: Tensor) -> str:
         return "same" if tensor in self.fed and not _stacked(tensor, self.inner) else tensor_spec(tensor)
@@ -332,7 +357,11 @@ class Plan:
             yield FoldStage(tuple(folding), self.fed)
         done = self._strings_only_for_host()
         yield from self._segments(
-            [op for op in self.order if op not in self.on_host or not (needs_host(op) or op in done)]
+            [
+                o
+                for o in self.order
+                if o not in self.on_host or not (needs_host(o) or o.definition.callback or o in done)
+            ]
         )
 
     def _strings_only_for_host(self) -> set[Operation]:
@@ -352,7 +381,9 @@ class Plan:
         behind = False
         differentiated = {step for op in self.order for step in op.attrs.get("path", ())}
         for op in self.order:
-            on_host = op.definition.host is not None and op.definition.stage is None and op not in differentiated
+            calls = op.definition.callback and op.axis is None and all(t.dtype is not resource for t in op.inputs)
+            on_host = op.definition.host is not None and op.definition.stage is None
+            on_host = (on_host or calls) and op not in differentiated
             hosted = needs_host(op)
             ready = all(t.op in ahead or (t in self.fed and not _stacked(t, self.inner)) for t in op.inputs) and all(
                 c in ahead for c in op._control_inputs
@@ -364,7 +395,7 @@ class Plan:
             if ready and (on_host or foldable(op) or op.definition.object_valued):
                 ahead.add(op)
                 continue
-            behind |= hosted and has_effect(op)
+            behind |= (hosted or calls_back([op])) and has_effect(op)
             reads.update(op.reads)
             writes.update(op.writes)
         return ahead
@@ -380,11 +411,13 @@ class Plan:
             ):
                 constant.add(op)
         wanted: set[Operation] = set()
-        stack = [op for op in self.order if needs_host(op)]
+        stack = [op for op in self.order if needs_host(op) or (op.definition.callback and op in ahead)]
         stack += [
             f.op
             for f in self.fetches
-            if isinstance(f, Tensor) and f not in self.fed and (f.op in constant or f.dtype is string)
+            if isinstance(f, Tensor)
+            and f not in self.fed
+            and (f.op in constant or f.dtype is string or (f.op in ahead and f.op.definition.constant))
         ]
         while stack:
             op = stack.pop()
@@ -425,7 +458,7 @@ class Plan:
             yield InitializationStage(first, outputs, self.fed)
         if ops:
             stage = self._device(ops, needed)
-            if stage.outputs or any(op.writes or op.definition.stateful for op in ops):
+            if stage.outputs or any(op.writes or has_effect(op) for op in ops):
                 yield stage
 
     def _crosses(self, segments: Sequence[Sequence[Operation]]) -> bool:

@@ -249,8 +249,9 @@ class Program:
         """How a value lies along the axis.
 
         Args:
-          kind: "split" by position; "steps": by step and position; "iterations": by iteration, by the operation that
-            takes an element in it, and by position; "same": whole everywhere.
+          kind: "split" by position; "rows": the first dimension in parts, one for each position; "steps": by step and
+            position; "iterations": by iteration, by the operation that takes an element in it, and by position; "same":
+            whole everywhere.
         """
         if self.axis is None or kind == "same":
             return ALL

@@ -16,7 +16,7 @@ from towerstrat.graph.ir.elements import Operation, Tensor, execution_order
 from towerstrat.graph.ir.narrowing import narrowed, narrowed_block
 from towerstrat.graph.ir.registry import Signature, define
 from towerstrat.graph.ir.state import Cell
-from towerstrat.graph.ir.types import Array
+from towerstrat.graph.ir.types import Array, HostArray
 from towerstrat.graph.lowering.lowering import Lowering
 from towerstrat.graph.runtime.compiled import Programs
 from towerstrat.graph.runtime.feeding import Chunk, Feeder, Source
@@ -69,8 +69,8 @@ class LoopStage(Steps):
         order = [inner for inner in body.needed if inner.type != "StepInput"]
         attrs = op.attrs
         super().__init__(
-            _in_words(op), op, [op], order, attrs["elements"], attrs["whole"], op.inputs[given:], attrs["results"], (),
-            attrs["axis"],
+            _in_words(op), op, [op], order, attrs["elements"], attrs["whole"], op.inputs[given:], attrs["results"],
+            attrs["every"], attrs["axis"],
         )  # fmt: skip
 
     def run(self, run: Run) -> None:
@@ -87,7 +87,10 @@ class LoopStage(Steps):
         run.values.update(zip(op.outputs, outputs, strict=True))
 
     def _iterate(self, run: Run, kept: _Kept, source: Source, iterations: int) -> Sequence[Array]:
-        """The outputs after all steps. One program is under way while the input of the next one is assembled."""
+        """The outputs after all steps. One program is under way while the input of the next one is assembled.
+
+        Other threads may run the session while this one waits for the device.
+        """
         begun: deque[_Begun] = deque()
         try:
             return self._run_chunks(run, kept, source, iterations, begun)
@@ -99,16 +102,18 @@ class LoopStage(Steps):
     ) -> Sequence[Array]:
         """As ``_iterate``. Programs whose checks nobody has looked at stay in ``begun``."""
         feeder, pace = kept.feeder, kept.pace
+        stacks: list[Sequence[Array]] = []
         room = pace.room(iterations, feeder.step_bytes(source))
         enough = partial(pace.may_start, min(iterations, room))
-        outputs: Sequence[Array] = ()
+        results: Sequence[Array] = ()
         done = 0
         while done < iterations:
             left = iterations - done
             wanted = pace.steps(left, room)
             chunk = feeder.take(source, wanted, min(left, 2 * wanted), room, enough)
             if chunk.steps:
-                outputs = self._steps(run, kept, source, chunk, done, begun)
+                every, results = self._steps(run, kept, source, chunk, done, begun)
+                stacks.append(every)
                 if chunk.error is None:
                     ahead = pace.ahead(left - chunk.steps or iterations, chunk.room)
                     feeder.look_ahead(source, ahead, chunk.room, lambda steps: pace.idle)
@@ -117,12 +122,21 @@ class LoopStage(Steps):
             if chunk.error is not None:
                 raise _noted(chunk.error, self.op)
             if chunk.at_end and done < iterations:
+                if done and self.op.attrs["partial"]:
+                    break
                 raise OutOfRangeError(
                     None,
                     self.op,
                     f"End of sequence: {done} of {iterations} steps had their data and are done; their state is kept.",
                 )
-        return outputs
+        if self.every:
+            with run.session.unlocked():
+                jax.block_until_ready(results)
+        return [*results, *(self._joined(parts, x) for x, *parts in zip(self.every, *stacks, strict=True))]
+
+    def _joined(self, parts: Sequence[Array], wanted: Tensor | Cell) -> HostArray:
+        """The values after each step of all programs: ``[steps, ...]``, or ``[positions, steps, ...]``."""
+        return np.asarray(parts[0]) if len(parts) == 1 else np.concatenate(parts, self._along(wanted))
 
     def _before(self, initial: Sequence[Array]) -> list[Array]:
         """The outputs as they are before the first step: the given values, or zeros."""
@@ -139,12 +153,15 @@ class LoopStage(Steps):
             ):
                 value = np.broadcast_to(value, (self.axis.size, *value.shape))
             result.append(value)
+        for output in self.op.outputs[len(result) :]:
+            lead = (self.axis.size,) if output.varies and self.axis is not None else ()
+            result.append(np.zeros([*lead, *(d or 0 for d in output.dims or ())], output.dtype.np))
         return result
 
     def _steps(
         self, run: Run, kept: _Kept, source: Source, chunk: Chunk, done: int, begun: deque[_Begun]
-    ) -> Sequence[Array]:  # fmt: skip
-        """The outputs after the steps of a chunk, which run now. Input of steps that were not run goes back.
+    ) -> tuple[Sequence[Array], Sequence[Array]]:  # fmt: skip
+        """(values of each step, results) of a chunk, which runs now. Input of steps that were not run goes back.
 
         Where a check has failed in a program before, they change nothing.
         """
@@ -168,7 +185,18 @@ class LoopStage(Steps):
             *made, bad = made
             if program.faulty:
                 begun.append(_Begun(program, record, bad, chunk, done))
-        return made
+        count = len(self.every)
+        return [self._first(x, s, chunk.steps) for x, s in zip(self.every, made, strict=False)], made[count:]
+
+    def _first(self, wanted: Tensor | Cell, stack: Array, steps: int) -> Array:
+        """The values of the first steps of a program that has room for more."""
+        if stack.shape[self._along(wanted)] == steps:
+            return stack
+        return stack[:, :steps] if self._along(wanted) else stack[:steps]
+
+    def _along(self, wanted: Tensor | Cell) -> int:
+        """The dimension of a stack along which its steps are: behind the positions, where these differ."""
+        return int(isinstance(wanted, Tensor) and wanted.varies and self.axis is not None)
 
     def _raise_found(self, feeder: Feeder, source: Source, begun: deque[_Begun], most: int) -> None:
         """Looks at the checks of programs that were begun, until at most so many are left.
@@ -232,7 +260,8 @@ def lower_loop(op: Operation, steps: int) -> jax.stages.Lowered:
 
 
 def _rule(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Signature]:
-    return [Signature(t.dtype, t.dims) for t in attrs["results"]]
+    stacks = [Signature(t.dtype, None if t.dims is None else (None, *t.dims)) for t in attrs["every"]]
+    return [Signature(t.dtype, t.dims) for t in attrs["results"]] + stacks
 
 
 def _missing(lowering: Lowering, op: Operation) -> list[Array]:
@@ -267,5 +296,16 @@ define(
     narrow=_narrow,
     stateful=True,
     differentiable=False,
-    hidden=("bodies", "elements", "results", "source", "iterator", "axis", "whole", "varying_outputs"),
+    hidden=(
+        "bodies",
+        "elements",
+        "results",
+        "every",
+        "source",
+        "iterator",
+        "axis",
+        "whole",
+        "partial",
+        "varying_outputs",
+    ),
 )

@@ -10,14 +10,13 @@ from contextlib import ExitStack, contextmanager
 from functools import partial
 from typing import Any
 
-from absl import logging
-
 from towerstrat.graph.ir.core import get_default_graph
 from towerstrat.graph.ir.trace import user_line
 from towerstrat.graph.scopes.variable_scope import VariableScope, variable_scope
 from towerstrat.graph.scopes.variable_store import EagerVariableStore, store_of
 from towerstrat.graph.variables.trackable import Trackable
 from towerstrat.graph.variables.variables import GraphKeys, Variable, variable_creator_scope
+from towerstrat.platform import logs
 
 
 class Template(Trackable):
@@ -101,7 +100,7 @@ class Template(Trackable):
             raise ValueError(f"Trainable variable {said}: {made[trainable:]}")
         made = self._made(trainable=False)
         if len(made) != before:
-            logging.info("New variables %s: %s", said, made[before:])
+            logs.info("New variables %s: %s", said, made[before:])
 
     @property
     def name(self) -> str:

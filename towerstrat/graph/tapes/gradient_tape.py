@@ -9,7 +9,6 @@ from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
-from absl import logging
 
 from towerstrat.graph.eager.context import Cotangent, ExecutionRecord, Record, context
 from towerstrat.graph.eager.tensor import EagerTensor, Handle
@@ -24,6 +23,7 @@ from towerstrat.graph.lowering.gradients import gradients_through
 from towerstrat.graph.ops import array, indexing, segments
 from towerstrat.graph.tapes.vectorized import vectorized_map
 from towerstrat.graph.variables.variables import Variable
+from towerstrat.platform import logs
 
 
 class UnconnectedGradients(enum.Enum):
@@ -133,8 +133,8 @@ class GradientTape:
                 )
             dtype = item.dtype
             if not dtype.is_differentiable:
-                logging.log_first_n(
-                    logging.WARN, "The dtype of the watched tensor must be floating (e.g. tf.float32), got %s",
+                logs.log_first_n(
+                    logs.WARN, "The dtype of the watched tensor must be floating (e.g. tf.float32), got %s",
                     5, dtype.name,
                 )  # fmt: skip
             self._watch(item if handle is None else handle)
@@ -266,8 +266,8 @@ class GradientTape:
         sums = _Sums()
         for target, seed in zip(targets, given, strict=True):
             if not target.dtype.is_differentiable and target.dtype.name != "resource":
-                logging.log_first_n(
-                    logging.WARN, "The dtype of the target tensor must be floating (e.g. tf.float32) when calling "
+                logs.log_first_n(
+                    logs.WARN, "The dtype of the target tensor must be floating (e.g. tf.float32) when calling "
                     "GradientTape.gradient, got %s", 5, target.dtype.name,
                 )  # fmt: skip
             elif id(target) in reached:

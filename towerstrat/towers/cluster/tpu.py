@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from towerstrat.platform import config, devices
-from towerstrat.platform.addresses import is_remote, taken_for_here
+from towerstrat.platform.addresses import taken_for_here
 from towerstrat.towers.cluster.connection import experimental_connect_to_cluster
 from towerstrat.towers.cluster.resolvers import ClusterResolver
 from towerstrat.towers.cluster.spec import ClusterSpec
@@ -61,7 +61,7 @@ class TPUClusterResolver(ClusterResolver):
             (tpu,) = tpu
         if tpu is not None and not isinstance(tpu, str | bytes):
             raise TypeError(f"Expected the name of a TPU, '' for the local machine, got {tpu!r}.")
-        if is_remote(tpu):
+        if tpu not in (None, "", b"", "local", b"local"):
             taken_for_here(f"TPUClusterResolver(tpu={tpu!r})")
         self._task_type = job_name
         self._task_id = 0

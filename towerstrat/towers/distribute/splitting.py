@@ -100,12 +100,13 @@ class Dealt(Node):
     Args:
       children: one pipeline, whose successive elements go to successive replicas; or one for each replica.
       replicas: how many there are.
+      drops: whether elements of known shapes that do not suffice for all replicas are left out.
 
     Raises:
       ValueError: pipelines whose elements differ in structure, type or static shape.
     """
 
-    def __init__(self, children: Sequence[Node], replicas: int):
+    def __init__(self, children: Sequence[Node], replicas: int, drops: bool = True):
         self.children = tuple(children)
         self.replicas = replicas
         self.structure = children[0].structure
@@ -115,7 +116,7 @@ class Dealt(Node):
                     "The datasets of all replicas must have elements of one structure, with the same types and static "
                     f"shapes; got {self.structure.specs} and {child.structure.specs}."
                 )
-        self.whole = all(d is not None and None not in d for d in self.structure.dims)
+        self.whole = drops and all(d is not None and None not in d for d in self.structure.dims)
         """Whether shapes are known, so that no replica may go without a batch."""
 
     def open(self, opening: Opening) -> Iterator[Element]:

@@ -6,11 +6,10 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
-from absl import logging
-
 from towerstrat.graph.ir.core import get_default_graph
 from towerstrat.graph.scopes.variable_scope import get_variable_scope, variable_scope
 from towerstrat.graph.variables.variables import Variable, variable_creator_scope
+from towerstrat.platform import logs
 from towerstrat.towers.engine.contexts import (
     enter_cross_tower,
     has_distribution_strategy,
@@ -54,7 +53,7 @@ def strategy_scope(
 
 def _without_partitioner(getter: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     if kwargs.pop("partitioner", None) is not None:
-        logging.log_first_n(logging.WARNING, "Partitioned variables are disabled when using DistributionStrategy.", 1)
+        logs.log_first_n(logs.WARN, "Partitioned variables are disabled when using DistributionStrategy.", 1)
     return getter(*args, **kwargs)
 
 

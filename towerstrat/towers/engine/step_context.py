@@ -12,10 +12,12 @@ class MultiStepContext:
 
     Attributes:
       run_op: the operation that runs all iterations; None where they were run eagerly.
+      step_outputs: name -> tensor of the step; once the loop is built its values after each step, stacked.
     """
 
     def __init__(self) -> None:
         self.run_op: Operation | None = None
+        self.step_outputs: dict[str, Any] = {}
         self._last_step_outputs: dict[str, Any] = {}
         self._non_tensor_outputs: dict[str, Any] = {}
 

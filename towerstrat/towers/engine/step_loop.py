@@ -34,6 +34,7 @@ def run_steps(
     iterations: Any,
     initial_loop_values: Any,
     fixed_shapes: bool = False,
+    partial: bool = False,
 ) -> MultiStepContext:
     """Builds a loop of ``fn`` over the elements of an iterator.
 
@@ -45,9 +46,10 @@ def run_steps(
       iterations: a Python integer or a scalar integer tensor.
       initial_loop_values: the outputs of no step, by name; optional.
       fixed_shapes: whether shapes of elements must be known, as the surface may demand too.
+      partial: whether a run whose data ends after some steps gives what these did, and only the next one raises.
 
     Returns:
-      The context that ``fn`` was given, with ``run_op`` and the outputs of the last step.
+      The context that ``fn`` was given, with ``run_op``, the outputs of the last step and those of each step.
 
     Raises:
       ValueError: element shapes are not known where they must be, or ``iterations`` is no count.
@@ -73,15 +75,19 @@ def run_steps(
         outputs = nest.flatten(context.last_step_outputs)
         collected = Collected(graph, block)
         tensors = [*(_as_output(o) for o in outputs), *collected.sources]
-        block.finish([*tensors, *_effects(result, graph, surface)])
+        every = [_as_output(o) for o in nest.flatten(context.step_outputs)]
+        block.finish([*tensors, *every, *_effects(result, graph, surface)])
         block.release()
     initial = _initial(initial_loop_values, tensors[: len(outputs)], 1 if axis is None else axis.size)
-    op = _loop(graph, block, iterator, count, elements, tensors, initial, axis, surface.whole_elements)
-    after = [
-        surface.per_tower(t, devices, axis) if axis is not None and t.varies else t for t in op.outputs[: len(outputs)]
-    ]
-    collected.leave(dict(zip(collected.sources, op.outputs[len(outputs) :], strict=True)), axis)
-    context._set_last_step_outputs(nest.pack_sequence_as(context.last_step_outputs, after))
+    op = _loop(graph, block, iterator, count, elements, tensors, every, initial, axis, surface.whole_elements, partial)
+
+    def seen(made: Sequence[Tensor]) -> list[Any]:
+        return [surface.per_tower(t, devices, axis) if axis is not None and t.varies else t for t in made]
+
+    last, collecting = len(outputs), len(tensors)
+    collected.leave(dict(zip(collected.sources, op.outputs[last:collecting], strict=True)), axis)
+    context._set_last_step_outputs(nest.pack_sequence_as(context.last_step_outputs, seen(op.outputs[:last])))
+    context.step_outputs = nest.pack_sequence_as(context.step_outputs, seen(op.outputs[collecting:]))
     context.run_op = group(op)
     return context
 
@@ -149,7 +155,7 @@ def _count(iterations: Any) -> Tensor:
 
 def _loop(
     graph: Graph, block: Block, source: Iterator, count: Tensor, elements: Sequence[Tensor], tensors: Sequence[Tensor],
-    initial: Sequence[Tensor], axis: Axis | None, whole: bool,
+    every: Sequence[Tensor], initial: Sequence[Tensor], axis: Axis | None, whole: bool, partial: bool,
 ) -> Operation:  # fmt: skip
     """The loop's operation: inputs are the count, the initial outputs, the iterator's handles and the captures."""
     captures = list(block.captures())
@@ -157,13 +163,15 @@ def _loop(
         "bodies": (block,),
         "elements": tuple(elements),
         "results": tuple(tensors),
+        "every": tuple(every),
         "arguments": 1 + len(initial),
         "handles": len(source.handles()),
         "axis": axis,
         "whole": whole,
+        "partial": partial,
         "iterator": source.position,
         "source": iterator_resource,
-        "varying_outputs": tuple(t.varies for t in tensors),
+        "varying_outputs": tuple(t.varies for t in (*tensors, *every)),
     }
     return graph.add("StepLoop", [count, *initial, *source.handles(), *captures], attrs, "step_loop")
 

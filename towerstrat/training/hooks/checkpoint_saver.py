@@ -20,6 +20,7 @@ from towerstrat.training.hooks.session_run_hook import (
     SessionRunValues,
 )
 from towerstrat.training.hooks.step_read import required_step_read
+from towerstrat.training.hooks.stop_at_step import MultiStepStopAtStepHook, StopAtStepHook
 from towerstrat.training.hooks.timers import SecondOrStepTimer
 from towerstrat.training.saving.meta_graphs import export_meta_graph, write_graph
 from towerstrat.training.saving.resumption import values_only
@@ -73,6 +74,8 @@ class CheckpointSaverHook(SessionRunHook):
     _what = "CheckpointSaverHook"
     ends_run = False
     """Whether nobody goes on with a run that ended: then its last checkpoint has the values of variables alone."""
+    stops: Sequence[StopAtStepHook | MultiStepStopAtStepHook] = ()
+    """The hooks that know at which step the run ends."""
 
     def __init__(
         self,
@@ -150,7 +153,12 @@ class CheckpointSaverHook(SessionRunHook):
 
     def _save_triggered(self, session: SessionLike, step: int) -> bool:
         """Saves after a run."""
-        return self._save(session, step)
+        with values_only() if self._is_last(step) else nullcontext():
+            return self._save(session, step)
+
+    def _is_last(self, step: int) -> bool:
+        """Whether a run that nobody goes on with ends here: a program killed before its end begins the next one."""
+        return self.ends_run and any(stop._last_step is not None and step >= stop._last_step for stop in self.stops)
 
     def _save(self, session: SessionLike, step: int) -> bool:
         """Saves, with the listeners; True where one of them requests to stop."""

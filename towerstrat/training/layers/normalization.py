@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from absl import logging
-
 from towerstrat.graph.eager.mode import executing_eagerly
 from towerstrat.graph.ir.convert import constant, convert_to_tensor
 from towerstrat.graph.ir.core import get_default_graph
@@ -15,6 +13,7 @@ from towerstrat.graph.ir.types import as_dtype
 from towerstrat.graph.ops import array, math, nn, reductions
 from towerstrat.graph.scopes.initializers import ones_initializer, zeros_initializer
 from towerstrat.graph.variables.variables import VariableAggregation, VariableSynchronization
+from towerstrat.platform import logs
 from towerstrat.training.layers import identifiers
 from towerstrat.training.layers.base import InputSpec, Layer
 from towerstrat.training.layers.training import choose, known
@@ -325,7 +324,7 @@ class BatchNormalization(Layer):
         if self.virtual_batch_size is not None:
             names.append("virtual_batch_size")
         if self.adjustment is not None:
-            logging.warning("The adjustment of layer %s is a function, and is left out of its config.", self.name)
+            logs.warning("The adjustment of layer %s is a function, and is left out of its config.", self.name)
         plain = {n: getattr(self, n) for n in names}
         return super().get_config() | plain | {n: identifiers.described(getattr(self, n)) for n in _FUNCTIONS}
 

@@ -4,7 +4,7 @@ from towerstrat.training.optimizers.adadelta import AdadeltaOptimizer
 from towerstrat.training.optimizers.adagrad import AdagradDAOptimizer, AdagradOptimizer, ProximalAdagradOptimizer
 from towerstrat.training.optimizers.adam import AdaMaxOptimizer, AdamOptimizer, LazyAdamOptimizer, NadamOptimizer
 from towerstrat.training.optimizers.base import Optimizer, get_filtered_grad_fn
-from towerstrat.training.optimizers.cross_shard import CrossShardOptimizer, cross_replica_sum
+from towerstrat.training.optimizers.cross_shard import CrossShardOptimizer
 from towerstrat.training.optimizers.ftrl import FtrlOptimizer
 from towerstrat.training.optimizers.gradient_descent import GradientDescentOptimizer, ProximalGradientDescentOptimizer
 from towerstrat.training.optimizers.lars import LARSOptimizer
@@ -39,7 +39,6 @@ __all__ = [
     "ProximalAdagradOptimizer",
     "ProximalGradientDescentOptimizer",
     "RMSPropOptimizer",
-    "cross_replica_sum",
     "extend_with_decoupled_weight_decay",
     "get_filtered_grad_fn",
 ]

@@ -22,7 +22,7 @@ from towerstrat.platform import logs, messages
 from towerstrat.training.global_step import get_or_create_global_step
 from towerstrat.training.summaries import forms, recording
 from towerstrat.training.summaries.recording import CURRENT, SUMMARIES, SummaryWriter, record_if, recorded
-from towerstrat.training.summaries.shared import shared_file
+from towerstrat.training.summaries.shared import shared_file, shared_files
 from towerstrat.training.summaries.tags import summary_scope
 from towerstrat.training.summaries.write_operations import write_strings
 
@@ -112,6 +112,12 @@ def flush(writer: SummaryWriter | None = None, name: str | None = None) -> Opera
     if writer is not None:
         return writer.flush()
     return no_op() if CURRENT.file is None else recording.flush_file(CURRENT.file, name)
+
+
+def flush_all() -> list[Operation]:
+    """The operations after which readers find what all writers of the default graph recorded."""
+    found = [recording.flush_file(file) for file in shared_files(get_default_graph())]
+    return [op for op in found if op is not None]
 
 
 def eval_dir(model_dir: str, name: str | None = None) -> str:

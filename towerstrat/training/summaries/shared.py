@@ -23,3 +23,8 @@ def shared_file(graph: Graph, name: str | None, folder: str, flush_secs: float, 
     if file is None:
         file = files[name] = EventFile(folder, flush_secs, ".v2" if suffix is None else suffix)
     return file
+
+
+def shared_files(graph: Graph) -> list[EventFile]:
+    """The event files of a graph's writers that are in use."""
+    return list(_FILES.get(graph, {}).values())

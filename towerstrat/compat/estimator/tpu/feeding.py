@@ -1,0 +1,166 @@
+"""What towers are fed with: the input modes of ``TPUConfig`` as pipelines with a part for every tower."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from towerstrat.data.computed import Computed
+from towerstrat.data.dataset import Dataset
+from towerstrat.data.pipeline import Element, Node, Opening, Pull
+from towerstrat.data.structure import Structure
+from towerstrat.graph.ir.types import int32
+from towerstrat.graph.ir.uneven import Uneven
+from towerstrat.towers.distribute.splitting import Dealt, Split
+
+PER_SHARD_V1, PER_HOST_V1, PER_HOST_V2, BROADCAST, SLICED = 1, 2, 3, 4, 5
+"""The input modes: values of ``InputPipelineConfig``."""
+
+
+class SplitAlong(Node):
+    """Each batch divided into equal parts, every component along a dimension of its own.
+
+    Args:
+      child: batches of all towers together, of known sizes along these dimensions.
+      towers: how many there are.
+      dimensions: of the components.
+    """
+
+    def __init__(self, child: Node, towers: int, dimensions: Sequence[int]):
+        self.children = (child,)
+        self.towers = towers
+        self.dimensions = tuple(dimensions)
+        found = zip(child.structure.dims, self.dimensions, strict=True)
+        self.structure = child.structure.with_dims([self._share(d, along) for d, along in found])
+
+    def _share(self, dims: Any, along: int) -> Any:
+        if dims is None or dims[along] is None or dims[along] % self.towers:
+            raise ValueError(
+                f"batch_axis divides dimension {along} of a component of shape {dims} among {self.towers} towers; its "
+                "size must be known and a multiple of their number."
+            )
+        return (*dims[:along], dims[along] // self.towers, *dims[along + 1 :])
+
+    def open(self, opening: Opening) -> Iterator[Element]:
+        return _Mapped(self.children[0].open(opening), self._split)
+
+    def _split(self, element: Element) -> Element:
+        parts = zip(element, self.dimensions, strict=True)
+        return [np.stack(np.split(x, self.towers, axis=along)) for x, along in parts]
+
+    def cardinality(self) -> int:
+        return self.children[0].cardinality()
+
+
+class Broadcast(Node):
+    """Each element as a whole for every tower."""
+
+    def __init__(self, child: Node, towers: int):
+        self.children = (child,)
+        self.towers = towers
+        self.structure = child.structure
+
+    def open(self, opening: Opening) -> Iterator[Element]:
+        return _Mapped(self.children[0].open(opening), self._repeat)
+
+    def _repeat(self, element: Element) -> Element:
+        return [np.broadcast_to(x, (self.towers, *x.shape)) for x in element]
+
+    def cardinality(self) -> int:
+        return self.children[0].cardinality()
+
+
+class Marked(Node):
+    """Elements with one more component, the numbers of the rows that are there; filled up with rows of zeros.
+
+    Args:
+      child: its elements have a part for each tower, or are those of the only one.
+      towers: how many there are; None: one, whose elements are no parts.
+      size: how many rows a tower's part of each component gets; None: those that it has.
+    """
+
+    def __init__(self, child: Node, towers: int | None, size: int | None):
+        self.children = (child,)
+        self.towers = towers
+        self.size = size
+        inner = child.structure
+        if size is not None:
+            inner = inner.with_dims([None if d is None else (size, *d[1:]) if d else d for d in inner.dims])
+        self.structure = Structure.joined((inner, Structure(None, [int32], [(None,)])))
+
+    def open(self, opening: Opening) -> Iterator[Element]:
+        return _Mapped(self.children[0].open(opening), self._mark)
+
+    def cardinality(self) -> int:
+        return self.children[0].cardinality()
+
+    def _mark(self, element: Element) -> Element:
+        if self.towers is None:
+            count = next((len(x) for x in element if x.ndim), 1)
+            return [*(self._filled(x, 0) for x in element), np.arange(count, dtype=np.int32)]
+        counts = next((_counts(x) for x in element if _rank(x)), [1] * self.towers)
+        numbers = [np.arange(count, dtype=np.int32) for count in counts]
+        rows = np.stack(numbers) if len(set(counts)) == 1 else Uneven.of(numbers)
+        return [*(self._filled(x, 1) for x in element), rows]
+
+    def _filled(self, part: Any, dimension: int) -> Any:
+        """A component with as many rows as wanted along a dimension."""
+        if self.size is None or np.ndim(getattr(part, "padded", part)) <= dimension:
+            return part
+        array: Any = part.padded if isinstance(part, Uneven) else part
+        missing = self.size - array.shape[dimension]
+        if missing < 0:
+            raise ValueError(
+                f"A batch has {array.shape[dimension]} rows for a tower, at most {self.size} were expected: the input "
+                "function has to batch by params['batch_size']."
+            )
+        width = [(0, missing if i == dimension else 0) for i in range(array.ndim)]
+        return np.pad(array, width) if missing else array
+
+
+def _rank(part: Any) -> int:
+    """The rank of a tower's part."""
+    return np.ndim(getattr(part, "padded", part)) - 1
+
+
+def _counts(part: Any) -> list[int]:
+    """How many rows each tower has."""
+    return [shape[0] for shape in part.shapes] if isinstance(part, Uneven) else [part.shape[1]] * len(part)
+
+
+class _Mapped(Pull):
+    """Elements of another pull, each passed through a function of the element alone."""
+
+    changing = ("source",)
+
+    def __init__(self, source: Iterator[Element], function: Callable[[Element], Element]):
+        self.source = source
+        self._function = function
+
+    def __next__(self) -> Element:
+        return self._function(next(self.source))
+
+
+def pipeline_of(result: Any) -> Node:
+    """What an input function returned, a dataset or tensors, as a pipeline."""
+    return result.node if isinstance(result, Dataset) else Computed(result)
+
+
+def divided(children: Sequence[Node], mode: int, towers: int, batch_axis: Sequence[int] | None, drops: bool) -> Node:
+    """A pipeline with a part for every tower, in an input mode.
+
+    Args:
+      children: the pipelines of the calls of the input function: one, or one for each tower.
+      batch_axis: the dimension along which each component is divided; None: the first.
+      drops: whether elements that do not suffice for all towers are left out.
+    """
+    child = children[0]
+    if mode == BROADCAST:
+        return Broadcast(child, towers)
+    if mode == PER_HOST_V2 or len(children) > 1:
+        return Dealt(children, towers, drops)
+    if batch_axis is not None and any(batch_axis):
+        return SplitAlong(child, towers, batch_axis)
+    return Split(child, towers)

@@ -1,0 +1,15 @@
+"""Modules of the original's inside about records, examples and csv files. Data, as in ``internals``."""
+
+from __future__ import annotations
+
+from towerstrat.compat.names.named import Named, named
+
+MODULES: dict[str, tuple[str, dict[str, Named]]] = {
+    "core.example.example_pb2": ("", named("platform.messages", "Example SequenceExample")),
+    "core.example.feature_pb2": (
+        "", named("platform.messages", "BytesList Feature FeatureList FeatureLists Features FloatList Int64List")),
+    "python.lib.io.python_io": ("tf.python_io", {}),
+    "python.lib.io.tf_record": ("tf.python_io", {}),
+    "python.ops.parsing_ops": ("tf", {}),
+}  # fmt: skip
+"""Path below ``tensorflow`` -> (the public modules whose names it offers; names of its own)."""

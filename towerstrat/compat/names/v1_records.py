@@ -1,0 +1,52 @@
+"""The public names of the 1.x namespace for records, examples and csv files. Data, by module."""
+
+from __future__ import annotations
+
+from towerstrat.compat.names.named import Rows
+
+ROWS: Rows = (
+    ("platform.record_files", {
+        "tf.python_io tf.io": "TFRecordCompressionType TFRecordOptions TFRecordWriter tf_record_iterator",
+    }),
+    ("platform.messages", {
+        "tf.train": "BytesList Example Feature FeatureList FeatureLists Features FloatList Int64List SequenceExample",
+    }),
+    ("graph.ops.files", {
+        "tf tf.io": "read_file write_file",
+    }),
+    ("data.features", {
+        "tf tf.io": "FixedLenFeature FixedLenSequenceFeature SparseFeature VarLenFeature",
+    }),
+    ("data.examples", {
+        "tf tf.io": "parse_example parse_single_example",
+    }),
+    ("data.sequence_examples", {
+        "tf tf.io": "parse_single_sequence_example",
+        "tf.io": "parse_sequence_example",
+    }),
+    ("data.csv_fields", {
+        "tf tf.io": "decode_csv",
+    }),
+    ("data.csv_datasets", {
+        "tf.contrib.data tf.data.experimental": "CsvDataset=CsvDatasetV1 make_csv_dataset=make_csv_dataset_v1",
+    }),
+    ("data.example_datasets", {
+        "tf.contrib.data tf.data.experimental": """
+            make_batched_features_dataset=make_batched_features_dataset_v1
+            parse_example_dataset=parse_example_dataset_v1""",
+        "tf.contrib.data": "read_batch_features",
+    }),
+    ("data.file_readers", {
+        "tf": "FixedLengthRecordReader IdentityReader ReaderBase TFRecordReader TextLineReader WholeFileReader",
+    }),
+    ("data.sql", {
+        "tf.contrib.data tf.data.experimental": "SqlDataset=SqlDatasetV1",
+    }),
+    ("data.writing", {
+        "tf.contrib.data tf.data.experimental": "TFRecordWriter",
+    }),
+    ("data.serialized", {
+        "tf tf.io": "decode_compressed decode_json_example parse_tensor",
+        "tf": "serialize_tensor",
+    }),
+)  # fmt: skip

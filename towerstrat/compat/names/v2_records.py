@@ -1,0 +1,27 @@
+"""The public names of the 2.x namespace for records, examples and csv files. Data, by module."""
+
+from __future__ import annotations
+
+from towerstrat.compat.names.named import Rows
+
+ROWS: Rows = (
+    ("compat.v2names.records", {
+        "tf.io": "decode_csv parse_example parse_single_example",
+    }),
+    ("data.csv_datasets", {
+        "tf.data.experimental": "CsvDataset make_csv_dataset",
+    }),
+    ("data.example_datasets", {
+        "tf.data.experimental": "make_batched_features_dataset parse_example_dataset",
+    }),
+    ("data.sql", {
+        "tf.data.experimental": "SqlDataset",
+    }),
+    ("data.writing", {
+        "tf.data.experimental": "TFRecordWriter",
+    }),
+    ("data.serialized", {
+        "tf.io": "serialize_tensor",
+    }),
+)  # fmt: skip
+"""(module, {place: names}); see ``v1.ROWS``."""

@@ -1,0 +1,56 @@
+"""Images with the arguments of 2.x."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from towerstrat.graph.ir.elements import Tensor
+from towerstrat.graph.ops.images import boxes as image_boxes
+from towerstrat.graph.ops.images import patches
+
+
+def crop_and_resize(
+    image: Any, boxes: Any, box_indices: Any, crop_size: Any, method: str = "bilinear",
+    extrapolation_value: float = 0.0, name: str | None = None,
+) -> Tensor:  # fmt: skip
+    """Parts of images in one size: float32 ``[boxes, *crop_size, channels]``."""
+    return image_boxes.crop_and_resize(image, boxes, box_indices, crop_size, method, extrapolation_value, name)
+
+
+def draw_bounding_boxes(images: Any, boxes: Any, colors: Any, name: str | None = None) -> Tensor:
+    """Images with the outlines of boxes, in ``colors`` in turn (None: ten colours)."""
+    return image_boxes.draw_bounding_boxes(images, boxes, name, colors)
+
+
+def extract_glimpse(
+    input: Any, size: Any, offsets: Any, centered: bool = True, normalized: bool = True, noise: str = "uniform",
+    name: str | None = None,
+) -> Tensor:  # fmt: skip
+    """A window of each image, with noise or zeros outside of it."""
+    return patches.extract_glimpse_v2(input, size, offsets, centered, normalized, noise, name)
+
+
+def non_max_suppression_padded(
+    boxes: Any, scores: Any, max_output_size: Any, iou_threshold: Any = 0.5, score_threshold: Any = float("-inf"),
+    pad_to_max_output_size: bool = False, name: str | None = None, sorted_input: bool = False,
+    canonicalized_coordinates: bool = False, tile_size: int = 512,
+) -> tuple[Tensor, Tensor]:  # fmt: skip
+    """Indices of boxes by falling score without those that overlap with a better one, and how many count.
+
+    Args:
+      boxes: ``[..., boxes, 4]``; scores: ``[..., boxes]``. Batches need ``pad_to_max_output_size``.
+      sorted_input, canonicalized_coordinates, tile_size: what the original may leave out, and in which portions it
+        works; the result does not depend on them.
+
+    Raises:
+      ValueError: batches that are not padded.
+    """
+    found: tuple[Tensor, Tensor] = image_boxes.non_max_suppression_padded(
+        boxes, scores, max_output_size, iou_threshold, score_threshold, pad_to_max_output_size, name
+    )
+    return found
+
+
+def extract_patches(images: Any, sizes: Any, strides: Any, rates: Any, padding: Any, name: str | None = None) -> Tensor:
+    """Windows of images as rows of pixels."""
+    return patches.extract_image_patches(images, sizes, strides, rates, padding, name)

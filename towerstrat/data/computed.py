@@ -1,0 +1,57 @@
+"""A pipeline whose elements a graph computes: tensors that input functions return, not as a dataset."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from towerstrat.data.pipeline import Element, Node, Opening, Pull
+from towerstrat.data.structure import Structure, flatten
+from towerstrat.errors import OutOfRangeError
+from towerstrat.graph.ir.elements import Tensor
+from towerstrat.graph.runtime.runs import Run
+from towerstrat.graph.runtime.stages import plan_of
+
+
+class Computed(Node):
+    """Elements are the values of tensors, in one run of the session after the other.
+
+    It ends where computing them raises ``OutOfRangeError``, as taking from an iterator or a queue does.
+
+    Args:
+      value: a nest of tensors of a graph's root.
+    """
+
+    def __init__(self, value: Any):
+        self.structure = Structure.of_tensors(value)
+        self._tensors: Sequence[Tensor] = flatten(value)
+        self._plan = plan_of(self._tensors[0].graph, self._tensors, ())
+
+    def open(self, opening: Opening) -> Iterator[Element]:
+        return _Runs(self, opening)
+
+    def run(self, opening: Opening) -> Element:
+        """One element. Raises OutOfRangeError."""
+
+        def read(run: Run) -> Element:
+            return [np.asarray(self._plan.value(t, run)) for t in self._tensors]
+
+        return opening.session.carry_out(self._plan.stages, {}, read)
+
+
+class _Runs(Pull):
+    """It has no state of its own: what it takes from has one, in the session."""
+
+    changing = ()
+
+    def __init__(self, node: Computed, opening: Opening):
+        self._node = node
+        self._opening = opening
+
+    def __next__(self) -> Element:
+        try:
+            return self._node.run(self._opening)
+        except OutOfRangeError:
+            raise StopIteration from None

@@ -1,0 +1,87 @@
+"""Hue, saturation and value of colours, and what is adjusted in them.
+
+Sources: ``colorspace_op.h``, ``adjust_hue_op.cc``, ``adjust_saturation_op.cc`` and ``adjust_contrast_op.cc`` of
+TensorFlow.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from towerstrat.graph.ir.types import Array
+
+
+def _parts(rgb: Array, numpy: Any) -> tuple[Array, Array, Array]:
+    """(hue in [0, 1), largest minus smallest channel, value) of colours ``[..., 3]``, each ``[...]``."""
+    red, green, blue = (rgb[..., i] for i in range(3))
+    value = numpy.maximum(numpy.maximum(red, green), blue)
+    spread = value - numpy.minimum(numpy.minimum(red, green), blue)
+    some = spread > 0
+    norm = 1 / (6 * numpy.where(some, spread, 1))
+    third = np.asarray(1 / 3, rgb.dtype)
+    hue = numpy.where(
+        red == value, norm * (green - blue),
+        numpy.where(green == value, norm * (blue - red) + third, norm * (red - green) + 2 * third),
+    )  # fmt: skip
+    hue = numpy.where(some, hue, 0)
+    return numpy.where(hue < 0, hue + 1, hue), spread, value
+
+
+def rgb_to_hsv(rgb: Array, numpy: Any = jnp) -> Array:
+    """Hue, saturation and value in [0, 1] of red, green and blue, ``[..., 3]``."""
+    hue, spread, value = _parts(rgb, numpy)
+    bright = value > 0
+    saturation = numpy.where(bright, spread / numpy.where(bright, value, 1), 0)
+    return numpy.stack([hue, saturation, value], axis=-1)
+
+
+def _colors(hue: Array, saturation: Array, value: Array, numpy: Any) -> Array:
+    sixths = hue * 6
+    red = numpy.abs(sixths - 3) - 1
+    green = 2 - numpy.abs(sixths - 2)
+    blue = 2 - numpy.abs(sixths - 4)
+    shades = numpy.clip(numpy.stack([red, green, blue], axis=-1), 0, 1)
+    saturation = saturation[..., None]
+    return ((1 - saturation) + saturation * shades) * value[..., None]
+
+
+def hsv_to_rgb(hsv: Array, numpy: Any = jnp) -> Array:
+    """Red, green and blue of hue, saturation and value, ``[..., 3]``."""
+    return _colors(hsv[..., 0], hsv[..., 1], hsv[..., 2], numpy)
+
+
+def adjust_hue(rgb: Array, delta: Array, numpy: Any = jnp) -> Array:
+    """Colours with ``delta`` of the circle added to their hue: their least and largest channel stay."""
+    hue, spread, value = _parts(rgb.astype(np.float32), numpy)
+    if numpy is jnp:  # else the compiler computes them anew for each channel
+        hue, spread, value = lax.optimization_barrier((hue, spread, value))
+    # Red, green and blue are a third of the circle apart.
+    turned = (hue + delta.astype(np.float32))[..., None] * 6 + np.array([5, 3, 1], np.float32)
+    turned = turned - 6 * numpy.floor(turned / 6)
+    lacking = numpy.clip(numpy.minimum(turned, 4 - turned), 0, 1)
+    return (value[..., None] - spread[..., None] * lacking).astype(rgb.dtype)
+
+
+def adjust_saturation(rgb: Array, factor: Array, numpy: Any = jnp) -> Array:
+    """Colours with their saturation times ``factor``, at most 1: channels move to the largest one, or away from it."""
+    wide = rgb.astype(np.float32)
+    value = numpy.maximum(numpy.maximum(wide[..., 0], wide[..., 1]), wide[..., 2])
+    spread = value - numpy.minimum(numpy.minimum(wide[..., 0], wide[..., 1]), wide[..., 2])
+    some = (spread > 0) & (value > 0)
+    saturation = numpy.where(some, spread, 1) / numpy.where(some, value, 1)
+    ratio = numpy.clip(saturation * factor.astype(np.float32), 0, 1) / saturation
+    ratio = numpy.where(some, ratio, 0)
+    if numpy is jnp:
+        ratio, value = lax.optimization_barrier((ratio, value))
+    return (value[..., None] - (value[..., None] - wide) * ratio[..., None]).astype(rgb.dtype)
+
+
+def adjust_contrast(images: Array, factor: Array, numpy: Any = jnp) -> Array:
+    """Each channel of each image ``[..., height, width, channels]`` spread around its mean by ``factor``."""
+    wide = images.astype(np.float32)
+    mean = numpy.mean(wide, axis=(-3, -2), keepdims=True, dtype=np.float32)
+    return ((wide - mean) * factor.astype(np.float32) + mean).astype(images.dtype)

@@ -1,0 +1,191 @@
+"""Turning, moving and projecting images: ``tf.contrib.image``.
+
+Source: ``image_ops.h`` and ``image_ops.py`` of ``tensorflow/contrib/image``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+
+from towerstrat.graph.ir.convert import convert_to_tensor
+from towerstrat.graph.ir.core import get_default_graph
+from towerstrat.graph.ir.elements import Tensor
+from towerstrat.graph.ir.registry import Attrs, Signature, define
+from towerstrat.graph.ir.static import constant_value_as_dims
+from towerstrat.graph.ir.types import Array, float16, float32, float64, int32, int64, uint8
+from towerstrat.graph.ops import array, math
+from towerstrat.graph.ops.build import one
+from towerstrat.graph.ops.linalg import matmul
+
+_DTYPES = (uint8, int32, int64, float16, float32, float64)
+
+
+def _rule(inputs: Sequence[Tensor], attrs: Attrs) -> list[Signature]:
+    images, transforms, size = inputs
+    if not transforms.shape.is_compatible_with([None, 8]):
+        raise ValueError(f"Input transform should be num_images x 8 or 1 x 8, got shape {transforms.shape}.")
+    batch, _, _, channels = images.dims or (None,) * 4
+    height, width = constant_value_as_dims(size) or (None, None)
+    return [Signature(images.dtype, (batch, height, width, channels))]
+
+
+def _project(images: Array, transforms: Array, size: Array, *, interpolation: str) -> Array:
+    """Images whose pixel (x, y) is the input's at ``(a x + b y + c, d x + e y + f) / (g x + h y + 1)``, 0 outside."""
+    images = jnp.asarray(images)
+    height, width = images.shape[1:3]
+    y, x = (np.arange(int(size[i]), dtype=np.float32) for i in range(2))
+    y, x = y[:, None], x[None]
+    a, b, c, d, e, f, g, h = (transforms[:, i, None, None] for i in range(8))
+    depth = g * x + h * y + 1
+    across, down = (a * x + b * y + c) / depth, (d * x + e * y + f) / depth
+    rows = np.arange(images.shape[0], dtype=np.int32)[:, None, None]
+
+    def pixels(row: Array, column: Array) -> Array:
+        inside = (row >= 0) & (row < height) & (column >= 0) & (column < width)
+        places = [jnp.clip(p, 0, n - 1).astype(jnp.int32) for p, n in ((row, height), (column, width))]
+        return jnp.where(inside[..., None], images[rows, places[0], places[1]], np.zeros((), images.dtype))
+
+    if interpolation == "NEAREST":
+        return pixels(*(jnp.trunc(p + jnp.where(p < 0, -0.5, 0.5).astype(p.dtype)) for p in (down, across)))
+    top, left = jnp.floor(down), jnp.floor(across)
+    below, right = (down - top)[..., None], (across - left)[..., None]
+    above = pixels(top, left) * (1 - right) + pixels(top, left + 1) * right
+    under = pixels(top + 1, left) * (1 - right) + pixels(top + 1, left + 1) * right
+    return (above * (1 - below) + under * below).astype(images.dtype)
+
+
+def _gradient(inputs: Any, outputs: Any, cotangents: Any, *, interpolation: str) -> list[Any]:
+    """The cotangent projected back, as TensorFlow has it: not the exact derivative."""
+    images, transforms, _ = inputs
+    ones = jnp.ones((transforms.shape[0], 1), transforms.dtype)
+    back = jnp.linalg.inv(jnp.concatenate([transforms, ones], 1).reshape(-1, 3, 3)).reshape(-1, 9)
+    size = np.array(images.shape[1:3], np.int32)
+    return [_project(cotangents[0], (back / back[:, 8:])[:, :8], size, interpolation=interpolation), None, None]
+
+
+define("ImageProjectiveTransformV2", _rule, _project, static=(2,), gradient=_gradient, constants=(1,))
+
+
+def _batch(images: Any) -> tuple[Tensor, int]:
+    """(images ``[batch, height, width, channels]``, how many dimensions there were)."""
+    images = convert_to_tensor(images, name="images")
+    if images.dtype not in _DTYPES:
+        raise TypeError(f"Invalid dtype {images.dtype.name}: expected one of {[d.name for d in _DTYPES]}.")
+    rank = images.shape.ndims
+    if rank not in (2, 3, 4):
+        raise TypeError(f"Images should have a rank between 2 and 4 that is known, got shape {images.shape}.")
+    if rank == 2:
+        images = array.expand_dims(images, -1)
+    return (images if rank == 4 else array.expand_dims(images, 0)), rank
+
+
+def transform(
+    images: Any, transforms: Any, interpolation: str = "NEAREST", output_shape: Any = None, name: str | None = None
+) -> Tensor:
+    """Images projected: pixel (x, y) is the input's at ``(a x + b y + c, d x + e y + f) / (g x + h y + 1)``.
+
+    Args:
+      images: ``[height, width]``, ``[height, width, channels]`` or ``[batch, height, width, channels]``.
+      transforms: ``[8]`` for all images, or ``[batch, 8]``: a to h.
+      interpolation: ``"NEAREST"`` or ``"BILINEAR"``; what lies outside is 0.
+      output_shape: ``[height, width]``, that of the images by default.
+    """
+    with get_default_graph().name_scope(name or "transform"):
+        batch, rank = _batch(images)
+        given = convert_to_tensor(transforms, float32, name="transforms")
+        if given.shape.ndims not in (1, 2):
+            raise TypeError(f"Transforms should have rank 1 or 2, got shape {given.shape}.")
+        given = array.expand_dims(given, 0) if given.shape.ndims == 1 else given
+        method = interpolation.upper()
+        if method not in ("NEAREST", "BILINEAR"):
+            raise ValueError(f"Expected interpolation 'NEAREST' or 'BILINEAR', got {interpolation!r}.")
+        size = array.shape(batch)[1:3] if output_shape is None else convert_to_tensor(output_shape, int32)
+        found = one("ImageProjectiveTransformV2", [batch, given, size], {"interpolation": method})
+        return found if rank == 4 else found[0] if rank == 3 else found[0, :, :, 0]
+
+
+def rotate(images: Any, angles: Any, interpolation: str = "NEAREST", name: str | None = None) -> Tensor:
+    """Images turned to the left around their middles.
+
+    Args:
+      angles: in radians, a scalar or ``[batch]``.
+      images, interpolation: see ``transform``.
+    """
+    with get_default_graph().name_scope(name or "rotate"):
+        batch, _ = _batch(images)
+        height, width = (math.cast(array.shape(batch)[i], float32) for i in (1, 2))
+        return transform(images, angles_to_projective_transforms(angles, height, width), interpolation)
+
+
+def translate(images: Any, translations: Any, interpolation: str = "NEAREST", name: str | None = None) -> Tensor:
+    """Images moved by ``translations``, ``[2]`` or ``[batch, 2]``: to the right and down."""
+    with get_default_graph().name_scope(name or "translate"):
+        return transform(images, translations_to_projective_transforms(translations), interpolation)
+
+
+def _columns(values: Sequence[Any], like: Tensor) -> Tensor:
+    """Vectors and numbers as the columns of ``[n, 8]``, where ``like`` is a vector of ``n``."""
+    return array.stack([math.add(array.zeros_like(like), v) for v in values], axis=1)
+
+
+def angles_to_projective_transforms(
+    angles: Any, image_height: Any, image_width: Any, name: str | None = None
+) -> Tensor:
+    """The transforms ``[n, 8]`` that turn images around their middles by angles, a scalar or ``[n]``."""
+    with get_default_graph().name_scope(name or "angles_to_projective_transforms"):
+        given = convert_to_tensor(angles, float32, name="angles")
+        if given.shape.ndims not in (0, 1):
+            raise TypeError(f"Angles should have rank 0 or 1, got shape {given.shape}.")
+        turns = array.expand_dims(given, 0) if given.shape.ndims == 0 else given
+        cos, sin = math.cos(turns), math.sin(turns)
+        wide, high = image_width - 1, image_height - 1
+        across = (wide - (cos * wide - sin * high)) / 2.0
+        down = (high - (sin * wide + cos * high)) / 2.0
+        return _columns([cos, -sin, across, sin, cos, down, 0.0, 0.0], turns)
+
+
+def translations_to_projective_transforms(translations: Any, name: str | None = None) -> Tensor:
+    """The transforms ``[n, 8]`` that move images by translations, ``[2]`` or ``[n, 2]``."""
+    with get_default_graph().name_scope(name or "translations_to_projective_transforms"):
+        given = convert_to_tensor(translations, float32, name="translations")
+        if given.shape.ndims not in (1, 2):
+            raise TypeError(f"Translations should have rank 1 or 2, got shape {given.shape}.")
+        moves = array.expand_dims(given, 0) if given.shape.ndims == 1 else given
+        across, down = moves[:, 0], moves[:, 1]
+        return _columns([1.0, 0.0, -across, 0.0, 1.0, -down, 0.0, 0.0], across)
+
+
+def compose_transforms(*transforms: Any) -> Tensor:
+    """One transform that does what several do, the last of them first."""
+    if not transforms:
+        raise ValueError("transforms cannot be empty")
+    with get_default_graph().name_scope("compose_transforms"):
+        matrices = [flat_transforms_to_matrices(t) for t in transforms]
+        composed = matrices[0]
+        for other in matrices[1:]:
+            composed = matmul(composed, other)
+        return matrices_to_flat_transforms(composed)
+
+
+def flat_transforms_to_matrices(transforms: Any) -> Tensor:
+    """Transforms ``[8]`` or ``[n, 8]`` as matrices ``[n, 3, 3]``."""
+    with get_default_graph().name_scope("flat_transforms_to_matrices"):
+        given = convert_to_tensor(transforms, name="transforms")
+        if given.shape.ndims not in (1, 2):
+            raise ValueError(f"Transforms should be 1D or 2D, got: {given}")
+        flat = array.reshape(given, [-1, 8])
+        return array.reshape(array.concat([flat, array.ones_like(flat[:, :1])], 1), [-1, 3, 3])
+
+
+def matrices_to_flat_transforms(transform_matrices: Any) -> Tensor:
+    """Matrices ``[3, 3]`` or ``[n, 3, 3]`` as transforms ``[n, 8]``."""
+    with get_default_graph().name_scope("matrices_to_flat_transforms"):
+        given = convert_to_tensor(transform_matrices, name="transform_matrices")
+        if given.shape.ndims not in (2, 3):
+            raise ValueError(f"Matrices should be 2D or 3D, got: {given}")
+        flat = array.reshape(given, [-1, 9])
+        return (flat / flat[:, 8:9])[:, :8]

@@ -1,0 +1,105 @@
+"""Row partitions as tensors: splits, lengths, rows of values, and the places that slices of rows name."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from towerstrat.graph.ir.convert import constant, convert_to_tensor
+from towerstrat.graph.ir.elements import Tensor
+from towerstrat.graph.ir.registry import Attrs, Signature, define
+from towerstrat.graph.ir.shapes import size_at
+from towerstrat.graph.ir.types import DType, HostArray, int32, int64
+from towerstrat.graph.ops import array, math, reductions, segments
+from towerstrat.graph.ops.build import add
+from towerstrat.graph.ops.sparse.order import rows_at
+
+Inputs = Sequence[Tensor]
+
+
+def integers(value: Any, dtype: DType | None = None) -> Tensor:
+    """A partition as a vector of int32 or int64; Python values become ``dtype``, by default int64."""
+    if isinstance(value, Tensor) or hasattr(value, "dtype"):
+        found = convert_to_tensor(value)
+        if found.dtype not in (int32, int64):
+            raise ValueError(f"A row partition must be int32 or int64, got {found.dtype.name}.")
+        return found
+    return convert_to_tensor(value, dtype or int64)
+
+
+def splits_of(lengths: Tensor) -> Tensor:
+    """Splits ``[rows + 1]`` of lengths ``[rows]``."""
+    return array.concat([array.zeros([1], lengths.dtype), reductions.cumsum(lengths)], 0)
+
+
+def rowids_of(splits: Tensor, values: Tensor) -> Tensor:
+    """The row of each of ``[n, ...]`` values: how many inner splits are at or before its place."""
+    count = array.shape(values, out_type=splits.dtype)[0]
+    inner = splits[1:-1]
+    begins = segments.unsorted_segment_sum(array.ones_like(inner), inner, count + 1)
+    return reductions.cumsum(begins)[:-1]
+
+
+def largest(lengths: Tensor) -> Tensor:
+    """The largest length; 0 of none."""
+    return reductions.reduce_max(array.concat([lengths, array.zeros([1], lengths.dtype)], 0))
+
+
+def joined(values: Tensor) -> Tensor:
+    """The first two dimensions as one."""
+    sizes = array.shape(values)
+    return array.reshape(values, array.concat([sizes[:1] * sizes[1:2], sizes[2:]], 0))
+
+
+def padded(values: Tensor, splits: Tensor, width: Any, default: Tensor) -> Tensor:
+    """Rows filled up, or cut, to ``width``: ``[rows, width, ...]``; ``default`` is an inner value."""
+    columns = array.range(math.cast(convert_to_tensor(width), splits.dtype))
+    wanted = array.expand_dims(splits[:-1], 1) + columns
+    last = array.shape(values, out_type=splits.dtype)[0]
+    inside = math.less(wanted, array.expand_dims(splits[1:], 1))
+    found = array.where(inside, wanted, array.zeros_like(wanted) + last)
+    rows = rows_at(array.concat([values, array.expand_dims(default, 0)], 0), array.reshape(found, [-1]))
+    return array.reshape(rows, array.concat([array.shape(found), array.shape(values)[1:]], 0))
+
+
+def cut_or_filled(x: Tensor, size: int, default: Tensor) -> Tensor:
+    """``[n, ...]`` with ``size`` rows: cut, or filled up with a value that broadcasts to a row."""
+    kept = x[:size]
+    missing = math.maximum(constant(size) - array.shape(kept)[0], constant(0))
+    row = array.broadcast_to(default, array.concat([array.expand_dims(missing, 0), array.shape(x)[1:]], 0))
+    return array.concat([kept, row], 0)
+
+
+def _range_rule(inputs: Inputs, attrs: Attrs) -> list[Signature]:
+    starts = inputs[0]
+    if any(t.dtype is not starts.dtype for t in inputs):
+        raise TypeError(f"Expected one element type, got {', '.join(t.dtype.name for t in inputs)}.")
+    rows = next((size_at(t.shape, 0) for t in inputs if t.dims != () and t.dims is not None), 1)
+    return [Signature(attrs["splits"], (None if rows is None else rows + 1,)), Signature(starts.dtype, (None,))]
+
+
+def _range(starts: Any, limits: Any, deltas: Any, *, splits: DType) -> tuple[HostArray, HostArray]:
+    given = [np.asarray(t).reshape(-1) for t in (starts, limits, deltas)]
+    lengths = {len(t) for t, raw in zip(given, (starts, limits, deltas), strict=True) if np.ndim(raw)}
+    if len(lengths) > 1:
+        raise ValueError(f"starts, limits, and deltas must have the same shape, got lengths {sorted(lengths)}.")
+    count = lengths.pop() if lengths else 1
+    first, last, step = (np.broadcast_to(t, (count,)) for t in given)
+    if (step == 0).any():
+        raise ValueError("Requires delta != 0")
+    sizes = np.maximum(np.ceil((last - first) / step), 0).astype(np.int64)
+    ends = np.concatenate([[0], np.cumsum(sizes)]).astype(splits.np)
+    inside = np.arange(sizes.sum()) - np.repeat(ends[:-1], sizes)
+    values = np.repeat(first, sizes) + inside.astype(first.dtype) * np.repeat(step, sizes)
+    return ends, values.astype(first.dtype)
+
+
+define("RaggedRange", _range_rule, _range, numpy=_range, dynamic=True, differentiable=False)
+
+
+def ranges(starts: Tensor, limits: Tensor, deltas: Tensor, splits: DType) -> tuple[Tensor, Tensor]:
+    """(splits, values) of the rows ``range(starts[i], limits[i], deltas[i])``; scalars are for all rows."""
+    found, values = add("RaggedRange", [starts, limits, deltas], {"splits": splits})
+    return found, values

@@ -1,0 +1,1 @@
+"""Sparse tensors: made, as dense ones, in order, cut and joined, computed with."""

@@ -17,12 +17,12 @@ from towerstrat.platform import logs
 
 @pytest.fixture
 def said(caplog):
-    """What was logged since the call before, without lines about the restored variables and slow compilations."""
+    """What was logged since the call before, without lines about the restored variables."""
 
     def messages():
         found = [record.getMessage() for record in caplog.records]
         caplog.clear()
-        return [m for m in found if not m.startswith("Restoring parameters") and "was compiled in" not in m]
+        return [m for m in found if not m.startswith("Restoring parameters")]
 
     with caplog.at_level("INFO", logger=logs.get_logger().name):
         yield messages

@@ -9,13 +9,14 @@ import re
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
+from functools import cache
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
 
 from towerstrat.compat.estimator.package import ESTIMATOR
-from towerstrat.compat.names import internals_estimator, known, slim
+from towerstrat.compat.names import internals_estimator, keras, known, slim
 from towerstrat.compat.names.internals import INTERNALS
 from towerstrat.compat.names.named import Named, Packaged
 from towerstrat.compat.names.namespace import Mixture, Namespace, build, set_version, tree
@@ -53,7 +54,7 @@ class Finder(MetaPathFinder):
     def __init__(self, api: int = 1, version: str | None = None) -> None:
         self.api = api
         roots = [ROOT if api == own else f"{ROOT}.compat.v{own}" for own in (1, 2)]
-        first, second = build(roots[0], roots[1], bound)
+        first, second = build(roots[0], roots[1], bound, later)
         self._first = first.__name__
         self._modules: dict[str, Namespace] = {m.__name__: m for root in (first, second) for m in tree(root)}
         self._modules[f"{ROOT}.compat.v{api}"] = self._modules[ROOT]
@@ -91,14 +92,24 @@ class Finder(MetaPathFinder):
             return _spec(fullname, ESTIMATOR.module(fullname, nullcontext))
         if fullname != ROOT and not fullname.startswith(ROOT + "."):
             return None
+        return _spec(fullname, self.module(fullname))
+
+    def module(self, fullname: str) -> ModuleType:
+        """A module below ``tensorflow``. Raises ModuleNotFoundError, which says what works, where there is none."""
         # The trees reach each other without end: only the last step counts, and one's own is none.
         place = re.sub(r"^tensorflow(\.compat\.v[12])+(?=\.compat\.v[12](\.|$))", ROOT, fullname)
         place = re.sub(rf"^tensorflow\.compat\.v{self.api}(?=\.)", ROOT, place)
-        module = slim.module_at(place.removeprefix(f"{ROOT}.")) if self.api == 1 else None
-        module = module or self._module(place)
+        module = self._packaged(place) or self._module(place)
         if module is None:
             raise ModuleNotFoundError(self._described(place))
-        return _spec(fullname, module)
+        return module
+
+    def _packaged(self, place: str) -> ModuleType | None:
+        """The module of a package that stands there."""
+        other = f"{ROOT}.compat.v{3 - self.api}."
+        api = 3 - self.api if place.startswith(other) else self.api
+        path = place.removeprefix(other).removeprefix(f"{ROOT}.")
+        return keras.module_at(path, api, later) or (slim.module_at(path) if api == 1 else None)
 
     def _module(self, place: str) -> Namespace | None:
         """The module, here or only in an original."""
@@ -152,6 +163,22 @@ def install(api: int = 1, version: str | None = None) -> None:
             "install towerstrat's names before the first import of it."
         )
     sys.meta_path.insert(0, Finder(api, version))
+
+
+@cache
+def _later() -> Finder:
+    """The names of 2.x for packages, whatever ``import tensorflow`` means to programs."""
+    return Finder(2)
+
+
+def later(name: str) -> ModuleType:
+    """A module of TensorFlow 2.x, such as ``tensorflow.compat.v1.logging``, for packages that were written for it.
+
+    Raises:
+      ModuleNotFoundError: it is neither here nor there.
+    """
+    finder = installed()
+    return (finder if finder is not None and finder.api == 2 else _later()).module(name)
 
 
 @contextmanager

@@ -7,6 +7,7 @@ from towerstrat.compat.names import (
     internals_estimator,
     internals_hooks,
     internals_images,
+    internals_keras,
     internals_records,
     internals_saving,
     internals_sessions,
@@ -53,6 +54,7 @@ _GRAPHS = {
 _CONTEXT = {
     **named("graph.eager.mode", "eager_mode executing_eagerly graph_mode"),
     **named("platform.local", "num_gpus"),
+    **named("compat.keras.context", "async_wait context get_config get_device_name"),
 }
 _BACKPROP = named("graph.tapes.gradient_functions", """
     implicit_grad=implicit_gradients implicit_val_and_grad=implicit_value_and_gradients
@@ -72,6 +74,7 @@ INTERNALS: dict[str, tuple[str, dict[str, Named]]] = {
     **internals_hooks.MODULES,
     **internals_records.MODULES,
     **internals_images.MODULES,
+    **internals_keras.MODULES,
     **internals_saving.MODULES,
     **internals_sessions.MODULES,
     **internals_summaries.MODULES,

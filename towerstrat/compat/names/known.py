@@ -124,10 +124,18 @@ _UNLISTED = {
         ("tf.examples", "tf.examples.tutorials", "tf.examples.tutorials.mnist", "tf.test.mock"), "TensorFlow 1.12"
     ),
     2: dict.fromkeys(
-        ("tf.__internal__", "tf.__internal__.types", "tf.__internal__.types.Tensor", "tf.raw_ops"), "TensorFlow 2.15"
+        ("tf.raw_ops", "tf.__internal__", *(
+            f"tf.__internal__.{name}" for name in """
+                create_c_op record_gradient feature_column feature_column.DenseColumn feature_column.FeatureColumn
+                feature_column.FeatureTransformationCache feature_column.SequenceDenseColumn feature_column.StateManager
+                feature_column.deserialize_feature_column feature_column.serialize_feature_column saved_model
+                saved_model.decode_proto saved_model.load_partial saved_model.parse_saved_model types
+                types.Tensor""".split()
+        )),
+        "TensorFlow 2.15",
     ),
 }
-"""Modules that came with the originals, and are in no list of their public names."""
+"""Modules and names that came with the originals, and are in no list of their public names."""
 
 
 @cache

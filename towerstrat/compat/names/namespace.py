@@ -10,7 +10,8 @@ from types import ModuleType
 from typing import Any, NamedTuple
 
 from towerstrat.compat.estimator.package import Binding
-from towerstrat.compat.names import corners, known, slim, table, v1_estimator
+from towerstrat.compat.keras.package import Names
+from towerstrat.compat.names import corners, keras, known, slim, symbols, table, v1_estimator
 from towerstrat.compat.names.named import Joined, Named, Packaged, named
 from towerstrat.graph.runtime import operations  # noqa: F401  (registers what graphs are made of)
 
@@ -127,14 +128,15 @@ def _only_listed(module: Namespace, name: str) -> Namespace:
     return own["_missing"].setdefault(name, made)
 
 
-def build(first: str, second: str, bound: Binding) -> tuple[Namespace, Namespace]:
+def build(first: str, second: str, bound: Binding, later: Names) -> tuple[Namespace, Namespace]:
     """The trees of 1.x and 2.x, each reached from the other as ``compat.v1`` and ``compat.v2``.
 
     Args:
       first, second: the names of the trees' roots as modules, of 1.x and of 2.x.
       bound: used while a package is loaded that serves some of the names.
+      later: what the package that serves ``tf.keras`` imports.
     """
-    one, two = _tree(first, 1, second, bound), _tree(second, 2, first, bound)
+    one, two = _tree(first, 1, second, bound, later), _tree(second, 2, first, bound, later)
     for root in (one, two):
         compat = child(root, "compat")
         compat.__dict__.update(v1=one, v2=two)
@@ -143,7 +145,7 @@ def build(first: str, second: str, bound: Binding) -> tuple[Namespace, Namespace
     return one, two
 
 
-def _tree(root: str, api: int, other: str, bound: Binding) -> Namespace:
+def _tree(root: str, api: int, other: str, bound: Binding, later: Names) -> Namespace:
     # A tree that hangs below the other one is called by its place there.
     mount = f"tf{root.removeprefix(other)}" if root.startswith(f"{other}.") else "tf"
     top = Namespace(root, "tf", api, mount, bound)
@@ -152,7 +154,7 @@ def _tree(root: str, api: int, other: str, bound: Binding) -> Namespace:
     for name, value in table.entries(api).items():
         module, last = _above(top, name)
         if isinstance(value, Named):
-            module.__dict__["_deferred"][last] = value
+            module.__dict__["_deferred"][last] = symbols.Symbol(value)
         else:
             module.__dict__[last] = value
     for name, served in _served(api).items():
@@ -163,6 +165,9 @@ def _tree(root: str, api: int, other: str, bound: Binding) -> Namespace:
         for place in places.split():
             module, last = _above(top, f"{place}.{joined.ours.name}")
             module.__dict__["_deferred"][last] = joined
+    if keras.available():
+        del top.__dict__["keras"]
+        top.__dict__["_deferred"]["keras"] = keras.Served(api, later)
     return top
 
 

@@ -11,6 +11,7 @@ from towerstrat.compat.names import (
     v1_keras_datasets,
     v1_ragged,
     v2_images,
+    v2_internal,
     v2_records,
     v2_saving,
     v2_sparse,
@@ -110,6 +111,7 @@ ROWS: Rows = (
     *v1_estimator.V2_ROWS,
     *v2_records.ROWS,
     *v2_images.ROWS,
+    *v2_internal.ROWS,
     *v1_keras_datasets.ROWS,
     *v1_ragged.ROWS,
     *v2_saving.ROWS,
@@ -118,7 +120,7 @@ ROWS: Rows = (
     ("compat.v1names.benchmark", {
         "tf.test": "benchmark_config",
     }),
-    ("compat.v2names.tools", {"tf": "make_tensor_proto", "tf.__internal__.types": "Tensor=DenseTensor"}),
+    ("compat.v2names.tools", {"tf": "make_tensor_proto"}),
     ("errors", {
         "tf.errors": "OperatorNotAllowedInGraphError",
     }),

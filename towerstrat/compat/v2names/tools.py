@@ -9,7 +9,7 @@ import numpy as np
 from towerstrat.graph.ir import convert, shapes, static, tensor_proto
 from towerstrat.graph.ir.core import get_default_graph
 from towerstrat.graph.ir.elements import Tensor
-from towerstrat.graph.variables.variables import Variable
+from towerstrat.graph.variables.variables import Variable, VariableV2
 from towerstrat.platform import text
 from towerstrat.platform.messages import TensorProto
 
@@ -53,10 +53,12 @@ def is_symbolic_tensor(tensor: Any) -> bool:
     return isinstance(tensor, Tensor) and not tensor._graph.executing_eagerly
 
 
-class _Dense(type):
-    """The class of ``DenseTensor``."""
+class _Dense(type(VariableV2)):  # type: ignore[misc]
+    """The class of ``DenseTensor``: variables may derive from it."""
 
     def __instancecheck__(cls, instance: Any) -> bool:
+        if cls is not DenseTensor:
+            return bool(super().__instancecheck__(instance))
         return convert.is_dense_tensor_like(instance) or isinstance(instance, Variable)
 
 

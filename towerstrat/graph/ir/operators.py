@@ -8,11 +8,32 @@ from typing import Any
 from towerstrat.graph.ir import registry
 
 _Operator = Callable[..., Any]
+_ARITHMETIC = "add sub mul div truediv floordiv mod pow matmul and or xor".split()
+_REFLECTED = {
+    **{f"__{name}__": f"__r{name}__" for name in _ARITHMETIC},
+    "__lt__": "__gt__", "__le__": "__ge__", "__gt__": "__lt__", "__ge__": "__le__",
+}  # fmt: skip
+"""Operator -> what Python asks the second operand for, where the first returns ``NotImplemented``."""
+
+
+def _defines(kind: type, method: str) -> bool:
+    """Whether a class of a program's has an operator of its own: arrays and numbers are converted instead."""
+    found = getattr(kind, method, None)
+    own = found is not None and found is not getattr(object, method, None)
+    return own and kind.__module__ not in ("builtins", "numpy")
 
 
 def _operator(name: str) -> _Operator:
+    reflected = _REFLECTED.get(name, "")
+
     def apply(self: Any, *operands: Any) -> Any:
-        return registry.operator(name)(self._overloaded(), *operands)
+        try:
+            return registry.operator(name)(self._overloaded(), *operands)
+        except (TypeError, ValueError):
+            # Another kind of value may know what to do with a tensor: Python asks it next.
+            if reflected and not isinstance(operands[0], Operators) and _defines(type(operands[0]), reflected):
+                return NotImplemented
+            raise
 
     apply.__name__ = name
     return apply
@@ -62,7 +83,7 @@ class Operators:
     __getitem__: _Operator = _operator("__getitem__")
 
 
-OVERLOADABLE = frozenset(name for name, value in vars(Operators).items() if getattr(value, "__name__", None) == name)
+OVERLOADABLE = frozenset(name for name in Operators.__annotations__ if name.startswith("__"))
 """The names of these operators."""
 
 

@@ -620,7 +620,7 @@ class _ThroughCreatorsV2(_ThroughCreators):
         return _through_creators({k: v for k, v in given.arguments.items() if k != "self"})
 
     def __instancecheck__(cls, instance: Any) -> bool:
-        return isinstance(instance, Variable)
+        return isinstance(instance, Variable) if cls is VariableV2 else type.__instancecheck__(cls, instance)
 
 
 _LIFTING = "experimental_enable_variable_lifting"

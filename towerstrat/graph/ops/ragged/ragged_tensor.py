@@ -10,6 +10,7 @@ import numpy as np
 from towerstrat.graph.ir import registry
 from towerstrat.graph.ir.composite import Convertible, Fetchable, Partitioned
 from towerstrat.graph.ir.convert import constant, convert_to_tensor
+from towerstrat.graph.ir.dispatch import dispatching
 from towerstrat.graph.ir.elements import Tensor
 from towerstrat.graph.ir.shapes import ShapeLike, TensorShape, size_at
 from towerstrat.graph.ir.sparse_tensor import SparseTensor
@@ -61,6 +62,7 @@ class RaggedTensor(Partitioned, Convertible, Fetchable, Specified):
     # ---- from partitions -------------------------------------------------------------------------------------------
 
     @classmethod
+    @dispatching
     def from_row_splits(cls, values: Any, row_splits: Any, name: str | None = None, validate: bool = True) -> Self:
         """Of values and the ends of rows ``[rows + 1]``.
 
@@ -87,12 +89,14 @@ class RaggedTensor(Partitioned, Convertible, Fetchable, Specified):
             return cls(found, array.identity(splits))
 
     @classmethod
+    @dispatching
     def from_row_lengths(cls, values: Any, row_lengths: Any, name: str | None = None, validate: bool = True) -> Self:
         """Of values and the lengths of rows ``[rows]``. Checks as ``from_row_splits``."""
         lengths = places.integers(row_lengths, _splits_dtype(values))
         return cls.from_row_splits(values, places.splits_of(lengths), validate=validate)
 
     @classmethod
+    @dispatching
     def from_row_starts(cls, values: Any, row_starts: Any, name: str | None = None, validate: bool = True) -> Self:
         """Of values and where rows begin ``[rows]``. Checks as ``from_row_splits``."""
         found = as_values(values)
@@ -101,12 +105,14 @@ class RaggedTensor(Partitioned, Convertible, Fetchable, Specified):
         return cls.from_row_splits(found, array.concat([starts, end], 0), validate=validate)
 
     @classmethod
+    @dispatching
     def from_row_limits(cls, values: Any, row_limits: Any, name: str | None = None, validate: bool = True) -> Self:
         """Of values and where rows end ``[rows]``. Checks as ``from_row_splits``."""
         limits = places.integers(row_limits, _splits_dtype(values))
         return cls.from_row_splits(values, array.concat([array.zeros([1], limits.dtype), limits], 0), None, validate)
 
     @classmethod
+    @dispatching
     def from_value_rowids(
         cls, values: Any, value_rowids: Any, nrows: Any = None, name: str | None = None, validate: bool = True
     ) -> Self:
@@ -131,6 +137,7 @@ class RaggedTensor(Partitioned, Convertible, Fetchable, Specified):
             return cls.from_row_lengths(values, array.identity(lengths))
 
     @classmethod
+    @dispatching
     def from_uniform_row_length(
         cls, values: Any, uniform_row_length: Any, nrows: Any = None, validate: bool = True, name: str | None = None
     ) -> Self:
@@ -147,6 +154,7 @@ class RaggedTensor(Partitioned, Convertible, Fetchable, Specified):
         return cls.from_row_splits(found, array.range(count + 1) * length, validate=validate)
 
     @classmethod
+    @dispatching
     def from_nested_row_splits(
         cls, flat_values: Any, nested_row_splits: Sequence[Any], name: str | None = None, validate: bool = True
     ) -> Any:
@@ -154,6 +162,7 @@ class RaggedTensor(Partitioned, Convertible, Fetchable, Specified):
         return _nested(cls.from_row_splits, flat_values, nested_row_splits, validate)
 
     @classmethod
+    @dispatching
     def from_nested_row_lengths(
         cls, flat_values: Any, nested_row_lengths: Sequence[Any], name: str | None = None, validate: bool = True
     ) -> Any:
@@ -161,6 +170,7 @@ class RaggedTensor(Partitioned, Convertible, Fetchable, Specified):
         return _nested(cls.from_row_lengths, flat_values, nested_row_lengths, validate)
 
     @classmethod
+    @dispatching
     def from_nested_value_rowids(
         cls, flat_values: Any, nested_value_rowids: Sequence[Any], nested_nrows: Sequence[Any] | None = None,
         name: str | None = None, validate: bool = True,
@@ -177,6 +187,7 @@ class RaggedTensor(Partitioned, Convertible, Fetchable, Specified):
     # ---- from other forms ------------------------------------------------------------------------------------------
 
     @classmethod
+    @dispatching
     def from_tensor(
         cls, tensor: Any, lengths: Any = None, padding: Any = None, ragged_rank: int = 1, name: str | None = None,
         row_splits_dtype: Any = int64,
@@ -220,6 +231,7 @@ class RaggedTensor(Partitioned, Convertible, Fetchable, Specified):
         return cls.from_row_splits(chosen, places.splits_of(count), validate=False)
 
     @classmethod
+    @dispatching
     def from_sparse(cls, st_input: Any, name: str | None = None, row_splits_dtype: Any = int64) -> Any:
         """A sparse matrix whose rows have their entries at the left.
 
@@ -620,6 +632,7 @@ class RaggedTensorSpec(TypeSpec):
         self._ragged_rank = ragged_rank
 
     @classmethod
+    @dispatching
     def from_value(cls, value: RaggedTensor) -> RaggedTensorSpec:
         """The specification of a RaggedTensor."""
         return cls(value.shape, value.dtype, value.ragged_rank, value.row_splits.dtype)

@@ -1,0 +1,169 @@
+"""Loads the package keras 2.15, whose ``tensorflow`` is this library.
+
+The package is what serves ``tf.keras`` in TensorFlow 2.15 as well. Its files are executed as they are, but for what
+they import. They are loaded when ``tf.keras`` is first used, under their own names.
+"""
+
+from __future__ import annotations
+
+import builtins
+import importlib
+import os
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+from importlib.abc import MetaPathFinder
+from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from towerstrat.compat.keras.operators import overload
+from towerstrat.errors import UnsupportedError
+from towerstrat.platform.deferred import without_collections
+
+NAME = "keras"
+VERSION = "2.15."
+"""What the package's version begins with."""
+FOLDER = "TOWERSTRAT_KERAS"
+"""The environment variable with a folder that has the package, for where another Keras is installed."""
+INSTALL = "pip install 'towerstrat[keras]'"
+
+Names = Callable[[str], ModuleType]
+"""The modules of TensorFlow 2.x by their names, such as ``tensorflow.compat.v1``. Raises ModuleNotFoundError."""
+
+
+class KerasError(UnsupportedError, ImportError):
+    """The package that serves ``tf.keras`` cannot be had; it says what to do."""
+
+
+class _Numpy(ModuleType):
+    """numpy with the names that it had when the package was written."""
+
+    Inf = np.inf
+    unicode_ = np.str_
+
+    def __init__(self) -> None:
+        super().__init__(np.__name__, np.__doc__)
+        self.__dict__.update(vars(np))
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(np, name)
+
+
+class _Loader(SourceFileLoader):
+    """Executes a file of the package with the package's ``import``."""
+
+    def __init__(self, name: str, path: str, package: Package):
+        super().__init__(name, path)
+        self._package = package
+
+    def exec_module(self, module: ModuleType) -> None:
+        module.__dict__["__builtins__"] = self._package.builtins
+        super().exec_module(module)
+        if module.__name__ == "keras.src.engine.keras_tensor":
+            # Symbolic inputs take their operators from a class; those of ours are for tensors alone.
+            overload(module.__dict__["KerasTensor"], module.__dict__["tf"])
+
+
+class Package(MetaPathFinder):
+    """The package: finds its modules once it is in use."""
+
+    def __init__(self) -> None:
+        self._names: Names | None = None
+        self._numpy = _Numpy()
+        self.builtins = vars(builtins) | {"__import__": self._import}
+
+    @cached_property
+    def _folder(self) -> str | None:
+        """Where the package's folder is; None where keras 2.15 is not installed."""
+        given = os.environ.get(FOLDER)
+        found = PathFinder.find_spec(NAME, [given] if given else None)
+        if found is None or found.origin is None:
+            return None
+        with open(found.origin, encoding="utf-8") as file:
+            return os.path.dirname(found.origin) if f'__version__ = "{VERSION}' in file.read() else None
+
+    def available(self) -> bool:
+        """Whether keras 2.15 is there."""
+        return self._folder is not None
+
+    def module(self, name: str, names: Names) -> ModuleType:
+        """A module by its full name, such as ``keras.src.backend``.
+
+        Args:
+          names: what the package's modules import, then and later.
+
+        Raises:
+          KerasError: keras 2.15 is not installed, or another Keras was imported before.
+          ModuleNotFoundError: the package has no such module.
+        """
+        if name in sys.modules and self in sys.meta_path:
+            return sys.modules[name]
+        self._use(names)
+        with without_collections():
+            return importlib.import_module(name)
+
+    def has(self, name: str) -> bool:
+        """Whether ``name`` is a module of the package."""
+        return self._place(name) is not None
+
+    def _use(self, names: Names) -> None:
+        """Makes the package's modules importable."""
+        if self in sys.meta_path:
+            return
+        if self._folder is None:
+            beside = f" {NAME} is here in another version." if PathFinder.find_spec(NAME) else ""
+            raise KerasError(
+                f"tf.keras is served by the package keras 2.15, which is not installed.{beside} Install it: {INSTALL}; "
+                f"or beside another Keras: pip install --target FOLDER --no-deps 'keras==2.15.*', and set {FOLDER} to "
+                "FOLDER."
+            )
+        other = sys.modules.get(NAME)
+        if other is not None:
+            raise KerasError(
+                f"tf.keras is served by the package keras 2.15 under the name keras, but {other.__file__} was imported "
+                "by that name before. Use one of them in a process, or tf.keras first."
+            )
+        self._names = names
+        sys.meta_path.insert(0, self)
+
+    def _place(self, name: str) -> str | None:
+        """The path of a module's file; None where there is none."""
+        if self._folder is None or name.partition(".")[0] != NAME:
+            return None
+        path = os.path.join(self._folder, *name.split(".")[1:])
+        return next((p for p in (f"{path}.py", os.path.join(path, "__init__.py")) if os.path.isfile(p)), None)
+
+    def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
+        place = self._place(fullname)
+        if place is None:
+            return None
+        is_folder = place.endswith("__init__.py")
+        spec = ModuleSpec(fullname, _Loader(fullname, place, self), origin=place, is_package=is_folder)
+        spec.has_location = True
+        if is_folder:
+            spec.submodule_search_locations = [os.path.dirname(place)]
+        return spec
+
+    def _import(
+        self,
+        name: str,
+        globals: Mapping[str, object] | None = None,
+        locals: Mapping[str, object] | None = None,
+        fromlist: Sequence[str] | None = (),
+        level: int = 0,
+    ) -> Any:
+        """What ``import`` does in the package's modules."""
+        if level == 0 and name == "numpy":
+            return self._numpy
+        if level == 0 and name.partition(".")[0] == "tensorflow":
+            assert self._names is not None
+            module = self._names(name)
+            return module if fromlist else self._names("tensorflow")
+        return builtins.__import__(name, globals, locals, fromlist or (), level)
+
+
+KERAS = Package()
+"""The package that serves ``tf.keras``."""

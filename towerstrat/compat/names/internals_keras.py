@@ -1,0 +1,16 @@
+"""Modules of the inside that keras 2.15 imports, beside those that programs do. Data, as in ``internals``."""
+
+from __future__ import annotations
+
+from towerstrat.compat.names.named import Named, named
+
+MODULES: dict[str, tuple[str, dict[str, Named]]] = {
+    "python.pywrap_tfe": ("", named("compat.keras.context", "TF_ListPluggablePhysicalDevices")),
+    "python.data.util.structure": ("", named("graph.ir.specs", "NoneTensorSpec type_spec_from_value")),
+    "python.framework.tensor": ("tf", named("graph.ir.elements", "Tensor") | named("graph.ir.specs", "TensorSpec")),
+    "python.framework.type_spec": ("", named("graph.ir.specs", "TypeSpec type_spec_from_value")),
+    "python.distribute.input_lib": ("", named("towers.distribute.dataset", "DistributedDataset")),
+    "python.util.dispatch": ("", named("graph.ir.dispatch", """
+        GlobalOpDispatcher OpDispatcher add_dispatch_support dispatch_for_types""")),
+}  # fmt: skip
+"""Path below ``tensorflow`` -> (the public modules whose names it offers; names of its own)."""

@@ -10,6 +10,7 @@ import jax
 from towerstrat.graph.eager import mode
 from towerstrat.graph.eager.context import context as eager_context
 from towerstrat.graph.ir.core import get_default_graph
+from towerstrat.graph.runtime.single_operation import SINGLE_OPERATIONS
 from towerstrat.platform.messages import ConfigProto
 
 
@@ -22,7 +23,7 @@ class Context:
 
     def clear_kernel_cache(self) -> None:
         """Forgets the compiled programs of single operations."""
-        eager_context().forget_operations()
+        SINGLE_OPERATIONS.forget()
 
     def num_gpus(self) -> int:
         """How many GPUs there are."""
@@ -39,7 +40,7 @@ def context() -> Context:
 
 def async_wait() -> None:
     """Waits for what was begun: for the values of the eager state."""
-    jax.block_until_ready([v for v in eager_context().session.state.values.values() if isinstance(v, jax.Array)])
+    eager_context().session.state.wait()
 
 
 def get_config() -> ConfigProto:
@@ -66,3 +67,7 @@ def get_name_scope() -> str:
 def TF_ListPluggablePhysicalDevices() -> list[bytes]:
     """The names of devices that came as plug-ins of TensorFlow's: there are none."""
     return []
+
+
+def get_enclosing_xla_context() -> None:
+    """None: every program is XLA's, and none is a part of a graph that is."""

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from towerstrat.compat.keras.operators import overload
+from towerstrat.compat.utilities import exports
 from towerstrat.errors import UnsupportedError
 from towerstrat.platform.deferred import without_collections
 
@@ -109,6 +110,16 @@ class Package(MetaPathFinder):
         """Whether ``name`` is a module of the package."""
         return self._place(name) is not None
 
+    def symbol(self, name: str) -> Any:
+        """What has a public name of TensorFlow's or the package's, such as ``math.add``; None where nothing has it."""
+        found = exports.exported(name)
+        if found is not None or self._names is None:
+            return found
+        found = self._names("tensorflow")
+        for part in name.split("."):
+            found = getattr(found, part, None)
+        return found
+
     def _use(self, names: Names) -> None:
         """Makes the package's modules importable."""
         if self in sys.meta_path:
@@ -167,3 +178,8 @@ class Package(MetaPathFinder):
 
 KERAS = Package()
 """The package that serves ``tf.keras``."""
+
+
+def get_symbol_from_name(name: str) -> Any:
+    """``tensorflow.python.util.tf_export.get_symbol_from_name``: see ``Package.symbol``."""
+    return KERAS.symbol(name)

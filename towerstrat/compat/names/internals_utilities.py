@@ -54,7 +54,8 @@ UTILITIES: dict[str, tuple[str, dict[str, Named]]] = {
     "python.util.tf_decorator": ("", named("compat.utilities.decorators", "TFDecorator make_decorator rewrap unwrap")),
     "python.util.tf_export": (
         "",
-        named(
+        named("compat.keras.package", "get_symbol_from_name")
+        | named(
             "compat.utilities.exports",
             """ESTIMATOR_API_NAME KERAS_API_NAME SymbolAlreadyExposedError TENSORFLOW_API_NAME
             api_export estimator_export get_canonical_name get_canonical_name_for_symbol get_v1_names get_v2_names

@@ -37,6 +37,7 @@ ROWS: Rows = (
     *v1_records.ROWS,
     *v1_images.ROWS,
     *v1_keras_datasets.ROWS,
+    ("graph.ir.device_spec", {"tf": "DeviceSpec=DeviceSpecV1"}),
     *v1_rnn.ROWS,
     *v1_sampling.ROWS,
     *v1_saving.ROWS,

@@ -6,6 +6,10 @@ from towerstrat.compat.names.named import Rows
 
 _I = "tf.__internal__"
 ROWS: Rows = (
+    ("compat.v2names.profiling", {"tf.profiler.experimental": "Profile ProfilerOptions Trace start stop"}),
+    ("compat.wheel.sysconfig", {"tf.sysconfig": "get_build_info"}),
+    ("graph.ir.device_spec", {"tf": "DeviceSpec"}),
+    ("training.saving.saved_model_options", {"tf.saved_model": "LoadOptions SaveOptions"}),
     ("compat.v2names.operators", {"tf.__operators__": "add eq getitem ne ragged_getitem"}),
     ("compat.v2names.tools", {f"{_I}.types": "Tensor=DenseTensor"}),
     ("compat.utilities.decorators", {f"{_I}.decorator": "TFDecorator make_decorator unwrap"}),
@@ -37,6 +41,9 @@ ROWS: Rows = (
         f"{_I}.ops": "is_resource_variable",
         f"{_I}.tf2": "enabled",
         f"{_I}.train": "is_mixed_precision_graph_rewrite_enabled set_using_mixed_precision_policy",
+    }),
+    ("compat.keras.tracebacks", {
+        "tf.debugging": "disable_traceback_filtering enable_traceback_filtering is_traceback_filtering_enabled",
     }),
     ("compat.keras.tracking", {
         f"{_I}.tracking": """

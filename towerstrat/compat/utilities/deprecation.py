@@ -84,7 +84,7 @@ def _noted(doc: str | None, what: str, notice: str, instructions: str) -> str:
 
 
 def deprecated(date: str | None, instructions: str, warn_once: bool = True) -> Decorator:
-    """Decorator: calls log that the function is deprecated.
+    """Decorator: calls log that the function is deprecated; a class stays one, and logs where it is made.
 
     Args:
       date: when it goes, YYYY-MM-DD, or None. instructions: what to use instead.
@@ -97,6 +97,10 @@ def deprecated(date: str | None, instructions: str, warn_once: bool = True) -> D
 
     def decorate(func: Any) -> Any:
         decorators.validate_callable(func, "deprecated")
+        if isinstance(func, type):
+            constructor = "__init__" if func.__new__ is object.__new__ else "__new__"
+            setattr(func, constructor, decorate(getattr(func, constructor)))
+            return func
         notices = _Once(warn_once)
 
         @functools.wraps(func)

@@ -16,6 +16,10 @@ _APIS = {TENSORFLOW_API_NAME: "tf", ESTIMATOR_API_NAME: "estimator", KERAS_API_N
 """The originals' interfaces, with the prefix of the attributes that carry their names."""
 
 
+_symbols: dict[str, Any] = {}
+"""What was exported, by each of its names."""
+
+
 class SymbolAlreadyExposedError(Exception):
     """A symbol is exported twice."""
 
@@ -59,6 +63,8 @@ class api_export:
                     f"Symbol {target.__name__} is already exposed as {getattr(target, attribute)}."
                 )
             setattr(target, attribute, names)
+        _symbols.update(dict.fromkeys(self._names[""], func))
+        _symbols.update(dict.fromkeys((f"compat.v1.{name}" for name in self._names["_v1"]), func))
         return func
 
     def export_constant(self, module_name: str, name: str) -> None:
@@ -111,6 +117,11 @@ def get_canonical_name_for_symbol(
         return found
     first = get_canonical_name(own[f"{attribute}_v1"], deprecated)
     return f"compat.v1.{first}" if add_prefix_to_v1_names else first
+
+
+def exported(name: str) -> Any:
+    """What was exported under a name, such as ``keras.layers.Dense``; None where nothing was."""
+    return _symbols.get(name)
 
 
 def kwarg_only(f: Callable[..., Any]) -> Any:

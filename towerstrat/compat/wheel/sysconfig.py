@@ -30,6 +30,11 @@ def get_link_flags() -> list[Any]:
     _refuse("get_link_flags")
 
 
+def get_build_info() -> dict[str, Any]:
+    """What the original was built for: neither CUDA nor ROCm, JAX brings what runs on accelerators."""
+    return {"cpu_compiler": "XLA", "is_cuda_build": False, "is_rocm_build": False, "is_tensorrt_build": False}
+
+
 def _refuse(name: str) -> NoReturn:
     raise UnsupportedError(
         f"tf.sysconfig.{name}(): operations in C++ cannot be built, there are no headers and no library of TensorFlow. "

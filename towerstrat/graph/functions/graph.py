@@ -70,6 +70,11 @@ class FunctionGraph(Graph):
         return self.outer.home
 
     @property
+    def outer_graph(self) -> Graph:
+        """The graph in which it is traced: of eager code, the default graph."""
+        return default_graph_of(self.outer) if self.outer.executing_eagerly else self.outer
+
+    @property
     def stands_alone(self) -> bool:
         """Whether it captures eager tensors only, so that it can be called from anywhere."""
         return all(isinstance(t, EagerTensor) for t in (*self.captured, *self.handles))

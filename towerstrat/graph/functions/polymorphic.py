@@ -323,7 +323,9 @@ def function(
       autograph: convert ``if``, ``while``, ``for`` and ``and``, ``or``, ``not`` over tensors.
       jit_compile, experimental_compile: True or None; everything is compiled.
       reduce_retracing, experimental_relax_shapes: a second shape makes one trace for all sizes.
-      experimental_implements, experimental_attributes: names for other runtimes; recorded nowhere.
+      experimental_implements: a name for other runtimes; recorded nowhere.
+      experimental_attributes: names for other runtimes. One that says "GPU" as ``api_preferred_device`` makes an
+        implementation for that device alone of what another function does: it is not traced before it is called.
       experimental_autograph_options: features of the conversion; all are on.
       experimental_follow_type_hints: arguments annotated as tensors are converted; they are traced by value otherwise.
 
@@ -339,17 +341,42 @@ def function(
     """
 
     relax = bool(experimental_relax_shapes) or reduce_retracing
-    decorate = functools.partial(_named, input_signature=input_signature, autograph=autograph, relax=relax)
+    for_one = (experimental_attributes or {}).get("api_preferred_device") == "GPU"
+    kind = ForOneDevice if for_one else Function
+    decorate = functools.partial(_named, kind, input_signature=input_signature, autograph=autograph, relax=relax)
     return decorate if func is None else decorate(func)
+
+
+class Registered:
+    """A trace of a function that nothing calls: TensorFlow could put it in the place of another."""
+
+    def add_to_graph(self, g: Any = None) -> None:
+        """Graphs get functions where they are called."""
+
+    def add_gradient_functions_to_graph(self, g: Any = None) -> None:
+        """Graphs get gradients where they are taken."""
+
+
+class ForOneDevice(Function):
+    """A function that does what another one does, for one kind of device.
+
+    TensorFlow may exchange them when it optimizes a graph. Here XLA compiles one function for every device.
+    """
+
+    def get_concrete_function(self, *args: Any, **kwargs: Any) -> Any:
+        """A trace that can be registered; none is made."""
+        return Registered()
 
 
 def defun(func: Callable[..., Any] | None = None, input_signature: Any = None) -> Any:
     """``tf.function`` as 1.12 had it: Python control flow is not converted, and collections are the graph's around."""
-    decorate = functools.partial(_named, input_signature=input_signature, autograph=False, shares_collections=True)
+    decorate = functools.partial(
+        _named, Function, input_signature=input_signature, autograph=False, shares_collections=True
+    )
     return decorate if func is None else decorate(func)
 
 
-def _named(inner: Callable[..., Any], **options: Any) -> Function:
-    """A ``Function`` with the name of what it traces."""
+def _named(kind: type[Function], inner: Callable[..., Any], **options: Any) -> Function:
+    """A function of a kind with the name of what it traces."""
     name = getattr(inner, "__name__", type(inner).__name__).strip("<>")
-    return Function(inner.python_function if isinstance(inner, Function) else inner, name, **options)
+    return kind(inner.python_function if isinstance(inner, Function) else inner, name, **options)

@@ -347,7 +347,30 @@ def is_tensor(x: Any) -> bool:
 
 
 def _by_itself(value: Convertible, dtype: DType | None = None, name: str | None = None, as_ref: bool = False) -> Any:
-    return value._to_tensor(dtype, name)
+    # What derives from a class of ours and says itself how it is converted, as TensorFlow 2.12 and later ask.
+    own = getattr(type(value), "__tf_tensor__", None)
+    return value._to_tensor(dtype, name) if own is None else own(value, dtype, name)
+
+
+class _SelfConverting(type):
+    """The class of ``TensorProtocol``."""
+
+    def __instancecheck__(cls, instance: Any) -> bool:
+        return hasattr(type(instance), "__tf_tensor__")
+
+
+class TensorProtocol(metaclass=_SelfConverting):
+    """What ``isinstance`` takes for an object that says itself how it is converted."""
+
+    def __tf_tensor__(self, dtype: DType | None = None, name: str | None = None) -> Any:
+        """The object as a tensor."""
+        raise NotImplementedError
+
+
+def _by_method(
+    value: TensorProtocol, dtype: DType | None = None, name: str | None = None, as_ref: bool = False
+) -> Any:
+    return value.__tf_tensor__(dtype, name)
 
 
 def _from_jax(value: jax.Array, dtype: DType | None = None, name: str | None = None, as_ref: bool = False) -> Any:
@@ -411,6 +434,7 @@ _CONVERSIONS: list[tuple[int, Types, ConversionFunction]] = [
     (100, shapes.Dimension, _from_dimension),
     (100, (list, tuple), _from_sequence),
     (100, jax.Array, _from_jax),
+    (100, TensorProtocol, _by_method),
 ]
 """(priority, types, function) in the order in which they are tried: these, and those that the program registers."""
 

@@ -111,6 +111,13 @@ class Graph:
     def creators(self) -> list[Callable[..., Any]]:
         return self._thread.creators
 
+    @property
+    def _variable_creator_stack(self) -> list[Callable[..., Any]]:
+        return self.creators
+
+    def _get_control_flow_context(self) -> None:
+        """None: branches and loops are regions of their own, not contexts of the graph."""
+
     def unique_name(self, name: str, mark_as_used: bool = True) -> str:
         """``name`` below the current scope, with ``_1``, ``_2``, ... where it is taken (case does not count)."""
         if self.scope_name:

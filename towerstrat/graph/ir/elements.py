@@ -329,6 +329,11 @@ class Operation:
 
     _add_control_inputs = add_control_inputs
 
+    @property
+    def _control_outputs(self) -> list[Operation]:
+        """The operations that run after it because they say so."""
+        return [op for op in self.block.ops if self in op._control_inputs]
+
     def _add_control_input(self, op: Operation) -> None:
         self.add_control_inputs([op])
 

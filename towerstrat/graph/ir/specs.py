@@ -166,6 +166,11 @@ class TensorSpec(TypeSpec):
             raise ValueError(f"`tensor` should be a tf.Tensor, but got type {type(tensor)}.")
         return cls(tensor.shape, tensor.dtype, name or (None if hasattr(tensor, "numpy") else tensor.op.name))
 
+    def _with_tensor_ranks_only(self) -> TensorSpec:
+        """The spec of tensors of the same rank."""
+        dims = self._shape.raw
+        return TensorSpec(TensorShape(None if dims is None else (None,) * len(dims)), self._dtype, self._name)
+
     @property
     def shape(self) -> TensorShape:
         return self._shape

@@ -163,6 +163,10 @@ class StateStore:
             return cell.default
         return value
 
+    def wait(self) -> None:
+        """Waits until the values are computed."""
+        jax.block_until_ready([value for value in self._values.values() if isinstance(value, jax.Array)])
+
     def lend(self, cell: Cell) -> Any:
         """``get`` for a caller that keeps the array: no program donates it from now on."""
         if cell in self._values and cell not in self.lent:

@@ -234,6 +234,10 @@ class SingleOperations:
                 executions.add(key, found, SINGLE_BYTES)
         return found
 
+    def forget(self) -> None:
+        """Drops what was compiled; operations are compiled again when they are executed next."""
+        self._executions.clear()
+
     def _known_inputs(self, definition: OpDef, count: int, attrs: Mapping[str, Any]) -> tuple[int, ...]:
         """Positions of the inputs whose values are part of the compiled form."""
         known, more = definition.known(count, attrs), self._static.get(definition.type)

@@ -106,7 +106,8 @@ _DEFAULTS: dict[str, Any] = {
     "use_resource": None, "synchronization": VariableSynchronization.AUTO, "aggregation": VariableAggregation.NONE,
 }  # fmt: skip
 """The parameters of 1.12's ``tf.Variable``, in order: creators are given all of them."""
-_PARAMETERS = (*_DEFAULTS, "shape")
+_LIFTING = "experimental_enable_variable_lifting"
+_PARAMETERS = (*_DEFAULTS, "shape", _LIFTING)
 
 
 def _by_name(args: Sequence[Any], kwargs: dict[str, Any]) -> dict[str, Any]:
@@ -326,6 +327,15 @@ class Variable(Operators, Convertible, TrackableVariable, metaclass=_ThroughCrea
     @property
     def _shared_name(self) -> str:
         return self.op.name
+
+    @property
+    def _unique_id(self) -> str:
+        """A name that no other variable of the process has, as libraries key what they keep for variables."""
+        return f"{self._shared_name}_{id(self._cell)}"
+
+    @property
+    def _in_graph_mode(self) -> bool:
+        return not self._graph.executing_eagerly
 
     @property
     def op(self) -> Operation:
@@ -621,9 +631,6 @@ class _ThroughCreatorsV2(_ThroughCreators):
 
     def __instancecheck__(cls, instance: Any) -> bool:
         return isinstance(instance, Variable) if cls is VariableV2 else type.__instancecheck__(cls, instance)
-
-
-_LIFTING = "experimental_enable_variable_lifting"
 
 
 class VariableV2(Variable, metaclass=_ThroughCreatorsV2):

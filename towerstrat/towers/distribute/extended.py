@@ -387,6 +387,10 @@ class StrategyExtendedV1(StrategyExtended):
         """Whether each worker builds a graph of its own: no."""
         return False
 
+    def _in_multi_worker_mode(self) -> bool:
+        """Whether other processes take part."""
+        return False
+
     @property
     def experimental_should_init(self) -> bool:
         return True

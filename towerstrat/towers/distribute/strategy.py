@@ -56,6 +56,9 @@ class _Base:
         """The number of replicas over which gradients are added up."""
         return self._extended._num_replicas_in_sync
 
+    _should_use_with_coordinator = False
+    """Whether a coordinator sends work to its workers, as libraries ask."""
+
     @property
     def cluster_resolver(self) -> Any:
         """The resolver of the strategy's cluster; None where the strategy has none."""

@@ -53,6 +53,18 @@ class GFile:
     def mode(self) -> str:
         return self._mode
 
+    def readable(self) -> bool:
+        """Whether it was opened for reading."""
+        return self._plain not in ("w", "a")
+
+    def writable(self) -> bool:
+        """Whether it was opened for writing."""
+        return self._plain != "r"
+
+    def seekable(self) -> bool:
+        """Whether ``seek`` works."""
+        return self._opened().seekable()
+
     def _opened(self) -> IO[bytes]:
         if self._file is None:
             self._file = self._storage.open(self._path, _MODES[self._plain])
@@ -93,10 +105,10 @@ class GFile:
             raise TypeError("seek() takes an offset, or the older name position for it, and not both.")
         if whence not in (0, 1, 2):
             raise errors.InvalidArgumentError(None, None, f"Expected whence 0, 1 or 2, got {whence}.")
-        self._for_reading().seek(places[0], whence)
+        self._opened().seek(places[0], whence)
 
     def tell(self) -> int:
-        return self._for_reading().tell()
+        return self._opened().tell()
 
     def readline(self) -> Any:
         """The next line with its end, or an empty string."""

@@ -54,7 +54,9 @@ def get_device_name() -> str:
     return graph.current_device
 
 
-def execute_fn_for_device(device_branch_fns: Mapping[str, Callable[[], Any]], default_fn: Callable[[], Any], name: str = "execute_fn") -> Any:
+def execute_fn_for_device(
+    device_branch_fns: Mapping[str, Callable[[], Any]], default_fn: Callable[[], Any], name: str = "execute_fn"
+) -> Any:
     """``default_fn()``: one program is lowered for every kind of device, and no branch is for one alone."""
     return default_fn()
 

@@ -76,9 +76,7 @@ class RevivedType(NamedTuple):
 _revived: dict[str, RevivedType] = {}
 
 
-def register_revived_type(
-    identifier: str, predicate: _Function, versions: Sequence[VersionedTypeRegistration]
-) -> None:
+def register_revived_type(identifier: str, predicate: _Function, versions: Sequence[VersionedTypeRegistration]) -> None:
     """Notes a class whose objects saved models have.
 
     Raises:

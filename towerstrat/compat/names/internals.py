@@ -129,8 +129,10 @@ INTERNALS: dict[str, tuple[str, dict[str, Named]]] = {
     "python.ops.array_ops": (_OPS, {}),
     "python.ops.candidate_sampling_ops": (_OPS, {}),
     "python.ops.control_flow_ops": (
-        "", named("graph.ops.control_flow", "with_dependencies") | named(
-            "compat.keras.context", "get_enclosing_xla_context")),
+        "",
+        named("graph.ops.control_flow", "with_dependencies")
+        | named("compat.keras.context", "get_enclosing_xla_context"),
+    ),
     "python.ops.math_ops": (_OPS, {}),
     "python.ops.nn": ("tf.nn tf", {}),
     "python.ops.nn_ops": ("tf.nn tf", {}),

@@ -10,6 +10,7 @@ MODULES: dict[str, tuple[str, dict[str, Named]]] = {
     "python.framework.tensor": ("tf", named("graph.ir.elements", "Tensor") | named("graph.ir.specs", "TensorSpec")),
     "python.framework.type_spec": ("", named("graph.ir.specs", "TypeSpec type_spec_from_value")),
     "python.distribute.input_lib": ("", named("towers.distribute.dataset", "DistributedDataset")),
+    "python.saved_model.save": ("", named("compat.keras.refused", "save_and_return_nodes")),
     "python.util.dispatch": ("", named("graph.ir.dispatch", """
         GlobalOpDispatcher OpDispatcher add_dispatch_support dispatch_for_types""")),
 }  # fmt: skip

@@ -81,7 +81,7 @@ _HINTS_V2 = {
     "tf.tpu": "tf.tpu.experimental has the topology of the devices, tf.distribute.TPUStrategy uses them.",
     "tf.estimator": _OWN_MODEL,
     "tf.feature_column": "Give numeric tensors to the layers; tf.nn.embedding_lookup and tf.one_hot encode ids.",
-    "tf.saved_model": "Save the values of variables with numpy.savez.",
+    "tf.saved_model": "Keras models are saved as files NAME.keras or NAME.h5, variables by tf.train.Checkpoint.",
     "tf.profiler": "Profile with jax.profiler.",
     **dict.fromkeys(
         ("tf.summary.trace_on", "tf.summary.trace_off", "tf.summary.trace_export"),
@@ -119,19 +119,17 @@ def _listed(file: str, label: str) -> dict[str, str]:
     return found
 
 
+_INTERNAL = """
+    create_c_op record_gradient feature_column feature_column.DenseColumn feature_column.FeatureColumn
+    feature_column.FeatureTransformationCache feature_column.SequenceDenseColumn feature_column.StateManager
+    feature_column.deserialize_feature_column feature_column.serialize_feature_column saved_model
+    saved_model.decode_proto saved_model.load_partial saved_model.parse_saved_model types types.Tensor"""
 _UNLISTED = {
     1: dict.fromkeys(
         ("tf.examples", "tf.examples.tutorials", "tf.examples.tutorials.mnist", "tf.test.mock"), "TensorFlow 1.12"
     ),
     2: dict.fromkeys(
-        ("tf.raw_ops", "tf.__internal__", *(
-            f"tf.__internal__.{name}" for name in """
-                create_c_op record_gradient feature_column feature_column.DenseColumn feature_column.FeatureColumn
-                feature_column.FeatureTransformationCache feature_column.SequenceDenseColumn feature_column.StateManager
-                feature_column.deserialize_feature_column feature_column.serialize_feature_column saved_model
-                saved_model.decode_proto saved_model.load_partial saved_model.parse_saved_model types
-                types.Tensor""".split()
-        )),
+        ("tf.__internal__", "tf.raw_ops", *(f"tf.__internal__.{name}" for name in _INTERNAL.split())),
         "TensorFlow 2.15",
     ),
 }

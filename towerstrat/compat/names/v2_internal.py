@@ -10,6 +10,16 @@ ROWS: Rows = (
     ("compat.wheel.sysconfig", {"tf.sysconfig": "get_build_info"}),
     ("graph.ir.device_spec", {"tf": "DeviceSpec"}),
     ("training.saving.saved_model_options", {"tf.saved_model": "LoadOptions SaveOptions"}),
+    ("compat.v2names.raw_ops", {
+        "tf.raw_ops": """
+            Bucketize ResourceApplyAdaMax ResourceApplyAdadelta ResourceApplyAdagrad
+            ResourceApplyAdagradV2 ResourceApplyAdam ResourceApplyAdamWithAmsgrad
+            ResourceApplyCenteredRMSProp ResourceApplyFtrl ResourceApplyFtrlV2
+            ResourceApplyGradientDescent ResourceApplyKerasMomentum ResourceApplyRMSProp
+            ResourceScatterAdd ResourceScatterUpdate ResourceSparseApplyAdadelta
+            ResourceSparseApplyAdagradV2 ResourceSparseApplyCenteredRMSProp ResourceSparseApplyFtrl
+            ResourceSparseApplyFtrlV2 ResourceSparseApplyKerasMomentum ResourceSparseApplyRMSProp""",
+    }),
     ("compat.v2names.operators", {"tf.__operators__": "add eq getitem ne ragged_getitem"}),
     ("compat.v2names.tools", {f"{_I}.types": "Tensor=DenseTensor"}),
     ("compat.utilities.decorators", {f"{_I}.decorator": "TFDecorator make_decorator unwrap"}),
@@ -22,6 +32,7 @@ ROWS: Rows = (
             flatten_up_to get_traverse_shallow_structure is_attrs is_mapping list_to_tuple map_structure_up_to
             sequence_like yield_flat_paths""",
     }),
+    ("compat.keras.refused", {f"{_I}.saved_model": "parse_saved_model"}),
     ("compat.keras.registered", {
         _I: """
             register_call_context_function register_clear_session_function register_get_session_function

@@ -28,7 +28,7 @@ class FunctionGraph(Graph):
     Args:
       outer: the graph in which the function is traced. Names and seeds come from there, and tensors of it and of the
         graphs around it may be captured.
-      name: of the function, for messages.
+      name: of the function.
       shares_collections: whether what is added to any collection is added outside too, as in 1.12; else, as later, only
         variables are.
 
@@ -44,6 +44,7 @@ class FunctionGraph(Graph):
     def __init__(self, outer: Graph, name: str, shares_collections: bool = False):
         super().__init__()
         self.outer = outer
+        self.name = name
         around = default_graph_of(outer) if outer.executing_eagerly else outer
         self._collections = around.collections_of_function(shares_collections)
         self.what = f"the function {name}"

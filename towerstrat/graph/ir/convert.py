@@ -367,9 +367,7 @@ class TensorProtocol(metaclass=_SelfConverting):
         raise NotImplementedError
 
 
-def _by_method(
-    value: TensorProtocol, dtype: DType | None = None, name: str | None = None, as_ref: bool = False
-) -> Any:
+def _by_method(value: TensorProtocol, dtype: DType | None = None, name: str | None = None, as_ref: bool = False) -> Any:
     return value.__tf_tensor__(dtype, name)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from towerstrat.graph.ir import registry
 
 _Operator = Callable[..., Any]
-_ARITHMETIC = "add sub mul div truediv floordiv mod pow matmul and or xor".split()
+_ARITHMETIC = ["add", "sub", "mul", "div", "truediv", "floordiv", "mod", "pow", "matmul", "and", "or", "xor"]
 _REFLECTED = {
     **{f"__{name}__": f"__r{name}__" for name in _ARITHMETIC},
     "__lt__": "__gt__", "__le__": "__ge__", "__gt__": "__lt__", "__ge__": "__le__",

@@ -265,14 +265,17 @@ define("FusedBatchNormV2", _fused_rule, _fused)
 
 def fused_batch_norm(
     x: Any, scale: Any, offset: Any, mean: Any = None, variance: Any = None, epsilon: float = 0.001,
-    data_format: str = "NHWC", is_training: bool = True, name: str | None = None,
+    data_format: str = "NHWC", is_training: bool = True, name: str | None = None, exponential_avg_factor: Any = 1.0,
 ) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
     """Batch normalization of images in one operation.
 
     Args:
       x: rank 4; float16 and bfloat16 are computed in float32.
       scale, offset: float32, ``[channels]``.
-      mean, variance: float32, ``[channels]``, where ``is_training`` is False; None otherwise.
+      mean, variance: float32, ``[channels]``, where ``is_training`` is False, or ``exponential_avg_factor`` is not 1;
+        None otherwise.
+      exponential_avg_factor: in training, how much of the batch's mean and variance the returned ones have; the rest is
+        that of ``mean`` and ``variance``.
 
     Returns:
       (normalized x, mean, variance): training gives the batch's, the variance with ``n - 1`` in its denominator (NaN
@@ -281,20 +284,27 @@ def fused_batch_norm(
     Raises:
       ValueError: mean or variance given in training or missing otherwise.
     """
-    if is_training and (mean is not None or variance is not None):
-        raise ValueError("Both 'mean' and 'variance' must be None if is_training is True.")
+    averaging = is_training and not (isinstance(exponential_avg_factor, int | float) and exponential_avg_factor == 1.0)
+    if is_training and not averaging and (mean is not None or variance is not None):
+        raise ValueError("Both 'mean' and 'variance' must be None if is_training is True and exponential_avg_factor 1.")
+    if averaging and (mean is None or variance is None):
+        raise ValueError("Both 'mean' and 'variance' must be given if exponential_avg_factor is not 1.")
     if not is_training and (mean is None or variance is None):
         raise ValueError("Both 'mean' and 'variance' must be given if is_training is False.")
     x = convert_to_tensor(x, name="input")
-    inputs = [x, *(convert_to_tensor(t, float32) for t in (scale, offset, mean, variance) if t is not None)]
+    before = [convert_to_tensor(t, float32) for t in (mean, variance) if t is not None]
+    inputs = [x, convert_to_tensor(scale, float32), convert_to_tensor(offset, float32), *([] if averaging else before)]
     attrs = {
         "epsilon": max(float(epsilon), _LEAST_EPSILON),
         "data_format": check_format(data_format, 2),
         "is_training": bool(is_training),
     }
     kind = "FusedBatchNormV2" if x.dtype.name in ("float16", "bfloat16") else "FusedBatchNorm"
-    y, batch_mean, batch_variance = add(kind, inputs, attrs, name)
-    return y, batch_mean, batch_variance
+    y, *found = add(kind, inputs, attrs, name)
+    if averaging:
+        factor = convert_to_tensor(exponential_avg_factor, float32)
+        found = [old * (1.0 - factor) + new * factor for old, new in zip(before, found, strict=True)]
+    return y, found[0], found[1]
 
 
 # ---- norms -------------------------------------------------------------------------------------------------------

@@ -259,12 +259,13 @@ def no_automatic_dependency_tracking(method: _Method) -> _Method:
 @contextmanager
 def no_automatic_dependency_tracking_scope(obj: Trackable) -> Iterator[None]:
     """Inside of it, what is assigned to attributes of an object becomes no dependency."""
-    before = obj._setattr_tracking
-    obj._setattr_tracking = False
+    # Past properties of subclasses: an object that delegates to another is not made yet when its __init__ begins.
+    before = obj._self_setattr_tracking
+    object.__setattr__(obj, "_self_setattr_tracking", False)
     try:
         yield
     finally:
-        obj._setattr_tracking = before
+        object.__setattr__(obj, "_self_setattr_tracking", before)
 
 
 @contextmanager

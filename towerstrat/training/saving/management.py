@@ -37,6 +37,7 @@ def update_checkpoint_state(
     latest_filename: str | None = None,
     all_model_checkpoint_timestamps: Sequence[float] | None = None,
     last_preserved_timestamp: float | None = None,
+    save_relative_paths: bool = False,
 ) -> None:
     """Writes the state file of a folder.
 
@@ -46,14 +47,19 @@ def update_checkpoint_state(
       latest_filename: the name of the state file, default "checkpoint".
       all_model_checkpoint_timestamps: when each was written; last_preserved_timestamp: when the last one that is kept
         for good was; both in seconds since 1970.
+      save_relative_paths: whether absolute paths are written as those below the folder.
 
     Raises:
       RuntimeError: a checkpoint has the path of the state file.
     """
+
+    def written(path: str) -> str:
+        return os.path.relpath(path, save_dir) if save_relative_paths and os.path.isabs(path) else path
+
     state = generate_checkpoint_state_proto(
         save_dir,
-        model_checkpoint_path,
-        all_model_checkpoint_paths,
+        written(model_checkpoint_path),
+        [written(path) for path in all_model_checkpoint_paths or ()],
         all_model_checkpoint_timestamps,
         last_preserved_timestamp,
     )

@@ -97,7 +97,7 @@ class ObjectGraphView:
                     ids.add(id(ref))
                     queue.append((ref, f"{path}/{escaped(name)}" if path else escaped(name)))
         for node in tuple(found):
-            if hasattr(node.trackable, "_create_or_restore_slot_variable"):
+            if "get_slot_names" in dir(node.trackable):  # without asking a __getattr__ of its own
                 _add_slots(node, found, ids)
         return found
 

@@ -51,8 +51,8 @@ def tf_convert(
       user_requested: whether ``f`` is converted although it is code of an installed package.
     """
     if ctx is Status.ENABLED or (ctx is not Status.DISABLED and convert_by_default):
-        return converted(f)  # type: ignore[no-any-return]
-    return f  # type: ignore[no-any-return]
+        return converted(f)
+    return f
 
 
 class _Policy:

@@ -30,7 +30,7 @@ def overload(kind: type, root: Any) -> None:
         found = root
         for part in place.split("."):
             found = getattr(found, part)
-        return found  # type: ignore[no-any-return]
+        return found
 
     def forward(place: str) -> Callable[..., Any]:
         own = function(place)

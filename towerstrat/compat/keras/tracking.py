@@ -53,7 +53,7 @@ class DelegatingTrackableMixin:
 class ObjectGraphView(object_graph.ObjectGraphView):
     """The objects below ``root``, with the paths to them."""
 
-    def breadth_first_traversal(self) -> tuple[list[Any], dict[Any, tuple[TrackableReference, ...]]]:
+    def breadth_first_traversal(self) -> tuple[list[Any], Mapping[Any, tuple[TrackableReference, ...]]]:
         """All objects, and for each the dependencies that lead to it."""
         found: list[Any] = []
         paths = ObjectIdentityDictionary()

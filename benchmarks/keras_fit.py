@@ -11,6 +11,7 @@ over the epochs of all rounds. The first column is the first call of ``fit``, tr
 """
 
 import argparse
+import itertools
 import time
 
 import numpy as np
@@ -55,7 +56,7 @@ class Twin:
         sizes = [FEATURES, *[width] * depth, CLASSES]
         weights = [
             (0.1 * state.standard_normal(pair).astype(np.float32), np.zeros(pair[1], np.float32))
-            for pair in zip(sizes[:-1], sizes[1:], strict=True)
+            for pair in itertools.pairwise(sizes)
         ]
         zeros = jax.tree.map(np.zeros_like, weights)
         self.state = (weights, zeros, jax.tree.map(np.zeros_like, weights), np.float32(0), np.zeros(3, np.float32))

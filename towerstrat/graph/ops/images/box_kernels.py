@@ -6,6 +6,7 @@ Sources: ``crop_and_resize_op.cc``, ``draw_bounding_box_op.cc``, ``non_max_suppr
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -93,26 +94,32 @@ def draw(images: Array, boxes: Array, colors: Array) -> Array:
 # ---- choosing ----------------------------------------------------------------------------------------------------
 
 
-def overlaps(boxes: Array) -> Array:
-    """The intersection of each two boxes over their union, ``[boxes, boxes]``; 0 for boxes without area."""
+def overlaps(boxes: Array) -> Callable[[Array], Array]:
+    """How much box ``i`` and each of ``[boxes, 4]`` have in common: their intersection over their union, ``[boxes]``.
+
+    It is 0 for boxes without area. One row at a time: a square of some thousand boxes would fill the memory.
+    """
     corners = boxes.astype(jnp.float32)
     low = jnp.minimum(corners[:, :2], corners[:, 2:])
     high = jnp.maximum(corners[:, :2], corners[:, 2:])
     area = jnp.prod(high - low, axis=1)
-    sides = jnp.minimum(high[:, None], high[None]) - jnp.maximum(low[:, None], low[None])
-    both = jnp.prod(jnp.maximum(sides, 0), axis=2)
-    union = area[:, None] + area[None] - both
-    some = (area[:, None] > 0) & (area[None] > 0)
-    return jnp.where(some, both / jnp.where(some, union, 1), 0)
+
+    def common(i: Array) -> Array:
+        sides = jnp.minimum(high[i], high) - jnp.maximum(low[i], low)
+        both = jnp.prod(jnp.maximum(sides, 0), axis=1)
+        some = (area[i] > 0) & (area > 0)
+        return jnp.where(some, both / jnp.where(some, area[i] + area - both, 1), 0)
+
+    return common
 
 
 def suppress(
-    similar: Array, scores: Array, most: int, limit: Array, least: Array, sigma: Array
+    similar: Callable[[Array], Array], scores: Array, most: int, limit: Array, least: Array, sigma: Array
 ) -> tuple[Array, Array, Array]:
     """Chooses the best score again and again, and drops what is too similar to what was chosen.
 
     Args:
-      similar: ``[boxes, boxes]``.
+      similar: the index of a box -> how similar each of them is, ``[boxes]``.
       limit: what is more similar than this is dropped.
       least: only scores above this are chosen.
       sigma: above 0, nothing is dropped, and scores of similar ones are lowered by a Gaussian of this width.
@@ -132,7 +139,7 @@ def suppress(
         left, indices, values, chosen = carry
         best = jnp.argmax(left).astype(jnp.int32)
         found = left[best] > jnp.maximum(least.astype(jnp.float32), lost)
-        near = similar[best].astype(jnp.float32)
+        near = similar(best).astype(jnp.float32)
         lowered = jnp.where((near <= limit) | (sigma > 0), left * jnp.exp(factor * near * near), lost)
         left = jnp.where(found, lowered, left).at[best].set(lost)
         indices = indices.at[i].set(jnp.where(found, best, 0))

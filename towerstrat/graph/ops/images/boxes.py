@@ -27,7 +27,7 @@ Inputs = Sequence[Tensor]
 NO_LIMIT = float("-inf")
 
 
-def _shaped(tensor: Tensor, dims: Sequence[int | None], what: str) -> list[int | None]:
+def shaped(tensor: Tensor, dims: Sequence[int | None], what: str) -> list[int | None]:
     """The sizes of a tensor. Raises ValueError where its shape does not go with ``dims``."""
     if not TensorShape(tensor.dims).is_compatible_with(list(dims)):
         raise ValueError(f"Expected {what} of shape {TensorShape(list(dims))}, got {tensor.shape}.")
@@ -39,10 +39,10 @@ def _shaped(tensor: Tensor, dims: Sequence[int | None], what: str) -> list[int |
 
 def _crop_rule(inputs: Inputs, attrs: Attrs) -> list[Signature]:
     image, boxes, indices, size = inputs
-    *_, channels = _shaped(image, [None] * 4, "images")
-    count = _shaped(boxes, [None, 4], "boxes")[0]
-    count = _shaped(indices, [count], "the images of boxes")[0] if count is None else count
-    _shaped(size, [2], "a crop size")
+    *_, channels = shaped(image, [None] * 4, "images")
+    count = shaped(boxes, [None, 4], "boxes")[0]
+    count = shaped(indices, [count], "the images of boxes")[0] if count is None else count
+    shaped(size, [2], "a crop size")
     known = constant_value(size)
     if known is not None and (known <= 0).any():
         raise ValueError(f"crop dimensions must be positive, got {known.tolist()}.")
@@ -101,11 +101,11 @@ def _draw_rule(inputs: Inputs, attrs: Attrs) -> list[Signature]:
     images, boxes, colors = inputs
     if images.dtype not in (float32, float16):
         raise TypeError(f"Expected images of float32 or float16, got {images.dtype.name}.")
-    batch, _, _, channels = _shaped(images, [None] * 4, "images")
+    batch, _, _, channels = shaped(images, [None] * 4, "images")
     if channels not in (None, 1, 3, 4):
         raise ValueError(f"Channel depth should be either 1 (GRY), 3 (RGB), or 4 (RGBA), got {channels}.")
-    _shaped(boxes, [batch, None, 4], "boxes")
-    _shaped(colors, [None, None], "colors")
+    shaped(boxes, [batch, None, 4], "boxes")
+    shaped(colors, [None, None], "colors")
     return [Signature(images.dtype, images.dims)]
 
 
@@ -142,8 +142,8 @@ def _choice_rule(inputs: Inputs, attrs: Attrs) -> list[Signature]:
     boxes, scores, most = inputs[:3]
     batch = boxes.dims[:-2] if boxes.dims is not None and attrs["padded"] else ()
     last, what = (None, "overlaps") if attrs["overlaps"] else (4, "boxes")
-    count = _shaped(boxes, [*batch, None, last], what)[-2]
-    _shaped(scores, [*batch, count], "scores")
+    count = shaped(boxes, [*batch, None, last], what)[-2]
+    shaped(scores, [*batch, count], "scores")
     known = constant_value(most) if attrs["padded"] else None
     if known is not None and known < 0:
         raise ValueError(f"max_output_size must be non-negative, got {int(known)}")
@@ -155,7 +155,7 @@ def _choose(
     boxes: Array, scores: Array, most: Array, limit: Array, least: Array, sigma: Array, *, overlaps: bool, padded: bool
 ) -> tuple[Array, Array, Array]:
     def choose(boxes: Array, scores: Array) -> tuple[Array, Array, Array]:
-        similar = jnp.asarray(boxes) if overlaps else box_kernels.overlaps(boxes)
+        similar = jnp.asarray(boxes).__getitem__ if overlaps else box_kernels.overlaps(jnp.asarray(boxes))
         return box_kernels.suppress(similar, scores, int(most), limit, least, sigma)
 
     for _ in range(boxes.ndim - 2):
@@ -256,7 +256,7 @@ def _sample_rule(inputs: Inputs, attrs: Attrs) -> list[Signature]:
     size, boxes = inputs[:2]
     if size.dtype not in (uint8, int8, int16, int32, int64):
         raise TypeError(f"Expected an image_size of integers, got {size.dtype.name}.")
-    _shaped(size, [3], "image_size")
+    shaped(size, [3], "image_size")
     if boxes.dims is not None and (len(boxes.dims) != 3 or boxes.dims[-1] not in (4, None)):
         raise ValueError(f"Expected bounding_boxes of shape [batch, boxes, 4], got {boxes.shape}.")
     if boxes.dims is not None and 0 in boxes.dims and not attrs["use_image"]:

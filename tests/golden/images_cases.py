@@ -212,7 +212,7 @@ CASES = [
     "tf.contrib.image.interpolate_spline(centers, heights, places, 2, 0.5)",
     "tf.contrib.image.sparse_image_warp(photo, centers[:, :3], centers[:, :3] + heights[:, :3] / 4.0)",
     "tf.contrib.image.sparse_image_warp(photo, places, places + 0.5, 1, 0.1, 1)",
-    "tf.contrib.image.sparse_image_warp(double, *[tf.to_double(places[:1] + d) for d in (0, 0.25)],"
+    "tf.contrib.image.sparse_image_warp(double, *[tf.to_double(p) for p in (places[:1], places[:1] + 0.25)],"
     " interpolation_order=3, num_boundary_points=3)[1]",
     "tf.contrib.resampler.resampler(photo, spots)",
     "tf.contrib.resampler.resampler(photo, tf.reshape(spots, [2, 2, 2, 2]))",

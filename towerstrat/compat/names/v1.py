@@ -528,7 +528,7 @@ LATER: dict[str, str] = {
     "tf.io.gfile": "copy exists GFile glob isdir join listdir makedirs mkdir remove rename rmtree stat walk",
     "tf.linalg": "matrix_transpose matvec normalize",
     "tf.lookup": "KeyValueTensorInitializer StaticHashTable StaticVocabularyTable TextFileIndex TextFileInitializer",
-    "tf.lookup.experimental": "DenseHashTable",
+    "tf.lookup.experimental": "DenseHashTable MutableHashTable",
     "tf.math": """
         cumulative_logsumexp divide_no_nan erfcinv erfinv floormod is_finite is_inf is_nan is_non_decreasing
         is_strictly_increasing mod multiply_no_nan ndtri reciprocal_no_nan reduce_euclidean_norm reduce_std

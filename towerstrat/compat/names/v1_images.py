@@ -70,7 +70,7 @@ LATER_ROWS: Rows = (
     }),
     ("graph.ops.images.codecs", {
         "tf.io": """
-            decode_and_crop_jpeg decode_bmp decode_gif decode_image decode_jpeg decode_png encode_jpeg
+            decode_and_crop_jpeg decode_bmp decode_gif decode_image decode_jpeg decode_png encode_jpeg encode_png
             extract_jpeg_shape is_jpeg""",
     }),
     ("graph.ops.images.cropping", {

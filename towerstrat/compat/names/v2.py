@@ -94,7 +94,7 @@ KEPT: dict[str, str] = {
     "tf.sparse": v2_sparse.KEPT,
     "tf.strings": """
         as_string=tf.as_string format join regex_full_match regex_replace strip to_hash_bucket_fast
-        to_hash_bucket_strong""",
+        to_hash_bucket_strong unicode_script""",
     "tf.sets": """
         difference=tf.sets.set_difference intersection=tf.sets.set_intersection size=tf.sets.set_size
         union=tf.sets.set_union""",
@@ -302,6 +302,7 @@ ROWS: Rows = (
         "tf.strings": "split=string_split",
     }),
     ("graph.ops.strings", {
+        "tf.io": "decode_raw=decode_padded_raw",
         "tf.strings": "lower=string_lower unsorted_segment_join upper=string_upper",
     }),
     ("graph.ops.vocabulary", {

@@ -1,3 +1,4 @@
+# ruff: noqa: UP031
 """Calls of functions on images that the originals refuse, or take: expressions over ``tf``, ``np`` and ``INPUTS``.
 
 ``CASES`` are those of 1.12, ``LATER`` those of 2.15. What is looked at is the class of the error.

@@ -24,40 +24,41 @@ from towerstrat.graph.ir.types import Array, float32, int32
 from towerstrat.graph.lowering import validity
 from towerstrat.graph.ops.build import add
 from towerstrat.graph.ops.images import box_kernels
-from towerstrat.graph.ops.images.boxes import NO_LIMIT, shaped
+from towerstrat.graph.ops.images.boxes import NO_LIMIT
+from towerstrat.graph.ops.images.shapes import shaped
 
 Inputs = Sequence[Tensor]
-
-
-def _positive(tensor: Tensor, what: str) -> int | None:
-    """The value of a scalar, None where it is not known. Raises ValueError where it is not positive."""
-    shaped(tensor, [], what)
-    known = constant_value(tensor)
-    if known is not None and known <= 0:
-        raise ValueError(f"{what} must be > 0, got {int(known)}.")
-    return None if known is None else int(known)
 
 
 # ---- the best of all classes -----------------------------------------------------------------------------------------
 
 
-def _combined_rule(inputs: Inputs, attrs: Attrs) -> list[Signature]:
-    boxes, scores, of_class, of_all, limit, least = inputs
+def _check_combined(inputs: Sequence[Tensor | Array]) -> tuple[int | None, int | None]:
+    """How many images and classes there are. Raises ValueError for shapes that do not go together."""
+    boxes, scores, *numbers = inputs
     batch, count, owners, _ = shaped(boxes, [None, None, None, 4], "boxes")
     batch, _, classes = shaped(scores, [batch, count, None], "scores")
     if None not in (owners, classes) and owners not in (1, classes):
-        raise ValueError(
-            f"third dimension of boxes must be either 1 or num classes, got {boxes.shape}, {scores.shape}."
-        )
-    for what, threshold in (("iou_threshold", limit), ("score_threshold", least)):
-        shaped(threshold, [], what)
-    known = constant_value(limit)
-    if known is not None and not 0 <= known <= 1:
-        raise ValueError(f"iou_threshold must be in [0, 1], got {float(known)}.")
-    some, every = _positive(of_class, "max_size_per_class"), _positive(of_all, "max_total_size")
-    size = every
+        raise ValueError(f"third dimension of boxes must be either 1 or num classes, got {owners}, {classes} classes.")
+    names = ("max_size_per_class", "max_total_size", "iou_threshold", "score_threshold")
+    for what, number in zip(names, numbers, strict=True):
+        shaped(number, [], what)
+    return batch, classes
+
+
+def _check_positive(*sizes: Array | None) -> None:
+    for what, size in zip(("max_size_per_class", "max_total_size"), sizes, strict=True):
+        if size is not None and size <= 0:
+            raise ValueError(f"{what} must be > 0, got {int(size)}.")
+
+
+def _combined_rule(inputs: Inputs, attrs: Attrs) -> list[Signature]:
+    batch, classes = _check_combined(inputs)
+    some, every = (constant_value(number) for number in inputs[2:4])
+    _check_positive(some, every)
+    size = None if every is None else int(every)
     if attrs["pad_per_class"]:
-        size = None if some is None or every is None or classes is None else min(every, some * classes)
+        size = None if some is None or size is None or classes is None else min(size, int(some) * classes)
     return [
         Signature(float32, (batch, size, 4)), Signature(float32, (batch, size)), Signature(float32, (batch, size)),
         Signature(int32, (batch,)),
@@ -68,6 +69,8 @@ def _combined(
     boxes: Array, scores: Array, of_class: Array, of_all: Array, limit: Array, least: Array, *, pad_per_class: bool,
     clip_boxes: bool,
 ) -> tuple[Array, ...]:  # fmt: skip
+    _check_combined((boxes, scores, of_class, of_all, limit, least))
+    _check_positive(np.asarray(of_class), np.asarray(of_all))
     boxes, scores = jnp.asarray(boxes), jnp.asarray(scores)
     count, classes = scores.shape[1:]
     shared = boxes.shape[2] == 1
@@ -162,22 +165,28 @@ _LARGEST = np.float32(np.log(1000.0 / 16.0))
 
 
 def _proposals_rule(inputs: Inputs, attrs: Attrs) -> list[Signature]:
-    scores, deltas, info, anchors = inputs[:4]
+    batch, size = _check_proposed(inputs), attrs["post_nms_topn"]
+    return [Signature(float32, (batch, size, 4)), Signature(float32, (batch, size))]
+
+
+def _check_proposed(inputs: Sequence[Tensor | Array]) -> int | None:
+    """How many images there are. Raises ValueError for shapes that do not go together."""
+    scores, deltas, info, anchors, *numbers = inputs
     batch, height, width, kinds = shaped(scores, [None] * 4, "scores")
     sides = None if kinds is None else 4 * kinds
     batch = shaped(deltas, [batch, height, width, sides], "bbox_deltas")[0]
     batch = shaped(info, [batch, 5], "image_info")[0]
     shaped(anchors, [height, width, sides], "anchors")
-    for what, tensor in zip(("nms_threshold", "pre_nms_topn", "min_size"), inputs[4:], strict=True):
-        shaped(tensor, [], what)
-    size = attrs["post_nms_topn"]
-    return [Signature(float32, (batch, size, 4)), Signature(float32, (batch, size))]
+    for what, number in zip(("nms_threshold", "pre_nms_topn", "min_size"), numbers, strict=True):
+        shaped(number, [], what)
+    return batch
 
 
 def _proposals(
     scores: Array, deltas: Array, info: Array, anchors: Array, limit: Array, first: Array, least: Array, *,
     post_nms_topn: int,
 ) -> tuple[Array, Array]:  # fmt: skip
+    _check_proposed((scores, deltas, info, anchors, limit, first, least))
     batch = scores.shape[0]
     scores = jnp.asarray(scores).reshape(batch, -1)
     sources = jnp.asarray(anchors).reshape(-1, 4)
@@ -189,16 +198,15 @@ def _proposals(
         wide = jnp.min(boxes[:, 2:] - boxes[:, :2], axis=1, initial=np.inf) >= least * info[2]
         order = jnp.where(wide, values, -np.inf)
         common = box_kernels.overlaps(boxes)
-        chosen, found, valid = box_kernels.suppress(common, order, post_nms_topn, limit, NO_LIMITS, np.float32(0))
+        chosen, found, valid = box_kernels.suppress(
+            common, order, post_nms_topn, limit, np.float32(NO_LIMIT), np.float32(0)
+        )
         kept = np.arange(post_nms_topn) < valid
         rows = boxes[chosen] if count else jnp.zeros((post_nms_topn, 4), jnp.float32)
         return jnp.where(kept[:, None], rows, 0), found
 
     boxes, values = jax.vmap(of_image)(scores, jnp.asarray(deltas).reshape(batch, -1, 4), jnp.asarray(info))
     return boxes, values
-
-
-NO_LIMITS = np.float32(NO_LIMIT)
 
 
 def _moved(anchors: Array, deltas: Array, size: Array) -> Array:

@@ -97,11 +97,13 @@ def connected_components(images: Any) -> Tensor:
       images: ``[height, width]`` or ``[batch, height, width]``, booleans or numbers.
 
     Raises:
-      TypeError: another rank or type.
+      TypeError: another rank or type. ValueError: a rank that is not known.
     """
     with get_default_graph().name_scope("connected_components"):
         images = convert_to_tensor(images, name="images")
         rank = images.shape.ndims
+        if rank is None:
+            raise ValueError("connected_components needs the rank of its images while the graph is built.")
         if rank not in (2, 3):
             raise TypeError(f"images should have rank 2 (HW) or 3 (NHW). Static shape is {images.shape}")
         found = one("ImageConnectedComponents", [images if rank == 3 else array.expand_dims(images, 0)])

@@ -9,12 +9,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from towerstrat.errors import EagerArgumentError
 from towerstrat.graph.ir.convert import convert_to_tensor
 from towerstrat.graph.ir.elements import Tensor
 from towerstrat.graph.ir.registry import Attrs, Signature, define
 from towerstrat.graph.ir.static import constant_value
 from towerstrat.graph.ir.types import Array, float32, int32
 from towerstrat.graph.ops.build import one
+from towerstrat.graph.ops.images.shapes import shaped
 from towerstrat.graph.ops.random import seeds
 
 Inputs = Sequence[Tensor]
@@ -96,19 +98,26 @@ def _glimpse_rule(inputs: Inputs, attrs: Attrs) -> list[Signature]:
     images, size, offsets = inputs
     if images.dtype is not float32:
         raise TypeError(f"Expected images of float32, got {images.dtype.name}.")
-    if images.dims is not None and len(images.dims) != 4:
-        raise ValueError(f"input must be 4-dimensional (batch_size, height, width, depth), got {images.shape}")
-    if not offsets.shape.is_compatible_with([None, 2]):
-        raise ValueError(f"Expected offsets of shape [batch, 2], got {offsets.shape}.")
+    batch, channels = _check_glimpse(images, size, offsets)
     known = constant_value(size)
     height, width = (None, None) if known is None else (int(known[0]), int(known[1]))
-    batch, _, _, channels = images.dims or (None,) * 4
     return [Signature(float32, (batch, height, width, channels))]
+
+
+def _check_glimpse(
+    images: Tensor | Array, size: Tensor | Array, offsets: Tensor | Array
+) -> tuple[int | None, int | None]:
+    """How many images and channels there are. Raises ValueError for shapes that do not go together."""
+    batch, _, _, channels = shaped(images, [None] * 4, "images")
+    shaped(size, [2], "a size")
+    return shaped(offsets, [batch, 2], "offsets")[0], channels
 
 
 def _glimpse(
     key: Array, images: Array, size: Array, offsets: Array, *, centered: bool, normalized: bool, noise: str
 ) -> Array:
+    _check_glimpse(images, size, offsets)
+    images, offsets = jnp.asarray(images), jnp.asarray(offsets)
     batch, channels = images.shape[0], images.shape[3]
     inside, places = [], []
     for axis in (0, 1):
@@ -157,7 +166,7 @@ def extract_glimpse_v2(
         ``"gaussian"`` (of each channel's mean and deviation) noise, or ``"zero"``.
     """
     if noise not in ("uniform", "gaussian", "zero"):
-        raise ValueError(f"noise should be one of 'uniform', 'gaussian' or 'zero', got {noise!r}.")
+        raise EagerArgumentError(None, None, f"noise should be one of 'uniform', 'gaussian' or 'zero', got {noise!r}.")
     inputs = [
         convert_to_tensor(input, float32, name="input"), convert_to_tensor(size, int32, name="size"),
         convert_to_tensor(offsets, float32, name="offsets"),

@@ -16,10 +16,12 @@ from towerstrat.graph.ir.convert import convert_to_tensor
 from towerstrat.graph.ir.core import get_default_graph
 from towerstrat.graph.ir.elements import Tensor
 from towerstrat.graph.ir.registry import Attrs, Signature, define
+from towerstrat.graph.ir.shapes import Dims, TensorShape
 from towerstrat.graph.ir.types import Array, bfloat16, float16, float32, float64, int32
 from towerstrat.graph.ops import array, math, reductions
 from towerstrat.graph.ops.build import one
-from towerstrat.graph.ops.images.shapes import dimensions
+from towerstrat.graph.ops.control_flow import with_dependencies
+from towerstrat.graph.ops.images.shapes import dimensions, ensure, is_tensor, shaped
 from towerstrat.graph.ops.indexing import gather
 from towerstrat.graph.ops.linalg import matmul
 from towerstrat.graph.ops.matrices import eye, matrix_diag_part, matrix_solve
@@ -32,8 +34,9 @@ def _between(grid: Tensor, points: Tensor) -> Tensor:
     batch, height, width, channels = dimensions(grid, 4)
     count = dimensions(points, 3)[1]
     for size in (height, width):
-        if isinstance(size, int) and size < 2:
-            raise ValueError(f"Grid must be at least batch_size x 2 x 2 in size. Received size: {grid.shape}")
+        large = math.greater_equal(size, 2) if is_tensor(size) else size >= 2
+        checks = ensure(large, f"Grid must be at least batch_size x 2 x 2 in size. Received size: {grid.shape}")
+        grid = with_dependencies(checks, grid)
     floors, parts = [], []
     for place, size in zip(array.unstack(points, 2, axis=2), (height, width), strict=True):
         last = math.cast(size - 2, points.dtype)
@@ -204,18 +207,24 @@ def _resampler_rule(inputs: Sequence[Tensor], attrs: Attrs) -> list[Signature]:
         raise TypeError(f"Expected data of a floating type, got {data.dtype.name}.")
     if data.dtype is not warp.dtype:
         raise TypeError(f"Expected data and warp of one type, got {data.dtype.name} and {warp.dtype.name}.")
-    batch, *_, channels = data.shape.with_rank(4).as_list()
-    if warp.dims is None:
-        return [Signature(data.dtype, None)]
-    if len(warp.dims) < 2 or warp.dims[-1] not in (2, None):
-        raise ValueError(f"Expected a warp of shape [batch, ..., 2], got {warp.shape}.")
-    if None not in (batch, warp.dims[0]) and batch != warp.dims[0]:
-        raise ValueError(f"Batch size of data and warp must be the same, got {data.shape} and {warp.shape}.")
-    return [Signature(data.dtype, (*warp.dims[:-1], channels))]
+    return [Signature(data.dtype, _resampled(data, warp.dims))]
+
+
+def _resampled(data: Tensor | Array, warp: Dims) -> Dims:
+    """The shape of the values. Raises ValueError for shapes that do not go together."""
+    batch, _, _, channels = shaped(data, [None] * 4, "data")
+    if warp is None:
+        return None
+    if len(warp) < 2 or warp[-1] not in (2, None):
+        raise ValueError(f"Expected a warp of shape [batch, ..., 2], got {TensorShape(warp)}.")
+    if None not in (batch, warp[0]) and batch != warp[0]:
+        raise ValueError(f"Batch size of data and warp must be the same, got {batch} and {warp[0]}.")
+    return (*warp[:-1], channels)
 
 
 def _resample(data: Array, warp: Array) -> Array:
     """Bilinear values at (x, y); pixels outside of the image are 0."""
+    _resampled(data, warp.shape)
     data, warp = jnp.asarray(data), jnp.asarray(warp)
     batch, height, width, channels = data.shape
     points = warp.reshape(batch, -1, 2)

@@ -97,13 +97,21 @@ IMAGES = [
     "tf.image.non_max_suppression(found, scores, 3)",
     "tf.image.non_max_suppression_padded(found, scores, 3, pad_to_max_output_size=True)",
     "tf.image.stateless_sample_distorted_bounding_box([40, 50, 3], [[[0.1, 0.2, 0.9, 0.7]]], [1, 2])",
+    "tf.image.combined_non_max_suppression(found[None, :, None], classes[None], 2, 5)",
+    "tf.image.generate_bounding_box_proposals(photo, tf.tile(photo, [1, 1, 1, 4]),"
+    " 9.0 + tf.reshape(photo, [-1, 36])[:, :5], tf.reshape(tf.range(144.0) % 7.0, [3, 4, 12]), min_size=0.25, post_nms_topn=5)",
 ]
 
 
 def of_images() -> Iterator[Case]:
     yield from _evaluated(IMAGES, towerstrat.compat.v2, images_cases.INPUTS)
-    turned = ["tf.contrib.image.transform(photo, [1.1, 0.2, -0.5, 0.1, 0.9, 0.25, 0.01, 0.02], 'BILINEAR')"]
-    yield from _evaluated(turned, towerstrat.compat.v1, images_cases.INPUTS)
+    contrib = [
+        "tf.contrib.image.transform(photo, [1.1, 0.2, -0.5, 0.1, 0.9, 0.25, 0.01, 0.02], 'BILINEAR')",
+        "tf.contrib.image.bipartite_match(scores[:, None] - scores[None] * 0.75, -1.0)",
+        "tf.contrib.image.connected_components(labels)",
+        "tf.contrib.resampler.resampler(photo, spots)",
+    ]
+    yield from _evaluated(contrib, towerstrat.compat.v1, images_cases.INPUTS)
 
 
 def _evaluated(texts: Iterable[str], tf: Any, inputs: Mapping[str, np.ndarray[Any, Any]]) -> Iterator[Case]:
@@ -431,7 +439,7 @@ ELSEWHERE = {
     "DeserializeIterator SerializeIterator": "iterators in files",
     "IteratorToStringHandle MakeIterator OpenIterator OwnedIteratorGetNext OwnedIteratorGetOptional": "iterators",
     "ReduceDataset": "a loop over a dataset",
-    "DecodeRaw": "strings",
+    "DecodePaddedRaw DecodeRaw": "strings",
     "DecodeAndCropJpeg DecodeBmp DecodeGif DecodeImage DecodeJpeg DecodePng ExtractJpegShape": "image files",
     "EncodeJpeg EncodeJpegVariableQuality EncodePng": "image files",
     "AssignRestored RestoreV2 SaveV2": "files",
@@ -439,7 +447,7 @@ ELSEWHERE = {
     "StringLength StringLower StringSplit StringSplitV2 StringStrip StringToHashBucket StringUpper": "strings",
     "StringToHashBucketFast StringToHashBucketStrong StringToNumber Substr UnsortedSegmentJoin": "strings",
     "EditDistance RaggedRange SetSize": "ragged tensors and sets",
-    "StringNGrams UnicodeDecode UnicodeEncode UnicodeTranscode": "strings",
+    "StringNGrams UnicodeDecode UnicodeEncode UnicodeScript UnicodeTranscode": "strings",
     "SparseCross SparseDistinct SparseOrder SparseReshape SparseToSparseSetOperation": "sparse",
     "InitializeTableFromTextFileV2 LookupTableExportV2 LookupTableFindV2 LookupTableImportV2": "lookup tables",
     "LookupTableInsertV2 LookupTableRemoveV2 LookupTableSizeV2 SparseToDense": "lookup tables and sparse tensors",

@@ -6,6 +6,7 @@ Sources: ``non_max_suppression_op.cc`` and ``generate_box_proposals_op.cu.cc`` o
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -187,10 +188,10 @@ def _proposals(
     post_nms_topn: int,
 ) -> tuple[Array, Array]:  # fmt: skip
     _check_proposed((scores, deltas, info, anchors, limit, first, least))
-    batch = scores.shape[0]
-    scores = jnp.asarray(scores).reshape(batch, -1)
-    sources = jnp.asarray(anchors).reshape(-1, 4)
-    count = min(int(first), scores.shape[1])
+    batch, total = scores.shape[0], math.prod(scores.shape[1:])
+    scores = jnp.asarray(scores).reshape(batch, total)
+    sources = jnp.asarray(anchors).reshape(total, 4)
+    count = min(int(first), total)
 
     def of_image(scores: Array, deltas: Array, info: Array) -> tuple[Array, Array]:
         values, places = lax.top_k(scores, count)
@@ -205,7 +206,7 @@ def _proposals(
         rows = boxes[chosen] if count else jnp.zeros((post_nms_topn, 4), jnp.float32)
         return jnp.where(kept[:, None], rows, 0), found
 
-    boxes, values = jax.vmap(of_image)(scores, jnp.asarray(deltas).reshape(batch, -1, 4), jnp.asarray(info))
+    boxes, values = jax.vmap(of_image)(scores, jnp.asarray(deltas).reshape(batch, total, 4), jnp.asarray(info))
     return boxes, values
 
 

@@ -99,7 +99,7 @@ IMAGES = [
     "tf.image.stateless_sample_distorted_bounding_box([40, 50, 3], [[[0.1, 0.2, 0.9, 0.7]]], [1, 2])",
     "tf.image.combined_non_max_suppression(found[None, :, None], classes[None], 2, 5)",
     "tf.image.generate_bounding_box_proposals(photo, tf.tile(photo, [1, 1, 1, 4]),"
-    " 9.0 + tf.reshape(photo, [-1, 36])[:, :5], tf.reshape(tf.range(144.0) % 7.0, [3, 4, 12]), min_size=0.25, post_nms_topn=5)",
+    " 9.0 + tf.reshape(photo, [-1, 36])[:, :5], tf.reshape(tf.range(144.0) % 7.0, [3, 4, 12]), min_size=0.25)",
 ]
 
 

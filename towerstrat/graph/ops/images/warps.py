@@ -7,6 +7,7 @@ Source: ``dense_image_warp.py``, ``interpolate_spline.py`` and ``sparse_image_wa
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 from typing import Any
 
 import jax.numpy as jnp
@@ -227,7 +228,7 @@ def _resample(data: Array, warp: Array) -> Array:
     _resampled(data, warp.shape)
     data, warp = jnp.asarray(data), jnp.asarray(warp)
     batch, height, width, channels = data.shape
-    points = warp.reshape(batch, -1, 2)
+    points = warp.reshape(batch, prod(warp.shape[1:-1]), 2)
     x, y = points[..., 0], points[..., 1]
     left, top = jnp.floor(x), jnp.floor(y)
     images = np.arange(batch, dtype=np.int32)[:, None]

@@ -439,7 +439,7 @@ ELSEWHERE = {
     "DeserializeIterator SerializeIterator": "iterators in files",
     "IteratorToStringHandle MakeIterator OpenIterator OwnedIteratorGetNext OwnedIteratorGetOptional": "iterators",
     "ReduceDataset": "a loop over a dataset",
-    "DecodePaddedRaw DecodeRaw": "strings",
+    "DecodeRaw": "strings",
     "DecodeAndCropJpeg DecodeBmp DecodeGif DecodeImage DecodeJpeg DecodePng ExtractJpegShape": "image files",
     "EncodeJpeg EncodeJpegVariableQuality EncodePng": "image files",
     "AssignRestored RestoreV2 SaveV2": "files",

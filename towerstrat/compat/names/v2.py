@@ -302,7 +302,6 @@ ROWS: Rows = (
         "tf.strings": "split=string_split",
     }),
     ("graph.ops.strings", {
-        "tf.io": "decode_raw=decode_padded_raw",
         "tf.strings": "lower=string_lower unsorted_segment_join upper=string_upper",
     }),
     ("graph.ops.vocabulary", {

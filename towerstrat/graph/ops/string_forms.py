@@ -372,25 +372,6 @@ def _numbers(data: bytes, out_type: DType, little_endian: bool) -> HostArray:
     return np.frombuffer(data, out_type.np.newbyteorder("<" if little_endian else ">")).astype(out_type.np)
 
 
-def padded_count(length: HostArray, out_type: DType) -> int:
-    """How many numbers so many bytes are. Raises ValueError where they are none, or no whole numbers."""
-    size = out_type.np.itemsize
-    if length.ndim:
-        raise ValueError(f"fixed_length must be a scalar, got shape {list(length.shape)}")
-    if length <= 0:
-        raise ValueError(f"fixed_length ({int(length)}) must be greater than zero.")
-    if length % size:
-        raise ValueError(f"fixed_length ({int(length)}) must be a multiple of the size of out_type ({size})")
-    return int(length) // size
-
-
-def decode_padded_raw(x: HostArray, length: HostArray, *, out_type: DType, little_endian: bool) -> HostArray:
-    """The first bytes of each string as numbers, ``[*x.shape, n]``; zeros follow what is shorter."""
-    count, most = padded_count(np.asarray(length), out_type), int(length)
-    data = b"".join(bytes(text)[:most].ljust(most, b"\0") for text in x.reshape(-1))
-    return _numbers(data, out_type, little_endian).reshape(*x.shape, count)
-
-
 def unsorted_segment_join(x: HostArray, ids: HostArray, number: HostArray, *, separator: str) -> HostArray:
     """Strings (or rows of them) of one segment joined in order; a negative id leaves its row out."""
     count = int(number)

@@ -365,23 +365,20 @@ def decode_base64(input: Any, name: str | None = None) -> Tensor:
     return one("DecodeBase64", [_strings(input)], {}, name or "DecodeBase64")
 
 
-_PADDED = (bfloat16, float16, float32, float64, int8, int16, int32, int64, uint8, uint16)
-_RAW = (*_PADDED, bool_, complex64, complex128)
+_RAW = (
+    bfloat16, bool_, complex64, complex128, float16, float32, float64, int8, int16, int32, int64, uint8, uint16
+)  # fmt: skip
 
 
 def _raw_rule(inputs: Inputs, attrs: Attrs) -> list[Signature]:
-    _check_strings(inputs[:1])
-    kinds = _RAW if len(inputs) == 1 else _PADDED
-    if attrs["out_type"] not in kinds:
-        raise TypeError(f"Expected out_type {', '.join(kind.name for kind in kinds)}, got {attrs['out_type'].name}.")
+    _check_strings(inputs)
+    if attrs["out_type"] not in _RAW:
+        raise TypeError(f"Expected out_type {', '.join(kind.name for kind in _RAW)}, got {attrs['out_type'].name}.")
     dims = inputs[0].dims
-    length = constant_value(inputs[1]) if len(inputs) > 1 else None
-    count = None if length is None else string_forms.padded_count(length, attrs["out_type"])
-    return [Signature(attrs["out_type"], None if dims is None else (*dims, count))]
+    return [Signature(attrs["out_type"], None if dims is None else (*dims, None))]
 
 
 define("DecodeRaw", _raw_rule, numpy=string_forms.decode_raw, differentiable=False)
-define("DecodePaddedRaw", _raw_rule, numpy=string_forms.decode_padded_raw, differentiable=False)
 
 
 def decode_raw(bytes: Any, out_type: Any, little_endian: bool = True, name: str | None = None) -> Tensor:
@@ -396,21 +393,6 @@ def decode_raw(bytes: Any, out_type: Any, little_endian: bool = True, name: str 
     """
     attrs = {"out_type": as_dtype(out_type), "little_endian": bool(little_endian)}
     return one("DecodeRaw", [_strings(bytes)], attrs, name or "DecodeRaw")
-
-
-def decode_padded_raw(
-    input_bytes: Any, out_type: Any, little_endian: bool = True, fixed_length: Any = None, name: str | None = None
-) -> Tensor:
-    """``decode_raw`` of the first ``fixed_length`` bytes of each string; zeros follow what is shorter.
-
-    Args:
-      fixed_length: a positive multiple of a number's size, also as a scalar tensor; None: ``decode_raw``.
-    """
-    if fixed_length is None:
-        return decode_raw(input_bytes, out_type, little_endian, name)
-    attrs = {"out_type": as_dtype(out_type), "little_endian": bool(little_endian)}
-    inputs = [_strings(input_bytes), convert_to_tensor(fixed_length, int32)]
-    return one("DecodePaddedRaw", inputs, attrs, name or "DecodePaddedRaw")
 
 
 # ---- hashes --------------------------------------------------------------------------------------------------------

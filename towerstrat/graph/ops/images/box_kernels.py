@@ -14,6 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from towerstrat.graph.ir.mesh import alike
 from towerstrat.graph.ir.types import Array
 
 # ---- cutting out -------------------------------------------------------------------------------------------------
@@ -79,7 +80,8 @@ def draw(images: Array, boxes: Array, colors: Array) -> Array:
         return images
     scale = np.array([height - 1, width - 1, height - 1, width - 1], np.float32)
     corners = jnp.trunc(boxes.astype(jnp.float32) * scale).astype(jnp.int32)
-    rows, columns, palette = np.arange(height)[:, None], np.arange(width), jnp.asarray(colors, images.dtype)
+    rows, columns = np.arange(height)[:, None], np.arange(width)
+    images, corners, palette = alike(images, corners, jnp.asarray(colors, images.dtype))
 
     def add(i: Any, pixels: Array) -> Array:
         top, left, bottom, right = (corners[:, i, k, None, None] for k in range(4))
@@ -146,9 +148,10 @@ def suppress(
         values = values.at[i].set(jnp.where(found, carry[0][best], 0).astype(kind))
         return left, indices, values, chosen + found.astype(jnp.int32)
 
-    start = (
-        jnp.where(wide > least, wide, lost), jnp.zeros(most, jnp.int32), jnp.zeros(most, kind), jnp.zeros((), jnp.int32)
-    )  # fmt: skip
+    start = alike(
+        jnp.where(wide > least, wide, lost), jnp.zeros(most, jnp.int32), jnp.zeros(most, kind),
+        jnp.zeros((), jnp.int32), similar(np.int32(0)), limit, sigma,
+    )[:4]  # fmt: skip
     _, indices, values, chosen = lax.fori_loop(0, most, choose, start)
     return indices, values, chosen
 

@@ -13,9 +13,11 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from towerstrat.graph.ir.checking import Check, Finding
 from towerstrat.graph.ir.convert import convert_to_tensor
 from towerstrat.graph.ir.core import get_default_graph
-from towerstrat.graph.ir.elements import Tensor
+from towerstrat.graph.ir.elements import Operation, Tensor
+from towerstrat.graph.ir.mesh import alike
 from towerstrat.graph.ir.registry import Attrs, Signature, define
 from towerstrat.graph.ir.types import (
     Array,
@@ -30,6 +32,7 @@ from towerstrat.graph.ir.types import (
     uint8,
     uint16,
 )
+from towerstrat.graph.lowering import validity
 from towerstrat.graph.ops import array
 from towerstrat.graph.ops.build import add, one
 
@@ -79,7 +82,8 @@ def _components(images: Array) -> Array:
         found = jnp.minimum(found, found.reshape(-1)[found])
         return found, jnp.any(found != numbers)
 
-    numbers, _ = lax.while_loop(lambda carry: carry[1], further, (places, jnp.any(some)))
+    start = alike(places, jnp.any(some))
+    numbers, _ = lax.while_loop(lambda carry: carry[1], further, (start[0], start[1]))
     firsts = jnp.cumsum(((numbers == places) & some).reshape(-1), dtype=jnp.int32)
     return jnp.where(some, firsts[numbers], np.int32(0))
 
@@ -115,6 +119,8 @@ def connected_components(images: Any) -> Tensor:
 
 def _match_rule(inputs: Inputs, attrs: Attrs) -> list[Signature]:
     rows, columns = inputs[0].shape.with_rank(2).as_list()
+    if not any(inputs[1].shape.is_compatible_with(dims) for dims in ([], [1])):
+        raise ValueError(f"num_valid_rows should be a scalar or a vector of one number, got shape {inputs[1].shape}.")
     return [Signature(int32, (rows,)), Signature(int32, (columns,))]
 
 
@@ -139,11 +145,20 @@ def _match(distances: Array, valid: Array, *, top_k: int) -> tuple[Array, Array]
         of_columns = of_columns.at[column].set(jnp.where(found, row, of_columns[column]))
         return left.at[row].set(far).at[:, column].set(far), of_rows, of_columns
 
-    _, of_rows, of_columns = lax.fori_loop(0, min(most, top_k) if top_k > 0 else most, choose, (left, *start))
+    _, of_rows, of_columns = lax.fori_loop(0, min(most, top_k) if top_k > 0 else most, choose, alike(left, *start))
     return of_rows, of_columns
 
 
-define("BipartiteMatch", _match_rule, _match, differentiable=False)
+def _check_rows(op: Operation, values: Sequence[Any]) -> Finding | None:
+    rows, valid = values[0].shape[0], values[1]
+    return validity.first_of(
+        valid > rows, valid,
+        message=lambda where, count: f"There should be at least {int(count)} rows in distance_mat, but only got {rows} "
+        "rows.",
+    )  # fmt: skip
+
+
+define("BipartiteMatch", _match_rule, _match, differentiable=False, check=Check(_check_rows, (1,)))
 
 
 def bipartite_match(
@@ -157,6 +172,9 @@ def bipartite_match(
       distance_mat: ``[rows, columns]``, float32.
       num_valid_rows: a scalar or ``[1]``, float32: only so many rows, all if it is negative.
       top_k: so many pairs at most, if it is positive.
+
+    Raises:
+      InvalidArgumentError: there are fewer rows.
     """
     inputs = [convert_to_tensor(distance_mat, float32), convert_to_tensor(num_valid_rows, float32)]
     rows, columns = add("BipartiteMatch", inputs, {"top_k": top_k}, name or "bipartite_match")

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 import towerstrat.compat.v1 as tf
 import towerstrat.compat.v2 as tf2
+from tests.spread import spread
 from towerstrat.graph.eager.mode import eager_mode
 
 # ---- detections --------------------------------------------------------------------------------------------------
@@ -73,6 +74,7 @@ def test_combined_suppression(seed, of_class, of_all, shared, padded):
             assert not any(part[i, n:].numpy().any() for part in found[:3])
 
 
+@pytest.mark.long
 def test_proposals():
     random = np.random.RandomState(0)
     scores = random.permutation(2 * 3 * 4 * 2).reshape(2, 3, 4, 2).astype("float32")
@@ -104,7 +106,7 @@ PAIRS = [
 """Distances, rows, most, and the two results of 1.15."""
 
 
-@pytest.mark.parametrize(("distances", "rows", "most", "columns_of_rows", "rows_of_columns"), PAIRS)
+@spread(("distances", "rows", "most", "columns_of_rows", "rows_of_columns"), PAIRS, every=3)
 def test_pairs(distances, rows, most, columns_of_rows, rows_of_columns):
     with eager_mode():
         found = tf.contrib.image.bipartite_match(distances, rows, most)
@@ -148,6 +150,7 @@ def test_components(seed, kinds, shape):
         assert np.array_equal(tf.contrib.image.connected_components(images).numpy(), components(images))
 
 
+@pytest.mark.long
 def test_a_component_that_winds():
     """A spiral needs many rounds of neighbours, were it not for shortcuts."""
     image = np.ones((11, 11), np.int32)

@@ -88,13 +88,13 @@ def alike(text, make, wanted):
     return (of_runs and earlier and text not in DIFFERENT) or found
 
 
-@spread("text", CASES, every=11)
+@spread("text", CASES, every=29)
 def test_errors_in_sessions(text):
     found = [alike(text, lambda fed=fed: in_session(text, fed), GOLDEN[text][fed]) for fed in (False, True)]
     assert found == [True, True] or text in DIFFERENT, found
 
 
-@spread("text", LATER, every=13)
+@spread("text", LATER, every=31)
 def test_errors_eagerly(text):
     found = alike(text, lambda: eagerly(text), GOLDEN_LATER[text])
     assert found is True or text in DIFFERENT, found

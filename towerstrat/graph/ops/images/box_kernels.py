@@ -150,7 +150,7 @@ def suppress(
 
     start = alike(
         jnp.where(wide > least, wide, lost), jnp.zeros(most, jnp.int32), jnp.zeros(most, kind),
-        jnp.zeros((), jnp.int32), similar(np.int32(0)), limit, sigma,
+        jnp.zeros((), jnp.int32), similar(jnp.zeros((), jnp.int32)), limit, sigma,
     )[:4]  # fmt: skip
     _, indices, values, chosen = lax.fori_loop(0, most, choose, start)
     return indices, values, chosen

@@ -288,7 +288,7 @@ def _sample_rule(inputs: Inputs, attrs: Attrs) -> list[Signature]:
     size = inputs[0]
     if size.dtype not in (uint8, int8, int16, int32, int64):
         raise TypeError(f"Expected an image_size of integers, got {size.dtype.name}.")
-    _check_sampled(*inputs[:3], attrs["use_image"])
+    _check_sampled(size, inputs[1], inputs[2], attrs["use_image"])
     return [Signature(size.dtype, (3,)), Signature(size.dtype, (3,)), Signature(float32, (1, 1, 4))]
 
 

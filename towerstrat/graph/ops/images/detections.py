@@ -79,7 +79,7 @@ def _combined(
     each = min(int(of_class), count)
 
     def of_one(boxes: Array, scores: Array) -> tuple[Array, Array, Array]:
-        return box_kernels.suppress(box_kernels.overlaps(boxes), scores, each, limit, least, np.float32(0))
+        return box_kernels.suppress(box_kernels.overlaps(boxes), scores, each, limit, least, np.zeros((), np.float32))
 
     def of_image(boxes: Array, scores: Array) -> tuple[Array, ...]:
         sides = boxes[:, 0] if shared else boxes
@@ -200,7 +200,7 @@ def _proposals(
         order = jnp.where(wide, values, -np.inf)
         common = box_kernels.overlaps(boxes)
         chosen, found, valid = box_kernels.suppress(
-            common, order, post_nms_topn, limit, np.float32(NO_LIMIT), np.float32(0)
+            common, order, post_nms_topn, limit, np.full((), NO_LIMIT, np.float32), np.zeros((), np.float32)
         )
         kept = np.arange(post_nms_topn) < valid
         rows = boxes[chosen] if count else jnp.zeros((post_nms_topn, 4), jnp.float32)

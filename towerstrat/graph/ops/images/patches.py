@@ -143,8 +143,8 @@ def _noise(key: Array, noise: str, images: Array, shape: tuple[int, ...]) -> Arr
     if noise == "uniform":
         low, high = (f(images, axis=(1, 2, 3), keepdims=True) for f in (jnp.min, jnp.max))
         return low + (high - low) * jax.random.uniform(key, shape, jnp.float32)
-    mean = jnp.mean(images, axis=(1, 2), keepdims=True)
-    return mean + jnp.std(images, axis=(1, 2), keepdims=True) * jax.random.normal(key, shape, jnp.float32)
+    mean, deviation, low, high = (f(images, axis=(1, 2), keepdims=True) for f in (jnp.mean, jnp.std, jnp.min, jnp.max))
+    return jnp.clip(mean + deviation * jax.random.normal(key, shape, jnp.float32), low, high)
 
 
 define("ExtractGlimpse", _glimpse_rule, _glimpse, static=(1,), random=True, differentiable=False)
@@ -163,7 +163,7 @@ def extract_glimpse_v2(
       centered: offsets count from the middle of the image, in halves, else from its first pixel.
       normalized: offsets are in units of the image's size, else in pixels.
       noise: what lies outside of the image is ``"uniform"`` (between the least and largest value of the image) or
-        ``"gaussian"`` (of each channel's mean and deviation) noise, or ``"zero"``.
+        ``"gaussian"`` (of each channel's mean and deviation, within its range) noise, or ``"zero"``.
     """
     if noise not in ("uniform", "gaussian", "zero"):
         raise EagerArgumentError(None, None, f"noise should be one of 'uniform', 'gaussian' or 'zero', got {noise!r}.")

@@ -143,7 +143,8 @@ def interpolate_spline(
         linear = _with_ones(centers)
         left = array.concat([matrix, array.matrix_transpose(linear)], 1)
         right = array.concat([linear, array.zeros([batch, dims + 1, dims + 1], centers.dtype)], 1)
-        wanted = array.concat([values, array.zeros([batch, dims + 1, values.dims[-1]], centers.dtype)], 1)
+        kinds = dimensions(values, 3)[2]
+        wanted = array.concat([values, array.zeros([batch, dims + 1, kinds], centers.dtype)], 1)
         solved = matrix_solve(array.concat([left, right], 2), wanted)
         lengths = [
             array.expand_dims(reductions.reduce_sum(math.square(x), 2), i) for x, i in ((points, 2), (centers, 1))

@@ -97,6 +97,7 @@ IMAGES = [
     "tf.image.non_max_suppression(found, scores, 3)",
     "tf.image.non_max_suppression_padded(found, scores, 3, pad_to_max_output_size=True)",
     "tf.image.stateless_sample_distorted_bounding_box([40, 50, 3], [[[0.1, 0.2, 0.9, 0.7]]], [1, 2])",
+    "tf.strings.unicode_script(labels * 500)",
     "tf.image.combined_non_max_suppression(found[None, :, None], classes[None], 2, 5)",
     "tf.image.generate_bounding_box_proposals(photo, tf.tile(photo, [1, 1, 1, 4]),"
     " 9.0 + tf.reshape(photo, [-1, 36])[:, :5], tf.reshape(tf.range(144.0) % 7.0, [3, 4, 12]), min_size=0.25)",
@@ -447,7 +448,7 @@ ELSEWHERE = {
     "StringLength StringLower StringSplit StringSplitV2 StringStrip StringToHashBucket StringUpper": "strings",
     "StringToHashBucketFast StringToHashBucketStrong StringToNumber Substr UnsortedSegmentJoin": "strings",
     "EditDistance RaggedRange SetSize": "ragged tensors and sets",
-    "StringNGrams UnicodeDecode UnicodeEncode UnicodeScript UnicodeTranscode": "strings",
+    "StringNGrams UnicodeDecode UnicodeEncode UnicodeTranscode": "strings",
     "SparseCross SparseDistinct SparseOrder SparseReshape SparseToSparseSetOperation": "sparse",
     "InitializeTableFromTextFileV2 LookupTableExportV2 LookupTableFindV2 LookupTableImportV2": "lookup tables",
     "LookupTableInsertV2 LookupTableRemoveV2 LookupTableSizeV2 SparseToDense": "lookup tables and sparse tensors",

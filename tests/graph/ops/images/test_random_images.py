@@ -4,10 +4,13 @@ import json
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 import towerstrat.compat.v1 as tf
+import towerstrat.compat.v2 as tf2
 from tests.golden.random_images_cases import COUNT, DRAWS, NOISE, drawn
 from tests.spread import spread
+from towerstrat.graph.eager.mode import eager_mode
 
 GOLDEN = json.loads((Path(__file__).parents[3] / "golden/random_images.json").read_text())
 SURE = 4.5
@@ -38,3 +41,14 @@ def test_qualities():
         found = tf.image.random_jpeg_quality(pixels, 20, 23)
         seen = {session.run(found).tobytes() for _ in range(60)}
     assert seen == {image.tobytes() for image in wanted}
+
+
+def test_crops_by_seed():
+    image = np.arange(30).reshape(5, 6)
+    with eager_mode():
+        parts = [tf2.image.stateless_random_crop(image, [4, 6], [7, i]).numpy() for i in range(24)]
+        again = tf2.image.stateless_random_crop(image, [4, 6], [7, 0]).numpy()
+        with pytest.raises(tf.errors.InvalidArgumentError, match=r"Need value.shape >= size"):
+            tf2.image.stateless_random_crop(image, [4, 7], [7, 0])
+    assert {part.tobytes() for part in parts} == {image[:4].tobytes(), image[1:].tobytes()}
+    assert np.array_equal(again, parts[0])

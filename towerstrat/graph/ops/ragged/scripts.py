@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import lzma
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, partial
 from importlib import resources
 from typing import Any
 
+import jax.numpy as jnp
 import numpy as np
 
 from towerstrat.graph.ir.composite import of_each
 from towerstrat.graph.ir.convert import convert_to_tensor
 from towerstrat.graph.ir.elements import Tensor
 from towerstrat.graph.ir.registry import Attrs, Signature, define
-from towerstrat.graph.ir.types import HostArray, int32
+from towerstrat.graph.ir.types import Array, HostArray, int32
 from towerstrat.graph.ops.build import one
 
 NONE = -1
@@ -28,7 +29,7 @@ def _runs() -> tuple[HostArray, HostArray]:
     rows = [line.split() for line in lzma.decompress(packed).decode().splitlines()]
     starts = np.cumsum([int(distance, 16) for distance, _ in rows])
     scripts = [int(script, 16) for _, script in rows]
-    return np.array([np.iinfo(np.int64).min, *starts, 0x110000]), np.array([NONE, *scripts, NONE], np.int32)
+    return np.array([np.iinfo(np.int32).min, *starts, 0x110000], np.int32), np.array([NONE, *scripts, NONE], np.int32)
 
 
 def _rule(inputs: Sequence[Tensor], attrs: Attrs) -> list[Signature]:
@@ -37,12 +38,13 @@ def _rule(inputs: Sequence[Tensor], attrs: Attrs) -> list[Signature]:
     return [Signature(int32, inputs[0].dims)]
 
 
-def _scripts(x: HostArray) -> HostArray:
-    starts, scripts = _runs()
-    return scripts[np.searchsorted(starts, x, side="right") - 1]
+def _scripts(x: Array, numpy: Any = jnp) -> Array:
+    starts, scripts = (numpy.asarray(part) for part in _runs())
+    found: Array = scripts[numpy.searchsorted(starts, x, side="right") - 1]
+    return found
 
 
-define("UnicodeScript", _rule, numpy=_scripts, differentiable=False)
+define("UnicodeScript", _rule, _scripts, numpy=partial(_scripts, numpy=np), differentiable=False)
 
 
 @of_each

@@ -315,7 +315,8 @@ NO_BATCHES = {
     "tensor scatters",
     "tf.argmin(x, 0)", "tf.broadcast_dynamic_shape(tf.shape(x), tf.shape(row))",
     "tf.dynamic_stitch([[0, 2], [1]], [row[:2], row[2:]])", "tf.gather(n, [0, 0, 1])",
-    "tf.reverse_sequence(x, [2, 3], 1)", "tf.sparse_segment_mean(rows, [0, 1, 1], [0, 0, 1])",
+    "tf.reverse_sequence(x, [2, 3], 1)", "tf.slice(x, [0, 1], [2, 2])",
+    "tf.sparse_segment_mean(rows, [0, 1, 1], [0, 0, 1])",
     "tf.sparse_segment_sum(rows, [0, 1, 1], [0, 0, 1])", "transforms",
 }  # fmt: skip
 """Cases that cannot be cut: numbers in them speak of rows, or what is cut is no batch."""

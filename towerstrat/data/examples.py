@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -42,14 +43,12 @@ def taken_apart(serialized: Iterable[bytes], what: str = "ExampleBytes") -> list
 
 def _features(serialized: Sequence[bytes]) -> list[Parts]:
     """The features of serialized ``Example`` messages, by one call of protobuf for all of them."""
-    framed = [b""] * (2 * len(serialized))
-    framed[::2] = map(feature_columns.frame, map(len, serialized))
-    framed[1::2] = serialized
-    try:
-        found = messages.ExamplesBytes.FromString(b"".join(framed)).example
-    except Exception:  # google.protobuf.message.DecodeError, which is not imported for it
-        found = taken_apart(serialized)
-    return [message.features.feature for message in found]
+    if feature_columns.of_one_field(serialized):
+        with suppress(Exception):  # google.protobuf.message.DecodeError, which is not imported for it
+            # Entries of field 1 one after the other are a message of its own.
+            found = messages.FeaturesBytes.FromString(b"".join(serialized)).features
+            return [each.feature for each in found]
+    return [message.features.feature for message in taken_apart(serialized)]
 
 
 def said(error: FeatureError, key: str, dtype: DType, names: HostArray | None) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import itertools
 import os
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -88,10 +89,33 @@ class RecordsPull(Pull):
             self.name, self.position = next(self.names)[0].item().decode(), 0
             self.current = self.read(self.name, 0)
 
+    def next_columns(self, count: int) -> Element | None:
+        """The next records where one file has so many more."""
+        found: list[tuple[bytes, int]] = []
+        try:
+            found.extend(itertools.islice(self.current, count))
+        except Exception as error:
+            self.current = _and_then(found, error)
+            return None
+        if len(found) < count:
+            self.current = iter(found)
+            return None
+        records, positions = zip(*found, strict=True)
+        self.position = positions[-1]
+        column = np.empty(count, object)
+        column[:] = records
+        return [column]
+
     def resume(self, state: State) -> None:
         super().resume(state)
         if self.name is not None:
             self.current = self.read(self.name, self.position)
+
+
+def _and_then(found: Sequence[tuple[bytes, int]], error: Exception) -> Records:
+    """Records, and what was raised after them."""
+    yield from found
+    raise error
 
 
 class Files(Node):

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import IO
 
+import numpy as np
+
 from towerstrat.errors import DataLossError
-from towerstrat.platform.checksums import masked_crc
+from towerstrat.platform.checksums import masked_crc, masked_crcs
 
 _HEAD = struct.Struct("<QI")
 _FOOT = struct.Struct("<I")
+_BLOCK = 1 << 18
 
 
 class TruncatedRecordError(DataLossError):
@@ -36,7 +39,7 @@ def _length(head: bytes) -> int:
 
 
 def records(file: IO[bytes], name: str, position: int) -> Iterator[tuple[bytes, int]]:
-    """The records of a file, each with the position after it.
+    """The records of a file, each with the position after it; the file is read block by block.
 
     Args:
       position: where the file is.
@@ -45,17 +48,46 @@ def records(file: IO[bytes], name: str, position: int) -> Iterator[tuple[bytes, 
       TruncatedRecordError: the file ends inside of a record.
       DataLossError: a checksum differs.
     """
-    while head := file.read(_HEAD.size):
-        if len(head) < _HEAD.size:
-            raise TruncatedRecordError(None, None, f"truncated record at {position} in {name}")
-        length = _length(head)
-        if length < 0:
+    rest, wanted = b"", _BLOCK
+    while block := file.read(wanted):
+        data = rest + block
+        ends, wanted = _ends(data)
+        yield from _checked(data, ends, name, position)
+        end = ends[-1] if ends else 0
+        rest, position = data[end:], position + end
+        if wanted < 0:
             raise DataLossError(None, None, f"corrupted record at {position} in {name}")
-        data = file.read(length)
-        foot = file.read(_FOOT.size)
-        if len(foot) < _FOOT.size:
-            raise TruncatedRecordError(None, None, f"truncated record at {position} in {name}")
-        if masked_crc(data) != _FOOT.unpack(foot)[0]:
-            raise DataLossError(None, None, f"corrupted record at {position + 12} in {name}")
-        position += _HEAD.size + length + _FOOT.size
-        yield data, position
+    if rest:
+        raise TruncatedRecordError(None, None, f"truncated record at {position} in {name}")
+
+
+def _ends(data: bytes) -> tuple[list[int], int]:
+    """Where the records end that are there as a whole, and how many bytes to read next (-1: a length is damaged)."""
+    ends: list[int] = []
+    first = _HEAD.size
+    while first <= len(data):
+        length = _length(data[first - _HEAD.size : first])
+        if length < 0:
+            return ends, -1
+        end = first + length + _FOOT.size
+        if end > len(data):
+            return ends, max(_BLOCK, end - len(data))
+        ends.append(end)
+        first = end + _HEAD.size
+    return ends, _BLOCK
+
+
+def _checked(data: bytes, ends: Sequence[int], name: str, position: int) -> Iterator[tuple[bytes, int]]:
+    """The records that end at some places, each with the position after it. Raises DataLossError at a damaged one.
+
+    Args:
+      position: of the data in the file.
+    """
+    starts = [0, *ends]
+    found = [data[start + _HEAD.size : end - _FOOT.size] for start, end in zip(starts, ends, strict=False)]
+    feet = np.frombuffer(b"".join([data[end - _FOOT.size : end] for end in ends]), "<u4")
+    damaged = np.flatnonzero(masked_crcs(found) != feet)
+    good = int(damaged[0]) if len(damaged) else len(found)
+    yield from zip(found[:good], map(position.__add__, ends), strict=False)
+    if len(damaged):
+        raise DataLossError(None, None, f"corrupted record at {position + starts[good] + _HEAD.size} in {name}")

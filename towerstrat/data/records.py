@@ -86,14 +86,23 @@ class RecordsPull(Pull):
             for record, position in self.current:
                 self.position = position
                 return [scalar_string(record)]
-            self.name, self.position = next(self.names)[0].item().decode(), 0
-            self.current = self.read(self.name, 0)
+            self._open()
+
+    def _open(self) -> None:
+        """Begins the next file. Raises StopIteration where there is none."""
+        self.name, self.position = next(self.names)[0].item().decode(), 0
+        self.current = self.read(self.name, 0)
 
     def next_columns(self, count: int) -> Element | None:
         """The next records where one file has so many more."""
         found: list[tuple[bytes, int]] = []
         try:
             found.extend(itertools.islice(self.current, count))
+            if not found:
+                self._open()
+                found.extend(itertools.islice(self.current, count))
+        except StopIteration:
+            return None
         except Exception as error:
             self.current = _and_then(found, error)
             return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
@@ -43,11 +44,12 @@ def taken_apart(serialized: Iterable[bytes], what: str = "ExampleBytes") -> list
 
 def _features(serialized: Sequence[bytes]) -> list[Parts]:
     """The features of serialized ``Example`` messages, by one call of protobuf for all of them."""
-    if feature_columns.of_one_field(serialized):
+    if all(map(bytes.startswith, serialized, itertools.repeat(b"\n"))):  # each has the field `features`, number 1
         with suppress(Exception):  # google.protobuf.message.DecodeError, which is not imported for it
-            # Entries of field 1 one after the other are a message of its own.
+            # Messages one after the other are one message, in which that field is repeated.
             found = messages.FeaturesBytes.FromString(b"".join(serialized)).features
-            return [each.feature for each in found]
+            if len(found) == len(serialized):
+                return [each.feature for each in found]
     return [message.features.feature for message in taken_apart(serialized)]
 
 

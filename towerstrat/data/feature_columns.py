@@ -95,10 +95,7 @@ class _Heads(dict[int, bytes]):
 
 
 def _head(length: int, kind: str) -> bytes:
-    """How a feature of so many bytes begins that is one list, and the list one piece; the rest is that piece.
-
-    Without a kind: how a message begins that is one entry of field 1.
-    """
+    """How a feature of so many bytes begins that is one list, and the list one piece; the rest is that piece."""
     for width in range(1, 6):
         rest = _varint(length - 1 - width) if length > width else b""
         if len(rest) == width:
@@ -109,16 +106,7 @@ def _head(length: int, kind: str) -> bytes:
     return (bytes([_NUMBERS[kind] << 3 | 2]) if kind else b"\n") + rest + inner
 
 
-_HEADS = {kind: _Heads(kind) for kind in ("", *_NUMBERS)}
-
-
-def _heads(texts: Sequence[bytes], kind: str = "") -> list[bytes]:
-    return list(map(_HEADS[kind].__getitem__, map(len, texts)))
-
-
-def of_one_field(texts: Sequence[bytes]) -> bool:
-    """Whether messages have nothing but one entry of field 1 each."""
-    return all(map(bytes.startswith, texts, _heads(texts)))
+_HEADS = {kind: _Heads(kind) for kind in _NUMBERS}
 
 
 def _packed(features: Sequence[bytes], kind: str) -> tuple[HostArray, HostArray, list[int]]:
@@ -143,7 +131,7 @@ def _packed(features: Sequence[bytes], kind: str) -> tuple[HostArray, HostArray,
 
 def _pieces(features: Sequence[bytes], kind: str) -> list[Any]:
     """What is in the one piece of each feature; None for a feature that is not written so."""
-    heads = _heads(features, kind)
+    heads = list(map(_HEADS[kind].__getitem__, map(len, features)))
     if all(map(bytes.startswith, features, heads)):
         return list(map(bytes.removeprefix, features, heads))
     return [

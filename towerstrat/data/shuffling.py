@@ -128,7 +128,8 @@ class ShuffledPull(Pull):
             kept, self.loose = self.buffer[:], 0
             self.buffer.clear()
             for element in kept:
-                self._keep(element)
+                if not isinstance(element, int):
+                    self._keep(element)
         if self.loose or not self.columns.fit([column[0, ...] for column in found]):
             self.waiting.extend([column[i, ...] for column in found] for i in range(count))
             return None
@@ -142,7 +143,8 @@ class ShuffledPull(Pull):
             self.loose += 1
 
     def _out(self, kept: Kept) -> Element:
-        if self.columns is not None and isinstance(kept, int):
+        if isinstance(kept, int):
+            assert self.columns is not None
             return [column[0, ...] for column in self.columns.take([kept])]
         self.loose -= 1
         return kept

@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from typing import IO
+from typing import IO, TypeAlias
 
 import numpy as np
 
@@ -38,21 +38,36 @@ def _length(head: bytes) -> int:
     return int(length) if masked_crc(head[:8]) == check else -1
 
 
+Block: TypeAlias = "tuple[list[bytes], list[int]]"
+"""Records that follow each other, and the positions after them."""
+
+
 def records(file: IO[bytes], name: str, position: int) -> Iterator[tuple[bytes, int]]:
-    """The records of a file, each with the position after it; the file is read block by block.
+    """The records of a file, each with the position after it. See ``blocks``."""
+    for found, positions in blocks(file, name, position):
+        yield from zip(found, positions, strict=True)
+
+
+def blocks(file: IO[bytes], name: str, position: int) -> Iterator[Block]:
+    """The records of a file, as many at a time as are read together.
 
     Args:
       position: where the file is.
 
-    Raises:
+    Raises (after the records before):
       TruncatedRecordError: the file ends inside of a record.
       DataLossError: a checksum differs.
     """
+    read = getattr(file, "read1", file.read)  # Where reading fails further on, what comes before it is given first.
     rest, wanted = b"", _BLOCK
-    while block := file.read(wanted):
+    while block := read(wanted):
         data = rest + block
         ends, wanted = _ends(data)
-        yield from _checked(data, ends, name, position)
+        found, good = _checked(data, ends)
+        yield found[:good], [position + end for end in ends[:good]]
+        if good < len(found):
+            position += ends[good - 1] if good else 0
+            raise DataLossError(None, None, f"corrupted record at {position + _HEAD.size} in {name}")
         end = ends[-1] if ends else 0
         rest, position = data[end:], position + end
         if wanted < 0:
@@ -64,30 +79,22 @@ def records(file: IO[bytes], name: str, position: int) -> Iterator[tuple[bytes, 
 def _ends(data: bytes) -> tuple[list[int], int]:
     """Where the records end that are there as a whole, and how many bytes to read next (-1: a length is damaged)."""
     ends: list[int] = []
-    first = _HEAD.size
-    while first <= len(data):
-        length = _length(data[first - _HEAD.size : first])
+    before, around, size = _HEAD.size, _HEAD.size + _FOOT.size, len(data)
+    start = 0
+    while start + before <= size:
+        length = _length(data[start : start + before])
         if length < 0:
             return ends, -1
-        end = first + length + _FOOT.size
-        if end > len(data):
-            return ends, max(_BLOCK, end - len(data))
-        ends.append(end)
-        first = end + _HEAD.size
+        start += length + around
+        if start > size:
+            return ends, max(_BLOCK, start - size)
+        ends.append(start)
     return ends, _BLOCK
 
 
-def _checked(data: bytes, ends: Sequence[int], name: str, position: int) -> Iterator[tuple[bytes, int]]:
-    """The records that end at some places, each with the position after it. Raises DataLossError at a damaged one.
-
-    Args:
-      position: of the data in the file.
-    """
-    starts = [0, *ends]
-    found = [data[start + _HEAD.size : end - _FOOT.size] for start, end in zip(starts, ends, strict=False)]
-    feet = np.frombuffer(b"".join([data[end - _FOOT.size : end] for end in ends]), "<u4")
-    damaged = np.flatnonzero(masked_crcs(found) != feet)
-    good = int(damaged[0]) if len(damaged) else len(found)
-    yield from zip(found[:good], map(position.__add__, ends), strict=False)
-    if len(damaged):
-        raise DataLossError(None, None, f"corrupted record at {position + starts[good] + _HEAD.size} in {name}")
+def _checked(data: bytes, ends: Sequence[int]) -> tuple[list[bytes], int]:
+    """The records that end at some places, and how many come before the first that is damaged."""
+    found = [data[start + _HEAD.size : end - _FOOT.size] for start, end in zip([0, *ends], ends, strict=False)]
+    feet = np.frombuffer(data, np.uint8)[np.array(ends, np.int64)[:, None] + np.arange(-_FOOT.size, 0)]
+    damaged = np.flatnonzero(masked_crcs(found) != feet.view("<u4")[:, 0])
+    return found, int(damaged[0]) if len(damaged) else len(found)

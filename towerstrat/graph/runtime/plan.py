@@ -367,15 +367,20 @@ class Plan:
     def _only_for_host(self) -> set[Operation]:
         """Folded operations that no device program computes again: it does not use them, or takes their results.
 
-        It takes those whose shapes depend on values.
+        It takes those whose shapes depend on values, and what is computed from these.
         """
         done: set[Operation] = set()
         differentiated = {step for op in self.order for step in op.attrs.get("path", ())}
+        taken: set[Operation] = set()
+        for op in self.order:
+            if op in self.on_host and (_dynamic(op) or any(t.op in taken for t in op.inputs)):
+                taken.add(op)
+        taken -= differentiated
         used = {t.op for op in self.order if op not in self.on_host for t in _uses(op)} | differentiated
         for op in reversed(self.order):
             if op not in self.on_host:
                 continue
-            if op not in used or needs_host(op) or (_dynamic(op) and op not in differentiated):
+            if op not in used or needs_host(op) or op in taken:
                 done.add(op)
             else:
                 used.update(t.op for t in _uses(op))

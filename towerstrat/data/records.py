@@ -179,11 +179,11 @@ class Files(Node):
 
     Args:
       names: a node of string scalars.
-      read: (name, position to begin at, *arguments) -> records.
+      read: (name, position to begin at, *arguments) -> blocks of records.
       arguments: numbers or strings, or tensors of them.
     """
 
-    def __init__(self, names: Node, read: Callable[..., Records], arguments: Sequence[Any]):
+    def __init__(self, names: Node, read: Callable[..., Blocks], arguments: Sequence[Any]):
         self.children = (names,)
         self.read = read
         self.arguments = arguments

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -42,14 +44,13 @@ def taken_apart(serialized: Iterable[bytes], what: str = "ExampleBytes") -> list
 
 def _features(serialized: Sequence[bytes]) -> list[Parts]:
     """The features of serialized ``Example`` messages, by one call of protobuf for all of them."""
-    framed = [b""] * (2 * len(serialized))
-    framed[::2] = map(feature_columns.frame, map(len, serialized))
-    framed[1::2] = serialized
-    try:
-        found = messages.ExamplesBytes.FromString(b"".join(framed)).example
-    except Exception:  # google.protobuf.message.DecodeError, which is not imported for it
-        found = taken_apart(serialized)
-    return [message.features.feature for message in found]
+    if all(map(bytes.startswith, serialized, itertools.repeat(b"\n"))):  # each has the field `features`, number 1
+        with suppress(Exception):  # google.protobuf.message.DecodeError, which is not imported for it
+            # Messages one after the other are one message, in which that field is repeated.
+            found = messages.FeaturesBytes.FromString(b"".join(serialized)).features
+            if len(found) == len(serialized):
+                return [each.feature for each in found]
+    return [message.features.feature for message in taken_apart(serialized)]
 
 
 def said(error: FeatureError, key: str, dtype: DType, names: HostArray | None) -> str:

@@ -175,9 +175,10 @@ class TFRecordReader(ReaderBase):
 
     def _entries(self, work: str) -> Entries:
         start = 0
-        for record, position in records.framed(work, 0, self._compression):
-            yield f"{work}:{start}", record
-            start = position
+        for found, positions in records.framed(work, 0, self._compression):
+            for record, position in zip(found, positions, strict=True):
+                yield f"{work}:{start}", record
+                start = position
 
 
 class TextLineReader(ReaderBase):

@@ -58,12 +58,15 @@ def steps_of(order: Sequence[Operation], results: Sequence[Tensor], constants: V
 
     constants.update((op.outputs[0], op.attrs["value"]) for op in order if op.type == "Const")
     compiled = _compiled([op for op in order if not is_known(op)])
+    moved = _slices_first([op for op in order if op not in compiled], order, set(results))
     for op in _in_few_segments([op for op in order if not is_known(op)], compiled):
         if op in compiled:
             segment.append(op)
             continue
         finish()
-        if op.definition.host is not None:
+        if op in moved:
+            steps += moved[op]
+        elif op.definition.host is not None:
             steps.append(functools.partial(_call_host, op))
         elif op.bodies:
             steps.append(_Loop(op, constants) if op.type == "While" else _Branch(op, constants))
@@ -91,6 +94,50 @@ def _compiled(ops: Sequence[Operation]) -> set[Operation]:
                 continue
         compiled.add(op)
     return compiled
+
+
+def _slices_first(
+    candidates: Sequence[Operation], order: Sequence[Operation], results: Set[Tensor]
+) -> dict[Operation, list[Step]]:
+    """The steps of operations that are evaluated otherwise than one by one, in their order.
+
+    What an image is scaled by, number by number, waits until a slice of it is taken, where that and its shape are all
+    that is used of it: ``convert_image_dtype`` before a crop.
+
+    Args:
+      candidates: operations that numpy computes. order: all. results: tensors that are wanted as they are.
+    """
+    consumers: dict[Tensor, list[Operation]] = {}
+    for op in order:
+        for t in {*op.inputs, *captured_by_bodies([op])}:
+            consumers.setdefault(t, []).append(op)
+    awaited = {op for later in order for op in later.control_inputs}
+    free = {op for op in candidates if op not in awaited and not op.control_inputs}
+    moved: dict[Operation, list[Step]] = {}
+    for op in candidates:
+        source, chain, shapes = op.inputs[0] if op.type == "Slice" else None, [], []
+        while source is not None and source not in results and source.op in free and _scales(source.op):
+            users = [user for user in consumers[source] if user is not (chain[0] if chain else op)]
+            if not all(user.type == "Shape" and user in free for user in users):
+                break
+            chain.insert(0, source.op)
+            shapes += users
+            source = source.op.inputs[0]
+        if not chain or source is None:
+            continue
+        between = [first.outputs[0] for first in chain]  # stand for what each takes: nothing else reads them
+        steps: list[Step] = [_NumpyStep(op, (source, *op.inputs[1:]), between[0])]
+        for link, after in zip(chain, [*between[1:], op.outputs[0]], strict=True):
+            steps.append(_NumpyStep(link, (link.outputs[0], *link.inputs[1:]), after))
+        moved |= {op: steps} | {link: [] for link in chain} | {s: [_NumpyStep(s, (source,))] for s in shapes}
+    return moved
+
+
+def _scales(op: Operation) -> bool:
+    """Whether an operation makes each number of its first input another one, by constants."""
+    if op.type not in ("Cast", "Mul", "Add", "AddV2", "Sub") or not _by_numpy(op) or op.checks:
+        return False
+    return all(t.op.definition.constant and t.dims == () for t in op.inputs[1:])
 
 
 def pays_in_threads(ops: Sequence[Operation]) -> bool:
@@ -215,19 +262,26 @@ def _host(value: Any) -> Array:
 
 
 class _NumpyStep:
-    """One operation, evaluated by its numpy form. Raises InvalidArgumentError where numpy raises."""
+    """One operation, evaluated by its numpy form. Raises InvalidArgumentError where numpy raises.
+
+    Args:
+      inputs: the tensors whose values it takes, if they are not its own.
+      output: the tensor that gets the value of its output, if that is another one.
+    """
 
     __slots__ = ("call", "check", "dtypes", "inputs", "op", "outputs")
 
-    def __init__(self, op: Operation):
+    def __init__(self, op: Operation, inputs: tuple[Tensor, ...] | None = None, output: Tensor | None = None):
         attrs = op.arguments
         self.op = op
         self.check = op.definition.check if op.checks else None
         assert op.definition.numpy is not None
         self.call = functools.partial(op.definition.numpy, **attrs)
-        self.inputs = op.inputs
-        self.outputs = op.outputs
+        self.inputs = inputs or op.inputs
+        self.outputs = op.outputs if output is None else [output]
         self.dtypes = [t.dtype.np for t in op.outputs]
+        if inputs and op.type == "Slice":
+            self.dtypes = [inputs[0].dtype.np]
 
     def __call__(self, session: Runner, values: Values, state: CellValues, counters: CellValues) -> None:
         given = [values[t] for t in self.inputs]

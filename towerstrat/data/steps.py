@@ -36,6 +36,11 @@ Step = Callable[[Runner, Values, CellValues, CellValues], None]
 Arrays = Sequence[Any]
 """Arrays of numpy or JAX."""
 _FEW = 64
+_ARITHMETIC = ("Add", "AddV2", "Sub", "Mul", "RealDiv")
+_SHORT = 4
+"""Operations that move, add or multiply numbers: so few are done by numpy before a program is called."""
+_AS_WRITTEN = {"xla_disable_hlo_passes": "cse_barrier_expander"}
+"""Keeps XLA's CPU backend from moving work over an optimization barrier: what is behind one is computed once."""
 
 
 def steps_of(order: Sequence[Operation], results: Sequence[Tensor], constants: Values) -> list[Step]:
@@ -49,12 +54,14 @@ def steps_of(order: Sequence[Operation], results: Sequence[Tensor], constants: V
     segment: list[Operation] = []
 
     def finish() -> None:
-        if segment:
+        if len(segment) <= _SHORT and all(_by_numpy(op) and op.definition.entrywise for op in segment):
+            steps.extend(map(_NumpyStep, segment))
+        else:
             own = set(segment)
             others = [op for op in order if op not in own]
             later = {t for op in others for t in op.inputs} | set(results) | captured_by_bodies(others)
             steps.append(Segment(tuple(segment), later, constants))
-            segment.clear()
+        segment.clear()
 
     constants.update((op.outputs[0], op.attrs["value"]) for op in order if op.type == "Const")
     compiled = _compiled([op for op in order if not is_known(op)])
@@ -280,6 +287,8 @@ class _NumpyStep:
         self.inputs = inputs or op.inputs
         self.outputs = op.outputs if output is None else [output]
         self.dtypes = [t.dtype.np for t in op.outputs]
+        if op.type in _ARITHMETIC:
+            self.call = functools.partial(_by_lines, self.call)
         if inputs and op.type == "Slice":
             self.dtypes = [inputs[0].dtype.np]
 
@@ -296,6 +305,14 @@ class _NumpyStep:
             results = (results,)
         for tensor, dtype, result in zip(self.outputs, self.dtypes, results, strict=True):
             values[tensor] = host_array(result, dtype)
+
+
+def _by_lines(call: Callable[..., Array], x: Array, y: Array) -> Array:
+    """Arithmetic with a number for each channel; numpy, slow where so few are repeated, gets a line of them."""
+    channels = y.size
+    if not 1 < channels < _FEW <= x.size or x.ndim < max(2, y.ndim) or {x.shape[-1], y.shape[-1]} != {channels}:
+        return call(x, y)
+    return call(x.reshape(-1, channels * x.shape[-2]), np.tile(y.reshape(-1), x.shape[-2])).reshape(x.shape)
 
 
 class Segment:
@@ -356,7 +373,9 @@ class Segment:
         """(outputs, new values of the state); the latter has the counters and the record first."""
         if not self.eager:
             key = tuple([(v.shape, v.dtype) for v in given])
-            jitted = self._programs.get(key) or self._programs.add(key, jax.jit(self.function), SINGLE_BYTES)
+            jitted = self._programs.get(key) or self._programs.add(
+                key, jax.jit(self.function, compiler_options=_AS_WRITTEN), SINGLE_BYTES
+            )
             try:
                 return jitted(given, state)
             except NeedsStatic:

@@ -64,17 +64,21 @@ def _range(rgb: Array, numpy: Any) -> tuple[Array, Array]:
     return value, value - numpy.minimum(numpy.minimum(red, green), blue)
 
 
+def _once(values: Any, numpy: Any) -> Any:
+    """The values, which the compiler does not compute anew for each channel or use."""
+    return lax.optimization_barrier(values) if numpy is jnp else values
+
+
 def adjust_hue(rgb: Array, delta: Array, numpy: Any = jnp) -> Array:
     """Colours with ``delta`` of the circle added to their hue: their least and largest channel stay."""
-    wide = rgb.astype(np.float32)
+    wide = _once(rgb.astype(np.float32), numpy)
     red, green, blue = (wide[..., i] for i in range(3))
     value, spread = _range(wide, numpy)
     norm = 1 / numpy.maximum(spread, _LEAST)
     blueish = numpy.where(green == value, (blue - red) * norm + 2, (red - green) * norm + 4)
     sixths = numpy.where(red == value, (green - blue) * norm, blueish) + delta.astype(np.float32) * 6
     sixths = sixths - 6 * numpy.floor(sixths * np.float32(1 / 6))
-    if numpy is jnp:  # else the compiler computes them anew for each channel
-        sixths, spread, value = lax.optimization_barrier((sixths, spread, value))
+    sixths, spread, value = _once((sixths, spread, value), numpy)
     # How far a channel is from the largest one, along the circle: red has the largest part around 0, the others not.
     away = numpy.abs(sixths[..., None] - np.array([3, 2, 4], np.float32))
     lacking = numpy.clip(away * np.array([-1, 1, 1], np.float32) + np.array([2, -1, -1], np.float32), 0, 1)
@@ -88,16 +92,14 @@ def adjust_saturation(rgb: Array, factor: Array, numpy: Any = jnp) -> Array:
     # The saturation is spread / value: times this ratio it is 1.
     most = value / numpy.maximum(spread, _LEAST)
     ratio = numpy.clip(most, 0, numpy.maximum(factor.astype(np.float32), 0))
-    if numpy is jnp:
-        ratio, value = lax.optimization_barrier((ratio, value))
+    ratio, value = _once((ratio, value), numpy)
     return (value[..., None] - (value[..., None] - wide) * ratio[..., None]).astype(rgb.dtype)
 
 
 def adjust_contrast(images: Array, factor: Array, numpy: Any = jnp) -> Array:
     """Each channel of each image ``[..., height, width, channels]`` spread around its mean by ``factor``."""
-    wide = images.astype(np.float32)
+    wide = _once(images.astype(np.float32), numpy)
     line = numpy.mean(wide, axis=-3, keepdims=True, dtype=np.float32)
-    if numpy is jnp:  # else the compiler makes one sum of both, which it does number by number
-        line = lax.optimization_barrier(line)
-    mean = numpy.mean(line, axis=-2, keepdims=True, dtype=np.float32)
+    # Two sums in turn: the compiler does one over both dimensions number by number.
+    mean = numpy.mean(_once(line, numpy), axis=-2, keepdims=True, dtype=np.float32)
     return ((wide - mean) * factor.astype(np.float32) + mean).astype(images.dtype)

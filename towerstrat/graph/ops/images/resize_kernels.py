@@ -50,6 +50,8 @@ def resize_on_host(
 ) -> HostArray:  # fmt: skip
     """As ``resize``, by numpy: some rows at a time, which stay in the cache, as lines of numbers."""
     rows, columns = _two(method, images.shape, wanted, align_corners, half_pixel_centers, antialias)
+    images, rows = _forwards(images, 1, rows)
+    images, columns = _forwards(images, 2, columns)
     count, height, width, channels = images.shape
     size, line = len(rows.places), len(columns.places) * channels
     down, across = _Weighing(rows), _Weighing(columns, channels)
@@ -58,9 +60,9 @@ def resize_on_host(
     for image, result in zip(source, made, strict=True):
         lines = image
         if height < size:  # columns cost more than rows: they are made of the fewer ones
-            lines = np.empty((height, line), np.float32)
+            numbers, lines = image.astype(np.float32, copy=False), np.empty((height, line), np.float32)
             for some in _chunks(height):
-                across.columns(image[some], lines[some])
+                across.columns(numbers[some], lines[some])
         for some in _chunks(size):
             if height < size:
                 down.rows(lines, some, result[some])
@@ -68,6 +70,13 @@ def resize_on_host(
                 between = np.empty((len(result[some]), lines.shape[1]), np.float32)
                 across.columns(down.rows(lines, some, between), result[some])
     return made.reshape(count, size, len(columns.places), channels)
+
+
+def _forwards(images: HostArray, axis: int, taps: Taps) -> tuple[HostArray, Taps]:
+    """A mirrored view as it lies in memory, with the places that its pixels have there."""
+    if images.strides[axis] >= 0:
+        return images, taps
+    return np.flip(images, axis), Taps(images.shape[axis] - 1 - taps.places, taps.weights)
 
 
 def _chunks(size: int) -> Iterator[slice]:

@@ -20,7 +20,7 @@ from towerstrat.data.pipeline import Array
 from towerstrat.errors import InvalidArgumentError, OutOfRangeError
 from towerstrat.graph.ir.elements import Block, Operation, Tensor, dependencies, numpy_alone, of_strings
 from towerstrat.graph.ir.state import FAULT, Cell
-from towerstrat.graph.ir.types import host_array, resource
+from towerstrat.graph.ir.types import DType, float32, host_array, resource
 from towerstrat.graph.lowering.faults import found_on_host, no_fault, record_size
 from towerstrat.graph.lowering.refusals import NeedsStatic
 from towerstrat.graph.runtime.compiled import SINGLE_BYTES, ArrayFunction, Programs
@@ -37,6 +37,8 @@ Arrays = Sequence[Any]
 """Arrays of numpy or JAX."""
 _FEW = 64
 _ARITHMETIC = ("Add", "AddV2", "Sub", "Mul", "RealDiv")
+_MOVES = ("Slice", "ExpandDims", "Squeeze", "Identity")
+_RESIZES = ("ResizeBilinear", "ResizeBicubic", "ResizeArea")
 _SHORT = 4
 """Operations that move, add or multiply numbers: so few are done by numpy before a program is called."""
 _AS_WRITTEN = {"xla_disable_hlo_passes": "cse_barrier_expander"}
@@ -65,7 +67,7 @@ def steps_of(order: Sequence[Operation], results: Sequence[Tensor], constants: V
 
     constants.update((op.outputs[0], op.attrs["value"]) for op in order if op.type == "Const")
     compiled = _compiled([op for op in order if not is_known(op)])
-    moved = _slices_first([op for op in order if op not in compiled], order, set(results))
+    moved = _scaled_late([op for op in order if op not in compiled and not is_known(op)], order, set(results))
     for op in _in_few_segments([op for op in order if not is_known(op)], compiled):
         if op in compiled:
             segment.append(op)
@@ -103,46 +105,78 @@ def _compiled(ops: Sequence[Operation]) -> set[Operation]:
     return compiled
 
 
-def _slices_first(
-    candidates: Sequence[Operation], order: Sequence[Operation], results: Set[Tensor]
+def _scaled_late(
+    ops: Sequence[Operation], order: Sequence[Operation], results: Set[Tensor]
 ) -> dict[Operation, list[Step]]:
-    """The steps of operations that are evaluated otherwise than one by one, in their order.
+    """The steps of operations that are evaluated otherwise than one by one, each at its place.
 
-    What an image is scaled by, number by number, waits until a slice of it is taken, where that and its shape are all
-    that is used of it: ``convert_image_dtype`` before a crop.
+    What an image is scaled by, number by number, waits until a slice of it is taken, or it is resized, where nothing
+    else uses it but for its shape: ``convert_image_dtype`` before a crop and ``resize_images``.
 
     Args:
-      candidates: operations that numpy computes. order: all. results: tensors that are wanted as they are.
+      ops: operations that numpy computes. order: all. results: tensors that are wanted as they are.
     """
     consumers: dict[Tensor, list[Operation]] = {}
     for op in order:
         for t in {*op.inputs, *captured_by_bodies([op])}:
             consumers.setdefault(t, []).append(op)
-    awaited = {op for later in order for op in later.control_inputs}
-    free = {op for op in candidates if op not in awaited and not op.control_inputs}
-    moved: dict[Operation, list[Step]] = {}
-    for op in candidates:
-        source, chain, shapes = op.inputs[0] if op.type == "Slice" else None, [], []
-        while source is not None and source not in results and source.op in free and _scales(source.op):
-            users = [user for user in consumers[source] if user is not (chain[0] if chain else op)]
-            if not all(user.type == "Shape" and user in free for user in users):
+    own, moved = set(ops), dict[Operation, list[Step]]()
+
+    def next_of(op: Operation) -> Operation | None:
+        """The one operation that uses the output, and works on each number of it alike; None for others."""
+        output = op.outputs[0]
+        users = [user for user in consumers.get(output, ()) if user.type != "Shape" or user not in own]
+        if output in results or len(users) != 1 or users[0] not in own or users[0].inputs.count(output) != 1:
+            return None
+        following = users[0]
+        alike = following.type in (*_MOVES, *_RESIZES) or _scales(following)
+        return following if alike and following.inputs[0] is output else None
+
+    for op in ops:
+        path: list[Operation] = [] if op in moved or not _scales(op) else [op]
+        while path and (following := next_of(path[-1])) is not None:
+            if following.type in _RESIZES and any(o.type in ("Add", "AddV2", "Sub") or o.outputs[0].dtype is not float32
+                                                  for o in path if _scales(o)):  # fmt: skip
                 break
-            chain.insert(0, source.op)
-            shapes += users
-            source = source.op.inputs[0]
-        if not chain or source is None:
-            continue
-        between = [first.outputs[0] for first in chain]  # stand for what each takes: nothing else reads them
-        steps: list[Step] = [_NumpyStep(op, (source, *op.inputs[1:]), between[0])]
-        for link, after in zip(chain, [*between[1:], op.outputs[0]], strict=True):
-            steps.append(_NumpyStep(link, (link.outputs[0], *link.inputs[1:]), after))
-        moved |= {op: steps} | {link: [] for link in chain} | {s: [_NumpyStep(s, (source,))] for s in shapes}
+            path.append(following)
+        while path and path[-1].type not in ("Slice", *_RESIZES):
+            path.pop()
+        if path:
+            moved |= _along(path, consumers, own)
     return moved
+
+
+def _along(
+    path: Sequence[Operation], consumers: Mapping[Tensor, Sequence[Operation]], own: Set[Operation]
+) -> dict[Operation, list[Step]]:
+    """The steps of operations, each of which takes the output of the one before, with those that scale at the end."""
+    moved: dict[Operation, list[Step]] = {}
+    current, dtype, scales = path[0].inputs[0], path[0].inputs[0].dtype, list[Operation]()
+    for op in path[:-1]:
+        if _scales(op):
+            scales.append(op)
+            moved[op] = []
+        else:
+            dtype = float32 if op.type in _RESIZES else dtype
+            moved[op] = [_NumpyStep(op, (current, *op.inputs[1:]), op.outputs[0], dtype)]
+            current = op.outputs[0]
+        for user in consumers[op.outputs[0]]:
+            if user.type == "Shape" and user in own:
+                moved[user] = [_NumpyStep(user, (current,))]
+    last = path[-1]
+    if any(op.type in _RESIZES for op in path):  # which gives what the casts give
+        scales, dtype = [op for op in scales if op.type != "Cast"], float32
+    # What they give is of no use any more: their outputs stand for what each takes.
+    places = [*(op.outputs[0] for op in scales), last.outputs[0]]
+    steps: list[Step] = [_NumpyStep(last, (current, *last.inputs[1:]), places[0], dtype)]
+    for op, place in zip(scales, places[1:], strict=True):
+        steps.append(_NumpyStep(op, (op.outputs[0], *op.inputs[1:]), place))
+    return moved | {last: steps}
 
 
 def _scales(op: Operation) -> bool:
     """Whether an operation makes each number of its first input another one, by constants."""
-    if op.type not in ("Cast", "Mul", "Add", "AddV2", "Sub") or not _by_numpy(op) or op.checks:
+    if op.type not in ("Cast", *_ARITHMETIC[:-1]) or not _by_numpy(op) or op.checks:
         return False
     return all(t.op.definition.constant and t.dims == () for t in op.inputs[1:])
 
@@ -273,12 +307,15 @@ class _NumpyStep:
 
     Args:
       inputs: the tensors whose values it takes, if they are not its own.
-      output: the tensor that gets the value of its output, if that is another one.
+      output: the tensor that gets the value of its output, if that is another one. dtype: its type, likewise.
     """
 
     __slots__ = ("call", "check", "dtypes", "inputs", "op", "outputs")
 
-    def __init__(self, op: Operation, inputs: tuple[Tensor, ...] | None = None, output: Tensor | None = None):
+    def __init__(
+        self, op: Operation, inputs: tuple[Tensor, ...] | None = None, output: Tensor | None = None,
+        dtype: DType | None = None,
+    ):  # fmt: skip
         attrs = op.arguments
         self.op = op
         self.check = op.definition.check if op.checks else None
@@ -286,11 +323,9 @@ class _NumpyStep:
         self.call = functools.partial(op.definition.numpy, **attrs)
         self.inputs = inputs or op.inputs
         self.outputs = op.outputs if output is None else [output]
-        self.dtypes = [t.dtype.np for t in op.outputs]
+        self.dtypes = [t.dtype.np for t in op.outputs] if dtype is None else [dtype.np]
         if op.type in _ARITHMETIC:
             self.call = functools.partial(_by_lines, self.call)
-        if inputs and op.type == "Slice":
-            self.dtypes = [inputs[0].dtype.np]
 
     def __call__(self, session: Runner, values: Values, state: CellValues, counters: CellValues) -> None:
         given = [values[t] for t in self.inputs]

@@ -152,20 +152,21 @@ def _along(
     """The steps of operations, each of which takes the output of the one before, with those that scale at the end."""
     moved: dict[Operation, list[Step]] = {}
     current, dtype, scales = path[0].inputs[0], path[0].inputs[0].dtype, list[Operation]()
-    for op in path[:-1]:
+    for op in path:
+        if op.type in _RESIZES:  # which gives what the casts give
+            scales, dtype = [scale for scale in scales if scale.type != "Cast"], float32
+        if op is path[-1]:
+            break
         if _scales(op):
             scales.append(op)
             moved[op] = []
         else:
-            dtype = float32 if op.type in _RESIZES else dtype
             moved[op] = [_NumpyStep(op, (current, *op.inputs[1:]), op.outputs[0], dtype)]
             current = op.outputs[0]
         for user in consumers[op.outputs[0]]:
             if user.type == "Shape" and user in own:
                 moved[user] = [_NumpyStep(user, (current,))]
     last = path[-1]
-    if any(op.type in _RESIZES for op in path):  # which gives what the casts give
-        scales, dtype = [op for op in scales if op.type != "Cast"], float32
     # What they give is of no use any more: their outputs stand for what each takes.
     places = [*(op.outputs[0] for op in scales), last.outputs[0]]
     steps: list[Step] = [_NumpyStep(last, (current, *last.inputs[1:]), places[0], dtype)]

@@ -137,14 +137,14 @@ class Batches(Pull):
     def _in_place(self, first: Element) -> Element:
         """The next batch: each element is copied to its place while it is in the cache, and let go."""
         made = [np.empty((self.size, *array.shape), array.dtype) for array in first]
-        count, others = 0, []
+        count, others = 0, list[Element]()
         for element in chain([first], islice(self.source, self.size - 1)):
             if others or copied_into([column[count, ...] for column in made], element) is not None:
                 others.append(element)
             else:
                 count += 1
         if others:
-            return self._stacked([*zip(*[column[:count] for column in made], strict=True), *others])
+            return self._stacked([*([column[i, ...] for column in made] for i in range(count)), *others])
         if count < self.size and self.drop_remainder:
             raise StopIteration
         return made if count == self.size else [column[:count].copy() for column in made]

@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
-from itertools import islice, takewhile
+from itertools import islice
 from typing import Any, ClassVar
 
 import numpy as np
@@ -174,8 +174,9 @@ class _Threads:
 
     def begin(self, waiting: deque[Element | Exception], place: int) -> None:
         """Begins those that are not, up to an exception. ``place``: draws before the first."""
-        entries = takewhile(lambda entry: not isinstance(entry, Exception), waiting)
-        for i, element in enumerate(islice(entries, len(self.begun), None), len(self.begun)):
+        for i, element in enumerate(islice(waiting, len(self.begun), None), len(self.begun)):
+            if isinstance(element, Exception):
+                break
             self.begun.append(self.threads.submit(self.call, element, place + i))
 
     def next(self) -> Element | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import chain, islice
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,11 @@ from towerstrat.graph.ir.elements import Tensor
 from towerstrat.graph.ir.shapes import Dims, TensorShape
 from towerstrat.graph.ir.sparse_tensor import SparseTensor
 from towerstrat.graph.ir.types import string
+
+_LARGE = 1 << 16
+"""Bytes of an element that is copied to its place in a batch as it comes."""
+_AT_ONCE = 1 << 29
+"""Bytes of a batch that is begun before it is known that so many elements come."""
 
 
 def _positive(opening: Opening, size: Any) -> int:
@@ -102,8 +108,10 @@ class Batches(Pull):
         self.drop_remainder = drop_remainder
         self.structure = structure
 
-    def _collect(self) -> list[Element]:
-        elements: list[Element] = []
+    def _collect(self, elements: list[Element]) -> list[Element]:
+        """So many elements as a batch has, of which some were taken. Raises StopIteration where there are none."""
+        if len(elements) == self.size:
+            return elements
         for element in self.source:
             elements.append(element)
             if len(elements) == self.size:
@@ -114,7 +122,32 @@ class Batches(Pull):
 
     def __next__(self) -> Element:
         columns = self._columns()
-        return self._stacked(self._collect()) if columns is None else columns
+        if columns is not None:
+            return columns
+        first = next(self.source)
+        if self.structure.sparse or not self._pays_in_place(first):
+            return self._stacked(self._collect([first]))
+        return self._in_place(first)
+
+    def _pays_in_place(self, first: Element) -> bool:
+        """Whether elements are large, so that it is better not to hold them all, and the batch is not."""
+        size = sum(array.nbytes for array in first)
+        return size >= _LARGE and size * self.size <= _AT_ONCE
+
+    def _in_place(self, first: Element) -> Element:
+        """The next batch: each element is copied to its place while it is in the cache, and let go."""
+        made = [np.empty((self.size, *array.shape), array.dtype) for array in first]
+        count, others = 0, list[Element]()
+        for element in chain([first], islice(self.source, self.size - 1)):
+            if others or copied_into([column[count, ...] for column in made], element) is not None:
+                others.append(element)
+            else:
+                count += 1
+        if others:
+            return self._stacked([*([column[i, ...] for column in made] for i in range(count)), *others])
+        if count < self.size and self.drop_remainder:
+            raise StopIteration
+        return made if count == self.size else [column[:count].copy() for column in made]
 
     def _columns(self) -> Element | None:
         """The next batch, where its elements are made together."""
@@ -147,7 +180,7 @@ class Batches(Pull):
         columns = self._columns()
         if columns is not None:
             return copied_into(out, columns)
-        elements = self._collect()
+        elements = self._collect([])
         fits = not self.structure.sparse and all(
             b.shape[:1] == (len(elements),) and all(e[i].shape == b.shape[1:] for e in elements)
             for i, b in enumerate(out)

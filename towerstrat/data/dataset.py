@@ -9,7 +9,7 @@ from typing import Any, Self
 from towerstrat.data import derived, sources, transforms
 from towerstrat.data.arguments import components, padding, predicate_of, scalar, structure_of_specs
 from towerstrat.data.background import Prefetch
-from towerstrat.data.batching import Batch, PaddedBatch, Unbatch
+from towerstrat.data.batching import Batch, PaddedBatch, SparseBatch, ToRagged, Unbatch
 from towerstrat.data.function import Function
 from towerstrat.data.mapping import Filter, Interleave, Map
 from towerstrat.data.options import Options
@@ -28,6 +28,7 @@ from towerstrat.graph.ir.composite import Argument
 from towerstrat.graph.ir.convert import constant
 from towerstrat.graph.ir.core import get_default_graph
 from towerstrat.graph.ir.elements import Tensor
+from towerstrat.graph.ir.shapes import TensorShape
 from towerstrat.graph.ir.specs import Specified, TensorSpec, TypeSpec
 from towerstrat.graph.ir.types import as_dtype, int64, variant
 
@@ -408,6 +409,33 @@ class Dataset(Argument, Specified, StagedIterable, Overloading):
         size = scalar(batch_size, "padded_batch")
         return self._made(PaddedBatch(self.node, size, shapes, fillings, bool(drop_remainder)))
 
+    def ragged_batch(
+        self, batch_size: Any, drop_remainder: bool = False, row_splits_dtype: Any = int64, name: str | None = None
+    ) -> Any:  # fmt: skip
+        """Like ``batch``; components of which a size is not known become ragged tensors, and their sizes may differ.
+
+        Args:
+          drop_remainder: leave out a smaller last batch.
+          row_splits_dtype: int32 or int64.
+        """
+        kind = as_dtype(row_splits_dtype)
+        return self._made(ToRagged(self.node, kind)).batch(batch_size, drop_remainder)
+
+    def sparse_batch(self, batch_size: Any, row_shape: Any, name: str | None = None) -> Any:
+        """Tensors of different sizes, ``batch_size`` at a time, as SparseTensors ``[batch, *row_shape]``.
+
+        Args:
+          row_shape: static; None for the largest size of a batch.
+
+        Raises:
+          TypeError: elements of several components.
+        Raises (when elements are taken):
+          DataLossError: an element is larger.
+        """
+        if len(self.node.structure) != 1:
+            raise TypeError(f"Expected elements of one component, got {self.node.structure.types}.")
+        return self._made(SparseBatch(self.node, scalar(batch_size, "sparse_batch"), TensorShape(row_shape)))
+
     def unbatch(self, name: str | None = None) -> Any:
         """The rows of each element, one by one."""
         return self._made(Unbatch(self.node))
@@ -539,14 +567,6 @@ class Dataset(Argument, Specified, StagedIterable, Overloading):
         return self._made(transforms.WithOptions(self.node, options))
 
     # ---- what is not here ----------------------------------------------------------------------------------------
-
-    def ragged_batch(
-        self, batch_size: Any, drop_remainder: bool = False, row_splits_dtype: Any = int64, name: str | None = None
-    ) -> Any:
-        raise UnsupportedError("Dataset.ragged_batch: ragged tensors are not supported; use padded_batch.")
-
-    def sparse_batch(self, batch_size: Any, row_shape: Any, name: str | None = None) -> Any:
-        raise UnsupportedError("Dataset.sparse_batch: sparse components are not supported; use padded_batch.")
 
     def rejection_resample(
         self, class_func: Any, target_dist: Any, initial_dist: Any = None, seed: Any = None, name: str | None = None

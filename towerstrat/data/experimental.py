@@ -6,11 +6,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from towerstrat.data import derived, transforms
-from towerstrat.data.batching import SparseBatch
 from towerstrat.data.dataset import AUTOTUNE, Dataset, checked_dataset
 from towerstrat.data.dataset_v1 import DatasetV1
 from towerstrat.data.structure import Structure
-from towerstrat.graph.ir.shapes import TensorShape
 from towerstrat.graph.ir.types import int64
 
 Transformation = Callable[[Dataset], Dataset]
@@ -70,12 +68,19 @@ def dense_to_sparse_batch(batch_size: Any, row_shape: Any) -> Transformation:
       TypeError: elements of several components.
     """
 
-    def apply(dataset: Dataset) -> Dataset:
-        if len(dataset.node.structure) != 1:
-            raise TypeError(f"Expected elements of one component, got {dataset.node.structure.types}.")
-        return dataset._made(SparseBatch(dataset.node, batch_size, TensorShape(row_shape)))
+    return lambda dataset: dataset.sparse_batch(batch_size, row_shape)
 
-    return apply
+
+def dense_to_ragged_batch(
+    batch_size: Any, drop_remainder: bool = False, row_splits_dtype: Any = int64
+) -> Transformation:
+    """Batches of elements of different sizes: components of which a size is not known become ragged tensors.
+
+    Args:
+      drop_remainder: leave out a smaller last batch.
+      row_splits_dtype: int32 or int64.
+    """
+    return lambda dataset: dataset.ragged_batch(batch_size, drop_remainder, row_splits_dtype)
 
 
 # ---- elements ------------------------------------------------------------------------------------------------------

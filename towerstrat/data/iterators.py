@@ -185,7 +185,7 @@ class Iterator:
     ):  # fmt: skip
         self._position = iterator_resource
         self._initializer = initializer
-        self._structure = Structure.of_types(output_types, output_shapes, output_classes)
+        self._structure = iterator_resource.structure
 
     @staticmethod
     def from_structure(

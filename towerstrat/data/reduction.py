@@ -8,7 +8,7 @@ from typing import Any
 from towerstrat.data.function import Function
 from towerstrat.data.iterators import with_operation
 from towerstrat.data.pipeline import Array, Node
-from towerstrat.data.structure import Structure, flatten, map_leaves
+from towerstrat.data.structure import Structure, flatten, in_parts, map_leaves
 from towerstrat.data.variants import opening_of
 from towerstrat.errors import InvalidArgumentError
 from towerstrat.graph.ir.convert import convert_to_tensor
@@ -60,7 +60,7 @@ def reduced(node: Node, initial_state: Any, reduce_func: Callable[..., Any]) -> 
     Raises:
       TypeError: the function returns a state of another structure, type or shape.
     """
-    state = map_leaves(convert_to_tensor, initial_state)
+    state = map_leaves(convert_to_tensor, in_parts(initial_state))
     before = Structure.of_tensors(state)
     graph = get_default_graph()
     function = Function(reduce_func, [before, node.structure], "Dataset.reduce", graph)
@@ -71,7 +71,7 @@ def reduced(node: Node, initial_state: Any, reduce_func: Callable[..., Any]) -> 
         function = Function(reduce_func, [before, node.structure], "Dataset.reduce", graph)
     inputs = [*flatten(state), *dict.fromkeys([*node.inputs(), *function.captures])]
     attrs = {"node": node, "function": function, "structure": before}
-    return before.pack(graph.add("ReduceDataset", inputs, attrs).outputs)
+    return before.values(graph.add("ReduceDataset", inputs, attrs).outputs)
 
 
 def only_element(node: Node) -> Any:

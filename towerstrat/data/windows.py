@@ -10,7 +10,6 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from towerstrat.data import sparse
 from towerstrat.data.pipeline import UNKNOWN, Element, Node, Opening, Pull, known, tensors_among
 from towerstrat.data.sources import Listed
 from towerstrat.data.structure import Nested, Structure
@@ -38,14 +37,15 @@ class SlidingPull(Pull):
     changing = ("source", "waiting")
 
     def __init__(
-        self, source: Iterator[Element], size: int, shift: int, stride: int, drop: bool, parts: Sequence[Structure]
+        self, source: Iterator[Element], size: int, shift: int, stride: int, drop: bool, structure: Structure
     ):
         self.source = source
         self.size = size
         self.shift = shift
         self.stride = stride
         self.drop = drop
-        self.parts = parts
+        self.parts = structure.split()
+        self.places = [own for _, own in structure.units]
         self.waiting: deque[Element] = deque()
 
     def __next__(self) -> Element:
@@ -59,7 +59,10 @@ class SlidingPull(Pull):
             self.waiting.popleft()
         if left > 0:
             deque(itertools.islice(self.source, left), maxlen=0)
-        return [boxed(Bound(Collected(part, [[e[i]] for e in window]), {})) for i, part in enumerate(self.parts)]
+        return [
+            boxed(Bound(Collected(part, [e[own] for e in window]), {}))
+            for part, own in zip(self.parts, self.places, strict=True)
+        ]
 
 
 class Window(Node):
@@ -80,11 +83,7 @@ class Window(Node):
         self.drop = drop
         self.tensors = tensors_among(size, shift, stride)
         inner = child.structure
-        sparse.refuse(inner, "window")
-        self.parts = [inner.component(i) for i in range(len(inner))]
-        count = len(inner)
-        nested = [Nested(part, dataset) for part in self.parts]
-        self.structure = Structure(inner.template, [variant] * count, [()] * count, nested)
+        self.structure = inner.over_units(lambda part: Structure(None, [variant], [()], [Nested(part, dataset)]))
 
     def cardinality(self) -> int:
         total = self.children[0].cardinality()
@@ -101,7 +100,8 @@ class Window(Node):
         for what, value in self.given.items():
             _check_positive(what, int(opening.value(value)))
         size, shift, stride = (int(opening.value(v)) for v in self.given.values())
-        return SlidingPull(self.children[0].open(opening), size, shift, stride, self.drop, self.parts)
+        inner = self.children[0].structure
+        return SlidingPull(self.children[0].open(opening), size, shift, stride, self.drop, inner)
 
 
 def _check_positive(what: str, value: int | None) -> None:

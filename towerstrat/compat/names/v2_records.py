@@ -11,6 +11,9 @@ ROWS: Rows = (
     ("data.csv_datasets", {
         "tf.data.experimental": "CsvDataset make_csv_dataset",
     }),
+    ("data.experimental", {
+        "tf.data.experimental": "dense_to_ragged_batch",
+    }),
     ("data.example_datasets", {
         "tf.data.experimental": "make_batched_features_dataset parse_example_dataset",
     }),

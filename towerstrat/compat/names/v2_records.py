@@ -17,6 +17,9 @@ ROWS: Rows = (
     ("data.example_datasets", {
         "tf.data.experimental": "make_batched_features_dataset parse_example_dataset",
     }),
+    ("data.ragged_features", {
+        "tf.io": "RaggedFeature",
+    }),
     ("data.sql", {
         "tf.data.experimental": "SqlDataset",
     }),

@@ -14,7 +14,8 @@ def parse_example(serialized: Any, features: Features, example_names: Any = None
     """The features of a batch of serialized ``Example`` messages; of one, where ``serialized`` is a scalar.
 
     Args:
-      features: key -> ``FixedLenFeature``, ``VarLenFeature``, ``SparseFeature`` or ``FixedLenSequenceFeature``.
+      features: key -> ``FixedLenFeature``, ``VarLenFeature``, ``SparseFeature``, ``RaggedFeature`` or
+        ``FixedLenSequenceFeature``.
       example_names: strings that messages of errors show.
     """
     return examples.parse_any(serialized, features, name, example_names)

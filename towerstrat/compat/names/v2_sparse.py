@@ -20,6 +20,10 @@ ROWS: Rows = (
     ("graph.ops.sparse.arithmetic", {
         "tf.sparse": "map_values",
     }),
+    ("graph.ops.ragged.counts", {
+        "tf.math": "bincount",
+        "tf.sparse": "bincount=sparse_bincount",
+    }),
     ("graph.ops.sparse.parts", {
         "tf.sparse": "from_dense",
     }),

@@ -146,27 +146,6 @@ def boolean_mask(tensor: Any, mask: Any, axis: int | None = None, name: str = "b
     return indexing.boolean_mask(tensor, mask, name, axis)
 
 
-def bincount(
-    arr: Any, weights: Any = None, minlength: Any = None, maxlength: Any = None, dtype: Any = int32,
-    name: str | None = None, axis: int | None = None, binary_output: bool = False,
-) -> Tensor:  # fmt: skip
-    """How often each number from 0 occurs, or the sum of the ``weights`` of its places.
-
-    Args:
-      axis: None or 0 counts in all of ``arr``, -1 in each row of a matrix.
-      binary_output: 1 where a number occurs, instead of how often.
-
-    Raises:
-      ValueError: another axis, or weights of a binary output.
-    """
-    if axis not in (None, 0, -1):
-        raise ValueError(f"Expected axis None, 0 or -1, got {axis!r}.")
-    if binary_output and weights is not None:
-        raise ValueError("Expected no weights with binary_output=True.")
-    found = counting.counts(math.cast(arr, int32), weights, minlength, maxlength, dtype, by_row=axis == -1)
-    return array.identity(math.minimum(found, 1) if binary_output else found, name or "bincount")
-
-
 def tuple(tensors: Any, control_inputs: Any = None, name: str | None = None) -> list[Any]:
     """``tensors``, each available only when all of them (and ``control_inputs``) have been computed."""
     return control_flow.tuple(tensors, name, control_inputs)

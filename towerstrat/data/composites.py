@@ -110,14 +110,14 @@ def rows(arrays: Sequence[Array], structure: Structure) -> list[Element]:
 
 def _unit_rows(form: Any, arrays: Sequence[Array]) -> list[Element]:
     if isinstance(form, SparseParts):
-        return _sparse_rows(*arrays)
+        return sparse_rows(*arrays)
     if isinstance(form, RaggedParts) and len(form) > 1:
         flat, first, *inner = arrays
         return [_ragged_row(flat, inner, int(a), int(b)) for a, b in zip(first[:-1], first[1:], strict=True)]
     return [[arrays[0][i, ...]] for i in range(len(arrays[0]))]
 
 
-def _sparse_rows(indices: Array, values: Array, shape: Array) -> list[Element]:
+def sparse_rows(indices: Array, values: Array, shape: Array) -> list[Element]:
     order = np.argsort(indices[:, 0], kind="stable")
     bounds = np.searchsorted(indices[order, 0], np.arange(int(shape[0]) + 1))
     own = [order[a:b] for a, b in zip(bounds[:-1], bounds[1:], strict=True)]
@@ -148,13 +148,13 @@ def batched(form: Any, columns: Sequence[Sequence[Array]]) -> list[Array] | None
       InvalidArgumentError: sparse tensors of different ranks, ragged ones whose flat values do not fit.
     """
     if isinstance(form, SparseParts):
-        return _sparse_batch(*columns)
+        return sparse_batch(*columns)
     if isinstance(form, RaggedParts):
         return _ragged_batch(form, *columns)
     return None
 
 
-def _sparse_batch(indices: Sequence[Array], values: Sequence[Array], shapes: Sequence[Array]) -> list[Array]:
+def sparse_batch(indices: Sequence[Array], values: Sequence[Array], shapes: Sequence[Array]) -> list[Array]:
     if len({len(shape) for shape in shapes}) > 1:
         ranks = [len(shape) for shape in shapes]
         raise InvalidArgumentError(None, None, f"Cannot batch sparse tensors of different ranks: {ranks}.")

@@ -45,6 +45,9 @@ ROWS: Rows = (
     ("data.writing", {
         "tf.contrib.data tf.data.experimental": "TFRecordWriter",
     }),
+    ("data.sparse_strings", {
+        "tf tf.io": "deserialize_many_sparse serialize_many_sparse serialize_sparse",
+    }),
     ("data.serialized", {
         "tf tf.io": "decode_compressed decode_json_example parse_tensor",
         "tf": "serialize_tensor",

@@ -26,6 +26,11 @@ ROWS: Rows = (
     ("data.writing", {
         "tf.data.experimental": "TFRecordWriter",
     }),
+    ("data.sparse_strings", {
+        "tf.io": """
+            deserialize_many_sparse serialize_many_sparse=serialize_many_sparse_v2
+            serialize_sparse=serialize_sparse_v2""",
+    }),
     ("data.serialized", {
         "tf.io": "serialize_tensor",
     }),

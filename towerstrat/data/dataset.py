@@ -17,6 +17,7 @@ from towerstrat.data.owned_iterator import NumpyIterator, OwnedIterator
 from towerstrat.data.pipeline import INFINITE, UNKNOWN, Node, Seeds
 from towerstrat.data.records import Matching
 from towerstrat.data.reduction import only_element, reduced
+from towerstrat.data.resampling import rejection_resampled
 from towerstrat.data.structure import Structure, flatten, in_parts, map_leaves
 from towerstrat.data.variants import VariantNode, handle_of
 from towerstrat.data.windows import Window
@@ -571,7 +572,15 @@ class Dataset(Argument, Specified, StagedIterable, Overloading):
     def rejection_resample(
         self, class_func: Any, target_dist: Any, initial_dist: Any = None, seed: Any = None, name: str | None = None
     ) -> Any:
-        raise UnsupportedError("Dataset.rejection_resample is not supported; use sample_from_datasets(weights=...).")
+        """Pairs of a class and an element, some left out at random so that classes come in given proportions.
+
+        Args:
+          class_func: element -> integer scalar, its class.
+          target_dist: ``[classes]`` floats, the proportions.
+          initial_dist: ``[classes]``, those of the elements; None: estimated as they come.
+          seed: of the random numbers.
+        """
+        return rejection_resampled(self, class_func, target_dist, initial_dist, seed)
 
     def save(self, path: Any, compression: Any = None, shard_func: Any = None, checkpoint_args: Any = None) -> Any:
         raise UnsupportedError("Dataset.save is not supported; write records with tf.io.TFRecordWriter.")

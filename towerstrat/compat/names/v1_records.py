@@ -36,8 +36,21 @@ ROWS: Rows = (
             parse_example_dataset=parse_example_dataset_v1""",
         "tf.contrib.data": "read_batch_features",
     }),
+    ("data.grouping", {
+        "tf.contrib.data": "reduce_dataset",
+        "tf.contrib.data tf.data.experimental": "Reducer group_by_reducer",
+    }),
+    ("data.lmdb_files", {
+        "tf.contrib.data": "LMDBDataset",
+    }),
+    ("data.experimental_v2", {
+        "tf.contrib.data": "get_next_as_optional",
+    }),
+    ("data.optional", {
+        "tf.contrib.data": "Optional",
+    }),
     ("data.file_readers", {
-        "tf": "FixedLengthRecordReader IdentityReader ReaderBase TFRecordReader TextLineReader WholeFileReader",
+        "tf": "FixedLengthRecordReader IdentityReader LMDBReader ReaderBase TFRecordReader TextLineReader WholeFileReader",
     }),
     ("data.sql", {
         "tf.contrib.data tf.data.experimental": "SqlDataset=SqlDatasetV1",

@@ -12,7 +12,10 @@ ROWS: Rows = (
         "tf.data.experimental": "CsvDataset make_csv_dataset",
     }),
     ("data.experimental", {
-        "tf.data.experimental": "dense_to_ragged_batch",
+        "tf.data.experimental": "dense_to_ragged_batch rejection_resample",
+    }),
+    ("data.grouping", {
+        "tf.data.experimental": "Reducer group_by_reducer",
     }),
     ("data.example_datasets", {
         "tf.data.experimental": "make_batched_features_dataset parse_example_dataset",

@@ -37,6 +37,8 @@ AUTOTUNE = -1
 INFINITE_CARDINALITY = INFINITE
 UNKNOWN_CARDINALITY = UNKNOWN
 _CYCLE = 16
+_ALL_WORKERS = -1
+"""The arguments of ``shard`` for as many shards as there are workers: one, here."""
 
 
 class Dataset(Argument, Specified, StagedIterable, Overloading):
@@ -352,6 +354,8 @@ class Dataset(Argument, Specified, StagedIterable, Overloading):
     def shard(self, num_shards: Any, index: Any, name: str | None = None) -> Any:
         """Every ``num_shards``-th element, starting with element ``index``."""
         number, place = scalar(num_shards, "shard"), scalar(index, "shard")
+        if number == place == _ALL_WORKERS:
+            return self
         if isinstance(number, int) and number < 1:
             raise ValueError(f"Dataset.shard: num_shards must be >= 1, got {number}.")
         if isinstance(place, int) and (place < 0 or (isinstance(number, int) and place >= number)):

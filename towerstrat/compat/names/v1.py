@@ -142,6 +142,7 @@ ROWS: Rows = (
         "tf.data": "Options=OptionsV1",
     }),
     ("data.queue_input", {
+        "tf.io": "match_filenames_once",
         "tf.train": """
             batch batch_join input_producer limit_epochs match_filenames_once maybe_batch maybe_batch_join
             maybe_shuffle_batch maybe_shuffle_batch_join range_input_producer shuffle_batch shuffle_batch_join

@@ -42,7 +42,8 @@ KEPT: dict[str, str] = {
         as_bytes as_str as_text bytes_or_text_types complex_types forward_compatible integral_types path_to_str
         real_types""",
     "tf.data.experimental": """
-        copy_to_device dense_to_sparse_batch enumerate_dataset get_single_element group_by_window map_and_batch
+        CheckpointInputPipelineHook copy_to_device dense_to_sparse_batch enumerate_dataset get_single_element group_by_window
+        make_saveable_from_iterator map_and_batch
         parallel_interleave prefetch_to_device scan shuffle_and_repeat unbatch unique""",
     "tf.debugging": """
         Assert assert_integer assert_proper_iterable assert_same_float_dtype assert_type check_numerics
@@ -89,7 +90,8 @@ KEPT: dict[str, str] = {
     "tf.io": """
         decode_base64 decode_compressed decode_json_example encode_base64 FixedLenFeature FixedLenSequenceFeature
         parse_sequence_example parse_single_sequence_example parse_tensor SparseFeature TFRecordOptions TFRecordWriter
-        VarLenFeature read_file write_file""",
+        VarLenFeature match_filenames_once=tf.train.match_filenames_once matching_files=tf.matching_files read_file
+        write_file""",
     "tf.lookup": "KeyValueTensorInitializer=tf.contrib.lookup.KeyValueTensorInitializer",
     "tf.sparse": v2_sparse.KEPT,
     "tf.strings": """
@@ -137,7 +139,8 @@ ROWS: Rows = (
             assert_shapes""",
     }),
     ("compat.v2names.files", {
-        "tf.io.gfile": "copy exists glob isdir join listdir makedirs mkdir remove rename rmtree stat walk",
+        "tf.io.gfile": """
+            copy exists get_registered_schemes glob isdir join listdir makedirs mkdir remove rename rmtree stat walk""",
     }),
     ("compat.v2names.flow", {
         "tf": """
@@ -191,8 +194,9 @@ ROWS: Rows = (
     }),
     ("data.experimental_v2", {
         "tf.data.experimental": """
-            Counter RandomDataset assert_cardinality bucket_by_sequence_length cardinality choose_from_datasets
-            from_list get_next_as_optional get_structure ignore_errors sample_from_datasets take_while""",
+            Counter RandomDataset assert_cardinality at bucket_by_sequence_length cardinality choose_from_datasets
+            from_list from_variant get_next_as_optional get_structure ignore_errors pad_to_cardinality
+            sample_from_datasets SHARD_HINT take_while to_variant""",
     }),
     ("data.optional", {
         "tf": "OptionalSpec",
@@ -301,6 +305,7 @@ ROWS: Rows = (
         "tf.strings": "split=string_split",
     }),
     ("graph.ops.strings", {
+        "tf.io": "decode_raw=decode_raw_v2",
         "tf.strings": "lower=string_lower unsorted_segment_join upper=string_upper",
     }),
     ("graph.ops.vocabulary", {

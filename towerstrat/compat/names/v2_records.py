@@ -17,6 +17,9 @@ ROWS: Rows = (
     ("data.grouping", {
         "tf.data.experimental": "Reducer group_by_reducer",
     }),
+    ("data.lookup_datasets", {
+        "tf.data.experimental": "DatasetInitializer index_table_from_dataset table_from_dataset",
+    }),
     ("data.example_datasets", {
         "tf.data.experimental": "make_batched_features_dataset parse_example_dataset",
     }),

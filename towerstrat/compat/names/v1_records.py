@@ -36,6 +36,10 @@ ROWS: Rows = (
             parse_example_dataset=parse_example_dataset_v1""",
         "tf.contrib.data": "read_batch_features",
     }),
+    ("data.accumulators", {
+        "tf": "ConditionalAccumulator ConditionalAccumulatorBase SparseConditionalAccumulator",
+        "tf.sparse": "SparseConditionalAccumulator",
+    }),
     ("data.grouping", {
         "tf.contrib.data": "reduce_dataset",
         "tf.contrib.data tf.data.experimental": "Reducer group_by_reducer",

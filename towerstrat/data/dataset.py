@@ -10,6 +10,7 @@ from towerstrat.data import derived, sources, transforms
 from towerstrat.data.arguments import components, padding, predicate_of, scalar, structure_of_specs
 from towerstrat.data.background import Prefetch
 from towerstrat.data.batching import Batch, PaddedBatch, SparseBatch, ToRagged, Unbatch
+from towerstrat.data.element_files import FileCache, Shards
 from towerstrat.data.function import Function
 from towerstrat.data.mapping import Filter, Interleave, Map
 from towerstrat.data.options import Options
@@ -18,6 +19,7 @@ from towerstrat.data.pipeline import INFINITE, UNKNOWN, Node, Seeds
 from towerstrat.data.records import Matching
 from towerstrat.data.reduction import only_element, reduced
 from towerstrat.data.resampling import rejection_resampled
+from towerstrat.data.saved import compression_of, loaded, saved
 from towerstrat.data.structure import Structure, flatten, in_parts, map_leaves
 from towerstrat.data.variants import VariantNode, handle_of
 from towerstrat.data.windows import Window
@@ -316,10 +318,15 @@ class Dataset(Argument, Specified, StagedIterable, Overloading):
         return self._made(transforms.Shuffle(self.node, scalar(buffer_size, "shuffle"), seeds, again))
 
     def cache(self, filename: Any = "", name: str | None = None) -> Any:
-        """The same; the elements of the first complete pass are kept in memory and used again in later ones."""
-        if filename not in ("", b"", None):
-            raise UnsupportedError(f"Dataset.cache(filename={filename!r}): only memory is supported; leave it out.")
-        return self._made(transforms.Cache(self.node))
+        """The same; the elements of the first complete pass are kept, and used again in later ones.
+
+        Args:
+          filename: the file that they are kept in, also for other runs of the program; "": in memory. The original's
+            files are others, and not read.
+        """
+        if not isinstance(filename, Tensor) and filename in ("", b"", None):
+            return self._made(transforms.Cache(self.node))
+        return self._made(FileCache(self.node, filename))
 
     def take(self, count: Any, name: str | None = None) -> Any:
         """The first ``count`` elements; all where it is -1."""
@@ -571,8 +578,6 @@ class Dataset(Argument, Specified, StagedIterable, Overloading):
             raise TypeError(f"Expected tf.data.Options, got {options!r}.")
         return self._made(transforms.WithOptions(self.node, options))
 
-    # ---- what is not here ----------------------------------------------------------------------------------------
-
     def rejection_resample(
         self, class_func: Any, target_dist: Any, initial_dist: Any = None, seed: Any = None, name: str | None = None
     ) -> Any:
@@ -586,18 +591,55 @@ class Dataset(Argument, Specified, StagedIterable, Overloading):
         """
         return rejection_resampled(self, class_func, target_dist, initial_dist, seed)
 
-    def save(self, path: Any, compression: Any = None, shard_func: Any = None, checkpoint_args: Any = None) -> Any:
-        raise UnsupportedError("Dataset.save is not supported; write records with tf.io.TFRecordWriter.")
+    # ---- in files ------------------------------------------------------------------------------------------------
 
-    @staticmethod
-    def load(path: Any, element_spec: Any = None, compression: Any = None, reader_func: Any = None) -> Any:
-        raise UnsupportedError("Dataset.load is not supported; read records with tf.data.TFRecordDataset.")
+    def save(
+        self, path: Any, compression: Any = None, shard_func: Callable[..., Any] | None = None,
+        checkpoint_args: Any = None,
+    ) -> Any:  # fmt: skip
+        """Writes the elements to a folder, for ``load``. In a graph this is the operation that does.
+
+        Args:
+          compression: None or "GZIP".
+          shard_func: element -> int64 scalar, the file that it goes to; default: one file.
+
+        Raises:
+          TypeError: datasets in elements. UnsupportedError: another compression, or ``checkpoint_args``.
+        """
+        return saved(self.node, path, compression, shard_func, checkpoint_args)
+
+    @classmethod
+    def load(
+        cls, path: Any, element_spec: Any = None, compression: Any = None,
+        reader_func: Callable[[Any], Any] | None = None,
+    ) -> Any:  # fmt: skip
+        """The elements that ``save`` wrote; the original's files are others, and not read.
+
+        Args:
+          element_spec: what they look like; None: what the files say.
+          reader_func: dataset of datasets, one for each file -> dataset; default: an element of each in turn.
+
+        Raises:
+          NotFoundError: there are none.
+        """
+        return loaded(cls, path, element_spec, compression, reader_func)
 
     def snapshot(
         self, path: Any, compression: Any = "AUTO", reader_func: Any = None, shard_func: Any = None,
         name: str | None = None,
     ) -> Any:  # fmt: skip
-        raise UnsupportedError("Dataset.snapshot is not supported; use cache(), which keeps elements in memory.")
+        """The same; the first whole pass writes the elements to a folder, and later ones, also of other runs, read them.
+
+        Args:
+          compression: "AUTO", None or "GZIP".
+
+        Raises:
+          UnsupportedError: another compression, or a ``reader_func`` or ``shard_func``: there is one file.
+        """
+        if reader_func is not None or shard_func is not None:
+            raise UnsupportedError("Dataset.snapshot takes no reader_func and shard_func here; use save and load.")
+        used = compression_of(compression, "Dataset.snapshot")
+        return self._made(FileCache(self.node, Shards(str(path)).path(0), used))
 
 
 def checked_dataset(value: Any, what: str) -> Dataset:

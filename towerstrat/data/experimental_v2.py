@@ -148,6 +148,29 @@ def from_variant(variant: Tensor, structure: Any) -> Dataset:
     return found
 
 
+def save(
+    dataset: Dataset, path: Any, compression: Any = None, shard_func: Callable[..., Any] | None = None,
+    checkpoint_args: Any = None,
+) -> Any:  # fmt: skip
+    """``Dataset.save``."""
+    return checked_dataset(dataset, "save").save(path, compression, shard_func, checkpoint_args)
+
+
+def load(
+    path: Any, element_spec: Any = None, compression: Any = None, reader_func: Callable[[Any], Any] | None = None
+) -> Dataset:
+    """``Dataset.load``."""
+    found: Dataset = Dataset.load(path, element_spec, compression, reader_func)
+    return found
+
+
+def snapshot(
+    path: Any, compression: Any = "AUTO", reader_func: Any = None, shard_func: Any = None
+) -> Transformation:  # fmt: skip
+    """``Dataset.snapshot``."""
+    return lambda dataset: dataset.snapshot(path, compression, reader_func, shard_func)
+
+
 SHARD_HINT = -1
 """The arguments of ``shard`` for a number of shards that is that of the workers: there is one, which gets all."""
 

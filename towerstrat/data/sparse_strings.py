@@ -10,18 +10,15 @@ from typing import Any
 
 import numpy as np
 
-from towerstrat.checkpoints.varint import read_varint, write_varint
 from towerstrat.data.composites import sparse_batch, sparse_rows
+from towerstrat.data.tensor_texts import tensor_of, tensor_text
 from towerstrat.errors import UnsupportedError
 from towerstrat.graph.ir.convert import convert_to_tensor
 from towerstrat.graph.ir.elements import Tensor
-from towerstrat.graph.ir.node_def import shape_proto
 from towerstrat.graph.ir.registry import Attrs, Signature, define
 from towerstrat.graph.ir.sparse_tensor import SparseTensor, SparseTensorValue
-from towerstrat.graph.ir.tensor_proto import make_ndarray
 from towerstrat.graph.ir.types import DType, DTypeLike, HostArray, as_dtype, int64, string
 from towerstrat.graph.ops.build import add, one
-from towerstrat.platform import messages
 
 Inputs = Sequence[Tensor]
 
@@ -29,36 +26,8 @@ Inputs = Sequence[Tensor]
 # ---- numpy forms -----------------------------------------------------------------------------------------------------
 
 
-def _text(array: HostArray) -> bytes:
-    """A serialized ``TensorProto``, with all elements as one string of bytes: those of strings after their lengths."""
-    kind = string if array.dtype == object else as_dtype(array.dtype)
-    content = array.tobytes() if kind is not string else b"".join([*map(write_varint, map(len, array)), *array])
-    proto = messages.TensorProto(dtype=kind.as_datatype_enum, tensor_shape=shape_proto(array.shape))
-    proto.tensor_content = content
-    return bytes(proto.SerializeToString())
-
-
-def _array(text: bytes) -> HostArray:
-    try:
-        proto = messages.TensorProto.FromString(text)
-        kind = as_dtype(proto.dtype)
-    except Exception:  # google.protobuf.message.DecodeError, which is not imported for it
-        raise ValueError("Could not parse serialized proto") from None
-    if kind is not string or not proto.tensor_content:
-        return make_ndarray(proto)
-    content, place, sizes = proto.tensor_content, 0, []
-    count = int(np.prod([d.size for d in proto.tensor_shape.dim], dtype=np.int64))
-    for _ in range(count):
-        size, place = read_varint(content, place)
-        sizes.append(size)
-    ends = place + np.cumsum([0, *sizes])
-    found = np.empty(count, object)
-    found[:] = [content[a:b] for a, b in zip(ends[:-1], ends[1:], strict=True)]
-    return found
-
-
 def _texts(parts: Sequence[HostArray]) -> list[bytes]:
-    return [_text(np.ascontiguousarray(part)) for part in parts]
+    return [tensor_text(np.ascontiguousarray(part)) for part in parts]
 
 
 def _serialize(indices: HostArray, values: HostArray, shape: HostArray) -> HostArray:
@@ -85,7 +54,7 @@ def _deserialize_many(texts: HostArray, *, dtype: DType, rank: int | None) -> li
         )
     columns: list[list[HostArray]] = [[], [], []]
     for i, row in enumerate(texts):
-        parts = [_array(text) for text in row]
+        parts = [tensor_of(text) for text in row]
         kind = string if parts[1].dtype == object else as_dtype(parts[1].dtype)
         if kind is not dtype:
             raise ValueError(

@@ -195,8 +195,8 @@ ROWS: Rows = (
     ("data.experimental_v2", {
         "tf.data.experimental": """
             Counter RandomDataset assert_cardinality at bucket_by_sequence_length cardinality choose_from_datasets
-            from_list from_variant get_next_as_optional get_structure ignore_errors pad_to_cardinality
-            sample_from_datasets SHARD_HINT take_while to_variant""",
+            from_list from_variant get_next_as_optional get_structure ignore_errors load
+            pad_to_cardinality sample_from_datasets save SHARD_HINT snapshot take_while to_variant""",
     }),
     ("data.optional", {
         "tf": "OptionalSpec",

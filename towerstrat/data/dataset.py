@@ -10,7 +10,7 @@ from towerstrat.data import derived, sources, transforms
 from towerstrat.data.arguments import components, padding, predicate_of, scalar, structure_of_specs
 from towerstrat.data.background import Prefetch
 from towerstrat.data.batching import Batch, PaddedBatch, SparseBatch, ToRagged, Unbatch
-from towerstrat.data.element_files import FileCache, Shards
+from towerstrat.data.element_files import FileCache, Snapshot
 from towerstrat.data.function import Function
 from towerstrat.data.mapping import Filter, Interleave, Map
 from towerstrat.data.options import Options
@@ -630,6 +630,8 @@ class Dataset(Argument, Specified, StagedIterable, Overloading):
     ) -> Any:  # fmt: skip
         """The same; the first whole pass writes the elements to a folder, and later ones, also of other runs, read them.
 
+        A pipeline of other parts, functions or arrays has another file; what files hold that it reads is not looked at.
+
         Args:
           compression: "AUTO", None or "GZIP".
 
@@ -639,7 +641,7 @@ class Dataset(Argument, Specified, StagedIterable, Overloading):
         if reader_func is not None or shard_func is not None:
             raise UnsupportedError("Dataset.snapshot takes no reader_func and shard_func here; use save and load.")
         used = compression_of(compression, "Dataset.snapshot")
-        return self._made(FileCache(self.node, Shards(str(path)).path(0), used))
+        return self._made(Snapshot(self.node, path, used))
 
 
 def checked_dataset(value: Any, what: str) -> Dataset:

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from towerstrat.checkpoints.varint import read_varint, write_varint
+from towerstrat.data.fingerprint import whole_checksum
 from towerstrat.data.pipeline import Array, Element, Node, Opening, Pull
 from towerstrat.data.structure import RaggedParts, SparseParts, Structure, is_unit, ragged_parts
 from towerstrat.data.tensor_texts import tensor_of, tensor_text
@@ -217,12 +218,22 @@ class FileCache(Node):
     def cardinality(self) -> int:
         return self.children[0].cardinality()
 
-    def open(self, opening: Opening) -> Iterator[Element]:
+    def _file(self, opening: Opening) -> str:
         given = opening.value(self.path)
-        path = given.decode() if isinstance(given, bytes) else str(given)
+        return given.decode() if isinstance(given, bytes) else str(given)
+
+    def open(self, opening: Opening) -> Iterator[Element]:
+        path = self._file(opening)
         if files.Exists(path):
             return FilePull([path], self.structure, self.compression)
         return WritingPull(self.children[0].open(opening), ElementWriter(path, self.structure, self.compression))
+
+
+class Snapshot(FileCache):
+    """As ``FileCache``, with a file of its own in a folder for each pipeline: what it consists of names the file."""
+
+    def _file(self, opening: Opening) -> str:
+        return os.path.join(super()._file(opening), f"{whole_checksum(self.children[0], opening):08x}.elements")
 
 
 # ---- folders ---------------------------------------------------------------------------------------------------------

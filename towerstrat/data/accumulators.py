@@ -270,7 +270,9 @@ class SparseConditionalAccumulator(ConditionalAccumulatorBase):
     def _check(self, total: Any, gradient: Sequence[Array], attrs: Attrs) -> None:
         indices, values, shape = gradient
         if values.ndim < 1 or len(indices) != len(values):
-            raise ValueError(f"Expected {len(indices)} non-empty input values, got {values.shape[0] if values.ndim else 0}")
+            raise ValueError(
+                f"Expected {len(indices)} non-empty input values, got {values.shape[0] if values.ndim else 0}"
+            )
         first = self._shape.raw[0] if self._shape.raw else None
         own = list(self._shape.raw[1:]) if self._shape.raw else None
         if total:
@@ -289,7 +291,8 @@ class SparseConditionalAccumulator(ConditionalAccumulatorBase):
         for place, index in enumerate(indices.tolist()):
             if index < 0 or (limit is not None and index >= limit):
                 raise ValueError(
-                    f"Shape mismatch: index of slice {place} exceeded limits of shape; index is {index} exceeded {limit}"
+                    f"Shape mismatch: index of slice {place} exceeded limits of shape; index is {index} "
+                    f"exceeded {limit}"
                 )
 
     def _summed(self, total: Any, gradient: Sequence[Array]) -> Any:
@@ -349,7 +352,9 @@ def _set_step(session: Runner, op: Operation, values: Sequence[Array]) -> list[A
     with state.changed:
         step = int(values[0])
         if step < state.step:
-            logs.warning("Attempt to set current_global_step_ to smaller value: current = %d, new = %d", state.step, step)
+            logs.warning(
+                "Attempt to set current_global_step_ to smaller value: current = %d, new = %d", state.step, step
+            )
         state.step = step
     return []
 

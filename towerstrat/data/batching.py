@@ -10,7 +10,7 @@ import numpy as np
 from towerstrat.data import composites
 from towerstrat.data.pipeline import UNKNOWN, Array, Element, Node, Opening, Pull, copied_into, known, tensors_among
 from towerstrat.data.rows import Rows
-from towerstrat.data.structure import RaggedParts, Structure
+from towerstrat.data.structure import Structure
 from towerstrat.errors import DataLossError, InvalidArgumentError
 from towerstrat.graph.ir.elements import Tensor
 from towerstrat.graph.ir.shapes import Dims, TensorShape
@@ -358,7 +358,7 @@ class RaggedElements(Pull):
         element = next(self.source)
         found: Element = []
         for own, rank, kind in zip(self.places, self.ranks, self.kinds, strict=True):
-            arrays = element[own]
+            arrays = list(element[own])
             found += composites.ragged_parts_of(arrays[0], rank, kind) if rank else arrays
         return found
 

@@ -5,6 +5,7 @@ Source: ``tensorflow/python/ops/ragged/ragged_tensor.py``, ``tensorflow/core/ker
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from typing import Any
 
@@ -113,14 +114,14 @@ def _unit_rows(form: Any, arrays: Sequence[Array]) -> list[Element]:
         return sparse_rows(*arrays)
     if isinstance(form, RaggedParts) and len(form) > 1:
         flat, first, *inner = arrays
-        return [_ragged_row(flat, inner, int(a), int(b)) for a, b in zip(first[:-1], first[1:], strict=True)]
+        return [_ragged_row(flat, inner, int(a), int(b)) for a, b in itertools.pairwise(first)]
     return [[arrays[0][i, ...]] for i in range(len(arrays[0]))]
 
 
 def sparse_rows(indices: Array, values: Array, shape: Array) -> list[Element]:
     order = np.argsort(indices[:, 0], kind="stable")
     bounds = np.searchsorted(indices[order, 0], np.arange(int(shape[0]) + 1))
-    own = [order[a:b] for a, b in zip(bounds[:-1], bounds[1:], strict=True)]
+    own = [order[a:b] for a, b in itertools.pairwise(bounds)]
     return [[indices[mine, 1:], values[mine], shape[1:]] for mine in own]
 
 

@@ -628,7 +628,7 @@ class Dataset(Argument, Specified, StagedIterable, Overloading):
         self, path: Any, compression: Any = "AUTO", reader_func: Any = None, shard_func: Any = None,
         name: str | None = None,
     ) -> Any:  # fmt: skip
-        """The same; the first whole pass writes the elements to a folder, and later ones, also of other runs, read them.
+        """The same; the first whole pass writes the elements to a folder, later ones, also of other runs, read them.
 
         A pipeline of other parts, functions or arrays has another file; what files hold that it reads is not looked at.
 

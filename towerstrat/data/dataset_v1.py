@@ -82,7 +82,7 @@ class DatasetV1(Dataset):
 
     @classmethod
     def from_sparse_tensor_slices(cls, sparse_tensor: Any) -> Any:
-        """The rows of a SparseTensor, each as (indices int64 ``[n, rank - 1]``, values ``[n]``, shape int64 ``[rank - 1]``).
+        """The rows of a SparseTensor, each as its indices ``[n, rank - 1]``, values ``[n]`` and shape ``[rank - 1]``.
 
         Raises:
           TypeError: no SparseTensor.

@@ -86,13 +86,13 @@ class ReaderBase:
         found: _Reading = session.resource(("reader", self), _Reading)
         return found
 
-    def _taken(self, session: Runner, queue: QueueBase, op: Operation, count: int) -> list[tuple[str, bytes]]:
+    def _taken(self, session: Runner, queue: QueueBase, op: Operation, count: int) -> list[tuple[str | bytes, bytes]]:
         """The next record and those after it in its file, up to ``count``. Raises OutOfRangeError where all are read.
 
         The queue's closing ends a reader, as it does what waits for the queue.
         """
         state, names = self._reading(session), queue._state(session, op)
-        found: list[tuple[str, bytes]] = []
+        found: list[tuple[str | bytes, bytes]] = []
         with session.unlocked(), state.lock:
             while not found:
                 if state.current is None:

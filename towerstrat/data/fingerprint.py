@@ -75,7 +75,9 @@ def _described(value: Any, look: _Look) -> Any:
     if isinstance(value, Structure):
         return repr((value.dtypes, value.dims))
     if isinstance(value, Tensor):
-        return _described(look.values[value], look) if value in look.values else (value.name, value.dtype.name, value.dims)
+        return (
+            _described(look.values[value], look) if value in look.values else (value.name, value.dtype.name, value.dims)
+        )
     if isinstance(value, np.ndarray):
         return _array(value, look)
     if isinstance(value, list | tuple):

@@ -116,7 +116,7 @@ def group_by_reducer(key_func: Callable[..., Any], reducer: Reducer) -> Transfor
 
 
 def reduce_dataset(dataset: Dataset, reducer: Reducer) -> Any:
-    """The state that a reducer gets to along a dataset, from the one of key 0; as in 1.12, without its ``finalize_func``.
+    """The state that a reducer gets to along a dataset, from that of key 0; as in 1.12, not its ``finalize_func``'s.
 
     Raises:
       TypeError: no dataset.

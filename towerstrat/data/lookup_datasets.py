@@ -90,6 +90,6 @@ def index_table_from_dataset(
     dataset: Any = None, num_oov_buckets: int = 0, vocab_size: Any = None, default_value: Any = -1,
     hasher_spec: HasherSpec = FastHashSpec, key_dtype: Any = string, name: str | None = None,
 ) -> HashTable | IdTableWithHashBuckets:  # fmt: skip
-    """A lookup table from the elements of a dataset, keys, to their numbers (int64, from 0). As ``table_from_dataset``."""
+    """A lookup table from the elements of a dataset to their numbers (int64, from 0). As ``table_from_dataset``."""
     pairs = dataset.enumerate().map(lambda value, key: (key, value))
     return table_from_dataset(pairs, num_oov_buckets, vocab_size, default_value, hasher_spec, key_dtype, name)

@@ -70,6 +70,11 @@ class Optional(Argument, Specified):
         return Optional(structure, constant(False, bool_), blanks)
 
     @staticmethod
+    def none_from_structure(value_structure: Any) -> Optional:
+        """``empty``, by its name of 1.12 to 1.15."""
+        return Optional.empty(value_structure)
+
+    @staticmethod
     def from_value(value: Any) -> Optional:
         """One with a value, a structure of tensors or what becomes them."""
         tensors = map_leaves(convert_to_tensor, in_parts(value))

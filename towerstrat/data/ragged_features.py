@@ -57,7 +57,8 @@ class RaggedFeature(_Fields):
       dtype: float32, int64 or string.
       value_key: the feature of the values; default: the key of this one.
       partitions: how values are in rows, the outermost first: each is a ``RowSplits``, ``RowLengths``, ``RowStarts``,
-        ``RowLimits`` or ``ValueRowIds`` of the key of an int64 feature, or a ``UniformRowLength``. Each adds a dimension.
+        ``RowLimits`` or ``ValueRowIds`` of the key of an int64 feature, or a ``UniformRowLength``. Each adds
+        a dimension.
       row_splits_dtype: int32 or int64.
       validate: whether a run checks that the partitions fit.
 
@@ -87,7 +88,9 @@ class RaggedFeature(_Fields):
             raise TypeError(f"Argument `partitions` must be a list or tuple. Received partitions={partitions!r}.")
         for partition in partitions:
             if not isinstance(partition, _KINDS):
-                raise TypeError(f"Argument `partitions` must be a list of partition objects {_KINDS}; got: {partition!r}")
+                raise TypeError(
+                    f"Argument `partitions` must be a list of partition objects {_KINDS}; got: {partition!r}"
+                )
         if not isinstance(validate, bool):
             raise TypeError(f"Argument `validate` must be a bool; got {validate!r}")
         return super().__new__(cls, kind, value_key, partitions, splits, validate)

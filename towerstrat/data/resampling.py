@@ -14,7 +14,7 @@ from towerstrat.graph.ir.convert import constant, convert_to_tensor
 from towerstrat.graph.ir.elements import Tensor
 from towerstrat.graph.ir.static import constant_value
 from towerstrat.graph.ir.types import float32, int64
-from towerstrat.graph.ops import array, math, indexing, random, reductions
+from towerstrat.graph.ops import array, indexing, math, random, reductions
 from towerstrat.graph.ops.control_flow import cond
 from towerstrat.graph.ops.host import Print
 

@@ -76,7 +76,9 @@ define("SaveDataset", nothing, host=_save, stateful=True, differentiable=False, 
 def saved(node: Node, path: Any, compression: Any, shard_func: Callable[..., Any] | None, checkpoint_args: Any) -> Any:
     """The operation that writes the elements of a pipeline to a folder; None where it ran at once."""
     if checkpoint_args is not None:
-        raise UnsupportedError("Dataset.save(checkpoint_args=...) is not supported; a save that is stopped begins anew.")
+        raise UnsupportedError(
+            "Dataset.save(checkpoint_args=...) is not supported; a save that is stopped begins anew."
+        )
     described(node.structure)
     graph = get_default_graph()
     function = None if shard_func is None else Function(shard_func, [node.structure], "shard_func", graph)

@@ -49,9 +49,7 @@ def _serialize_many(indices: HostArray, values: HostArray, shape: HostArray) -> 
 
 def _deserialize_many(texts: HostArray, *, dtype: DType, rank: int | None) -> list[HostArray]:
     if not len(texts):
-        raise ValueError(
-            "Serialized sparse should have at least 1 serialized tensor, but has a zero dimension [0,3]"
-        )
+        raise ValueError("Serialized sparse should have at least 1 serialized tensor, but has a zero dimension [0,3]")
     columns: list[list[HostArray]] = [[], [], []]
     for i, row in enumerate(texts):
         parts = [tensor_of(text) for text in row]

@@ -37,7 +37,7 @@ class SparseParts(NamedTuple):
 
 
 class RaggedParts(tuple[Any, ...]):
-    """What a ragged tensor is inside of pipelines: its flat values, and the splits of ragged dimensions, outermost first.
+    """What a ragged tensor is inside of pipelines: flat values, and the splits of ragged dimensions, outermost first.
 
     A row of a ragged tensor may have no splits left: a tensor whose size differs from row to row.
     """
@@ -259,7 +259,7 @@ class Structure:
         return pack(self.template, leaves)
 
     def values(self, tensors: Sequence[Tensor]) -> Any:
-        """An element of these components: tensors, sparse and ragged ones, datasets where a component stands for one."""
+        """An element of these components: tensors, dense, sparse and ragged, and datasets."""
         kinds = zip(tensors, self.nested or [None] * len(tensors), strict=True)
         leaves = [t if n is None else n.dataset.from_handle(t, n.structure) for t, n in kinds]
         return over_units(lambda parts: SparseTensor(*parts), _ragged, self.pack(leaves))

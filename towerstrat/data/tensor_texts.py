@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 
 from towerstrat.checkpoints.varint import read_varint, write_varint
@@ -41,5 +43,5 @@ def tensor_of(text: bytes) -> HostArray:
         sizes.append(size)
     ends = place + np.cumsum([0, *sizes])
     found = np.empty(count, object)
-    found[:] = [content[a:b] for a, b in zip(ends[:-1], ends[1:], strict=True)]
+    found[:] = [content[a:b] for a, b in itertools.pairwise(ends)]
     return found.reshape(shape)

@@ -39,9 +39,7 @@ class SlidingPull(Pull):
 
     changing = ("source", "waiting")
 
-    def __init__(
-        self, source: Iterator[Element], size: int, shift: int, stride: int, drop: bool, structure: Structure
-    ):
+    def __init__(self, source: Iterator[Element], size: int, shift: int, stride: int, drop: bool, structure: Structure):
         self.source = source
         self.size = size
         self.shift = shift

@@ -54,7 +54,9 @@ ROWS: Rows = (
         "tf.contrib.data": "Optional",
     }),
     ("data.file_readers", {
-        "tf": "FixedLengthRecordReader IdentityReader LMDBReader ReaderBase TFRecordReader TextLineReader WholeFileReader",
+        "tf": """
+            FixedLengthRecordReader IdentityReader LMDBReader ReaderBase TFRecordReader TextLineReader
+            WholeFileReader""",
     }),
     ("data.sql", {
         "tf.contrib.data tf.data.experimental": "SqlDataset=SqlDatasetV1",

@@ -42,8 +42,7 @@ KEPT: dict[str, str] = {
         as_bytes as_str as_text bytes_or_text_types complex_types forward_compatible integral_types path_to_str
         real_types""",
     "tf.data.experimental": """
-        CheckpointInputPipelineHook copy_to_device dense_to_sparse_batch enumerate_dataset get_single_element group_by_window
-        make_saveable_from_iterator map_and_batch
+        copy_to_device dense_to_sparse_batch enumerate_dataset get_single_element group_by_window map_and_batch
         parallel_interleave prefetch_to_device scan shuffle_and_repeat unbatch unique""",
     "tf.debugging": """
         Assert assert_integer assert_proper_iterable assert_same_float_dtype assert_type check_numerics

@@ -6,6 +6,7 @@ from towerstrat.compat.names.named import Rows
 
 ROWS: Rows = (
     ("compat.v2names.records", {
+        "tf.data.experimental": "CheckpointInputPipelineHook make_saveable_from_iterator",
         "tf.io": "decode_csv parse_example parse_single_example",
     }),
     ("data.csv_datasets", {

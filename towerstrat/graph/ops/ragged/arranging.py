@@ -118,7 +118,9 @@ def _without_outer(x: Any, parts: Any) -> tuple[Any, Any]:
     if not isinstance(x, RaggedTensor) and not isinstance(parts, RaggedTensor):
         return places.joined(x), places.joined(parts)
     kind = parts.dtype
-    x, parts = (v if isinstance(v, RaggedTensor) else RaggedTensor.from_tensor(v, row_splits_dtype=kind) for v in (x, parts))
+    x, parts = (
+        v if isinstance(v, RaggedTensor) else RaggedTensor.from_tensor(v, row_splits_dtype=kind) for v in (x, parts)
+    )
     same = reductions.reduce_all(math.equal(x.row_splits, math.cast(parts.row_splits, x.row_splits.dtype)))
     with required(same, "data and partitions have incompatible ragged shapes"):
         return x.values, array.identity(parts.values) if isinstance(parts.values, Tensor) else parts.values
@@ -135,8 +137,8 @@ def ragged_fill_empty_rows(
       default_value: a scalar of the values' type.
 
     Returns:
-      The rows of values ``[m]``, the values ``[m]``, bool ``[nrows]``: True for rows that were empty, and int64 ``[n]``:
-      where each given value is.
+      The rows of values ``[m]``, the values ``[m]``, bool ``[nrows]``: True for rows that were empty, and int64
+      ``[n]``: where each given value is.
     """
     with get_default_graph().name_scope(name or "RaggedFillEmptyRows"):
         rows, x = convert_to_tensor(value_rowids, int64), convert_to_tensor(values)
@@ -151,7 +153,9 @@ def ragged_fill_empty_rows(
         return rows_at(every, order), rows_at(filled, order), empty, back[: array.shape(rows)[0]]
 
 
-def ragged_fill_empty_rows_grad(reverse_index_map: Any, grad_values: Any, name: str | None = None) -> tuple[Tensor, Tensor]:
+def ragged_fill_empty_rows_grad(
+    reverse_index_map: Any, grad_values: Any, name: str | None = None
+) -> tuple[Tensor, Tensor]:
     """The gradients of ``ragged_fill_empty_rows`` for ``values`` ``[n]`` and ``default_value``.
 
     Args:

@@ -32,13 +32,13 @@ class _Entries(NamedTuple):
       values: ``[n]``.
       weights: ``[n]`` or None.
       rows: int64 ``[n]``, the row of each.
-      count: int64 scalar, the number of rows; None where all are in one.
+      number: int64 scalar, the number of rows; None where all are in one.
     """
 
     values: Tensor
     weights: Tensor | None
     rows: Tensor | None
-    count: Tensor | None
+    number: Tensor | None
 
 
 def _checked(weights: Any, binary_output: bool, axis: Any) -> None:
@@ -97,7 +97,9 @@ def _of_ragged(values: RaggedTensor, weights: Any, by_row: bool) -> _Entries:
                 "`weights` must be a RaggedTensor if `values` is a RaggedTensor. "
                 f"Received argument weights={weights} of type: {type(weights).__name__}."
             )
-        same = reductions.reduce_all(math.equal(values.row_splits, math.cast(weights.row_splits, values.row_splits.dtype)))
+        same = reductions.reduce_all(
+            math.equal(values.row_splits, math.cast(weights.row_splits, values.row_splits.dtype))
+        )
         with required(same, "'weights' and 'values' must have the same row splits."):
             amounts = array.identity(weights.flat_values)
     if not by_row:
@@ -142,7 +144,7 @@ def _one(x: Tensor) -> Tensor:
 
 def _table(entries: _Entries, minlength: Any, maxlength: Any, dtype: Any) -> Tensor:
     values = math.cast(entries.values, int32)
-    if entries.rows is None or entries.count is None:
+    if entries.rows is None or entries.number is None:
         return counting.counts(values, entries.weights, minlength, maxlength, dtype, by_row=False)
     size = counting.length(values, minlength, maxlength)
     width = math.cast(size, int64)
@@ -151,9 +153,11 @@ def _table(entries: _Entries, minlength: Any, maxlength: Any, dtype: Any) -> Ten
     with required(
         reductions.reduce_all(math.greater_equal(values, 0)), "Input arr must be non-negative!", entries.values
     ):
-        places = array.where(math.less(wide, width), math.cast(entries.rows, int64) * width + wide, -array.ones_like(wide))
-    flat = unsorted_segment_sum(amounts, places, entries.count * width)
-    return array.reshape(flat, array.stack([entries.count, width]))
+        places = array.where(
+            math.less(wide, width), math.cast(entries.rows, int64) * width + wide, -array.ones_like(wide)
+        )
+    flat = unsorted_segment_sum(amounts, places, entries.number * width)
+    return array.reshape(flat, array.stack([entries.number, width]))
 
 
 # ---- as sparse tensors ---------------------------------------------------------------------------------------------
@@ -222,5 +226,7 @@ def sparse_bincount(
             "binary": bool(binary_output),
         }
         amounts = constant([], entries.values.dtype) if entries.weights is None else entries.weights
-        count = constant(1, int64) if entries.count is None else entries.count
-        return SparseTensor(*add("CountSparseOutput", [entries.values, amounts, rows, count], attrs, "CountSparseOutput"))
+        count = constant(1, int64) if entries.number is None else entries.number
+        return SparseTensor(
+            *add("CountSparseOutput", [entries.values, amounts, rows, count], attrs, "CountSparseOutput")
+        )

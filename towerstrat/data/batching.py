@@ -356,9 +356,9 @@ class RaggedElements(Pull):
 
     def __next__(self) -> Element:
         element = next(self.source)
-        found: Element = []
+        found: list[Array] = []
         for own, rank, kind in zip(self.places, self.ranks, self.kinds, strict=True):
-            arrays = list(element[own])
+            arrays = element[own]
             found += composites.ragged_parts_of(arrays[0], rank, kind) if rank else arrays
         return found
 

@@ -125,4 +125,6 @@ def test_resampled_classes_come_in_the_proportions_that_were_asked_for():
         firsts = [int(c) for c, _ in found.take(300)]
         assert all(int(c) == int(x) for c, x in found.take(50))
         assert 0.35 < np.mean(firsts) < 0.65
-        assert [int(c) for c, _ in data.take(20).rejection_resample(lambda x: x, [0.5, 0.5], [0.5, 0.5])] == list(classes[:20])
+        assert [int(c) for c, _ in data.take(20).rejection_resample(lambda x: x, [0.5, 0.5], [0.5, 0.5])] == list(
+            classes[:20]
+        )

@@ -13,7 +13,11 @@ def facts(value):
     if hasattr(value, "to_list"):
         return ["ragged", value.dtype.name, value.row_splits.dtype.name, listed(value.to_list())]
     if hasattr(value, "dense_shape"):
-        return ["sparse", value.dtype.name, *(listed(np.asarray(t).tolist()) for t in (value.indices, value.values, value.dense_shape))]
+        return [
+            "sparse",
+            value.dtype.name,
+            *(listed(np.asarray(t).tolist()) for t in (value.indices, value.values, value.dense_shape)),
+        ]
     if isinstance(value, tuple | list):
         return [facts(part) for part in value]
     if hasattr(value, "dtype"):
@@ -192,7 +196,12 @@ def loops(tf):
 
     data = tf.data.Dataset.from_tensor_slices(matrix(tf)).batch(2)
     optional = iter(data).get_next_as_optional()
-    return [facts(total(data)), facts(following(iter(data))), described(optional.element_spec), facts(optional.get_value())]
+    return [
+        facts(total(data)),
+        facts(following(iter(data))),
+        described(optional.element_spec),
+        facts(optional.get_value()),
+    ]
 
 
 def sparse_batches(tf):
@@ -210,7 +219,9 @@ def refused(tf):
 
 def reducers(tf):
     sums = tf.data.experimental.Reducer(
-        lambda key: (key, np.int64(0)), lambda state, x: (state[0], state[1] + x), lambda key, total: {"key": key, "sum": total}
+        lambda key: (key, np.int64(0)),
+        lambda state, x: (state[0], state[1] + x),
+        lambda key, total: {"key": key, "sum": total},
     )
     data = tf.data.Dataset.range(10)
     grow = tf.data.experimental.Reducer(
@@ -232,7 +243,11 @@ def lookup_tables(tf):
     return [
         facts(extra.index_table_from_dataset(words).lookup(asked)),
         facts(extra.index_table_from_dataset(words, num_oov_buckets=2, vocab_size=2).lookup(asked)),
-        facts(extra.table_from_dataset(pairs, default_value="n/a", key_dtype=tf.int64).lookup(tf.constant([0, 5], tf.int64))),
+        facts(
+            extra.table_from_dataset(pairs, default_value="n/a", key_dtype=tf.int64).lookup(
+                tf.constant([0, 5], tf.int64)
+            )
+        ),
         facts(tf.lookup.StaticHashTable(extra.DatasetInitializer(pairs), "x").lookup(tf.constant([2, 9], tf.int64))),
         tried(lambda: extra.table_from_dataset(pairs)),
         tried(lambda: extra.index_table_from_dataset(words, num_oov_buckets=-1)),
@@ -346,7 +361,11 @@ def counts(tf, function):
             {"weights": weights, "binary_output": True}, {"axis": 1}, {"minlength": 4, "maxlength": 9},
         ):  # fmt: skip
             found.append(tried(lambda values=values, arguments=arguments: function(values, **arguments)))
-    wrong = [(given["ragged"][0], given["dense"][1]), (given["sparse"][0], given["dense"][1]), (tf.constant([1, -1]), None)]
+    wrong = [
+        (given["ragged"][0], given["dense"][1]),
+        (given["sparse"][0], given["dense"][1]),
+        (tf.constant([1, -1]), None),
+    ]
     none = [tf.zeros([0], tf.int32), tf.zeros([2, 0], tf.int32), tf.ragged.constant([[], []], dtype=tf.int32)]
     found += [tried(lambda values=values, weights=weights: function(values, weights)) for values, weights in wrong]
     return found + [tried(lambda values=values: function(values, axis=-1)) for values in none]

@@ -158,7 +158,11 @@ def sliding_windows(tf, session):
             pairs.apply(slide(3, window_shift=2, window_stride=2)),
         )
     ]  # fmt: skip
-    return [*found, tried(tf, lambda: slide(3, 1, 2)), tried(tf, lambda: taken(tf, session, data.range(7).apply(slide(0))))]
+    return [
+        *found,
+        tried(tf, lambda: slide(3, 1, 2)),
+        tried(tf, lambda: taken(tf, session, data.range(7).apply(slide(0)))),
+    ]
 
 
 def reducers(tf, session):
@@ -215,7 +219,13 @@ def accumulators(tf, session):
         move = some.set_global_step(step)
         for value, at in (([1, 2], 0), ([3, 5], 0)):
             session.run(apply, {gradient: value, step: at})
-        found += [some.name, some.dtype.name, facts(session.run(count)), facts(session.run(take)), facts(session.run(count))]
+        found += [
+            some.name,
+            some.dtype.name,
+            facts(session.run(count)),
+            facts(session.run(take)),
+            facts(session.run(count)),
+        ]
         for value, at in (([1, 2], 0), ([1, 2], 1), ([1, 2], 7)):
             session.run(apply, {gradient: value, step: at})
         found += [facts(session.run(count)), facts(session.run(take))]

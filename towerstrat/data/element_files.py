@@ -14,6 +14,7 @@ from typing import Any
 from towerstrat.checkpoints.varint import read_varint, write_varint
 from towerstrat.data.fingerprint import whole_checksum
 from towerstrat.data.pipeline import Array, Element, Node, Opening, Pull
+from towerstrat.data.state import Stateless
 from towerstrat.data.structure import RaggedParts, SparseParts, Structure, is_unit, ragged_parts
 from towerstrat.data.tensor_texts import tensor_of, tensor_text
 from towerstrat.errors import InvalidArgumentError, NotFoundError
@@ -21,6 +22,7 @@ from towerstrat.graph.ir import nest
 from towerstrat.graph.ir.elements import Tensor
 from towerstrat.graph.ir.types import as_dtype
 from towerstrat.platform import files
+from towerstrat.platform.plain import State
 from towerstrat.platform.record_files import TFRecordWriter, tf_record_iterator
 
 _FORMAT = "towerstrat elements 1"
@@ -198,6 +200,15 @@ class WritingPull(Pull):
             raise
         self.writer.write(element)
         return element
+
+    def state(self) -> State:
+        """Raises Stateless: elements are taken again, since the file begins anew."""
+        raise Stateless("elements that are being written to a file")
+
+    def resume(self, state: State) -> None:
+        """Goes to the place of a pass over the file, which is no longer there."""
+        for _ in range(state["taken"]):
+            next(self)
 
 
 class FileCache(Node):

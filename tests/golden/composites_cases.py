@@ -149,8 +149,7 @@ def windows(tf):
 
 def groups(tf):
     data = tf.data.Dataset.from_tensor_slices(matrix(tf))
-    size = lambda row: tf.cast(tf.size(row) % 2, tf.int64)
-    return elements(data.group_by_window(size, lambda key, rows: rows.batch(2), 1))
+    return elements(data.group_by_window(lambda row: tf.size(row, tf.int64) % 2, lambda key, rows: rows.batch(2), 1))
 
 
 def flat(tf):
@@ -356,8 +355,8 @@ def counts(tf, function):
     found = []
     for values, weights in given.values():
         for arguments in (
-            {}, {"axis": -1}, {"axis": 0}, {"minlength": 9}, {"maxlength": 3}, {"minlength": 3, "maxlength": 4, "axis": -1},
-            {"axis": -1, "binary_output": True}, {"weights": weights}, {"weights": weights, "axis": -1, "maxlength": 2},
+            {}, {"axis": -1}, {"axis": 0}, {"minlength": 9}, {"maxlength": 3},
+            {"minlength": 3, "maxlength": 4, "axis": -1}, {"axis": -1, "binary_output": True}, {"weights": weights}, {"weights": weights, "axis": -1, "maxlength": 2},
             {"weights": weights, "binary_output": True}, {"axis": 1}, {"minlength": 4, "maxlength": 9},
         ):  # fmt: skip
             found.append(tried(lambda values=values, arguments=arguments: function(values, **arguments)))
@@ -428,5 +427,6 @@ CASES = [
     ragged_batches, ragged_batches_of_structures, ragged_batches_of_known_shapes, maps_that_make_ragged, maps_of_ragged,
     filtered, together, kept, windows, groups, flat, scans, reduced, single, generated, numpy_elements, loops,
     sparse_batches, sparse_rows, refused, reducers, lookup_tables, places, parsed_batch, parsed_empty, parsed_single,
-    parsed_in_a_dataset, wrong_ragged_features, dense_counts, sparse_counts, crosses, partitions, filled_rows, raw_bytes,
+    parsed_in_a_dataset, wrong_ragged_features, dense_counts, sparse_counts, crosses, partitions, filled_rows,
+    raw_bytes,
 ]  # fmt: skip

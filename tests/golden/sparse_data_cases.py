@@ -233,8 +233,8 @@ def accumulators(tf, session):
             session.run(move, {step: to})
             session.run(apply, {gradient: [1, 2], step: 8})
             found.append(facts(session.run(count)))
-        found.append(tried(tf, lambda: session.run(apply, {gradient: [1, 2, 3], step: 10})))
-        found.append(tried(tf, lambda: session.run(some.take_grad(0))))
+        found.append(tried(tf, lambda apply=apply: session.run(apply, {gradient: [1, 2, 3], step: 10})))
+        found.append(tried(tf, lambda some=some: session.run(some.take_grad(0))))
     return found + [
         tried(tf, lambda: some.apply_grad(tf.zeros([3]))),
         tried(tf, lambda: some.apply_grad(tf.zeros([2], tf.float64))),
@@ -248,7 +248,7 @@ def sparse_accumulators(tf, session):
         for shape in ([5, 2], None, [None, 2]):
             some = tf.SparseConditionalAccumulator(tf.float32, shape, reduction_type=kind)
 
-            def add(indices, values, shape=None, step=0):
+            def add(indices, values, shape=None, step=0, some=some):
                 values = np.array(values, "float32")
                 return str(session.run(some.apply_grad(np.array(indices), values, shape, step)))
 

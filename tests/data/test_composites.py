@@ -128,3 +128,14 @@ def test_resampled_classes_come_in_the_proportions_that_were_asked_for():
         assert [int(c) for c, _ in data.take(20).rejection_resample(lambda x: x, [0.5, 0.5], [0.5, 0.5])] == list(
             classes[:20]
         )
+
+
+@pytest.mark.long
+def test_ragged_batches_are_not_divided_among_replicas():
+    with eager_mode():
+        rows = tf.data.Dataset.from_tensor_slices(tf.ragged.constant([[1, 2], [], [3], [4, 5]])).batch(4)
+        strategy = tf.distribute.TPUStrategy(tf.distribute.cluster_resolver.TPUClusterResolver(""))
+        with pytest.raises(UnsupportedError, match=r"to_tensor\(\)"):
+            strategy.experimental_distribute_dataset(rows)
+        one = tf.distribute.OneDeviceStrategy("/cpu:0")
+        assert [batch.to_list() for batch in one.experimental_distribute_dataset(rows)] == [[[1, 2], [], [3], [4, 5]]]

@@ -356,7 +356,8 @@ def counts(tf, function):
     for values, weights in given.values():
         for arguments in (
             {}, {"axis": -1}, {"axis": 0}, {"minlength": 9}, {"maxlength": 3},
-            {"minlength": 3, "maxlength": 4, "axis": -1}, {"axis": -1, "binary_output": True}, {"weights": weights}, {"weights": weights, "axis": -1, "maxlength": 2},
+            {"minlength": 3, "maxlength": 4, "axis": -1}, {"axis": -1, "binary_output": True}, {"weights": weights},
+            {"weights": weights, "axis": -1, "maxlength": 2},
             {"weights": weights, "binary_output": True}, {"axis": 1}, {"minlength": 4, "maxlength": 9},
         ):  # fmt: skip
             found.append(tried(lambda values=values, arguments=arguments: function(values, **arguments)))

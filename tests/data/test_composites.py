@@ -139,3 +139,31 @@ def test_ragged_batches_are_not_divided_among_replicas():
             strategy.experimental_distribute_dataset(rows)
         one = tf.distribute.OneDeviceStrategy("/cpu:0")
         assert [batch.to_list() for batch in one.experimental_distribute_dataset(rows)] == [[[1, 2], [], [3], [4, 5]]]
+
+
+@pytest.mark.long
+def test_statistics_of_elements_go_to_their_aggregator():
+    extra = tf1.data.experimental
+    with tf1.Graph().as_default(), tf1.Session() as session:
+        aggregator = extra.StatsAggregator()
+        data = tf1.data.Dataset.range(9).map(lambda x: tf1.fill([x], x)).apply(extra.bytes_produced_stats("bytes"))
+        unobserved = data.make_one_shot_iterator().get_next()
+        data = data.apply(extra.latency_stats("latency")).apply(extra.set_stats_aggregator(aggregator))
+        following = data.make_one_shot_iterator().get_next()
+        summary = aggregator.get_summary()
+        assert session.run(summary) == b""
+        for _ in range(4):
+            session.run([unobserved, following])
+        found = {v.tag: v.histo for v in tf1.Summary.FromString(session.run(summary)).value}
+        assert (found["bytes"].num, found["bytes"].sum, found["bytes"].max) == (4, 48, 24)
+        assert found["latency"].num == 4
+
+
+def test_operators_of_ragged_tensors_with_python_values_at_the_left():
+    with eager_mode():
+        rows = tf.ragged.constant([[True], [False, True]])
+        assert (True & rows).to_list() == [[True], [False, True]]
+        assert (True | rows).to_list() == [[True], [True, True]]
+        assert (True ^ rows).to_list() == [[False], [True, False]]
+        with pytest.raises(TypeError, match="boolean"):
+            bool(rows)

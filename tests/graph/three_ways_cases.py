@@ -431,7 +431,7 @@ ELSEWHERE = {
     "DeserializeIterator SerializeIterator": "iterators in files",
     "IteratorToStringHandle MakeIterator OpenIterator OwnedIteratorGetNext OwnedIteratorGetOptional": "iterators",
     "GetElementAtIndex ReduceDataset": "a loop over a dataset",
-    "IteratorGetNextAsOptional": "iterators",
+    "IteratorGetNextAsOptional StatsAggregatorSummary": "iterators, and statistics of them",
     "CountSparseOutput": "ragged and sparse tensors: tests/data/test_composites.py",
     "DeserializeManySparse SerializeManySparse SerializeSparse": "strings: tests/data/test_sparse.py",
     "Accumulator AccumulatorApplyGradient AccumulatorNumAccumulated": "accumulators of sessions",

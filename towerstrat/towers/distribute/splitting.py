@@ -32,8 +32,8 @@ class Split(Node):
         self.replicas = replicas
         if child.structure.composite:
             raise UnsupportedError(
-                f"Batches with sparse or ragged tensors cannot be divided among {replicas} replicas; make them dense in "
-                "a map, by tf.sparse.to_dense or to_tensor()."
+                f"Batches with sparse or ragged tensors cannot be divided among {replicas} replicas; make them "
+                "dense in a map, by tf.sparse.to_dense or to_tensor()."
             )
         for name, dims in zip(child.structure.names(), child.structure.dims, strict=True):
             if dims == ():

@@ -104,7 +104,7 @@ def _of_ragged(values: RaggedTensor, weights: Any, by_row: bool) -> _Entries:
             amounts = array.identity(weights.flat_values)
     if not by_row:
         return _Entries(values.flat_values, amounts, None, None)
-    if values.ragged_rank != 1 or values.shape.ndims != 2:
+    if values.ragged_rank != 1 or values.shape.ndims not in (2, None):
         raise ValueError(f"Shape must be rank 2 with axis=-1, got shape {values.shape}.")
     return _Entries(values.values, amounts, values.value_rowids(), values.nrows(int64))
 

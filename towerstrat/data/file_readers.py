@@ -251,9 +251,13 @@ class LMDBReader(ReaderBase):
 
     Args:
       options: None; the original took some and used none.
+
+    Raises:
+      UnsupportedError: the package is not installed.
     """
 
     def __init__(self, name: str | None = None, options: Any = None):
+        lmdb_files.check_there()
         self._make(name)
 
     def _entries(self, work: str) -> Entries:

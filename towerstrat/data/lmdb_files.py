@@ -5,6 +5,7 @@ Source: ``tensorflow/core/kernels/data/experimental/lmdb_dataset_op.cc``.
 
 from __future__ import annotations
 
+import importlib.util
 import os
 from collections.abc import Iterator
 from typing import Any
@@ -19,20 +20,22 @@ from towerstrat.platform.deferred import Deferred
 _lmdb = Deferred("lmdb")
 
 
+def check_there() -> None:
+    """Raises UnsupportedError where the package is not installed."""
+    if importlib.util.find_spec("lmdb") is None:
+        raise UnsupportedError(
+            "LMDB databases are read by the package lmdb: pip install 'towerstrat[lmdb]'. TFRecord files need none."
+        )
+
+
 def entries(name: str) -> Iterator[tuple[bytes, bytes]]:
     """The keys and values of a database: a file, or a folder with ``data.mdb``.
 
     Raises:
-      InvalidArgumentError: there is none. UnsupportedError: the package is not installed.
+      InvalidArgumentError: there is none.
     """
     try:
-        opened = _lmdb.open
-    except ImportError:
-        raise UnsupportedError(
-            "LMDB databases are read by the package lmdb: pip install 'towerstrat[lmdb]'. TFRecord files need none."
-        ) from None
-    try:
-        database = opened(name, readonly=True, lock=False, subdir=os.path.isdir(name), create=False)
+        database = _lmdb.open(name, readonly=True, lock=False, subdir=os.path.isdir(name), create=False)
     except _lmdb.Error as error:
         raise InvalidArgumentError(None, None, f"{name}: {error}") from None
     with database, database.begin() as transaction:
@@ -50,10 +53,13 @@ class LMDBDataset(DatasetV1):
     Args:
       filenames: a string or strings, scalar or ``[n]``.
 
+    Raises:
+      UnsupportedError: the package ``lmdb`` is not installed.
     Raises (when elements are taken):
-      InvalidArgumentError: there is no such database. UnsupportedError: the package ``lmdb`` is not installed.
+      InvalidArgumentError: there is no such database.
     """
 
     def __init__(self, filenames: Any):
+        check_there()
         made = DatasetV1.from_generator(_of_all, (string, string), ([], []), args=(filenames,))
         super().__init__(made.node)

@@ -111,10 +111,10 @@ def counts(arr: Any, weights: Any, minlength: Any, maxlength: Any, dtype: Any, b
     """``bincount``; ``by_row`` in each row of a matrix."""
     values = convert_to_tensor(arr, int32, name="arr")
     amounts = constant([], as_dtype(dtype)) if weights is None else convert_to_tensor(weights, name="weights")
-    return one("Bincount", (values, length(values, minlength, maxlength), amounts), {"by_row": by_row})
+    return one("Bincount", (values, bins(values, minlength, maxlength), amounts), {"by_row": by_row})
 
 
-def length(values: Tensor, minlength: Any, maxlength: Any) -> Tensor:
+def bins(values: Tensor, minlength: Any, maxlength: Any) -> Tensor:
     """The number of bins for int32 values, see ``bincount``: an int32 scalar."""
     low = None if minlength is None else convert_to_tensor(minlength, int32, name="minlength")
     high = None if maxlength is None else convert_to_tensor(maxlength, int32, name="maxlength")

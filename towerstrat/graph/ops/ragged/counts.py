@@ -146,7 +146,7 @@ def _table(entries: _Entries, minlength: Any, maxlength: Any, dtype: Any) -> Ten
     values = math.cast(entries.values, int32)
     if entries.rows is None or entries.number is None:
         return counting.counts(values, entries.weights, minlength, maxlength, dtype, by_row=False)
-    size = counting.length(values, minlength, maxlength)
+    size = counting.bins(values, minlength, maxlength)
     width = math.cast(size, int64)
     wide = math.cast(values, int64)
     amounts = array.ones_like(values, dtype=as_dtype(dtype)) if entries.weights is None else entries.weights

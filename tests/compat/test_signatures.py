@@ -134,7 +134,6 @@ MISSING = {
         "SaveSliceInfo", "create", "numpy")},
     **{f"tf.contrib.lookup.{table}.table_ref": NO_HANDLE for table in (
         "HashTable", "IdTableWithHashBuckets", "InitializableLookupTableBase")},
-    "tf.data.experimental.Optional.none_from_structure": "Optional.empty is there",
     "tf.test.TestCase.assertDeviceEqual": "placement is the compiler's",
     "tf.test.TestCase.assertProtoEquals": NO_PROTO,
     "tf.test.TestCase.assertProtoEqualsVersion": NO_PROTO,

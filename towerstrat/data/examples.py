@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -11,7 +11,8 @@ import numpy as np
 
 from towerstrat.data import feature_columns
 from towerstrat.data.feature_columns import FeatureError, MissingFeatureError
-from towerstrat.data.features import Features, SparseFeature, Wanted, defaults, index_keys, of_examples
+from towerstrat.data.features import Features, RaggedFeature, SparseFeature, Wanted, defaults, index_keys, of_examples
+from towerstrat.data.ragged_features import of_batch, of_one
 from towerstrat.graph.ir.convert import convert_to_tensor
 from towerstrat.graph.ir.core import get_default_graph
 from towerstrat.graph.ir.elements import Operation, Tensor
@@ -21,6 +22,7 @@ from towerstrat.graph.ir.sparse_tensor import SparseTensor
 from towerstrat.graph.ir.types import DType, HostArray, int64, string
 from towerstrat.graph.ops import array
 from towerstrat.graph.ops.build import add
+from towerstrat.graph.ops.ragged.ragged_tensor import RaggedTensor
 from towerstrat.graph.ops.sparse.order import sparse_reorder
 from towerstrat.platform import messages
 
@@ -204,11 +206,12 @@ def parse_example(serialized: Any, features: Features, name: str | None = None, 
 
     Args:
       serialized: ``[batch]`` strings.
-      features: key -> ``FixedLenFeature``, ``VarLenFeature``, ``SparseFeature`` or ``FixedLenSequenceFeature``.
+      features: key -> ``FixedLenFeature``, ``VarLenFeature``, ``SparseFeature``, ``RaggedFeature`` or
+        ``FixedLenSequenceFeature``.
       example_names: ``[batch]`` strings that messages of errors show.
 
     Returns:
-      key -> tensor ``[batch, *shape]``, or SparseTensor; sequences ``[batch, most entries, *shape]``.
+      key -> tensor ``[batch, *shape]``, SparseTensor or RaggedTensor; sequences ``[batch, most entries, *shape]``.
 
     Raises:
       ValueError: no features, or a wrong one. InvalidArgumentError, when it runs: an example lacks a feature, has
@@ -223,7 +226,7 @@ def parse_example(serialized: Any, features: Features, name: str | None = None, 
         inputs = [convert_to_tensor(serialized, string), names, *keys, *defaults(found.dense)]
         counts = {"Nsparse": len(found.sparse), "Ndense": len(found.dense)}
         tensors = add("ParseExample", inputs, {**counts, **attributes(found)}, "ParseExample")
-        return _with_sparse_features(features, by_key(found, tensors))
+        return _put_together(features, by_key(found, tensors), of_batch)
 
 
 def parse_single_example(
@@ -233,7 +236,8 @@ def parse_single_example(
 
     Args:
       serialized: a scalar string.
-      features: key -> ``FixedLenFeature``, ``VarLenFeature``, ``SparseFeature`` or ``FixedLenSequenceFeature``.
+      features: key -> ``FixedLenFeature``, ``VarLenFeature``, ``SparseFeature``, ``RaggedFeature`` or
+        ``FixedLenSequenceFeature``.
       example_names: a scalar string that messages of errors show.
 
     Returns:
@@ -251,7 +255,7 @@ def parse_single_example(
         attrs = {"sparse_keys": tuple(found.sparse), "dense_keys": tuple(found.dense), "num_sparse": len(found.sparse)}
         inputs = [convert_to_tensor(serialized, string), *defaults(found.dense)]
         tensors = add("ParseSingleExample", inputs, {**attrs, **attributes(found)}, "ParseSingleExample")
-        return _with_sparse_features(features, by_key(found, tensors))
+        return _put_together(features, by_key(found, tensors), of_one)
 
 
 def parse_any(serialized: Any, features: Features, name: str | None, example_names: Any) -> Any:
@@ -267,20 +271,26 @@ def _first(value: Any) -> Tensor:
 
 def _of_batch(found: Mapping[str, Any], features: Features) -> dict[str, Any]:
     """The tensors of a batch of one example as those of the example."""
-    return {
-        key: SparseTensor(value.indices[:, 1:], value.values, value.dense_shape[1:])
-        if isinstance(value, SparseTensor)
-        else array.squeeze(value, [0])
-        for key, value in found.items()
-    }
+    return {key: _only(value) for key, value in found.items()}
 
 
-def _with_sparse_features(features: Features, found: Mapping[str, Any]) -> dict[str, Any]:
-    """The result for the features that were asked for: those of a ``SparseFeature`` are put together."""
-    return {
-        key: _merged(feature, found) if isinstance(feature, SparseFeature) else found[key]
-        for key, feature in features.items()
-    }
+def _only(value: Any) -> Any:
+    if isinstance(value, SparseTensor):
+        return SparseTensor(value.indices[:, 1:], value.values, value.dense_shape[1:])
+    return value[0] if isinstance(value, RaggedTensor) else array.squeeze(value, [0])
+
+
+def _put_together(
+    features: Features, found: Mapping[str, Any], ragged: Callable[[str, RaggedFeature, Mapping[str, Any]], Any]
+) -> dict[str, Any]:  # fmt: skip
+    """The result for the features that were asked for: sparse and ragged ones are made of those that they name."""
+    result = {}
+    for key, feature in features.items():
+        if isinstance(feature, SparseFeature):
+            result[key] = _merged(feature, found)
+        else:
+            result[key] = ragged(key, feature, found) if isinstance(feature, RaggedFeature) else found[key]
+    return result
 
 
 def _merged(feature: SparseFeature, found: Mapping[str, SparseTensor]) -> SparseTensor:

@@ -122,7 +122,10 @@ class SlidingBatches(Batches):
     def _columns(self) -> None:
         """None: windows are collected one by one."""
 
-    def _collect(self) -> list[Element]:
+    def __next__(self) -> Element:
+        return self._stacked(self.windows.window())
+
+    def _collect(self, elements: list[Element]) -> list[Element]:
         return self.windows.window()
 
 

@@ -138,7 +138,7 @@ def _sources(path: str, api: int) -> tuple[str, ...]:
         below = path[place.end() :]
         for former, now in _MOVED:
             below = re.sub(rf"^\.{former}", f".{now}", below)
-        found = (f"{PUBLIC[api]}{below}", f"keras.src{below}")
+        found: tuple[str, ...] = (f"{PUBLIC[api]}{below}", f"keras.src{below}")
     else:
         place = _OUTSIDE.match(path)
         found = (f"{PUBLIC[api]}{path[place.end() :]}",) if place is not None else ()

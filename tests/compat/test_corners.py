@@ -88,7 +88,9 @@ def test_a_program_that_mentions_corners_runs(program):
 
 
 def test_what_is_missing_is_said_once(tmp_path):
-    (tmp_path / "helper.py").write_text("import tensorflow as tf\nSAVER = tf.train.Server\nMODEL = tf.contrib.learn.Estimator\n")
+    (tmp_path / "helper.py").write_text(
+        "import tensorflow as tf\nSAVER = tf.train.Server\nMODEL = tf.contrib.learn.Estimator\n"
+    )
     (tmp_path / "program.py").write_text(
         "import helper\nimport tensorflow as tf\nimport tensorflow.contrib.learn\nprint(tf.nn.relu.__name__)\n"
         "MODES = tf.contrib.learn.ModeKeys.TRAIN, tf.foo.bar if False else None\n"
@@ -110,8 +112,10 @@ def test_what_is_missing_is_said_once(tmp_path):
 
 
 @pytest.mark.parametrize("use", [
-    "Of()", "tf.contrib.learn.Estimator()", "KINDS['crf'](1)", "reached(3)", "Registered()", "inside.crf_decode(None, None, None)",
-    "tf.convert_to_tensor(tf.contrib.learn.infer)", "list(Trainable)", "estimator.BaseEstimator(None)",
+    "Of()", "tf.contrib.learn.Estimator()", "KINDS['crf'](1)", "reached(3)", "Registered()",
+    "inside.crf_decode(None, None, None)",
+    "tf.convert_to_tensor(tf.contrib.learn.infer)",
+    "list(Trainable)", "estimator.BaseEstimator(None)",
     "step(1, mode='train')",
 ])  # fmt: skip
 def test_a_use_is_an_error_at_its_line(program, use):
@@ -316,5 +320,6 @@ def test_modules_of_the_inside_have_what_is_here_in_public(api, path, name, publ
 def test_check_knows_the_names_of_the_inside():
     resolver = Resolver(1)
     status = {name: resolver.verdict(f"tf.python.{name}").status for name in (
-        "framework.sparse_tensor.SparseTensor", "keras.engine.network.Network", "ops.rnn.nothing", "ops.nothing.x")}  # fmt: skip
+        "framework.sparse_tensor.SparseTensor", "keras.engine.network.Network", "ops.rnn.nothing",
+        "ops.nothing.x")}  # fmt: skip
     assert list(status.values()) == [Status.WORKS, Status.MISSING, Status.UNKNOWN, Status.UNKNOWN]

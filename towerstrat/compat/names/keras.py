@@ -9,7 +9,9 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any, NamedTuple
 
-from towerstrat.compat.keras.package import KERAS, Names
+from towerstrat.compat.keras.package import KERAS, NAME, Names
+
+__all__ = ["NAME", "PLACES", "PUBLIC", "Served", "View", "available", "below", "serves", "spec"]
 
 PUBLIC = {1: "keras.api._v1.keras", 2: "keras.api._v2.keras"}
 """By namespace: the package's module whose names ``tf.keras`` has."""
@@ -115,6 +117,15 @@ def _module(place: Served, sources: tuple[str, ...]) -> ModuleType:
     found = [KERAS.module(source, place.names) for source in sources]
     own = ("python.", "contrib.")  # what programs set there stays there
     return View(place, found) if place.path.startswith(own) or (place.api, place.path) in CHANGED else found[0]
+
+
+def below(root: ModuleType, path: str) -> ModuleType | None:
+    """The module at a path below the root of a tree, where the package serves it."""
+    first, *rest = path.split(".")
+    found: Any = root.__dict__["_deferred"].get(first)
+    for name in rest:
+        found = found.below(name) if isinstance(found, Served) else None
+    return found.value() if isinstance(found, Served) else None
 
 
 def available() -> bool:

@@ -92,17 +92,31 @@ def _renamed(areas: dict[str, str], source: dict[str, Any]) -> dict[str, Any]:
 
 _ROOMS = ("graph.ops.", "graph.ir.convert", "compat.v1names.", "compat.v2names.", "towers.ops.", "training.ranks")
 """Where functions of tensors are."""
-_FIRST = ("debugging", "math", "linalg", "io", "strings", "bitwise", "sparse", "sets", "image", "signal", "nn", "random", "dtypes")
+_FIRST = (
+    "debugging",
+    "math",
+    "linalg",
+    "io",
+    "strings",
+    "bitwise",
+    "sparse",
+    "sets",
+    "image",
+    "signal",
+    "nn",
+    "random",
+    "dtypes",
+)
 """Of several names of a function the canonical one is below one of these, where there is such a one."""
 
 
-_CANONICAL = frozenset("""
+_CANONICAL = """
     cast decode_raw einsum eye initializers.tables_initializer math.floormod nn.local_response_normalization
-    nn.log_softmax nn.softmax nn.softsign norm space_to_batch substr tensordot""".split())
+    nn.log_softmax nn.softmax nn.softsign norm space_to_batch substr tensordot"""
 """Canonical names that the rule would not find."""
-_SHARED = frozenset("""
+_SHARED = """
     clip_by_global_norm fill io.matching_files linalg.diag linalg.diag_part linalg.matmul linalg.set_diag linspace
-    math.angle ones roll sparse.to_dense zeros""".split())
+    math.angle ones roll sparse.to_dense zeros"""
 """Canonical names of functions that the originals have in both namespaces, and that are two here."""
 
 
@@ -130,14 +144,14 @@ def _places(api: int) -> Mapping[Named, tuple[str, ...]]:
             found.setdefault(value, []).append(name.removeprefix("tf."))
     ordered = {named: tuple(sorted(names, key=_order)) for named, names in found.items()}
     if api == 2:
-        first = {named: _SHARED.intersection(names) for named, names in _places(1).items()}
+        first = {named: {*_SHARED.split()}.intersection(names) for named, names in _places(1).items()}
         ordered = {named: tuple(names) for named, names in first.items() if names} | ordered
     return ordered
 
 
 def _order(name: str) -> tuple[int, int, str]:
     top, _, below = name.partition(".")
-    if name in _CANONICAL:
+    if name in _CANONICAL.split():
         return -1, 0, name
     rank = _FIRST.index(top) if below and top in _FIRST else len(_FIRST) + name.count(".")
     return rank, len(name), name

@@ -129,7 +129,6 @@ ROWS: Rows = (
             batch_to_space boolean_mask constant convert_to_tensor device expand_dims fill linspace name_scope ones
             ones_like pad reverse_sequence roll shape size space_to_batch squeeze transpose tuple zeros zeros_like""",
         "tf.linalg": "diag diag_part set_diag",
-        "tf.math": "bincount",
         "tf.nn": "depth_to_space space_to_batch space_to_depth",
     }),
     ("compat.v2names.assertions", {

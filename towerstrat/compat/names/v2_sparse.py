@@ -10,6 +10,7 @@ KEPT = """
 """The names of ``tf.sparse`` whose objects are those of 1.x."""
 
 ROWS: Rows = (
+    ("compat.v2names.counting", {"tf.math": "bincount", "tf.sparse": "bincount=sparse_bincount"}),
     ("compat.v2names.sparse", {
         "tf.nn": "safe_embedding_lookup_sparse",
         "tf.sparse": "add concat cross reduce_max reduce_sum split to_dense",

@@ -15,7 +15,9 @@ from tests.golden import keras_layers_cases as cases
 from tests.spread import spread
 from towerstrat.compat.names.keras import available
 
-pytestmark = pytest.mark.skipif(not available(), reason="keras 2.15 is not installed")
+pytestmark = [
+    pytest.mark.skipif(not available(), reason="keras 2.15 is not installed"), pytest.mark.usefixtures("eagerly")
+]  # fmt: skip
 FOLDER = Path(__file__).parents[2] / "golden"
 FACTS = json.loads((FOLDER / "keras_layers.json").read_text())
 NAMES = [name for name in cases.CASES]

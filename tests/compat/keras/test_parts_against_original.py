@@ -14,7 +14,9 @@ from tests.golden import keras_parts_cases as cases
 from tests.spread import spread
 from towerstrat.compat.names.keras import available
 
-pytestmark = pytest.mark.skipif(not available(), reason="keras 2.15 is not installed")
+pytestmark = [
+    pytest.mark.skipif(not available(), reason="keras 2.15 is not installed"), pytest.mark.usefixtures("eagerly")
+]  # fmt: skip
 GOLDEN = json.loads((Path(__file__).parents[2] / "golden" / "keras_parts.json").read_text())
 DRAWN = [f"initializers/{name}" for name in cases.INITIALIZERS if name not in cases.FIXED]
 

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -173,6 +173,9 @@ class Package(MetaPathFinder):
             assert self._names is not None
             module = self._names(name)
             return module if fromlist else self._names("tensorflow")
+        if level == 0 and name.partition(".")[0] == "tensorflow_estimator":
+            assert self._names is not None
+            return SimpleNamespace(**{each: self._names(f"{name}.{each}") for each in fromlist or ()})
         return builtins.__import__(name, globals, locals, fromlist or (), level)
 
 

@@ -22,6 +22,7 @@ import numpy as np
 from towerstrat.compat.keras.operators import overload
 from towerstrat.compat.utilities import exports
 from towerstrat.errors import UnsupportedError
+from towerstrat.graph.ir.operators import EQUALITY
 from towerstrat.platform.deferred import without_collections
 
 NAME = "keras"
@@ -138,6 +139,7 @@ class Package(MetaPathFinder):
                 "by that name before. Use one of them in a process, or tf.keras first."
             )
         self._names = names
+        EQUALITY.libraries.add(NAME)
         sys.meta_path.insert(0, self)
 
     def _place(self, name: str) -> str | None:

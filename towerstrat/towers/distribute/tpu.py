@@ -36,6 +36,11 @@ class TPUExtended(StrategyExtendedV1):
         self.steps_per_run = 1 if steps_per_run is None else steps_per_run
 
     @property
+    def _tpu_cluster_resolver(self) -> Any:
+        """The resolver of the strategy, which libraries ask for the address of sessions."""
+        return self._container_strategy().cluster_resolver
+
+    @property
     def num_hosts(self) -> int:
         """The machines that replicas run on."""
         return jax.process_count()

@@ -9,7 +9,6 @@ from typing import Any
 
 from towerstrat import errors
 from towerstrat.compat.names import inside, slim, table
-from towerstrat.compat.names.named import Named
 
 _STRATEGIES = "tf.distribute.TPUStrategy runs one replica on every device, OneDeviceStrategy a single one."
 _STRATEGIES_V1 = (
@@ -184,7 +183,7 @@ def exported(name: str, api: int) -> Any:
         first = place.removeprefix("compat.v1.")
         found = table.entries(1 if first != place else api).get(f"tf.{first}")
         if found is not None:
-            return found.value() if isinstance(found, Named) else found
+            return table.value(found)
     return None
 
 

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+from towerstrat.data.background import Prefetch
+from towerstrat.data.batching import Batch, PaddedBatch
 from towerstrat.data.pipeline import Node
 from towerstrat.platform import messages
 
@@ -21,3 +25,24 @@ def graph_def(node: Node) -> messages.GraphDef:
     for part, entry in zip(names, described.node, strict=True):
         entry.input.extend(names[child] for child in part.children)
     return described
+
+
+def batching(dataset: Any) -> tuple[Any, bool, Any]:
+    """What the last batching of a dataset was given: the size of batches, whether a smaller last one is left out, and
+    how many elements the dataset takes ahead.
+
+    Returns:
+      (size, drop_remainder, buffer size): numbers, or tensors where a run decides; the last is None where the dataset
+      ends in no prefetch.
+
+    Raises:
+      ValueError: the dataset is not batched.
+    """
+    node = dataset.node
+    ahead = node.size if isinstance(node, Prefetch) else None
+    found: Node = node
+    while not isinstance(found, Batch | PaddedBatch):
+        if not found.children:
+            raise ValueError(f"Unable to get batched dataset from the input dataset: {dataset!r} has no batch().")
+        found = found.children[0]
+    return found.size, found.drop_remainder, ahead

@@ -273,6 +273,10 @@ class Graph:
             op.device = first.device or op.device
             op._colocation = tuple(b"loc:@" + o.name.encode() for o in self.colocation_stack)
 
+    def _apply_device_functions(self, op: Any) -> None:
+        """Tells an object that stands for an operation where the next one would be placed, by its ``_set_device``."""
+        op._set_device(self.current_device)
+
     def _bind_effects(self, op: Operation) -> None:
         """Sets the cells that the operation reads and writes, its handles' and counter, and whether it checks values.
 

@@ -128,8 +128,8 @@ def main():
         programs = [fit, Twin(x, y, width, depth, steps)] if twin else [fit]
         for program in programs[1:]:
             timed(program, 1)
-        runs = [np.concatenate(found) for found in zip(*[[timed(p, EPOCHS) for p in programs] for _ in range(ROUNDS)])]
-        found = [np.median(each) / (executions * steps) * 1e3 for each in runs]
+        runs = np.stack([[timed(program, EPOCHS) for program in programs] for _ in range(ROUNDS)])
+        found = np.median(runs, axis=(0, 2)) / (executions * steps) * 1e3
         line = f"| {name} | {first:.2f} | {found[0]:.3f} |"
         print(line + (f" {found[1]:.3f} | {found[0] / found[1]:.3f} |" if twin else ""), flush=True)
 

@@ -3,8 +3,8 @@
     towerstrat run --towers 8 examples/keras/fit.py --folder /tmp/digits
     python3 examples/keras/fit.py --strategy none --data digits.npz                     # TensorFlow 2.15 itself
 
-Its folder has a checkpoint of the best epoch, the events that TensorBoard shows, and a state that a second start goes on
-from where the first one was killed. The digits are scikit-learn's; where it is missing, --data names an .npz file.
+Its folder has the model of the best epoch, the events that TensorBoard shows, and a state: where a run was killed, a
+second start goes on. The digits are scikit-learn's; where it is missing, --data names an .npz file.
 """
 
 import argparse
@@ -37,7 +37,7 @@ def load_digits(path):
 def convnet():
     images = tf.keras.Input((8, 8, 1))
     net = layers.Conv2D(32, 3, padding="same", activation="relu")(images)
-    net = layers.BatchNormalization()(net)
+    net = layers.BatchNormalization(momentum=0.9)(net)
     net = layers.MaxPooling2D()(net)
     net = layers.Conv2D(64, 3, padding="same", activation="relu")(net)
     net = layers.Flatten()(net)

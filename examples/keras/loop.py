@@ -69,7 +69,7 @@ def main():
                 losses = tf.keras.losses.sparse_categorical_crossentropy(labels, logits, from_logits=True)
                 loss = tf.nn.compute_average_loss(losses, global_batch_size=flags.batch_size)
             gradients = tape.gradient(loss, model.trainable_variables)
-            optimizer.apply_gradients(zip(gradients, model.trainable_variables))
+            optimizer.apply_gradients(zip(gradients, model.trainable_variables, strict=True))
             mean_loss.update_state(losses)
 
         for images, labels in data:

@@ -33,6 +33,7 @@ from towerstrat.graph.variables.string_variables import READS
 from towerstrat.graph.variables.variables import Variable
 from towerstrat.platform import messages
 from towerstrat.platform.accounts import ACCOUNTS, RUNNING
+from towerstrat.platform.local import SessionDevice
 from towerstrat.platform.addresses import is_remote, take_for_here, taken_for_here
 
 
@@ -156,8 +157,9 @@ class BaseSession(Runner):
     def sess_str(self) -> str:
         return ""
 
-    def list_devices(self) -> list[Any]:
-        return list(jax.devices())
+    def list_devices(self) -> list[SessionDevice]:
+        """The devices that a run may use."""
+        return [SessionDevice(device) for device in jax.devices()]
 
     def as_default(self) -> Any:
         """A context manager inside which ``Tensor.eval`` and ``Operation.run`` use this session."""

@@ -33,8 +33,8 @@ from towerstrat.graph.variables.string_variables import READS
 from towerstrat.graph.variables.variables import Variable
 from towerstrat.platform import messages
 from towerstrat.platform.accounts import ACCOUNTS, RUNNING
-from towerstrat.platform.local import SessionDevice
 from towerstrat.platform.addresses import is_remote, take_for_here, taken_for_here
+from towerstrat.platform.local import SessionDevice
 
 
 class _Fetches:

@@ -37,14 +37,15 @@ class _Ready(Loader):
 
     def exec_module(self, module: ModuleType) -> None:
         # A module that is imported by a second name stays what it is.
-        module.__spec__ = self._own or _spec(module.__name__, module)
+        module.__spec__ = self._own or spec(module.__name__, module)
 
 
-def _nothing(line: str) -> None:
+def nothing(line: str) -> None:
     """Says nothing."""
 
 
-def _spec(name: str, module: ModuleType) -> ModuleSpec:
+def spec(name: str, module: ModuleType) -> ModuleSpec:
+    """How a module that exists already is imported by a name."""
     return ModuleSpec(name, _Ready(module), origin="towerstrat", is_package=True)
 
 
@@ -68,9 +69,9 @@ class Finder(MetaPathFinder):
         self._modules[f"{ROOT}.compat.v{api}"] = self._modules[ROOT]
         if version is not None:
             set_version(self._modules[ROOT], version)
-        self.say: Callable[[str], None] = _nothing
+        self.say: Callable[[str], None] = nothing
         for path, (sources, own) in sorted(INTERNALS.items()):  # a module before those below it
-            if api == 1 or not path.startswith("contrib."):
+            if (api == 1 or not path.startswith("contrib.")) and not keras.serves(path, api):
                 self._add_internal(f"{ROOT}.{path}", sources.split(), own)
         for path, (module, names) in internals_estimator.PACKAGED.items():
             if f"{ROOT}.{path}" in self._modules:
@@ -98,15 +99,15 @@ class Finder(MetaPathFinder):
 
     def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
         if fullname in slim.OURS:
-            return _spec(fullname, slim.OURS[fullname])
+            return spec(fullname, slim.OURS[fullname])
         if ESTIMATOR.has(fullname):
-            return _spec(fullname, ESTIMATOR.module(fullname, nullcontext))
+            return spec(fullname, ESTIMATOR.module(fullname, nullcontext))
         if fullname == NAME and keras.available():
             self.say(f"import keras is the package keras 2.15 with the names of {self.api}.x, as tf.keras is")
             return keras.spec(fullname, later)
         if fullname != ROOT and not fullname.startswith(ROOT + "."):
             return None
-        return _spec(fullname, self.module(fullname))
+        return spec(fullname, self.module(fullname))
 
     def module(self, fullname: str) -> ModuleType:
         """A module below ``tensorflow``. Raises ModuleNotFoundError, which says what works, where there is none."""
@@ -159,12 +160,13 @@ def installed() -> Finder | None:
     return next((f for f in sys.meta_path if isinstance(f, Finder)), None)
 
 
-def install(api: int = 1, version: str | None = None) -> None:
+def install(api: int = 1, version: str | None = None, say: Callable[[str], None] = nothing) -> None:
     """Makes ``import tensorflow`` mean towerstrat from now on.
 
     Args:
       api: 1 for the names of 1.x, 2 for those of 2.x.
       version: what ``tf.__version__`` is; None: the version of that namespace.
+      say: is given a line for the program's user.
 
     Raises:
       RuntimeError: another ``tensorflow`` was imported already, or the names of the other one are installed.
@@ -180,7 +182,9 @@ def install(api: int = 1, version: str | None = None) -> None:
             f"{ROOT} was already imported from {getattr(present, '__file__', None)}; "
             "install towerstrat's names before the first import of it."
         )
-    sys.meta_path.insert(0, Finder(api, version))
+    finder = Finder(api, version)
+    finder.say = say
+    sys.meta_path.insert(0, finder)
     KERAS.serve(api)
 
 

@@ -9,11 +9,16 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any, NamedTuple
 
-from towerstrat.compat.keras.package import KERAS, Names
+from towerstrat.compat.keras.package import KERAS, NAME, Names
+
+__all__ = ["NAME", "PLACES", "PUBLIC", "Served", "View", "available", "below", "serves", "spec"]
 
 PUBLIC = {1: "keras.api._v1.keras", 2: "keras.api._v2.keras"}
 """By namespace: the package's module whose names ``tf.keras`` has."""
-PLACES = {1: ("keras", "contrib.keras", "python.keras"), 2: ("keras", "python.keras")}
+PLACES = {
+    1: ("keras", "contrib.keras", "python.keras"),
+    2: ("keras", "losses", "metrics", "optimizers", "python.keras"),
+}
 """By namespace: the paths below ``tensorflow`` that the package's modules are reached by."""
 CHANGED = {(1, "keras"), (1, "keras.experimental"), (1, "keras.mixed_precision"), (1, "keras.utils")}
 """(namespace, path): modules in which the original had names that 2.15 has not."""
@@ -110,7 +115,17 @@ class Served(NamedTuple):
 @cache
 def _module(place: Served, sources: tuple[str, ...]) -> ModuleType:
     found = [KERAS.module(source, place.names) for source in sources]
-    return found[0] if place.path.startswith("keras") and (place.api, place.path) not in CHANGED else View(place, found)
+    own = ("python.", "contrib.")  # what programs set there stays there
+    return View(place, found) if place.path.startswith(own) or (place.api, place.path) in CHANGED else found[0]
+
+
+def below(root: ModuleType, path: str) -> ModuleType | None:
+    """The module at a path below the root of a tree, where the package serves it."""
+    first, *rest = path.split(".")
+    found: Any = root.__dict__["_deferred"].get(first)
+    for name in rest:
+        found = found.below(name) if isinstance(found, Served) else None
+    return found.value() if isinstance(found, Served) else None
 
 
 def available() -> bool:
@@ -138,8 +153,9 @@ def _sources(path: str, api: int) -> tuple[str, ...]:
         below = path[place.end() :]
         for former, now in _MOVED:
             below = re.sub(rf"^\.{former}", f".{now}", below)
-        found = (f"{PUBLIC[api]}{below}", f"keras.src{below}")
+        found: tuple[str, ...] = (f"{PUBLIC[api]}{below}", f"keras.src{below}")
     else:
         place = _OUTSIDE.match(path)
-        found = (f"{PUBLIC[api]}{path[place.end() :]}",) if place is not None else ()
+        below = path[place.end() :] if place is not None else f".{path}"
+        found = (f"{PUBLIC[api]}{below}",) if place is not None or path.partition(".")[0] in PLACES[api] else ()
     return tuple(name for name in found if KERAS.has(name))

@@ -92,8 +92,32 @@ def _renamed(areas: dict[str, str], source: dict[str, Any]) -> dict[str, Any]:
 
 _ROOMS = ("graph.ops.", "graph.ir.convert", "compat.v1names.", "compat.v2names.", "towers.ops.", "training.ranks")
 """Where functions of tensors are."""
-_FIRST = ("math", "linalg", "io", "strings", "bitwise", "sparse", "sets", "image", "signal", "nn", "random", "dtypes")
+_FIRST = (
+    "debugging",
+    "math",
+    "linalg",
+    "io",
+    "strings",
+    "bitwise",
+    "sparse",
+    "sets",
+    "image",
+    "signal",
+    "nn",
+    "random",
+    "dtypes",
+)
 """Of several names of a function the canonical one is below one of these, where there is such a one."""
+
+
+_CANONICAL = """
+    cast decode_raw einsum eye initializers.tables_initializer math.floormod nn.local_response_normalization
+    nn.log_softmax nn.softmax nn.softsign norm space_to_batch substr tensordot"""
+"""Canonical names that the rule would not find."""
+_SHARED = """
+    clip_by_global_norm fill io.matching_files linalg.diag linalg.diag_part linalg.matmul linalg.set_diag linspace
+    math.angle ones roll sparse.to_dense zeros"""
+"""Canonical names of functions that the originals have in both namespaces, and that are two here."""
 
 
 class Symbol(NamedTuple):
@@ -118,10 +142,16 @@ def _places(api: int) -> Mapping[Named, tuple[str, ...]]:
     for name, value in entries(api).items():
         if isinstance(value, Named):
             found.setdefault(value, []).append(name.removeprefix("tf."))
-    return {named: tuple(sorted(names, key=_order)) for named, names in found.items()}
+    ordered = {named: tuple(sorted(names, key=_order)) for named, names in found.items()}
+    if api == 2:
+        first = {named: {*_SHARED.split()}.intersection(names) for named, names in _places(1).items()}
+        ordered = {named: tuple(names) for named, names in first.items() if names} | ordered
+    return ordered
 
 
 def _order(name: str) -> tuple[int, int, str]:
     top, _, below = name.partition(".")
+    if name in _CANONICAL.split():
+        return -1, 0, name
     rank = _FIRST.index(top) if below and top in _FIRST else len(_FIRST) + name.count(".")
     return rank, len(name), name

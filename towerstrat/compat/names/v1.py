@@ -332,8 +332,8 @@ ROWS: Rows = (
     }),
     ("graph.ops.pooling", {
         "tf.nn": """
-            avg_pool avg_pool3d dilation2d local_response_normalization lrn max_pool max_pool3d
-            max_pool_with_argmax pool""",
+            avg_pool avg_pool3d dilation2d local_response_normalization lrn=local_response_normalization max_pool
+            max_pool3d max_pool_with_argmax pool""",
     }),
     ("graph.ops.random", {
         "tf": "random_crop random_gamma random_normal random_poisson random_shuffle random_uniform",

@@ -21,6 +21,10 @@ class Trace(jax.profiler.TraceAnnotation):
     def __init__(self, name: str, **kwargs: Any):
         super().__init__(name, **kwargs)
 
+    def set_metadata(self, **kwargs: Any) -> None:
+        """Says more of it in profiles."""
+        super().set_metadata(**kwargs)
+
 
 class ProfilerOptions(NamedTuple):
     """What is recorded: JAX's profiler decides that, so that only the defaults are honored."""

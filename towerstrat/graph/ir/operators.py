@@ -85,7 +85,7 @@ class Operators:
     __getitem__: _Operator = _operator("__getitem__")
 
 
-OVERLOADABLE = frozenset(name for name in Operators.__annotations__ if name.startswith("__"))
+OVERLOADABLE = frozenset(name for name in Operators.__annotations__ if name.startswith("__")) | {"__eq__", "__ne__"}
 """The names of these operators."""
 
 

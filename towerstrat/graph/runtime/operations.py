@@ -41,7 +41,7 @@ from towerstrat.graph.ops import (
     tables,
     tensor_array_lowering,
 )
-from towerstrat.graph.ops.images import boxes, codecs, colors, patches, resizing, transforms
+from towerstrat.graph.ops.images import boxes, codecs, colors, matching, patches, resizing, transforms
 from towerstrat.graph.ops.ragged import places, text, unicode
 from towerstrat.graph.ops.sparse import arithmetic, cross, dense, sets
 from towerstrat.graph.scopes import (
@@ -83,6 +83,7 @@ __all__ = [
     "linalg",
     "logical",
     "loops",
+    "matching",
     "matrices",
     "nn",
     "normalization",

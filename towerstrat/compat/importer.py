@@ -197,9 +197,13 @@ def _later() -> Finder:
 def later(name: str) -> ModuleType:
     """A module of TensorFlow 2.x, such as ``tensorflow.compat.v1.logging``, for packages that were written for it.
 
+    Modules of the package that serves ``tf.estimator`` are given too.
+
     Raises:
       ModuleNotFoundError: it is neither here nor there.
     """
+    if ESTIMATOR.has(name):
+        return ESTIMATOR.module(name, bound)
     finder = installed()
     return (finder if finder is not None and finder.api == 2 else _later()).module(name)
 

@@ -10,6 +10,7 @@ from towerstrat.data import derived, sources, transforms
 from towerstrat.data.arguments import components, padding, predicate_of, scalar, structure_of_specs
 from towerstrat.data.background import Prefetch
 from towerstrat.data.batching import Batch, PaddedBatch, SparseBatch, ToRagged, Unbatch
+from towerstrat.data.descriptions import graph_def
 from towerstrat.data.element_files import FileCache, Snapshot
 from towerstrat.data.function import Function
 from towerstrat.data.mapping import Filter, Interleave, Map
@@ -122,6 +123,10 @@ class Dataset(Argument, Specified, StagedIterable, Overloading):
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} element_spec={self.element_spec}>"
+
+    def _as_serialized_graph(self) -> Tensor:
+        """A ``GraphDef`` with a node for each transformation, as a string scalar; see ``descriptions.graph_def``."""
+        return constant(graph_def(self.node).SerializeToString())
 
     def as_numpy_iterator(self) -> NumpyIterator:
         """A pass over its elements as structures of numpy values. Raises RuntimeError where they have none."""

@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -24,6 +24,7 @@ import numpy as np
 from towerstrat.compat.keras.operators import overload
 from towerstrat.compat.utilities import exports
 from towerstrat.errors import UnsupportedError
+from towerstrat.graph.ir.operators import EQUALITY
 from towerstrat.platform.deferred import without_collections
 
 NAME = "keras"
@@ -187,6 +188,7 @@ class Package(MetaPathFinder):
                 "by that name before. Use one of them in a process, or tf.keras first."
             )
         self._names = names
+        EQUALITY.libraries.add(NAME)
         sys.meta_path.insert(0, self)
 
     def _place(self, name: str) -> str | None:
@@ -225,6 +227,9 @@ class Package(MetaPathFinder):
             assert self._names is not None
             module = self._names(name)
             return module if fromlist else self._names("tensorflow")
+        if level == 0 and name.partition(".")[0] == "tensorflow_estimator":
+            assert self._names is not None
+            return SimpleNamespace(**{each: self._names(f"{name}.{each}") for each in fromlist or ()})
         return builtins.__import__(name, globals, locals, fromlist or (), level)
 
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from towerstrat.graph.ir import registry
 from towerstrat.graph.ir.device import merge_device
+from towerstrat.graph.ir.device_spec import DeviceSpec
 from towerstrat.graph.ir.elements import Block, Operation, Tensor, let_differ, mark_varying
 from towerstrat.graph.ir.graph_scopes import ControlScope, ThreadScopes
 from towerstrat.graph.ir.mesh import Axis
@@ -272,6 +273,15 @@ class Graph:
             first = self.colocation_stack[-1]
             op.device = first.device or op.device
             op._colocation = tuple(b"loc:@" + o.name.encode() for o in self.colocation_stack)
+
+    def _apply_device_functions(self, op: Any) -> None:
+        """Tells an object that stands for an operation where the next one would be placed, if anywhere.
+
+        Args:
+          op: its ``_set_device`` is called with a ``DeviceSpec``.
+        """
+        if self.current_device:
+            op._set_device(DeviceSpec.from_string(self.current_device))
 
     def _bind_effects(self, op: Operation) -> None:
         """Sets the cells that the operation reads and writes, its handles' and counter, and whether it checks values.

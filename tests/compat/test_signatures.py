@@ -62,6 +62,7 @@ DEVIATIONS = {
     "tf.train.SingularMonitoredSession.StepContext": "a class, which the list shows as a method",
     "tf.contrib.opt.MovingAverageOptimizer.get_slot": "passed on to the optimizer inside",
     "tf.contrib.opt.MovingAverageOptimizer.get_slot_names": "passed on to the optimizer inside",
+    "tf.contrib.lookup.InitializableLookupTableBase": "HashTable makes tables, of no reference",
     "tf.contrib.lookup.TextFileInitializer": "value_index_offset came with 2.x",
     "tf.data.Dataset": "the constructors are its class methods",
     "tf.contrib.summary.SummaryWriter": "create_file_writer makes them",
@@ -135,8 +136,8 @@ MISSING = {
        for member in ("batch_reduce", "broadcast", "reduce")},
     **{f"tf.contrib.eager.Variable.{member}": "tf.Variable as it is everywhere" for member in (
         "SaveSliceInfo", "create", "numpy")},
-    **{f"tf.contrib.lookup.{table}.table_ref": NO_HANDLE for table in ("HashTable", "IdTableWithHashBuckets")},
-    "tf.data.experimental.Optional.none_from_structure": "Optional.empty is there",
+    **{f"tf.contrib.lookup.{table}.table_ref": NO_HANDLE for table in (
+        "HashTable", "IdTableWithHashBuckets", "InitializableLookupTableBase")},
     "tf.test.TestCase.assertDeviceEqual": "placement is the compiler's",
     "tf.test.TestCase.assertProtoEquals": NO_PROTO,
     "tf.test.TestCase.assertProtoEqualsVersion": NO_PROTO,

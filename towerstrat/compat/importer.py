@@ -71,7 +71,7 @@ class Finder(MetaPathFinder):
             set_version(self._modules[ROOT], version)
         self.say: Callable[[str], None] = nothing
         for path, (sources, own) in sorted(INTERNALS.items()):  # a module before those below it
-            if api == 1 or not path.startswith("contrib."):
+            if (api == 1 or not path.startswith("contrib.")) and not keras.serves(path, api):
                 self._add_internal(f"{ROOT}.{path}", sources.split(), own)
         for path, (module, names) in internals_estimator.PACKAGED.items():
             if f"{ROOT}.{path}" in self._modules:

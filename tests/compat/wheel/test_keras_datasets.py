@@ -11,6 +11,7 @@ import pytest
 
 from tests.compat.running import names_without_keras
 from towerstrat import errors
+from towerstrat.compat.program.resolution import Resolver
 
 RNG = np.random.RandomState(0)
 NAMES = names_without_keras()
@@ -36,6 +37,8 @@ def test_mnist(cache):
     np.savez(cache / "mnist.npz", **parts)
     same(SETS.mnist.load_data(), [(parts["x_train"], parts["y_train"]), (parts["x_test"], parts["y_test"])])
     assert NAMES.compat.v2.keras.datasets.mnist.load_data is SETS.mnist.load_data
+    for name in ("", ".mnist", ".imdb"):
+        assert all(Resolver(api).verdict(f"tf.python.keras.datasets{name}").works for api in (1, 2))
     (cache / "fashion-mnist").mkdir()
     for kind, number in (("train", 3), ("t10k", 2)):
         key = "train" if kind == "train" else "test"

@@ -10,6 +10,7 @@ import ast
 import builtins
 import importlib
 import os
+import random
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
@@ -40,18 +41,26 @@ class KerasError(UnsupportedError, ImportError):
     """The package that serves ``tf.keras`` cannot be had; it says what to do."""
 
 
-class _Numpy(ModuleType):
-    """numpy with the names that it had when the package was written."""
+class _Random(random.Random):
+    """Draws as Python 3.11 did, which took whole floats for integers."""
 
-    Inf = np.inf
-    unicode_ = np.str_
+    def randint(self, a: Any, b: Any) -> int:
+        return super().randint(int(a), int(b))
 
-    def __init__(self) -> None:
-        super().__init__(np.__name__, np.__doc__)
-        self.__dict__.update(vars(np))
+
+class _Former(ModuleType):
+    """A module as it was when the package was written.
+
+    Args:
+      module: as it is. names: what it had otherwise.
+    """
+
+    def __init__(self, module: ModuleType, **names: Any):
+        super().__init__(module.__name__, module.__doc__)
+        self.__dict__.update({**vars(module), **names}, _module=module)
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(np, name)
+        return getattr(self.__dict__["_module"], name)
 
 
 @cache
@@ -102,8 +111,11 @@ class Package(MetaPathFinder):
 
     def __init__(self) -> None:
         self._names: Names | None = None
+        self._former = {
+            "numpy": _Former(np, Inf=np.inf, unicode_=np.str_),
+            "random": _Former(random, Random=_Random, randint=lambda a, b: random.randint(int(a), int(b))),
+        }
         self._api = 2
-        self._numpy = _Numpy()
         self.builtins = vars(builtins) | {"__import__": self._import}
 
     @property
@@ -207,8 +219,8 @@ class Package(MetaPathFinder):
         level: int = 0,
     ) -> Any:
         """What ``import`` does in the package's modules."""
-        if level == 0 and name == "numpy":
-            return self._numpy
+        if level == 0 and name in self._former:
+            return self._former[name]
         if level == 0 and name.partition(".")[0] == "tensorflow":
             assert self._names is not None
             module = self._names(name)

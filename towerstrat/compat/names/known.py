@@ -29,6 +29,8 @@ _PROFILE = (
     "tf.RunMetadata has the times and costs of a traced run; tf.train.ProfilerHook writes profiles by jax.profiler."
 )
 _INFEED = "Pass what the iterator of a dataset gives, or placeholders, to tf.contrib.tpu.shard as inputs."
+_STEREOGRAM = "Compute the picture with numpy in tf.py_func."
+_MESSAGES = "Parse the messages with their Python classes (protobuf) in tf.data.Dataset.from_generator or tf.py_func."
 _OUTFEED = "Return the values from the computation: tf.contrib.tpu.shard joins those of all shards."
 _HINTS_V1 = {
     "tf.keras": _KERAS,
@@ -64,6 +66,8 @@ _HINTS_V1 = {
     },
     "tf.contrib.tpu.profiler": _PROFILE,
     "tf.tpu": "tf.tpu.experimental has the topology of the devices, tf.contrib.distribute.TPUStrategy uses them.",
+    "tf.contrib.image.single_image_random_dot_stereograms": _STEREOGRAM,
+    **dict.fromkeys(("tf.io.decode_proto", "tf.io.encode_proto", "tf.contrib.proto"), _MESSAGES),
     "tf.contrib.layers": "tf.layers has the layers as functions and classes.",
     "tf.contrib.slim": slim.HINT,
     "tf.contrib.distribute": "tf.contrib.distribute.TPUStrategy and OneDeviceStrategy are here.",
@@ -101,6 +105,10 @@ _HINTS_V2 = {
         "Profile with jax.profiler; tf.summary.graph records a function's graph.",
     ),
     "tf.audio": "Prepare audio with numpy in tf.data.Dataset.from_generator.",
+    **dict.fromkeys(
+        ("tf.io.decode_proto", "tf.io.encode_proto"),
+        "Parse the messages with their Python classes (protobuf), in a dataset from_generator or tf.numpy_function.",
+    ),
     "tf.io": "tf.io.gfile is here; read other formats with Python in tf.data.Dataset.from_generator.",
     "tf.strings": "Prepare strings with Python in tf.data.Dataset.from_generator.",
     "tf.lookup": "Look words up with Python in tf.data.Dataset.from_generator.",

@@ -18,7 +18,7 @@ from towerstrat import errors
 from towerstrat.compat.names import table
 from towerstrat.compat.program import children, environment, evidence, files, python2, resolution, since, versions
 from towerstrat.compat.program.versions import Api
-from towerstrat.graph.ir.trace import PACKAGE
+from towerstrat.graph.ir.trace import is_packaged
 from towerstrat.graph.runtime.limits import LIMITS, STEPS_PER_RETURN
 from towerstrat.platform import accounts, compilation_cache, devices
 from towerstrat.platform.accounts import ACCOUNTS
@@ -269,4 +269,4 @@ def _of_the_program(frames: Sequence[Frame]) -> list[Frame]:
 
 def _is_ours(frame: FrameType) -> bool:
     name = frame.f_code.co_filename
-    return name.startswith((_OURS, "<frozen importlib")) or PACKAGE in name
+    return name.startswith((_OURS, "<frozen importlib")) or is_packaged(name)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import enum
+import functools
 import linecache
 import os
 import sys
@@ -15,8 +16,8 @@ from typing import Any, NamedTuple
 _OURS = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))) + os.sep
 _SKIPPED = (_OURS, contextlib.__file__, "<frozen ")
 """Where frames are nobody's: ours, and those of ``contextlib`` and of modules frozen into Python between them."""
-PACKAGE = f"{os.sep}tensorflow_estimator{os.sep}"
-"""In the path of a file of the package that serves ``tf.estimator``: its frames are nobody's either."""
+_PACKAGES = (f"{os.sep}tensorflow_estimator{os.sep}", f"{os.sep}keras{os.sep}src{os.sep}")
+"""In the paths of files of the packages that serve ``tf.estimator`` and ``tf.keras``."""
 
 
 class UserLine(NamedTuple):
@@ -35,8 +36,14 @@ class UserLine(NamedTuple):
         return f"{place}: {self.text}" if self.text else place
 
 
+def is_packaged(filename: str) -> bool:
+    """Whether a file is one of a package that serves public names: its frames are nobody's either."""
+    return any(package in filename for package in _PACKAGES)
+
+
+@functools.cache
 def _is_users(filename: str) -> bool:
-    return not filename.startswith(_SKIPPED) and PACKAGE not in filename
+    return not filename.startswith(_SKIPPED) and not is_packaged(filename)
 
 
 def user_line() -> UserLine:

@@ -355,7 +355,7 @@ class Plan:
             yield HostStage(op)
         if folding:
             yield FoldStage(tuple(folding), self.fed)
-        done = self._strings_only_for_host()
+        done = self._only_for_host()
         yield from self._segments(
             [
                 o
@@ -364,13 +364,26 @@ class Plan:
             ]
         )
 
-    def _strings_only_for_host(self) -> set[Operation]:
-        """Folded operations on strings that no device program needs (it could not take the strings)."""
+    def _only_for_host(self) -> set[Operation]:
+        """Folded operations that no device program computes again: it does not use them, or takes their results.
+
+        It takes those whose shapes depend on values, and what is computed from these.
+        """
         done: set[Operation] = set()
-        used = {t.op for op in self.order if op not in self.on_host for t in _uses(op)}
+        differentiated = {step for op in self.order for step in op.attrs.get("path", ())}
+        taken: set[Operation] = set()
+        for op in self.order:
+            if op in self.on_host and (_dynamic(op) or any(t.op in taken for t in op.inputs)):
+                taken.add(op)
+        taken -= differentiated
+        used = {t.op for op in self.order if op not in self.on_host for t in _uses(op)} | differentiated
         for op in reversed(self.order):
-            if op in self.on_host and op not in used and any(t.dtype is string for t in op.outputs):
+            if op not in self.on_host:
+                continue
+            if op not in used or needs_host(op) or op in taken:
                 done.add(op)
+            else:
+                used.update(t.op for t in _uses(op))
         return done
 
     def _without_device(self) -> set[Operation]:

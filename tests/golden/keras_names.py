@@ -1,4 +1,4 @@
-"""Writes ``keras_names.json``: canonical names, by TensorFlow 2.15, of the functions that ``signatures_v2.txt`` lists."""
+"""Writes ``keras_names.json``: canonical names, by TensorFlow 2.15, of the functions in ``signatures*.txt``."""
 
 import json
 import operator
@@ -12,14 +12,18 @@ HERE = Path(__file__).parent
 
 def main():
     found = {}
-    for line in (HERE / "signatures_v2.txt").read_text().splitlines():
-        name = line.partition("(")[0]
-        if not name.startswith("tf."):
-            continue  # a class or a member
-        value = operator.attrgetter(name.removeprefix("tf."))(tf)
-        canonical = tf_export.get_canonical_name_for_symbol(value, add_prefix_to_v1_names=True)
-        if canonical is not None:
-            found[name.removeprefix("tf.")] = canonical
+    for file, mount in (("signatures.txt", "compat.v1."), ("signatures_v2.txt", "")):
+        for line in (HERE / file).read_text().splitlines():
+            if not line.startswith("tf."):
+                continue  # a class or a member
+            name = mount + line.partition("(")[0].removeprefix("tf.")
+            try:
+                value = operator.attrgetter(name)(tf)
+            except AttributeError:
+                continue  # 1.12 alone has it
+            canonical = tf_export.get_canonical_name_for_symbol(value, add_prefix_to_v1_names=True)
+            if canonical is not None:
+                found[name] = canonical
     (HERE / "keras_names.json").write_text(json.dumps(found, indent=0, sort_keys=True) + "\n")
 
 

@@ -109,8 +109,8 @@ class NoLayerOfKeras:
     def layer(self) -> NoReturn:
         """Raises TypeError."""
         raise TypeError(
-            f"The layer {self._name} of tf.layers was called with a tensor of a Keras model, and what it returned is to "
-            "be a part of one. Use tf.keras.layers there, also as the base class of layers of your own."
+            f"The layer {self._name} of tf.layers was called with a tensor of a Keras model, and what it returned is "
+            "to be a part of one. Use tf.keras.layers there, also as the base class of layers of your own."
         )
 
     def __iter__(self) -> Iterator[Any]:

@@ -24,7 +24,7 @@ VERSION = "2.15.1"
 KEPT: dict[str, str] = {
     "tf": """
         abs acos acosh add add_n as_dtype as_string asin asinh Assert atan atan2 atanh bfloat16 bitcast bool
-        broadcast_dynamic_shape broadcast_static_shape broadcast_to case cast clip_by_norm clip_by_value complex
+        broadcast_dynamic_shape broadcast_static_shape broadcast_to case cast complex
         complex128 complex64 concat control_dependencies cos cosh cumsum custom_gradient divide double DType
         edit_distance
         dynamic_partition dynamic_stitch einsum ensure_shape equal executing_eagerly exp eye float16 float32 float64
@@ -270,7 +270,9 @@ ROWS: Rows = (
         "tf": "py_function",
     }),
     ("graph.ops.clip", {
-        "tf": "clip_by_global_norm=clip_by_global_norm_v2",
+        "tf": """
+            clip_by_global_norm=clip_by_global_norm_v2 clip_by_norm=clip_by_norm_v2
+            clip_by_value=clip_by_value_v2""",
     }),
     ("graph.ops.indexing", {
         "tf": """

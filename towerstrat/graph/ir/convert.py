@@ -415,6 +415,14 @@ def _element_dtype(value: Any) -> DType | None:
     return None if dtype is None else as_dtype(dtype)
 
 
+def _as_type(value: Any, dtype: DType | None) -> Tensor:
+    """A part of a sequence: a tensor of another type is cast."""
+    tensor = convert_to_tensor(value, None if is_tensor(value) else dtype)
+    if dtype is None or tensor.dtype is dtype:
+        return tensor
+    return get_default_graph().add("Cast", (tensor,), {"DstT": dtype}, "Cast").outputs[0]
+
+
 def _from_sequence(
     value: Sequence[Any], dtype: DType | None = None, name: str | None = None, as_ref: bool = False
 ) -> Any:
@@ -422,7 +430,7 @@ def _from_sequence(
     if not _holds_tensor(value):
         return NotImplemented
     dtype = dtype or _element_dtype(value)
-    parts = [convert_to_tensor(v, dtype) for v in value]
+    parts = [_as_type(v, dtype) for v in value]
     return get_default_graph().add("Pack", parts, {"axis": 0}, name or "packed").outputs[0]
 
 

@@ -154,7 +154,7 @@ def _sources(path: str, api: int) -> tuple[str, ...]:
         below = path[place.end() :]
         for former, now in _MOVED:
             below = re.sub(rf"^\.{former}", f".{now}", below)
-        found: tuple[str, ...] = (f"{PUBLIC[api]}{below}", f"keras.src{below}")
+        found = (f"{PUBLIC[api]}{below}", f"keras.src{below}")
     else:
         place = _OUTSIDE.match(path)
         below = path[place.end() :] if place is not None else f".{path}"

@@ -175,7 +175,6 @@ MISSING_V2 = {
     ), "1.12 has none of them"),
     **dict.fromkeys((
         "tf.Variable.SaveSliceInfo", "tf.Variable.batch_scatter_update",
-        "tf.Variable.gather_nd",
     ), "assign what tf.tensor_scatter_nd_update and its kin compute"),
     **{f"tf.distribute.{name}.{member}": REDUCES for name in CROSS
        if "AllReduceCross" not in name and "Tower" not in name for member in REDUCING},

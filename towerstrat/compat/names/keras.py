@@ -148,12 +148,13 @@ def _sources(path: str, api: int) -> tuple[str, ...]:
     """The package's modules that have what the original's module at ``path`` has; none where there are none."""
     if path in ("contrib.keras.api", "contrib.keras.python"):
         return (PUBLIC[api],)
+    found: tuple[str, ...]
     place = _INSIDE.match(path)
     if place is not None:
         below = path[place.end() :]
         for former, now in _MOVED:
             below = re.sub(rf"^\.{former}", f".{now}", below)
-        found: tuple[str, ...] = (f"{PUBLIC[api]}{below}", f"keras.src{below}")
+        found = (f"{PUBLIC[api]}{below}", f"keras.src{below}")
     else:
         place = _OUTSIDE.match(path)
         below = path[place.end() :] if place is not None else f".{path}"

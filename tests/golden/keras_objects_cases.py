@@ -260,7 +260,7 @@ def metric(tf, name, wrap=lambda f: f):
         again.merge_state([made])
         found["merged"] = again.result()
     made.reset_state()
-    found["reset"] = [each for each in made.variables]
+    found["reset"] = list(made.variables)
     return plain(found)
 
 

@@ -90,12 +90,13 @@ KEPT: dict[str, str] = {
     "tf.io": """
         decode_base64 decode_compressed decode_json_example encode_base64 FixedLenFeature FixedLenSequenceFeature
         parse_sequence_example parse_single_sequence_example parse_tensor SparseFeature TFRecordOptions TFRecordWriter
-        VarLenFeature read_file write_file""",
+        VarLenFeature match_filenames_once=tf.train.match_filenames_once matching_files=tf.matching_files read_file
+        write_file""",
     "tf.lookup": "KeyValueTensorInitializer=tf.contrib.lookup.KeyValueTensorInitializer",
     "tf.sparse": v2_sparse.KEPT,
     "tf.strings": """
         as_string=tf.as_string format join regex_full_match regex_replace strip to_hash_bucket_fast
-        to_hash_bucket_strong""",
+        to_hash_bucket_strong unicode_script""",
     "tf.sets": """
         difference=tf.sets.set_difference intersection=tf.sets.set_intersection size=tf.sets.set_size
         union=tf.sets.set_union""",
@@ -129,7 +130,6 @@ ROWS: Rows = (
             batch_to_space boolean_mask constant convert_to_tensor device expand_dims fill linspace name_scope ones
             ones_like pad reverse_sequence roll shape size space_to_batch squeeze transpose tuple zeros zeros_like""",
         "tf.linalg": "diag diag_part set_diag",
-        "tf.math": "bincount",
         "tf.nn": "depth_to_space space_to_batch space_to_depth",
     }),
     ("compat.v2names.assertions", {
@@ -140,7 +140,8 @@ ROWS: Rows = (
             assert_shapes""",
     }),
     ("compat.v2names.files", {
-        "tf.io.gfile": "copy exists glob isdir join listdir makedirs mkdir remove rename rmtree stat walk",
+        "tf.io.gfile": """
+            copy exists get_registered_schemes glob isdir join listdir makedirs mkdir remove rename rmtree stat walk""",
     }),
     ("compat.v2names.flow", {
         "tf": """
@@ -194,8 +195,9 @@ ROWS: Rows = (
     }),
     ("data.experimental_v2", {
         "tf.data.experimental": """
-            Counter RandomDataset assert_cardinality bucket_by_sequence_length cardinality choose_from_datasets
-            from_list get_next_as_optional get_structure ignore_errors sample_from_datasets take_while""",
+            Counter RandomDataset assert_cardinality at bucket_by_sequence_length cardinality choose_from_datasets
+            from_list from_variant get_next_as_optional get_structure ignore_errors load
+            pad_to_cardinality sample_from_datasets save SHARD_HINT snapshot take_while to_variant""",
     }),
     ("data.optional", {
         "tf": "OptionalSpec",
@@ -306,6 +308,7 @@ ROWS: Rows = (
         "tf.strings": "split=string_split",
     }),
     ("graph.ops.strings", {
+        "tf.io": "decode_raw=decode_raw_v2",
         "tf.strings": "lower=string_lower unsorted_segment_join upper=string_upper",
     }),
     ("graph.ops.vocabulary", {

@@ -20,6 +20,7 @@ ROWS: Rows = (
             ResourceSparseApplyAdagradV2 ResourceSparseApplyCenteredRMSProp ResourceSparseApplyFtrl
             ResourceSparseApplyFtrlV2 ResourceSparseApplyKerasMomentum ResourceSparseApplyRMSProp""",
     }),
+    ("graph.ops.images.transforms", {"tf.raw_ops": "ImageProjectiveTransformV3=image_projective_transform"}),
     ("compat.v2names.operators", {"tf.__operators__": "add eq getitem ne ragged_getitem"}),
     ("compat.v2names.tools", {f"{_I}.types": "Tensor=DenseTensor"}),
     ("compat.utilities.decorators", {f"{_I}.decorator": "TFDecorator make_decorator unwrap"}),
@@ -39,7 +40,6 @@ ROWS: Rows = (
             register_load_context_function register_load_model_function""",
         f"{_I}.saved_model.load": """
             VersionedTypeRegistration get_setter register_revived_type registered_identifiers""",
-        f"{_I}.tracking": "register_session_provider",
     }),
     ("compat.keras.distribution", {
         f"{_I}.distribute": "strategy_supports_no_merge_call variable_sync_on_read_context ShardedVariable",
@@ -75,6 +75,7 @@ ROWS: Rows = (
     ("training.moving_averages", {f"{_I}.train": "assign_moving_average"}),
     ("training.ranks", {f"{_I}.ops": "broadcast_weights"}),
     ("training.saving.restoring", {f"{_I}.tracking": "CheckpointInitialValueCallable"}),
+    ("training.saving.sessions", {f"{_I}.tracking": "register_session_provider"}),
     ("training.saving.management", {f"{_I}.train": "update_checkpoint_state"}),
 )  # fmt: skip
 """(module, {place: names}); see ``v1.ROWS``."""

@@ -20,6 +20,14 @@ ROWS: Rows = (
     ("graph.ops.sparse.arithmetic", {
         "tf.sparse": "map_values",
     }),
+    ("graph.ops.ragged.arranging", {
+        "tf": "ragged_fill_empty_rows ragged_fill_empty_rows_grad",
+        "tf.ragged": "cross cross_hashed stack_dynamic_partitions",
+    }),
+    ("graph.ops.ragged.counts", {
+        "tf.math": "bincount",
+        "tf.sparse": "bincount=sparse_bincount",
+    }),
     ("graph.ops.sparse.parts", {
         "tf.sparse": "from_dense",
     }),

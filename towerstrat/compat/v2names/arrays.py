@@ -12,7 +12,7 @@ from towerstrat.graph.ir import default_graph as scopes
 from towerstrat.graph.ir.elements import Tensor
 from towerstrat.graph.ir.shapes import as_shape
 from towerstrat.graph.ir.types import float32, int32
-from towerstrat.graph.ops import array, control_flow, counting, indexing, math, matrices, spatial
+from towerstrat.graph.ops import array, control_flow, indexing, matrices, spatial
 
 _LAYOUT = "There is no DTensor; use jax.sharding on the values."
 
@@ -144,27 +144,6 @@ def depth_to_space(input: Any, block_size: int, data_format: str = "NHWC", name:
 def boolean_mask(tensor: Any, mask: Any, axis: int | None = None, name: str = "boolean_mask") -> Tensor:
     """The elements (or slices) where the mask is true; their number depends on values, see ``tf.where``."""
     return indexing.boolean_mask(tensor, mask, name, axis)
-
-
-def bincount(
-    arr: Any, weights: Any = None, minlength: Any = None, maxlength: Any = None, dtype: Any = int32,
-    name: str | None = None, axis: int | None = None, binary_output: bool = False,
-) -> Tensor:  # fmt: skip
-    """How often each number from 0 occurs, or the sum of the ``weights`` of its places.
-
-    Args:
-      axis: None or 0 counts in all of ``arr``, -1 in each row of a matrix.
-      binary_output: 1 where a number occurs, instead of how often.
-
-    Raises:
-      ValueError: another axis, or weights of a binary output.
-    """
-    if axis not in (None, 0, -1):
-        raise ValueError(f"Expected axis None, 0 or -1, got {axis!r}.")
-    if binary_output and weights is not None:
-        raise ValueError("Expected no weights with binary_output=True.")
-    found = counting.counts(math.cast(arr, int32), weights, minlength, maxlength, dtype, by_row=axis == -1)
-    return array.identity(math.minimum(found, 1) if binary_output else found, name or "bincount")
 
 
 def tuple(tensors: Any, control_inputs: Any = None, name: str | None = None) -> list[Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from towerstrat.compat.v2names import ragged_maps
 from towerstrat.graph.functions import map_fn as functional
 from towerstrat.graph.ir import nest
 from towerstrat.graph.ir.elements import Tensor
@@ -57,10 +58,12 @@ def map_fn(
 
     Args:
       fn_output_signature: element types or ``tf.TensorSpec`` of what ``fn`` returns, in its structure; needed where
-        it differs from that of ``elems``. ``dtype`` is its old name.
+        it differs from that of ``elems``. ``dtype`` is its old name. Over ragged tensors: see ``ragged_maps.map_rows``.
       infer_shape: check that the results have one shape.
       parallel_iterations, back_prop, swap_memory: as of ``while_loop``.
     """
+    if ragged_maps.has_ragged(elems):
+        return ragged_maps.map_rows(fn, elems, dtype if fn_output_signature is None else fn_output_signature)
     wanted = dtype if fn_output_signature is None else _element_types(fn_output_signature)
     return functional.map_fn(fn, elems, wanted, parallel_iterations, back_prop, swap_memory, infer_shape, name)
 

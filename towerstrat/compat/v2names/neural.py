@@ -183,23 +183,21 @@ def conv3d(
     return convolution.conv3d(input, filters, strides, padding, layout, apart, name)
 
 
-_UNDILATED = "Use tf.nn.atrous_conv2d_transpose."
-
-
 def conv1d_transpose(
     input: Any, filters: Any, output_shape: Any, strides: Any, padding: str = "SAME", data_format: str = "NWC",
     dilations: Any = None, name: str | None = None,
 ) -> Tensor:  # fmt: skip
     """What ``conv1d``'s gradient does to its output: ``conv2d_transpose`` with a height of 1."""
-    refuse("tf.nn.conv1d_transpose", "Space the filter's taps with zeros.", dilations=(dilations, None))
     layout = check_format(data_format, 1)
     space, high = layout.index("W"), layout.index("W")
     steps = setting(strides, 1, layout, "strides")
+    rates = setting(dilations or 1, 1, layout, "dilations")
     with get_default_graph().name_scope(name or "conv1d_transpose") as scope:
         sizes = array.concat([output_shape[:high], [1], output_shape[high:]], 0)
-        made = convolution.conv2d_transpose(
+        made = convolution.transposed(
             array.expand_dims(input, space), array.expand_dims(filters, 0), sizes,
-            (*steps[:high], 1, *steps[high:]), padding, layout.replace("W", "HW"),
+            (*steps[:high], 1, *steps[high:]), padding, layout.replace("W", "HW"), "conv2d_transpose", rank=2,
+            dilations=(*rates[:high], 1, *rates[high:]),
         )  # fmt: skip
         return array.squeeze(made, [space], name=scope)
 
@@ -215,9 +213,11 @@ def conv2d_transpose(
       output_shape: four integers or an integer tensor.
       strides: one integer, two, or four in the order of ``data_format``.
     """
-    refuse("tf.nn.conv2d_transpose", _UNDILATED, dilations=(dilations, None))
-    steps = setting(strides, 2, check_format(data_format, 2), "strides")
-    return convolution.conv2d_transpose(input, filters, output_shape, steps, padding, data_format, name)
+    layout = check_format(data_format, 2)
+    steps, rates = setting(strides, 2, layout, "strides"), setting(dilations or 1, 2, layout, "dilations")
+    return convolution.transposed(
+        input, filters, output_shape, steps, padding, layout, name or "conv2d_transpose", 2, rates
+    )
 
 
 def conv3d_transpose(
@@ -225,9 +225,11 @@ def conv3d_transpose(
     dilations: Any = None, name: str | None = None,
 ) -> Tensor:  # fmt: skip
     """``conv2d_transpose`` with a depth."""
-    refuse("tf.nn.conv3d_transpose", "Space the filter's taps with zeros.", dilations=(dilations, None))
-    steps = setting(strides, 3, check_format(data_format, 3), "strides")
-    return convolution.conv3d_transpose(input, filters, output_shape, steps, padding, data_format, name)
+    layout = check_format(data_format, 3)
+    steps, rates = setting(strides, 3, layout, "strides"), setting(dilations or 1, 3, layout, "dilations")
+    return convolution.transposed(
+        input, filters, output_shape, steps, padding, layout, name or "conv3d_transpose", 3, rates
+    )
 
 
 _TRANSPOSED = {1: conv1d_transpose, 2: conv2d_transpose, 3: conv3d_transpose}

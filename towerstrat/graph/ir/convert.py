@@ -335,9 +335,9 @@ def _checked(tensor: Tensor, wanted: DType | None, name: str | None) -> Tensor:
 def is_tensor(x: Any) -> bool:
     """True of tensors and of types registered as convertible (variables, IndexedSlices), except lists and arrays.
 
-    A type says otherwise with ``is_tensor_like = False``.
+    A type says otherwise with ``is_tensor_like = False``, and that it is one of tensors with True.
     """
-    if is_dense_tensor_like(x):
+    if is_dense_tensor_like(x) or getattr(x, "is_tensor_like", None) is True:
         return True
     return getattr(x, "is_tensor_like", True) and any(
         isinstance(x, base)
@@ -415,6 +415,14 @@ def _element_dtype(value: Any) -> DType | None:
     return None if dtype is None else as_dtype(dtype)
 
 
+def _as_type(value: Any, dtype: DType | None) -> Tensor:
+    """A part of a sequence: a tensor of another type is cast."""
+    tensor = convert_to_tensor(value, None if is_tensor(value) else dtype)
+    if dtype is None or tensor.dtype is dtype:
+        return tensor
+    return get_default_graph().add("Cast", (tensor,), {"DstT": dtype}, "Cast").outputs[0]
+
+
 def _from_sequence(
     value: Sequence[Any], dtype: DType | None = None, name: str | None = None, as_ref: bool = False
 ) -> Any:
@@ -422,7 +430,7 @@ def _from_sequence(
     if not _holds_tensor(value):
         return NotImplemented
     dtype = dtype or _element_dtype(value)
-    parts = [convert_to_tensor(v, dtype) for v in value]
+    parts = [_as_type(v, dtype) for v in value]
     return get_default_graph().add("Pack", parts, {"axis": 0}, name or "packed").outputs[0]
 
 

@@ -356,10 +356,12 @@ def _with_sizes(sizes: Any, other: Any, dy: Any, position: int) -> tuple[Tensor,
     return (sizes, other, dy) if position == 0 else (other, sizes, dy)
 
 
-def _transposed(
-    type: str, value: Any, filter: Any, output_shape: Any, strides: Any, padding: Any, data_format: Any, name: str,
-    rank: int, dilations: Any = None,
+def transposed(
+    value: Any, filter: Any, output_shape: Any, strides: Any, padding: Any, data_format: Any, name: str, rank: int,
+    dilations: Any = None,
 ) -> Tensor:  # fmt: skip
+    """``conv2d_transpose`` (``rank`` 2) or ``conv3d_transpose`` (3), with a dilation per dimension of the layout."""
+    type = {2: "Conv2DBackpropInput", 3: "Conv3DBackpropInputV2"}[rank]
     attrs = _attrs(strides, padding, data_format, dilations or (1,) * (rank + 2), rank)
     value, filter = _operands(value, filter)
     return one(type, _with_sizes(output_shape, filter, value, 0), attrs, name)
@@ -379,9 +381,9 @@ def conv2d_transpose(
     Raises:
       ValueError: an output shape that cannot be, channels that differ.
     """
-    return _transposed(
-        "Conv2DBackpropInput", value, filter, output_shape, strides, padding, data_format, name or "conv2d_transpose", 2
-    )
+    return transposed(
+        value, filter, output_shape, strides, padding, data_format, name or "conv2d_transpose", rank=2
+    )  # fmt: skip
 
 
 def conv3d_transpose(
@@ -389,9 +391,8 @@ def conv3d_transpose(
     name: str | None = None,
 ) -> Tensor:  # fmt: skip
     """``conv2d_transpose`` with a depth: ``[batch, depth, height, width, in_channels]``."""
-    return _transposed(
-        "Conv3DBackpropInputV2", value, filter, output_shape, strides, padding, data_format,
-        name or "conv3d_transpose", 3,
+    return transposed(
+        value, filter, output_shape, strides, padding, data_format, name or "conv3d_transpose", rank=3
     )  # fmt: skip
 
 
@@ -400,10 +401,9 @@ def atrous_conv2d_transpose(
 ) -> Tensor:
     """The transpose of ``atrous_conv2d``."""
     spread = (1, rate, rate, 1)
-    return _transposed(
-        "Conv2DBackpropInput", value, filters, output_shape, (1, 1, 1, 1), padding, "NHWC",
-        name or "atrous_conv2d_transpose", 2, spread,
-    )  # fmt: skip
+    return transposed(
+        value, filters, output_shape, (1, 1, 1, 1), padding, "NHWC", name or "atrous_conv2d_transpose", 2, spread
+    )
 
 
 def depthwise_conv2d_native(

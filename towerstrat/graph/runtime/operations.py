@@ -41,8 +41,18 @@ from towerstrat.graph.ops import (
     tables,
     tensor_array_lowering,
 )
-from towerstrat.graph.ops.images import boxes, codecs, colors, patches, resizing, transforms
-from towerstrat.graph.ops.ragged import places, text, unicode
+from towerstrat.graph.ops.images import (
+    boxes,
+    codecs,
+    colors,
+    detections,
+    matching,
+    patches,
+    resizing,
+    transforms,
+    warps,
+)
+from towerstrat.graph.ops.ragged import counts, places, scripts, text, unicode
 from towerstrat.graph.ops.sparse import arithmetic, cross, dense, sets
 from towerstrat.graph.scopes import (
     generator,
@@ -68,9 +78,11 @@ __all__ = [
     "control_flow",
     "convolution",
     "counting",
+    "counts",
     "cross",
     "cross_entropy",
     "dense",
+    "detections",
     "einsum",
     "elementwise",
     "embedding",
@@ -83,6 +95,7 @@ __all__ = [
     "linalg",
     "logical",
     "loops",
+    "matching",
     "matrices",
     "nn",
     "normalization",
@@ -93,6 +106,7 @@ __all__ = [
     "reductions",
     "regions",
     "resizing",
+    "scripts",
     "segments",
     "sets",
     "shaping",
@@ -110,4 +124,5 @@ __all__ = [
     "transforms",
     "unicode",
     "variable_ops",
+    "warps",
 ]

@@ -113,12 +113,18 @@ def _assign(lowering: Lowering, op: Operation) -> list[Array]:
         value = lax.stop_gradient(value)
     old = lowering.state.get(cell)
     if op.attrs.get("validate_shape", True) and old is not None:
-        _check_shape(cell, old, value)
+        _check_assigned(cell, old, value)
     if old is not None and np.shape(old) == value.shape:
         lowering.update(cell, old, value)
     else:
         lowering.write(cell, value)
     return [value]
+
+
+def _check_assigned(cell: Cell, old: Array, new: Array) -> None:
+    """Raises ValueError for a value that a variable cannot have: one of a declared shape takes all that fit it."""
+    if shapes.known(cell.dims) or not shapes.TensorShape(cell.dims).is_compatible_with(np.shape(new)):
+        _check_shape(cell, old, new)
 
 
 def _check_shape(cell: Cell, old: Array, new: Array) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from towerstrat.errors import FailedPreconditionError, InvalidArgumentError, UnsupportedError
+from towerstrat.graph.ir import shapes
 from towerstrat.graph.ir.core import get_default_graph
 from towerstrat.graph.ir.elements import Operation
 from towerstrat.graph.ir.registry import Function, Rule, define, lookup
@@ -87,7 +88,8 @@ def _rows(op: Operation, value: HostArray, indices: Any) -> tuple[HostArray, Any
 def _assign(session: SessionLike, op: Operation, values: Sequence[Any]) -> list[HostArray]:
     cell, new = values[0], np.array(values[1], object)
     old = session.state.get(cell)
-    if op.attrs.get("validate_shape", True) and old is not None and np.shape(old) != new.shape:
+    fits = not shapes.known(cell.dims) and shapes.TensorShape(cell.dims).is_compatible_with(new.shape)
+    if op.attrs.get("validate_shape", True) and old is not None and np.shape(old) != new.shape and not fits:
         raise InvalidArgumentError(
             None, op, f"Variable {cell.name} has shape {np.shape(old)}, the assigned value {new.shape}."
         )

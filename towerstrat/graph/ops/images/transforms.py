@@ -1,11 +1,11 @@
-"""Turning, moving and projecting images: ``tf.contrib.image``.
+"""Turning, moving and projecting images: ``tf.contrib.image``, and ``tf.raw_ops.ImageProjectiveTransformV3``.
 
-Source: ``image_ops.h`` and ``image_ops.py`` of ``tensorflow/contrib/image``.
+Source: ``image_ops.h`` and ``image_ops.py`` of ``tensorflow/contrib/image``; ``image_ops.h`` of ``core/kernels/image``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax.numpy as jnp
@@ -19,22 +19,63 @@ from towerstrat.graph.ir.static import constant_value_as_dims
 from towerstrat.graph.ir.types import Array, float16, float32, float64, int32, int64, uint8
 from towerstrat.graph.ops import array, math
 from towerstrat.graph.ops.build import one
+from towerstrat.graph.ops.images.shapes import shaped
 from towerstrat.graph.ops.linalg import matmul
 
 _DTYPES = (uint8, int32, int64, float16, float32, float64)
 
 
 def _rule(inputs: Sequence[Tensor], attrs: Attrs) -> list[Signature]:
-    images, transforms, size = inputs
-    if not transforms.shape.is_compatible_with([None, 8]):
-        raise ValueError(f"Input transform should be num_images x 8 or 1 x 8, got shape {transforms.shape}.")
-    batch, _, _, channels = images.dims or (None,) * 4
+    images, transforms, size = inputs[:3]
+    batch, channels = _check_transforms(images, transforms)
     height, width = constant_value_as_dims(size) or (None, None)
     return [Signature(images.dtype, (batch, height, width, channels))]
 
 
-def _project(images: Array, transforms: Array, size: Array, *, interpolation: str) -> Array:
-    """Images whose pixel (x, y) is the input's at ``(a x + b y + c, d x + e y + f) / (g x + h y + 1)``, 0 outside."""
+def _check_transforms(images: Tensor | Array, transforms: Tensor | Array) -> tuple[int | None, int | None]:
+    """How many images and channels there are. Raises ValueError for other transforms than one for all or each."""
+    batch, _, _, channels = shaped(images, [None] * 4, "images")
+    count = shaped(transforms, [None, 8], "transforms (num_images x 8 or 1 x 8)")[0]
+    if None not in (batch, count) and count not in (1, batch):
+        raise ValueError(f"Input transform should be num_images x 8 or 1 x 8, got {count} for {batch} images.")
+    return batch, channels
+
+
+def _rounded(place: Array) -> Array:
+    """The nearest whole number, of two the one further from 0. Adding a half would round up what is just below one."""
+    whole = jnp.trunc(place)
+    return jnp.where(jnp.abs(place - whole) >= 0.5, whole + jnp.sign(place), whole)
+
+
+def _reflected(place: Array, length: int) -> Array:
+    """Places on a line that is continued by its mirror image: ``dcba|abcd|dcba``."""
+    twice = 2.0 * length
+    before = jnp.where(place < -twice, place + twice * jnp.trunc(-place / twice), place)
+    before = jnp.where(before < -length, before + twice, -before - 1)
+    after = place - twice * jnp.trunc(place / twice)
+    after = jnp.where(after >= length, twice - after - 1, after)
+    return jnp.where(place < 0, before, jnp.where(place > length - 1, after, place))
+
+
+def _wrapped(place: Array, length: int) -> Array:
+    """Places on a line that repeats: ``abcd|abcd|abcd``."""
+    around = max(length - 1, 1)
+    before = place + length * (jnp.trunc(-place / around) + 1)
+    after = place - length * jnp.trunc(place / around)
+    return jnp.where(place < 0, before, jnp.where(place > length - 1, after, place))
+
+
+_FILLS: dict[str, Callable[[Array, int], Array]] = {
+    "REFLECT": _reflected, "WRAP": _wrapped, "NEAREST": lambda place, length: place,
+}  # fmt: skip
+"""How places outside of an image become ones inside; with CONSTANT they have the value that fills."""
+
+
+def _project(
+    images: Array, transforms: Array, size: Array, fill: Any = 0.0, *, interpolation: str, fill_mode: str = "CONSTANT"
+) -> Array:
+    """Images whose pixel (x, y) is the input's at ``(a x + b y + c, d x + e y + f) / (g x + h y + 1)``."""
+    _check_transforms(images, transforms)
     images = jnp.asarray(images)
     height, width = images.shape[1:3]
     y, x = (np.arange(int(size[i]), dtype=np.float32) for i in range(2))
@@ -42,15 +83,19 @@ def _project(images: Array, transforms: Array, size: Array, *, interpolation: st
     a, b, c, d, e, f, g, h = (transforms[:, i, None, None] for i in range(8))
     depth = g * x + h * y + 1
     across, down = (a * x + b * y + c) / depth, (d * x + e * y + f) / depth
+    if fill_mode != "CONSTANT":
+        inside = _FILLS[fill_mode]
+        down, across = (jnp.clip(inside(p, n), 0, n - 1) for p, n in ((down, height), (across, width)))
+    filling = jnp.asarray(fill, images.dtype)
     rows = np.arange(images.shape[0], dtype=np.int32)[:, None, None]
 
     def pixels(row: Array, column: Array) -> Array:
         inside = (row >= 0) & (row < height) & (column >= 0) & (column < width)
         places = [jnp.clip(p, 0, n - 1).astype(jnp.int32) for p, n in ((row, height), (column, width))]
-        return jnp.where(inside[..., None], images[rows, places[0], places[1]], np.zeros((), images.dtype))
+        return jnp.where(inside[..., None], images[rows, places[0], places[1]], filling)
 
     if interpolation == "NEAREST":
-        return pixels(*(jnp.trunc(p + jnp.where(p < 0, -0.5, 0.5).astype(p.dtype)) for p in (down, across)))
+        return pixels(_rounded(down), _rounded(across))
     top, left = jnp.floor(down), jnp.floor(across)
     below, right = (down - top)[..., None], (across - left)[..., None]
     above = pixels(top, left) * (1 - right) + pixels(top, left + 1) * right
@@ -61,13 +106,59 @@ def _project(images: Array, transforms: Array, size: Array, *, interpolation: st
 def _gradient(inputs: Any, outputs: Any, cotangents: Any, *, interpolation: str) -> list[Any]:
     """The cotangent projected back, as TensorFlow has it: not the exact derivative."""
     images, transforms, _ = inputs
+    size = np.array(images.shape[1:3], np.int32)
+    return [_project(cotangents[0], _inverse(transforms), size, interpolation=interpolation), None, None]
+
+
+def _inverse(transforms: Array) -> Array:
+    """The transforms that lead back."""
     ones = jnp.ones((transforms.shape[0], 1), transforms.dtype)
     back = jnp.linalg.inv(jnp.concatenate([transforms, ones], 1).reshape(-1, 3, 3)).reshape(-1, 9)
+    return (back / back[:, 8:])[:, :8]
+
+
+def _filled_gradient(inputs: Any, outputs: Any, cotangents: Any, *, interpolation: str, fill_mode: str) -> list[Any]:
+    """As ``_gradient``; the cotangent is continued like the image, but for what a number fills."""
+    images, transforms, *_ = inputs
     size = np.array(images.shape[1:3], np.int32)
-    return [_project(cotangents[0], (back / back[:, 8:])[:, :8], size, interpolation=interpolation), None, None]
+    how = {"interpolation": interpolation, "fill_mode": fill_mode}
+    return [_project(cotangents[0], _inverse(transforms), size, **how), None, None, None]
 
 
 define("ImageProjectiveTransformV2", _rule, _project, static=(2,), gradient=_gradient, constants=(1,))
+define(
+    "ImageProjectiveTransformV3", _rule, _project, static=(2,), gradient=_filled_gradient, constants=(1, 3)
+)  # fmt: skip
+
+
+def image_projective_transform(
+    *, images: Any, transforms: Any, output_shape: Any, fill_value: Any, interpolation: str,
+    fill_mode: str = "CONSTANT", name: str | None = None,
+) -> Tensor:  # fmt: skip
+    """Images projected, as ``transform`` does it: ``tf.raw_ops.ImageProjectiveTransformV3``.
+
+    Args:
+      images: ``[batch, height, width, channels]``. transforms: ``[batch, 8]`` or ``[1, 8]``.
+      output_shape: ``[height, width]``. fill_value: a float32 scalar, what CONSTANT has outside.
+      interpolation: ``"NEAREST"`` or ``"BILINEAR"``.
+      fill_mode: what is outside of an image: ``"REFLECT"``, ``"WRAP"``, ``"CONSTANT"`` or ``"NEAREST"``.
+
+    Raises:
+      TypeError: images of another type. ValueError: another interpolation, mode or shape of the transforms.
+    """
+    given = convert_to_tensor(images, name="images")
+    if given.dtype not in _DTYPES:
+        raise TypeError(f"Invalid dtype {given.dtype.name}: expected one of {[d.name for d in _DTYPES]}.")
+    method, mode = interpolation.upper(), fill_mode.upper()
+    if method not in ("NEAREST", "BILINEAR"):
+        raise ValueError(f"Expected interpolation 'NEAREST' or 'BILINEAR', got {interpolation!r}.")
+    if mode not in (*_FILLS, "CONSTANT"):
+        raise ValueError(f"Expected fill_mode 'REFLECT', 'WRAP', 'CONSTANT' or 'NEAREST', got {fill_mode!r}.")
+    inputs = [
+        given, convert_to_tensor(transforms, float32), convert_to_tensor(output_shape, int32),
+        convert_to_tensor(fill_value, float32),
+    ]  # fmt: skip
+    return one("ImageProjectiveTransformV3", inputs, {"interpolation": method, "fill_mode": mode}, name)
 
 
 def _batch(images: Any) -> tuple[Tensor, int]:

@@ -24,7 +24,7 @@ def same_forms(found, wanted):
         same(value, {key: wanted[key] for key in value}, form, loose=2e-5)
 
 
-CASES = [case for case in GOLDEN if case != "preprocessing"]  # text to ragged indices fails here in models
+CASES = sorted(GOLDEN.keys() - {"preprocessing"}, key=lambda case: (case != "mlp", case))  # text fails here in models
 
 
 @spread("case", CASES, every=9)

@@ -3,6 +3,7 @@
 import http.server
 import json
 import os
+import pathlib
 import re
 import tempfile
 import threading
@@ -92,7 +93,11 @@ def csv_logger(tf, folder):
     fit(made, 2, tf.keras.callbacks.CSVLogger(path), validation_data=(X[:8], Y[:8]))
     fit(made, 1, tf.keras.callbacks.CSVLogger(path, append=True), validation_data=(X[:8], Y[:8]))
     fit(made, 1, tf.keras.callbacks.CSVLogger(path + "2", separator=";"))
-    lines = [re.split("[,;]", line.strip()) for name in (path, path + "2") for line in open(name)]
+    lines = [
+        re.split("[,;]", line.strip())
+        for name in (path, path + "2")
+        for line in pathlib.Path(name).read_text().splitlines()
+    ]
     return [[float(x) if re.fullmatch(r"[-\d.e]+", x) else x for x in line] for line in lines]
 
 
@@ -111,9 +116,8 @@ def model_checkpoint(tf, folder):
         place = os.path.join(folder, name)
         made = model(tf)
         fit(made, 3, kind(os.path.join(place, file), **how), validation_data=(X[:8], Y[:8]))
-        found[name] = sorted(
-            each for each in (os.listdir(place) if os.path.isdir(place) else []) if "data-" not in each
-        )
+        files = os.listdir(place) if os.path.isdir(place) else []
+        found[name] = sorted(each for each in files if "data-" not in each and ".resume-" not in each)
     made = model(tf)
     again = kind(os.path.join(folder, "weights", "w{epoch}"), save_weights_only=True, load_weights_on_restart=True)
     found["again"] = fit(made, 1, again).history
@@ -132,9 +136,9 @@ def backup(tf, folder):
         seen = []
 
         class Killing(tf.keras.callbacks.Callback):
-            def on_train_batch_end(self, number, logs=None):
+            def on_train_batch_end(self, number, logs=None, seen=seen, batch=batch):
                 seen.append([number, logs["loss"]])
-                if len(seen) == batch:  # noqa: B023
+                if len(seen) == batch:
                     raise Killed
 
         try:
@@ -192,7 +196,7 @@ def embeddings(tf, folder):
     )
     made.fit(np.zeros((4, 3), "int32"), np.zeros((4, 6), "float32"), epochs=2, verbose=0, callbacks=[board])
     files = sorted(each for each in os.listdir(folder) if "data-" not in each and "train" not in each)
-    return [files, open(os.path.join(folder, "projector_config.pbtxt")).read()]
+    return [files, pathlib.Path(folder, "projector_config.pbtxt").read_text()]
 
 
 def terminate(tf, folder):
@@ -229,18 +233,9 @@ def remote(tf, folder):
     return [[path, kind, json.loads(body)] for path, kind, body in got]
 
 
-def summary(tf, folder):
-    """The lines of a summary."""
-    lines = []
-    made = model(tf)
-    made.fit(X, Y, epochs=2, batch_size=8, shuffle=False, verbose=0)
-    made.summary(print_fn=lambda line, *_: lines.append(line.rstrip()))
-    return lines
-
-
 PROGRAMS = (
     calls, early_stopping, reduce_rate, scheduler, csv_logger, model_checkpoint, backup, tensor_board, embeddings,
-    terminate, remote, summary,
+    terminate, remote,
 )  # fmt: skip
 CASES = [("callbacks", program.__name__) for program in PROGRAMS]
 _PROGRAMS = {program.__name__: program for program in PROGRAMS}

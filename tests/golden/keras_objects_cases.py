@@ -236,7 +236,7 @@ def _gap(y_true, y_pred, power=3):
 
 
 def metric(tf, name, wrap=lambda f: f):
-    """What a metric says after each of several updates, its variables, its configuration, and what two have together."""
+    """What a metric says after each of several updates, its variables and configuration, and what two have together."""
     kind, how, targets, predictions, weighted = METRICS[name]
     how = dict(how, fn=_gap, power=2.0) if kind == "MeanMetricWrapper" else how
     make = getattr(tf.keras.metrics, kind)
@@ -260,7 +260,7 @@ def metric(tf, name, wrap=lambda f: f):
         again.merge_state([made])
         found["merged"] = again.result()
     made.reset_state()
-    found["reset"] = [each for each in made.variables]
+    found["reset"] = list(made.variables)
     return plain(found)
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import builtins
 import importlib
 import os
+import random
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
@@ -53,6 +54,24 @@ class _Numpy(ModuleType):
         return getattr(np, name)
 
 
+class _Generator(random.Random):
+    """random.Random, whose randint takes whole numbers that are floats, as it did when the package was written."""
+
+    def randint(self, a: float, b: float) -> int:
+        return super().randint(int(a), int(b))
+
+
+class _Random(ModuleType):
+    """The module random with such generators, and such a randint."""
+
+    Random = _Generator
+
+    def __init__(self) -> None:
+        super().__init__(random.__name__, random.__doc__)
+        self.__dict__.update({name: value for name, value in vars(random).items() if name != "Random"})
+        self.randint = lambda a, b: random.randint(int(a), int(b))
+
+
 class _Loader(SourceFileLoader):
     """Executes a file of the package with the package's ``import``."""
 
@@ -73,7 +92,7 @@ class Package(MetaPathFinder):
 
     def __init__(self) -> None:
         self._names: Names | None = None
-        self._numpy = _Numpy()
+        self._replaced: dict[str, ModuleType] = {"numpy": _Numpy(), "random": _Random()}
         self.builtins = vars(builtins) | {"__import__": self._import}
 
     @cached_property
@@ -167,8 +186,8 @@ class Package(MetaPathFinder):
         level: int = 0,
     ) -> Any:
         """What ``import`` does in the package's modules."""
-        if level == 0 and name == "numpy":
-            return self._numpy
+        if level == 0 and name in self._replaced:
+            return self._replaced[name]
         if level == 0 and name.partition(".")[0] == "tensorflow":
             assert self._names is not None
             module = self._names(name)

@@ -19,8 +19,8 @@ FLOORS = ["errors", "platform", "checkpoints", "graph", "data", "towers", "train
 ROOMS = {
     "graph": ["ir", "lowering", "variables", "ops", "scopes", "runtime", "eager", "autograph", "functions", "tapes"],
     "towers": ["cluster", "engine", "shards", "contrib", "distribute", "era"],
-    "compat": ["utilities", "v1names", "v2names", "wheel", "estimator", "names", "importer", "library", "v1", "v2",
-               "program"],
+    "compat": ["utilities", "v1names", "v2names", "wheel", "estimator", "keras", "names", "importer", "library", "v1",
+               "v2", "program"],
 }  # fmt: skip
 """Floors of the package and rooms on a floor, from the bottom up: each imports itself and what is below."""
 APART = [("towers.contrib", "towers.distribute")]

@@ -29,7 +29,7 @@ saver = tf.train.SyncReplicasOptimizer()
 tf.random.set_seed(1)
 tf.layers.dence(1)
 try:
-    tf.keras.Model
+    tf.contrib.timeseries.ARRegressor
 except AttributeError:
     pass
 mode = tf.saved_model.tag_constants.TRAINING
@@ -64,7 +64,7 @@ def test_each_name_has_its_place_code_and_message(command):
         ("4:9 missing", r"tf\.train\.SyncReplicasOptimizer is a name of TensorFlow 1\.12"),
         ("5:1 other-era", r"tf\.random\.set_seed is a name of TensorFlow 2\.15, .* --api 2"),
         ("6:1 unknown", r"Neither .* tf\.layers\.dence\. The nearest name here is tf\.layers\.dense\."),
-        ("8:5 tried", r"tf\.keras\.Model .* The program has another way\."),
+        ("8:5 tried", r"tf\.contrib\.timeseries\.ARRegressor .* The program has another way\."),
         ("11:8 missing", r"tf\.saved_model\.tag_constants\.TRAINING is a name of TensorFlow 1\.12"),
         ("12:20 unknown", r"tf\.layers\.dense takes no argument 'width'; it takes activation, "),
         ("13:1 missing", r"tf\.errors\.NotFoundError has no attribute nothing here\."),
@@ -132,14 +132,14 @@ if tf.__version__ < "2":
     tf.set_random_seed(1)
 else:
     tf.random.set_seed(1)
-if hasattr(tf, "keras"):
-    tf.keras.Model
+if hasattr(tf, "contrib"):
+    tf.contrib.timeseries.ARRegressor
 """
     assert command({"both.py": source}, "both.py") == (0, (
         "both.py:5:5 tried tf.random.set_seed is a name of TensorFlow 2.15, not of TensorFlow 1.12: use "
         "tf.compat.v2.random.set_seed, or run with --api 2. The program has another way.\n"
-        "both.py:7:5 tried tf.keras.Model is a name of TensorFlow 1.12 that towerstrat does not have. tf.layers has "
-        "the layers (dense, conv2d, batch_normalization, ...) as functions and classes. The program has another way.\n"
+        "both.py:7:5 tried tf.contrib.timeseries.ARRegressor is a name of TensorFlow 1.12 that towerstrat does not "
+        "have. tf.contrib.distribute and tf.contrib.cluster_resolver are here. The program has another way.\n"
         "2 of 2 names work (100%); 1 file, 1 with 1.x names (nothing tells otherwise).\n"
     ))  # fmt: skip
     assert command({}, "both.py", "--api", "2")[1].startswith("both.py:3:5 tried tf.set_random_seed is")

@@ -21,9 +21,9 @@ from towerstrat.compat.names.corners import Corner
 from towerstrat.compat.names.namespace import Namespace
 from towerstrat.compat.program.resolution import Resolver, Status
 
-from .running import said, towerstrat
+from .running import names_without_keras, said, towerstrat
 
-MODEL, TRAIN = tf1.keras.Model, tf1.contrib.learn.ModeKeys.TRAIN
+MODEL, TRAIN = tf1.contrib.learn.Estimator, tf1.contrib.learn.ModeKeys.TRAIN
 SAID = pytest.raises(errors.UnknownSymbolError, match="that towerstrat does not have")
 
 
@@ -39,18 +39,23 @@ def program(tmp_path):
     return run
 
 
+@pytest.fixture(scope="module")
+def without_keras():
+    return names_without_keras()
+
+
 WHOLE = """
 import abc
 import tensorflow as tf
-import tensorflow.keras.layers as layers
-from tensorflow.keras.models import Sequential
-from tensorflow.python.keras.engine import base_layer
+import tensorflow.contrib.tensor_forest as forests
+from tensorflow.contrib.learn import Trainable
+from tensorflow.contrib.learn.python.learn.estimators import estimator
 from tensorflow.contrib.crf.python.ops import crf as inside
 from tensorflow.contrib.crf import *
 
-KINDS = {"dense": layers.Dense, "crf": crf_log_likelihood}
+KINDS = {"forest": forests.python.tensor_forest.RandomForestGraphs, "crf": crf_log_likelihood}
 
-class Model(tf.keras.Model, metaclass=abc.ABCMeta):
+class Model(tf.contrib.learn.Estimator, metaclass=abc.ABCMeta):
     @abc.abstractmethod
     def call(self, x): ...
 
@@ -63,13 +68,13 @@ class Of(Model):
 def reached(x):
     return x
 
-@tf.keras.utils.get_custom_objects(
+@tf.contrib.learn.make_export_strategy(
     "name"
 )
 class Registered: pass
 
 def step(x, mode=tf.contrib.learn.ModeKeys.TRAIN):
-    if isinstance(x, (tf.keras.Model, layers.Layer)):
+    if isinstance(x, (tf.contrib.learn.Estimator, Trainable)):
         return x()
     return "training" if mode == tf.contrib.learn.ModeKeys.TRAIN else "else"
 
@@ -83,9 +88,11 @@ def test_a_program_that_mentions_corners_runs(program):
 
 
 def test_what_is_missing_is_said_once(tmp_path):
-    (tmp_path / "helper.py").write_text("import tensorflow as tf\nSAVER = tf.train.Server\nMODEL = tf.keras.Model\n")
+    (tmp_path / "helper.py").write_text(
+        "import tensorflow as tf\nSAVER = tf.train.Server\nMODEL = tf.contrib.learn.Estimator\n"
+    )
     (tmp_path / "program.py").write_text(
-        "import helper\nimport tensorflow as tf\nimport tensorflow.keras\nprint(tf.nn.relu.__name__)\n"
+        "import helper\nimport tensorflow as tf\nimport tensorflow.contrib.learn\nprint(tf.nn.relu.__name__)\n"
         "MODES = tf.contrib.learn.ModeKeys.TRAIN, tf.foo.bar if False else None\n"
         "try:\n    tf.contrib.crf\nexcept AttributeError:\n    pass\n"
     )
@@ -93,7 +100,7 @@ def test_what_is_missing_is_said_once(tmp_path):
     assert (code, output) == (0, "relu\n")
     assert error.splitlines()[1:] == [
         "towerstrat: 3 names that it mentions are missing (tf.contrib.learn.ModeKeys.TRAIN, tf.train.Server, "
-        "tf.keras.Model); `towerstrat check program.py` lists all"
+        "tf.contrib.learn.Estimator); `towerstrat check program.py` lists all"
     ]
     (tmp_path / "program.py").write_text("import tensorflow as tf\nSAVER = tf.train.Server\n")
     _, _, error = said("run", "--api", "1", "program.py", folder=tmp_path)
@@ -105,8 +112,10 @@ def test_what_is_missing_is_said_once(tmp_path):
 
 
 @pytest.mark.parametrize("use", [
-    "Of()", "tf.keras.Model()", "KINDS['crf'](1)", "reached(3)", "Registered()", "inside.crf_decode(None, None, None)",
-    "tf.convert_to_tensor(tf.keras.losses.mse)", "list(Sequential)", "base_layer.Layer(None)",
+    "Of()", "tf.contrib.learn.Estimator()", "KINDS['crf'](1)", "reached(3)", "Registered()",
+    "inside.crf_decode(None, None, None)",
+    "tf.convert_to_tensor(tf.contrib.learn.infer)",
+    "list(Trainable)", "estimator.BaseEstimator(None)",
     "step(1, mode='train')",
 ])  # fmt: skip
 def test_a_use_is_an_error_at_its_line(program, use):
@@ -120,7 +129,7 @@ class Derived(MODEL):
     pass
 
 
-class OfAnyMetaclass(tf1.keras.layers.Layer, metaclass=type("Metaclass", (abc.ABCMeta,), {})):
+class OfAnyMetaclass(tf1.contrib.learn.Trainable, metaclass=type("Metaclass", (abc.ABCMeta,), {})):
     pass
 
 
@@ -162,20 +171,20 @@ MISSING = {name for _, names in BELOW for name in names.split()} | {
 
 
 @pytest.mark.parametrize(("name", "above"), BELOW)
-def test_instances_are_those_of_missing_classes_that_they_derive_from_in_the_original(name, above):
+def test_instances_are_those_of_missing_classes_that_they_derive_from_in_the_original(without_keras, name, above):
     kind = operator.attrgetter(name)(tf1)
     instance = object.__new__(kind)
     for missing in MISSING:
-        corner = operator.attrgetter(missing)(tf1)
+        corner = operator.attrgetter(missing)(without_keras)
         assert isinstance(instance, corner) == issubclass(kind, corner) == (missing in above.split()), missing
 
 
-def test_initializers_of_2_x_are_those_of_keras():
-    kinds = tf2.keras.initializers
+def test_initializers_of_2_x_are_those_of_keras(without_keras):
+    kinds = without_keras.compat.v2.keras.initializers
     assert isinstance(tf2.initializers.HeNormal(), (kinds.HeNormal, kinds.he_normal))
     assert isinstance(tf2.initializers.HeNormal(), kinds.Initializer)
     assert not isinstance(tf2.initializers.HeNormal(), kinds.HeUniform)
-    assert isinstance(tf1.layers.Dense(2), tf2.keras.layers.Dense)
+    assert isinstance(tf1.layers.Dense(2), without_keras.compat.v2.keras.layers.Dense)
 
 
 def test_as_an_element_type_it_is_refused_by_name():
@@ -232,8 +241,8 @@ def test_those_who_look_at_objects():
     assert not hasattr(MODEL, "__wrapped__")
     assert not hasattr(MODEL, "dtype")
     assert not hasattr(MODEL, "_fields")
-    assert (MODEL.__name__, MODEL.__module__) == ("Model", "tensorflow.keras")
-    assert repr(MODEL) == "<tf.keras.Model, which towerstrat does not have>"
+    assert (MODEL.__name__, MODEL.__module__) == ("Estimator", "tensorflow.contrib.learn")
+    assert repr(MODEL) == "<tf.contrib.learn.Estimator, which towerstrat does not have>"
     assert str(inspect.signature(MODEL)).startswith("(*args")
     assert not [name for name, value in inspect.getmembers(tf1) if isinstance(value, Corner)]
 
@@ -251,7 +260,7 @@ def test_a_decorator_that_is_reached_leaves_the_name_of_what_it_decorates():
     def function(x):
         """Its docstring."""
 
-    @tf1.keras.utils.get_custom_objects(1)
+    @tf1.contrib.learn.make_export_strategy(1)
     class Kind:
         pass
 
@@ -289,8 +298,8 @@ def test_what_is_there_is_what_an_original_has(api, there, not_there):
 def test_all_names_of_a_module_can_be_imported():
     scope = {}
     with importer.names_installed():
-        exec("from tensorflow.keras.layers import *\nfrom tensorflow.nn import *", scope)
-    assert isinstance(scope["Dense"], Corner)
+        exec("from tensorflow.contrib.learn import *\nfrom tensorflow.nn import *", scope)
+    assert isinstance(scope["Estimator"], Corner)
     assert scope["relu"] is tf1.nn.relu
     assert isinstance(scope["rnn_cell"], Namespace)
 
@@ -311,5 +320,6 @@ def test_modules_of_the_inside_have_what_is_here_in_public(api, path, name, publ
 def test_check_knows_the_names_of_the_inside():
     resolver = Resolver(1)
     status = {name: resolver.verdict(f"tf.python.{name}").status for name in (
-        "framework.sparse_tensor.SparseTensor", "keras.layers.Dense", "ops.rnn.nothing", "ops.nothing.x")}  # fmt: skip
+        "framework.sparse_tensor.SparseTensor", "keras.engine.network.Network", "ops.rnn.nothing",
+        "ops.nothing.x")}  # fmt: skip
     assert list(status.values()) == [Status.WORKS, Status.MISSING, Status.UNKNOWN, Status.UNKNOWN]

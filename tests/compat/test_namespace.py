@@ -29,14 +29,17 @@ def resolve(name, api=1):
 @BOTH
 def test_every_name_of_the_table_is_there(api):
     for name, value in TABLES[api].items():
-        assert resolve(name, api) is value, name
+        if not name.startswith("tf.keras."):  # the package's where it is installed
+            assert resolve(name, api) is value, name
 
 
 @BOTH
 def test_every_name_is_one_of_the_original(api):
     own = {"tf.__version__", "tf.__git_version__", "tf.__compiler_version__"}
     flags = {f"{place}.{name}" for place in ("tf.flags", "tf.app.flags") for name in ("override_value", "set_default")}
-    assert set(TABLES[api]) - set(known.original_names(api)) - own - flags == set()
+    unlisted = ("tf.__internal__.", "tf.__operators__.", "tf.raw_ops.")
+    public = {name for name in TABLES[api] if not name.startswith(unlisted)}
+    assert public - set(known.original_names(api)) - own - flags == set()
 
 
 def test_rule_26_two_namespaces_are_one_set_of_functions():
@@ -77,7 +80,8 @@ def test_rule_26_each_namespace_reaches_the_other():
 
 
 def test_what_is_written_under_a_public_name_is_public():
-    public = {id(value) for table in TABLES.values() for value in table.values()}
+    values = [value for table in TABLES.values() for value in table.values()]
+    public = {id(value) for value in (*values, *(getattr(value, "__wrapped__", None) for value in values))}
     original = {name.rpartition(".")[2] for name, label in known.original_names().items()
                 if label == "TensorFlow 1.12" and name.count(".") <= 2
                 and not name.startswith(("tf.gfile.", "tf.app.", "tf.test."))}  # fmt: skip
@@ -124,8 +128,8 @@ def test_listing_shows_the_names_and_nothing_else(api):
     assert not [name for name in dir(tf) if name.startswith("_")]
     assert "sys" not in vars(tf)
     assert {"v1", "v2"} <= set(dir(tf.compat))
-    assert tf.saved_model.load is tf.saved_model.load
-    assert "saved_model" not in dir(tf)
+    assert tf.lite.TFLiteConverter is tf.lite.TFLiteConverter
+    assert "lite" not in dir(tf)
 
 
 def test_version():
@@ -135,9 +139,9 @@ def test_version():
 
 
 @pytest.mark.parametrize(("api", "name", "hint"), [
-    (1, "keras", "tf.layers"), (1, "estimator.DNNClassifier", "model_fn"), 
-    (2, "keras", "tf.compat.v1.layers"), (2, "distribute.ParameterServerStrategy", "TPUStrategy"),
-    (2, "saved_model", "numpy.savez"), (2, "summary.trace_on", "profiler"), (2, "audio.decode_wav", "numpy"),
+    (1, "keras", "pip install"), (1, "estimator.DNNClassifier", "model_fn"), 
+    (2, "keras", "TOWERSTRAT_KERAS"), (2, "distribute.ParameterServerStrategy", "TPUStrategy"),
+    (2, "saved_model.load", "train.Checkpoint"), (2, "summary.trace_on", "profiler"), (2, "audio.decode_wav", "numpy"),
     (2, "io.decode_png", "from_generator"), (2, "estimator.DNNClassifier", "model_fn"),
 ])  # fmt: skip
 def test_a_name_of_the_original_that_is_missing(api, name, hint):

@@ -146,6 +146,11 @@ def grow(x):
     return tf.range(x % 5)
 
 
+def grid(x):
+    """Two unknown sizes: numpy's, and so for threads."""
+    return tf.fill([x % 2 + 1, x % 3 + 1], x + tf.random_uniform([], 0, 40, tf.int64))
+
+
 PIPELINES = {
     "lines": lambda f: tf.data.TextLineDataset([str(f / "lines")] * 3),
     "compressed lines": lambda f: tf.data.TextLineDataset([str(f / "lines.gz")] * 2, "GZIP").shuffle(4),
@@ -178,6 +183,7 @@ PIPELINES = {
     ),
     "Python functions": lambda f: tf.data.Dataset.range(20).map(lambda x: tf.py_func(lambda y: y + 1, [x], tf.int64)),
     "lists": lambda f: tf.data.Dataset.from_generator(lambda: iter([[1, 2], [3]] * 6), tf.int32, [None]).shuffle(3),
+    "threads of a map": lambda f: tf.data.Dataset.range(20).map(grid, 3).prefetch(2),
     "threads": lambda f: tf.data.Dataset.range(50).shuffle(9).prefetch(3).map(lambda x: x + 1).prefetch(2).repeat(2),
     "rows of replicas": lambda f: DatasetV1(Split(tf.data.Dataset.range(24).shuffle(5).batch(4).node, 2)),
     "batches dealt": lambda f: DatasetV1(Dealt([tf.data.Dataset.range(24).shuffle(5).batch(2).node], 3)),

@@ -60,11 +60,33 @@ INPUTS = {
         "float32",
     ),
     "scores": np.array([0.9, 0.75, 0.6, 0.95, 0.5, 0.3], "float32"),
+    "classes": np.array([[0.9, 0.05], [0.75, 0.25], [0.6, 0.7], [0.95, 0.35], [0.5, -0.5], [0.3, 0.65]], "float32"),
     "frames": np.array(
         [[[0, 0, 1, 1], [0.3, 0.2, 0.8, 0.7]], [[0.1, 0.5, 0.5, 0.4], [-0.5, 0.3, 0.5, 1.5]]], "float32"
     ),
     "hues": ((_RANDOM.permutation(36).reshape(1, 3, 4, 3) + 1) / 64.0).astype("float32"),
     "black": np.zeros((1, 2, 2, 3), "float32"),
+    "centers": np.array(
+        [[[0, 0], [3, 0.5], [1, 2], [2.5, 3], [0.25, 4]], [[1, 0], [0, 1], [2, 2], [4, 0], [3, 3.5]]], "float32"
+    ),
+    "heights": np.array(
+        [[[1, 0], [0.5, 2], [-1, 1], [0, 3], [2, 0]], [[0, 1], [1, 0], [2, 1], [3, -1], [1, 1]]], "float32"
+    ),
+    "places": np.array([[[0.5, 0.5], [3, 0.5], [1.75, 6]], [[0, 0], [2.5, 2.5], [-1, 1]]], "float32"),
+    "bends": np.array(
+        [
+            [[0.5, -0.25], [1, 1], [-3, 0.75], [0, 0]],
+            [[9, 0], [-0.5, 0.5], [0.25, -9], [1.5, 2]],
+            [[-1, 0], [2, 3], [0, 0.5], [0.1, 0.2]],
+        ],
+        "float32",
+    ).reshape(1, 3, 4, 2),
+    "spots": np.array(
+        [[[0.5, 0.25], [2.75, 1.5], [-0.5, 1], [3.4, 2.2]], [[-3, 0.5], [1, 2.0], [4, 3], [1.25, -0.75]]], "float32"
+    ),
+    "labels": np.array(
+        [[[1, 1, 0, 2], [0, 1, 2, 2], [3, 0, 0, 2]], [[0, 5, 5, 5], [5, 5, 0, 5], [0, 5, 5, 5]]], "int32"
+    ),
     "flow": np.array([[[0.5, 0.25], [-0.25, 0.5]], [[2.0, -2.0], [0.0, 0.75]]], "float32").reshape(1, 2, 2, 2),
 }
 
@@ -180,6 +202,24 @@ CASES = [
     "tf.contrib.image.compose_transforms([1.1, 0.2, -0.5, 0.1, 0.9, 0.25, 0.0, 0.0], [1.0, 0, 2, 0, 1, 3, 0, 0])",
     "tf.contrib.image.angles_to_projective_transforms([0.5, 1.0], 10.0, 20.0)",
     "tf.extract_image_patches(plane, [1, 2, 2, 1], [1, 2, 2, 1], [1, 2, 1, 1], 'SAME')",
+    "tf.contrib.image.dense_image_warp(photo[:1], bends)",
+    "tf.contrib.image.dense_image_warp(double, tf.zeros([1, 3, 2, 2]) + 0.5)",
+    *("tf.contrib.image.interpolate_spline(centers, heights, places, %d)" % order for order in (1, 2)),
+    *(
+        "tf.contrib.image.interpolate_spline(*[tf.to_double(t) for t in (centers, heights, places)], order=%d)" % order
+        for order in (1, 3, 4, 6)
+    ),
+    "tf.contrib.image.interpolate_spline(centers, heights, places, 2, 0.5)",
+    "tf.contrib.image.sparse_image_warp(photo, centers[:, :3], centers[:, :3] + heights[:, :3] / 4.0)",
+    "tf.contrib.image.sparse_image_warp(photo, places, places + 0.5, 1, 0.1, 1)",
+    "tf.contrib.image.sparse_image_warp(double, *[tf.to_double(p) for p in (places[:1], places[:1] + 0.25)],"
+    " interpolation_order=3, num_boundary_points=3)[1]",
+    "tf.contrib.resampler.resampler(photo, spots)",
+    "tf.contrib.resampler.resampler(photo, tf.reshape(spots, [2, 2, 2, 2]))",
+    "tf.contrib.image.connected_components(labels)",
+    "tf.contrib.image.connected_components(labels[1] > 0)",
+    "tf.contrib.image.connected_components(tf.cast(labels[0], tf.float32))",
+    "tf.contrib.image.connected_components(tf.greater(plane[..., 0], 0.3))",
 ]
 
 LATER = [
@@ -208,6 +248,18 @@ LATER = [
     "tf.image.extract_glimpse(photo, [2, 3], [[0.5, 0.0], [0.3, -0.9]], noise='zero')",
     "tf.image.extract_patches(photo, [1, 2, 2, 1], [1, 1, 2, 1], [1, 1, 1, 1], 'SAME')",
     "tf.image.is_jpeg(tf.image.encode_jpeg(shot))",
+    *(
+        "tf.image.combined_non_max_suppression(found[None, :, None], classes[None], %s)" % arguments
+        for arguments in (
+            "3, 4",
+            "10, 8",
+            "2, 20, pad_per_class=True",
+            "10, 9, 0.3, pad_per_class=True, clip_boxes=False",
+            "4, 20, score_threshold=0.4, clip_boxes=False",
+        )
+    ),
+    "tf.image.combined_non_max_suppression(tf.stack([found, found[::-1]], 1)[None], classes[None], 3, 5)",
+    "tf.image.combined_non_max_suppression(found[None, :0, None], tf.zeros([1, 0, 2]), 3, 5)",
 ]
 
 FILES = [

@@ -109,7 +109,11 @@ def _core() -> None:
     on("TimeDistributed", lambda k: k.layers.TimeDistributed(k.layers.Dense(2)), S)
     on("TimeDistributed/conv", lambda k: k.layers.TimeDistributed(k.layers.Conv2D(2, 2)), Y)
     on("TimeDistributed/mask", lambda k: k.layers.TimeDistributed(k.layers.Dense(2)), S, how={"mask": MASK})
-    on("model", lambda k: k.Sequential([k.layers.Dense(3, "relu"), k.layers.BatchNormalization(), k.layers.Dense(2)]), V)
+    on(
+        "model",
+        lambda k: k.Sequential([k.layers.Dense(3, "relu"), k.layers.BatchNormalization(), k.layers.Dense(2)]),
+        V,
+    )
     for name in ("relu", "elu", "selu", "gelu", "mish", "sigmoid", "hard_sigmoid", "softmax", "softplus", "softsign",
                  "swish", "tanh", "exponential", "linear"):  # fmt: skip
         on(f"Activation/{name}", lambda k, name=name: k.layers.Activation(name), np.r_[V * 4, np.zeros((1, 4), "f")])
@@ -156,7 +160,7 @@ def _merging() -> None:
         2, 4), attention_mask=np.ones((2, 4, 6), bool) & MASK[:, None]), [query, value], config=False)  # fmt: skip
 
 
-def _Called(k: Any, layer: Any, **how: Any) -> Any:  # noqa: N802
+def _Called(k: Any, layer: Any, **how: Any) -> Any:
     """A layer of one list for a layer of two arguments."""
 
     class Called(k.layers.Layer):  # type: ignore[misc, name-defined]
@@ -230,8 +234,13 @@ def _pooling() -> None:
     on("Cropping3D/uneven", lambda k: k.layers.Cropping3D(((1, 0), (0, 2), (1, 1))), Y)
     on("UpSampling3D/first", lambda k: k.layers.UpSampling3D((1, 2, 1), data_format="channels_first"), Y)
     for how in ("bilinear", "bicubic", "area", "lanczos3", "lanczos5", "gaussian", "mitchellcubic", "nearest"):
-        on(f"UpSampling2D/{how}", lambda k, how=how: k.layers.UpSampling2D((2, 3), interpolation=how), I, mixed=False,
-           slopes=how != "area")
+        on(
+            f"UpSampling2D/{how}",
+            lambda k, how=how: k.layers.UpSampling2D((2, 3), interpolation=how),
+            I,
+            mixed=False,
+            slopes=how != "area",
+        )
 
 
 def _normalization() -> None:
@@ -256,6 +265,7 @@ def _normalization() -> None:
 
 def _recurrent() -> None:
     for name in ("SimpleRNN", "GRU", "LSTM"):
+
         def layer(k: Any, n: str = name, **how: Any) -> Any:
             return getattr(k.layers, n)(4, **how)
 
@@ -301,7 +311,7 @@ def _recurrent() -> None:
        functional=False, mixed=False)  # fmt: skip
 
 
-def _Cell(k: Any, cell: Any, states: int) -> Any:  # noqa: N802
+def _Cell(k: Any, cell: Any, states: int) -> Any:
     """A layer that takes one step of a cell."""
 
     class Cell(k.layers.Layer):  # type: ignore[misc, name-defined]
@@ -341,7 +351,12 @@ def _preprocessing() -> None:
         vocabulary=["a", "b"], output_mode="count", sparse=True), names, functional=False, **own)  # fmt: skip
     on("IntegerLookup", lambda k: k.layers.IntegerLookup(vocabulary=[1, 5, 7]), ids, **own)
     on("IntegerLookup/adapt", lambda k: k.layers.IntegerLookup(num_oov_indices=2), ids, adapt=ids, **own)
-    on("IntegerLookup/mask", lambda k: k.layers.IntegerLookup(vocabulary=[1, 5], mask_token=0, oov_token=-1), ids, **own)
+    on(
+        "IntegerLookup/mask",
+        lambda k: k.layers.IntegerLookup(vocabulary=[1, 5], mask_token=0, oov_token=-1),
+        ids,
+        **own,
+    )
     on("IntegerLookup/pad", lambda k: k.layers.IntegerLookup(
         max_tokens=6, pad_to_max_tokens=True, output_mode="multi_hot"), ids, adapt=ids, **own)  # fmt: skip
     on("TextVectorization", lambda k: k.layers.TextVectorization(), WORDS[:, 0], adapt=WORDS[:, 0], **own)
@@ -381,8 +396,13 @@ def _preprocessing() -> None:
     on("CenterCrop", lambda k: k.layers.CenterCrop(3, 4), IMAGE, mixed=False)
     on("CenterCrop/larger", lambda k: k.layers.CenterCrop(8, 4), IMAGE, mixed=False)
     for how in ("bilinear", "nearest", "bicubic", "area", "lanczos3", "lanczos5", "gaussian", "mitchellcubic"):
-        on(f"Resizing/{how}", lambda k, how=how: k.layers.Resizing(4, 8, interpolation=how), IMAGE, mixed=False,
-           slopes=how != "area")
+        on(
+            f"Resizing/{how}",
+            lambda k, how=how: k.layers.Resizing(4, 8, interpolation=how),
+            IMAGE,
+            mixed=False,
+            slopes=how != "area",
+        )
     on("Resizing/ratio", lambda k: k.layers.Resizing(4, 4, crop_to_aspect_ratio=True), IMAGE, mixed=False)
     for name, how in {
         "RandomBrightness": {"factor": 0.2}, "RandomContrast": {"factor": 0.2},
@@ -440,7 +460,9 @@ def run(tf: Any, case: Case, mode: str = "eager") -> tuple[dict[str, Any], dict[
     arrays: dict[str, np.ndarray] = {}
     call = layer
     if mode == "functional":
-        entries = [k.Input(x.shape[1:], dtype=x.dtype if x.dtype.kind != "U" else "string") for x in _listed(case.inputs)]
+        entries = [
+            k.Input(x.shape[1:], dtype=x.dtype if x.dtype.kind != "U" else "string") for x in _listed(case.inputs)
+        ]
         outputs = layer(entries if many else entries[0], **how)
         facts["symbolic"] = [f"{o.dtype.name} {o.shape}" for o in tf.nest.flatten(outputs)]
         call = k.Model(entries if many else entries[0], outputs)

@@ -147,6 +147,20 @@ def other_session(tf, session, folder):
         return other.run(table.lookup(tf.constant(["a"])))
 
 
+def first_names(tf, session, folder):
+    """What the tables of words were called first."""
+    lookup = tf.contrib.lookup
+    tables = [
+        lookup.string_to_index_table_from_tensor(["a", "b"], 2),
+        lookup.string_to_index_table_from_file(write(folder, "x\ny\nz\n"), 0, 2, 7),
+    ]
+    session.run(tf.tables_initializer())
+    assert all(isinstance(table, lookup.LookupInterface) for table in tables)
+    assert isinstance(tables[1], lookup.InitializableLookupTableBase)
+    found = [table.lookup(tf.constant(["a", "y", "z"])) for table in tables]
+    return session.run([*found, *(table.size() for table in tables)]), [table.name for table in tables]
+
+
 COLUMNS = "a 1.5 3\r\nb 2 4"
 CASES = {
     "words": words,
@@ -193,4 +207,7 @@ CASES = {
     "dataset, uninitialized": lambda tf, s, d: dataset(tf, s, d, False),
     "sparse": sparse,
     "other session": other_session,
+    "first names": first_names,
+    "first names, integers": lambda tf, s, d: tf.contrib.lookup.string_to_index_table_from_tensor([1, 2]),
+    "first names, no file": lambda tf, s, d: tf.contrib.lookup.string_to_index_table_from_file(""),
 }

@@ -103,6 +103,9 @@ ARRAYS = [
     "tf.argsort(i, 0, 'DESCENDING')", "tf.argsort([2, 1, 2, 1], stable=True)",
     "tf.tensor_scatter_nd_update(x, [[0, 1], [1, 2]], [5., 6.])", "tf.tensor_scatter_nd_update(table, [[1], [3]], x)",
     "tf.tensor_scatter_nd_add(table, [[1], [1]], x)", "tf.tensor_scatter_nd_sub(x, [[0]], [row])",
+    "tf.sparse.to_dense(tf.SparseTensor([[0, 2], [1, 0], [1, 1]], row, [2, 3])) * x",
+    "tf.sparse.to_dense(tf.SparseTensor([[1], [3]], row[:2], [5]), row[2]) * [1., 2., 4., 8., 16.]",
+    "tf.sparse.to_dense(tf.SparseTensor([[3], [3], [0]], row, [4]), validate_indices=False) * [1., 2., 4., 8.]",
 ]  # fmt: skip
 
 MATHEMATICS = [

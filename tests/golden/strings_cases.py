@@ -82,6 +82,7 @@ CASES = [
     "tf.io.decode_base64(['Y W'])",
     "tf.io.decode_base64(['+/79'])",
     "tf.equal(['a','b'],'a')",
+    "tf.strings.unicode_script([[65, 1024], [19968, 0x300]])",
     "tf.strings.format('a {} b {}',[tf.constant(1),tf.constant(['x','y'])])",
     "tf.strings.format('a {}',tf.constant([1.5,2.]))",
     "tf.strings.format('a {} {}',tf.constant([1.5,2.]))",
@@ -212,6 +213,16 @@ LATER = [
     "tf.strings.substr(['h\\u00e9llo'],6,2,unit='UTF8_CHAR')",
     "tf.strings.unsorted_segment_join(['a','b','c'],[1,0,1],2,':')",
     "tf.strings.as_string([1.5])",
+    "tf.strings.unicode_script([[65, 1024], [19968, 0x1F600]])",
+    "tf.strings.unicode_script([0, 0x300, 0x378, 0x10FFFF, 0x110000, -1, 0xD800, 0xE000])",
+    "tf.strings.unicode_script(tf.range(0, 0x110000, 97))",
+    "tf.strings.unicode_script(tf.constant([], tf.int32))",
+    "tf.strings.unicode_script([65.0])",
+    "tf.strings.unicode_script(['a'])",
+    "tf.compat.v1.decode_raw('a\\0b', tf.bool)",
+    "tf.compat.v1.decode_raw('abcdefgh', tf.complex64)",
+    "tf.compat.v1.decode_raw('abcdefgh', tf.complex64, little_endian=False)",
+    "tf.compat.v1.decode_raw('abcdefgh', tf.uint32)",
 ]
 
 

@@ -97,13 +97,22 @@ IMAGES = [
     "tf.image.non_max_suppression(found, scores, 3)",
     "tf.image.non_max_suppression_padded(found, scores, 3, pad_to_max_output_size=True)",
     "tf.image.stateless_sample_distorted_bounding_box([40, 50, 3], [[[0.1, 0.2, 0.9, 0.7]]], [1, 2])",
+    "tf.strings.unicode_script(labels * 500)",
+    "tf.image.combined_non_max_suppression(found[None, :, None], classes[None], 2, 5)",
+    "tf.image.generate_bounding_box_proposals(photo, tf.tile(photo, [1, 1, 1, 4]),"
+    " 9.0 + tf.reshape(photo, [-1, 36])[:, :5], tf.reshape(tf.range(144.0) % 7.0, [3, 4, 12]), min_size=0.25)",
 ]
 
 
 def of_images() -> Iterator[Case]:
     yield from _evaluated(IMAGES, towerstrat.compat.v2, images_cases.INPUTS)
-    turned = ["tf.contrib.image.transform(photo, [1.1, 0.2, -0.5, 0.1, 0.9, 0.25, 0.01, 0.02], 'BILINEAR')"]
-    yield from _evaluated(turned, towerstrat.compat.v1, images_cases.INPUTS)
+    contrib = [
+        "tf.contrib.image.transform(photo, [1.1, 0.2, -0.5, 0.1, 0.9, 0.25, 0.01, 0.02], 'BILINEAR')",
+        "tf.contrib.image.bipartite_match(scores[:, None] - scores[None] * 0.75, -1.0)",
+        "tf.contrib.image.connected_components(labels)",
+        "tf.contrib.resampler.resampler(photo, spots)",
+    ]
+    yield from _evaluated(contrib, towerstrat.compat.v1, images_cases.INPUTS)
 
 
 def _evaluated(texts: Iterable[str], tf: Any, inputs: Mapping[str, np.ndarray[Any, Any]]) -> Iterator[Case]:
@@ -306,7 +315,8 @@ NO_BATCHES = {
     "tensor scatters",
     "tf.argmin(x, 0)", "tf.broadcast_dynamic_shape(tf.shape(x), tf.shape(row))",
     "tf.dynamic_stitch([[0, 2], [1]], [row[:2], row[2:]])", "tf.gather(n, [0, 0, 1])",
-    "tf.reverse_sequence(x, [2, 3], 1)", "tf.sparse_segment_mean(rows, [0, 1, 1], [0, 0, 1])",
+    "tf.reverse_sequence(x, [2, 3], 1)", "tf.slice(x, [0, 1], [2, 2])",
+    "tf.sparse_segment_mean(rows, [0, 1, 1], [0, 0, 1])",
     "tf.sparse_segment_sum(rows, [0, 1, 1], [0, 0, 1])", "transforms",
 }  # fmt: skip
 """Cases that cannot be cut: numbers in them speak of rows, or what is cut is no batch."""
@@ -426,12 +436,17 @@ ELSEWHERE = {
     "Divide FromPositions PositionIndex PositionInput Spread": "what differs by tower: there is no axis here",
     "XlaSharding": "how logical devices divide a tensor: there is no axis here",
     "StepInput StepLoop Blank": "parts of step loops and of converted loops",
-    "DatasetToTFRecord": "a dataset in a file",
+    "DatasetToTFRecord SaveDataset": "a dataset in a file",
     "DatasetHandle DatasetToSingleElement DistributedIteratorGetNext IteratorGetNext": "datasets",
     "DeserializeIterator SerializeIterator": "iterators in files",
     "IteratorToStringHandle MakeIterator OpenIterator OwnedIteratorGetNext OwnedIteratorGetOptional": "iterators",
-    "ReduceDataset": "a loop over a dataset",
-    "DecodeRaw": "strings",
+    "GetElementAtIndex ReduceDataset": "a loop over a dataset",
+    "IteratorGetNextAsOptional StatsAggregatorSummary": "iterators, and statistics of them",
+    "CountSparseOutput": "ragged and sparse tensors: tests/data/test_composites.py",
+    "DeserializeManySparse SerializeManySparse SerializeSparse": "strings: tests/data/test_sparse.py",
+    "Accumulator AccumulatorApplyGradient AccumulatorNumAccumulated": "accumulators of sessions",
+    "AccumulatorSetGlobalStep AccumulatorTakeGradient": "accumulators of sessions",
+    "DecodePaddedRaw DecodeRaw": "strings",
     "DecodeAndCropJpeg DecodeBmp DecodeGif DecodeImage DecodeJpeg DecodePng ExtractJpegShape": "image files",
     "EncodeJpeg EncodeJpegVariableQuality EncodePng": "image files",
     "AssignRestored RestoreV2 SaveV2": "files",
@@ -440,9 +455,10 @@ ELSEWHERE = {
     "StringToHashBucketFast StringToHashBucketStrong StringToNumber Substr UnsortedSegmentJoin": "strings",
     "EditDistance RaggedRange SetSize": "ragged tensors and sets",
     "StringNGrams UnicodeDecode UnicodeEncode UnicodeTranscode": "strings",
+    "CombineRows LookupBuckets": "ids whose number changes: tests/graph/ops/test_changing_sizes.py",
     "SparseCross SparseDistinct SparseOrder SparseReshape SparseToSparseSetOperation": "sparse",
     "InitializeTableFromTextFileV2 LookupTableExportV2 LookupTableFindV2 LookupTableImportV2": "lookup tables",
-    "LookupTableInsertV2 LookupTableRemoveV2 LookupTableSizeV2 SparseToDense": "lookup tables and sparse tensors",
+    "LookupTableInsertV2 LookupTableRemoveV2 LookupTableSizeV2": "lookup tables",
     "EagerPyFunc PyFunc PyFuncStateless PrintV2": "Python functions and printing: no kernel computes them",
     "MatchingFiles ReadFile WriteFile": "files",
     "DecodeCSV DecodeCompressed DecodeJSONExample ParseTensor SerializeTensor": "tests/data/test_examples.py",

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from functools import cache
 from importlib.abc import Loader, MetaPathFinder
@@ -16,10 +16,11 @@ from types import ModuleType
 from typing import Any
 
 from towerstrat.compat.estimator.package import ESTIMATOR
+from towerstrat.compat.keras.package import KERAS, NAME
 from towerstrat.compat.names import internals_estimator, keras, known, slim
 from towerstrat.compat.names.internals import INTERNALS
 from towerstrat.compat.names.named import Named, Packaged
-from towerstrat.compat.names.namespace import Mixture, Namespace, build, set_version, tree
+from towerstrat.compat.names.namespace import Mixture, Namespace, build, serve, set_version, tree
 
 ROOT = "tensorflow"
 
@@ -36,10 +37,15 @@ class _Ready(Loader):
 
     def exec_module(self, module: ModuleType) -> None:
         # A module that is imported by a second name stays what it is.
-        module.__spec__ = self._own or _spec(module.__name__, module)
+        module.__spec__ = self._own or spec(module.__name__, module)
 
 
-def _spec(name: str, module: ModuleType) -> ModuleSpec:
+def nothing(line: str) -> None:
+    """Says nothing."""
+
+
+def spec(name: str, module: ModuleType) -> ModuleSpec:
+    """How a module that exists already is imported by a name."""
     return ModuleSpec(name, _Ready(module), origin="towerstrat", is_package=True)
 
 
@@ -49,6 +55,9 @@ class Finder(MetaPathFinder):
     Args:
       api: whose names ``tensorflow`` itself has; the other tree is below ``tensorflow.compat``.
       version: what ``tf.__version__`` is; None: the version of that namespace.
+
+    Attributes:
+      say: is given a line for the program's user.
     """
 
     def __init__(self, api: int = 1, version: str | None = None) -> None:
@@ -60,13 +69,16 @@ class Finder(MetaPathFinder):
         self._modules[f"{ROOT}.compat.v{api}"] = self._modules[ROOT]
         if version is not None:
             set_version(self._modules[ROOT], version)
+        self.say: Callable[[str], None] = nothing
         for path, (sources, own) in sorted(INTERNALS.items()):  # a module before those below it
-            if api == 1 or not path.startswith("contrib."):
+            if (api == 1 or not path.startswith("contrib.")) and not keras.serves(path, api):
                 self._add_internal(f"{ROOT}.{path}", sources.split(), own)
         for path, (module, names) in internals_estimator.PACKAGED.items():
             if f"{ROOT}.{path}" in self._modules:
                 inside = {name: Packaged(module, name, bound) for name in names.split()}
                 self._modules[f"{ROOT}.{path}"].__dict__["_deferred"].update(inside)
+        if keras.available():
+            serve(self._modules[ROOT], "python.keras", api, later)
 
     @property
     def root(self) -> Namespace:
@@ -87,12 +99,15 @@ class Finder(MetaPathFinder):
 
     def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
         if fullname in slim.OURS:
-            return _spec(fullname, slim.OURS[fullname])
+            return spec(fullname, slim.OURS[fullname])
         if ESTIMATOR.has(fullname):
-            return _spec(fullname, ESTIMATOR.module(fullname, nullcontext))
+            return spec(fullname, ESTIMATOR.module(fullname, nullcontext))
+        if fullname == NAME and keras.available():
+            self.say(f"import keras is the package keras 2.15 with the names of {self.api}.x, as tf.keras is")
+            return keras.spec(fullname, later)
         if fullname != ROOT and not fullname.startswith(ROOT + "."):
             return None
-        return _spec(fullname, self.module(fullname))
+        return spec(fullname, self.module(fullname))
 
     def module(self, fullname: str) -> ModuleType:
         """A module below ``tensorflow``. Raises ModuleNotFoundError, which says what works, where there is none."""
@@ -109,7 +124,9 @@ class Finder(MetaPathFinder):
         other = f"{ROOT}.compat.v{3 - self.api}."
         api = 3 - self.api if place.startswith(other) else self.api
         path = place.removeprefix(other).removeprefix(f"{ROOT}.")
-        return keras.module_at(path, api, later) or (slim.module_at(path) if api == 1 else None)
+        if keras.serves(path, api):
+            return keras.Served(path, api, later, self._module(place)).value()
+        return slim.module_at(path) if api == 1 else None
 
     def _module(self, place: str) -> Namespace | None:
         """The module, here or only in an original."""
@@ -121,6 +138,8 @@ class Finder(MetaPathFinder):
             found: object = Namespace(place, place, self.api)
         else:
             found = getattr(self._module(parent), last, None) if parent else None
+        if isinstance(found, keras.View):
+            found = found.otherwise
         if isinstance(found, Namespace):
             self._modules[place] = found
             return found
@@ -141,12 +160,13 @@ def installed() -> Finder | None:
     return next((f for f in sys.meta_path if isinstance(f, Finder)), None)
 
 
-def install(api: int = 1, version: str | None = None) -> None:
+def install(api: int = 1, version: str | None = None, say: Callable[[str], None] = nothing) -> None:
     """Makes ``import tensorflow`` mean towerstrat from now on.
 
     Args:
       api: 1 for the names of 1.x, 2 for those of 2.x.
       version: what ``tf.__version__`` is; None: the version of that namespace.
+      say: is given a line for the program's user.
 
     Raises:
       RuntimeError: another ``tensorflow`` was imported already, or the names of the other one are installed.
@@ -162,7 +182,10 @@ def install(api: int = 1, version: str | None = None) -> None:
             f"{ROOT} was already imported from {getattr(present, '__file__', None)}; "
             "install towerstrat's names before the first import of it."
         )
-    sys.meta_path.insert(0, Finder(api, version))
+    finder = Finder(api, version)
+    finder.say = say
+    sys.meta_path.insert(0, finder)
+    KERAS.serve(api)
 
 
 @cache
@@ -174,9 +197,13 @@ def _later() -> Finder:
 def later(name: str) -> ModuleType:
     """A module of TensorFlow 2.x, such as ``tensorflow.compat.v1.logging``, for packages that were written for it.
 
+    Modules of the package that serves ``tf.estimator`` are given too.
+
     Raises:
       ModuleNotFoundError: it is neither here nor there.
     """
+    if ESTIMATOR.has(name):
+        return ESTIMATOR.module(name, bound)
     finder = installed()
     return (finder if finder is not None and finder.api == 2 else _later()).module(name)
 

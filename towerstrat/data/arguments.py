@@ -11,7 +11,7 @@ from towerstrat.data import sources
 from towerstrat.data.batching import default_filling
 from towerstrat.data.function import Function
 from towerstrat.data.pipeline import Node
-from towerstrat.data.structure import Structure, flatten, flatten_like, is_nest, map_leaves
+from towerstrat.data.structure import RaggedParts, Structure, flatten, flatten_like, is_nest, map_leaves
 from towerstrat.errors import UnsupportedError
 from towerstrat.graph.ir.convert import convert_to_tensor, numpy_value
 from towerstrat.graph.ir.core import get_default_graph
@@ -20,6 +20,7 @@ from towerstrat.graph.ir.shapes import Dimension, TensorShape, as_shape
 from towerstrat.graph.ir.sparse_tensor import SparseTensorSpec
 from towerstrat.graph.ir.specs import TensorSpec
 from towerstrat.graph.ir.types import bool_, int64
+from towerstrat.graph.ops.ragged.ragged_tensor import RaggedTensorSpec
 
 
 def scalar(value: Any, what: str, none: int | None = None) -> Any:
@@ -64,7 +65,7 @@ def components(value: Any) -> Any:
 
 
 def structure_of_specs(specs: Any, what: str) -> Structure:
-    """The structure that a nest of ``TensorSpec`` describes.
+    """The structure that a nest of specifications of dense, sparse and ragged tensors describes.
 
     Raises:
       TypeError: a leaf is none.
@@ -72,10 +73,9 @@ def structure_of_specs(specs: Any, what: str) -> Structure:
     if isinstance(specs, list):
         specs = tuple(specs)
     for leaf in flatten(specs):
-        if not isinstance(leaf, TensorSpec | SparseTensorSpec):
+        if not isinstance(leaf, TensorSpec | SparseTensorSpec | RaggedTensorSpec):
             raise TypeError(f"{what} must consist of tf.TensorSpec objects, got {leaf!r}.")
-    parts = [lambda s: s.dtype, lambda s: s.shape, lambda s: s.value_type]
-    return Structure.of_types(*(map_leaves(part, specs) for part in parts))
+    return Structure.of_specs(specs)
 
 
 # ---- padding -----------------------------------------------------------------------------------------------------
@@ -88,8 +88,9 @@ def padding(structure: Structure, padded_shapes: Any, padding_values: Any) -> tu
       padded_shapes: None: as large as the largest of a batch, where the rank is known.
       padding_values: None, one value for all components, or a structure of values where None is the default.
     """
-    if structure.sparse:
-        raise TypeError("Batching of padded sparse tensors is not currently supported")
+    if structure.composite:
+        what = "ragged" if any(isinstance(form, RaggedParts) for form, _ in structure.units) else "sparse"
+        raise TypeError(f"Batching of padded {what} tensors is not currently supported; make them dense in a map.")
     if padded_shapes is None:
         if any(d is None for d in structure.dims):
             raise ValueError(

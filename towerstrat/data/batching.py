@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import chain, islice
 from typing import Any
 
 import numpy as np
 
-from towerstrat.data import sparse
+from towerstrat.data import composites
 from towerstrat.data.pipeline import UNKNOWN, Array, Element, Node, Opening, Pull, copied_into, known, tensors_among
 from towerstrat.data.rows import Rows
 from towerstrat.data.structure import Structure
@@ -15,7 +16,13 @@ from towerstrat.errors import DataLossError, InvalidArgumentError
 from towerstrat.graph.ir.elements import Tensor
 from towerstrat.graph.ir.shapes import Dims, TensorShape
 from towerstrat.graph.ir.sparse_tensor import SparseTensor
-from towerstrat.graph.ir.types import string
+from towerstrat.graph.ir.types import DType, string
+from towerstrat.graph.ops.ragged.ragged_tensor import RaggedTensorSpec
+
+_LARGE = 1 << 16
+"""Bytes of an element that is copied to its place in a batch as it comes."""
+_AT_ONCE = 1 << 29
+"""Bytes of a batch that is begun before it is known that so many elements come."""
 
 
 def _positive(opening: Opening, size: Any) -> int:
@@ -102,8 +109,10 @@ class Batches(Pull):
         self.drop_remainder = drop_remainder
         self.structure = structure
 
-    def _collect(self) -> list[Element]:
-        elements: list[Element] = []
+    def _collect(self, elements: list[Element]) -> list[Element]:
+        """So many elements as a batch has, of which some were taken. Raises StopIteration where there are none."""
+        if len(elements) == self.size:
+            return elements
         for element in self.source:
             elements.append(element)
             if len(elements) == self.size:
@@ -114,21 +123,49 @@ class Batches(Pull):
 
     def __next__(self) -> Element:
         columns = self._columns()
-        return self._stacked(self._collect()) if columns is None else columns
+        if columns is not None:
+            return columns
+        first = next(self.source)
+        if self.structure.composite or not self._pays_in_place(first):
+            return self._stacked(self._collect([first]))
+        return self._in_place(first)
+
+    def _pays_in_place(self, first: Element) -> bool:
+        """Whether elements are large, so that it is better not to hold them all, and the batch is not."""
+        size = sum(array.nbytes for array in first)
+        return size >= _LARGE and size * self.size <= _AT_ONCE
+
+    def _in_place(self, first: Element) -> Element:
+        """The next batch: each element is copied to its place while it is in the cache, and let go."""
+        made = [np.empty((self.size, *array.shape), array.dtype) for array in first]
+        count, others = 0, list[Element]()
+        for element in chain([first], islice(self.source, self.size - 1)):
+            if others or copied_into([column[count, ...] for column in made], element) is not None:
+                others.append(element)
+            else:
+                count += 1
+        if others:
+            return self._stacked([*([column[i, ...] for column in made] for i in range(count)), *others])
+        if count < self.size and self.drop_remainder:
+            raise StopIteration
+        return made if count == self.size else [column[:count].copy() for column in made]
 
     def _columns(self) -> Element | None:
         """The next batch, where its elements are made together."""
-        if self.structure.sparse:
+        if self.structure.composite:
             return None
         return self.source.next_columns(self.size) if isinstance(self.source, Pull) else None
 
     def _stacked(self, elements: Sequence[Element]) -> Element:
         columns = list(zip(*elements, strict=True))
-        joined = sparse.batched(columns, self.structure.sparse)
-        for i, column in enumerate(columns):
-            if i not in joined:
-                self._check_alike(i, column)
-        return [joined[i] if i in joined else stack(column) for i, column in enumerate(columns)]
+        found: list[Array] = []
+        for form, own in self.structure.units:
+            joined = composites.batched(form, columns[own])
+            if joined is None:
+                self._check_alike(own.start, columns[own.start])
+                joined = [stack(columns[own.start])]
+            found += joined
+        return found
 
     def _check_alike(self, component: int, column: Sequence[Array]) -> None:
         shape = np.shape(column[0])
@@ -147,8 +184,8 @@ class Batches(Pull):
         columns = self._columns()
         if columns is not None:
             return copied_into(out, columns)
-        elements = self._collect()
-        fits = not self.structure.sparse and all(
+        elements = self._collect([])
+        fits = not self.structure.composite and all(
             b.shape[:1] == (len(elements),) and all(e[i].shape == b.shape[1:] for e in elements)
             for i, b in enumerate(out)
         )
@@ -183,8 +220,7 @@ class Batch(Node):
         self.drop_remainder = drop_remainder
         self.tensors = tensors_among(size)
         first = _static_size(size, drop_remainder)
-        dims: list[Dims] = [None if d is None else (first, *d) for d in child.structure.dims]
-        self.structure = child.structure.with_dims(sparse.batched_dims(dims, child.structure))
+        self.structure = composites.batched_structure(child.structure, first)
 
     def cardinality(self) -> int:
         return _batches(self.children[0].cardinality(), self.size, self.drop_remainder)
@@ -192,7 +228,7 @@ class Batch(Node):
     def open(self, opening: Opening) -> Iterator[Element]:
         size = _positive(opening, self.size)
         child = self.children[0]
-        rows = None if child.structure.sparse else child.rows(opening)
+        rows = None if child.structure.composite else child.rows(opening)
         if rows is not None:
             return RowBatches(rows, size, self.drop_remainder)
         return Batches(child.open(opening), size, self.drop_remainder, child.structure)
@@ -311,7 +347,7 @@ class SparseBatches(Batches):
             [array.reshape(-1) for array in arrays],
             [self._row(array) for array in arrays],
         ]
-        return list(sparse.batched(columns, [0]).values())
+        return composites.batched(self.structure.template, columns) or []
 
     def _row(self, array: Array) -> Array:
         sizes = zip(array.shape, self.wanted.as_list(), strict=True)
@@ -340,48 +376,93 @@ class SparseBatch(Node):
         return SparseBatches(self.children[0].open(opening), size, self.structure, self.wanted)
 
 
-class UnbatchedPull(Pull):
-    changing = ("source", "current", "position", "size")
+class RaggedElements(Pull):
+    """Elements whose arrays of unknown sizes are ragged tensors."""
 
-    def __init__(self, source: Iterator[Element]):
+    changing = ("source",)
+
+    def __init__(self, source: Iterator[Element], before: Structure, after: Structure):
         self.source = source
-        self.current: Element = ()
-        self.position = 0
-        self.size = 0
+        self.places = [own for _, own in before.units]
+        self.ranks = [len(b.dtypes) - 1 if b.composite and not a.composite else 0 for a, b in _pairs(before, after)]
+        self.kinds = [part.dtypes[-1].np for part in after.split()]
 
     def __next__(self) -> Element:
-        while self.position >= self.size:
+        element = next(self.source)
+        found: list[Array] = []
+        for own, rank, kind in zip(self.places, self.ranks, self.kinds, strict=True):
+            arrays = element[own]
+            found += composites.ragged_parts_of(arrays[0], rank, kind) if rank else arrays
+        return found
+
+
+def _pairs(before: Structure, after: Structure) -> list[tuple[Structure, Structure]]:
+    return list(zip(before.split(), after.split(), strict=True))
+
+
+class ToRagged(Node):
+    """The same elements; a tensor of which a size is not known is a ragged tensor up to its last such dimension."""
+
+    def __init__(self, child: Node, splits_dtype: DType):
+        self.children = (child,)
+        self.splits_dtype = splits_dtype
+        self.structure = child.structure.over_units(self._unit)
+
+    def _unit(self, unit: Structure) -> Structure:
+        dims = unit.dims[0]
+        if unit.composite or dims is None or None not in dims:
+            return unit
+        rank = max(axis for axis, size in enumerate(dims) if size is None)
+        return Structure.of_specs(RaggedTensorSpec(dims, unit.dtypes[0], rank, self.splits_dtype))
+
+    def cardinality(self) -> int:
+        return self.children[0].cardinality()
+
+    def open(self, opening: Opening) -> Iterator[Element]:
+        child = self.children[0]
+        return RaggedElements(child.open(opening), child.structure, self.structure)
+
+
+class UnbatchedPull(Pull):
+    changing = ("source", "current", "position")
+
+    def __init__(self, source: Iterator[Element], structure: Structure):
+        self.source = source
+        self.structure = structure
+        self.current: Element = []
+        self.position = 0
+        self._cut: tuple[Element, list[Element]] = ([], [])
+
+    def _rows(self) -> list[Element]:
+        if self._cut[0] is not self.current:
+            self._cut = self.current, composites.rows(self.current, self.structure)
+        return self._cut[1]
+
+    def __next__(self) -> Element:
+        while not self.current or self.position >= len(self._rows()):
             self.current = next(self.source)
             self.position = 0
-            sizes = {len(array) for array in self.current}
-            if len(sizes) != 1:
-                shapes = [a.shape for a in self.current]
-                raise InvalidArgumentError(
-                    None, None, f"unbatch: components differ in their first dimension: {shapes}."
-                )
-            self.size = sizes.pop()
         self.position += 1
-        return [array[self.position - 1, ...] for array in self.current]
+        return self._rows()[self.position - 1]
 
 
 class Unbatch(Node):
     """The rows of each element, one by one."""
 
     def __init__(self, child: Node):
-        sparse.refuse(child.structure, "unbatch")
         self.children = (child,)
         if any(d == () for d in child.structure.dims):
             raise ValueError("unbatch: expected elements with a first dimension, got a scalar component.")
-        self.structure = child.structure.with_dims([None if d is None else d[1:] for d in child.structure.dims])
+        self.structure = composites.rows_structure(child.structure)
 
     def cardinality(self) -> int:
-        sizes = {d[0] if d else None for d in self.children[0].structure.dims}
         total = self.children[0].cardinality()
-        size = sizes.pop() if len(sizes) == 1 else None
+        size = composites.static_rows(self.children[0].structure)
         return UNKNOWN if size is None else total if total < 0 else total * size
 
     def open(self, opening: Opening) -> Iterator[Element]:
-        return UnbatchedPull(self.children[0].open(opening))
+        child = self.children[0]
+        return UnbatchedPull(child.open(opening), child.structure)
 
 
 def default_filling(dtype: Any) -> Array:

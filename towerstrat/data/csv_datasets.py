@@ -16,11 +16,15 @@ from towerstrat.data.dataset import AUTOTUNE, Dataset
 from towerstrat.data.dataset_v1 import DatasetV1
 from towerstrat.data.example_datasets import matching, of_files, shuffled_and_repeated
 from towerstrat.data.readers import compression_of, names_of
-from towerstrat.data.records import Files, Records
+from towerstrat.data.records import Blocks, Files, Records, in_blocks
 from towerstrat.graph.ir.convert import constant
 from towerstrat.graph.ir.types import DType, float32, float64, int32, int64, string
 from towerstrat.platform.compressed import opened
 from towerstrat.platform.storage import storage_of
+
+
+def _blocks(name: str, position: int, compression: str, header: bool, quotes: bool) -> Blocks:
+    return in_blocks(_rows(name, position, compression, header, quotes))
 
 
 def _rows(name: str, position: int, compression: str, header: bool, quotes: bool) -> Records:
@@ -47,7 +51,7 @@ def _columns(
     """The dataset of the columns of records."""
     defaults = [constant([], d) if isinstance(d, DType) else d for d in record_defaults]
     arguments = [compression_of(compression), bool(header), bool(use_quote_delim)]
-    rows = kind._made(Files(names_of(filenames), _rows, arguments))
+    rows = kind._made(Files(names_of(filenames), _blocks, arguments))
     return rows.map(
         lambda row: tuple(
             decode_csv(row, defaults, field_delim, use_quote_delim, na_value=na_value, select_cols=select_cols)

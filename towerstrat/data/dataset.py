@@ -9,7 +9,9 @@ from typing import Any, Self
 from towerstrat.data import derived, sources, transforms
 from towerstrat.data.arguments import components, padding, predicate_of, scalar, structure_of_specs
 from towerstrat.data.background import Prefetch
-from towerstrat.data.batching import Batch, PaddedBatch, Unbatch
+from towerstrat.data.batching import Batch, PaddedBatch, SparseBatch, ToRagged, Unbatch
+from towerstrat.data.descriptions import graph_def
+from towerstrat.data.element_files import FileCache, Snapshot
 from towerstrat.data.function import Function
 from towerstrat.data.mapping import Filter, Interleave, Map
 from towerstrat.data.options import Options
@@ -17,6 +19,8 @@ from towerstrat.data.owned_iterator import NumpyIterator, OwnedIterator
 from towerstrat.data.pipeline import INFINITE, UNKNOWN, Node, Seeds
 from towerstrat.data.records import Matching
 from towerstrat.data.reduction import only_element, reduced
+from towerstrat.data.resampling import rejection_resampled
+from towerstrat.data.saved import compression_of, loaded, saved
 from towerstrat.data.structure import Structure, flatten, in_parts, map_leaves
 from towerstrat.data.variants import VariantNode, handle_of
 from towerstrat.data.windows import Window
@@ -28,6 +32,7 @@ from towerstrat.graph.ir.composite import Argument
 from towerstrat.graph.ir.convert import constant
 from towerstrat.graph.ir.core import get_default_graph
 from towerstrat.graph.ir.elements import Tensor
+from towerstrat.graph.ir.shapes import TensorShape
 from towerstrat.graph.ir.specs import Specified, TensorSpec, TypeSpec
 from towerstrat.graph.ir.types import as_dtype, int64, variant
 
@@ -35,6 +40,8 @@ AUTOTUNE = -1
 INFINITE_CARDINALITY = INFINITE
 UNKNOWN_CARDINALITY = UNKNOWN
 _CYCLE = 16
+_ALL_WORKERS = -1
+"""The arguments of ``shard`` for as many shards as there are workers: one, here."""
 
 
 class Dataset(Argument, Specified, StagedIterable, Overloading):
@@ -116,6 +123,10 @@ class Dataset(Argument, Specified, StagedIterable, Overloading):
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} element_spec={self.element_spec}>"
+
+    def _as_serialized_graph(self) -> Tensor:
+        """A ``GraphDef`` with a node for each transformation, as a string scalar; see ``descriptions.graph_def``."""
+        return constant(graph_def(self.node).SerializeToString())
 
     def as_numpy_iterator(self) -> NumpyIterator:
         """A pass over its elements as structures of numpy values. Raises RuntimeError where they have none."""
@@ -312,10 +323,15 @@ class Dataset(Argument, Specified, StagedIterable, Overloading):
         return self._made(transforms.Shuffle(self.node, scalar(buffer_size, "shuffle"), seeds, again))
 
     def cache(self, filename: Any = "", name: str | None = None) -> Any:
-        """The same; the elements of the first complete pass are kept in memory and used again in later ones."""
-        if filename not in ("", b"", None):
-            raise UnsupportedError(f"Dataset.cache(filename={filename!r}): only memory is supported; leave it out.")
-        return self._made(transforms.Cache(self.node))
+        """The same; the elements of the first complete pass are kept, and used again in later ones.
+
+        Args:
+          filename: the file that they are kept in, also for other runs of the program; "": in memory. The original's
+            files are others, and not read.
+        """
+        if not isinstance(filename, Tensor) and filename in ("", b"", None):
+            return self._made(transforms.Cache(self.node))
+        return self._made(FileCache(self.node, filename))
 
     def take(self, count: Any, name: str | None = None) -> Any:
         """The first ``count`` elements; all where it is -1."""
@@ -350,6 +366,8 @@ class Dataset(Argument, Specified, StagedIterable, Overloading):
     def shard(self, num_shards: Any, index: Any, name: str | None = None) -> Any:
         """Every ``num_shards``-th element, starting with element ``index``."""
         number, place = scalar(num_shards, "shard"), scalar(index, "shard")
+        if number == place == _ALL_WORKERS:
+            return self
         if isinstance(number, int) and number < 1:
             raise ValueError(f"Dataset.shard: num_shards must be >= 1, got {number}.")
         if isinstance(place, int) and (place < 0 or (isinstance(number, int) and place >= number)):
@@ -407,6 +425,33 @@ class Dataset(Argument, Specified, StagedIterable, Overloading):
         shapes, fillings = padding(self.node.structure, padded_shapes, padding_values)
         size = scalar(batch_size, "padded_batch")
         return self._made(PaddedBatch(self.node, size, shapes, fillings, bool(drop_remainder)))
+
+    def ragged_batch(
+        self, batch_size: Any, drop_remainder: bool = False, row_splits_dtype: Any = int64, name: str | None = None
+    ) -> Any:  # fmt: skip
+        """Like ``batch``; components of which a size is not known become ragged tensors, and their sizes may differ.
+
+        Args:
+          drop_remainder: leave out a smaller last batch.
+          row_splits_dtype: int32 or int64.
+        """
+        kind = as_dtype(row_splits_dtype)
+        return self._made(ToRagged(self.node, kind)).batch(batch_size, drop_remainder)
+
+    def sparse_batch(self, batch_size: Any, row_shape: Any, name: str | None = None) -> Any:
+        """Tensors of different sizes, ``batch_size`` at a time, as SparseTensors ``[batch, *row_shape]``.
+
+        Args:
+          row_shape: static; None for the largest size of a batch.
+
+        Raises:
+          TypeError: elements of several components.
+        Raises (when elements are taken):
+          DataLossError: an element is larger.
+        """
+        if len(self.node.structure) != 1:
+            raise TypeError(f"Expected elements of one component, got {self.node.structure.types}.")
+        return self._made(SparseBatch(self.node, scalar(batch_size, "sparse_batch"), TensorShape(row_shape)))
 
     def unbatch(self, name: str | None = None) -> Any:
         """The rows of each element, one by one."""
@@ -538,33 +583,70 @@ class Dataset(Argument, Specified, StagedIterable, Overloading):
             raise TypeError(f"Expected tf.data.Options, got {options!r}.")
         return self._made(transforms.WithOptions(self.node, options))
 
-    # ---- what is not here ----------------------------------------------------------------------------------------
-
-    def ragged_batch(
-        self, batch_size: Any, drop_remainder: bool = False, row_splits_dtype: Any = int64, name: str | None = None
-    ) -> Any:
-        raise UnsupportedError("Dataset.ragged_batch: ragged tensors are not supported; use padded_batch.")
-
-    def sparse_batch(self, batch_size: Any, row_shape: Any, name: str | None = None) -> Any:
-        raise UnsupportedError("Dataset.sparse_batch: sparse components are not supported; use padded_batch.")
-
     def rejection_resample(
         self, class_func: Any, target_dist: Any, initial_dist: Any = None, seed: Any = None, name: str | None = None
     ) -> Any:
-        raise UnsupportedError("Dataset.rejection_resample is not supported; use sample_from_datasets(weights=...).")
+        """Pairs of a class and an element, some left out at random so that classes come in given proportions.
 
-    def save(self, path: Any, compression: Any = None, shard_func: Any = None, checkpoint_args: Any = None) -> Any:
-        raise UnsupportedError("Dataset.save is not supported; write records with tf.io.TFRecordWriter.")
+        Args:
+          class_func: element -> integer scalar, its class.
+          target_dist: ``[classes]`` floats, the proportions.
+          initial_dist: ``[classes]``, those of the elements; None: estimated as they come.
+          seed: of the random numbers.
+        """
+        return rejection_resampled(self, class_func, target_dist, initial_dist, seed)
 
-    @staticmethod
-    def load(path: Any, element_spec: Any = None, compression: Any = None, reader_func: Any = None) -> Any:
-        raise UnsupportedError("Dataset.load is not supported; read records with tf.data.TFRecordDataset.")
+    # ---- in files ------------------------------------------------------------------------------------------------
+
+    def save(
+        self, path: Any, compression: Any = None, shard_func: Callable[..., Any] | None = None,
+        checkpoint_args: Any = None,
+    ) -> Any:  # fmt: skip
+        """Writes the elements to a folder, for ``load``. In a graph this is the operation that does.
+
+        Args:
+          compression: None or "GZIP".
+          shard_func: element -> int64 scalar, the file that it goes to; default: one file.
+
+        Raises:
+          TypeError: datasets in elements. UnsupportedError: another compression, or ``checkpoint_args``.
+        """
+        return saved(self.node, path, compression, shard_func, checkpoint_args)
+
+    @classmethod
+    def load(
+        cls, path: Any, element_spec: Any = None, compression: Any = None,
+        reader_func: Callable[[Any], Any] | None = None,
+    ) -> Any:  # fmt: skip
+        """The elements that ``save`` wrote; the original's files are others, and not read.
+
+        Args:
+          element_spec: what they look like; None: what the files say.
+          reader_func: dataset of datasets, one for each file -> dataset; default: an element of each in turn.
+
+        Raises:
+          NotFoundError: there are none.
+        """
+        return loaded(cls, path, element_spec, compression, reader_func)
 
     def snapshot(
         self, path: Any, compression: Any = "AUTO", reader_func: Any = None, shard_func: Any = None,
         name: str | None = None,
     ) -> Any:  # fmt: skip
-        raise UnsupportedError("Dataset.snapshot is not supported; use cache(), which keeps elements in memory.")
+        """The same; the first whole pass writes the elements to a folder, later ones, also of other runs, read them.
+
+        A pipeline of other parts, functions or arrays has another file; what files hold that it reads is not looked at.
+
+        Args:
+          compression: "AUTO", None or "GZIP".
+
+        Raises:
+          UnsupportedError: another compression, or a ``reader_func`` or ``shard_func``: there is one file.
+        """
+        if reader_func is not None or shard_func is not None:
+            raise UnsupportedError("Dataset.snapshot takes no reader_func and shard_func here; use save and load.")
+        used = compression_of(compression, "Dataset.snapshot")
+        return self._made(Snapshot(self.node, path, used))
 
 
 def checked_dataset(value: Any, what: str) -> Dataset:

@@ -6,13 +6,15 @@ from collections.abc import Callable
 from typing import Any
 
 from towerstrat.data import sources
+from towerstrat.data.arguments import components
 from towerstrat.data.dataset import Dataset, checked_dataset
 from towerstrat.data.iterators import Iterator, Position, make_iterator
 from towerstrat.data.options import Options
 from towerstrat.data.pipeline import Node
-from towerstrat.errors import UnsupportedError
+from towerstrat.data.structure import in_parts
 from towerstrat.graph.ir.core import get_default_graph
 from towerstrat.graph.ir.elements import Operation
+from towerstrat.graph.ir.sparse_tensor import SparseTensor, SparseTensorValue
 
 
 class DatasetV1(Dataset):
@@ -78,11 +80,16 @@ class DatasetV1(Dataset):
         """The slices of ``tensors`` along the first dimension, in which all components must be alike."""
         return super().from_tensor_slices(tensors)
 
-    @staticmethod
-    def from_sparse_tensor_slices(sparse_tensor: Any) -> Any:
-        raise UnsupportedError(
-            "Dataset.from_sparse_tensor_slices: sparse components are not supported; use dense ones."
-        )
+    @classmethod
+    def from_sparse_tensor_slices(cls, sparse_tensor: Any) -> Any:
+        """The rows of a SparseTensor, each as its indices ``[n, rank - 1]``, values ``[n]`` and shape ``[rank - 1]``.
+
+        Raises:
+          TypeError: no SparseTensor.
+        """
+        if not isinstance(sparse_tensor, SparseTensor | SparseTensorValue):
+            raise TypeError(f"`sparse_tensor` must be a `tf.SparseTensor` object. Was {sparse_tensor}.")
+        return cls._made(sources.SparseTriples(components(in_parts(sparse_tensor))))
 
     @classmethod
     def from_generator(  # type: ignore[override]

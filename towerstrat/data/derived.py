@@ -10,7 +10,7 @@ from towerstrat.data.arguments import padding, predicate_of, scalar
 from towerstrat.data.batching import Batch, PaddedBatch
 from towerstrat.data.function import Function
 from towerstrat.data.pipeline import Node, Seeds
-from towerstrat.data.structure import Structure, flatten, flatten_like, map_leaves
+from towerstrat.data.structure import Structure, flatten, flatten_like, in_parts, map_leaves
 from towerstrat.errors import UnsupportedError
 from towerstrat.graph.ir.convert import convert_to_tensor
 from towerstrat.graph.ir.core import get_default_graph
@@ -47,19 +47,19 @@ def taken_while(node: Node, predicate: Callable[..., Any]) -> Node:
 
 def scanned(node: Node, initial_state: Any, scan_func: Callable[..., Any]) -> Node:
     """``scan_func(state, element) -> (state, output)`` along the elements; the outputs are the new elements."""
-    state = map_leaves(convert_to_tensor, initial_state)
+    state = map_leaves(convert_to_tensor, in_parts(initial_state))
     before = Structure.of_tensors(state)
     outer = get_default_graph()
     function = Function(scan_func, [before, node.structure], "scan", outer)
     result = function.value
     if not isinstance(result, tuple) or len(result) != 2:
         raise TypeError("The scan function must return a pair comprising the new state and the output value.")
-    after = Structure.of_tensors(result[0])
+    after = Structure.of_tensors(in_parts(result[0]))
     before.check_types(after, "the scan function's new state")
     if any(b is not None and a != b for a, b in zip(after.dims, before.dims, strict=True)):
         before = before.relaxed(after)
         function = Function(scan_func, [before, node.structure], "scan", outer)
-    return mapping.Scan(node, function, Structure.of_tensors(function.value[1]), flatten(state))
+    return mapping.Scan(node, function, Structure.of_tensors(in_parts(function.value[1])), flatten(state))
 
 
 def grouped(

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import itertools
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
 
 from towerstrat.data import feature_columns
 from towerstrat.data.feature_columns import FeatureError, MissingFeatureError
-from towerstrat.data.features import Features, SparseFeature, Wanted, defaults, index_keys, of_examples
+from towerstrat.data.features import Features, RaggedFeature, SparseFeature, Wanted, defaults, index_keys, of_examples
+from towerstrat.data.ragged_features import of_batch, of_one
 from towerstrat.graph.ir.convert import convert_to_tensor
 from towerstrat.graph.ir.core import get_default_graph
 from towerstrat.graph.ir.elements import Operation, Tensor
@@ -19,6 +22,7 @@ from towerstrat.graph.ir.sparse_tensor import SparseTensor
 from towerstrat.graph.ir.types import DType, HostArray, int64, string
 from towerstrat.graph.ops import array
 from towerstrat.graph.ops.build import add
+from towerstrat.graph.ops.ragged.ragged_tensor import RaggedTensor
 from towerstrat.graph.ops.sparse.order import sparse_reorder
 from towerstrat.platform import messages
 
@@ -42,14 +46,13 @@ def taken_apart(serialized: Iterable[bytes], what: str = "ExampleBytes") -> list
 
 def _features(serialized: Sequence[bytes]) -> list[Parts]:
     """The features of serialized ``Example`` messages, by one call of protobuf for all of them."""
-    framed = [b""] * (2 * len(serialized))
-    framed[::2] = map(feature_columns.frame, map(len, serialized))
-    framed[1::2] = serialized
-    try:
-        found = messages.ExamplesBytes.FromString(b"".join(framed)).example
-    except Exception:  # google.protobuf.message.DecodeError, which is not imported for it
-        found = taken_apart(serialized)
-    return [message.features.feature for message in found]
+    if all(map(bytes.startswith, serialized, itertools.repeat(b"\n"))):  # each has the field `features`, number 1
+        with suppress(Exception):  # google.protobuf.message.DecodeError, which is not imported for it
+            # Messages one after the other are one message, in which that field is repeated.
+            found = messages.FeaturesBytes.FromString(b"".join(serialized)).features
+            if len(found) == len(serialized):
+                return [each.feature for each in found]
+    return [message.features.feature for message in taken_apart(serialized)]
 
 
 def said(error: FeatureError, key: str, dtype: DType, names: HostArray | None) -> str:
@@ -203,11 +206,12 @@ def parse_example(serialized: Any, features: Features, name: str | None = None, 
 
     Args:
       serialized: ``[batch]`` strings.
-      features: key -> ``FixedLenFeature``, ``VarLenFeature``, ``SparseFeature`` or ``FixedLenSequenceFeature``.
+      features: key -> ``FixedLenFeature``, ``VarLenFeature``, ``SparseFeature``, ``RaggedFeature`` or
+        ``FixedLenSequenceFeature``.
       example_names: ``[batch]`` strings that messages of errors show.
 
     Returns:
-      key -> tensor ``[batch, *shape]``, or SparseTensor; sequences ``[batch, most entries, *shape]``.
+      key -> tensor ``[batch, *shape]``, SparseTensor or RaggedTensor; sequences ``[batch, most entries, *shape]``.
 
     Raises:
       ValueError: no features, or a wrong one. InvalidArgumentError, when it runs: an example lacks a feature, has
@@ -222,7 +226,7 @@ def parse_example(serialized: Any, features: Features, name: str | None = None, 
         inputs = [convert_to_tensor(serialized, string), names, *keys, *defaults(found.dense)]
         counts = {"Nsparse": len(found.sparse), "Ndense": len(found.dense)}
         tensors = add("ParseExample", inputs, {**counts, **attributes(found)}, "ParseExample")
-        return _with_sparse_features(features, by_key(found, tensors))
+        return _put_together(features, by_key(found, tensors), of_batch)
 
 
 def parse_single_example(
@@ -232,7 +236,8 @@ def parse_single_example(
 
     Args:
       serialized: a scalar string.
-      features: key -> ``FixedLenFeature``, ``VarLenFeature``, ``SparseFeature`` or ``FixedLenSequenceFeature``.
+      features: key -> ``FixedLenFeature``, ``VarLenFeature``, ``SparseFeature``, ``RaggedFeature`` or
+        ``FixedLenSequenceFeature``.
       example_names: a scalar string that messages of errors show.
 
     Returns:
@@ -250,7 +255,7 @@ def parse_single_example(
         attrs = {"sparse_keys": tuple(found.sparse), "dense_keys": tuple(found.dense), "num_sparse": len(found.sparse)}
         inputs = [convert_to_tensor(serialized, string), *defaults(found.dense)]
         tensors = add("ParseSingleExample", inputs, {**attrs, **attributes(found)}, "ParseSingleExample")
-        return _with_sparse_features(features, by_key(found, tensors))
+        return _put_together(features, by_key(found, tensors), of_one)
 
 
 def parse_any(serialized: Any, features: Features, name: str | None, example_names: Any) -> Any:
@@ -266,20 +271,26 @@ def _first(value: Any) -> Tensor:
 
 def _of_batch(found: Mapping[str, Any], features: Features) -> dict[str, Any]:
     """The tensors of a batch of one example as those of the example."""
-    return {
-        key: SparseTensor(value.indices[:, 1:], value.values, value.dense_shape[1:])
-        if isinstance(value, SparseTensor)
-        else array.squeeze(value, [0])
-        for key, value in found.items()
-    }
+    return {key: _only(value) for key, value in found.items()}
 
 
-def _with_sparse_features(features: Features, found: Mapping[str, Any]) -> dict[str, Any]:
-    """The result for the features that were asked for: those of a ``SparseFeature`` are put together."""
-    return {
-        key: _merged(feature, found) if isinstance(feature, SparseFeature) else found[key]
-        for key, feature in features.items()
-    }
+def _only(value: Any) -> Any:
+    if isinstance(value, SparseTensor):
+        return SparseTensor(value.indices[:, 1:], value.values, value.dense_shape[1:])
+    return value[0] if isinstance(value, RaggedTensor) else array.squeeze(value, [0])
+
+
+def _put_together(
+    features: Features, found: Mapping[str, Any], ragged: Callable[[str, RaggedFeature, Mapping[str, Any]], Any]
+) -> dict[str, Any]:  # fmt: skip
+    """The result for the features that were asked for: sparse and ragged ones are made of those that they name."""
+    result = {}
+    for key, feature in features.items():
+        if isinstance(feature, SparseFeature):
+            result[key] = _merged(feature, found)
+        else:
+            result[key] = ragged(key, feature, found) if isinstance(feature, RaggedFeature) else found[key]
+    return result
 
 
 def _merged(feature: SparseFeature, found: Mapping[str, SparseTensor]) -> SparseTensor:

@@ -6,11 +6,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from towerstrat.data import derived, transforms
-from towerstrat.data.batching import SparseBatch
+from towerstrat.data.arguments import scalar
 from towerstrat.data.dataset import AUTOTUNE, Dataset, checked_dataset
 from towerstrat.data.dataset_v1 import DatasetV1
 from towerstrat.data.structure import Structure
-from towerstrat.graph.ir.shapes import TensorShape
+from towerstrat.data.windows import SlidingBatch
 from towerstrat.graph.ir.types import int64
 
 Transformation = Callable[[Dataset], Dataset]
@@ -70,12 +70,19 @@ def dense_to_sparse_batch(batch_size: Any, row_shape: Any) -> Transformation:
       TypeError: elements of several components.
     """
 
-    def apply(dataset: Dataset) -> Dataset:
-        if len(dataset.node.structure) != 1:
-            raise TypeError(f"Expected elements of one component, got {dataset.node.structure.types}.")
-        return dataset._made(SparseBatch(dataset.node, batch_size, TensorShape(row_shape)))
+    return lambda dataset: dataset.sparse_batch(batch_size, row_shape)
 
-    return apply
+
+def dense_to_ragged_batch(
+    batch_size: Any, drop_remainder: bool = False, row_splits_dtype: Any = int64
+) -> Transformation:
+    """Batches of elements of different sizes: components of which a size is not known become ragged tensors.
+
+    Args:
+      drop_remainder: leave out a smaller last batch.
+      row_splits_dtype: int32 or int64.
+    """
+    return lambda dataset: dataset.ragged_batch(batch_size, drop_remainder, row_splits_dtype)
 
 
 # ---- elements ------------------------------------------------------------------------------------------------------
@@ -148,6 +155,39 @@ def group_by_window(
     if (window_size is None) == (window_size_func is None):
         raise ValueError("Must pass either window_size or window_size_func, and not both.")
     return lambda dataset: dataset.group_by_window(key_func, reduce_func, window_size, window_size_func)
+
+
+def sliding_window_batch(
+    window_size: Any, stride: Any = None, window_shift: Any = None, window_stride: Any = 1
+) -> Transformation:
+    """Batches of ``window_size`` elements that begin ``window_shift`` elements after each other; full ones only.
+
+    Args:
+      stride: ``window_shift`` by its old name; default 1.
+      window_stride: how far apart the elements of a window are.
+
+    Raises:
+      ValueError: both ``stride`` and ``window_shift``.
+    """
+    if stride is not None and window_shift is not None:
+        raise ValueError("Cannot specify both `stride` and `window_shift`")
+    shift = next((n for n in (window_shift, stride) if n is not None), 1)
+    numbers = [scalar(n, "sliding_window_batch") for n in (window_size, shift, window_stride)]
+    return lambda dataset: dataset._made(SlidingBatch(dataset.node, *numbers))
+
+
+def rejection_resample(
+    class_func: Callable[..., Any], target_dist: Any, initial_dist: Any = None, seed: int | None = None
+) -> Transformation:
+    """Pairs of a class and an element, some left out at random so that classes come in given proportions.
+
+    Args:
+      class_func: element -> integer scalar, its class.
+      target_dist: ``[classes]`` floats, the proportions.
+      initial_dist: ``[classes]``, those of the elements; None: estimated as they come.
+      seed: of the random numbers.
+    """
+    return lambda dataset: dataset.rejection_resample(class_func, target_dist, initial_dist, seed)
 
 
 def bucket_by_sequence_length(

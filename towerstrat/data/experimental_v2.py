@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from towerstrat.data import derived, sources, transforms
+from towerstrat.data.arguments import structure_of_specs
 from towerstrat.data.dataset import Dataset, checked_dataset
 from towerstrat.data.experimental import Transformation
 from towerstrat.data.optional import Optional
+from towerstrat.data.reduction import element_at
 from towerstrat.graph.ir.elements import Tensor
 from towerstrat.graph.ir.types import int64
+from towerstrat.graph.ops.array import zeros
 
 
 class RandomDataset(Dataset):
@@ -92,6 +95,84 @@ def assert_cardinality(expected_cardinality: Any) -> Transformation:
       FailedPreconditionError: there are fewer or more.
     """
     return lambda dataset: dataset._made(transforms.Counted(dataset.node, int(expected_cardinality)))
+
+
+def at(dataset: Dataset, index: Any) -> Any:
+    """The element of a dataset with a number, from 0. The elements before it are made too.
+
+    Raises (when it runs):
+      OutOfRangeError: there are fewer.
+    """
+    return element_at(checked_dataset(dataset, "at").node, index)
+
+
+def pad_to_cardinality(cardinality: int, mask_key: str = "valid") -> Transformation:
+    """The elements, dictionaries, and after them as many of zeros as make ``cardinality``.
+
+    Args:
+      mask_key: a further key of all elements, bool: True for those of the dataset.
+
+    Raises (when it is applied):
+      ValueError: other elements, or a dataset that is longer or whose length is not known.
+    """
+
+    def apply(dataset: Dataset) -> Dataset:
+        count, specs = dataset.node.cardinality(), dataset.element_spec
+        if count < 0 or count > cardinality:
+            raise ValueError(
+                "The dataset passed into `pad_to_cardinality` must have a known cardinality of at most "
+                f"{cardinality}, but has cardinality {count}."
+            )
+        if not isinstance(specs, Mapping):
+            raise ValueError("`pad_to_cardinality` requires its input dataset to be a dictionary.")
+        filler = {key: zeros(spec.shape, spec.dtype) for key, spec in specs.items()} | {mask_key: False}
+        fillers = dataset.from_tensors(filler).repeat(cardinality - count)
+        padded: Dataset = dataset.map(lambda element: {**element, mask_key: True}).concatenate(fillers)
+        return padded
+
+    return apply
+
+
+def to_variant(dataset: Dataset) -> Tensor:
+    """A scalar variant tensor that stands for a dataset."""
+    return checked_dataset(dataset, "to_variant").handle()
+
+
+def from_variant(variant: Tensor, structure: Any) -> Dataset:
+    """The dataset that a variant tensor stands for.
+
+    Args:
+      structure: a specification for each component of its elements.
+    """
+    found: Dataset = Dataset.from_handle(variant, structure_of_specs(structure, "structure"))
+    return found
+
+
+def save(
+    dataset: Dataset, path: Any, compression: Any = None, shard_func: Callable[..., Any] | None = None,
+    checkpoint_args: Any = None,
+) -> Any:  # fmt: skip
+    """``Dataset.save``."""
+    return checked_dataset(dataset, "save").save(path, compression, shard_func, checkpoint_args)
+
+
+def load(
+    path: Any, element_spec: Any = None, compression: Any = None, reader_func: Callable[[Any], Any] | None = None
+) -> Dataset:
+    """``Dataset.load``."""
+    found: Dataset = Dataset.load(path, element_spec, compression, reader_func)
+    return found
+
+
+def snapshot(
+    path: Any, compression: Any = "AUTO", reader_func: Any = None, shard_func: Any = None
+) -> Transformation:  # fmt: skip
+    """``Dataset.snapshot``."""
+    return lambda dataset: dataset.snapshot(path, compression, reader_func, shard_func)
+
+
+SHARD_HINT = -1
+"""The arguments of ``shard`` for a number of shards that is that of the workers: there is one, which gets all."""
 
 
 def get_next_as_optional(iterator: Any) -> Optional:

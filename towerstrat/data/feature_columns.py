@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -78,13 +77,23 @@ def _varint(number: int) -> bytes:
     return bytes([*found, number])
 
 
-@cache
 def frame(length: int) -> bytes:
-    """What stands before a message of so many bytes that is an entry of a repeated field 1."""
+    """What stands before so many bytes that are an entry of a repeated field 1."""
     return b"\n" + _varint(length)
 
 
-@cache
+class _Heads(dict[int, bytes]):
+    """Length -> ``_head`` of it."""
+
+    def __init__(self, kind: str):
+        super().__init__()
+        self.kind = kind
+
+    def __missing__(self, length: int) -> bytes:
+        found = self[length] = _head(length, self.kind)
+        return found
+
+
 def _head(length: int, kind: str) -> bytes:
     """How a feature of so many bytes begins that is one list, and the list one piece; the rest is that piece."""
     for width in range(1, 6):
@@ -97,10 +106,13 @@ def _head(length: int, kind: str) -> bytes:
     return (bytes([_NUMBERS[kind] << 3 | 2]) if kind else b"\n") + rest + inner
 
 
+_HEADS = {kind: _Heads(kind) for kind in _NUMBERS}
+
+
 def _packed(features: Sequence[bytes], kind: str) -> tuple[HostArray, HostArray, list[int]]:
     """The packed numbers of all features joined, the size of each in bytes, and the places that have none."""
     length = len(features[0]) if features else 0
-    head = _head(length, kind)
+    head = _HEADS[kind][length]
     if len(head) <= length and len(set(map(len, features))) == 1:
         rows = np.frombuffer(b"".join(features), np.uint8).reshape(-1, length)
         if (rows[:, : len(head)] == np.frombuffer(head, np.uint8)).all():
@@ -119,13 +131,13 @@ def _packed(features: Sequence[bytes], kind: str) -> tuple[HostArray, HostArray,
 
 def _pieces(features: Sequence[bytes], kind: str) -> list[Any]:
     """What is in the one piece of each feature; None for a feature that is not written so."""
-    heads = [_head(length, kind) for length in map(len, features)]
-    found = [feature[len(head) :] for feature, head in zip(features, heads, strict=True)]
-    if not all(map(bytes.startswith, features, heads)):
-        for place, head in enumerate(heads):
-            if not features[place].startswith(head):
-                found[place] = None  # type: ignore[call-overload]
-    return found
+    heads = list(map(_HEADS[kind].__getitem__, map(len, features)))
+    if all(map(bytes.startswith, features, heads)):
+        return list(map(bytes.removeprefix, features, heads))
+    return [
+        feature[len(head) :] if feature.startswith(head) else None
+        for feature, head in zip(features, heads, strict=True)
+    ]
 
 
 def _parsed(feature: bytes, kind: str, place: int) -> Any:
@@ -171,6 +183,9 @@ def _varints(data: HostArray, sizes: HostArray) -> tuple[HostArray, HostArray]:
     cut = np.flatnonzero((sizes > 0) & ~last[borders - 1])
     if len(cut):
         raise FeatureError(int(cut[0]), "Can't parse serialized Example.")
+    if np.count_nonzero(last) == len(sizes) and sizes.all():  # one number in each piece
+        numbers = messages.Int64List.FromString(frame(len(data)) + data.tobytes()).value
+        return np.fromiter(numbers, np.int64, len(numbers)), np.ones(len(sizes), np.int64)
     ends = np.flatnonzero(last)
     starts = np.concatenate([[0], ends[:-1] + 1])
     places = np.arange(len(data)) - np.repeat(starts, ends - starts + 1)
@@ -227,7 +242,8 @@ def fixed(found: Column, dims: Sequence[int], default: HostArray | None) -> Host
     if missing and default is None:
         raise MissingFeatureError(missing[0], "is required but could not be found.")
     wrong = found.counts != size
-    wrong[missing] = False
+    if missing:
+        wrong[missing] = False
     if wrong.any():
         place = int(np.argmax(wrong))
         raise FeatureError(place, _unexpected(found.counts[place], dims))
@@ -280,7 +296,7 @@ def shown(dims: Sequence[int | None]) -> str:
 def values(feature: bytes, dtype: DType) -> HostArray | None:
     """The values of one serialized ``Feature``, flat; None where it has none. Raises FeatureError as ``column``."""
     kind = KINDS[dtype]
-    head = _head(len(feature), kind)
+    head = _HEADS[kind][len(feature)]
     if not feature.startswith(head):
         found = _parsed(feature, kind, 0)
         return None if found is None else _objects(found) if dtype is string else np.array(found, dtype.np)

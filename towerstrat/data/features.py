@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 from towerstrat.data.feature_columns import KINDS
+from towerstrat.data.ragged_features import RaggedFeature
 from towerstrat.graph.ir.convert import convert_to_tensor
 from towerstrat.graph.ir.elements import Tensor
 from towerstrat.graph.ir.shapes import Dims, ShapeLike, as_shape
@@ -72,7 +73,10 @@ class FixedLenSequenceFeature(NamedTuple):
     default_value: Any = None
 
 
-Features: TypeAlias = "Mapping[str, VarLenFeature | SparseFeature | FixedLenFeature | FixedLenSequenceFeature]"
+Features: TypeAlias = (
+    "Mapping[str, VarLenFeature | SparseFeature | RaggedFeature | FixedLenFeature | FixedLenSequenceFeature]"
+)
+_KNOWN = (VarLenFeature, SparseFeature, RaggedFeature, FixedLenFeature, FixedLenSequenceFeature)
 
 
 class Dense(NamedTuple):
@@ -110,7 +114,7 @@ def wanted(features: Features | None, kinds: tuple[type, ...]) -> Wanted:
     found = Wanted({}, {})
     for key in sorted(features or ()):
         feature: Any = (features or {})[key]
-        if not isinstance(feature, VarLenFeature | SparseFeature | FixedLenFeature | FixedLenSequenceFeature):
+        if not isinstance(feature, _KNOWN):
             raise ValueError(f"Invalid feature {key}:{feature}.")
         if not isinstance(feature, kinds):
             raise ValueError(f"Unsupported {type(feature).__name__} {feature}.")
@@ -120,6 +124,9 @@ def wanted(features: Features | None, kinds: tuple[type, ...]) -> Wanted:
             _add_sparse(found.sparse, key, _allowed(feature.dtype, "sparse_types"))
         elif isinstance(feature, SparseFeature):
             _add_parts(found.sparse, feature)
+        elif isinstance(feature, RaggedFeature):
+            for own, dtype in feature.keys(key).items():
+                _add_sparse(found.sparse, own, dtype)
         else:
             found.dense[key] = _dense(key, feature)
     both = set(found.sparse) & set(found.dense)
@@ -184,7 +191,7 @@ def of_examples(features: Features) -> Wanted:
     Raises:
       ValueError: a FixedLenSequenceFeature that must not be missing.
     """
-    found = wanted(features, (VarLenFeature, SparseFeature, FixedLenFeature, FixedLenSequenceFeature))
+    found = wanted(features, _KNOWN)
     for key, dense in found.dense.items():
         if isinstance(features[key], FixedLenSequenceFeature):
             if not dense.allow_missing:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from towerstrat.data import records
+from towerstrat.data import lmdb_files, records
 from towerstrat.data.queues import QueueBase
 from towerstrat.data.records import scalar_string
 from towerstrat.errors import UnsupportedError
@@ -25,7 +25,7 @@ from towerstrat.graph.runtime.runs import Runner
 from towerstrat.platform.compressed import opened
 from towerstrat.platform.record_files import TFRecordOptions
 
-Entries = Iterator[tuple[str, bytes]]
+Entries = Iterator[tuple[str | bytes, bytes]]
 """Keys and records of a file."""
 
 
@@ -86,13 +86,13 @@ class ReaderBase:
         found: _Reading = session.resource(("reader", self), _Reading)
         return found
 
-    def _taken(self, session: Runner, queue: QueueBase, op: Operation, count: int) -> list[tuple[str, bytes]]:
+    def _taken(self, session: Runner, queue: QueueBase, op: Operation, count: int) -> list[tuple[str | bytes, bytes]]:
         """The next record and those after it in its file, up to ``count``. Raises OutOfRangeError where all are read.
 
         The queue's closing ends a reader, as it does what waits for the queue.
         """
         state, names = self._reading(session), queue._state(session, op)
-        found: list[tuple[str, bytes]] = []
+        found: list[tuple[str | bytes, bytes]] = []
         with session.unlocked(), state.lock:
             while not found:
                 if state.current is None:
@@ -175,9 +175,10 @@ class TFRecordReader(ReaderBase):
 
     def _entries(self, work: str) -> Entries:
         start = 0
-        for record, position in records.framed(work, 0, self._compression):
-            yield f"{work}:{start}", record
-            start = position
+        for found, positions in records.framed(work, 0, self._compression):
+            for record, position in zip(found, positions, strict=True):
+                yield f"{work}:{start}", record
+                start = position
 
 
 class TextLineReader(ReaderBase):
@@ -246,19 +247,41 @@ class IdentityReader(ReaderBase):
         yield work, work.encode()
 
 
+class LMDBReader(ReaderBase):
+    """Reads the entries of LMDB databases, by the package ``lmdb``, in the order of their keys.
+
+    Args:
+      options: None; the original took some and used none.
+
+    Raises:
+      UnsupportedError: the package is not installed.
+    """
+
+    def __init__(self, name: str | None = None, options: Any = None):
+        lmdb_files.check_there()
+        self._make(name)
+
+    def _entries(self, work: str) -> Entries:
+        return lmdb_files.entries(work)
+
+
+def _key(key: str | bytes) -> bytes:
+    return key if isinstance(key, bytes) else key.encode()
+
+
 # ---- when they run ---------------------------------------------------------------------------------------------------
 
 
 def _read(session: Runner, op: Operation, values: Sequence[Array]) -> list[Array]:
     ((key, value),) = op.attrs["_reader"]._taken(session, op.attrs["_queue"], op, 1)
-    return [scalar_string(key.encode()), scalar_string(value)]
+    return [scalar_string(_key(key)), scalar_string(value)]
 
 
 def _read_up_to(session: Runner, op: Operation, values: Sequence[Array]) -> list[Array]:
     found = op.attrs["_reader"]._taken(session, op.attrs["_queue"], op, int(values[0]))
     results = np.empty((2, len(found)), object)
     for place, (key, value) in enumerate(found):
-        results[:, place] = key.encode(), value
+        results[:, place] = _key(key), value
     return list(results)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -19,6 +19,27 @@ _ROWS = 16
 """Rows of an array that are looked at."""
 
 
+class _Look(NamedTuple):
+    """How a pipeline is looked at.
+
+    Attributes:
+      values: of the graph tensors that it holds.
+      rows: how many rows of an array; None: all.
+    """
+
+    values: Mapping[Tensor, Array]
+    rows: int | None
+
+
+def _checksum(node: Part, opening: Opening, rows: int | None) -> int:
+    return zlib.crc32(repr(_described(node, _Look(opening.values, rows))).encode())
+
+
+def whole_checksum(node: Part, opening: Opening) -> int:
+    """A checksum of a part of a pipeline with all rows of its arrays."""
+    return _checksum(node, opening, None)
+
+
 def fingerprint(opening: Opening) -> State:
     """The kinds of the nodes of a pipeline, and a checksum of all that they were given.
 
@@ -26,7 +47,7 @@ def fingerprint(opening: Opening) -> State:
     at is not there: Python iterables and files are described by what they are, not by what is in them.
     """
     kinds = [type(part).__name__ for part in opening.node.walk()]
-    return {"kinds": kinds, "checksum": zlib.crc32(repr(_described(opening.node, opening.values)).encode())}
+    return {"kinds": kinds, "checksum": _checksum(opening.node, opening, _ROWS)}
 
 
 def check_fingerprint(saved: State, found: State) -> None:
@@ -41,41 +62,45 @@ def _in_words(found: State) -> str:
     return " <- ".join(found["kinds"])
 
 
-def _described(value: Any, values: Mapping[Tensor, Array]) -> Any:
+def _described(value: Any, look: _Look) -> Any:
     if isinstance(value, Function):
         numbers: dict[Operation, int] = {}
-        return [_operation(op, values, numbers) for op in value.graph.get_operations()]
+        return [_operation(op, look, numbers) for op in value.graph.get_operations()]
     if isinstance(value, Bound):
-        return _described(value.node, value.values)
+        return _described(value.node, _Look(value.values, look.rows))
     if isinstance(value, Part):
-        return [type(value).__name__, *(_described(v, values) for v in vars(value).values())]
+        return [type(value).__name__, *(_described(v, look) for v in vars(value).values())]
     if isinstance(value, Seeds):
-        return [value.graph_seed, _described(value.seed, values)]
+        return [value.graph_seed, _described(value.seed, look)]
     if isinstance(value, Structure):
         return repr((value.dtypes, value.dims))
     if isinstance(value, Tensor):
-        return _described(values[value], values) if value in values else (value.name, value.dtype.name, value.dims)
+        return (
+            _described(look.values[value], look) if value in look.values else (value.name, value.dtype.name, value.dims)
+        )
     if isinstance(value, np.ndarray):
-        return _array(value, values)
+        return _array(value, look)
     if isinstance(value, list | tuple):
-        return [_described(v, values) for v in value]
+        return [_described(v, look) for v in value]
     if value is None or isinstance(value, bool | int | float | str | bytes | np.generic):
         return value
     return getattr(value, "__qualname__", type(value).__qualname__)
 
 
-def _operation(op: Operation, values: Mapping[Tensor, Array], numbers: dict[Operation, int]) -> Any:
+def _operation(op: Operation, look: _Look, numbers: dict[Operation, int]) -> Any:
     """An operation of a function, in which it has the next number: names depend on the rest of the program."""
     numbers[op] = len(numbers)
     inputs = [(numbers.get(t.op), t.value_index) for t in op.inputs]
-    given = _described(op.attrs["value"], values) if op.type == "Const" else None
-    bodies = [[_operation(inner, values, numbers) for inner in body.ops] for body in op.bodies]
+    given: Any = _described(op.attrs["value"], look) if op.type == "Const" else None
+    if look.rows is None:
+        given = [[name, _described(value, look)] for name, value in sorted(op.attrs.items())]
+    bodies = [[_operation(inner, look, numbers) for inner in body.ops] for body in op.bodies]
     return [op.type, inputs, [(t.dtype.name, t.dims) for t in op.outputs], given, bodies]
 
 
-def _array(array: Array, values: Mapping[Tensor, Array]) -> Any:
+def _array(array: Array, look: _Look) -> Any:
     rows = np.atleast_1d(array)
-    some = rows[np.linspace(0, len(rows) - 1, min(_ROWS, len(rows)), dtype=np.int64)]
+    some = rows[np.linspace(0, len(rows) - 1, min(look.rows or len(rows), len(rows)), dtype=np.int64)]
     if array.dtype.hasobject:
-        return [array.shape, [_described(v, values) for v in some.reshape(-1)]]
+        return [array.shape, [_described(v, look) for v in some.reshape(-1)]]
     return [array.dtype.name, array.shape, zlib.crc32(np.ascontiguousarray(some).tobytes())]

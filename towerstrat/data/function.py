@@ -41,6 +41,7 @@ from towerstrat.graph.ir.state import Cell, StateStore
 from towerstrat.graph.ir.types import DType
 from towerstrat.graph.runtime.compiled import SINGLE_BYTES, Programs
 from towerstrat.graph.runtime.runs import Runner
+from towerstrat.platform.memory import keep_freed_memory
 from towerstrat.platform.plain import State
 
 _RowsFunction = Callable[[Sequence[Array], Values, CellValues, CellValues], list[Array]]
@@ -299,7 +300,10 @@ class _Program:
     def run(self, session: Runner, values: Values, state: CellValues, counters: CellValues) -> list[Array]:
         """Runs the steps on the inputs in ``values``; returns the outputs and advances the random counters."""
         if self._steps is None:
-            self._steps = steps_of(self.order(), self.function.outputs, self.constants)
+            order = self.order()
+            self._steps = steps_of(order, self.function.outputs, self.constants)
+            if pays_in_threads(order):
+                keep_freed_memory()
         values.update(self.constants)
         for step in self._steps:
             step(session, values, state, counters)

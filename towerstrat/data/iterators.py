@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from towerstrat.data.iterator_resource import IteratorResource
+from towerstrat.data.optional import Optional
 from towerstrat.data.pipeline import Array, Node, Opening, ordinal
 from towerstrat.data.sources import host_array
 from towerstrat.data.state import taken_again
@@ -20,7 +21,7 @@ from towerstrat.graph.ir.core import Graph, get_default_graph
 from towerstrat.graph.ir.elements import Operation, Tensor
 from towerstrat.graph.ir.mesh import Axis
 from towerstrat.graph.ir.registry import Signature, define, nothing
-from towerstrat.graph.ir.types import string
+from towerstrat.graph.ir.types import bool_, string
 from towerstrat.graph.runtime.session import BaseSession
 from towerstrat.platform import logs
 from towerstrat.platform.plain import State
@@ -141,6 +142,15 @@ def _get_next(session: Session, op: Operation, values: Sequence[Array]) -> list[
         raise with_operation(error, op) from error.__cause__
 
 
+def _get_optional(session: Session, op: Operation, values: Sequence[Array]) -> list[Array]:
+    try:
+        return [np.asarray(True), *iterator_resource(session, op, values).next()]
+    except StopIteration:
+        return [np.asarray(False), *op.attrs["structure"].blank()]
+    except Exception as error:
+        raise with_operation(error, op) from error.__cause__
+
+
 def _make_iterator(session: Session, op: Operation, values: Sequence[Array]) -> list[Array]:
     try:
         node = op.attrs["node"]
@@ -165,6 +175,10 @@ def _components(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Sign
 
 _HIDDEN = ("iterator", "structure", "node", "takes", "source", "varying_outputs")
 define("IteratorGetNext", _components, host=_get_next, stateful=True, differentiable=False, hidden=_HIDDEN)
+define(
+    "IteratorGetNextAsOptional", lambda inputs, attrs: [Signature(bool_, ()), *_components(inputs, attrs)],
+    host=_get_optional, stateful=True, differentiable=False, hidden=_HIDDEN,
+)  # fmt: skip
 define("MakeIterator", nothing, host=_make_iterator, stateful=True, hidden=_HIDDEN)
 define(
     "IteratorToStringHandle", lambda inputs, attrs: [Signature(string, ())], host=_string_handle, differentiable=False,
@@ -185,7 +199,7 @@ class Iterator:
     ):  # fmt: skip
         self._position = iterator_resource
         self._initializer = initializer
-        self._structure = Structure.of_types(output_types, output_shapes, output_classes)
+        self._structure = iterator_resource.structure
 
     @staticmethod
     def from_structure(
@@ -244,6 +258,12 @@ class Iterator:
           OutOfRangeError: there are no more elements.
         """
         return self._structure.values(self.components(None, name))
+
+    def get_next_as_optional(self) -> Optional:
+        """The next element as an ``Optional``, which has no value at the end of the data."""
+        attrs: dict[str, Any] = {"iterator": self._position, "structure": self._structure}
+        found = get_default_graph().add("IteratorGetNextAsOptional", self.handles(), attrs).outputs
+        return Optional(self._structure, found[0], found[1:])
 
     def components(self, axis: Axis | None, name: str | None = None) -> list[Tensor]:
         """The components of the next element; along ``axis``, if given, each position gets a part."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
-from itertools import takewhile
+from itertools import islice
 from typing import Any, ClassVar
 
 import numpy as np
@@ -49,7 +49,8 @@ class MappedPull(Pull):
     """The function of each element.
 
     After ``enough`` elements, so many that compiling pays, elements of one shape that are asked for together are made
-    together; and as many at a time as ``ahead`` says, where that is more than one.
+    together; and as many at a time as ``ahead`` says, where that is more than one. Where threads pay they make elements
+    ahead, in order, each with the place of its draws: the elements do not depend on when they are made.
     """
 
     changing = ("source", "taken", "waiting", "made")
@@ -66,9 +67,9 @@ class MappedPull(Pull):
         self.clock = function.clock(opening)
         self.taken = 0
         self.vectorizes = True
-        self.in_threads: Callable[..., list[Element]] | None = None
+        self.threads: _Threads | None = None
         if ahead > 1 and isinstance(function, Function) and function.pays_in_threads():
-            self.in_threads = _in_threads(function, opening, ahead)
+            self.threads = _Threads(function, opening, ahead)
         self.waiting: deque[Element | Exception] = deque()
         """Elements that were taken from the source, and what it raised after them."""
         self.made: deque[Element] = deque()
@@ -77,9 +78,10 @@ class MappedPull(Pull):
     def __next__(self) -> Element:
         if self.ahead > 1:
             self.prepare(self.ahead)
-        if self.made:
+        element = self.made.popleft() if self.made else self._of_threads()
+        if element is not None:
             self.clock(1)
-            return self.made.popleft()
+            return element
         self.taken += 1
         entry = self.waiting.popleft() if self.waiting else next(self.source)
         if isinstance(entry, Exception):
@@ -91,17 +93,16 @@ class MappedPull(Pull):
         columns = self._together(count) if self._may_join() else None
         if columns is not None:
             self.made.extend([column[i, ...] for column in columns] for i in range(count))
-        elif self.taken and not self.made and self.in_threads is not None:  # the first one compiles, alone
-            self._at_once(count, self.in_threads)
+        elif self.taken and not self.made and self.threads is not None:  # the first one compiles, alone
+            self._wait_for(self.threads.window)
+            self.threads.begin(self.waiting, self.clock(0))
 
-    def _at_once(self, count: int, in_threads: Callable[..., list[Element]]) -> None:
-        """Makes the next ``count`` elements, each in a thread; one that raises does so again when it is made alone."""
-        self._wait_for(count)
-        entries = list(takewhile(lambda entry: not isinstance(entry, Exception), self.waiting))
-        made = in_threads(entries, self.clock(0)) if len(entries) > 1 else []
-        for _ in made:
+    def _of_threads(self) -> Element | None:
+        """The next element; None where no thread makes it, or one that raises does so again when it is made alone."""
+        element = self.threads.next() if self.threads is not None else None
+        if element is not None:
             self.waiting.popleft()
-        self.made.extend(made)
+        return element
 
     def next_columns(self, count: int) -> Element | None:
         columns = self._together(count) if self._may_join() else None
@@ -156,16 +157,37 @@ class MappedPull(Pull):
         return [stack(column) for column in columns]
 
 
-def _in_threads(function: Function, opening: Opening, count: int) -> Callable[..., list[Element]]:
-    """(elements, draws before the first) -> their results, up to the first that raises; each in one of some threads."""
-    call = function.bind_row(opening)
-    threads = ThreadPoolExecutor(min(count, os.cpu_count() or 1), "map")
+class _Threads:
+    """Threads that make the first of the elements that wait.
 
-    def made(elements: Sequence[Element], place: int) -> list[Element]:
-        started = [threads.submit(call, element, place + i) for i, element in enumerate(elements)]
-        return [one.result() for one in takewhile(lambda one: one.exception() is None, started)]
+    Attributes:
+      window: how many elements are begun, or made and not yet handed out: while the consumer has the results of as many
+        as are made at a time, no thread stands still.
+    """
 
-    return made
+    def __init__(self, function: Function, opening: Opening, ahead: int):
+        number = min(ahead, os.cpu_count() or 1)
+        self.call = function.bind_row(opening)
+        self.threads = ThreadPoolExecutor(number, "map")
+        self.window = ahead + number
+        self.begun: deque[Future[list[Array]]] = deque()
+
+    def begin(self, waiting: deque[Element | Exception], place: int) -> None:
+        """Begins those that are not, up to an exception. ``place``: draws before the first."""
+        for i, element in enumerate(islice(waiting, len(self.begun), None), len(self.begun)):
+            if isinstance(element, Exception):
+                break
+            self.begun.append(self.threads.submit(self.call, element, place + i))
+
+    def next(self) -> Element | None:
+        """The first element; None where none is begun, or it raises: then all are begun anew."""
+        if not self.begun:
+            return None
+        if self.begun[0].exception() is None:
+            return self.begun.popleft().result()
+        while self.begun:
+            self.begun.pop().cancel()
+        return None
 
 
 class Map(OfFunction):

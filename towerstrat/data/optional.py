@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from towerstrat.data.structure import Structure, flatten, map_leaves
+from towerstrat.data.structure import Structure, flatten, in_parts, map_leaves
 from towerstrat.errors import InvalidArgumentError
 from towerstrat.graph.ir.composite import Argument
 from towerstrat.graph.ir.convert import constant, convert_to_tensor
@@ -63,18 +63,21 @@ class Optional(Argument, Specified):
         """One without a value.
 
         Args:
-          element_spec: a structure of ``TensorSpec``.
+          element_spec: a structure of specifications of dense, sparse and ragged tensors.
         """
-        structure = Structure.of_types(
-            map_leaves(lambda s: s.dtype, element_spec), map_leaves(lambda s: s.shape, element_spec)
-        )
+        structure = Structure.of_specs(element_spec)
         blanks = [constant(array, dtype) for array, dtype in zip(structure.blank(), structure.dtypes, strict=True)]
         return Optional(structure, constant(False, bool_), blanks)
 
     @staticmethod
+    def none_from_structure(value_structure: Any) -> Optional:
+        """``empty``, by its name of 1.12 to 1.15."""
+        return Optional.empty(value_structure)
+
+    @staticmethod
     def from_value(value: Any) -> Optional:
         """One with a value, a structure of tensors or what becomes them."""
-        tensors = map_leaves(convert_to_tensor, value)
+        tensors = map_leaves(convert_to_tensor, in_parts(value))
         return Optional(Structure.of_tensors(tensors), constant(True, bool_), flatten(tensors))
 
     def has_value(self, name: str | None = None) -> Tensor:

@@ -98,14 +98,22 @@ class DistributeOptions(_Settings):
         return joined
 
 
+class MapVectorizationOptions(_Settings):
+    """How 1.15 makes the maps of many elements one."""
+
+    _NAMES = ("enabled", "use_choose_fastest")
+
+
 class OptimizationOptions(_Settings):
     """Which rewritings the original does."""
 
     _NAMES = (
-        "apply_default_optimizations", "filter_fusion", "filter_parallelization", "inject_prefetch",
-        "map_and_batch_fusion", "map_and_filter_fusion", "map_fusion", "map_parallelization", "noop_elimination",
-        "parallel_batch", "seq_interleave_prefetch", "shuffle_and_repeat_fusion",
+        "apply_default_optimizations", "autotune", "autotune_algorithm", "autotune_buffers", "autotune_cpu_budget",
+        "filter_fusion", "filter_parallelization", "filter_with_random_uniform_fusion", "hoist_random_uniform",
+        "inject_prefetch", "map_and_batch_fusion", "map_and_filter_fusion", "map_fusion", "map_parallelization",
+        "noop_elimination", "parallel_batch", "seq_interleave_prefetch", "shuffle_and_repeat_fusion",
     )  # fmt: skip
+    _GROUPS: ClassVar[dict[str, Any]] = {"map_vectorization": MapVectorizationOptions}
 
 
 class ThreadingOptions(_Settings):

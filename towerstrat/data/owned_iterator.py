@@ -12,7 +12,7 @@ from towerstrat.data.iterator_resource import IteratorResource
 from towerstrat.data.iterators import with_operation
 from towerstrat.data.optional import Optional
 from towerstrat.data.pipeline import Array, Node
-from towerstrat.data.structure import Structure, flatten, in_parts, map_leaves, with_sparse
+from towerstrat.data.structure import RaggedParts, Structure, flatten, in_parts, map_leaves, over_units
 from towerstrat.data.variants import boxed, opening_of, reachable_nodes
 from towerstrat.errors import OutOfRangeError, UnsupportedError
 from towerstrat.graph.autograph.builtins import Overloading
@@ -32,6 +32,7 @@ from towerstrat.graph.ir.trace import unconverted, user_line
 from towerstrat.graph.ir.types import bool_, string, variant
 from towerstrat.graph.ir.uneven import Uneven
 from towerstrat.graph.ops.control_flow import cond
+from towerstrat.graph.ops.ragged.value import RaggedTensorValue
 from towerstrat.graph.ops.regions import EndOfLoop
 from towerstrat.graph.runtime.runs import Runner
 from towerstrat.graph.variables.trackable import Trackable
@@ -275,10 +276,14 @@ class NumpyIterator(Iterator[Any]):
 
     def __next__(self) -> Any:
         parts = map_leaves(lambda t: t.numpy(), in_parts(next(self._iterator)))
-        return with_sparse(lambda sparse: SparseTensorValue(*sparse), parts)
+        return over_units(lambda sparse: SparseTensorValue(*sparse), _ragged_value, parts)
 
     def next(self) -> Any:
         return self.__next__()
+
+
+def _ragged_value(parts: RaggedParts) -> Any:
+    return RaggedTensorValue.nested(parts).numpy() if len(parts) > 1 else parts[0]
 
 
 # ---- operations --------------------------------------------------------------------------------------------------

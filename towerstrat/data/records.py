@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -19,31 +20,63 @@ from towerstrat.graph.ir.types import string
 from towerstrat.platform.compressed import opened
 from towerstrat.platform.files import Glob
 from towerstrat.platform.plain import State
-from towerstrat.platform.records import records
+from towerstrat.platform.records import Block, blocks
 
 Records = Iterator[tuple[bytes, int]]
 """The records of a file, each with the position after it."""
+Blocks = Iterator[Block]
+"""The records of a file, as many at a time as are read together."""
+_BYTES = 1 << 16
 
 
 # ---- what is in a file -------------------------------------------------------------------------------------------
 
 
-def lines(name: str, position: int, compression: str) -> Records:
+def in_blocks(records: Records) -> Blocks:
+    """Records, as many at a time as have some number of bytes; what is raised after some of them comes after those."""
+    while True:
+        found: list[bytes] = []
+        positions: list[int] = []
+        raised: Exception | None = None
+        try:
+            for record, position in records:
+                found.append(record)
+                positions.append(position)
+                if position - positions[0] > _BYTES:
+                    break
+        except Exception as error:
+            raised = error
+        yield found, positions
+        if raised is not None:
+            raise raised
+        if not found:
+            return
+
+
+def lines(name: str, position: int, compression: str) -> Blocks:
     """The lines of a file from a position on, without their ends, and without any carriage return."""
+    return in_blocks(_lines(name, position, compression))
+
+
+def _lines(name: str, position: int, compression: str) -> Records:
     with opened(name, compression, position) as file:
         for line in file:
             position += len(line)
             yield line.rstrip(b"\n").replace(b"\r", b""), position
 
 
-def framed(name: str, position: int, compression: str) -> Records:
+def framed(name: str, position: int, compression: str) -> Blocks:
     """The records of a TFRecord file from a position on. Raises DataLossError where they are damaged."""
     with opened(name, compression, position) as file:
-        yield from records(file, name, position)
+        yield from blocks(file, name, position)
 
 
-def fixed(name: str, position: int, length: int, header: int, footer: int) -> Records:
+def fixed(name: str, position: int, length: int, header: int, footer: int) -> Blocks:
     """The records of one length between a header and a footer, from a position on."""
+    return in_blocks(_fixed(name, position, length, header, footer))
+
+
+def _fixed(name: str, position: int, length: int, header: int, footer: int) -> Records:
     with opened(name, "") as file:
         size = file.seek(0, io.SEEK_END) - header - footer
         if size < 0 or size % length:
@@ -73,25 +106,72 @@ class RecordsPull(Pull):
 
     changing = ("names", "name", "position")
 
-    def __init__(self, names: Iterator[Element], read: Callable[[str, int], Records]):
+    def __init__(self, names: Iterator[Element], read: Callable[[str, int], Blocks]):
         self.names = names
         self.read = read
         self.name: str | None = None
         self.position = 0
-        self.current: Records = iter(())
+        self._begin(iter(()))
+
+    def _begin(self, blocks: Blocks) -> None:
+        self._blocks = blocks
+        self._block: Block = ([], [])
+        self._place = 0
+        """How many records of the block were taken."""
+        self._error: Exception | None = None
+        """What was raised after the block, and is to be raised when a record after it is asked for."""
+
+    def _open(self) -> None:
+        """Begins the next file. Raises StopIteration where there is none."""
+        self.name, self.position = next(self.names)[0].item().decode(), 0
+        self._begin(self.read(self.name, 0))
+
+    def _reaches(self, count: int) -> bool:
+        """Whether so many records are read and not taken: reads on in the file where they are not."""
+        while len(self._block[0]) - self._place < count:
+            if self._error is not None:
+                return False
+            try:
+                more, positions = next(self._blocks)
+            except StopIteration:
+                return False
+            except Exception as error:
+                self._error = error
+                return False
+            records, after = self._block
+            self._block = (records[self._place :] + more, after[self._place :] + positions)
+            self._place = 0
+        return True
+
+    def _taken(self, count: int) -> list[bytes]:
+        records, positions = self._block
+        start, self._place = self._place, self._place + count
+        self.position = positions[self._place - 1]
+        return records[start : self._place]
 
     def __next__(self) -> Element:
-        while True:
-            for record, position in self.current:
-                self.position = position
-                return [scalar_string(record)]
-            self.name, self.position = next(self.names)[0].item().decode(), 0
-            self.current = self.read(self.name, 0)
+        while not self._reaches(1):
+            if self._error is not None:
+                error, self._error = self._error, None
+                raise error
+            self._open()
+        return [scalar_string(self._taken(1)[0])]
+
+    def next_columns(self, count: int) -> Element | None:
+        """The next records, where one file has so many more."""
+        if not self._reaches(1) and self._error is None:
+            with suppress(StopIteration):
+                self._open()
+        if not self._reaches(count):
+            return None
+        column = np.empty(count, object)
+        column[:] = self._taken(count)
+        return [column]
 
     def resume(self, state: State) -> None:
         super().resume(state)
         if self.name is not None:
-            self.current = self.read(self.name, self.position)
+            self._begin(self.read(self.name, self.position))
 
 
 class Files(Node):
@@ -99,11 +179,11 @@ class Files(Node):
 
     Args:
       names: a node of string scalars.
-      read: (name, position to begin at, *arguments) -> records.
+      read: (name, position to begin at, *arguments) -> blocks of records.
       arguments: numbers or strings, or tensors of them.
     """
 
-    def __init__(self, names: Node, read: Callable[..., Records], arguments: Sequence[Any]):
+    def __init__(self, names: Node, read: Callable[..., Blocks], arguments: Sequence[Any]):
         self.children = (names,)
         self.read = read
         self.arguments = arguments

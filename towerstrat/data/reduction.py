@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from towerstrat.data.function import Function
 from towerstrat.data.iterators import with_operation
 from towerstrat.data.pipeline import Array, Node
-from towerstrat.data.structure import Structure, flatten, map_leaves
+from towerstrat.data.structure import Structure, flatten, in_parts, map_leaves
 from towerstrat.data.variants import opening_of
-from towerstrat.errors import InvalidArgumentError
+from towerstrat.errors import InvalidArgumentError, OutOfRangeError
 from towerstrat.graph.ir.convert import convert_to_tensor
 from towerstrat.graph.ir.core import get_default_graph
 from towerstrat.graph.ir.elements import Operation
 from towerstrat.graph.ir.registry import Signature, define
+from towerstrat.graph.ir.types import int64
 from towerstrat.graph.runtime.runs import Runner
 
 
@@ -49,7 +51,21 @@ def _only(session: Runner, op: Operation, values: Sequence[Any]) -> Sequence[Arr
     raise InvalidArgumentError(None, op, "Dataset was empty.")
 
 
+def _at(session: Runner, op: Operation, values: Sequence[Any]) -> Sequence[Array]:
+    index, *given = values
+    try:
+        node = op.attrs["node"]
+        elements = node.open(opening_of(session, op, node, given))
+        if index >= 0:
+            for element in itertools.islice(elements, int(index), None):
+                return element
+    except Exception as error:
+        raise with_operation(error, op) from error.__cause__
+    raise OutOfRangeError(None, op, f"Index out of range: there is no element {int(index)} in the dataset.")
+
+
 _HIDDEN = ("node", "function", "structure")
+define("GetElementAtIndex", _components, host=_at, stateful=True, differentiable=False, hidden=_HIDDEN)
 define("ReduceDataset", _components, host=_reduce, stateful=True, differentiable=False, hidden=_HIDDEN)
 define("DatasetToSingleElement", _components, host=_only, stateful=True, differentiable=False, hidden=_HIDDEN)
 
@@ -60,7 +76,7 @@ def reduced(node: Node, initial_state: Any, reduce_func: Callable[..., Any]) -> 
     Raises:
       TypeError: the function returns a state of another structure, type or shape.
     """
-    state = map_leaves(convert_to_tensor, initial_state)
+    state = map_leaves(convert_to_tensor, in_parts(initial_state))
     before = Structure.of_tensors(state)
     graph = get_default_graph()
     function = Function(reduce_func, [before, node.structure], "Dataset.reduce", graph)
@@ -71,10 +87,17 @@ def reduced(node: Node, initial_state: Any, reduce_func: Callable[..., Any]) -> 
         function = Function(reduce_func, [before, node.structure], "Dataset.reduce", graph)
     inputs = [*flatten(state), *dict.fromkeys([*node.inputs(), *function.captures])]
     attrs = {"node": node, "function": function, "structure": before}
-    return before.pack(graph.add("ReduceDataset", inputs, attrs).outputs)
+    return before.values(graph.add("ReduceDataset", inputs, attrs).outputs)
 
 
 def only_element(node: Node) -> Any:
     """The only element of a pipeline, as tensors."""
     attrs = {"node": node, "structure": node.structure}
     return node.structure.values(get_default_graph().add("DatasetToSingleElement", node.inputs(), attrs).outputs)
+
+
+def element_at(node: Node, index: Any) -> Any:
+    """The element with a number, from 0, as tensors. The elements before it are made too."""
+    attrs = {"node": node, "structure": node.structure}
+    inputs = [convert_to_tensor(index, int64), *node.inputs()]
+    return node.structure.values(get_default_graph().add("GetElementAtIndex", inputs, attrs).outputs)

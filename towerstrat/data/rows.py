@@ -160,6 +160,28 @@ class Draws(Stateful):
         return self._block[self._position - 1]
 
 
+def exchanged(buffer: list[Any], fresh: Sequence[Any], draws: Draws) -> list[Any]:
+    """What is drawn from a buffer, one after the other, where each is replaced by the next fresh one."""
+    result, size = [], len(buffer)
+    for u, new in zip(draws.take(len(fresh)), fresh, strict=True):
+        place = int(u * size)
+        result.append(buffer[place])
+        buffer[place] = new
+    return result
+
+
+def drained(buffer: list[Any], count: int, draws: Draws) -> list[Any]:
+    """What is drawn from a buffer, one after the other, where none is replaced. The buffer has ``count`` at least."""
+    result, size = [], len(buffer)
+    for u in draws.take(count):
+        place = int(u * size)
+        size -= 1
+        result.append(buffer[place])
+        buffer[place] = buffer[size]
+        buffer.pop()
+    return result
+
+
 class Shuffled(Order):
     """Draws from a buffer of the next ``size`` row numbers."""
 
@@ -178,21 +200,10 @@ class Shuffled(Order):
             self.ended = len(self.buffer) < self.size
         buffer = self.buffer
         fresh: list[int] = [] if self.ended else self.source.take(count).tolist()
-        result = []
-        size = len(buffer)
-        for u, row in zip(self.draws.take(len(fresh)), fresh, strict=True):
-            place = int(u * size)
-            result.append(buffer[place])
-            buffer[place] = row
+        result = exchanged(buffer, fresh, self.draws)
         if len(fresh) < count:
             self.ended = True
-            draining = min(size, count - len(fresh))
-            for u in self.draws.take(draining):
-                place = int(u * size)
-                size -= 1
-                result.append(buffer[place])
-                buffer[place] = buffer[size]
-                buffer.pop()
+            result += drained(buffer, min(len(buffer), count - len(fresh)), self.draws)
         return np.array(result, np.int64)
 
     def state(self) -> State:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from towerstrat.data import sparse
+from towerstrat.data import composites
 from towerstrat.data.pipeline import (
     INFINITE,
     UNKNOWN,
@@ -26,7 +26,7 @@ from towerstrat.data.pipeline import (
 )
 from towerstrat.data.rows import InOrder, Rows
 from towerstrat.data.state import TAKEN_AGAIN
-from towerstrat.data.structure import Structure, flatten, flatten_like, is_nest, map_leaves
+from towerstrat.data.structure import Structure, flatten, flatten_like, in_parts, is_nest, map_leaves
 from towerstrat.errors import InvalidArgumentError, OpError
 from towerstrat.graph.eager.tensor import EagerTensor
 from towerstrat.graph.ir import nest as core_nest
@@ -178,24 +178,35 @@ class RangePull(Pull):
         return [np.array(value, self.kind)]
 
 
-class SparseSlices(Node):
-    """The rows of components, sparse tensors among them."""
+class CompositeSlices(Node):
+    """The rows of components, sparse and ragged tensors among them."""
 
     def __init__(self, value: Any):
         self.components = flatten(value)
-        whole = described(value, drop_first=False)
-        dims = [None if d is None else d[1:] for d in whole.dims]
-        self.structure = whole.with_dims(sparse.row_dims(dims, whole))
+        self.whole = described(value, drop_first=False)
+        self.structure = composites.rows_structure(self.whole)
         self.tensors = tensors_among(*self.components)
+
+    def cardinality(self) -> int:
+        size = composites.static_rows(self.whole)
+        return UNKNOWN if size is None else size
 
     def open(self, opening: Opening) -> Iterator[Element]:
         arrays = [opening.values[c] if isinstance(c, Tensor) else c for c in self.components]
-        return Listed(sparse.rows(arrays, self.structure))
+        return Listed(composites.rows(arrays, self.whole))
+
+
+class SparseTriples(CompositeSlices):
+    """The rows of a sparse tensor, each as a tuple of three dense components."""
+
+    def __init__(self, value: Any):
+        super().__init__(value)
+        self.structure = Structure((None, None, None), self.structure.dtypes, self.structure.dims)
 
 
 def slices(value: Any) -> Node:
     """The rows of a nest of components."""
-    return SparseSlices(value) if described(value, drop_first=False).sparse else Slices(value)
+    return CompositeSlices(value) if described(value, drop_first=False).composite else Slices(value)
 
 
 class Range(Node):
@@ -275,7 +286,8 @@ class Checked:
 
     def __call__(self, value: Any) -> Element:
         try:
-            leaves = flatten_like(self.structure.template, value, "the element")
+            given = in_parts(value) if self.structure.composite else value
+            leaves = flatten_like(self.structure.template, given, "the element")
         except (TypeError, ValueError) as error:
             raise self._wrong(f"yielded an element of another structure: {error}") from None
         element = []
@@ -430,10 +442,11 @@ def iterated(source: Any, made: Any = None) -> Iterated:
     elif begun is not values:
         make = lambda: iter(values)  # noqa: E731
     for first in begun:
-        form = tuple_form(first)
+        form = in_parts(tuple_form(first))
         arrays = [host_array(leaf) for leaf in flatten(form)]
         template = map_leaves(lambda leaf: None, form)
         structure = Structure(template, [as_dtype(a.dtype) for a in arrays], [a.shape for a in arrays])
+        structure = composites.any_size(structure)
         node = Iterated(make, begun, first, structure)
         node.size = len(values) if isinstance(values, list | tuple) else UNKNOWN
         return node

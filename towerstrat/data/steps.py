@@ -20,7 +20,7 @@ from towerstrat.data.pipeline import Array
 from towerstrat.errors import InvalidArgumentError, OutOfRangeError
 from towerstrat.graph.ir.elements import Block, Operation, Tensor, dependencies, numpy_alone, of_strings
 from towerstrat.graph.ir.state import FAULT, Cell
-from towerstrat.graph.ir.types import host_array, resource
+from towerstrat.graph.ir.types import DType, float32, host_array, resource
 from towerstrat.graph.lowering.faults import found_on_host, no_fault, record_size
 from towerstrat.graph.lowering.refusals import NeedsStatic
 from towerstrat.graph.runtime.compiled import SINGLE_BYTES, ArrayFunction, Programs
@@ -36,6 +36,13 @@ Step = Callable[[Runner, Values, CellValues, CellValues], None]
 Arrays = Sequence[Any]
 """Arrays of numpy or JAX."""
 _FEW = 64
+_ARITHMETIC = ("Add", "AddV2", "Sub", "Mul", "RealDiv")
+_MOVES = ("Slice", "ExpandDims", "Squeeze", "Identity")
+_RESIZES = ("ResizeBilinear", "ResizeBicubic", "ResizeArea")
+_SHORT = 4
+"""Operations that move, add or multiply numbers: so few are done by numpy before a program is called."""
+_AS_WRITTEN = {"xla_disable_hlo_passes": "cse_barrier_expander"}
+"""Keeps XLA's CPU backend from moving work over an optimization barrier: what is behind one is computed once."""
 
 
 def steps_of(order: Sequence[Operation], results: Sequence[Tensor], constants: Values) -> list[Step]:
@@ -49,21 +56,26 @@ def steps_of(order: Sequence[Operation], results: Sequence[Tensor], constants: V
     segment: list[Operation] = []
 
     def finish() -> None:
-        if segment:
+        if len(segment) <= _SHORT and all(_by_numpy(op) and op.definition.entrywise for op in segment):
+            steps.extend(map(_NumpyStep, segment))
+        else:
             own = set(segment)
             others = [op for op in order if op not in own]
             later = {t for op in others for t in op.inputs} | set(results) | captured_by_bodies(others)
             steps.append(Segment(tuple(segment), later, constants))
-            segment.clear()
+        segment.clear()
 
     constants.update((op.outputs[0], op.attrs["value"]) for op in order if op.type == "Const")
     compiled = _compiled([op for op in order if not is_known(op)])
+    moved = _scaled_late([op for op in order if op not in compiled and not is_known(op)], order, set(results))
     for op in _in_few_segments([op for op in order if not is_known(op)], compiled):
         if op in compiled:
             segment.append(op)
             continue
         finish()
-        if op.definition.host is not None:
+        if op in moved:
+            steps += moved[op]
+        elif op.definition.host is not None:
             steps.append(functools.partial(_call_host, op))
         elif op.bodies:
             steps.append(_Loop(op, constants) if op.type == "While" else _Branch(op, constants))
@@ -91,6 +103,83 @@ def _compiled(ops: Sequence[Operation]) -> set[Operation]:
                 continue
         compiled.add(op)
     return compiled
+
+
+def _scaled_late(
+    ops: Sequence[Operation], order: Sequence[Operation], results: Set[Tensor]
+) -> dict[Operation, list[Step]]:
+    """The steps of operations that are evaluated otherwise than one by one, each at its place.
+
+    What an image is scaled by, number by number, waits until a slice of it is taken, or it is resized, where nothing
+    else uses it but for its shape: ``convert_image_dtype`` before a crop and ``resize_images``.
+
+    Args:
+      ops: operations that numpy computes. order: all. results: tensors that are wanted as they are.
+    """
+    consumers: dict[Tensor, list[Operation]] = {}
+    for op in order:
+        for t in {*op.inputs, *captured_by_bodies([op])}:
+            consumers.setdefault(t, []).append(op)
+    own, moved = set(ops), dict[Operation, list[Step]]()
+
+    def next_of(op: Operation) -> Operation | None:
+        """The one operation that uses the output, and works on each number of it alike; None for others."""
+        output = op.outputs[0]
+        users = [user for user in consumers.get(output, ()) if user.type != "Shape" or user not in own]
+        if output in results or len(users) != 1 or users[0] not in own or users[0].inputs.count(output) != 1:
+            return None
+        following = users[0]
+        alike = following.type in (*_MOVES, *_RESIZES) or _scales(following)
+        return following if alike and following.inputs[0] is output else None
+
+    for op in ops:
+        path: list[Operation] = [] if op in moved or not _scales(op) else [op]
+        while path and (following := next_of(path[-1])) is not None:
+            if following.type in _RESIZES and any(o.type in ("Add", "AddV2", "Sub") or o.outputs[0].dtype is not float32
+                                                  for o in path if _scales(o)):  # fmt: skip
+                break
+            path.append(following)
+        while path and path[-1].type not in ("Slice", *_RESIZES):
+            path.pop()
+        if path:
+            moved |= _along(path, consumers, own)
+    return moved
+
+
+def _along(
+    path: Sequence[Operation], consumers: Mapping[Tensor, Sequence[Operation]], own: Set[Operation]
+) -> dict[Operation, list[Step]]:
+    """The steps of operations, each of which takes the output of the one before, with those that scale at the end."""
+    moved: dict[Operation, list[Step]] = {}
+    current, dtype, scales = path[0].inputs[0], path[0].inputs[0].dtype, list[Operation]()
+    for op in path:
+        if op.type in _RESIZES:  # which gives what the casts give
+            scales, dtype = [scale for scale in scales if scale.type != "Cast"], float32
+        if op is path[-1]:
+            break
+        if _scales(op):
+            scales.append(op)
+            moved[op] = []
+        else:
+            moved[op] = [_NumpyStep(op, (current, *op.inputs[1:]), op.outputs[0], dtype)]
+            current = op.outputs[0]
+        for user in consumers[op.outputs[0]]:
+            if user.type == "Shape" and user in own:
+                moved[user] = [_NumpyStep(user, (current,))]
+    last = path[-1]
+    # What they give is of no use any more: their outputs stand for what each takes.
+    places = [*(op.outputs[0] for op in scales), last.outputs[0]]
+    steps: list[Step] = [_NumpyStep(last, (current, *last.inputs[1:]), places[0], dtype)]
+    for op, place in zip(scales, places[1:], strict=True):
+        steps.append(_NumpyStep(op, (op.outputs[0], *op.inputs[1:]), place))
+    return moved | {last: steps}
+
+
+def _scales(op: Operation) -> bool:
+    """Whether an operation makes each number of its first input another one, by constants."""
+    if op.type not in ("Cast", *_ARITHMETIC[:-1]) or not _by_numpy(op) or op.checks:
+        return False
+    return all(t.op.definition.constant and t.dims == () for t in op.inputs[1:])
 
 
 def pays_in_threads(ops: Sequence[Operation]) -> bool:
@@ -215,19 +304,29 @@ def _host(value: Any) -> Array:
 
 
 class _NumpyStep:
-    """One operation, evaluated by its numpy form. Raises InvalidArgumentError where numpy raises."""
+    """One operation, evaluated by its numpy form. Raises InvalidArgumentError where numpy raises.
+
+    Args:
+      inputs: the tensors whose values it takes, if they are not its own.
+      output: the tensor that gets the value of its output, if that is another one. dtype: its type, likewise.
+    """
 
     __slots__ = ("call", "check", "dtypes", "inputs", "op", "outputs")
 
-    def __init__(self, op: Operation):
+    def __init__(
+        self, op: Operation, inputs: tuple[Tensor, ...] | None = None, output: Tensor | None = None,
+        dtype: DType | None = None,
+    ):  # fmt: skip
         attrs = op.arguments
         self.op = op
         self.check = op.definition.check if op.checks else None
         assert op.definition.numpy is not None
         self.call = functools.partial(op.definition.numpy, **attrs)
-        self.inputs = op.inputs
-        self.outputs = op.outputs
-        self.dtypes = [t.dtype.np for t in op.outputs]
+        self.inputs = inputs or op.inputs
+        self.outputs = op.outputs if output is None else [output]
+        self.dtypes = [t.dtype.np for t in op.outputs] if dtype is None else [dtype.np]
+        if op.type in _ARITHMETIC:
+            self.call = functools.partial(_by_lines, self.call)
 
     def __call__(self, session: Runner, values: Values, state: CellValues, counters: CellValues) -> None:
         given = [values[t] for t in self.inputs]
@@ -242,6 +341,14 @@ class _NumpyStep:
             results = (results,)
         for tensor, dtype, result in zip(self.outputs, self.dtypes, results, strict=True):
             values[tensor] = host_array(result, dtype)
+
+
+def _by_lines(call: Callable[..., Array], x: Array, y: Array) -> Array:
+    """Arithmetic with a number for each channel; numpy, slow where so few are repeated, gets a line of them."""
+    channels = y.size
+    if not 1 < channels < _FEW <= x.size or x.ndim < max(2, y.ndim) or {x.shape[-1], y.shape[-1]} != {channels}:
+        return call(x, y)
+    return call(x.reshape(-1, channels * x.shape[-2]), np.tile(y.reshape(-1), x.shape[-2])).reshape(x.shape)
 
 
 class Segment:
@@ -302,7 +409,9 @@ class Segment:
         """(outputs, new values of the state); the latter has the counters and the record first."""
         if not self.eager:
             key = tuple([(v.shape, v.dtype) for v in given])
-            jitted = self._programs.get(key) or self._programs.add(key, jax.jit(self.function), SINGLE_BYTES)
+            jitted = self._programs.get(key) or self._programs.add(
+                key, jax.jit(self.function, compiler_options=_AS_WRITTEN), SINGLE_BYTES
+            )
             try:
                 return jitted(given, state)
             except NeedsStatic:

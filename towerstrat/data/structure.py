@@ -1,6 +1,7 @@
 """What the elements of a dataset look like: nests of tuples, named tuples and dicts over typed components.
 
-A list is not a structure here but a value: it becomes one tensor. A sparse tensor is three components.
+A list is not a structure here but a value: it becomes one tensor. A sparse tensor is three components, a ragged one its
+flat values and its splits.
 """
 
 from __future__ import annotations
@@ -17,7 +18,9 @@ from towerstrat.graph.ir.elements import Tensor
 from towerstrat.graph.ir.shapes import Dims, TensorShape, as_shape
 from towerstrat.graph.ir.sparse_tensor import SparseTensor, SparseTensorSpec, SparseTensorValue
 from towerstrat.graph.ir.specs import TensorSpec
-from towerstrat.graph.ir.types import DType, as_dtype, int64, string
+from towerstrat.graph.ir.types import DType, as_dtype, int32, int64, string
+from towerstrat.graph.ops.ragged.ragged_tensor import RaggedTensor, RaggedTensorSpec
+from towerstrat.graph.ops.ragged.value import RaggedTensorValue
 
 
 def is_nest(value: Any) -> bool:
@@ -33,33 +36,69 @@ class SparseParts(NamedTuple):
     dense_shape: Any
 
 
+class RaggedParts(tuple[Any, ...]):
+    """What a ragged tensor is inside of pipelines: flat values, and the splits of ragged dimensions, outermost first.
+
+    A row of a ragged tensor may have no splits left: a tensor whose size differs from row to row.
+    """
+
+    splits_dtype = int64
+
+
+class NarrowRaggedParts(RaggedParts):
+    """Likewise, with int32 splits."""
+
+    splits_dtype = int32
+
+
+def ragged_parts(dtype: DType) -> type[RaggedParts]:
+    """The class of ragged parts with splits of this type."""
+    return NarrowRaggedParts if dtype is int32 else RaggedParts
+
+
+def is_unit(template: Any) -> bool:
+    """Whether this part of a structure is one value: a component, or all components of a sparse or ragged tensor."""
+    return isinstance(template, SparseParts | RaggedParts) or not is_nest(template)
+
+
 def in_parts(value: Any) -> Any:
-    """A structure with its sparse tensors as ``SparseParts``."""
+    """A structure with its sparse and ragged tensors as ``SparseParts`` and ``RaggedParts``."""
     if isinstance(value, SparseTensor):
         return SparseParts(value.indices, value.values, value.dense_shape)
     if isinstance(value, SparseTensorValue):
         return SparseParts(np.asarray(value.indices, np.int64), value.values, np.asarray(value.dense_shape, np.int64))
+    if isinstance(value, RaggedTensor | RaggedTensorValue):
+        splits = value.nested_row_splits
+        return ragged_parts(as_dtype(splits[0].dtype))((value.flat_values, *splits))
     if not is_nest(value):
         return value
     return core_nest.rebuild(value, [in_parts(child) for child in core_nest.children(value)])
 
 
-def with_sparse(make: Callable[[SparseParts], Any], value: Any) -> Any:
-    """A structure with ``make`` of each ``SparseParts`` in its place."""
+def over_units(sparse: Callable[[SparseParts], Any], ragged: Callable[[RaggedParts], Any], value: Any) -> Any:
+    """A structure with ``sparse`` of each ``SparseParts``, and ``ragged`` of each ``RaggedParts``, in their places."""
     if isinstance(value, SparseParts):
-        return make(value)
+        return sparse(value)
+    if isinstance(value, RaggedParts):
+        return ragged(value)
     if not is_nest(value):
         return value
-    return core_nest.rebuild(value, [with_sparse(make, child) for child in core_nest.children(value)])
+    return core_nest.rebuild(value, [over_units(sparse, ragged, child) for child in core_nest.children(value)])
 
 
-def _sparse_places(template: Any, first: int) -> Iterator[int]:
-    if isinstance(template, SparseParts):
-        yield first
-    elif is_nest(template):
-        for child in core_nest.children(template):
-            yield from _sparse_places(child, first)
-            first += len(flatten(child))
+def _ragged(parts: RaggedParts) -> Any:
+    """The value of ragged parts: a tensor where no splits are left."""
+    return RaggedTensor.from_nested_row_splits(parts[0], parts[1:], validate=False) if len(parts) > 1 else parts[0]
+
+
+def _units(template: Any, first: int) -> Iterator[tuple[Any, slice]]:
+    """The templates of units, and which components are theirs."""
+    if is_unit(template):
+        yield template, slice(first, first + len(flatten(template)))
+        return
+    for child in core_nest.children(template):
+        yield from _units(child, first)
+        first += len(flatten(child))
 
 
 def flatten(value: Any) -> list[Any]:
@@ -90,6 +129,8 @@ def flatten_like(template: Any, value: Any, what: str) -> list[Any]:
       ValueError: other keys or another number of parts.
     """
     if not is_nest(template):
+        return [value]
+    if is_unit(template) and len(template) == 1 and not isinstance(value, RaggedParts):
         return [value]
     if isinstance(template, Mapping):
         if not isinstance(value, Mapping) or set(value) != set(template):
@@ -123,7 +164,7 @@ class Structure:
       nested: for each component that is a dataset what it stands for, else None; nothing where none is.
     """
 
-    __slots__ = ("dims", "dtypes", "nested", "sparse", "template")
+    __slots__ = ("composite", "dims", "dtypes", "nested", "template", "units")
 
     def __init__(
         self, template: Any, dtypes: Sequence[DType], dims: Sequence[Dims], nested: Sequence[Nested | None] = ()
@@ -132,8 +173,10 @@ class Structure:
         self.dtypes = tuple(dtypes)
         self.dims = tuple(dims)
         self.nested = tuple(nested)
-        self.sparse = tuple(_sparse_places(template, 0))
-        """The places of the first components of sparse tensors, which have three each."""
+        self.units = tuple(_units(template, 0))
+        """The template of each value, sparse and ragged tensors whole, and which components are its own."""
+        self.composite = any(form is not None and is_nest(form) for form, _ in self.units)
+        """Whether there are sparse or ragged tensors."""
 
     @classmethod
     def of_tensors(cls, value: Any) -> Structure:
@@ -171,6 +214,19 @@ class Structure:
         return cls(SparseParts(None, None, None), [int64, dtype, int64], [(None, rank), (None,), (rank,)])
 
     @classmethod
+    def of_specs(cls, specs: Any) -> Structure:
+        """The structure that a nest of specifications of dense, sparse and ragged tensors describes."""
+        return cls.joined(map_leaves(cls._of_spec, specs))
+
+    @classmethod
+    def _of_spec(cls, spec: Any) -> Structure:
+        if not isinstance(spec, RaggedTensorSpec):
+            return cls._of_class(spec.value_type, spec.dtype, spec.shape.raw)
+        parts = spec._component_specs
+        template = ragged_parts(spec.row_splits_dtype)([None] * len(parts))
+        return cls(template, [part.dtype for part in parts], [part.shape.raw for part in parts])
+
+    @classmethod
     def joined(cls, parts: Any) -> Structure:
         """The structure of a nest of structures."""
         inner = flatten(parts)
@@ -181,10 +237,20 @@ class Structure:
     def with_dims(self, dims: Sequence[Dims]) -> Structure:
         return Structure(self.template, self.dtypes, dims, self.nested)
 
-    def component(self, index: int) -> Structure:
-        """The structure of one component alone."""
-        part = slice(index, index + 1)
-        return Structure(None, self.dtypes[part], self.dims[part], self.nested[part])
+    def split(self) -> list[Structure]:
+        """The structure of each unit alone."""
+        return [Structure(form, self.dtypes[own], self.dims[own], self.nested[own]) for form, own in self.units]
+
+    def over_units(self, function: Callable[[Structure], Structure]) -> Structure:
+        """The structure with ``function`` of each unit in its place."""
+        parts = iter(self.split())
+
+        def built(template: Any) -> Any:
+            if is_unit(template):
+                return function(next(parts))
+            return core_nest.rebuild(template, [built(child) for child in core_nest.children(template)])
+
+        return Structure.joined(built(self.template))
 
     def __len__(self) -> int:
         return len(self.dtypes)
@@ -193,23 +259,23 @@ class Structure:
         return pack(self.template, leaves)
 
     def values(self, tensors: Sequence[Tensor]) -> Any:
-        """An element of these components: tensors, sparse ones of three, datasets where a component stands for one."""
+        """An element of these components: tensors, dense, sparse and ragged, and datasets."""
         kinds = zip(tensors, self.nested or [None] * len(tensors), strict=True)
         leaves = [t if n is None else n.dataset.from_handle(t, n.structure) for t, n in kinds]
-        return with_sparse(lambda parts: SparseTensor(*parts), self.pack(leaves))
+        return over_units(lambda parts: SparseTensor(*parts), _ragged, self.pack(leaves))
 
     @property
     def types(self) -> Any:
-        return with_sparse(lambda parts: parts.values, self.pack(self.dtypes))
+        return over_units(lambda parts: parts.values, lambda parts: parts[0], self.pack(self.dtypes))
 
     @property
     def shapes(self) -> Any:
-        return with_sparse(_sparse_shape, self.pack([TensorShape(d) for d in self.dims]))
+        return over_units(_sparse_shape, _ragged_shape, self.pack([TensorShape(d) for d in self.dims]))
 
     @property
     def classes(self) -> Any:
         classes = [Tensor if n is None else n.dataset for n in self.nested or [None] * len(self)]
-        return with_sparse(lambda parts: SparseTensor, self.pack(classes))
+        return over_units(lambda parts: SparseTensor, lambda parts: RaggedTensor, self.pack(classes))
 
     @property
     def specs(self) -> Any:
@@ -217,8 +283,10 @@ class Structure:
         for i, nested in enumerate(self.nested):
             if nested is not None:
                 specs[i] = nested.dataset.spec_of(nested.structure)
-        return with_sparse(
-            lambda parts: SparseTensorSpec(_rank_known(parts.dense_shape.shape), parts.values.dtype), self.pack(specs)
+        return over_units(
+            lambda parts: SparseTensorSpec(_rank_known(parts.dense_shape.shape), parts.values.dtype),
+            _ragged_spec,
+            self.pack(specs),
         )
 
     @property
@@ -255,6 +323,21 @@ def _sparse_shape(parts: SparseParts) -> TensorShape:
     return _rank_known(parts.dense_shape)
 
 
+def _ragged_shape(parts: Sequence[TensorShape]) -> TensorShape:
+    """The static shape of a ragged tensor of those of its parts."""
+    flat, *splits = parts
+    if not splits:
+        return flat
+    first = splits[0].raw
+    count = None if first is None or first[0] is None else first[0] - 1
+    return TensorShape([count, *[None] * len(splits)]).concatenate(flat[1:])
+
+
+def _ragged_spec(parts: RaggedParts) -> RaggedTensorSpec:
+    shape = _ragged_shape([part.shape for part in parts])
+    return RaggedTensorSpec(shape, parts[0].dtype, len(parts) - 1, parts.splits_dtype)
+
+
 def _rank_known(vector: TensorShape) -> TensorShape:
     """The static shape of which a vector of so many entries is the value."""
     rank = vector.raw[0] if vector.raw else None
@@ -262,6 +345,10 @@ def _rank_known(vector: TensorShape) -> TensorShape:
 
 
 def _paths(template: Any, prefix: str) -> Iterator[str]:
+    if isinstance(template, RaggedParts):
+        parts = ["flat_values", *(f"row_splits[{i}]" for i in range(len(template) - 1))]
+        yield from (f"{prefix}.{part}" for part in parts)
+        return
     if isinstance(template, Mapping):
         for key, child in zip(sorted(template), core_nest.children(template), strict=True):
             yield from _paths(child, f"{prefix}[{key!r}]")
@@ -274,7 +361,7 @@ def _paths(template: Any, prefix: str) -> Iterator[str]:
 
 
 def same_nest(a: Any, b: Any) -> bool:
-    if is_nest(a) != is_nest(b):
+    if is_nest(a) != is_nest(b) or isinstance(a, RaggedParts) != isinstance(b, RaggedParts):
         return False
     if not is_nest(a):
         return True

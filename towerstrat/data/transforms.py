@@ -22,6 +22,7 @@ from towerstrat.data.pipeline import (
     tensors_among,
 )
 from towerstrat.data.rows import Draws, InOrder, Limited, Order, Repeated, RowFunction, Rows, Sharded, Shuffled
+from towerstrat.data.shuffling import ShuffledPull
 from towerstrat.data.sources import RowPull
 from towerstrat.data.state import resumed
 from towerstrat.data.structure import Structure
@@ -83,6 +84,14 @@ class LimitedPull(Pull):
         element = next(self.source)
         self.left -= 1
         return element
+
+    def next_columns(self, count: int) -> Element | None:
+        if self.skip or (self.left is not None and self.left < count) or not isinstance(self.source, Pull):
+            return None
+        columns = self.source.next_columns(count)
+        if columns is not None and self.left is not None:
+            self.left -= count
+        return columns
 
 
 class Take(Reordering):
@@ -211,6 +220,11 @@ class RepeatedPull(Pull):
             if not self.seen_in_pass and self.left < 0:
                 self.left = 0
 
+    def next_columns(self, count: int) -> Element | None:
+        columns = self.current.next_columns(count) if isinstance(self.current, Pull) else None
+        self.seen_in_pass |= columns is not None
+        return columns
+
     def resumed(self, name: str, state: State) -> Any:
         opens = name == "current" and state is not None
         return resumed(self.child.open(self.opening) if opens else getattr(self, name), state)
@@ -251,37 +265,6 @@ class Repeat(Reordering):
 
     def pull(self, opening: Opening) -> Iterator[Element]:
         return RepeatedPull(self.child, opening, opening.value(self.count))
-
-
-class ShuffledPull(Pull):
-    """Draws from a buffer of the next ``size`` elements."""
-
-    changing = ("source", "draws", "buffer", "ended")
-
-    def __init__(self, source: Iterator[Element], size: int, draws: Draws):
-        self.source = source
-        self.size = size
-        self.draws = draws
-        self.buffer: list[Element] = []
-        self.ended = False
-
-    def __next__(self) -> Element:
-        buffer = self.buffer
-        while not self.ended and len(buffer) <= self.size:
-            for element in self.source:
-                buffer.append(element)
-                break
-            else:
-                self.ended = True
-        if not buffer:
-            raise StopIteration
-        waiting = None if self.ended else buffer.pop()
-        place = int(self.draws.one() * len(buffer))
-        chosen = buffer[place]
-        buffer[place] = buffer[-1] if waiting is None else waiting
-        if waiting is None:
-            buffer.pop()
-        return chosen
 
 
 class Shuffle(Reordering):

@@ -10,11 +10,13 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from towerstrat.data import sparse
+from towerstrat.data.batching import Batches
+from towerstrat.data.composites import batched_structure
 from towerstrat.data.pipeline import UNKNOWN, Element, Node, Opening, Pull, known, tensors_among
 from towerstrat.data.sources import Listed
 from towerstrat.data.structure import Nested, Structure
 from towerstrat.data.variants import Bound, boxed
+from towerstrat.errors import InvalidArgumentError
 from towerstrat.graph.ir.types import variant
 
 
@@ -37,18 +39,18 @@ class SlidingPull(Pull):
 
     changing = ("source", "waiting")
 
-    def __init__(
-        self, source: Iterator[Element], size: int, shift: int, stride: int, drop: bool, parts: Sequence[Structure]
-    ):
+    def __init__(self, source: Iterator[Element], size: int, shift: int, stride: int, drop: bool, structure: Structure):
         self.source = source
         self.size = size
         self.shift = shift
         self.stride = stride
         self.drop = drop
-        self.parts = parts
+        self.parts = structure.split()
+        self.places = [own for _, own in structure.units]
         self.waiting: deque[Element] = deque()
 
-    def __next__(self) -> Element:
+    def window(self) -> list[Element]:
+        """The elements of the next window."""
         span = (self.size - 1) * self.stride + 1
         self.waiting.extend(itertools.islice(self.source, max(0, span - len(self.waiting))))
         window = list(itertools.islice(self.waiting, 0, span, self.stride))
@@ -59,7 +61,14 @@ class SlidingPull(Pull):
             self.waiting.popleft()
         if left > 0:
             deque(itertools.islice(self.source, left), maxlen=0)
-        return [boxed(Bound(Collected(part, [[e[i]] for e in window]), {})) for i, part in enumerate(self.parts)]
+        return window
+
+    def __next__(self) -> Element:
+        window = self.window()
+        return [
+            boxed(Bound(Collected(part, [e[own] for e in window]), {}))
+            for part, own in zip(self.parts, self.places, strict=True)
+        ]
 
 
 class Window(Node):
@@ -80,11 +89,7 @@ class Window(Node):
         self.drop = drop
         self.tensors = tensors_among(size, shift, stride)
         inner = child.structure
-        sparse.refuse(inner, "window")
-        self.parts = [inner.component(i) for i in range(len(inner))]
-        count = len(inner)
-        nested = [Nested(part, dataset) for part in self.parts]
-        self.structure = Structure(inner.template, [variant] * count, [()] * count, nested)
+        self.structure = inner.over_units(lambda part: Structure(None, [variant], [()], [Nested(part, dataset)]))
 
     def cardinality(self) -> int:
         total = self.children[0].cardinality()
@@ -101,7 +106,50 @@ class Window(Node):
         for what, value in self.given.items():
             _check_positive(what, int(opening.value(value)))
         size, shift, stride = (int(opening.value(v)) for v in self.given.values())
-        return SlidingPull(self.children[0].open(opening), size, shift, stride, self.drop, self.parts)
+        inner = self.children[0].structure
+        return SlidingPull(self.children[0].open(opening), size, shift, stride, self.drop, inner)
+
+
+class SlidingBatches(Batches):
+    """Batches of the elements of sliding windows."""
+
+    changing = ("windows",)
+
+    def __init__(self, windows: SlidingPull, structure: Structure):
+        super().__init__(iter(()), 0, True, structure)
+        self.windows = windows
+
+    def _columns(self) -> None:
+        """None: windows are collected one by one."""
+
+    def __next__(self) -> Element:
+        return self._stacked(self.windows.window())
+
+    def _collect(self, elements: list[Element]) -> list[Element]:
+        return self.windows.window()
+
+
+class SlidingBatch(Node):
+    """The full windows of ``size`` elements, each as a batch.
+
+    Args:
+      shift: how far a window begins after the one before. stride: how far apart its elements are.
+    """
+
+    def __init__(self, child: Node, size: Any, shift: Any, stride: Any):
+        self.children = (child,)
+        self.given = (size, shift, stride)
+        self.tensors = tensors_among(*self.given)
+        self.structure = batched_structure(child.structure, None)
+
+    def open(self, opening: Opening) -> Iterator[Element]:
+        size, shift, stride = (int(opening.value(v)) for v in self.given)
+        for what, value in (("Window size", size), ("Window shift", shift), ("window_stride", stride)):
+            if value <= 0:
+                raise InvalidArgumentError(None, None, f"{what} must be greater than zero, got {value}.")
+        child = self.children[0]
+        windows = SlidingPull(child.open(opening), size, shift, stride, True, child.structure)
+        return SlidingBatches(windows, child.structure)
 
 
 def _check_positive(what: str, value: int | None) -> None:

@@ -20,6 +20,19 @@ class LocalDevice:
         return f"name: {self.name!r}\ndevice_type: {self.device_type!r}\nmemory_limit: {self.memory_limit}\n"
 
 
+class SessionDevice:
+    """A device as ``Session.list_devices`` describes it: ``name``, ``device_type``, ``memory_limit_bytes``."""
+
+    def __init__(self, device: Any):
+        local = LocalDevice(device)
+        self.name = f"/job:localhost/replica:0/task:{device.process_index}{local.name}"
+        self.device_type = local.device_type
+        self.memory_limit_bytes = local.memory_limit
+
+    def __repr__(self) -> str:
+        return f"SessionDevice({self.name}, {self.device_type}, {self.memory_limit_bytes})"
+
+
 def list_local_devices(session_config: Any = None) -> list[LocalDevice]:
     """The devices of this machine. ``session_config`` changes nothing."""
     return [LocalDevice(device) for device in jax.local_devices()]

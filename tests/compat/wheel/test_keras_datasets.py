@@ -9,11 +9,13 @@ import tarfile
 import numpy as np
 import pytest
 
-import towerstrat.compat.v1 as tf
-import towerstrat.compat.v2 as tf2
+from tests.compat.running import names_without_keras
+from towerstrat import errors
+from towerstrat.compat.program.resolution import Resolver
 
 RNG = np.random.RandomState(0)
-SETS = tf.keras.datasets
+NAMES = names_without_keras()
+SETS = NAMES.keras.datasets
 
 
 @pytest.fixture
@@ -34,7 +36,9 @@ def test_mnist(cache):
              "x_test": RNG.randint(0, 256, (2, 28, 28), np.uint8), "y_test": np.arange(2, dtype=np.uint8)}  # fmt: skip
     np.savez(cache / "mnist.npz", **parts)
     same(SETS.mnist.load_data(), [(parts["x_train"], parts["y_train"]), (parts["x_test"], parts["y_test"])])
-    assert tf2.keras.datasets.mnist.load_data is SETS.mnist.load_data
+    assert NAMES.compat.v2.keras.datasets.mnist.load_data is SETS.mnist.load_data
+    for name in ("", ".mnist", ".imdb"):
+        assert all(Resolver(api).verdict(f"tf.python.keras.datasets{name}").works for api in (1, 2))
     (cache / "fashion-mnist").mkdir()
     for kind, number in (("train", 3), ("t10k", 2)):
         key = "train" if kind == "train" else "test"
@@ -54,7 +58,7 @@ def test_a_missing_file_is_named_with_its_place(cache):
         (SETS.cifar10.load_data, "cifar-10-batches-py/data_batch_1"),
         (SETS.imdb.get_word_index, "imdb_word_index.json"),
     ):
-        with pytest.raises(tf.errors.NotFoundError, match="nothing is downloaded") as error:
+        with pytest.raises(errors.NotFoundError, match="nothing is downloaded") as error:
             load()
         assert str(cache / name) in str(error.value)
 

@@ -43,6 +43,8 @@ def in_function(case):
         return tf2.function(lambda: present(evaluate(tf, case)))()
 
 
+LATER = "tf.gradients(tf.sparse_tensor_to_dense("
+"""1.12 has no gradient there; that of 1.15 and 2.15, which is ours, is in names_v2."""
 WAYS = {f.__name__: f for f in (in_graph, eagerly, in_function)}
 
 
@@ -64,7 +66,9 @@ def test_case(case, way):
     if "tf.gradients" in case and way == "eagerly":
         pytest.skip("tf.gradients is for graphs")
     found, wanted = outcome(lambda: WAYS[way](case)), GOLDEN[case]
-    if str(wanted).startswith("raises"):
+    if case.startswith(LATER):
+        assert (len(found), wanted) == (1, [])
+    elif str(wanted).startswith("raises"):
         assert found in (wanted, "raises ValueError", "raises TypeError", "raises InvalidArgumentError",
                          "raises EagerArgumentError", "raises LookupError"), found  # fmt: skip
     else:

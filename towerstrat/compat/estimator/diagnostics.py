@@ -1,21 +1,8 @@
-"""What the package marks and counts while it runs: steps in profiles, uses of its parts."""
+"""What the package counts while it runs: uses of its parts."""
 
 from __future__ import annotations
 
 from typing import Any
-
-import jax
-
-
-class Trace(jax.profiler.TraceAnnotation):
-    """A span of time in a profile: ``with Trace("train", step_num=3): ...``.
-
-    Args:
-      name: what profiles call it. kwargs: what else they say of it.
-    """
-
-    def __init__(self, name: str, **kwargs: Any):
-        super().__init__(name, **kwargs)
 
 
 class Cell:

@@ -14,9 +14,9 @@ _COMPARED = {"lt": "math.less", "le": "math.less_equal", "gt": "math.greater", "
 _OF_ONE = {"neg": "math.negative", "abs": "math.abs"}
 _LOGICAL = {
     "and": ("math.logical_and", "bitwise.bitwise_and"), "or": ("math.logical_or", "bitwise.bitwise_or"),
-    "xor": ("math.logical_xor", "bitwise.bitwise_xor"),
+    "xor": ("", "bitwise.bitwise_xor"),
 }  # fmt: skip
-"""Operator -> the function of booleans, and that of integers."""
+"""Operator -> the function of booleans, and that of integers. The original puts the exclusive or together of others."""
 
 
 def overload(kind: type, root: Any) -> None:
@@ -41,13 +41,17 @@ def overload(kind: type, root: Any) -> None:
         return lambda x, y: own(y, x)
 
     def logical(names: tuple[str, str], swapped: bool) -> Callable[..., Any]:
-        of_booleans, of_integers = (function(name) for name in names)
+        of_booleans, of_integers = (function(name) if name else exclusive for name in names)
 
         def apply(x: Any, y: Any) -> Any:
             own = of_booleans if x.dtype == root.bool else of_integers
             return own(y, x) if swapped else own(x, y)
 
         return apply
+
+    def exclusive(x: Any, y: Any) -> Any:
+        either, both = root.math.logical_or(x, y), root.math.logical_and(x, y)
+        return root.math.logical_and(either, root.math.logical_not(both))
 
     def inverted(x: Any) -> Any:
         return (root.math.logical_not if x.dtype == root.bool else root.bitwise.invert)(x)

@@ -6,16 +6,17 @@ they import. They are loaded when ``tf.keras`` is first used, under their own na
 
 from __future__ import annotations
 
+import ast
 import builtins
 import importlib
 import os
 import random
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property
+from functools import cache
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,7 @@ import numpy as np
 from towerstrat.compat.keras.operators import overload
 from towerstrat.compat.utilities import exports
 from towerstrat.errors import UnsupportedError
+from towerstrat.graph.ir.operators import EQUALITY
 from towerstrat.platform.deferred import without_collections
 
 NAME = "keras"
@@ -40,36 +42,52 @@ class KerasError(UnsupportedError, ImportError):
     """The package that serves ``tf.keras`` cannot be had; it says what to do."""
 
 
-class _Numpy(ModuleType):
-    """numpy with the names that it had when the package was written."""
+class _Random(random.Random):
+    """Draws as Python 3.11 did, which took whole floats for integers."""
 
-    Inf = np.inf
-    unicode_ = np.str_
-
-    def __init__(self) -> None:
-        super().__init__(np.__name__, np.__doc__)
-        self.__dict__.update(vars(np))
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(np, name)
-
-
-class _Generator(random.Random):
-    """random.Random, whose randint takes whole numbers that are floats, as it did when the package was written."""
-
-    def randint(self, a: float, b: float) -> int:
+    def randint(self, a: Any, b: Any) -> int:
         return super().randint(int(a), int(b))
 
 
-class _Random(ModuleType):
-    """The module random with such generators, and such a randint."""
+class _Former(ModuleType):
+    """A module as it was when the package was written.
 
-    Random = _Generator
+    Args:
+      module: as it is. names: what it had otherwise.
+    """
 
-    def __init__(self) -> None:
-        super().__init__(random.__name__, random.__doc__)
-        self.__dict__.update({name: value for name, value in vars(random).items() if name != "Random"})
-        self.randint = lambda a, b: random.randint(int(a), int(b))
+    def __init__(self, module: ModuleType, **names: Any):
+        super().__init__(module.__name__, module.__doc__)
+        self.__dict__.update({**vars(module), **names}, _module=module)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.__dict__["_module"], name)
+
+
+@cache
+def _found(given: str | None) -> str | None:
+    """Where the package's folder is, in a given folder or where packages are; None where keras 2.15 is not there."""
+    found = PathFinder.find_spec(NAME, [given] if given else None)
+    if found is None or found.origin is None:
+        return None
+    with open(found.origin, encoding="utf-8") as file:
+        return os.path.dirname(found.origin) if f'__version__ = "{VERSION}' in file.read() else None
+
+
+@cache
+def _defined(path: str) -> frozenset[str]:
+    """The names that a module defines or imports, by its file."""
+    with open(path, encoding="utf-8") as file:
+        tree = ast.parse(file.read())
+    names: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            names.update((alias.asname or alias.name).partition(".")[0] for alias in node.names)
+        elif isinstance(node, ast.FunctionDef | ast.ClassDef):
+            names.add(node.name)
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            names.add(node.id)
+    return frozenset(names)
 
 
 class _Loader(SourceFileLoader):
@@ -82,6 +100,8 @@ class _Loader(SourceFileLoader):
     def exec_module(self, module: ModuleType) -> None:
         module.__dict__["__builtins__"] = self._package.builtins
         super().exec_module(module)
+        if module.__name__ == NAME:
+            module.__dict__.setdefault("__version__", f"{VERSION}0")
         if module.__name__ == "keras.src.engine.keras_tensor":
             # Symbolic inputs take their operators from a class; those of ours are for tensors alone.
             overload(module.__dict__["KerasTensor"], module.__dict__["tf"])
@@ -92,18 +112,16 @@ class Package(MetaPathFinder):
 
     def __init__(self) -> None:
         self._names: Names | None = None
-        self._replaced: dict[str, ModuleType] = {"numpy": _Numpy(), "random": _Random()}
+        self._former = {
+            "numpy": _Former(np, Inf=np.inf, unicode_=np.str_),
+            "random": _Former(random, Random=_Random, randint=lambda a, b: random.randint(int(a), int(b))),
+        }
+        self._api = 2
         self.builtins = vars(builtins) | {"__import__": self._import}
 
-    @cached_property
+    @property
     def _folder(self) -> str | None:
-        """Where the package's folder is; None where keras 2.15 is not installed."""
-        given = os.environ.get(FOLDER)
-        found = PathFinder.find_spec(NAME, [given] if given else None)
-        if found is None or found.origin is None:
-            return None
-        with open(found.origin, encoding="utf-8") as file:
-            return os.path.dirname(found.origin) if f'__version__ = "{VERSION}' in file.read() else None
+        return _found(os.environ.get(FOLDER))
 
     def available(self) -> bool:
         """Whether keras 2.15 is there."""
@@ -121,13 +139,18 @@ class Package(MetaPathFinder):
         """
         if name in sys.modules and self in sys.meta_path:
             return sys.modules[name]
-        self._use(names)
+        self.use(names)
         with without_collections():
             return importlib.import_module(name)
 
     def has(self, name: str) -> bool:
         """Whether ``name`` is a module of the package."""
         return self._place(name) is not None
+
+    def defines(self, module: str, name: str) -> bool:
+        """Whether a module of the package has a name, or a module below it; nothing is loaded."""
+        place = self._place(module)
+        return place is not None and (self.has(f"{module}.{name}") or name in _defined(place))
 
     def symbol(self, name: str) -> Any:
         """What has a public name of TensorFlow's or the package's, such as ``math.add``; None where nothing has it."""
@@ -139,8 +162,16 @@ class Package(MetaPathFinder):
             found = getattr(found, part, None)
         return found
 
-    def _use(self, names: Names) -> None:
-        """Makes the package's modules importable."""
+    def serve(self, api: int) -> None:
+        """Whose names ``import keras`` has: those of 1.x, or of 2.x. What is imported already keeps its own."""
+        self._api = api
+
+    def use(self, names: Names) -> None:
+        """Makes the package's modules importable.
+
+        Raises:
+          KerasError: as for ``module``.
+        """
         if self in sys.meta_path:
             return
         if self._folder is None:
@@ -157,14 +188,18 @@ class Package(MetaPathFinder):
                 "by that name before. Use one of them in a process, or tf.keras first."
             )
         self._names = names
+        EQUALITY.libraries.add(NAME)
         sys.meta_path.insert(0, self)
 
     def _place(self, name: str) -> str | None:
         """The path of a module's file; None where there is none."""
         if self._folder is None or name.partition(".")[0] != NAME:
             return None
-        path = os.path.join(self._folder, *name.split(".")[1:])
-        return next((p for p in (f"{path}.py", os.path.join(path, "__init__.py")) if os.path.isfile(p)), None)
+        path = name.split(".")[1:]
+        roots = ["api/_v1/keras", ""] if self._api == 1 and path[:1] not in (["api"], ["src"]) else [""]
+        places = (os.path.join(self._folder, root, *path) for root in roots)
+        files = (file for place in places for file in (f"{place}.py", os.path.join(place, "__init__.py")))
+        return next(filter(os.path.isfile, files), None)
 
     def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
         place = self._place(fullname)
@@ -186,12 +221,15 @@ class Package(MetaPathFinder):
         level: int = 0,
     ) -> Any:
         """What ``import`` does in the package's modules."""
-        if level == 0 and name in self._replaced:
-            return self._replaced[name]
+        if level == 0 and name in self._former:
+            return self._former[name]
         if level == 0 and name.partition(".")[0] == "tensorflow":
             assert self._names is not None
             module = self._names(name)
             return module if fromlist else self._names("tensorflow")
+        if level == 0 and name.partition(".")[0] == "tensorflow_estimator":
+            assert self._names is not None
+            return SimpleNamespace(**{each: self._names(f"{name}.{each}") for each in fromlist or ()})
         return builtins.__import__(name, globals, locals, fromlist or (), level)
 
 

@@ -31,13 +31,6 @@ register_get_session_function = _registering("gives the package's session")
 register_call_context_function = _registering("gives the context of the layer that is being called")
 register_load_context_function = _registering("tells whether a saved model is being loaded")
 register_load_model_function = _registering("loads a saved model")
-register_session_provider = _registering("gives the session that checkpoints are saved from")
-
-
-def session() -> Any:
-    """The package's session: in graphs, the one that its values are in. None before the package is loaded."""
-    provider = _registered.functions.get("gives the session that checkpoints are saved from")
-    return None if provider is None else provider()
 
 
 class VersionedTypeRegistration:

@@ -29,7 +29,7 @@ MODULES: dict[str, tuple[str, dict[str, Named]]] = {
     "python.distribute.estimator_training": ("", named("compat.estimator.coordinator", """
         estimator_evaluate estimator_train init_run_config should_run_distribute_coordinator train_and_evaluate""")),
     "python.eager.monitoring": ("", named("compat.estimator.diagnostics", "BoolGauge StringGauge")),
-    "python.profiler.trace": ("", named("compat.estimator.diagnostics", "Trace")),
+    "python.profiler.trace": ("", named("compat.v2names.profiling", "Trace")),
     "python.saved_model.model_utils": ("", named("compat.estimator.export_outputs", "get_export_outputs")),
     "python.saved_model.model_utils.export_output": ("", named("compat.estimator.export_outputs", _OUTPUTS)),
     "python.saved_model.model_utils.export_utils": ("", named("compat.estimator.keys", _NAMES)),

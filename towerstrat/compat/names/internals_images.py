@@ -6,8 +6,17 @@ from towerstrat.compat.names.named import Named, named
 
 _KERNELS = named("graph.ops.images.resizing", "resize_area resize_bicubic resize_bilinear resize_nearest_neighbor")
 
+_WARPS = ("dense_image_warp", "interpolate_spline", "sparse_image_warp")
+
 MODULES: dict[str, tuple[str, dict[str, Named]]] = {
     "contrib.image.python.ops.image_ops": ("tf.contrib.image", {}),
+    **{
+        f"contrib.{place}": ("", named("graph.ops.images.warps", name))
+        for place, name in (
+            *((f"image.python.ops.{name}", name) for name in _WARPS),
+            ("resampler.python.ops.resampler_ops", "resampler"),
+        )
+    },
     "python.ops.gen_image_ops": ("tf.image", _KERNELS),
     "python.ops.image_ops": ("tf.image", _KERNELS),
     "python.ops.image_ops_impl": ("tf.image", {}),

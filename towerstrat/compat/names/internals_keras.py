@@ -9,7 +9,9 @@ MODULES: dict[str, tuple[str, dict[str, Named]]] = {
     "python.data.util.structure": ("", named("graph.ir.specs", "NoneTensorSpec type_spec_from_value")),
     "python.framework.tensor": ("tf", named("graph.ir.elements", "Tensor") | named("graph.ir.specs", "TensorSpec")),
     "python.framework.type_spec": ("", named("graph.ir.specs", "TypeSpec type_spec_from_value")),
-    "python.distribute.input_lib": ("", named("towers.distribute.dataset", "DistributedDataset")),
+    "python.distribute.input_lib": (
+        "", named("towers.distribute.dataset", "DistributedDataset")
+        | named("data.descriptions", "_get_dataset_attributes=batching")),
     "python.saved_model.save": ("", named("compat.keras.refused", "save_and_return_nodes")),
     "python.util.dispatch": ("", named("graph.ir.dispatch", """
         GlobalOpDispatcher OpDispatcher add_dispatch_support dispatch_for_types""")),

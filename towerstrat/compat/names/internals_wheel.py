@@ -55,6 +55,19 @@ MODULES: dict[str, tuple[str, dict[str, Named]]] = {
         named("compat.wheel.mnist_model", "IMAGE_PIXELS IMAGE_SIZE NUM_CLASSES evaluation inference loss training"),
     ),
     "python.framework.test_util": ("tf.test", _TEST_UTIL),
+    **{
+        f"python.keras.datasets{path}": (f"tf.keras.datasets{path}", {})
+        for path in (
+            "",
+            ".boston_housing",
+            ".cifar10",
+            ".cifar100",
+            ".fashion_mnist",
+            ".imdb",
+            ".mnist",
+            ".reuters",
+        )
+    },
     "python.platform.googletest": ("tf.test", {}),
 }
 """Path below ``tensorflow`` -> (the public modules whose names it offers; names of its own)."""

@@ -8,8 +8,8 @@ from importlib import resources
 from typing import Any
 
 from towerstrat import errors
+from towerstrat.compat.keras.package import FOLDER
 from towerstrat.compat.names import inside, slim, table
-from towerstrat.compat.names.named import Named
 
 _STRATEGIES = "tf.distribute.TPUStrategy runs one replica on every device, OneDeviceStrategy a single one."
 _STRATEGIES_V1 = (
@@ -19,15 +19,30 @@ _CLUSTERS = "SimpleClusterResolver takes the addresses of the tasks, TFConfigClu
 _SERVERS = "A program runs on the devices of its machine: nothing has to be served."
 _TRAIN_OPS = "tf.contrib.gan.get_sequential_train_hooks trains in a tf.train.MonitoredTrainingSession."
 _OWN_MODEL = "tf.estimator.Estimator takes any model: write its layers, loss and metrics as a model_fn."
+_KERAS = (
+    "The package keras 2.15 serves tf.keras: pip install 'towerstrat[keras]'; beside another Keras "
+    f"pip install --target FOLDER --no-deps 'keras==2.15.*', and {FOLDER}=FOLDER."
+)
+_MODELS = "Keras models are saved as files NAME.keras or NAME.h5, variables by tf.train.Checkpoint."
 _REPLICATED = "tf.estimator.RunConfig(train_distribute=...) takes tf.contrib.distribute.TPUStrategy."
 _PROFILE = (
     "tf.RunMetadata has the times and costs of a traced run; tf.train.ProfilerHook writes profiles by jax.profiler."
 )
 _INFEED = "Pass what the iterator of a dataset gives, or placeholders, to tf.contrib.tpu.shard as inputs."
+_STEREOGRAM = "Compute the picture with numpy in tf.py_func."
+_MESSAGES = "Parse the messages with their Python classes (protobuf) in tf.data.Dataset.from_generator or tf.py_func."
 _OUTFEED = "Return the values from the computation: tf.contrib.tpu.shard joins those of all shards."
 _HINTS_V1 = {
-    "tf.keras": "tf.layers has the layers (dense, conv2d, batch_normalization, ...) as functions and classes.",
-    "tf.contrib.keras": "tf.layers has the layers as functions and classes.",
+    "tf.keras": _KERAS,
+    "tf.contrib.keras": _KERAS,
+    "tf.keras.experimental": "TensorFlow 2.15 has it no more, nor has keras 2.15, which serves tf.keras.",
+    "tf.keras.experimental.export_saved_model": _MODELS,
+    "tf.keras.experimental.load_from_saved_model": _MODELS,
+    "tf.keras.mixed_precision.experimental": "tf.keras.mixed_precision has what became of it.",
+    "tf.keras.utils.HDF5Matrix": "Read the file with h5py, whose data sets are given to models as arrays are.",
+    "tf.keras.utils.convert_all_kernels_in_model": "Kernels of Theano have to be flipped with numpy.",
+    "tf.keras.utils.multi_gpu_model": "Make the model in the scope of a tf.distribute strategy.",
+    "tf.keras.wrappers": "scikit-learn takes any class with fit, predict, get_params and set_params.",
     "tf.estimator": _OWN_MODEL,
     "tf.contrib.estimator": _OWN_MODEL,
     "tf.contrib.estimator.TowerOptimizer": _REPLICATED,
@@ -51,6 +66,8 @@ _HINTS_V1 = {
     },
     "tf.contrib.tpu.profiler": _PROFILE,
     "tf.tpu": "tf.tpu.experimental has the topology of the devices, tf.contrib.distribute.TPUStrategy uses them.",
+    "tf.contrib.image.single_image_random_dot_stereograms": _STEREOGRAM,
+    **dict.fromkeys(("tf.io.decode_proto", "tf.io.encode_proto", "tf.contrib.proto"), _MESSAGES),
     "tf.contrib.layers": "tf.layers has the layers as functions and classes.",
     "tf.contrib.slim": slim.HINT,
     "tf.contrib.distribute": "tf.contrib.distribute.TPUStrategy and OneDeviceStrategy are here.",
@@ -73,7 +90,7 @@ _HINTS_V1 = {
 _HINTS_V2 = {
     "tf.distribute.cluster_resolver": _CLUSTERS,
     "tf.distribute.Server": _SERVERS,
-    "tf.keras": "tf.nn has the layers as functions, tf.compat.v1.layers as classes.",
+    "tf.keras": _KERAS,
     "tf.losses": "tf.nn has the cross entropies, tf.compat.v1.losses more; tf.nn.compute_average_loss averages.",
     "tf.metrics": "tf.compat.v1.metrics has them for graphs; else sum up what tf.reduce_sum gives.",
     "tf.optimizers": "tf.compat.v1.train has the optimizers.",
@@ -81,13 +98,17 @@ _HINTS_V2 = {
     "tf.tpu": "tf.tpu.experimental has the topology of the devices, tf.distribute.TPUStrategy uses them.",
     "tf.estimator": _OWN_MODEL,
     "tf.feature_column": "Give numeric tensors to the layers; tf.nn.embedding_lookup and tf.one_hot encode ids.",
-    "tf.saved_model": "Keras models are saved as files NAME.keras or NAME.h5, variables by tf.train.Checkpoint.",
+    "tf.saved_model": _MODELS,
     "tf.profiler": "Profile with jax.profiler.",
     **dict.fromkeys(
         ("tf.summary.trace_on", "tf.summary.trace_off", "tf.summary.trace_export"),
         "Profile with jax.profiler; tf.summary.graph records a function's graph.",
     ),
     "tf.audio": "Prepare audio with numpy in tf.data.Dataset.from_generator.",
+    **dict.fromkeys(
+        ("tf.io.decode_proto", "tf.io.encode_proto"),
+        "Parse the messages with their Python classes (protobuf), in a dataset from_generator or tf.numpy_function.",
+    ),
     "tf.io": "tf.io.gfile is here; read other formats with Python in tf.data.Dataset.from_generator.",
     "tf.strings": "Prepare strings with Python in tf.data.Dataset.from_generator.",
     "tf.lookup": "Look words up with Python in tf.data.Dataset.from_generator.",
@@ -184,7 +205,7 @@ def exported(name: str, api: int) -> Any:
         first = place.removeprefix("compat.v1.")
         found = table.entries(1 if first != place else api).get(f"tf.{first}")
         if found is not None:
-            return found.value() if isinstance(found, Named) else found
+            return table.value(found)
     return None
 
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from towerstrat.compat.estimator.package import Binding
 from towerstrat.compat.keras.package import Names
-from towerstrat.compat.names import corners, keras, known, slim, symbols, table, v1_estimator
+from towerstrat.compat.names import corners, keras, known, slim, table, v1_estimator
 from towerstrat.compat.names.named import Joined, Named, Packaged, named
 from towerstrat.graph.runtime import operations  # noqa: F401  (registers what graphs are made of)
 
@@ -90,6 +90,11 @@ def place(module: Namespace) -> Place:
     return Place(own["_public"], own["_api"], own["_mount"])
 
 
+def deferred(module: Namespace, name: str) -> Any:
+    """What will give the value of a name of a tree's module when it is asked for; None where it has no such name."""
+    return module.__dict__["_deferred"].get(name)
+
+
 def look_up(module: Namespace, name: str) -> tuple[bool, Any]:
     """Whether a module of a tree has a name, and its value."""
     if _has(module, name):
@@ -154,7 +159,7 @@ def _tree(root: str, api: int, other: str, bound: Binding, later: Names) -> Name
     for name, value in table.entries(api).items():
         module, last = _above(top, name)
         if isinstance(value, Named):
-            module.__dict__["_deferred"][last] = symbols.Symbol(value)
+            module.__dict__["_deferred"][last] = table.Symbol(value)
         else:
             module.__dict__[last] = value
     for name, served in _served(api).items():
@@ -165,10 +170,19 @@ def _tree(root: str, api: int, other: str, bound: Binding, later: Names) -> Name
         for place in places.split():
             module, last = _above(top, f"{place}.{joined.ours.name}")
             module.__dict__["_deferred"][last] = joined
-    if keras.available():
-        del top.__dict__["keras"]
-        top.__dict__["_deferred"]["keras"] = keras.Served(api, later)
+    for path in keras.PLACES[api] if keras.available() else ():
+        if not path.startswith("python."):
+            serve(top, path, api, later)
     return top
+
+
+def serve(top: Namespace, path: str, api: int, later: Names) -> None:
+    """Makes the package keras serve ``path``, such as ``keras`` or ``contrib.keras``, below the root of a tree."""
+    module, last = _above(top, f"tf.{path}")
+    otherwise = module.__dict__.pop(last, None) or _only_listed(module, last)
+    if path == "contrib.keras":
+        otherwise = deferred(top, "keras").otherwise
+    module.__dict__["_deferred"][last] = keras.Served(path, api, later, otherwise)
 
 
 def _above(top: Namespace, name: str) -> tuple[Namespace, str]:

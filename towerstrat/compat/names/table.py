@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cache
-from typing import Any
+from types import FunctionType
+from typing import Any, NamedTuple
 
 import towerstrat
 from towerstrat.compat.names import v1, v1_era, v1_sparse, v2
 from towerstrat.compat.names.named import Named, Rows, named
+from towerstrat.graph.ir.dispatch import dispatching
 
 VERSIONS = {1: v1.VERSION, 2: v2.VERSION}
 """The version of the original whose names each namespace has."""
@@ -24,7 +26,12 @@ _CODES = """OK CANCELLED UNKNOWN INVALID_ARGUMENT DEADLINE_EXCEEDED NOT_FOUND AL
 @cache
 def names(api: int = 1) -> Mapping[str, Any]:
     """Dotted public name, such as ``tf.nn.relu``, to object; arguments as those of ``entries``."""
-    return {name: found.value() if isinstance(found, Named) else found for name, found in entries(api).items()}
+    return {name: value(found) for name, found in entries(api).items()}
+
+
+def value(found: Any) -> Any:
+    """What programs get for a value of ``entries``."""
+    return Symbol(found).value() if isinstance(found, Named) else found
 
 
 @cache
@@ -79,3 +86,72 @@ def _renamed(areas: dict[str, str], source: dict[str, Any]) -> dict[str, Any]:
             public, _, other = entry.partition("=")
             found[f"{place}.{public}"] = source[other or f"{place}.{public}"]
     return found
+
+
+# ---- functions know their public names ------------------------------------------------------------------------------
+
+_ROOMS = ("graph.ops.", "graph.ir.convert", "compat.v1names.", "compat.v2names.", "towers.ops.", "training.ranks")
+"""Where functions of tensors are."""
+_FIRST = (
+    "debugging",
+    "math",
+    "linalg",
+    "io",
+    "strings",
+    "bitwise",
+    "sparse",
+    "sets",
+    "image",
+    "signal",
+    "nn",
+    "random",
+    "dtypes",
+)
+"""Of several names of a function the canonical one is below one of these, where there is such a one."""
+
+
+_CANONICAL = """
+    cast decode_raw einsum eye initializers.tables_initializer math.floormod nn.local_response_normalization
+    nn.log_softmax nn.softmax nn.softsign norm space_to_batch substr tensordot"""
+"""Canonical names that the rule would not find."""
+_SHARED = """
+    clip_by_global_norm fill io.matching_files linalg.diag linalg.diag_part linalg.matmul linalg.set_diag linspace
+    math.angle ones roll sparse.to_dense zeros"""
+"""Canonical names of functions that the originals have in both namespaces, and that are two here."""
+
+
+class Symbol(NamedTuple):
+    """A name of a table; what it stands for, where it is a function of tensors, is ``dispatching``."""
+
+    named: Named
+
+    def value(self) -> Any:
+        found = self.named.value()
+        if not isinstance(found, FunctionType) or not self.named.module.startswith(_ROOMS):
+            return found
+        made = dispatching(found)
+        for api, attribute in ((1, "_tf_api_names_v1"), (2, "_tf_api_names")):
+            setattr(made, attribute, _places(api).get(self.named, ()))
+        return made
+
+
+@cache
+def _places(api: int) -> Mapping[Named, tuple[str, ...]]:
+    """Each object's public names without ``tf.``, the canonical one first."""
+    found: dict[Named, list[str]] = {}
+    for name, value in entries(api).items():
+        if isinstance(value, Named):
+            found.setdefault(value, []).append(name.removeprefix("tf."))
+    ordered = {named: tuple(sorted(names, key=_order)) for named, names in found.items()}
+    if api == 2:
+        first = {named: {*_SHARED.split()}.intersection(names) for named, names in _places(1).items()}
+        ordered = {named: tuple(names) for named, names in first.items() if names} | ordered
+    return ordered
+
+
+def _order(name: str) -> tuple[int, int, str]:
+    top, _, below = name.partition(".")
+    if name in _CANONICAL.split():
+        return -1, 0, name
+    rank = _FIRST.index(top) if below and top in _FIRST else len(_FIRST) + name.count(".")
+    return rank, len(name), name

@@ -129,11 +129,12 @@ ROWS: Rows = (
     ("data.experimental", {
         "tf.contrib.data": """
             AUTOTUNE assert_element_shape batch_and_drop_remainder padded_batch_and_drop_remainder
-            sloppy_interleave""",
+            sliding_window_batch sloppy_interleave""",
         "tf.contrib.data tf.data.experimental": """
             Counter RandomDataset bucket_by_sequence_length choose_from_datasets copy_to_device
             dense_to_sparse_batch enumerate_dataset get_single_element group_by_window ignore_errors map_and_batch
-            parallel_interleave prefetch_to_device sample_from_datasets scan shuffle_and_repeat unbatch unique""",
+            parallel_interleave prefetch_to_device rejection_resample sample_from_datasets scan shuffle_and_repeat
+            unbatch unique""",
     }),
     ("data.iterators", {
         "tf.data": "Iterator",
@@ -142,6 +143,7 @@ ROWS: Rows = (
         "tf.data": "Options=OptionsV1",
     }),
     ("data.queue_input", {
+        "tf.io": "match_filenames_once",
         "tf.train": """
             batch batch_join input_producer limit_epochs match_filenames_once maybe_batch maybe_batch_join
             maybe_shuffle_batch maybe_shuffle_batch_join range_input_producer shuffle_batch shuffle_batch_join
@@ -330,8 +332,8 @@ ROWS: Rows = (
     }),
     ("graph.ops.pooling", {
         "tf.nn": """
-            avg_pool avg_pool3d dilation2d local_response_normalization lrn max_pool max_pool3d
-            max_pool_with_argmax pool""",
+            avg_pool avg_pool3d dilation2d local_response_normalization lrn=local_response_normalization max_pool
+            max_pool3d max_pool_with_argmax pool""",
     }),
     ("graph.ops.random", {
         "tf": "random_crop random_gamma random_normal random_poisson random_shuffle random_uniform",
@@ -529,7 +531,7 @@ LATER: dict[str, str] = {
     "tf.io.gfile": "copy exists GFile glob isdir join listdir makedirs mkdir remove rename rmtree stat walk",
     "tf.linalg": "matrix_transpose matvec normalize",
     "tf.lookup": "KeyValueTensorInitializer StaticHashTable StaticVocabularyTable TextFileIndex TextFileInitializer",
-    "tf.lookup.experimental": "DenseHashTable",
+    "tf.lookup.experimental": "DenseHashTable MutableHashTable",
     "tf.math": """
         cumulative_logsumexp divide_no_nan erfcinv erfinv floormod is_finite is_inf is_nan is_non_decreasing
         is_strictly_increasing mod multiply_no_nan ndtri reciprocal_no_nan reduce_euclidean_norm reduce_std

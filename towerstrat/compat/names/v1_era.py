@@ -25,6 +25,7 @@ ROWS: Rows = (
 
 LATER_ROWS: Rows = (
     ("compat.v1names.autograph", {"tf.autograph": "to_code to_graph"}),
+    ("data.options", {"tf.data.experimental": "MapVectorizationOptions"}),
     ("graph.ops.convolution", {"tf.nn": "conv3d_backprop_filter=conv3d_backprop_filter_v2"}),
     ("graph.ops.counting", {"tf.math": "confusion_matrix"}),
     ("towers.engine.cross_device", {

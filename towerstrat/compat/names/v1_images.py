@@ -31,6 +31,9 @@ ROWS: Rows = (
         "tf.image": """
             flip_left_right flip_up_down random_flip_left_right random_flip_up_down rot90 transpose_image""",
     }),
+    ("graph.ops.images.matching", {
+        "tf.contrib.image": "connected_components",
+    }),
     ("graph.ops.images.measures", {
         "tf.image": "image_gradients psnr sobel_edges ssim ssim_multiscale total_variation",
     }),
@@ -51,23 +54,36 @@ ROWS: Rows = (
             angles_to_projective_transforms compose_transforms flat_transforms_to_matrices matrices_to_flat_transforms
             rotate transform translate translations_to_projective_transforms""",
     }),
+    ("graph.ops.images.warps", {
+        "tf.contrib.image": "dense_image_warp interpolate_spline sparse_image_warp",
+        "tf.contrib.resampler": "resampler",
+    }),
 )  # fmt: skip
 """(module, {place: names}); see ``v1.ROWS``."""
 
 LATER_ROWS: Rows = (
+    ("compat.v2names.images", {
+        "tf.image": "extract_patches",
+    }),
     ("graph.ops.images.boxes", {
         "tf.image": "non_max_suppression_with_scores",
     }),
     ("graph.ops.images.codecs", {
         "tf.io": """
-            decode_and_crop_jpeg decode_bmp decode_gif decode_image decode_jpeg decode_png encode_jpeg
+            decode_and_crop_jpeg decode_bmp decode_gif decode_image decode_jpeg decode_png encode_jpeg encode_png
             extract_jpeg_shape is_jpeg""",
     }),
     ("graph.ops.images.cropping", {
         "tf.image": "resize_with_crop_or_pad=resize_image_with_crop_or_pad",
     }),
+    ("graph.ops.images.detections", {
+        "tf.image": "combined_non_max_suppression generate_bounding_box_proposals",
+    }),
     ("graph.ops.images.flips", {
         "tf.image": "transpose",
+    }),
+    ("graph.ops.images.matching", {
+        "tf.contrib.image": "bipartite_match",
     }),
     ("graph.ops.images.resizing", {
         "tf.image": "resize=resize_images",

@@ -36,14 +36,36 @@ ROWS: Rows = (
             parse_example_dataset=parse_example_dataset_v1""",
         "tf.contrib.data": "read_batch_features",
     }),
+    ("data.accumulators", {
+        "tf": "ConditionalAccumulator ConditionalAccumulatorBase SparseConditionalAccumulator",
+        "tf.sparse": "SparseConditionalAccumulator",
+    }),
+    ("data.grouping", {
+        "tf.contrib.data": "reduce_dataset",
+        "tf.contrib.data tf.data.experimental": "Reducer group_by_reducer",
+    }),
+    ("data.lmdb_files", {
+        "tf.contrib.data": "LMDBDataset",
+    }),
+    ("data.experimental_v2", {
+        "tf.contrib.data": "get_next_as_optional",
+    }),
+    ("data.optional", {
+        "tf.contrib.data": "Optional",
+    }),
     ("data.file_readers", {
-        "tf": "FixedLengthRecordReader IdentityReader ReaderBase TFRecordReader TextLineReader WholeFileReader",
+        "tf": """
+            FixedLengthRecordReader IdentityReader LMDBReader ReaderBase TFRecordReader TextLineReader
+            WholeFileReader""",
     }),
     ("data.sql", {
         "tf.contrib.data tf.data.experimental": "SqlDataset=SqlDatasetV1",
     }),
     ("data.writing", {
         "tf.contrib.data tf.data.experimental": "TFRecordWriter",
+    }),
+    ("data.sparse_strings", {
+        "tf tf.io": "deserialize_many_sparse serialize_many_sparse serialize_sparse",
     }),
     ("data.serialized", {
         "tf tf.io": "decode_compressed decode_json_example parse_tensor",

@@ -12,11 +12,14 @@ ROWS: Rows = (
         "tf": "initialize_all_tables",
         "tf tf.initializers": "tables_initializer",
         "tf.contrib.lookup": """
-            HashTable KeyValueTensorInitializer LookupInterface TableInitializerBase TextFileIdTableInitializer
-            TextFileIndex TextFileInitializer TextFileStringTableInitializer""",
+            HashTable InitializableLookupTableBase KeyValueTensorInitializer LookupInterface TableInitializerBase
+            TextFileIdTableInitializer TextFileIndex TextFileInitializer TextFileStringTableInitializer""",
     }),
     ("graph.ops.mutable_tables", {
         "tf.contrib.lookup": "MutableDenseHashTable MutableHashTable",
+    }),
+    ("graph.ops.ragged.scripts", {
+        "tf.strings": "unicode_script",
     }),
     ("graph.ops.strings", {
         "tf": """
@@ -33,7 +36,8 @@ ROWS: Rows = (
         "tf.contrib.lookup": """
             FastHashSpec HasherSpec IdTableWithHashBuckets StrongHashSpec index_table_from_file
             index_table_from_tensor index_to_string index_to_string_table_from_file
-            index_to_string_table_from_tensor string_to_index""",
+            index_to_string_table_from_tensor string_to_index string_to_index_table_from_file
+            string_to_index_table_from_tensor""",
     }),
 )  # fmt: skip
 """A module, and for the public modules (one or more) that have them its names; ``public=own`` where they differ."""

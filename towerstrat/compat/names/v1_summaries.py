@@ -17,6 +17,9 @@ ROWS: Rows = (
             generic graph histogram image import_event initialize never_record_summaries
             record_summaries_every_n_global_steps scalar should_record_summaries summary_writer_initializer_op""",
     }),
+    ("training.summaries.dataset_stats", {
+        "tf.data.experimental": "StatsAggregator latency_stats set_stats_aggregator",
+    }),
     ("training.summaries.projector", {
         "tf.contrib.tensorboard.plugins.projector": "visualize_embeddings",
     }),
@@ -34,6 +37,9 @@ ROWS: Rows = (
 """(module, {place: names}); see ``v1.ROWS``."""
 
 LATER_ROWS: Rows = (
+    ("training.summaries.dataset_stats", {
+        "tf.data.experimental": "bytes_produced_stats",
+    }),
     ("training.summaries.contrib", {
         "tf.summary": "all_v2_summary_ops=all_summary_ops initialize",
     }),

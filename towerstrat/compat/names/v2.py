@@ -24,7 +24,7 @@ VERSION = "2.15.1"
 KEPT: dict[str, str] = {
     "tf": """
         abs acos acosh add add_n as_dtype as_string asin asinh Assert atan atan2 atanh bfloat16 bitcast bool
-        broadcast_dynamic_shape broadcast_static_shape broadcast_to case cast clip_by_norm clip_by_value complex
+        broadcast_dynamic_shape broadcast_static_shape broadcast_to case cast complex
         complex128 complex64 concat control_dependencies cos cosh cumsum custom_gradient divide double DType
         edit_distance
         dynamic_partition dynamic_stitch einsum ensure_shape equal executing_eagerly exp eye float16 float32 float64
@@ -90,12 +90,13 @@ KEPT: dict[str, str] = {
     "tf.io": """
         decode_base64 decode_compressed decode_json_example encode_base64 FixedLenFeature FixedLenSequenceFeature
         parse_sequence_example parse_single_sequence_example parse_tensor SparseFeature TFRecordOptions TFRecordWriter
-        VarLenFeature read_file write_file""",
+        VarLenFeature match_filenames_once=tf.train.match_filenames_once matching_files=tf.matching_files read_file
+        write_file""",
     "tf.lookup": "KeyValueTensorInitializer=tf.contrib.lookup.KeyValueTensorInitializer",
     "tf.sparse": v2_sparse.KEPT,
     "tf.strings": """
         as_string=tf.as_string format join regex_full_match regex_replace strip to_hash_bucket_fast
-        to_hash_bucket_strong""",
+        to_hash_bucket_strong unicode_script""",
     "tf.sets": """
         difference=tf.sets.set_difference intersection=tf.sets.set_intersection size=tf.sets.set_size
         union=tf.sets.set_union""",
@@ -139,7 +140,8 @@ ROWS: Rows = (
             assert_shapes""",
     }),
     ("compat.v2names.files", {
-        "tf.io.gfile": "copy exists glob isdir join listdir makedirs mkdir remove rename rmtree stat walk",
+        "tf.io.gfile": """
+            copy exists get_registered_schemes glob isdir join listdir makedirs mkdir remove rename rmtree stat walk""",
     }),
     ("compat.v2names.flow", {
         "tf": """
@@ -193,8 +195,9 @@ ROWS: Rows = (
     }),
     ("data.experimental_v2", {
         "tf.data.experimental": """
-            Counter RandomDataset assert_cardinality bucket_by_sequence_length cardinality choose_from_datasets
-            from_list get_next_as_optional get_structure ignore_errors sample_from_datasets take_while""",
+            Counter RandomDataset assert_cardinality at bucket_by_sequence_length cardinality choose_from_datasets
+            from_list from_variant get_next_as_optional get_structure ignore_errors load
+            pad_to_cardinality sample_from_datasets save SHARD_HINT snapshot take_while to_variant""",
     }),
     ("data.optional", {
         "tf": "OptionalSpec",
@@ -267,7 +270,9 @@ ROWS: Rows = (
         "tf": "py_function",
     }),
     ("graph.ops.clip", {
-        "tf": "clip_by_global_norm=clip_by_global_norm_v2",
+        "tf": """
+            clip_by_global_norm=clip_by_global_norm_v2 clip_by_norm=clip_by_norm_v2
+            clip_by_value=clip_by_value_v2""",
     }),
     ("graph.ops.indexing", {
         "tf": """
@@ -303,6 +308,7 @@ ROWS: Rows = (
         "tf.strings": "split=string_split",
     }),
     ("graph.ops.strings", {
+        "tf.io": "decode_raw=decode_raw_v2",
         "tf.strings": "lower=string_lower unsorted_segment_join upper=string_upper",
     }),
     ("graph.ops.vocabulary", {

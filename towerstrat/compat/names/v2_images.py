@@ -11,7 +11,8 @@ _FILES = """
 ROWS: Rows = (
     ("compat.v2names.images", {
         "tf.image": """
-            crop_and_resize draw_bounding_boxes extract_glimpse extract_patches non_max_suppression_padded""",
+            crop_and_resize draw_bounding_boxes extract_glimpse extract_patches non_max_suppression_padded
+            stateless_random_crop""",
     }),
     ("graph.ops.images.boxes", {
         "tf.image": """
@@ -34,6 +35,9 @@ ROWS: Rows = (
         "tf.image": """
             central_crop crop_to_bounding_box pad_to_bounding_box
             resize_with_crop_or_pad=resize_image_with_crop_or_pad""",
+    }),
+    ("graph.ops.images.detections", {
+        "tf.image": "combined_non_max_suppression generate_bounding_box_proposals",
     }),
     ("graph.ops.images.flips", {
         "tf.image": """

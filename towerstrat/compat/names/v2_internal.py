@@ -40,7 +40,6 @@ ROWS: Rows = (
             register_load_context_function register_load_model_function""",
         f"{_I}.saved_model.load": """
             VersionedTypeRegistration get_setter register_revived_type registered_identifiers""",
-        f"{_I}.tracking": "register_session_provider",
     }),
     ("compat.keras.distribution", {
         f"{_I}.distribute": "strategy_supports_no_merge_call variable_sync_on_read_context ShardedVariable",
@@ -76,6 +75,7 @@ ROWS: Rows = (
     ("training.moving_averages", {f"{_I}.train": "assign_moving_average"}),
     ("training.ranks", {f"{_I}.ops": "broadcast_weights"}),
     ("training.saving.restoring", {f"{_I}.tracking": "CheckpointInitialValueCallable"}),
+    ("training.saving.sessions", {f"{_I}.tracking": "register_session_provider"}),
     ("training.saving.management", {f"{_I}.train": "update_checkpoint_state"}),
 )  # fmt: skip
 """(module, {place: names}); see ``v1.ROWS``."""

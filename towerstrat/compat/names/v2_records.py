@@ -6,19 +6,37 @@ from towerstrat.compat.names.named import Rows
 
 ROWS: Rows = (
     ("compat.v2names.records", {
+        "tf.data.experimental": "CheckpointInputPipelineHook make_saveable_from_iterator",
         "tf.io": "decode_csv parse_example parse_single_example",
     }),
     ("data.csv_datasets", {
         "tf.data.experimental": "CsvDataset make_csv_dataset",
     }),
+    ("data.experimental", {
+        "tf.data.experimental": "dense_to_ragged_batch rejection_resample",
+    }),
+    ("data.grouping", {
+        "tf.data.experimental": "Reducer group_by_reducer",
+    }),
+    ("data.lookup_datasets", {
+        "tf.data.experimental": "DatasetInitializer index_table_from_dataset table_from_dataset",
+    }),
     ("data.example_datasets", {
         "tf.data.experimental": "make_batched_features_dataset parse_example_dataset",
+    }),
+    ("data.ragged_features", {
+        "tf.io": "RaggedFeature",
     }),
     ("data.sql", {
         "tf.data.experimental": "SqlDataset",
     }),
     ("data.writing", {
         "tf.data.experimental": "TFRecordWriter",
+    }),
+    ("data.sparse_strings", {
+        "tf.io": """
+            deserialize_many_sparse serialize_many_sparse=serialize_many_sparse_v2
+            serialize_sparse=serialize_sparse_v2""",
     }),
     ("data.serialized", {
         "tf.io": "serialize_tensor",

@@ -10,7 +10,6 @@ KEPT = """
 """The names of ``tf.sparse`` whose objects are those of 1.x."""
 
 ROWS: Rows = (
-    ("compat.v2names.counting", {"tf.math": "bincount", "tf.sparse": "bincount=sparse_bincount"}),
     ("compat.v2names.sparse", {
         "tf.nn": "safe_embedding_lookup_sparse",
         "tf.sparse": "add concat cross reduce_max reduce_sum split to_dense",
@@ -20,6 +19,14 @@ ROWS: Rows = (
     }),
     ("graph.ops.sparse.arithmetic", {
         "tf.sparse": "map_values",
+    }),
+    ("graph.ops.ragged.arranging", {
+        "tf": "ragged_fill_empty_rows ragged_fill_empty_rows_grad",
+        "tf.ragged": "cross cross_hashed stack_dynamic_partitions",
+    }),
+    ("graph.ops.ragged.counts", {
+        "tf.math": "bincount",
+        "tf.sparse": "bincount=sparse_bincount",
     }),
     ("graph.ops.sparse.parts", {
         "tf.sparse": "from_dense",

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 from towerstrat.compat import importer
@@ -20,14 +21,15 @@ _PARENT = "TOWERSTRAT_PARENT"
 _FOLDER = str(Path(startup.__file__).parent)
 
 
-def bind(api: int, version: str | None) -> None:
+def bind(api: int, version: str | None, say: Callable[[str], None] = importer.nothing) -> None:
     """``import tensorflow`` means towerstrat from now on, and operations behave as in that original.
 
     Args:
       api: 1 for the names and graphs of 1.x, 2 for the names and eager execution of 2.x.
       version: what ``tf.__version__`` is; None: the version of that namespace.
+      say: is given a line for the program's user.
     """
-    importer.install(api, version)
+    importer.install(api, version, say)
     if api == 2:
         behavior.enable_v2_behavior()
 

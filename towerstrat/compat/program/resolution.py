@@ -8,7 +8,7 @@ from types import ModuleType
 from typing import Any, NamedTuple
 
 from towerstrat.compat import importer
-from towerstrat.compat.names import known, namespace, no_effect, slim
+from towerstrat.compat.names import keras, known, namespace, no_effect, slim
 from towerstrat.compat.names.namespace import Namespace
 from towerstrat.graph.runtime import config
 
@@ -61,6 +61,11 @@ class Resolver:
         for i, part in enumerate(parts):
             if not isinstance(owner, Namespace):
                 return _of_member(".".join(["tf", *parts[:i]]), owner, part)
+            packaged = namespace.deferred(owner, part)
+            if isinstance(packaged, keras.Served) and packaged.has(parts[i + 1 :]):
+                return _WORKS
+            if isinstance(packaged, keras.Served):
+                return _absent(owner, parts[i:])
             found, value = namespace.look_up(owner, part)
             if not found:
                 if _is_served(owner, parts[i:]):

@@ -129,7 +129,7 @@ def _choose(program: files.Program, asked: Api | None) -> Api:
         reason = decision.reason or "nothing in the program tells; --api 2 takes those of 2.x"
         other = f", tf.__version__ {version}" if version != table.VERSIONS[api] else ""
         print(f"towerstrat: {api}.x names{other} ({reason})", file=sys.stderr)
-    children.bind(api, version)
+    children.bind(api, version, lambda line: print(f"towerstrat: {line}", file=sys.stderr))
     _say_missing(program, resolution.Resolver(api), version, asked)
     return api, version
 

@@ -12,7 +12,7 @@ from towerstrat.graph.ir import default_graph as scopes
 from towerstrat.graph.ir.elements import Tensor
 from towerstrat.graph.ir.shapes import as_shape
 from towerstrat.graph.ir.types import float32, int32
-from towerstrat.graph.ops import array, control_flow, indexing, math, matrices, spatial
+from towerstrat.graph.ops import array, control_flow, indexing, matrices, spatial
 
 _LAYOUT = "There is no DTensor; use jax.sharding on the values."
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+import importlib.util
 import os
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -67,6 +69,13 @@ def glob(pattern: Any) -> list[str]:
 def join(path: Any, *paths: Any) -> Any:
     """The parts of a path as one."""
     return os.path.join(path, *paths)
+
+
+def get_registered_schemes() -> list[str]:
+    """The kinds of paths that files can have: "" and "file" for local ones, and those that ``fsspec`` knows."""
+    found = importlib.util.find_spec("fsspec")
+    known = [] if found is None else importlib.import_module("fsspec").available_protocols()
+    return list(dict.fromkeys(["", "file", *known]))
 
 
 def walk(

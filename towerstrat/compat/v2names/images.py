@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from towerstrat.graph.ir.convert import convert_to_tensor
+from towerstrat.graph.ir.core import get_default_graph
 from towerstrat.graph.ir.elements import Tensor
+from towerstrat.graph.ir.types import int32
+from towerstrat.graph.ops import array, control_flow, math, reductions, stateless_random
+from towerstrat.graph.ops.checks import Assert
 from towerstrat.graph.ops.images import boxes as image_boxes
 from towerstrat.graph.ops.images import patches
 
@@ -54,3 +59,23 @@ def non_max_suppression_padded(
 def extract_patches(images: Any, sizes: Any, strides: Any, rates: Any, padding: Any, name: str | None = None) -> Tensor:
     """Windows of images as rows of pixels."""
     return patches.extract_image_patches(images, sizes, strides, rates, padding, name)
+
+
+def stateless_random_crop(value: Any, size: Any, seed: Any, name: str | None = None) -> Tensor:
+    """A slice of the given size at a random offset, a function of ``seed``.
+
+    Args:
+      size: one integer per dimension, none above the value's.
+      seed: two integers.
+
+    Raises:
+      InvalidArgumentError: a size that does not fit.
+    """
+    with get_default_graph().name_scope(name or "random_crop"):
+        value, size = convert_to_tensor(value, name="value"), convert_to_tensor(size, int32, name="size")
+        shape = array.shape(value)
+        fits = reductions.reduce_all(math.greater_equal(shape, size))
+        check = Assert(fits, ["Need value.shape >= size, got ", shape, size], 1000)
+        shape = control_flow.with_dependencies([] if check is None else [check], shape)
+        draws = stateless_random.stateless_uniform(array.shape(shape), seed, 0, int32.max, int32)
+        return array.slice(value, draws % (shape - size + 1), size)

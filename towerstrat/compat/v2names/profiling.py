@@ -6,10 +6,24 @@ from typing import Any, NamedTuple
 
 import jax
 
-from towerstrat.compat.estimator.diagnostics import Trace
 from towerstrat.compat.v2names.refusal import refuse
 
 __all__ = ["Profile", "ProfilerOptions", "Trace", "start", "stop"]
+
+
+class Trace(jax.profiler.TraceAnnotation):
+    """A span of time in a profile: ``with Trace("train", step_num=3): ...``.
+
+    Args:
+      name: what profiles call it. kwargs: what else they say of it.
+    """
+
+    def __init__(self, name: str, **kwargs: Any):
+        super().__init__(name, **kwargs)
+
+    def set_metadata(self, **kwargs: Any) -> None:
+        """Says more of it in profiles."""
+        super().set_metadata(**kwargs)
 
 
 class ProfilerOptions(NamedTuple):

@@ -50,7 +50,9 @@ def map_rows(fn: Callable[..., Any], elems: Any, signature: Any = None) -> Any:
             results = [convert_to_tensor(row[i], dtype) for row in made]
             join = array.concat if ragged else array.stack
             found.append(join(results, axis=0) if results else constant([], dtype))
-            found += [convert_to_tensor([array.size(each, out_type=int64) for each in results], int64)] if ragged else []
+            found += (
+                [convert_to_tensor([array.size(each, out_type=int64) for each in results], int64)] if ragged else []
+            )
         return found
 
     inputs = [part for e in leaves for part in ((e.values, e.row_splits) if isinstance(e, RaggedTensor) else (e,))]

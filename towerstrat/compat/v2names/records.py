@@ -8,13 +8,45 @@ from typing import Any
 from towerstrat.data import csv_fields, examples
 from towerstrat.data.features import Features
 from towerstrat.graph.ir.elements import Tensor
+from towerstrat.training.hooks import input_pipeline
+from towerstrat.training.saving import iterator_states
+
+_POLICIES = (None, "warn", "ignore", "fail")
+
+
+def _check_policy(policy: str | None) -> None:
+    if policy not in _POLICIES:
+        raise ValueError(f"Invalid `external_state_policy` {policy!r}; expected one of {_POLICIES[1:]}.")
+
+
+class CheckpointInputPipelineHook(input_pipeline.CheckpointInputPipelineHook):
+    """Saves where input pipelines are whenever a checkpoint is saved, and goes on from there.
+
+    Args:
+      estimator: whose checkpoints they are.
+      external_state_policy: "warn", "ignore" or "fail"; changes nothing, since pipelines save their random state too.
+
+    Raises:
+      ValueError: another policy.
+    """
+
+    def __init__(self, estimator: Any, external_state_policy: str | None = None):
+        _check_policy(external_state_policy)
+        super().__init__(estimator)
+
+
+def make_saveable_from_iterator(iterator: Any, external_state_policy: str | None = None) -> Any:
+    """What a saver saves of an iterator: where it is. The policy is that of ``CheckpointInputPipelineHook``."""
+    _check_policy(external_state_policy)
+    return iterator_states.make_saveable_from_iterator(iterator)
 
 
 def parse_example(serialized: Any, features: Features, example_names: Any = None, name: str | None = None) -> Any:
     """The features of a batch of serialized ``Example`` messages; of one, where ``serialized`` is a scalar.
 
     Args:
-      features: key -> ``FixedLenFeature``, ``VarLenFeature``, ``SparseFeature`` or ``FixedLenSequenceFeature``.
+      features: key -> ``FixedLenFeature``, ``VarLenFeature``, ``SparseFeature``, ``RaggedFeature`` or
+        ``FixedLenSequenceFeature``.
       example_names: strings that messages of errors show.
     """
     return examples.parse_any(serialized, features, name, example_names)

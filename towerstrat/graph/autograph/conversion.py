@@ -110,7 +110,7 @@ def conversion_of(function: FunctionType, options: Options, requested: bool = Fa
 
 def _note(code: CodeType, options: Options, made: Converted | Left) -> None:
     key = (id(code), options)
-    _known[key] = (weakref.ref(code, lambda _: _known.pop(key, None)), made)
+    _known[key] = (weakref.ref(code, lambda _, known=_known: known.pop(key, None)), made)
     if isinstance(made, Left):
         note_reason(code, made.reason)
 

@@ -18,7 +18,8 @@ from towerstrat.graph.ir.mesh import Axis
 from towerstrat.graph.ir.shapes import as_shape
 from towerstrat.graph.ir.state import Cell
 from towerstrat.graph.ir.trace import UserLine, user_line
-from towerstrat.graph.variables.variables import Variable, VariableAggregation, VariableSynchronization, wider
+from towerstrat.graph.variables import static_shapes
+from towerstrat.graph.variables.variables import Variable, VariableAggregation, VariableSynchronization
 
 
 class EagerVariable(Variable):
@@ -77,7 +78,7 @@ class EagerVariable(Variable):
             raise ValueError(f"The initial value of variable {base} must be known: {initial!r} belongs to a graph.")
         if expected_shape is not None:
             as_shape(expected_shape).assert_is_compatible_with(initial.dims)
-        dims = wider(initial.dims if validate_shape else None, shape, base)
+        dims = static_shapes.wider(initial.dims if validate_shape else None, shape, base)
         self._cell = Cell(base, initial.dtype, dims, axis, combine=combine)
         self._handle: Any = Handle(eager, self._cell, base, self._trainable)
         self._handle.variable = weakref.ref(self)

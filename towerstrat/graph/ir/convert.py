@@ -335,9 +335,9 @@ def _checked(tensor: Tensor, wanted: DType | None, name: str | None) -> Tensor:
 def is_tensor(x: Any) -> bool:
     """True of tensors and of types registered as convertible (variables, IndexedSlices), except lists and arrays.
 
-    A type says otherwise with ``is_tensor_like = False``.
+    A type says otherwise with ``is_tensor_like = False``, and that it is one of tensors with True.
     """
-    if is_dense_tensor_like(x):
+    if is_dense_tensor_like(x) or getattr(x, "is_tensor_like", None) is True:
         return True
     return getattr(x, "is_tensor_like", True) and any(
         isinstance(x, base)

@@ -12,7 +12,9 @@ import numpy as np
 
 from towerstrat.graph.ir import registry
 from towerstrat.graph.ir.device import merge_device
+from towerstrat.graph.ir.device_spec import DeviceSpec
 from towerstrat.graph.ir.elements import Block, Operation, Tensor, let_differ, mark_varying
+from towerstrat.graph.ir.graph_scopes import ControlScope, ThreadScopes
 from towerstrat.graph.ir.mesh import Axis
 from towerstrat.graph.ir.node_def import node_def
 from towerstrat.graph.ir.registry import Attrs
@@ -25,33 +27,6 @@ from towerstrat.platform.data_checks import DATA_CHECKS
 
 _OP_NAME = re.compile(r"^[A-Za-z0-9.][A-Za-z0-9_.\-/]*$")
 _SCOPE_NAME = re.compile(r"^[A-Za-z0-9_.\-/]*$")
-
-
-class _ThreadScopes(threading.local):
-    """The scopes of a graph that each thread has for itself.
-
-    Attributes:
-      name: the current name scope, without a slash at its end.
-      creators: the variable creators in scope, the outermost first.
-    """
-
-    def __init__(self) -> None:
-        self.name = ""
-        self.creators: list[Callable[..., Any]] = []
-
-
-class _ControlScope:
-    """One ``control_dependencies`` scope.
-
-    Attributes:
-      block: the region that it was entered in; operations of that region and of those inside run after ``controls``.
-      made: the operations made in it so far. What uses their outputs comes after ``controls`` by itself.
-    """
-
-    def __init__(self, block: Block, controls: Sequence[Operation]) -> None:
-        self.block = block
-        self.controls = controls
-        self.made: set[Operation] = set()
 
 
 class Graph:
@@ -87,8 +62,8 @@ class Graph:
         self.version = 0
         self.rewired = 0
         """Number of times that control inputs were added to existing operations."""
-        self._thread = _ThreadScopes()
-        self.control_stack: list[_ControlScope | None] = []
+        self._thread = ThreadScopes()
+        self.control_stack: list[ControlScope | None] = []
         self.device_stack: list[Any] = []
         self.colocation_stack: list[Operation] = []
         self.gradient_overrides: dict[str, str] = {}
@@ -111,9 +86,7 @@ class Graph:
     def creators(self) -> list[Callable[..., Any]]:
         return self._thread.creators
 
-    @property
-    def _variable_creator_stack(self) -> list[Callable[..., Any]]:
-        return self.creators
+    _variable_creator_stack = creators
 
     def _get_control_flow_context(self) -> None:
         """None: branches and loops are regions of their own, not contexts of the graph."""
@@ -301,6 +274,15 @@ class Graph:
             op.device = first.device or op.device
             op._colocation = tuple(b"loc:@" + o.name.encode() for o in self.colocation_stack)
 
+    def _apply_device_functions(self, op: Any) -> None:
+        """Tells an object that stands for an operation where the next one would be placed, if anywhere.
+
+        Args:
+          op: its ``_set_device`` is called with a ``DeviceSpec``.
+        """
+        if self.current_device:
+            op._set_device(DeviceSpec.from_string(self.current_device))
+
     def _bind_effects(self, op: Operation) -> None:
         """Sets the cells that the operation reads and writes, its handles' and counter, and whether it checks values.
 
@@ -379,7 +361,7 @@ class Graph:
                 op = element.op if isinstance(element, Tensor) else element
                 if op not in ops:
                     ops.append(op)
-            self.control_stack.append(_ControlScope(self.block, ops))
+            self.control_stack.append(ControlScope(self.block, ops))
         stack = self.control_stack
         try:
             yield

@@ -487,7 +487,12 @@ def dependencies(op: Operation, fed: Container[Tensor] = ()) -> Iterator[Operati
         yield from body.outer_dependencies(fed)
 
 
-def execution_order(targets: Iterable[Operation], block: Block, fed: Container[Tensor] = ()) -> list[Operation]:
+def execution_order(
+    targets: Iterable[Operation],
+    block: Block,
+    fed: Container[Tensor] = (),
+    instead: Mapping[Operation, Operation] | None = None,
+) -> list[Operation]:
     """The operations of ``block`` that ``targets`` need in topological order; ties in order of creation.
 
     TensorFlow leaves the order of independent operations to its scheduler; here it is always this one, so that results
@@ -495,18 +500,20 @@ def execution_order(targets: Iterable[Operation], block: Block, fed: Container[T
 
     Args:
       fed: tensors whose operations need not run.
+      instead: operations of the block, each with one that equals it and runs in its place.
 
     Raises:
       ValueError: the dependencies form a cycle; names operations on it.
     """
+    instead = instead or {}
     needed: dict[Operation, list[Operation]] = {}
     followers: dict[Operation, list[Operation]] = {}
-    stack = [op for op in targets if op.block is block.region]
+    stack = [instead.get(op, op) for op in targets if op.block is block.region]
     while stack:
         op = stack.pop()
         if op in needed:
             continue
-        before = list(dict.fromkeys(d for d in dependencies(op, fed) if d.block is block.region))
+        before = list(dict.fromkeys(instead.get(d, d) for d in dependencies(op, fed) if d.block is block.region))
         needed[op] = before
         for other in before:
             followers.setdefault(other, []).append(op)

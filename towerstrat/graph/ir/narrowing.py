@@ -9,6 +9,7 @@ import copy
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from towerstrat.graph.ir import registry
 from towerstrat.graph.ir.elements import Block, Operation, Tensor, dependencies, execution_order
 
 
@@ -39,6 +40,22 @@ def narrowed(op: Operation, inputs: Sequence[Tensor], outputs: Sequence[Tensor],
     made._inputs = tuple(inputs)
     made.outputs = list(outputs)
     made.attrs = {**op.attrs, **attrs}
+    op.graph._bind_effects(made)
+    return made
+
+
+def connected(tensor: Tensor, source: Tensor) -> Narrowed:
+    """An operation that equals the one of ``tensor``, and gives it the value of ``source``.
+
+    Raises:
+      ValueError: the operation has other outputs too, or the two tensors have different element types.
+    """
+    op = tensor.op
+    if len(op.outputs) > 1 or tensor.dtype != source.dtype:
+        raise ValueError(f"{tensor!r} (created at {op.line}) cannot take its value from {source!r}.")
+    made = narrowed(op, [source], [tensor], {})
+    made.definition, made.attrs, made._control_inputs = registry.lookup("Identity"), {}, []
+    made.type = made.definition.type
     op.graph._bind_effects(made)
     return made
 

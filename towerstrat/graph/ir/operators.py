@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
+from types import FrameType
 from typing import Any
 
 from towerstrat.graph.ir import registry
@@ -83,14 +85,27 @@ class Operators:
     __getitem__: _Operator = _operator("__getitem__")
 
 
-OVERLOADABLE = frozenset(name for name in Operators.__annotations__ if name.startswith("__"))
+OVERLOADABLE = frozenset(name for name in Operators.__annotations__ if name.startswith("__")) | {"__eq__", "__ne__"}
 """The names of these operators."""
 
 
 class _Equality:
-    """The meaning of ``==`` in this process: identity (1.x) or element-wise comparison (2.x)."""
+    """The meaning of ``==`` in this process: identity (1.x) or element-wise comparison (2.x).
 
-    by_element = False
+    Attributes:
+      by_element: whether it is the second one.
+      libraries: packages that were written for the second one, and have it in programs of 1.x too.
+    """
+
+    def __init__(self) -> None:
+        self.by_element = False
+        self.libraries: set[str] = set()
+
+    def of(self, caller: FrameType) -> bool:
+        """Whether ``==`` in the code of a frame compares elements."""
+        return self.by_element or (
+            bool(self.libraries) and caller.f_globals.get("__name__", "").partition(".")[0] in self.libraries
+        )
 
 
 EQUALITY = _Equality()
@@ -98,9 +113,9 @@ EQUALITY = _Equality()
 
 def equals(self: Any, other: Any) -> Any:
     """``self == other`` for tensors and variables: a bool, or a boolean tensor."""
-    return registry.operator("__eq__")(self, other) if EQUALITY.by_element else self is other
+    return registry.operator("__eq__")(self, other) if EQUALITY.of(sys._getframe(1)) else self is other
 
 
 def differs(self: Any, other: Any) -> Any:
     """``self != other`` for tensors and variables: a bool, or a boolean tensor."""
-    return registry.operator("__ne__")(self, other) if EQUALITY.by_element else self is not other
+    return registry.operator("__ne__")(self, other) if EQUALITY.of(sys._getframe(1)) else self is not other

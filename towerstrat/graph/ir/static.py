@@ -156,10 +156,16 @@ def _settled(array: HostArray) -> HostArray:
 
 def partial_value(tensor: Any) -> tuple[int | None, ...] | None:
     """The entries of an integer vector or scalar, None for unknown ones; None where not even the length is known."""
+    found = partial_values(tensor)
+    return None if found is None or found.ndim > 1 else tuple(found.reshape(-1).tolist())
+
+
+def partial_values(tensor: Any) -> HostArray | None:
+    """An integer tensor as an array of integers, None for unknown entries; None where not even the shape is known."""
     found = _partial(tensor, _DEPTH) if isinstance(tensor, Tensor) else None
-    if found is None or found.ndim > 1:
+    if found is None:
         return None
-    return tuple(None if v is _UNKNOWN else int(v) for v in found.reshape(-1))
+    return _objects([None if v is _UNKNOWN else int(v) for v in found.reshape(-1)]).reshape(found.shape)
 
 
 def constant_value_as_dims(tensor: Any) -> Dims:

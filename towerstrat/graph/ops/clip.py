@@ -44,6 +44,25 @@ def clip_by_norm(t: Any, clip_norm: Any, axes: Any = None, name: str | None = No
         return identity(scaled / maximum(length, clip_norm), name=scope)
 
 
+def clip_by_value_v2(t: Any, clip_value_min: Any, clip_value_max: Any, name: str | None = None) -> Any:
+    """``clip_by_value`` as 1.13 and later have it: IndexedSlices keep their rows, each of which is clipped by itself."""
+    return _by_rows(t, clip_by_value(_rows_of(t), clip_value_min, clip_value_max, name))
+
+
+def clip_by_norm_v2(t: Any, clip_norm: Any, axes: Any = None, name: str | None = None) -> Any:
+    """``clip_by_norm`` as 1.13 and later have it: IndexedSlices keep their rows, whose norm together is taken."""
+    return _by_rows(t, clip_by_norm(_rows_of(t), clip_norm, axes, name))
+
+
+def _rows_of(t: Any) -> Any:
+    return t.values if isinstance(t, IndexedSlices) else t
+
+
+def _by_rows(t: Any, values: Tensor) -> Any:
+    """New values for what ``t`` is: a tensor, or rows of one."""
+    return IndexedSlices(values, t.indices, t.dense_shape) if isinstance(t, IndexedSlices) else values
+
+
 def clip_by_average_norm(t: Any, clip_norm: Any, name: str | None = None) -> Tensor:
     """The tensor scaled down so that its norm per element is at most ``clip_norm``, as the original computes it."""
     with get_default_graph().name_scope(name or "clip_by_average_norm") as scope:
@@ -54,10 +73,7 @@ def clip_by_average_norm(t: Any, clip_norm: Any, name: str | None = None) -> Ten
 
 
 def _values(t_list: Sequence[Any]) -> list[Tensor | None]:
-    return [
-        None if t is None else convert_to_tensor(t.values if isinstance(t, IndexedSlices) else t, name=f"t_{i}")
-        for i, t in enumerate(t_list)
-    ]
+    return [None if t is None else convert_to_tensor(_rows_of(t), name=f"t_{i}") for i, t in enumerate(t_list)]
 
 
 def _check_list(t_list: Any) -> list[Any]:
@@ -123,8 +139,5 @@ def _scaled(tensors: Sequence[Any], scale: Tensor, scope: str) -> list[Any]:
         if value is None:
             clipped.append(None)
             continue
-        result: Any = identity(value * scale, name=f"{scope}_{i}")
-        if isinstance(original, IndexedSlices):
-            result = IndexedSlices(result, original.indices, original.dense_shape)
-        clipped.append(result)
+        clipped.append(_by_rows(original, identity(value * scale, name=f"{scope}_{i}")))
     return clipped

@@ -107,25 +107,23 @@ def bincount(arr: Any, weights: Any = None, minlength: Any = None, maxlength: An
     return counts(arr, weights, minlength, maxlength, dtype, by_row=False)
 
 
-def length_of(values: Tensor, minlength: Any, maxlength: Any) -> Tensor:
-    """How many numbers are counted: up to the largest value, but within ``minlength`` and ``maxlength``."""
-    low = None if minlength is None else convert_to_tensor(minlength, int32, name="minlength")
-    high = None if maxlength is None else convert_to_tensor(maxlength, int32, name="maxlength")
-    known = [None if t is None else constant_value(t) for t in (low, high)]
-    if high is not None and (low is high or None not in known and int(known[0]) == int(known[1])):
-        return high
-    filled = cast(size_(values) > 0, int32)
-    length = filled * (reduce("Max", values, None, False, None) + 1)
-    length = length if low is None else one("Maximum", (low, length))
-    return length if high is None else one("Minimum", (high, length))
-
-
 def counts(arr: Any, weights: Any, minlength: Any, maxlength: Any, dtype: Any, by_row: bool) -> Tensor:
     """``bincount``; ``by_row`` in each row of a matrix."""
     values = convert_to_tensor(arr, int32, name="arr")
-    length = length_of(values, minlength, maxlength)
     amounts = constant([], as_dtype(dtype)) if weights is None else convert_to_tensor(weights, name="weights")
-    return one("Bincount", (values, length, amounts), {"by_row": by_row})
+    return one("Bincount", (values, bins(values, minlength, maxlength), amounts), {"by_row": by_row})
+
+
+def bins(values: Tensor, minlength: Any, maxlength: Any) -> Tensor:
+    """The number of bins for int32 values, see ``bincount``: an int32 scalar."""
+    low = None if minlength is None else convert_to_tensor(minlength, int32, name="minlength")
+    high = None if maxlength is None else convert_to_tensor(maxlength, int32, name="maxlength")
+    known = [None if t is None else constant_value(t) for t in (low, high)]
+    if high is not None and known[0] is not None and known[1] is not None and int(known[0]) == int(known[1]):
+        return high
+    found = cast(size_(values) > 0, int32) * (reduce("Max", values, None, False, None) + 1)
+    found = found if low is None else one("Maximum", (low, found))
+    return found if high is None else one("Minimum", (high, found))
 
 
 def histogram_fixed_width_bins(

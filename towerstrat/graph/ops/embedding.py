@@ -155,12 +155,86 @@ def embedding_lookup(
         return _clipped(one("ParallelDynamicStitch", [part, *found], None, "Reshape_1"), ids, max_norm)
 
 
+# ---- rows combined by example ----------------------------------------------------------------------------------------
+
+_FEWEST = 8
+
+
+def _bucket(size: int) -> int:
+    """The size that so many entries are filled up to, one of few: a power of two."""
+    return 0 if size == 0 else max(_FEWEST, 1 << (size - 1).bit_length())
+
+
+def _filled(values: Any, filling: Any) -> Any:
+    return np.concatenate([values, np.full(_bucket(len(values)) - len(values), filling, values.dtype)])
+
+
+def _buckets_rule(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> list[Signature]:
+    ids, _ = inputs
+    if not ids.dtype.is_integer:
+        raise TypeError(f"Expected integer ids, got {ids.dtype.name}.")
+    return [Signature(ids.dtype, (None,)), Signature(int32, (None,)), Signature(int32, (None,)), Signature(int32, ())]
+
+
+def _buckets(ids: Any, examples: Any) -> list[Any]:
+    """The different ids, the place of each id among them, its example, and the number of examples.
+
+    All but the last are filled up: ids by one of them, which nothing uses; examples by a number past the last.
+
+    Raises:
+      ValueError: examples that are not in order.
+    """
+    if (np.diff(examples) < 0).any():
+        raise ValueError("segment ids are not increasing")
+    count = int(examples[-1]) + 1 if len(examples) else 0
+    different, places = np.unique(ids, return_inverse=True)
+    ids = _filled(different, different[0] if len(different) else 0)
+    return [
+        ids,
+        _filled(places.reshape(-1).astype(np.int32), 0),
+        _filled(examples.astype(np.int32), count),
+        np.asarray(count, np.int32),
+    ]
+
+
+def _combined_rule(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> list[Signature]:
+    rows = inputs[0]
+    return [Signature(rows.dtype, None if rows.dims is None else (None, *rows.dims[1:]))]
+
+
+def _combined(rows: Any, places: Any, examples: Any, count: Any, *, combiner: str) -> Any:
+    found = rows.at[places].get(mode="clip")
+    result = jnp.zeros((int(count), *rows.shape[1:]), rows.dtype).at[examples].add(found, mode="drop")
+    if combiner == "sum":
+        return result
+    sizes = jnp.zeros(int(count), rows.dtype).at[examples].add(np.ones((), rows.dtype), mode="drop")
+    sizes = jnp.maximum(sizes, np.ones((), rows.dtype)).reshape(-1, *[1] * (rows.ndim - 1))
+    return result / (jnp.sqrt(sizes) if combiner == "sqrtn" else sizes)
+
+
+# Numpy alone makes the buckets: where it knows the ids, what follows is a program for all that fill the same ones.
+define("LookupBuckets", _buckets_rule, numpy=_buckets, differentiable=False)
+define("CombineRows", _combined_rule, _combined, static=(3,))
+
+
 _COMBINED = {
     "mean": segments.sparse_segment_mean,
     "sqrtn": segments.sparse_segment_sqrt_n,
     "sum": segments.sparse_segment_sum,
 }
 """Combiners of rows that all have the weight 1."""
+
+
+def _summable(rows: Tensor) -> Tensor:
+    return math.cast(rows, float32) if rows.dtype in (float16, bfloat16) else rows
+
+
+def _sizes_change(ids: SparseTensor) -> bool:
+    """Whether the number of ids may be another one each time, where the host may take part: in no body or tower."""
+    graph = get_default_graph()
+    if graph.executing_eagerly:
+        return True
+    return size_at(ids.values.shape, 0) is None and graph.axis is None and graph.block is graph.root
 
 
 def embedding_lookup_sparse(
@@ -170,7 +244,9 @@ def embedding_lookup_sparse(
     """Rows of a table, looked up by the ids of an example and combined to one: ``[examples, *row]``.
 
     Float16 and bfloat16 rows are combined in float32. The number of examples is that of the last one with an id, so
-    that it depends on values (see ``tf.where``). Gradients of variables are IndexedSlices, a row for each id.
+    that it depends on values (see ``tf.where``). Gradients of variables are IndexedSlices, a row for each id. Where the
+    number of ids is not known when the graph is built, some rows more, of zeros, so that runs with other numbers use
+    the same program.
 
     Args:
       params, partition_strategy, max_norm: as of ``embedding_lookup``.
@@ -192,10 +268,12 @@ def embedding_lookup_sparse(
         raise TypeError(f"sp_weights must be either None or a SparseTensor, got {sp_weights!r}.")
     with get_default_graph().name_scope(name or "embedding_lookup_sparse") as scope:
         examples = math.cast(sp_ids.indices[:, 0], int32)
+        if sp_weights is None and _sizes_change(sp_ids):
+            ids, places, examples, count = add("LookupBuckets", [sp_ids.values, examples])
+            rows = _summable(embedding_lookup(params, ids, partition_strategy, max_norm=max_norm))
+            return one("CombineRows", [rows, places, examples, count], {"combiner": combiner}, scope)
         ids, places = unique(sp_ids.values)
-        rows = embedding_lookup(params, ids, partition_strategy, max_norm=max_norm)
-        if rows.dtype in (float16, bfloat16):
-            rows = math.cast(rows, float32)
+        rows = _summable(embedding_lookup(params, ids, partition_strategy, max_norm=max_norm))
         if sp_weights is None:
             return _COMBINED[combiner](rows, places, examples, name=scope)
         sp_ids.values.shape.assert_is_compatible_with(sp_weights.values.shape)

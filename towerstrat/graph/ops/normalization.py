@@ -275,7 +275,7 @@ def fused_batch_norm(
       mean, variance: float32, ``[channels]``, where ``is_training`` is False, or ``exponential_avg_factor`` is not 1;
         None otherwise.
       exponential_avg_factor: in training, how much of the batch's mean and variance the returned ones have; the rest is
-        that of ``mean`` and ``variance``.
+        that of ``mean`` and ``variance``. None: all, and these two may be given and are not used.
 
     Returns:
       (normalized x, mean, variance): training gives the batch's, the variance with ``n - 1`` in its denominator (NaN
@@ -284,6 +284,9 @@ def fused_batch_norm(
     Raises:
       ValueError: mean or variance given in training or missing otherwise.
     """
+    if exponential_avg_factor is None:
+        exponential_avg_factor = 1.0
+        mean, variance = (None, None) if is_training else (mean, variance)
     averaging = is_training and not (isinstance(exponential_avg_factor, int | float) and exponential_avg_factor == 1.0)
     if is_training and not averaging and (mean is not None or variance is not None):
         raise ValueError("Both 'mean' and 'variance' must be None if is_training is True and exponential_avg_factor 1.")

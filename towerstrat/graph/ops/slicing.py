@@ -18,10 +18,11 @@ from towerstrat.graph.ir.elements import Operation, Tensor
 from towerstrat.graph.ir.registry import Signature, define, define_operator
 from towerstrat.graph.ir.shapes import Dimension
 from towerstrat.graph.ir.static import partial_value
-from towerstrat.graph.ir.types import as_dtype, int32, int64
+from towerstrat.graph.ir.types import as_dtype, bool_, int32, int64
 from towerstrat.graph.lowering import validity
 from towerstrat.graph.lowering.lowering import Lowering
 from towerstrat.graph.ops.build import one, reserve
+from towerstrat.graph.ops.indexing import boolean_mask
 from towerstrat.graph.ops.shaping import check_integers
 from towerstrat.graph.variables.variables import Variable
 
@@ -326,7 +327,9 @@ def bounds_of(key: Any, name: str) -> tuple[list[Tensor], dict[str, int]]:
 
 
 def get_item(source: Tensor | Variable, key: Any) -> Tensor:
-    """``source[key]``; of a variable, the part's ``assign`` stores there."""
+    """``source[key]``; of a variable, the part's ``assign`` stores there. A mask chooses as ``tf.boolean_mask`` does."""
+    if isinstance(key, bool) or (isinstance(key, Tensor | np.ndarray) and as_dtype(key.dtype) is bool_):
+        return boolean_mask(source, key)
     name = reserve(get_default_graph(), "strided_slice")
     vectors, attrs = bounds_of(key, name)
     if not isinstance(source, Variable):

@@ -17,8 +17,8 @@ from towerstrat.graph.ir.core import get_default_graph
 from towerstrat.graph.ir.elements import Operation, Tensor
 from towerstrat.graph.ir.integers import integer
 from towerstrat.graph.ir.registry import Signature, define
-from towerstrat.graph.ir.shapes import merge
-from towerstrat.graph.ir.static import constant_value
+from towerstrat.graph.ir.shapes import Dims, merge
+from towerstrat.graph.ir.static import constant_value, partial_values
 from towerstrat.graph.ir.types import as_dtype
 from towerstrat.graph.lowering import validity
 from towerstrat.graph.ops import host_forms
@@ -46,8 +46,7 @@ def _pad_rule(inputs: Inputs, attrs: Attrs) -> list[Signature]:
         raise ValueError(f"Expected paddings of shape [{len(x.dims)}, 2] for a tensor of shape {x.shape}, got "
                          f"{paddings.shape}.")  # fmt: skip
     if known is None:
-        count = len(x.dims) if x.dims is not None else rank
-        return [Signature(x.dtype, None if count is None else (None,) * count)]
+        return [Signature(x.dtype, _partly_padded(x.dims, rank, partial_values(paddings)))]
     pairs = _pairs(known)
     if any(a < 0 or b < 0 for a, b in pairs):
         raise ValueError(f"Paddings must be non-negative, got {known.tolist()}.")
@@ -55,6 +54,19 @@ def _pad_rule(inputs: Inputs, attrs: Attrs) -> list[Signature]:
     if "mode" in attrs:
         _check_mirror(dims, pairs, attrs["mode"])
     return [Signature(x.dtype, tuple(None if d is None else d + a + b for d, (a, b) in zip(dims, pairs, strict=True)))]
+
+
+def _partly_padded(dims: Dims, rank: int | None, paddings: Any) -> Dims:
+    """The static shape of a padded tensor where some paddings are not known."""
+    count = len(dims) if dims is not None else rank
+    if count is None:
+        return None
+    pairs = np.reshape(paddings, (-1, 2)).tolist() if paddings is not None and paddings.size == 2 * count else ()
+    if dims is None or not pairs:
+        return (None,) * count
+    return tuple(
+        None if d is None or a is None or b is None else d + a + b for d, (a, b) in zip(dims, pairs, strict=True)
+    )
 
 
 def _check_mirror(dims: Sequence[int | None], pairs: list[tuple[int, int]], mode: str) -> None:

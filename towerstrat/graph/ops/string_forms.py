@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from towerstrat.errors import UnsupportedError
-from towerstrat.graph.ir.types import DType, HostArray
+from towerstrat.graph.ir.types import DType, HostArray, bool_
 from towerstrat.graph.ops.fingerprints import fingerprint64, murmur64, siphash64
 
 try:
@@ -362,8 +362,14 @@ def decode_raw(x: HostArray, *, out_type: DType, little_endian: bool) -> HostArr
         raise ValueError(
             f"Input to DecodeRaw has length {length} that is not a multiple of {size}, the size of {out_type.name}"
         )
-    kind = out_type.np.newbyteorder("<" if little_endian else ">")
-    return np.frombuffer(b"".join(texts), kind).astype(out_type.np).reshape(*x.shape, length // size)
+    return _numbers(b"".join(texts), out_type, little_endian).reshape(*x.shape, length // size)
+
+
+def _numbers(data: bytes, out_type: DType, little_endian: bool) -> HostArray:
+    """The bytes of numbers as numbers; of truth values every byte but 0 is true."""
+    if out_type is bool_:
+        return np.frombuffer(data, np.uint8).astype(bool)
+    return np.frombuffer(data, out_type.np.newbyteorder("<" if little_endian else ">")).astype(out_type.np)
 
 
 def unsorted_segment_join(x: HostArray, ids: HostArray, number: HostArray, *, separator: str) -> HostArray:

@@ -22,6 +22,8 @@ from towerstrat.graph.ir.types import (
     as_dtype,
     bfloat16,
     bool_,
+    complex64,
+    complex128,
     float16,
     float32,
     float64,
@@ -363,7 +365,9 @@ def decode_base64(input: Any, name: str | None = None) -> Tensor:
     return one("DecodeBase64", [_strings(input)], {}, name or "DecodeBase64")
 
 
-_RAW = (bfloat16, float16, float32, float64, int8, int16, int32, int64, uint8, uint16)
+_RAW = (
+    bfloat16, bool_, complex64, complex128, float16, float32, float64, int8, int16, int32, int64, uint8, uint16
+)  # fmt: skip
 
 
 def _raw_rule(inputs: Inputs, attrs: Attrs) -> list[Signature]:
@@ -426,6 +430,40 @@ def string_to_hash_bucket_strong(input: Any, num_buckets: int, key: Sequence[int
         raise ValueError("Key must have 2 elements")
     words = tuple(int(word) % 2**64 for word in key)
     return _hashed("StringToHashBucketStrong", input, num_buckets, name, key=words)
+
+
+def _padded_raw(x: Any, length: Any, *, out_type: DType, little_endian: bool) -> Any:
+    size = int(length)
+    if size <= 0 or size % out_type.np.itemsize:
+        raise ValueError(f"fixed_length ({size}) must be a multiple of the size of out_type ({out_type.np.itemsize})")
+    texts = string_forms.each(lambda text: text[:size].ljust(size, b"\0"), x)
+    found = string_forms.decode_raw(texts, out_type=out_type, little_endian=little_endian)
+    return found.reshape(*x.shape, size // out_type.np.itemsize)
+
+
+define(
+    "DecodePaddedRaw", lambda inputs, attrs: _raw_rule(inputs[:1], attrs), numpy=_padded_raw, differentiable=False
+)  # fmt: skip
+
+
+def decode_raw_v2(
+    input_bytes: Any, out_type: Any, little_endian: bool = True, fixed_length: Any = None, name: str | None = None
+) -> Tensor:
+    """The bytes of strings as numbers: ``[...]`` to ``[..., n]``.
+
+    Args:
+      out_type: an integer or floating type.
+      little_endian: the order of the bytes of a number.
+      fixed_length: strings are cut, or filled up with zeros, to so many bytes; without it they are of one length.
+
+    Raises:
+      InvalidArgumentError, when it runs: strings of different lengths, or a length that is no multiple of the type's.
+    """
+    if fixed_length is None:
+        return decode_raw(input_bytes, out_type, little_endian, name)
+    attrs = {"out_type": as_dtype(out_type), "little_endian": little_endian}
+    inputs = [_strings(input_bytes), convert_to_tensor(fixed_length)]
+    return one("DecodePaddedRaw", inputs, attrs, name or "DecodePaddedRaw")
 
 
 # ---- templates -----------------------------------------------------------------------------------------------------

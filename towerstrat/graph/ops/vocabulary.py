@@ -244,6 +244,26 @@ def index_table_from_tensor(
         return table
 
 
+def string_to_index_table_from_file(
+    vocabulary_file: Any = None, num_oov_buckets: int = 0, vocab_size: int | None = None, default_value: Any = -1,
+    hasher_spec: HasherSpec = FastHashSpec, name: str | None = None,
+) -> LookupInterface:  # fmt: skip
+    """The deprecated name of ``index_table_from_file`` for strings."""
+    return index_table_from_file(
+        vocabulary_file, num_oov_buckets, vocab_size, default_value, hasher_spec, string, name
+    )  # fmt: skip
+
+
+def string_to_index_table_from_tensor(
+    mapping: Any, num_oov_buckets: int = 0, default_value: Any = -1, hasher_spec: HasherSpec = FastHashSpec,
+    name: str | None = None,
+) -> LookupInterface:  # fmt: skip
+    """The deprecated name of ``index_table_from_tensor`` for strings. Raises ValueError where they are none."""
+    if convert_to_tensor(mapping).dtype is not string:
+        raise ValueError("string_to_index_table_from_tensor requires string.")
+    return index_table_from_tensor(mapping, num_oov_buckets, default_value, hasher_spec, name=name)
+
+
 def index_to_string_table_from_file(
     vocabulary_file: Any, vocab_size: int | None = None, default_value: Any = "UNK", name: str | None = None,
     key_column_index: int = LINE_NUMBER, value_column_index: int = WHOLE_LINE, delimiter: str = "\t",

@@ -16,6 +16,8 @@ REFUSED = {
     "rpc_options": "sessions are local.",
     "graph_options.enable_recv_scheduling": "there are no send and receive nodes in a compiled program.",
     "timeout_in_ms": "a run that is on the device cannot be stopped.",
+    "feed_devices": "values are fed from the host's memory.",
+    "fetch_devices": "values are fetched to the host's memory.",
     "debug_options.debug_tensor_watch_opts": "fetch the tensors, or use tf.Print.",
 }
 """Field -> why it is refused."""
@@ -40,6 +42,13 @@ def check_options(options: Any, metadata: Any) -> None:
         raise TypeError(f"run_metadata must be a tf.RunMetadata, got {type(metadata).__name__}.")
     if options is not None:
         _check(options)
+
+
+def check_callable(options: Any) -> None:
+    """Raises TypeError for what is no ``CallableOptions``, UnsupportedError for a field that cannot be meant here."""
+    if not isinstance(options, messages.CallableOptions):
+        raise TypeError(f"Expected a CallableOptions, got {type(options).__name__}.")
+    _check(options)
 
 
 def _check(message: Any) -> None:

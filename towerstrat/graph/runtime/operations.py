@@ -41,7 +41,17 @@ from towerstrat.graph.ops import (
     tables,
     tensor_array_lowering,
 )
-from towerstrat.graph.ops.images import boxes, codecs, colors, patches, resizing, transforms
+from towerstrat.graph.ops.images import (
+    boxes,
+    codecs,
+    colors,
+    detections,
+    matching,
+    patches,
+    resizing,
+    transforms,
+    warps,
+)
 from towerstrat.graph.ops.ragged import places, text, unicode
 from towerstrat.graph.ops.sparse import arithmetic, cross, dense, sets
 from towerstrat.graph.scopes import (
@@ -71,6 +81,7 @@ __all__ = [
     "cross",
     "cross_entropy",
     "dense",
+    "detections",
     "einsum",
     "elementwise",
     "embedding",
@@ -83,6 +94,7 @@ __all__ = [
     "linalg",
     "logical",
     "loops",
+    "matching",
     "matrices",
     "nn",
     "normalization",
@@ -110,4 +122,5 @@ __all__ = [
     "transforms",
     "unicode",
     "variable_ops",
+    "warps",
 ]

@@ -13,7 +13,7 @@ from towerstrat.errors import UnsupportedError
 from towerstrat.graph.ir.core import Graph
 from towerstrat.graph.ir.elements import Block, Operation, Tensor, execution_order, has_effect, loops_in, numpy_alone
 from towerstrat.graph.ir.mesh import on_one_device
-from towerstrat.graph.ir.narrowing import narrowed_order
+from towerstrat.graph.ir.narrowing import connected, narrowed_order
 from towerstrat.graph.ir.state import Cell, StateStore
 from towerstrat.graph.ir.types import int32, resource, string
 from towerstrat.graph.ir.uneven import Uneven
@@ -307,11 +307,13 @@ class Plan:
       fed: the tensors that are given.
       stages: what carries out the operations that have a stage of their own.
       block: the region that runs, if not the graph itself.
+      connections: tensors of the graph that take the values of others in place of their own.
     """
 
     def __init__(
-        self, graph: Graph, fetches: Sequence[Any], fed: Iterable[Tensor], stages: Stages, block: Block | None = None
-    ):
+        self, graph: Graph, fetches: Sequence[Any], fed: Iterable[Tensor], stages: Stages, block: Block | None = None,
+        connections: Mapping[Tensor, Tensor] | None = None,
+    ):  # fmt: skip
         self.fed = set(fed)
         self._stages = stages
         self.inner = block is not None
@@ -320,7 +322,9 @@ class Plan:
         self.fetches = [self.picked[f][0] if f in self.picked else f for f in fetches]
         fetches = self.fetches
         targets = [f if isinstance(f, Operation) else f.op for f in fetches if f not in self.fed]
-        self.order = narrowed_order(execution_order(targets, block or graph.root, self.fed), fetches, self.fed)
+        instead = {tensor.op: connected(tensor, source) for tensor, source in (connections or {}).items()}
+        order = execution_order(targets, block or graph.root, self.fed, instead)
+        self.order = narrowed_order(order, fetches, self.fed)
         self.stages = list(self._cut())
         self.trains = any("path" in op.attrs for op in self.order) and any(op.writes for op in self.order)
         """Whether a run is a step of training: it takes gradients, and writes."""
@@ -355,7 +359,7 @@ class Plan:
             yield HostStage(op)
         if folding:
             yield FoldStage(tuple(folding), self.fed)
-        done = self._strings_only_for_host()
+        done = self._only_for_host()
         yield from self._segments(
             [
                 o
@@ -364,13 +368,26 @@ class Plan:
             ]
         )
 
-    def _strings_only_for_host(self) -> set[Operation]:
-        """Folded operations on strings that no device program needs (it could not take the strings)."""
+    def _only_for_host(self) -> set[Operation]:
+        """Folded operations that no device program computes again: it does not use them, or takes their results.
+
+        It takes those whose shapes depend on values, and what is computed from these.
+        """
         done: set[Operation] = set()
-        used = {t.op for op in self.order if op not in self.on_host for t in _uses(op)}
+        differentiated = {step for op in self.order for step in op.attrs.get("path", ())}
+        taken: set[Operation] = set()
+        for op in self.order:
+            if op in self.on_host and (_dynamic(op) or any(t.op in taken for t in op.inputs)):
+                taken.add(op)
+        taken -= differentiated
+        used = {t.op for op in self.order if op not in self.on_host for t in _uses(op)} | differentiated
         for op in reversed(self.order):
-            if op in self.on_host and op not in used and any(t.dtype is string for t in op.outputs):
+            if op not in self.on_host:
+                continue
+            if op not in used or needs_host(op) or op in taken:
                 done.add(op)
+            else:
+                used.update(t.op for t in _uses(op))
         return done
 
     def _without_device(self) -> set[Operation]:

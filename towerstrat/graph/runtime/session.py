@@ -22,7 +22,7 @@ from towerstrat.graph.ir.types import resource, string
 from towerstrat.graph.lowering.refusals import uninitialized
 from towerstrat.graph.runtime import operations  # noqa: F401  (registers all that a session can run)
 from towerstrat.graph.runtime.ahead import Ahead, Limit
-from towerstrat.graph.runtime.config import check_config, check_options
+from towerstrat.graph.runtime.config import check_callable, check_config, check_options
 from towerstrat.graph.runtime.conversions import conversion_of
 from towerstrat.graph.runtime.feeds import fed_array, feed_pairs
 from towerstrat.graph.runtime.plan import Plan
@@ -34,6 +34,7 @@ from towerstrat.graph.variables.variables import Variable
 from towerstrat.platform import messages
 from towerstrat.platform.accounts import ACCOUNTS, RUNNING
 from towerstrat.platform.addresses import is_remote, take_for_here, taken_for_here
+from towerstrat.platform.local import SessionDevice
 
 
 class _Fetches:
@@ -156,8 +157,9 @@ class BaseSession(Runner):
     def sess_str(self) -> str:
         return ""
 
-    def list_devices(self) -> list[Any]:
-        return list(jax.devices())
+    def list_devices(self) -> list[SessionDevice]:
+        """The devices that a run may use."""
+        return [SessionDevice(device) for device in jax.devices()]
 
     def as_default(self) -> Any:
         """A context manager inside which ``Tensor.eval`` and ``Operation.run`` use this session."""
@@ -196,14 +198,18 @@ class BaseSession(Runner):
           OpError: the run failed; the state is what it was before, but for the completed steps of a step loop and for
             what came before an operation of the host (py_func, a step loop) in the middle of the run.
         """
-        if options is not None or run_metadata is not None:
-            return self._described(fetches, feed_dict, options, run_metadata)
-        with self.lock, jax.enable_x64(True), ACCOUNTS.spent(RUNNING):
-            return self._run(fetches, feed_dict)
+        return self._described(partial(self._run, fetches, feed_dict), options, run_metadata)
 
     def _described(
-        self, fetches: Any, feed_dict: Any, options: messages.RunOptions | None, metadata: messages.RunMetadata | None
+        self,
+        run: Callable[..., Any],
+        options: messages.RunOptions | None = None,
+        metadata: messages.RunMetadata | None = None,
     ) -> Any:
+        """``run(spans=...)``, with what the options ask for in the metadata."""
+        if options is None and metadata is None:
+            with self.lock, jax.enable_x64(True), ACCOUNTS.spent(RUNNING):
+                return run()
         check_options(options, metadata)
         if self.ahead is not None:
             self.ahead.pause()
@@ -212,7 +218,7 @@ class BaseSession(Runner):
         spans: list[Span] = []
         start = time.time()
         with self.lock, jax.enable_x64(True):
-            result = self._run(fetches, feed_dict, spans if tracing else None)
+            result = run(spans=spans if tracing else None)
         if metadata is not None:
             metadata.Clear()
         if tracing:
@@ -222,13 +228,20 @@ class BaseSession(Runner):
         return result
 
     def _run(self, fetches: Any, feed_dict: Mapping[Any, Any] | None, spans: list[Span] | None = None) -> Any:
-        if self.closed:
-            raise RuntimeError("Attempted to use a closed Session.")
+        self._check_open()
         if self._graph.is_empty:
             raise RuntimeError("The Session graph is empty. Add operations to the graph before calling run().")
         fed = self._feeds(feed_dict) if feed_dict else {}
         structure, plan = self._plan(fetches, fed)
+        return self._carry_out(structure, plan, fed, spans)
 
+    def _check_open(self) -> None:
+        if self.closed:
+            raise RuntimeError("Attempted to use a closed Session.")
+
+    def _carry_out(
+        self, structure: _Fetches, plan: Plan, fed: Mapping[Tensor, Any], spans: list[Span] | None = None
+    ) -> Any:
         def read(run: Run) -> Any:
             return structure.build([self._fetched(f, plan, run) for f in structure.elements])
 
@@ -328,6 +341,47 @@ class BaseSession(Runner):
             if described and not accept_options:
                 raise TypeError(f"Unexpected {sorted(described)}: make_callable(accept_options=True) takes them.")
             return self.run(fetches, dict(zip(keys, values, strict=True)), **described)
+
+        return call
+
+    def _make_callable_from_options(self, callable_options: messages.CallableOptions) -> Callable[..., list[Any]]:
+        """A function of the values of ``feed`` that runs ``fetch`` and ``target``, and returns the fetched values.
+
+        Args:
+          callable_options: a ``CallableOptions``. A ``tensor_connection`` gives its ``to_tensor`` the value that its
+            ``from_tensor`` has in the same run.
+
+        Returns:
+          A function that takes ``run_metadata`` too, as ``run`` does.
+
+        Raises:
+          TypeError: another kind of object. UnsupportedError: a field that cannot be meant here.
+          KeyError, ValueError: there is nothing of a name, or it cannot be fed, fetched or connected.
+        """
+        graph, options = self._graph, callable_options
+        check_callable(options)
+        described = options.run_options if options.HasField("run_options") else None
+        check_options(described, None)
+        feeds = [graph.as_graph_element(name, allow_operation=False) for name in options.feed]
+        connections = {
+            graph.get_tensor_by_name(each.to_tensor): graph.get_tensor_by_name(each.from_tensor)
+            for each in options.tensor_connection
+        }
+        structure = _Fetches(graph, [list(options.fetch), list(options.target)])
+        made: list[tuple[int, Plan]] = []
+
+        def run(values: Sequence[Any], spans: list[Span] | None = None) -> Any:
+            self._check_open()
+            if not made or made[0][0] != graph.rewired:
+                made[:] = [(graph.rewired, plan_of(graph, structure.elements, feeds, connections))]
+            fed = self._feeds(dict(zip(feeds, values, strict=True)))
+            return self._carry_out(structure, made[0][1], fed, spans)[0]
+
+        def call(*values: Any, run_metadata: messages.RunMetadata | None = None) -> list[Any]:
+            if len(values) != len(feeds):
+                raise ValueError(f"Expected {len(feeds)} values, one for each feed, got {len(values)}.")
+            fetched: list[Any] = self._described(partial(run, values), described, run_metadata)
+            return fetched
 
         return call
 

@@ -28,6 +28,23 @@ from towerstrat.platform.data_checks import DATA_CHECKS
 SMALL = 4096
 """Elements up to which numpy computes what it can."""
 
+EXACT = frozenset([
+    "Abs", "Add", "BroadcastTo", "Cast", "Ceil", "ConcatV2", "Equal", "Floor", "Greater", "GreaterEqual",
+    "Identity", "Less", "LessEqual", "LogicalAnd", "LogicalNot", "LogicalOr", "Maximum", "Minimum", "MirrorPad",
+    "Mul", "Neg", "NotEqual", "OnesLike", "Pack", "Pad", "PadV2", "RealDiv", "Relu", "ReverseV2", "Roll",
+    "Select", "SelectV2", "Slice", "Square", "Sub", "Tile", "Transpose", "ZerosLike",
+])  # fmt: skip
+"""Types whose results have the same bits by numpy and by a compiled program: they move entries, or round once.
+
+What is smaller than the smallest normal number is 0 in programs.
+"""
+
+FIRST_TIMES = 4
+"""So often numpy computes what is exact for inputs of new shapes: many images have a size that never comes again."""
+
+LARGEST_IMAGE = 1 << 22
+"""Elements up to which it does so."""
+
 EARLY_DRAWS = 16
 """Draws of one shape that share the program of all shapes; then there is one for the shape, which is faster."""
 
@@ -68,6 +85,7 @@ class Execution:
       dynamic: the shape of a result depends on values, so that it is not compiled.
       early: how many more times it is executed without being compiled by itself.
       host_form: (numpy arrays) -> outputs, where numpy can compute it.
+      first_times: how many more times it does so for inputs that are not small.
       record: the record of failed checks of its bodies and its gradient, which it takes among its cells; None where
         they check nothing.
       arrays: positions of the inputs that are given to the compiled form; the others' values are part of it.
@@ -85,6 +103,7 @@ class Execution:
         self.early = EARLY_DRAWS if definition.random and definition.immediate else 0
         self.dtypes = [t.dtype for t in self.op.outputs]
         self.types = [d.np for d in self.dtypes]
+        self.first_times = FIRST_TIMES if definition.type in EXACT and all(map(_plain, inputs)) else 0
         self.host_form: Callable[..., Any] | None = None
         if definition.numpy is not None:
             self.host_form = definition.numpy
@@ -163,6 +182,7 @@ class Pull:
         self.arrays = [i for i, p in enumerate(self.places) if p not in self.known and p.dtype is not resource]
         self.dtypes = [t.dtype for t in self.outputs]
         self.host_form = None
+        self.first_times = 0
         self.function = _function(self, [t.op for t in self.outputs], self.outputs)
         self.jitted = jax.jit(self.function)
         self.pulls: dict[Any, Any] = {}
@@ -276,18 +296,21 @@ class SingleOperations:
         """The inputs as numpy, where numpy is to compute the outputs."""
         if executable.host_form is None or executable.cells:
             return None
-        arrays = []
+        arrays, large = [], False
         alone = numpy_alone(executable.op)
         view = executable.definition.view and _on_cpu()
+        limit = LARGEST_IMAGE if executable.first_times and _on_cpu() else SMALL
         for argument in inputs:
             array = argument.array
-            if not (alone or view) and array.size > SMALL:
+            if not (alone or view) and array.size > limit:
                 return None
+            large = large or array.size > SMALL
             if not isinstance(array, np.ndarray):
                 if not (alone or _on_cpu()) and array.size > 1 and not executable.dtypes[0].is_integer:
                     return None
                 array = np.asarray(array)
             arrays.append(array)
+        executable.first_times -= large and executable.first_times > 0
         return arrays
 
     def __call__(self, op: Operation, values: Sequence[Array]) -> tuple[list[Array], lowering.Pull]:
@@ -345,6 +368,12 @@ def _stand_in(graph: Graph, tensor: Any) -> Tensor:
 
 def _as_array(value: Any) -> Array:
     return value if isinstance(value, jax.Array | np.ndarray) else np.asarray(value)
+
+
+def _plain(value: Argument) -> bool:
+    """Whether the elements are integers, booleans, or floats of 32 or 64 bits."""
+    kind = value.dtype.np
+    return kind.kind in "biu" or (kind.kind == "f" and kind.itemsize > 2)
 
 
 def _on_cpu() -> bool:

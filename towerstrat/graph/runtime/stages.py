@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from towerstrat.graph.ir.core import Graph
 from towerstrat.graph.ir.elements import Operation, Tensor
@@ -14,6 +14,11 @@ from towerstrat.graph.runtime.step_loop import LoopStage
 STAGES: Stages = {"branch": HostBranch, "loop": loop_stage, "step loop": LoopStage}
 
 
-def plan_of(graph: Graph, fetches: Sequence[Tensor | Operation], fed: Iterable[Tensor]) -> Plan:
-    """How fetches are computed from feeds."""
-    return Plan(graph, fetches, fed, STAGES)
+def plan_of(
+    graph: Graph,
+    fetches: Sequence[Tensor | Operation],
+    fed: Iterable[Tensor],
+    connections: Mapping[Tensor, Tensor] | None = None,
+) -> Plan:
+    """How fetches are computed from feeds, and from connections: tensors that take the values of others."""
+    return Plan(graph, fetches, fed, STAGES, connections=connections)

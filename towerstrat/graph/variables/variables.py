@@ -27,6 +27,7 @@ from towerstrat.graph.ir.stacks import SURROUNDINGS, SessionLike, get_default_se
 from towerstrat.graph.ir.state import Cell
 from towerstrat.graph.ir.trace import unconverted
 from towerstrat.graph.ir.types import DType, DTypeLike, HostArray
+from towerstrat.graph.variables import static_shapes
 from towerstrat.graph.variables.state_ops import variable_handle
 from towerstrat.graph.variables.string_variables import type_for
 from towerstrat.graph.variables.trackable import TrackableVariable
@@ -292,7 +293,7 @@ class Variable(Operators, Convertible, TrackableVariable, metaclass=_ThroughCrea
                 )
             if expected_shape is not None:
                 as_shape(expected_shape).assert_is_compatible_with(dims)
-            dims = wider(dims, shape, base)
+            dims = static_shapes.wider(dims, shape, base)
             self._cell = Cell(base, initial.dtype, dims, axis, combine=combine)
             self._initial_value = initial
             with graph.outside():
@@ -666,24 +667,6 @@ class VariableV2(Variable, metaclass=_ThroughCreatorsV2):
             f"{type(self).__name__} is derived from tf.Variable, which makes no state for derived classes. Hold a "
             "tf.Variable, and define what is used of it."
         )
-
-
-def wider(dims: shapes.Dims, shape: ShapeLike, name: str) -> shapes.Dims:
-    """A variable's static shape: ``shape`` if it is given, else its initial value's.
-
-    Args:
-      dims: the initial value's.
-      shape: the one asked for, or None.
-      name: the variable's, for the error.
-
-    Raises:
-      ValueError: the initial value does not fit ``shape``.
-    """
-    if shape is None:
-        return dims
-    if not as_shape(shape).is_compatible_with(dims):
-        raise ValueError(f"The initial value of variable {name} has shape {TensorShape(dims)}, not {as_shape(shape)}.")
-    return as_shape(shape).raw
 
 
 @contextmanager

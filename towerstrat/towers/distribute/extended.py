@@ -95,6 +95,12 @@ class StrategyExtended:
         with self._strategy.scope():
             return self._engine.call_for_each_tower(fn, *args, **kwargs)
 
+    def _local_results(self, value: DistributedValues) -> tuple[Any, ...]:
+        """The parts of a value that differs by replica, in the order of the replicas."""
+        if isinstance(value, Mirrored) and not hasattr(value, "distribute_strategy"):
+            return tuple([value.primary for _ in value.devices])
+        return tuple([value._index[device] for device in value.devices])
+
     # ---- combining -------------------------------------------------------------------------------------------
 
     def _combine(self, reduce_op: ReduceOp, value: Any, destinations: Any) -> Any:
@@ -104,6 +110,8 @@ class StrategyExtended:
             value = value.primary
         if not self._mapped:
             return value
+        if isinstance(value, Tensor) and value.varies:
+            value = engine.per_tower(value)
         if not isinstance(value, DistributedValues):
             return self._combine_plain(reduce_op, value)
         with self._strategy.scope():
@@ -273,11 +281,12 @@ class StrategyExtended:
         def updated(args: Any, kwargs: Any) -> Any:
             with get_default_graph().under(engine.axis), contexts.UpdateContext(engine.worker_devices[0]):
                 result = fn(value_container(var), *engine.local_of(args), **engine.local_of(kwargs))
-            return wrapped(engine.leaving(result))
+            return engine.leaving(result)
 
         if not get_default_graph().executing_eagerly:
-            return unwrapped(updated(args, kwargs))
-        return unwrapped(Function(updated, "update", autograph=False)(args, kwargs))
+            return updated(args, kwargs)
+        traced = Function(lambda *given: wrapped(updated(*given)), "update", autograph=False)
+        return unwrapped(traced(args, kwargs))
 
     # ---- variables -------------------------------------------------------------------------------------------
 

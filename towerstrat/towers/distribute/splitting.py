@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 
 from towerstrat.data.pipeline import INFINITE, UNKNOWN, Array, Element, Node, Opening, Pull, write_next
+from towerstrat.data.structure import RaggedParts
+from towerstrat.errors import UnsupportedError
 from towerstrat.graph.ir.uneven import Uneven
 
 
@@ -28,6 +30,11 @@ class Split(Node):
         self.child = child
         self.children = (child,)
         self.replicas = replicas
+        if child.structure.composite:
+            raise UnsupportedError(
+                f"Batches with sparse or ragged tensors cannot be divided among {replicas} replicas; make them "
+                "dense in a map, by tf.sparse.to_dense or to_tensor()."
+            )
         for name, dims in zip(child.structure.names(), child.structure.dims, strict=True):
             if dims == ():
                 raise ValueError(
@@ -110,6 +117,10 @@ class Dealt(Node):
         self.children = tuple(children)
         self.replicas = replicas
         self.structure = children[0].structure
+        if any(isinstance(form, RaggedParts) for form, _ in self.structure.units):
+            raise UnsupportedError(
+                f"Elements with ragged tensors cannot be dealt to {replicas} replicas; make them dense by to_tensor()."
+            )
         for child in children[1:]:
             if child.structure.key != self.structure.key:
                 raise ValueError(

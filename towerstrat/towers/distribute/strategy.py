@@ -33,7 +33,7 @@ from towerstrat.towers.distribute.steps import DatasetIterator, run_steps
 from towerstrat.towers.distribute.values import from_parts, of_replicas, require_numbers
 from towerstrat.towers.engine import contexts
 from towerstrat.towers.engine.scope import strategy_scope
-from towerstrat.towers.engine.values import DistributedValues, Mirrored
+from towerstrat.towers.engine.values import DistributedValues
 
 
 class _Base:
@@ -201,9 +201,7 @@ class _Base:
             rows = zip(*(c * count if len(c) == 1 else c for c in columns), strict=True) if columns else [()] * count
             return tuple([nest.pack_sequence_as(value, row) for row in rows])
         if isinstance(value, DistributedValues) and (self._extended._mapped or isinstance(value, Variable)):
-            if isinstance(value, Mirrored) and not hasattr(value, "distribute_strategy"):
-                return tuple([value.primary for _ in value.devices])
-            return tuple([value._index[device] for device in value.devices])
+            return self._extended._local_results(value)
         return (value,)
 
     def unwrap(self, value: Any) -> tuple[Any, ...]:

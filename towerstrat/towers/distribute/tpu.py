@@ -16,12 +16,14 @@ from towerstrat.graph.ir import nest
 from towerstrat.graph.ir.convert import convert_to_tensor
 from towerstrat.graph.ir.core import get_default_graph
 from towerstrat.graph.ops import logical
+from towerstrat.graph.variables.variables import Variable
 from towerstrat.towers.cluster.tpu import TPUClusterResolver
 from towerstrat.towers.distribute.extended import StrategyExtendedV1
 from towerstrat.towers.distribute.strategy import Strategy, StrategyV1
 from towerstrat.towers.distribute.surface import REPLICAS
 from towerstrat.towers.distribute.variables import ReplicaVariable
 from towerstrat.towers.engine.towers import Towers
+from towerstrat.towers.engine.values import DistributedValues, Mirrored
 
 
 class TPUExtended(StrategyExtendedV1):
@@ -34,6 +36,22 @@ class TPUExtended(StrategyExtendedV1):
     def __init__(self, container_strategy: Any, steps_per_run: int | None = None):
         super().__init__(container_strategy)
         self.steps_per_run = 1 if steps_per_run is None else steps_per_run
+
+    @property
+    def _tpu_cluster_resolver(self) -> Any:
+        """The resolver of the strategy, which libraries ask for the address of sessions."""
+        return self._container_strategy().cluster_resolver
+
+    @property
+    def _global_batch_size(self) -> bool:
+        """Whether batches of datasets are those of all replicas together."""
+        return True
+
+    def _local_results(self, value: DistributedValues) -> tuple[Any, ...]:
+        if get_default_graph().block.in_steps and not isinstance(value, Variable):
+            # A step is one program for every core, in which there is one value: the core's own.
+            return (value.primary if isinstance(value, Mirrored) else value.local,)
+        return super()._local_results(value)
 
     @property
     def num_hosts(self) -> int:

@@ -209,6 +209,11 @@ class Shared(_InFrontOfVariable):
         return self
 
     @property
+    def _devices(self) -> tuple[str, ...]:
+        """The devices of its copies, as libraries ask for them."""
+        return tuple(self._index)
+
+    @property
     def primary(self) -> Any:
         return self
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from towerstrat.graph.ir.core import get_default_graph
 from towerstrat.graph.ir.elements import Tensor
 from towerstrat.graph.ir.mesh import Axis
 from towerstrat.graph.variables.variables import Variable
@@ -26,6 +27,7 @@ from towerstrat.towers.distribute.tpu import TPUExtended
 from towerstrat.towers.engine.engine import Engine
 from towerstrat.towers.engine.one_tower import OneTower
 from towerstrat.towers.engine.towers import Towers
+from towerstrat.towers.engine.values import DistributedValues
 
 
 class _Replicas(ReplicaSurface):
@@ -159,6 +161,12 @@ class TPUStrategy(tpu.TPUStrategy, OneDeviceStrategy):  # type: ignore[misc]
 
     def _make_extended(self) -> TPUExtended:
         return TPUExtended(self, self.steps_per_run)
+
+    def unwrap(self, value: Any) -> list[Any]:
+        """The parts of a value, one per device; in a step function, which is one program for all of them, its own."""
+        if get_default_graph().block.in_steps and isinstance(value, DistributedValues):
+            return list(self._extended._local_results(value))
+        return super().unwrap(value)
 
     @property
     def cluster_resolver(self) -> Any:

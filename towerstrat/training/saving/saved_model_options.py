@@ -25,8 +25,6 @@ class SaveOptions:
         experimental_custom_gradients: bool = True,
         experimental_image_format: bool = False,
         experimental_skip_saver: bool = False,
-        experimental_sharding_callback: Any = None,
-        extra_tags: Any = None,
     ):
         self.__dict__.update({name: value for name, value in locals().items() if name != "self"})
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Protocol, runtime_checkable
 
@@ -21,9 +21,29 @@ class Wrapping(Protocol):
     def _tf_sess(self) -> BaseSession | None: ...
 
 
+class _Provider:
+    """The function that gives a session where none is the default one."""
+
+    function: Callable[[], SessionLike] | None = None
+
+
+_provider = _Provider()
+
+
+def register_session_provider(session_provider: Callable[[], SessionLike]) -> None:
+    """Sets the function that gives the session of graphs where none is given and none is the default one.
+
+    The first one stays, as libraries that are loaded twice expect.
+    """
+    if _provider.function is None:
+        _provider.function = session_provider
+
+
 def session_for(session: SessionLike | None, what: str) -> SessionLike:
-    """The session given, or the default one. Raises RuntimeError where there is none."""
+    """The session given, the default one, or that of the provider. Raises RuntimeError where there is none."""
     session = session or get_default_session()
+    if session is None and _provider.function is not None:
+        return _provider.function()
     if session is None:
         raise RuntimeError(f"{what} in a graph needs a session: pass session=, or use `with tf.Session():`.")
     return session

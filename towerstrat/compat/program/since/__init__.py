@@ -116,14 +116,18 @@ def _extend(module: ModuleType) -> None:
     vars(module)["__getattr__"] = __getattr__
 
 
+_SERVING = "keras.src."
+"""Modules that serve ``tensorflow``: what they use is not the program's."""
+
+
 def _say(name: str, instead: str) -> None:
     """One line per name, at its first use by a file."""
-    if name in _said:
-        return
-    _said.add(name)
     frame: FrameType | None = sys._getframe(2)
     while frame is not None and frame.f_code.co_filename.startswith("<frozen importlib"):
         frame = frame.f_back
+    if name in _said or (frame is not None and frame.f_globals.get("__name__", "").startswith(_SERVING)):
+        return
+    _said.add(name)
     place = f"{frame.f_code.co_filename}:{frame.f_lineno}" if frame is not None else "the program"
     print(f"towerstrat: {place} uses {name}, which is no more: {instead}", file=sys.stderr)
 

@@ -1,7 +1,7 @@
 """Run by a Python that a program under ``towerstrat run`` starts: there ``import tensorflow`` means the same.
 
-It needs nothing but the standard library, and imports towerstrat only when tensorflow is imported. Names that Python
-and numpy have not any more are there too.
+It needs nothing but the standard library, and imports towerstrat only when tensorflow or keras is imported. Names that
+Python and numpy have not any more are there too.
 """
 
 from __future__ import annotations
@@ -15,16 +15,17 @@ from pathlib import Path
 from typing import Any
 
 _NAME = "sitecustomize"
+_BOUND = ("tensorflow", "keras")
 _SINCE = "_towerstrat_since"
 _FOLDER = Path(__file__).resolve().parent
 
 
 class _OnDemand:
-    """Finds ``tensorflow`` by putting towerstrat's finder in its own place."""
+    """Finds ``tensorflow``, and ``keras``, by putting towerstrat's finder in its own place."""
 
     @classmethod
     def find_spec(cls, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
-        if name.partition(".")[0] != "tensorflow":
+        if name.partition(".")[0] not in _BOUND:
             return None
         sys.meta_path.remove(cls)
         if importlib.util.find_spec("towerstrat") is None:

@@ -6,6 +6,7 @@ Sources: ``crop_and_resize_op.cc``, ``draw_bounding_box_op.cc``, ``non_max_suppr
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -13,6 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from towerstrat.graph.ir.mesh import alike
 from towerstrat.graph.ir.types import Array
 
 # ---- cutting out -------------------------------------------------------------------------------------------------
@@ -78,7 +80,8 @@ def draw(images: Array, boxes: Array, colors: Array) -> Array:
         return images
     scale = np.array([height - 1, width - 1, height - 1, width - 1], np.float32)
     corners = jnp.trunc(boxes.astype(jnp.float32) * scale).astype(jnp.int32)
-    rows, columns, palette = np.arange(height)[:, None], np.arange(width), jnp.asarray(colors, images.dtype)
+    rows, columns = np.arange(height)[:, None], np.arange(width)
+    images, corners, palette = alike(images, corners, jnp.asarray(colors, images.dtype))
 
     def add(i: Any, pixels: Array) -> Array:
         top, left, bottom, right = (corners[:, i, k, None, None] for k in range(4))
@@ -93,26 +96,32 @@ def draw(images: Array, boxes: Array, colors: Array) -> Array:
 # ---- choosing ----------------------------------------------------------------------------------------------------
 
 
-def overlaps(boxes: Array) -> Array:
-    """The intersection of each two boxes over their union, ``[boxes, boxes]``; 0 for boxes without area."""
+def overlaps(boxes: Array) -> Callable[[Array], Array]:
+    """How much box ``i`` and each of ``[boxes, 4]`` have in common: their intersection over their union, ``[boxes]``.
+
+    It is 0 for boxes without area. One row at a time: a square of some thousand boxes would fill the memory.
+    """
     corners = boxes.astype(jnp.float32)
     low = jnp.minimum(corners[:, :2], corners[:, 2:])
     high = jnp.maximum(corners[:, :2], corners[:, 2:])
     area = jnp.prod(high - low, axis=1)
-    sides = jnp.minimum(high[:, None], high[None]) - jnp.maximum(low[:, None], low[None])
-    both = jnp.prod(jnp.maximum(sides, 0), axis=2)
-    union = area[:, None] + area[None] - both
-    some = (area[:, None] > 0) & (area[None] > 0)
-    return jnp.where(some, both / jnp.where(some, union, 1), 0)
+
+    def common(i: Array) -> Array:
+        sides = jnp.minimum(high[i], high) - jnp.maximum(low[i], low)
+        both = jnp.prod(jnp.maximum(sides, 0), axis=1)
+        some = (area[i] > 0) & (area > 0)
+        return jnp.where(some, both / jnp.where(some, area[i] + area - both, 1), 0)
+
+    return common
 
 
 def suppress(
-    similar: Array, scores: Array, most: int, limit: Array, least: Array, sigma: Array
+    similar: Callable[[Array], Array], scores: Array, most: int, limit: Array, least: Array, sigma: Array
 ) -> tuple[Array, Array, Array]:
     """Chooses the best score again and again, and drops what is too similar to what was chosen.
 
     Args:
-      similar: ``[boxes, boxes]``.
+      similar: the index of a box -> how similar each of them is, ``[boxes]``.
       limit: what is more similar than this is dropped.
       least: only scores above this are chosen.
       sigma: above 0, nothing is dropped, and scores of similar ones are lowered by a Gaussian of this width.
@@ -132,16 +141,17 @@ def suppress(
         left, indices, values, chosen = carry
         best = jnp.argmax(left).astype(jnp.int32)
         found = left[best] > jnp.maximum(least.astype(jnp.float32), lost)
-        near = similar[best].astype(jnp.float32)
+        near = similar(best).astype(jnp.float32)
         lowered = jnp.where((near <= limit) | (sigma > 0), left * jnp.exp(factor * near * near), lost)
         left = jnp.where(found, lowered, left).at[best].set(lost)
         indices = indices.at[i].set(jnp.where(found, best, 0))
         values = values.at[i].set(jnp.where(found, carry[0][best], 0).astype(kind))
         return left, indices, values, chosen + found.astype(jnp.int32)
 
-    start = (
-        jnp.where(wide > least, wide, lost), jnp.zeros(most, jnp.int32), jnp.zeros(most, kind), jnp.zeros((), jnp.int32)
-    )  # fmt: skip
+    start = alike(
+        jnp.where(wide > least, wide, lost), jnp.zeros(most, jnp.int32), jnp.zeros(most, kind),
+        jnp.zeros((), jnp.int32), similar(jnp.zeros((), jnp.int32)), limit, sigma,
+    )[:4]  # fmt: skip
     _, indices, values, chosen = lax.fori_loop(0, most, choose, start)
     return indices, values, chosen
 

@@ -9,45 +9,47 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from towerstrat.errors import EagerArgumentError
 from towerstrat.graph.ir.checking import Check, Finding
 from towerstrat.graph.ir.convert import convert_to_tensor
 from towerstrat.graph.ir.core import get_default_graph
 from towerstrat.graph.ir.elements import Operation, Tensor
 from towerstrat.graph.ir.registry import Attrs, Signature, define
-from towerstrat.graph.ir.shapes import TensorShape
 from towerstrat.graph.ir.static import constant_value
 from towerstrat.graph.ir.types import Array, float16, float32, int8, int16, int32, int64, uint8
 from towerstrat.graph.lowering import validity
 from towerstrat.graph.ops.array import one_of
 from towerstrat.graph.ops.build import add, one
 from towerstrat.graph.ops.images import box_kernels
+from towerstrat.graph.ops.images.shapes import shaped
 from towerstrat.graph.ops.random import key_of, seeds
 
 Inputs = Sequence[Tensor]
 NO_LIMIT = float("-inf")
 
 
-def _shaped(tensor: Tensor, dims: Sequence[int | None], what: str) -> list[int | None]:
-    """The sizes of a tensor. Raises ValueError where its shape does not go with ``dims``."""
-    if not TensorShape(tensor.dims).is_compatible_with(list(dims)):
-        raise ValueError(f"Expected {what} of shape {TensorShape(list(dims))}, got {tensor.shape}.")
-    return list(dims) if tensor.dims is None else list(tensor.dims)
-
-
 # ---- cutting out -------------------------------------------------------------------------------------------------
 
 
+def _crop_dims(inputs: Sequence[Tensor | Array], size: Array | None) -> tuple[int | None, ...]:
+    """The shape of the parts. Raises ValueError for inputs that do not go together."""
+    image, boxes, indices, places = inputs
+    *_, channels = shaped(image, [None] * 4, "images")
+    count = shaped(indices, [shaped(boxes, [None, 4], "boxes")[0]], "the images of boxes")[0]
+    shaped(places, [2], "a crop size")
+    if size is not None and (size <= 0).any():
+        raise ValueError(f"crop dimensions must be positive, got {size.tolist()}.")
+    height, width = (None, None) if size is None else (int(size[0]), int(size[1]))
+    return count, height, width, channels
+
+
 def _crop_rule(inputs: Inputs, attrs: Attrs) -> list[Signature]:
-    image, boxes, indices, size = inputs
-    *_, channels = _shaped(image, [None] * 4, "images")
-    count = _shaped(boxes, [None, 4], "boxes")[0]
-    count = _shaped(indices, [count], "the images of boxes")[0] if count is None else count
-    _shaped(size, [2], "a crop size")
-    known = constant_value(size)
-    if known is not None and (known <= 0).any():
-        raise ValueError(f"crop dimensions must be positive, got {known.tolist()}.")
-    height, width = (None, None) if known is None else (int(known[0]), int(known[1]))
-    return [Signature(float32, (count, height, width, channels))]
+    return [Signature(float32, _crop_dims(inputs, constant_value(inputs[3])))]
+
+
+def _crop(image: Array, boxes: Array, indices: Array, size: Array, **attrs: Any) -> Array:
+    _crop_dims((image, boxes, indices, size), np.asarray(size))
+    return box_kernels.crop_and_resize(image, boxes, indices, size, **attrs)
 
 
 def _check_indices(op: Operation, values: Sequence[Any]) -> Finding | None:
@@ -60,7 +62,7 @@ def _check_indices(op: Operation, values: Sequence[Any]) -> Finding | None:
     )  # fmt: skip
 
 
-define("CropAndResize", _crop_rule, box_kernels.crop_and_resize, static=(3,), check=Check(_check_indices, (2,)))
+define("CropAndResize", _crop_rule, _crop, static=(3,), check=Check(_check_indices, (2,)))
 
 
 def crop_and_resize(
@@ -78,7 +80,7 @@ def crop_and_resize(
       extrapolation_value: the value of what lies outside of the image.
     """
     if method not in ("bilinear", "nearest"):
-        raise ValueError(f"method must be 'bilinear' or 'nearest', got {method!r}.")
+        raise EagerArgumentError(None, None, f"method must be 'bilinear' or 'nearest', got {method!r}.")
     inputs = [
         convert_to_tensor(image, name="image"), convert_to_tensor(boxes, float32, name="boxes"),
         convert_to_tensor(one_of(box_indices, box_ind, "box_indices", "box_ind"), int32, name="box_ind"),
@@ -101,15 +103,20 @@ def _draw_rule(inputs: Inputs, attrs: Attrs) -> list[Signature]:
     images, boxes, colors = inputs
     if images.dtype not in (float32, float16):
         raise TypeError(f"Expected images of float32 or float16, got {images.dtype.name}.")
-    batch, _, _, channels = _shaped(images, [None] * 4, "images")
-    if channels not in (None, 1, 3, 4):
-        raise ValueError(f"Channel depth should be either 1 (GRY), 3 (RGB), or 4 (RGBA), got {channels}.")
-    _shaped(boxes, [batch, None, 4], "boxes")
-    _shaped(colors, [None, None], "colors")
+    _check_drawn(images, boxes, colors)
     return [Signature(images.dtype, images.dims)]
 
 
+def _check_drawn(images: Tensor | Array, boxes: Tensor | Array, colors: Tensor | Array) -> None:
+    batch, _, _, channels = shaped(images, [None] * 4, "images")
+    if channels not in (None, 1, 3, 4):
+        raise ValueError(f"Channel depth should be either 1 (GRY), 3 (RGB), or 4 (RGBA), got {channels}.")
+    shaped(boxes, [batch, None, 4], "boxes")
+    shaped(colors, [None, None], "colors")
+
+
 def _draw(images: Array, boxes: Array, colors: Array, *, own_colors: bool) -> Array:
+    _check_drawn(images, boxes, colors)
     if images.shape[-1] == 1 and not own_colors:
         colors = np.ones((1, 1), np.float32)
     if images.shape[-1] > colors.shape[1]:
@@ -140,10 +147,9 @@ def draw_bounding_boxes(images: Any, boxes: Any, name: str | None = None, colors
 
 def _choice_rule(inputs: Inputs, attrs: Attrs) -> list[Signature]:
     boxes, scores, most = inputs[:3]
-    batch = boxes.dims[:-2] if boxes.dims is not None and attrs["padded"] else ()
-    last, what = (None, "overlaps") if attrs["overlaps"] else (4, "boxes")
-    count = _shaped(boxes, [*batch, None, last], what)[-2]
-    _shaped(scores, [*batch, count], "scores")
+    dims = boxes.dims
+    batch = () if dims is None or not attrs["padded"] else dims[:-2]
+    _check_choice(inputs, batch, attrs["overlaps"])
     known = constant_value(most) if attrs["padded"] else None
     if known is not None and known < 0:
         raise ValueError(f"max_output_size must be non-negative, got {int(known)}")
@@ -151,12 +157,26 @@ def _choice_rule(inputs: Inputs, attrs: Attrs) -> list[Signature]:
     return [Signature(int32, (*batch, size)), Signature(scores.dtype, (*batch, size)), Signature(int32, batch)]
 
 
+def _check_choice(inputs: Sequence[Tensor | Array], batch: Sequence[int | None], overlaps: bool) -> None:
+    """Raises ValueError for shapes that do not go together."""
+    boxes, scores, *numbers = inputs
+    count = shaped(boxes, [*batch, None, None if overlaps else 4], "overlaps" if overlaps else "boxes")[-2]
+    if overlaps:
+        shaped(boxes, [count, count], "overlaps")
+    shaped(scores, [*batch, count], "scores")
+    for what, number in zip(("max_output_size", "iou_threshold", "score_threshold", "sigma"), numbers, strict=True):
+        shaped(number, [], what)
+
+
 def _choose(
     boxes: Array, scores: Array, most: Array, limit: Array, least: Array, sigma: Array, *, overlaps: bool, padded: bool
 ) -> tuple[Array, Array, Array]:
+    _check_choice((boxes, scores, most, limit, least, sigma), boxes.shape[:-2] if padded else (), overlaps)
+    count = max(int(most), 0)
+
     def choose(boxes: Array, scores: Array) -> tuple[Array, Array, Array]:
-        similar = jnp.asarray(boxes) if overlaps else box_kernels.overlaps(boxes)
-        return box_kernels.suppress(similar, scores, int(most), limit, least, sigma)
+        similar = jnp.asarray(boxes).__getitem__ if overlaps else box_kernels.overlaps(jnp.asarray(boxes))
+        return box_kernels.suppress(similar, scores, count, limit, least, sigma)
 
     for _ in range(boxes.ndim - 2):
         choose = jax.vmap(choose)
@@ -168,8 +188,20 @@ def _choose_some(*arrays: Any, **attrs: Any) -> tuple[Array, Array, Array]:
     return indices[: int(count)], scores[: int(count)], count
 
 
-define("NonMaxSuppressionPadded", _choice_rule, _choose, static=(2,), differentiable=False)
-define("NonMaxSuppressionV5", _choice_rule, _choose_some, static=(2,), dynamic=True, differentiable=False)
+def _check_limit(op: Operation, values: Sequence[Any]) -> Finding | None:
+    limit = values[3]
+    if op.attrs["overlaps"]:
+        return None
+    return validity.first_of(
+        (limit < 0) | (limit > 1), limit,
+        message=lambda where, value: f"iou_threshold must be in [0, 1], got {float(value):g}",
+    )  # fmt: skip
+
+
+define("NonMaxSuppressionPadded", _choice_rule, _choose, static=(2,), differentiable=False,
+       check=Check(_check_limit, (3,)))  # fmt: skip
+define("NonMaxSuppressionV5", _choice_rule, _choose_some, static=(2,), dynamic=True, differentiable=False,
+       check=Check(_check_limit, (3,)))  # fmt: skip
 
 
 class _Chosen(NamedTuple):
@@ -253,39 +285,53 @@ def non_max_suppression_overlaps(
 
 
 def _sample_rule(inputs: Inputs, attrs: Attrs) -> list[Signature]:
-    size, boxes = inputs[:2]
+    size = inputs[0]
     if size.dtype not in (uint8, int8, int16, int32, int64):
         raise TypeError(f"Expected an image_size of integers, got {size.dtype.name}.")
-    _shaped(size, [3], "image_size")
-    if boxes.dims is not None and (len(boxes.dims) != 3 or boxes.dims[-1] not in (4, None)):
-        raise ValueError(f"Expected bounding_boxes of shape [batch, boxes, 4], got {boxes.shape}.")
-    if boxes.dims is not None and 0 in boxes.dims and not attrs["use_image"]:
+    _check_sampled(size, inputs[1], inputs[2], attrs["use_image"])
+    return [Signature(size.dtype, (3,)), Signature(size.dtype, (3,)), Signature(float32, (1, 1, 4))]
+
+
+def _check_sampled(size: Tensor | Array, boxes: Tensor | Array, covered: Tensor | Array, use_image: bool) -> None:
+    """Raises ValueError for shapes that do not fit, or no boxes where they are needed."""
+    shaped(size, [3], "image_size")
+    shaped(covered, [], "min_object_covered")
+    if 0 in shaped(boxes, [None, None, 4], "bounding_boxes") and not use_image:
         raise ValueError("No bounding boxes provided as input. One must enable use_image_if_no_bounding_boxes if you "
                          "wish to not provide any bounding boxes.")  # fmt: skip
-    return [Signature(size.dtype, (3,)), Signature(size.dtype, (3,)), Signature(float32, (1, 1, 4))]
 
 
 def _sample(
     key: Array, size: Array, boxes: Array, covered: Array, *, ratios: tuple[float, float], areas: tuple[float, float],
     attempts: int, use_image: bool,
 ) -> tuple[Array, Array, Array]:  # fmt: skip
+    _check_sampled(size, boxes, covered, use_image)
     if not boxes.size:
-        if not use_image:
-            raise ValueError("No bounding boxes provided as input. One must enable use_image_if_no_bounding_boxes if "
-                             "you wish to not provide any bounding boxes.")  # fmt: skip
         boxes = jnp.array([[[0, 0, 1, 1]]], jnp.float32)
     return box_kernels.sample(key, size, boxes, covered, ratios, areas, attempts)
 
 
-def _check_corners(op: Operation, values: Sequence[Any]) -> Finding | None:
-    boxes = values[1]
-    return validity.first_of(
-        (boxes < 0) | (boxes > 1), boxes,
-        message=lambda where, corner: f"All bounding box coordinates must be in [0.0, 1.0]: {float(corner):g}{where}",
-    )  # fmt: skip
+def _check_sample_values(op: Operation, values: Sequence[Any]) -> Finding | None:
+    size, boxes, covered = values[:3]
+    numpy: Any = np if validity.on_host(size, boxes, covered) else jnp
+    parts = [numpy.reshape(part, (-1,)).astype(np.float32) for part in (size[:2], covered, boxes)]
+    numbers = numpy.concatenate(parts)
+    count = numbers.shape[0]
+    lows, highs = np.zeros(count, np.float32), np.full(count, np.inf, np.float32)
+    lows[:2], highs[3:] = 1, 1
+
+    def message(where: str, number: Any) -> str:
+        place = int(where[1:-1])
+        if place < 2:
+            return f"image {('height', 'width')[place]} must be positive, got {float(number):g}"
+        if place == 2:
+            return f"Min object covered must be non-negative: {float(number):g}"
+        return f"All bounding box coordinates must be in [0.0, 1.0]: {float(number):g}"
+
+    return validity.first_of((numbers < lows) | (numbers > highs), numbers, message=message)
 
 
-_CORNERS = Check(_check_corners, (1,))
+_CORNERS = Check(_check_sample_values, (0, 1, 2))
 define("SampleDistortedBoundingBoxV2", _sample_rule, _sample, random=True, differentiable=False, check=_CORNERS)
 define("StatelessSampleDistortedBoundingBox", _sample_rule,
        lambda size, boxes, covered, seed, **attrs: _sample(key_of(seed), size, boxes, covered, **attrs),
@@ -297,12 +343,17 @@ def _sampled(
     use_image: bool | None, last: Sequence[Any], attrs: Attrs,
 ) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
     ratios, areas = (0.75, 1.33) if ratios is None else ratios, (0.05, 1.0) if areas is None else areas
-    for what, (low, high) in (("aspect_ratio_range", ratios), ("area_range", areas)):
-        if not 0 < low <= high or (what == "area_range" and high > 1):
-            raise ValueError(f"{what} must be positive and rising, an area at most 1: got {[low, high]}.")
+    for what, between in (("aspect_ratio_range", ratios), ("area_range", areas)):
+        fits = len(between) == 2 and 0 < between[0] <= between[1] and (what != "area_range" or between[1] <= 1)
+        if not fits:
+            raise EagerArgumentError(
+                None,
+                None,
+                f"{what} must be two positive numbers that do not fall, an area at most 1: got {[*between]}.",
+            )
     attempts = 100 if attempts is None else attempts
     if attempts <= 0:
-        raise ValueError(f"max_attempts must be positive, got {attempts}.")
+        raise EagerArgumentError(None, None, f"max_attempts must be positive, got {attempts}.")
     inputs = [
         convert_to_tensor(size, name="image_size"), convert_to_tensor(boxes, float32, name="bounding_boxes"),
         convert_to_tensor(covered, float32, name="min_object_covered"), *last,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from towerstrat.errors import UnsupportedError
+from towerstrat.errors import EagerArgumentError, UnsupportedError
 from towerstrat.graph.ir.convert import convert_to_tensor
 from towerstrat.graph.ir.core import get_default_graph
 from towerstrat.graph.ir.elements import Tensor
@@ -217,9 +217,9 @@ def encode_jpeg(
         if given != plain:
             raise UnsupportedError(f"tf.image.encode_jpeg writes files with {what}={plain!r} only, got {given!r}.")
     if format not in ("", "grayscale", "rgb"):
-        raise ValueError(f"Expected format '', 'grayscale' or 'rgb', got {format!r}.")
+        raise EagerArgumentError(None, None, f"Expected format '', 'grayscale' or 'rgb', got {format!r}.")
     if not 0 <= quality <= 100:
-        raise ValueError(f"quality must be in [0,100], got {quality}")
+        raise EagerArgumentError(None, None, f"quality must be in [0,100], got {quality}")
     attrs = {"format": format, "quality": int(quality), "chroma_downsampling": chroma_downsampling}
     return one("EncodeJpeg", [_pixels(image, (uint8,))], attrs, name)
 
@@ -237,7 +237,7 @@ def encode_png(image: Any, compression: int = -1, name: str | None = None) -> Te
       compression: zlib's level, 0 to 9; -1 for its default.
     """
     if not -1 <= compression <= 9:
-        raise ValueError(f"compression should be in [-1,9], got {compression}")
+        raise EagerArgumentError(None, None, f"compression should be in [-1,9], got {compression}")
     return one("EncodePng", [_pixels(image, (uint8, uint16))], {"compression": int(compression)}, name)
 
 

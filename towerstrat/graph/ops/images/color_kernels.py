@@ -14,6 +14,9 @@ from jax import lax
 
 from towerstrat.graph.ir.types import Array
 
+_LEAST = np.float32(1e-30)
+"""Divides where a divisor is zero."""
+
 
 def _parts(rgb: Array, numpy: Any) -> tuple[Array, Array, Array]:
     """(hue in [0, 1), largest minus smallest channel, value) of colours ``[..., 3]``, each ``[...]``."""
@@ -54,34 +57,49 @@ def hsv_to_rgb(hsv: Array, numpy: Any = jnp) -> Array:
     return _colors(hsv[..., 0], hsv[..., 1], hsv[..., 2], numpy)
 
 
+def _range(rgb: Array, numpy: Any) -> tuple[Array, Array]:
+    """(value, largest minus smallest channel) of colours ``[..., 3]``, each ``[...]``."""
+    red, green, blue = (rgb[..., i] for i in range(3))
+    value = numpy.maximum(numpy.maximum(red, green), blue)
+    return value, value - numpy.minimum(numpy.minimum(red, green), blue)
+
+
+def _once(values: Any, numpy: Any) -> Any:
+    """The values, which the compiler does not compute anew for each channel or use."""
+    return lax.optimization_barrier(values) if numpy is jnp else values
+
+
 def adjust_hue(rgb: Array, delta: Array, numpy: Any = jnp) -> Array:
     """Colours with ``delta`` of the circle added to their hue: their least and largest channel stay."""
-    hue, spread, value = _parts(rgb.astype(np.float32), numpy)
-    if numpy is jnp:  # else the compiler computes them anew for each channel
-        hue, spread, value = lax.optimization_barrier((hue, spread, value))
-    # Red, green and blue are a third of the circle apart.
-    turned = (hue + delta.astype(np.float32))[..., None] * 6 + np.array([5, 3, 1], np.float32)
-    turned = turned - 6 * numpy.floor(turned / 6)
-    lacking = numpy.clip(numpy.minimum(turned, 4 - turned), 0, 1)
+    wide = _once(rgb.astype(np.float32), numpy)
+    red, green, blue = (wide[..., i] for i in range(3))
+    value, spread = _range(wide, numpy)
+    norm = 1 / numpy.maximum(spread, _LEAST)
+    blueish = numpy.where(green == value, (blue - red) * norm + 2, (red - green) * norm + 4)
+    sixths = numpy.where(red == value, (green - blue) * norm, blueish) + delta.astype(np.float32) * 6
+    sixths = sixths - 6 * numpy.floor(sixths * np.float32(1 / 6))
+    sixths, spread, value = _once((sixths, spread, value), numpy)
+    # How far a channel is from the largest one, along the circle: red has the largest part around 0, the others not.
+    away = numpy.abs(sixths[..., None] - np.array([3, 2, 4], np.float32))
+    lacking = numpy.clip(away * np.array([-1, 1, 1], np.float32) + np.array([2, -1, -1], np.float32), 0, 1)
     return (value[..., None] - spread[..., None] * lacking).astype(rgb.dtype)
 
 
 def adjust_saturation(rgb: Array, factor: Array, numpy: Any = jnp) -> Array:
     """Colours with their saturation times ``factor``, at most 1: channels move to the largest one, or away from it."""
     wide = rgb.astype(np.float32)
-    value = numpy.maximum(numpy.maximum(wide[..., 0], wide[..., 1]), wide[..., 2])
-    spread = value - numpy.minimum(numpy.minimum(wide[..., 0], wide[..., 1]), wide[..., 2])
-    some = (spread > 0) & (value > 0)
-    saturation = numpy.where(some, spread, 1) / numpy.where(some, value, 1)
-    ratio = numpy.clip(saturation * factor.astype(np.float32), 0, 1) / saturation
-    ratio = numpy.where(some, ratio, 0)
-    if numpy is jnp:
-        ratio, value = lax.optimization_barrier((ratio, value))
+    value, spread = _range(wide, numpy)
+    # The saturation is spread / value: times this ratio it is 1.
+    most = value / numpy.maximum(spread, _LEAST)
+    ratio = numpy.clip(most, 0, numpy.maximum(factor.astype(np.float32), 0))
+    ratio, value = _once((ratio, value), numpy)
     return (value[..., None] - (value[..., None] - wide) * ratio[..., None]).astype(rgb.dtype)
 
 
 def adjust_contrast(images: Array, factor: Array, numpy: Any = jnp) -> Array:
     """Each channel of each image ``[..., height, width, channels]`` spread around its mean by ``factor``."""
-    wide = images.astype(np.float32)
-    mean = numpy.mean(wide, axis=(-3, -2), keepdims=True, dtype=np.float32)
+    wide = _once(images.astype(np.float32), numpy)
+    line = numpy.mean(wide, axis=-3, keepdims=True, dtype=np.float32)
+    # Two sums in turn: the compiler does one over both dimensions number by number.
+    mean = numpy.mean(_once(line, numpy), axis=-2, keepdims=True, dtype=np.float32)
     return ((wide - mean) * factor.astype(np.float32) + mean).astype(images.dtype)

@@ -12,7 +12,8 @@ from towerstrat.graph.ir.convert import convert_to_tensor
 from towerstrat.graph.ir.core import get_default_graph
 from towerstrat.graph.ir.elements import Tensor
 from towerstrat.graph.ir.registry import Attrs, Signature, define
-from towerstrat.graph.ir.types import DType, float16, float32, float64, int32, uint8
+from towerstrat.graph.ir.shapes import TensorShape
+from towerstrat.graph.ir.types import Array, DType, float16, float32, float64, int32, uint8
 from towerstrat.graph.ops import array, math
 from towerstrat.graph.ops.build import one
 from towerstrat.graph.ops.control_flow import with_dependencies
@@ -34,14 +35,28 @@ def _colors_rule(dtypes: Sequence[DType], smallest: int) -> Callable[[Inputs, At
         image = inputs[0]
         _floating(image, dtypes)
         if image.dims is not None:
-            if len(image.dims) < smallest:
-                raise ValueError(f"input must be at least {smallest}-D, got shape {image.shape}.")
-            if image.dims[-1] not in (None, 3):
-                raise ValueError(f"input must have 3 channels in its last dimension, got shape {image.shape}.")
+            _check_colors(image.dims, smallest)
         _check_scalar(inputs)
         return [Signature(image.dtype, image.dims)]
 
     return rule
+
+
+def _check_colors(dims: Sequence[int | None], smallest: int) -> None:
+    if len(dims) < smallest:
+        raise ValueError(f"input must be at least {smallest}-D, got shape {TensorShape(list(dims))}.")
+    if dims[-1] not in (None, 3):
+        raise ValueError(f"input must have 3 channels in its last dimension, got shape {TensorShape(list(dims))}.")
+
+
+def _of_colors(kernel: Callable[..., Any], smallest: int) -> Callable[..., Any]:
+    """A kernel that refuses what has no colours, where that was not known while the graph was built."""
+
+    def of_colors(image: Array, *amounts: Array, **settings: Any) -> Array:
+        _check_colors(image.shape, smallest)
+        return kernel(image, *amounts, **settings)
+
+    return of_colors
 
 
 def _contrast_rule(inputs: Inputs, attrs: Attrs) -> list[Signature]:
@@ -68,13 +83,13 @@ def _check_scalar(inputs: Inputs) -> None:
 _REAL = (float32, float64, float16)
 _ADJUSTED = (float32, float16)
 for _type, _rule, _kernel in (
-    ("HSVToRGB", _colors_rule(_REAL, 1), color_kernels.hsv_to_rgb),
-    ("AdjustHue", _colors_rule(_ADJUSTED, 3), color_kernels.adjust_hue),
-    ("AdjustSaturation", _colors_rule(_ADJUSTED, 3), color_kernels.adjust_saturation),
+    ("HSVToRGB", _colors_rule(_REAL, 1), _of_colors(color_kernels.hsv_to_rgb, 1)),
+    ("AdjustHue", _colors_rule(_ADJUSTED, 3), _of_colors(color_kernels.adjust_hue, 3)),
+    ("AdjustSaturation", _colors_rule(_ADJUSTED, 3), _of_colors(color_kernels.adjust_saturation, 3)),
     ("AdjustContrastv2", _contrast_rule, color_kernels.adjust_contrast),
 ):
     define(_type, _rule, _kernel, numpy=form(partial(_kernel, numpy=np)), differentiable=False)
-_hsv = color_kernels.rgb_to_hsv
+_hsv = _of_colors(color_kernels.rgb_to_hsv, 1)
 define("RGBToHSV", _colors_rule(_REAL, 1), _hsv, numpy=form(partial(_hsv, numpy=np)))
 
 
@@ -103,7 +118,7 @@ def grayscale_to_rgb(images: Any, name: str | None = None) -> Tensor:
         if images.shape.ndims is None:
             times = array.concat([array.ones([array.rank(images) - 1], int32), [3]], 0)
             return array.tile(images, times, name=scope)
-        if images.shape.as_list()[-1] not in (1, None):
+        if images.shape.ndims == 0 or images.shape.as_list()[-1] not in (1, None):
             raise ValueError(f"Last dimension of a grayscale image should be size 1, got shape {images.shape}.")
         return array.tile(images, [1] * (images.shape.ndims - 1) + [3], name=scope)
 
@@ -117,7 +132,7 @@ _FROM_YUV = np.array([[1, 1, 1], [0, -0.394642334, 2.03206185], [1.13988303, -0.
 def _by_matrix(images: Any, matrix: Any) -> Tensor:
     images = convert_to_tensor(images, name="images")
     if images.shape.ndims is None:
-        raise ValueError("The rank of the images must be known.")
+        raise TypeError("The rank of the images must be known.")
     weights = convert_to_tensor(matrix.astype(images.dtype.np), name="kernel")
     return tensordot(images, weights, [[images.shape.ndims - 1], [0]])
 

@@ -9,12 +9,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from towerstrat.errors import EagerArgumentError
 from towerstrat.graph.ir.convert import convert_to_tensor
 from towerstrat.graph.ir.elements import Tensor
 from towerstrat.graph.ir.registry import Attrs, Signature, define
 from towerstrat.graph.ir.static import constant_value
 from towerstrat.graph.ir.types import Array, float32, int32
 from towerstrat.graph.ops.build import one
+from towerstrat.graph.ops.images.shapes import shaped
 from towerstrat.graph.ops.random import seeds
 
 Inputs = Sequence[Tensor]
@@ -96,19 +98,26 @@ def _glimpse_rule(inputs: Inputs, attrs: Attrs) -> list[Signature]:
     images, size, offsets = inputs
     if images.dtype is not float32:
         raise TypeError(f"Expected images of float32, got {images.dtype.name}.")
-    if images.dims is not None and len(images.dims) != 4:
-        raise ValueError(f"input must be 4-dimensional (batch_size, height, width, depth), got {images.shape}")
-    if not offsets.shape.is_compatible_with([None, 2]):
-        raise ValueError(f"Expected offsets of shape [batch, 2], got {offsets.shape}.")
+    batch, channels = _check_glimpse(images, size, offsets)
     known = constant_value(size)
     height, width = (None, None) if known is None else (int(known[0]), int(known[1]))
-    batch, _, _, channels = images.dims or (None,) * 4
     return [Signature(float32, (batch, height, width, channels))]
+
+
+def _check_glimpse(
+    images: Tensor | Array, size: Tensor | Array, offsets: Tensor | Array
+) -> tuple[int | None, int | None]:
+    """How many images and channels there are. Raises ValueError for shapes that do not go together."""
+    batch, _, _, channels = shaped(images, [None] * 4, "images")
+    shaped(size, [2], "a size")
+    return shaped(offsets, [batch, 2], "offsets")[0], channels
 
 
 def _glimpse(
     key: Array, images: Array, size: Array, offsets: Array, *, centered: bool, normalized: bool, noise: str
 ) -> Array:
+    _check_glimpse(images, size, offsets)
+    images, offsets = jnp.asarray(images), jnp.asarray(offsets)
     batch, channels = images.shape[0], images.shape[3]
     inside, places = [], []
     for axis in (0, 1):
@@ -134,8 +143,8 @@ def _noise(key: Array, noise: str, images: Array, shape: tuple[int, ...]) -> Arr
     if noise == "uniform":
         low, high = (f(images, axis=(1, 2, 3), keepdims=True) for f in (jnp.min, jnp.max))
         return low + (high - low) * jax.random.uniform(key, shape, jnp.float32)
-    mean = jnp.mean(images, axis=(1, 2), keepdims=True)
-    return mean + jnp.std(images, axis=(1, 2), keepdims=True) * jax.random.normal(key, shape, jnp.float32)
+    mean, deviation, low, high = (f(images, axis=(1, 2), keepdims=True) for f in (jnp.mean, jnp.std, jnp.min, jnp.max))
+    return jnp.clip(mean + deviation * jax.random.normal(key, shape, jnp.float32), low, high)
 
 
 define("ExtractGlimpse", _glimpse_rule, _glimpse, static=(1,), random=True, differentiable=False)
@@ -154,10 +163,10 @@ def extract_glimpse_v2(
       centered: offsets count from the middle of the image, in halves, else from its first pixel.
       normalized: offsets are in units of the image's size, else in pixels.
       noise: what lies outside of the image is ``"uniform"`` (between the least and largest value of the image) or
-        ``"gaussian"`` (of each channel's mean and deviation) noise, or ``"zero"``.
+        ``"gaussian"`` (of each channel's mean and deviation, within its range) noise, or ``"zero"``.
     """
     if noise not in ("uniform", "gaussian", "zero"):
-        raise ValueError(f"noise should be one of 'uniform', 'gaussian' or 'zero', got {noise!r}.")
+        raise EagerArgumentError(None, None, f"noise should be one of 'uniform', 'gaussian' or 'zero', got {noise!r}.")
     inputs = [
         convert_to_tensor(input, float32, name="input"), convert_to_tensor(size, int32, name="size"),
         convert_to_tensor(offsets, float32, name="offsets"),

@@ -6,6 +6,7 @@ image to image, a few rows or columns are weighed and added.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
@@ -16,7 +17,7 @@ from jax import lax
 from towerstrat.graph.ir.types import Array, HostArray
 from towerstrat.graph.ops.images.resize_taps import Scale, Taps, taps
 
-_ROWS = 32
+_ROWS = 128
 """Rows that the host makes at a time."""
 
 
@@ -47,39 +48,82 @@ def resize_on_host(
     images: HostArray, wanted: HostArray, *, method: str, align_corners: bool = False,
     half_pixel_centers: bool = False, antialias: bool = False,
 ) -> HostArray:  # fmt: skip
-    """As ``resize``, by numpy: some rows at a time, which stay in the cache."""
+    """As ``resize``, by numpy: some rows at a time, which stay in the cache, as lines of numbers."""
     rows, columns = _two(method, images.shape, wanted, align_corners, half_pixel_centers, antialias)
-    sizes = (len(rows.places), len(columns.places))
-    made = np.empty((images.shape[0], *sizes, images.shape[3]), np.float32)
-    for image, result in zip(np.ascontiguousarray(images), made, strict=True):  # ``take`` would copy all of a view
-        for first in range(0, sizes[0], _ROWS):
-            some = slice(first, first + _ROWS)
-            result[some] = _weighed(_weighed(image, Taps(rows.places[some], rows.weights[some]), 0), columns, 1)
-    return made
+    images, rows = _forwards(images, 1, rows)
+    images, columns = _forwards(images, 2, columns)
+    count, height, width, channels = images.shape
+    size, line = len(rows.places), len(columns.places) * channels
+    down, across = _Weighing(rows), _Weighing(columns, channels)
+    made = np.empty((count, size, line), np.float32)
+    source = np.ascontiguousarray(images).reshape(count, height, width * channels)  # ``take`` would copy all of a view
+    for image, result in zip(source, made, strict=True):
+        lines = image
+        if height < size:  # columns cost more than rows: they are made of the fewer ones
+            numbers, lines = image.astype(np.float32, copy=False), np.empty((height, line), np.float32)
+            for some in _chunks(height):
+                across.columns(numbers[some], lines[some])
+        for some in _chunks(size):
+            if height < size:
+                down.rows(lines, some, result[some])
+            else:
+                between = np.empty((len(result[some]), lines.shape[1]), np.float32)
+                across.columns(down.rows(lines, some, between), result[some])
+    return made.reshape(count, size, len(columns.places), channels)
 
 
-def _weighed(pixels: HostArray, line: Taps, axis: int) -> HostArray:
-    """The sum of weighed rows (axis 0) or columns (axis 1) of ``[height, width, channels]``, float32."""
-    # Columns have one weight for each channel too: numpy is slow where it repeats in the last dimension.
-    weights = line.weights[:, :, None, None] if axis == 0 else np.repeat(line.weights.T, pixels.shape[2], axis=1).T
+def _forwards(images: HostArray, axis: int, taps: Taps) -> tuple[HostArray, Taps]:
+    """A mirrored view as it lies in memory, with the places that its pixels have there."""
+    if images.strides[axis] >= 0:
+        return images, taps
+    return np.flip(images, axis), Taps(images.shape[axis] - 1 - taps.places, taps.weights)
 
-    def taken(tap: int) -> HostArray:
-        found = pixels.take(line.places[:, tap], axis).astype(np.float32, copy=False)
-        return found if axis == 0 else found.reshape(len(found), -1)
 
-    total = taken(0)
-    if line.places.shape[1] == 2:  # two weights that add up to 1
-        change = taken(1)
-        change -= total
-        change *= weights[:, 1]
-        total += change
-    else:
-        total *= weights[:, 0]
-        for tap in range(1, line.places.shape[1]):
+def _chunks(size: int) -> Iterator[slice]:
+    return (slice(first, first + _ROWS) for first in range(0, size, _ROWS))
+
+
+class _Weighing:
+    """Sums of weighed lines, or of weighed numbers in lines.
+
+    Args:
+      taps: of pixels. channels: numbers of a pixel, in lines of numbers.
+    """
+
+    def __init__(self, taps: Taps, channels: int = 1):
+        places, weights = taps.places, taps.weights
+        if channels != 1:
+            places = (places[:, None] * channels + np.arange(channels)[:, None]).reshape(-1, places.shape[1])
+            weights = np.repeat(weights, channels, axis=0)
+        self.places = np.ascontiguousarray(places.T)
+        self.weights = np.ascontiguousarray(weights.T)
+
+    def rows(self, lines: HostArray, some: slice, out: HostArray) -> HostArray:
+        """Writes some of the sums of weighed lines."""
+        return self._sums(lines, 0, self.places[:, some], self.weights[:, some, None], out)
+
+    def columns(self, lines: HostArray, out: HostArray) -> HostArray:
+        """Writes the sums of weighed numbers of each line."""
+        return self._sums(lines, 1, self.places, self.weights, out)
+
+    @staticmethod
+    def _sums(lines: HostArray, axis: int, places: HostArray, weights: HostArray, out: HostArray) -> HostArray:
+        def taken(tap: int) -> HostArray:
+            # No place is outside; numpy is fastest where it does not have to look.
+            return lines.take(places[tap], axis, mode="wrap").astype(np.float32, copy=False)
+
+        total = taken(0)
+        if len(places) == 2:  # two weights that add up to 1
+            change = taken(1)
+            change -= total
+            change *= weights[1]
+            return np.add(total, change, out=out)
+        np.multiply(total, weights[0], out=out)
+        for tap in range(1, len(places)):
             part = taken(tap)
-            part *= weights[:, tap]
-            total += part
-    return total.reshape(len(total), -1, pixels.shape[2])
+            part *= weights[tap]
+            out += part
+        return out
 
 
 def nearest(

@@ -14,13 +14,13 @@ from towerstrat.graph.ir.elements import Tensor
 from towerstrat.graph.ir.registry import Attrs, Signature, define
 from towerstrat.graph.ir.shapes import TensorShape
 from towerstrat.graph.ir.static import constant_value_as_dims
-from towerstrat.graph.ir.types import DType, float32, float64, int32
+from towerstrat.graph.ir.types import Array, DType, HostArray, float32, float64, int32
 from towerstrat.graph.ops import array, math
 from towerstrat.graph.ops.build import one
 from towerstrat.graph.ops.control_flow import with_dependencies
 from towerstrat.graph.ops.images import resize_kernels
 from towerstrat.graph.ops.images.cropping import pad_to_bounding_box
-from towerstrat.graph.ops.images.shapes import Size, at_least_3d, batched, ensure, unbatched
+from towerstrat.graph.ops.images.shapes import Size, at_least_3d, batched, ensure, shaped, unbatched
 
 
 class ResizeMethodV1:
@@ -74,16 +74,32 @@ def _static_size(size: Tensor) -> tuple[int | None, int | None]:
     known = constant_value_as_dims(size)
     if known is None:
         return None, None
-    if any(d is not None and d <= 0 for d in known):
-        raise ValueError(f"output dimensions must be positive, got {list(known)}.")
+    _check_positive(known)
     height, width = known
     return height, width
 
 
+def _check_positive(size: Sequence[int | None]) -> None:
+    if any(d is not None and d <= 0 for d in size):
+        raise ValueError(f"output dimensions must be positive, got {list(size)}.")
+
+
+def _sized(kernel: Callable[..., Any]) -> Callable[..., Any]:
+    """A kernel that refuses images and sizes of which that was not known while the graph was built."""
+
+    def sized(images: Array, size: HostArray, **attrs: Any) -> Array:
+        shaped(images, [None] * 4, "images")
+        shaped(size, [2], "a size")
+        _check_positive(size.tolist())
+        return kernel(images, size, **attrs)
+
+    return sized
+
+
 def _methods(name: str) -> dict[str, Any]:
     return {
-        "kernel": partial(resize_kernels.resize, method=name),
-        "numpy": partial(resize_kernels.resize_on_host, method=name),
+        "kernel": _sized(partial(resize_kernels.resize, method=name)),
+        "numpy": _sized(partial(resize_kernels.resize_on_host, method=name)),
         "static": (1,),
     }
 
@@ -91,10 +107,10 @@ def _methods(name: str) -> dict[str, Any]:
 define("ResizeBilinear", _rule(float32), **_methods("bilinear"))
 define("ResizeBicubic", _rule(float32), **_methods("bicubic"))
 define("ResizeArea", _rule(float32), **_methods("area"), differentiable=False)
-define("ResizeNearestNeighbor", _rule(None), resize_kernels.nearest, static=(1,),
-       numpy=partial(resize_kernels.nearest, numpy=np))  # fmt: skip
-define("ScaleAndTranslate", _rule(float32), resize_kernels.by_kernel, static=(1,),
-       numpy=resize_kernels.by_kernel_on_host)  # fmt: skip
+define("ResizeNearestNeighbor", _rule(None), _sized(resize_kernels.nearest), static=(1,),
+       numpy=_sized(partial(resize_kernels.nearest, numpy=np)))  # fmt: skip
+define("ScaleAndTranslate", _rule(float32), _sized(resize_kernels.by_kernel), static=(1,),
+       numpy=_sized(resize_kernels.by_kernel_on_host))  # fmt: skip
 
 
 def _operation(type: str, name: str, words: str) -> Callable[..., Tensor]:
@@ -224,6 +240,7 @@ def _resized(
         if preserve:
             wanted = _fitting(images, wanted)
         static = constant_value_as_dims(wanted) or (None, None)
+        _check_positive(static)
         if keep and None not in static and images.dims is not None and images.dims[1:3] == static:
             return unbatched(images, is_batch)
         result = function(images, wanted)

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
+
+import numpy as np
 
 from towerstrat.graph.ir.convert import convert_to_tensor
 from towerstrat.graph.ir.elements import Tensor
+from towerstrat.graph.ir.shapes import TensorShape
+from towerstrat.graph.ir.types import Array
 from towerstrat.graph.ops import array
 from towerstrat.graph.ops.assertions import assert_positive
 from towerstrat.graph.ops.checks import Assert
@@ -26,6 +31,14 @@ def dimensions(image: Tensor, rank: int) -> list[Size]:
         return static
     dynamic = array.unstack(array.shape(image), rank)
     return [d if s is None else s for s, d in zip(static, dynamic, strict=True)]
+
+
+def shaped(value: Tensor | Array, dims: Sequence[int | None], what: str) -> list[int | None]:
+    """The sizes of a tensor, or of its value. Raises ValueError where its shape does not go with ``dims``."""
+    given = value.dims if isinstance(value, Tensor) else tuple(np.shape(value))
+    if not TensorShape(given).is_compatible_with(list(dims)):
+        raise ValueError(f"Expected {what} of shape {TensorShape(list(dims))}, got {TensorShape(given)}.")
+    return list(dims) if given is None else [d if n is None else n for d, n in zip(dims, given, strict=True)]
 
 
 def is_tensor(value: Any) -> bool:
@@ -79,10 +92,9 @@ def batched(image: Any) -> tuple[Tensor, bool]:
         return image, True
     if image.shape.ndims not in (3, None):
         raise ValueError(f"'image' (shape {image.shape}) must have either 3 or 4 dimensions.")
-    images = array.expand_dims(image, 0)
     if image.shape.ndims is None:
-        images.set_shape([None] * 4)
-    return images, False
+        image = array.ensure_shape(image, [None] * 3)
+    return array.expand_dims(image, 0), False
 
 
 def unbatched(images: Tensor, is_batch: bool) -> Tensor:

@@ -19,6 +19,7 @@ from towerstrat.graph.ir.static import constant_value_as_dims
 from towerstrat.graph.ir.types import Array, float16, float32, float64, int32, int64, uint8
 from towerstrat.graph.ops import array, math
 from towerstrat.graph.ops.build import one
+from towerstrat.graph.ops.images.shapes import shaped
 from towerstrat.graph.ops.linalg import matmul
 
 _DTYPES = (uint8, int32, int64, float16, float32, float64)
@@ -26,11 +27,18 @@ _DTYPES = (uint8, int32, int64, float16, float32, float64)
 
 def _rule(inputs: Sequence[Tensor], attrs: Attrs) -> list[Signature]:
     images, transforms, size = inputs[:3]
-    if not transforms.shape.is_compatible_with([None, 8]):
-        raise ValueError(f"Input transform should be num_images x 8 or 1 x 8, got shape {transforms.shape}.")
-    batch, _, _, channels = images.dims or (None,) * 4
+    batch, channels = _check_transforms(images, transforms)
     height, width = constant_value_as_dims(size) or (None, None)
     return [Signature(images.dtype, (batch, height, width, channels))]
+
+
+def _check_transforms(images: Tensor | Array, transforms: Tensor | Array) -> tuple[int | None, int | None]:
+    """How many images and channels there are. Raises ValueError for other transforms than one for all or each."""
+    batch, _, _, channels = shaped(images, [None] * 4, "images")
+    count = shaped(transforms, [None, 8], "transforms (num_images x 8 or 1 x 8)")[0]
+    if None not in (batch, count) and count not in (1, batch):
+        raise ValueError(f"Input transform should be num_images x 8 or 1 x 8, got {count} for {batch} images.")
+    return batch, channels
 
 
 def _rounded(place: Array) -> Array:
@@ -67,6 +75,7 @@ def _project(
     images: Array, transforms: Array, size: Array, fill: Any = 0.0, *, interpolation: str, fill_mode: str = "CONSTANT"
 ) -> Array:
     """Images whose pixel (x, y) is the input's at ``(a x + b y + c, d x + e y + f) / (g x + h y + 1)``."""
+    _check_transforms(images, transforms)
     images = jnp.asarray(images)
     height, width = images.shape[1:3]
     y, x = (np.arange(int(size[i]), dtype=np.float32) for i in range(2))

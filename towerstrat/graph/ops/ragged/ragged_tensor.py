@@ -540,6 +540,9 @@ class RaggedTensor(Partitioned, Convertible, Fetchable, Specified):
     __pow__ = _operator("__pow__")
     __rpow__ = _operator("__rpow__")
     __and__ = _operator("__and__")
+    __rand__ = _operator("__rand__")
+    __ror__ = _operator("__ror__")
+    __rxor__ = _operator("__rxor__")
     __or__ = _operator("__or__")
     __xor__ = _operator("__xor__")
     __lt__ = _operator("__lt__")
@@ -564,6 +567,9 @@ class RaggedTensor(Partitioned, Convertible, Fetchable, Specified):
 
     def __getitem__(self, key: Any) -> Any:
         return slices.item(self, key)
+
+    def __bool__(self) -> bool:
+        raise TypeError("RaggedTensor may not be used as a boolean.")
 
     def __len__(self) -> int:
         count = size_at(self.shape, 0)

@@ -18,7 +18,7 @@ from towerstrat.graph.ops.build import add
 from towerstrat.graph.ops.fingerprints import fingerprint64, fingerprint_cat64
 
 Inputs = Sequence[Tensor]
-_DEFAULT_KEY = 0xDECAFCAFFE
+DEFAULT_KEY = 0xDECAFCAFFE
 _LARGEST = 2**63 - 1
 
 
@@ -114,5 +114,5 @@ def sparse_cross_hashed(
       num_buckets: hashes are below it; 0: below 2**63 - 1.
       hash_key: where the hash starts; None: a fixed number.
     """
-    key = _DEFAULT_KEY if hash_key is None else hash_key
+    key = DEFAULT_KEY if hash_key is None else hash_key
     return crossed(inputs, name, hashed=True, num_buckets=num_buckets, key=key)

@@ -51,6 +51,14 @@ def _dense_kernel(indices: Any, shape: Any, values: Any, default: Any, *, valida
     return full.at[tuple(jnp.moveaxis(indices, -1, 0))].set(values, mode="drop")
 
 
+def _dense_gradient(inputs: Any, outputs: Any, cotangents: Any, *, validate_indices: bool) -> list[Any]:
+    """Of the values what stands in their places, of the default the sum of what stands elsewhere."""
+    (cotangent,), (indices, _, values, _) = cotangents, inputs
+    found = cotangent.at[tuple(jnp.moveaxis(indices, -1, 0))].get(mode="fill", fill_value=0)
+    total = jnp.sum(found, dtype=found.dtype)
+    return [None, None, found if values.ndim else total, jnp.sum(cotangent, dtype=cotangent.dtype) - total]
+
+
 def _check_places(op: Operation, values: Any) -> Finding | None:
     """Indices are in the shape and, where that is asked for, in order and each only once."""
     indices, shape = values[0], values[1]
@@ -75,7 +83,7 @@ def _check_places(op: Operation, values: Any) -> Finding | None:
 
 
 define(
-    "SparseToDense", _dense_rule, _dense_kernel, numpy=_dense, static=(1,), differentiable=False,
+    "SparseToDense", _dense_rule, _dense_kernel, numpy=_dense, static=(1,), gradient=_dense_gradient,
     check=Check(_check_places, (0, 1)),
 )  # fmt: skip
 
@@ -84,7 +92,7 @@ def sparse_to_dense(
     sparse_indices: Any, output_shape: Any, sparse_values: Any, default_value: Any = 0, validate_indices: bool = True,
     name: str | None = None,
 ) -> Tensor:  # fmt: skip
-    """A tensor of ``default_value`` but for some entries.
+    """A tensor of ``default_value`` but for some entries, with gradients by the values and by the default.
 
     Args:
       sparse_indices: integers ``[n, rank]``; ``[n]`` or one number where ``output_shape`` has one entry.
@@ -114,7 +122,7 @@ def sparse_to_dense(
 def sparse_tensor_to_dense(
     sp_input: SparseTensor, default_value: Any = 0, validate_indices: bool = True, name: str | None = None
 ) -> Tensor:
-    """A sparse tensor as a dense one.
+    """A sparse tensor as a dense one. It has the gradients of ``sparse_to_dense``.
 
     Args:
       sp_input: ``SparseTensor``.

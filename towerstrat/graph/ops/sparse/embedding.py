@@ -38,8 +38,10 @@ def safe_embedding_lookup_sparse(
         raise ValueError(f"Expected sparse_ids of rank 2 or more, got shape {sparse_ids.shape}.")
     with get_default_graph().name_scope(name or "embedding_lookup"):
         outer = sparse_ids.dense_shape[: rank - 1]
-        flat = array.stack([reductions.reduce_prod(outer), sparse_ids.dense_shape[rank - 1]])
-        ids, weights = sparse_reshape(sparse_ids, flat), None
+        ids, weights = sparse_ids, None
+        if rank > 2:
+            flat = array.stack([reductions.reduce_prod(outer), sparse_ids.dense_shape[rank - 1]])
+            ids = sparse_reshape(sparse_ids, flat)
         kept = math.greater_equal(ids.values, 0)
         if sparse_weights is not None:
             weights = ids.with_values(sparse_weights.values)
@@ -53,4 +55,6 @@ def safe_embedding_lookup_sparse(
         )
         if default_id is None:
             found = array.where(empty, array.zeros_like(found), found)
+        if rank == 2:
+            return array.identity(found)
         return array.reshape(found, array.concat([math.cast(outer, "int32"), array.shape(found)[1:]], 0))

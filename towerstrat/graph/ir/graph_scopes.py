@@ -1,0 +1,36 @@
+"""What a graph notes of the scopes that are open in it."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from towerstrat.graph.ir.elements import Block, Operation
+
+
+class ThreadScopes(threading.local):
+    """The scopes of a graph that each thread has for itself.
+
+    Attributes:
+      name: the current name scope, without a slash at its end.
+      creators: the variable creators in scope, the outermost first.
+    """
+
+    def __init__(self) -> None:
+        self.name = ""
+        self.creators: list[Callable[..., Any]] = []
+
+
+class ControlScope:
+    """One ``control_dependencies`` scope.
+
+    Attributes:
+      block: the region that it was entered in; operations of that region and of those inside run after ``controls``.
+      made: the operations made in it so far. What uses their outputs comes after ``controls`` by itself.
+    """
+
+    def __init__(self, block: Block, controls: Sequence[Operation]) -> None:
+        self.block = block
+        self.controls = controls
+        self.made: set[Operation] = set()

@@ -20,7 +20,7 @@ pytestmark = [
 ]  # fmt: skip
 FOLDER = Path(__file__).parents[2] / "golden"
 FACTS = json.loads((FOLDER / "keras_layers.json").read_text())
-NAMES = [name for name in cases.CASES]
+NAMES = list(cases.CASES)
 FUNCTIONAL = [name for name in NAMES if cases.CASES[name].functional]
 
 

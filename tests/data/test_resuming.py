@@ -195,7 +195,8 @@ def test_kinds_of_pipelines(tmp_path_factory, name, taken):
     folder = files(tmp_path_factory)
     state = check(lambda: PIPELINES[name](folder), taken, 25, 2)
     by_number = name == "lists" or (name == "sliding windows" and taken > 0)
-    assert (taken_again(state.get("place")) > 0) == by_number
+    if name != "elements that raise":  # an exception that the thread met ahead has no state, and it may not be there yet
+        assert (taken_again(state.get("place")) > 0) == by_number
 
 
 @spread("name", ["map of many rows", "map of many elements", "random numbers", "records"], every=3)

@@ -227,7 +227,7 @@ def graph_and_session(tf):
         hidden = tf.keras.layers.Dense(4, activation="relu", kernel_initializer="ones")(x)
     hidden = tf.layers.dense(hidden, 4, kernel_initializer=tf.ones_initializer())
     hidden = tf.keras.layers.BatchNormalization()(hidden, training=False)
-    loss = tf.losses.mean_squared_error(y, tf.keras.layers.Dense(1, kernel_initializer="ones")(hidden))
+    loss = tf.losses.mean_squared_error(y, tf.keras.layers.Dense(1, name="last", kernel_initializer="ones")(hidden))
     train = tf.train.GradientDescentOptimizer(1e-3).minimize(loss)
     with tf.Session() as session:
         session.run(tf.global_variables_initializer())

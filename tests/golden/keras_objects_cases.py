@@ -41,32 +41,32 @@ def plain(value):
 # Losses: name -> (class, arguments, targets, predictions)
 LOSSES = {
     "binary": ("BinaryCrossentropy", {}, BITS, RATES),
-    "binary_logits": ("BinaryCrossentropy", dict(from_logits=True, label_smoothing=0.2), BITS, REAL),
-    "binary_axis": ("BinaryCrossentropy", dict(axis=0), BITS, RATES),
-    "focal": ("BinaryFocalCrossentropy", dict(gamma=1.5), BITS, RATES),
+    "binary_logits": ("BinaryCrossentropy", {"from_logits": True, "label_smoothing": 0.2}, BITS, REAL),
+    "binary_axis": ("BinaryCrossentropy", {"axis": 0}, BITS, RATES),
+    "focal": ("BinaryFocalCrossentropy", {"gamma": 1.5}, BITS, RATES),
     "focal_balanced": (
         "BinaryFocalCrossentropy",
-        dict(apply_class_balancing=True, alpha=0.3, from_logits=True, label_smoothing=0.1),
+        {"apply_class_balancing": True, "alpha": 0.3, "from_logits": True, "label_smoothing": 0.1},
         BITS,
         REAL,
     ),
     "categorical": ("CategoricalCrossentropy", {}, ONE_HOT, ODDS),
     "categorical_rates": ("CategoricalCrossentropy", {}, ONE_HOT, RATES),
-    "categorical_logits": ("CategoricalCrossentropy", dict(from_logits=True, label_smoothing=0.1), ONE_HOT, REAL),
-    "categorical_axis": ("CategoricalCrossentropy", dict(axis=0), ONE_HOT, ODDS),
+    "categorical_logits": ("CategoricalCrossentropy", {"from_logits": True, "label_smoothing": 0.1}, ONE_HOT, REAL),
+    "categorical_axis": ("CategoricalCrossentropy", {"axis": 0}, ONE_HOT, ODDS),
     "categorical_focal": ("CategoricalFocalCrossentropy", {}, ONE_HOT, ODDS),
     "categorical_focal_logits": (
         "CategoricalFocalCrossentropy",
-        dict(alpha=[0.2, 0.3, 0.5], gamma=1.0, from_logits=True, label_smoothing=0.1),
+        {"alpha": [0.2, 0.3, 0.5], "gamma": 1.0, "from_logits": True, "label_smoothing": 0.1},
         ONE_HOT,
         REAL,
     ),
     "categorical_hinge": ("CategoricalHinge", {}, ONE_HOT, REAL),
     "cosine": ("CosineSimilarity", {}, OTHER, REAL),
-    "cosine_axis": ("CosineSimilarity", dict(axis=0), OTHER, REAL),
+    "cosine_axis": ("CosineSimilarity", {"axis": 0}, OTHER, REAL),
     "hinge": ("Hinge", {}, BITS, REAL),
     "hinge_signs": ("Hinge", {}, 2 * BITS - 1, REAL),
-    "huber": ("Huber", dict(delta=0.7), OTHER, REAL),
+    "huber": ("Huber", {"delta": 0.7}, OTHER, REAL),
     "divergence": ("KLDivergence", {}, ODDS, RATES),
     "log_cosh": ("LogCosh", {}, OTHER, REAL),
     "absolute": ("MeanAbsoluteError", {}, OTHER, REAL),
@@ -77,9 +77,9 @@ LOSSES = {
     "poisson": ("Poisson", {}, COUNTS, POSITIVE),
     "sparse": ("SparseCategoricalCrossentropy", {}, LABELS, ODDS),
     "sparse_column": ("SparseCategoricalCrossentropy", {}, LABELS[:, None], ODDS),
-    "sparse_logits": ("SparseCategoricalCrossentropy", dict(from_logits=True), LABELS, REAL),
-    "sparse_ignored": ("SparseCategoricalCrossentropy", dict(ignore_class=1, from_logits=True), LABELS, REAL),
-    "sparse_ignored_rates": ("SparseCategoricalCrossentropy", dict(ignore_class=2), LABELS, ODDS),
+    "sparse_logits": ("SparseCategoricalCrossentropy", {"from_logits": True}, LABELS, REAL),
+    "sparse_ignored": ("SparseCategoricalCrossentropy", {"ignore_class": 1, "from_logits": True}, LABELS, REAL),
+    "sparse_ignored_rates": ("SparseCategoricalCrossentropy", {"ignore_class": 2}, LABELS, ODDS),
     "squared_hinge": ("SquaredHinge", {}, BITS, REAL),
 }
 
@@ -152,30 +152,36 @@ def ragged(tf, name, wrap=lambda f: f):
 # Metrics: name -> (class, arguments, targets, predictions, whether weights are taken by row)
 METRICS = {
     "auc": ("AUC", {}, BITS, RATES, True),
-    "auc_few": ("AUC", dict(num_thresholds=5, curve="PR"), BITS, RATES, True),
-    "auc_minoring": ("AUC", dict(num_thresholds=7, summation_method="minoring"), BITS, RATES, True),
-    "auc_majoring": ("AUC", dict(thresholds=[0.2, 0.5, 0.9], summation_method="majoring"), BITS, RATES, True),
-    "auc_labels": ("AUC", dict(multi_label=True, label_weights=[1.0, 2.0, 0.5], num_thresholds=9), BITS, RATES, True),
-    "auc_logits": ("AUC", dict(from_logits=True, num_thresholds=20), BITS, REAL, True),
+    "auc_few": ("AUC", {"num_thresholds": 5, "curve": "PR"}, BITS, RATES, True),
+    "auc_minoring": ("AUC", {"num_thresholds": 7, "summation_method": "minoring"}, BITS, RATES, True),
+    "auc_majoring": ("AUC", {"thresholds": [0.2, 0.5, 0.9], "summation_method": "majoring"}, BITS, RATES, True),
+    "auc_labels": (
+        "AUC",
+        {"multi_label": True, "label_weights": [1.0, 2.0, 0.5], "num_thresholds": 9},
+        BITS,
+        RATES,
+        True,
+    ),
+    "auc_logits": ("AUC", {"from_logits": True, "num_thresholds": 20}, BITS, REAL, True),
     "accuracy": ("Accuracy", {}, COUNTS, np.round(POSITIVE * 2), True),
-    "binary_accuracy": ("BinaryAccuracy", dict(threshold=0.6), BITS, RATES, True),
-    "binary": ("BinaryCrossentropy", dict(label_smoothing=0.1), BITS, RATES, True),
-    "binary_iou": ("BinaryIoU", dict(target_class_ids=[0, 1], threshold=0.3), BITS, RATES, False),
+    "binary_accuracy": ("BinaryAccuracy", {"threshold": 0.6}, BITS, RATES, True),
+    "binary": ("BinaryCrossentropy", {"label_smoothing": 0.1}, BITS, RATES, True),
+    "binary_iou": ("BinaryIoU", {"target_class_ids": [0, 1], "threshold": 0.3}, BITS, RATES, False),
     "categorical_accuracy": ("CategoricalAccuracy", {}, ONE_HOT, ODDS, True),
-    "categorical": ("CategoricalCrossentropy", dict(from_logits=True), ONE_HOT, REAL, True),
+    "categorical": ("CategoricalCrossentropy", {"from_logits": True}, ONE_HOT, REAL, True),
     "categorical_hinge": ("CategoricalHinge", {}, ONE_HOT, REAL, True),
     "cosine": ("CosineSimilarity", {}, OTHER, REAL, True),
-    "f1": ("F1Score", dict(threshold=0.5), BITS, RATES, False),
-    "f1_largest": ("F1Score", dict(average="weighted"), ONE_HOT, ODDS, False),
-    "f_beta": ("FBetaScore", dict(beta=2.0, average="micro", threshold=0.4), BITS, RATES, False),
-    "f_beta_macro": ("FBetaScore", dict(beta=0.5, average="macro", threshold=0.4), BITS, RATES, False),
-    "false_negatives": ("FalseNegatives", dict(thresholds=[0.3, 0.6]), BITS, RATES, True),
+    "f1": ("F1Score", {"threshold": 0.5}, BITS, RATES, False),
+    "f1_largest": ("F1Score", {"average": "weighted"}, ONE_HOT, ODDS, False),
+    "f_beta": ("FBetaScore", {"beta": 2.0, "average": "micro", "threshold": 0.4}, BITS, RATES, False),
+    "f_beta_macro": ("FBetaScore", {"beta": 0.5, "average": "macro", "threshold": 0.4}, BITS, RATES, False),
+    "false_negatives": ("FalseNegatives", {"thresholds": [0.3, 0.6]}, BITS, RATES, True),
     "false_positives": ("FalsePositives", {}, BITS, RATES, True),
     "hinge": ("Hinge", {}, BITS, REAL, True),
-    "iou": ("IoU", dict(num_classes=3, target_class_ids=[0, 2]), LABELS, LABELS[::-1].copy(), True),
+    "iou": ("IoU", {"num_classes": 3, "target_class_ids": [0, 2]}, LABELS, LABELS[::-1].copy(), True),
     "iou_ignored": (
         "IoU",
-        dict(num_classes=3, target_class_ids=[0], ignore_class=1),
+        {"num_classes": 3, "target_class_ids": [0], "ignore_class": 1},
         LABELS,
         LABELS[::-1].copy(),
         True,
@@ -184,44 +190,44 @@ METRICS = {
     "log_cosh": ("LogCoshError", {}, OTHER, REAL, True),
     "absolute": ("MeanAbsoluteError", {}, OTHER, REAL, True),
     "percentage": ("MeanAbsolutePercentageError", {}, OTHER, REAL, True),
-    "mean_iou": ("MeanIoU", dict(num_classes=3), LABELS, LABELS[::-1].copy(), True),
-    "mean_iou_odds": ("MeanIoU", dict(num_classes=3, sparse_y_pred=False), LABELS, ODDS, False),
-    "relative": ("MeanRelativeError", dict(normalizer=np.array([1.0, 2.0, 0.0], "float32")), OTHER, REAL, True),
+    "mean_iou": ("MeanIoU", {"num_classes": 3}, LABELS, LABELS[::-1].copy(), True),
+    "mean_iou_odds": ("MeanIoU", {"num_classes": 3, "sparse_y_pred": False}, LABELS, ODDS, False),
+    "relative": ("MeanRelativeError", {"normalizer": np.array([1.0, 2.0, 0.0], "float32")}, OTHER, REAL, True),
     "squared": ("MeanSquaredError", {}, OTHER, REAL, True),
     "logarithmic": ("MeanSquaredLogarithmicError", {}, POSITIVE, RATES, True),
-    "one_hot_iou": ("OneHotIoU", dict(num_classes=3, target_class_ids=[1, 2]), ONE_HOT, ODDS, True),
-    "one_hot_mean_iou": ("OneHotMeanIoU", dict(num_classes=3), ONE_HOT, ODDS, True),
+    "one_hot_iou": ("OneHotIoU", {"num_classes": 3, "target_class_ids": [1, 2]}, ONE_HOT, ODDS, True),
+    "one_hot_mean_iou": ("OneHotMeanIoU", {"num_classes": 3}, ONE_HOT, ODDS, True),
     "poisson": ("Poisson", {}, COUNTS, POSITIVE, True),
     "precision": ("Precision", {}, BITS, RATES, True),
-    "precision_top": ("Precision", dict(top_k=2), BITS, RATES, True),
-    "precision_class": ("Precision", dict(class_id=1, thresholds=[0.2, 0.7]), BITS, RATES, True),
-    "precision_at_recall": ("PrecisionAtRecall", dict(recall=0.6, num_thresholds=11), BITS, RATES, True),
+    "precision_top": ("Precision", {"top_k": 2}, BITS, RATES, True),
+    "precision_class": ("Precision", {"class_id": 1, "thresholds": [0.2, 0.7]}, BITS, RATES, True),
+    "precision_at_recall": ("PrecisionAtRecall", {"recall": 0.6, "num_thresholds": 11}, BITS, RATES, True),
     "r2": ("R2Score", {}, OTHER, REAL, True),
     "r2_adjusted": (
         "R2Score",
-        dict(class_aggregation="variance_weighted_average", num_regressors=2),
+        {"class_aggregation": "variance_weighted_average", "num_regressors": 2},
         OTHER,
         REAL,
         True,
     ),
-    "r2_each": ("R2Score", dict(class_aggregation=None), OTHER, REAL, True),
-    "recall": ("Recall", dict(thresholds=0.4), BITS, RATES, True),
-    "recall_top": ("Recall", dict(top_k=1, class_id=0), ONE_HOT, ODDS, True),
-    "recall_at_precision": ("RecallAtPrecision", dict(precision=0.7, num_thresholds=11), BITS, RATES, True),
+    "r2_each": ("R2Score", {"class_aggregation": None}, OTHER, REAL, True),
+    "recall": ("Recall", {"thresholds": 0.4}, BITS, RATES, True),
+    "recall_top": ("Recall", {"top_k": 1, "class_id": 0}, ONE_HOT, ODDS, True),
+    "recall_at_precision": ("RecallAtPrecision", {"precision": 0.7, "num_thresholds": 11}, BITS, RATES, True),
     "root": ("RootMeanSquaredError", {}, OTHER, REAL, True),
-    "sensitivity": ("SensitivityAtSpecificity", dict(specificity=0.5, num_thresholds=11), BITS, RATES, True),
-    "specificity": ("SpecificityAtSensitivity", dict(sensitivity=0.5, num_thresholds=11), BITS, RATES, True),
+    "sensitivity": ("SensitivityAtSpecificity", {"specificity": 0.5, "num_thresholds": 11}, BITS, RATES, True),
+    "specificity": ("SpecificityAtSensitivity", {"sensitivity": 0.5, "num_thresholds": 11}, BITS, RATES, True),
     "sparse_accuracy": ("SparseCategoricalAccuracy", {}, LABELS, ODDS, True),
-    "sparse": ("SparseCategoricalCrossentropy", dict(ignore_class=1), LABELS, ODDS, True),
-    "sparse_top": ("SparseTopKCategoricalAccuracy", dict(k=2), LABELS, ODDS, True),
+    "sparse": ("SparseCategoricalCrossentropy", {"ignore_class": 1}, LABELS, ODDS, True),
+    "sparse_top": ("SparseTopKCategoricalAccuracy", {"k": 2}, LABELS, ODDS, True),
     "squared_hinge": ("SquaredHinge", {}, BITS, REAL, True),
-    "top": ("TopKCategoricalAccuracy", dict(k=2), ONE_HOT, ODDS, True),
-    "true_negatives": ("TrueNegatives", dict(thresholds=[0.3, 0.6]), BITS, RATES, True),
-    "true_positives": ("TruePositives", dict(thresholds=[0.3, 0.6]), BITS, RATES, True),
+    "top": ("TopKCategoricalAccuracy", {"k": 2}, ONE_HOT, ODDS, True),
+    "true_negatives": ("TrueNegatives", {"thresholds": [0.3, 0.6]}, BITS, RATES, True),
+    "true_positives": ("TruePositives", {"thresholds": [0.3, 0.6]}, BITS, RATES, True),
     "wrapper": ("MeanMetricWrapper", {}, OTHER, REAL, True),
     "mean": ("Mean", {}, None, REAL, True),
     "sum": ("Sum", {}, None, REAL, True),
-    "mean_tensor": ("MeanTensor", dict(shape=(6, 3)), None, REAL, False),
+    "mean_tensor": ("MeanTensor", {"shape": (6, 3)}, None, REAL, False),
 }
 
 
@@ -259,29 +265,32 @@ def metric(tf, name, wrap=lambda f: f):
 
 
 SCHEDULES = {
-    "cosine": ("CosineDecay", dict(initial_learning_rate=0.1, decay_steps=8, alpha=0.1)),
+    "cosine": ("CosineDecay", {"initial_learning_rate": 0.1, "decay_steps": 8, "alpha": 0.1}),
     "cosine_warm": (
         "CosineDecay",
-        dict(initial_learning_rate=0.0, decay_steps=6, warmup_target=0.2, warmup_steps=3, name="warm"),
+        {"initial_learning_rate": 0.0, "decay_steps": 6, "warmup_target": 0.2, "warmup_steps": 3, "name": "warm"},
     ),
     "restarts": (
         "CosineDecayRestarts",
-        dict(initial_learning_rate=0.1, first_decay_steps=3, t_mul=2.0, m_mul=0.5, alpha=0.01),
+        {"initial_learning_rate": 0.1, "first_decay_steps": 3, "t_mul": 2.0, "m_mul": 0.5, "alpha": 0.01},
     ),
-    "restarts_even": ("CosineDecayRestarts", dict(initial_learning_rate=0.1, first_decay_steps=4, t_mul=1.0)),
-    "exponential": ("ExponentialDecay", dict(initial_learning_rate=0.1, decay_steps=4, decay_rate=0.5)),
-    "stairs": ("ExponentialDecay", dict(initial_learning_rate=0.1, decay_steps=4, decay_rate=0.5, staircase=True)),
-    "inverse": ("InverseTimeDecay", dict(initial_learning_rate=0.1, decay_steps=4, decay_rate=0.5)),
+    "restarts_even": ("CosineDecayRestarts", {"initial_learning_rate": 0.1, "first_decay_steps": 4, "t_mul": 1.0}),
+    "exponential": ("ExponentialDecay", {"initial_learning_rate": 0.1, "decay_steps": 4, "decay_rate": 0.5}),
+    "stairs": (
+        "ExponentialDecay",
+        {"initial_learning_rate": 0.1, "decay_steps": 4, "decay_rate": 0.5, "staircase": True},
+    ),
+    "inverse": ("InverseTimeDecay", {"initial_learning_rate": 0.1, "decay_steps": 4, "decay_rate": 0.5}),
     "inverse_stairs": (
         "InverseTimeDecay",
-        dict(initial_learning_rate=0.1, decay_steps=4, decay_rate=0.5, staircase=True),
+        {"initial_learning_rate": 0.1, "decay_steps": 4, "decay_rate": 0.5, "staircase": True},
     ),
-    "pieces": ("PiecewiseConstantDecay", dict(boundaries=[3, 7], values=[0.3, 0.2, 0.1])),
+    "pieces": ("PiecewiseConstantDecay", {"boundaries": [3, 7], "values": [0.3, 0.2, 0.1]}),
     "polynomial": (
         "PolynomialDecay",
-        dict(initial_learning_rate=0.1, decay_steps=6, end_learning_rate=0.01, power=2.0),
+        {"initial_learning_rate": 0.1, "decay_steps": 6, "end_learning_rate": 0.01, "power": 2.0},
     ),
-    "polynomial_cycle": ("PolynomialDecay", dict(initial_learning_rate=0.1, decay_steps=4, cycle=True)),
+    "polynomial_cycle": ("PolynomialDecay", {"initial_learning_rate": 0.1, "decay_steps": 4, "cycle": True}),
 }
 
 
@@ -308,108 +317,114 @@ def schedule(tf, name, wrap=lambda f: f):
 
 
 _NEW = {
-    "adadelta": ("Adadelta", dict(learning_rate=0.5, rho=0.8)),
-    "adafactor": ("Adafactor", dict(learning_rate=0.1)),
+    "adadelta": ("Adadelta", {"learning_rate": 0.5, "rho": 0.8}),
+    "adafactor": ("Adafactor", {"learning_rate": 0.1}),
     "adafactor_absolute": (
         "Adafactor",
-        dict(learning_rate=0.1, relative_step=False, beta_2_decay=-0.6, clip_threshold=0.7),
+        {"learning_rate": 0.1, "relative_step": False, "beta_2_decay": -0.6, "clip_threshold": 0.7},
     ),
-    "adagrad": ("Adagrad", dict(learning_rate=0.1, initial_accumulator_value=0.2)),
-    "adam": ("Adam", dict(learning_rate=0.1, beta_1=0.8, epsilon=1e-4)),
-    "adam_amsgrad": ("Adam", dict(learning_rate=0.1, amsgrad=True)),
-    "adam_w": ("AdamW", dict(learning_rate=0.1, weight_decay=0.1)),
-    "adam_w_amsgrad": ("AdamW", dict(learning_rate=0.1, weight_decay=0.1, amsgrad=True, clipvalue=0.3)),
-    "adamax": ("Adamax", dict(learning_rate=0.1)),
+    "adagrad": ("Adagrad", {"learning_rate": 0.1, "initial_accumulator_value": 0.2}),
+    "adam": ("Adam", {"learning_rate": 0.1, "beta_1": 0.8, "epsilon": 1e-4}),
+    "adam_amsgrad": ("Adam", {"learning_rate": 0.1, "amsgrad": True}),
+    "adam_w": ("AdamW", {"learning_rate": 0.1, "weight_decay": 0.1}),
+    "adam_w_amsgrad": ("AdamW", {"learning_rate": 0.1, "weight_decay": 0.1, "amsgrad": True, "clipvalue": 0.3}),
+    "adamax": ("Adamax", {"learning_rate": 0.1}),
     "ftrl": (
         "Ftrl",
-        dict(learning_rate=0.1, l1_regularization_strength=0.01, l2_regularization_strength=0.1, beta=0.1),
+        {"learning_rate": 0.1, "l1_regularization_strength": 0.01, "l2_regularization_strength": 0.1, "beta": 0.1},
     ),
     "ftrl_shrinkage": (
         "Ftrl",
-        dict(learning_rate=0.1, l2_shrinkage_regularization_strength=0.1, learning_rate_power=-0.7),
+        {"learning_rate": 0.1, "l2_shrinkage_regularization_strength": 0.1, "learning_rate_power": -0.7},
     ),
-    "lion": ("Lion", dict(learning_rate=0.1)),
-    "nadam": ("Nadam", dict(learning_rate=0.1)),
-    "rmsprop": ("RMSprop", dict(learning_rate=0.1)),
-    "rmsprop_centered": ("RMSprop", dict(learning_rate=0.1, rho=0.8, momentum=0.5, centered=True)),
-    "rmsprop_momentum": ("RMSprop", dict(learning_rate=0.1, momentum=0.5)),
-    "sgd": ("SGD", dict(learning_rate=0.1)),
-    "sgd_momentum": ("SGD", dict(learning_rate=0.1, momentum=0.9)),
-    "sgd_nesterov": ("SGD", dict(learning_rate=0.1, momentum=0.9, nesterov=True)),
-    "clip_norm": ("Adam", dict(learning_rate=0.1, clipnorm=0.5)),
-    "clip_value": ("SGD", dict(learning_rate=0.1, clipvalue=0.2)),
-    "clip_global": ("SGD", dict(learning_rate=0.1, momentum=0.5, global_clipnorm=0.5)),
-    "decay": ("SGD", dict(learning_rate=0.1, weight_decay=0.2)),
-    "decay_adam": ("Adam", dict(learning_rate=0.1, weight_decay=0.2)),
-    "averages": ("SGD", dict(learning_rate=0.1, use_ema=True, ema_momentum=0.8)),
+    "lion": ("Lion", {"learning_rate": 0.1}),
+    "nadam": ("Nadam", {"learning_rate": 0.1}),
+    "rmsprop": ("RMSprop", {"learning_rate": 0.1}),
+    "rmsprop_centered": ("RMSprop", {"learning_rate": 0.1, "rho": 0.8, "momentum": 0.5, "centered": True}),
+    "rmsprop_momentum": ("RMSprop", {"learning_rate": 0.1, "momentum": 0.5}),
+    "sgd": ("SGD", {"learning_rate": 0.1}),
+    "sgd_momentum": ("SGD", {"learning_rate": 0.1, "momentum": 0.9}),
+    "sgd_nesterov": ("SGD", {"learning_rate": 0.1, "momentum": 0.9, "nesterov": True}),
+    "clip_norm": ("Adam", {"learning_rate": 0.1, "clipnorm": 0.5}),
+    "clip_value": ("SGD", {"learning_rate": 0.1, "clipvalue": 0.2}),
+    "clip_global": ("SGD", {"learning_rate": 0.1, "momentum": 0.5, "global_clipnorm": 0.5}),
+    "decay": ("SGD", {"learning_rate": 0.1, "weight_decay": 0.2}),
+    "decay_adam": ("Adam", {"learning_rate": 0.1, "weight_decay": 0.2}),
+    "averages": ("SGD", {"learning_rate": 0.1, "use_ema": True, "ema_momentum": 0.8}),
     "averages_overwriting": (
         "Adam",
-        dict(learning_rate=0.1, use_ema=True, ema_momentum=0.8, ema_overwrite_frequency=2),
+        {"learning_rate": 0.1, "use_ema": True, "ema_momentum": 0.8, "ema_overwrite_frequency": 2},
     ),
-    "compiled": ("Adam", dict(learning_rate=0.1, jit_compile=True)),
-    "compiled_sgd": ("SGD", dict(learning_rate=0.1, momentum=0.9, jit_compile=True)),
-    "not_compiled": ("RMSprop", dict(learning_rate=0.1, jit_compile=False)),
+    "compiled": ("Adam", {"learning_rate": 0.1, "jit_compile": True}),
+    "compiled_sgd": ("SGD", {"learning_rate": 0.1, "momentum": 0.9, "jit_compile": True}),
+    "not_compiled": ("RMSprop", {"learning_rate": 0.1, "jit_compile": False}),
 }
 _LEGACY = {
-    "adadelta": ("Adadelta", dict(learning_rate=0.5, rho=0.8)),
-    "adagrad": ("Adagrad", dict(learning_rate=0.1, initial_accumulator_value=0.2)),
-    "adam": ("Adam", dict(learning_rate=0.1, beta_1=0.8, epsilon=1e-4)),
-    "adam_amsgrad": ("Adam", dict(learning_rate=0.1, amsgrad=True)),
-    "adamax": ("Adamax", dict(learning_rate=0.1)),
-    "ftrl": ("Ftrl", dict(learning_rate=0.1, l1_regularization_strength=0.01, l2_regularization_strength=0.1)),
-    "ftrl_shrinkage": ("Ftrl", dict(learning_rate=0.1, l2_shrinkage_regularization_strength=0.1, beta=0.2)),
-    "nadam": ("Nadam", dict(learning_rate=0.1)),
-    "rmsprop": ("RMSprop", dict(learning_rate=0.1)),
-    "rmsprop_centered": ("RMSprop", dict(learning_rate=0.1, rho=0.8, momentum=0.5, centered=True)),
-    "rmsprop_momentum": ("RMSprop", dict(learning_rate=0.1, momentum=0.5)),
-    "sgd": ("SGD", dict(learning_rate=0.1)),
-    "sgd_momentum": ("SGD", dict(learning_rate=0.1, momentum=0.9)),
-    "sgd_nesterov": ("SGD", dict(learning_rate=0.1, momentum=0.9, nesterov=True)),
-    "decay": ("Adam", dict(learning_rate=0.1, decay=0.3)),
-    "clip_norm": ("SGD", dict(learning_rate=0.1, clipnorm=0.5)),
-    "clip_value": ("Adam", dict(learning_rate=0.1, clipvalue=0.2)),
-    "clip_global": ("RMSprop", dict(learning_rate=0.1, global_clipnorm=0.5)),
-    "lr": ("SGD", dict(lr=0.2)),
+    "adadelta": ("Adadelta", {"learning_rate": 0.5, "rho": 0.8}),
+    "adagrad": ("Adagrad", {"learning_rate": 0.1, "initial_accumulator_value": 0.2}),
+    "adam": ("Adam", {"learning_rate": 0.1, "beta_1": 0.8, "epsilon": 1e-4}),
+    "adam_amsgrad": ("Adam", {"learning_rate": 0.1, "amsgrad": True}),
+    "adamax": ("Adamax", {"learning_rate": 0.1}),
+    "ftrl": ("Ftrl", {"learning_rate": 0.1, "l1_regularization_strength": 0.01, "l2_regularization_strength": 0.1}),
+    "ftrl_shrinkage": ("Ftrl", {"learning_rate": 0.1, "l2_shrinkage_regularization_strength": 0.1, "beta": 0.2}),
+    "nadam": ("Nadam", {"learning_rate": 0.1}),
+    "rmsprop": ("RMSprop", {"learning_rate": 0.1}),
+    "rmsprop_centered": ("RMSprop", {"learning_rate": 0.1, "rho": 0.8, "momentum": 0.5, "centered": True}),
+    "rmsprop_momentum": ("RMSprop", {"learning_rate": 0.1, "momentum": 0.5}),
+    "sgd": ("SGD", {"learning_rate": 0.1}),
+    "sgd_momentum": ("SGD", {"learning_rate": 0.1, "momentum": 0.9}),
+    "sgd_nesterov": ("SGD", {"learning_rate": 0.1, "momentum": 0.9, "nesterov": True}),
+    "decay": ("Adam", {"learning_rate": 0.1, "decay": 0.3}),
+    "clip_norm": ("SGD", {"learning_rate": 0.1, "clipnorm": 0.5}),
+    "clip_value": ("Adam", {"learning_rate": 0.1, "clipvalue": 0.2}),
+    "clip_global": ("RMSprop", {"learning_rate": 0.1, "global_clipnorm": 0.5}),
+    "lr": ("SGD", {"lr": 0.2}),
 }
 OPTIMIZERS = {**{"new." + k: v for k, v in _NEW.items()}, **{"legacy." + k: v for k, v in _LEGACY.items()}}
 DENSE_ONLY = {"new.nadam", "new.adafactor", "new.adafactor_absolute", "new.lion"}
 """Optimizers whose rules for rows fail in the original, or are not what they are for other tensors."""
 
 
+def _trained(tf, made, kernel, bias, rows, wrap):
+    """Both variables after each of four steps."""
+
+    def step(number):
+        first = tf.constant(OTHER[:4] * (number + 1) / 2)
+        if rows:
+            values = tf.constant(OTHER[:3] * (number + 1))
+            first = tf.IndexedSlices(values, tf.constant([2, 0, 2]), tf.constant([4, 3]))
+        made.apply_gradients([(first, kernel), (tf.constant(REAL[5] / (number + 1)), bias)])
+
+    found = []
+    for number in range(4):
+        wrap(step)(number)
+        found.append([kernel.numpy(), bias.numpy()])
+    return found
+
+
 def optimizer(tf, name, wrap=lambda f: f):
     """Variables and an optimizer's own after each of some steps, with dense gradients and gradients of rows."""
     kind, how = OPTIMIZERS[name]
-    place = tf.keras.optimizers.legacy if name.startswith("legacy.") else tf.keras.optimizers
+    legacy = name.startswith("legacy.")
+    place = tf.keras.optimizers.legacy if legacy else tf.keras.optimizers
     found = {}
     for rows in (False, True):
         if rows and name in DENSE_ONLY:
             continue
         made = getattr(place, kind)(**how)
         kernel, bias = tf.Variable(REAL[:4], name="kernel"), tf.Variable(OTHER[0], name="bias")
-
-        def gradients(step):
-            first = tf.constant(OTHER[:4] * (step + 1) / 2)
-            if rows:
-                values = tf.constant(OTHER[:3] * (step + 1))
-                first = tf.IndexedSlices(values, tf.constant([2, 0, 2]), tf.constant([4, 3]))
-            return [(first, kernel), (tf.constant(REAL[5] / (step + 1)), bias)]
-
-        if not name.startswith("legacy."):
+        if not legacy:
             made.build([kernel, bias])
-        steps = []
-        for step in range(4):
-            wrap(lambda: made.apply_gradients(gradients(step)))()
-            steps.append([kernel.numpy(), bias.numpy()])
+        end = "_rows" if rows else ""
+        found["steps" + end] = _trained(tf, made, kernel, bias, rows, wrap)
         own = made.variables() if callable(made.variables) else made.variables
-        found["rows" if rows else "dense"] = steps
-        found["variables" + "_rows" * rows] = [[each.name, each.shape.as_list(), each] for each in own]
+        found["variables" + end] = [[each.name, each.shape.as_list(), each] for each in own]
         if how.get("use_ema"):
             made.finalize_variable_values([kernel, bias])
-            found["final" + "_rows" * rows] = [kernel.numpy(), bias.numpy()]
-    found["config"] = made.get_config()
+            found["final" + end] = [kernel.numpy(), bias.numpy()]
     serialized = tf.keras.optimizers.serialize(made)
-    found["serialized"] = serialized
-    again = tf.keras.optimizers.deserialize(serialized, use_legacy_optimizer=name.startswith("legacy."))
+    again = tf.keras.optimizers.deserialize(serialized, use_legacy_optimizer=legacy)
+    found["config"], found["serialized"] = made.get_config(), serialized
     found["again"] = [type(again).__name__, type(made).from_config(made.get_config()).get_config()]
     return plain(found)
 

@@ -101,8 +101,8 @@ INTERNALS: dict[str, tuple[str, dict[str, Named]]] = {
             "framework.tensor_shape": "TensorShapeProto",
             "framework.versions": "VersionDef",
             "protobuf.cluster": "ClusterDef JobDef",
-            "protobuf.config": "CallableOptions ConfigProto GPUOptions GraphOptions OptimizerOptions RPCOptions RunMetadata "
-            "RunOptions TensorConnection ThreadPoolOptionProto",
+            "protobuf.config": "CallableOptions ConfigProto GPUOptions GraphOptions OptimizerOptions RPCOptions "
+            "RunMetadata RunOptions TensorConnection ThreadPoolOptionProto",
             "protobuf.rewriter_config": "AutoParallelOptions RewriterConfig ScopedAllocatorOptions",
         }.items()
     },

@@ -148,6 +148,7 @@ def _sources(path: str, api: int) -> tuple[str, ...]:
     """The package's modules that have what the original's module at ``path`` has; none where there are none."""
     if path in ("contrib.keras.api", "contrib.keras.python"):
         return (PUBLIC[api],)
+    found: tuple[str, ...]
     place = _INSIDE.match(path)
     if place is not None:
         below = path[place.end() :]

@@ -111,12 +111,14 @@ _FIRST = (
 
 
 _CANONICAL = """
-    cast decode_raw einsum eye initializers.tables_initializer math.floormod nn.local_response_normalization
+    cast decode_raw einsum eye image.resize_images initializers.tables_initializer math.floormod
+    nn.local_response_normalization
     nn.log_softmax nn.softmax nn.softsign norm space_to_batch substr tensordot"""
 """Canonical names that the rule would not find."""
 _SHARED = """
-    clip_by_global_norm fill io.matching_files linalg.diag linalg.diag_part linalg.matmul linalg.set_diag linspace
-    math.angle ones roll sparse.to_dense zeros"""
+    clip_by_global_norm fill image.adjust_gamma image.non_max_suppression_padded io.matching_files linalg.diag
+    linalg.diag_part linalg.matmul linalg.set_diag linspace math.angle math.top_k nn.compute_accidental_hits ones
+    random.log_uniform_candidate_sampler random.uniform_candidate_sampler roll sparse.cross sparse.to_dense zeros"""
 """Canonical names of functions that the originals have in both namespaces, and that are two here."""
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import inspect
 import os
 import sysconfig
@@ -108,9 +109,14 @@ def conversion_of(function: FunctionType, options: Options, requested: bool = Fa
     return made
 
 
+def _forget(known: dict[Any, Any], key: Any, _: Any) -> None:
+    """Drops what is known of a code that is gone; the table is an argument since a process that ends has none."""
+    known.pop(key, None)
+
+
 def _note(code: CodeType, options: Options, made: Converted | Left) -> None:
     key = (id(code), options)
-    _known[key] = (weakref.ref(code, lambda _, known=_known: known.pop(key, None)), made)
+    _known[key] = (weakref.ref(code, functools.partial(_forget, _known, key)), made)
     if isinstance(made, Left):
         note_reason(code, made.reason)
 

@@ -45,7 +45,7 @@ def clip_by_norm(t: Any, clip_norm: Any, axes: Any = None, name: str | None = No
 
 
 def clip_by_value_v2(t: Any, clip_value_min: Any, clip_value_max: Any, name: str | None = None) -> Any:
-    """``clip_by_value`` as 1.13 and later have it: IndexedSlices keep their rows, each of which is clipped by itself."""
+    """``clip_by_value`` as 1.13 and later have it: IndexedSlices keep their rows, each of which is clipped."""
     return _by_rows(t, clip_by_value(_rows_of(t), clip_value_min, clip_value_max, name))
 
 

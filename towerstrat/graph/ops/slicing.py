@@ -327,7 +327,7 @@ def bounds_of(key: Any, name: str) -> tuple[list[Tensor], dict[str, int]]:
 
 
 def get_item(source: Tensor | Variable, key: Any) -> Tensor:
-    """``source[key]``; of a variable, the part's ``assign`` stores there. A mask chooses as ``tf.boolean_mask`` does."""
+    """``source[key]``; of a variable, the part's ``assign`` stores there. A mask chooses as in ``tf.boolean_mask``."""
     if isinstance(key, bool) or (isinstance(key, Tensor | np.ndarray) and as_dtype(key.dtype) is bool_):
         return boolean_mask(source, key)
     name = reserve(get_default_graph(), "strided_slice")

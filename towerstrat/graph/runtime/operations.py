@@ -52,7 +52,7 @@ from towerstrat.graph.ops.images import (
     transforms,
     warps,
 )
-from towerstrat.graph.ops.ragged import places, text, unicode
+from towerstrat.graph.ops.ragged import counts, places, scripts, text, unicode
 from towerstrat.graph.ops.sparse import arithmetic, cross, dense, sets
 from towerstrat.graph.scopes import (
     generator,
@@ -78,6 +78,7 @@ __all__ = [
     "control_flow",
     "convolution",
     "counting",
+    "counts",
     "cross",
     "cross_entropy",
     "dense",
@@ -105,6 +106,7 @@ __all__ = [
     "reductions",
     "regions",
     "resizing",
+    "scripts",
     "segments",
     "sets",
     "shaping",

@@ -437,6 +437,11 @@ class Variable(Operators, Convertible, TrackableVariable, metaclass=_ThroughCrea
         inputs = (self._handle, convert_to_tensor(indices))
         return get_default_graph().add(self._type("ResourceGather"), inputs, None, name or "Gather").outputs[0]
 
+    def gather_nd(self, indices: TensorLike, name: str | None = None) -> Tensor:
+        """The slices at the coordinates in the last dimension of ``indices``."""
+        inputs = (self.value(), convert_to_tensor(indices))
+        return get_default_graph().add(self._type("GatherNd"), inputs, None, name or "GatherNd").outputs[0]
+
     def initialized_value(self) -> Tensor:
         """The value if the variable is initialized when this runs, else its initial value."""
         inputs = (self._handle, self._initial_value)

@@ -162,7 +162,7 @@ class TPUStrategy(tpu.TPUStrategy, OneDeviceStrategy):  # type: ignore[misc]
     def _make_extended(self) -> TPUExtended:
         return TPUExtended(self, self.steps_per_run)
 
-    def unwrap(self, value: Any) -> list[Any]:
+    def unwrap(self, value: Any) -> Any:
         """The parts of a value, one per device; in a step function, which is one program for all of them, its own."""
         if get_default_graph().block.in_steps and isinstance(value, DistributedValues):
             return list(self._extended._local_results(value))

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property, partial
-from typing import Any, Self
+from typing import Any, NoReturn, Self
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -94,6 +94,27 @@ class InputSpec:
     def __repr__(self) -> str:
         fields = ("dtype", "shape", "ndim", "max_ndim", "min_ndim", "axes")
         return f"InputSpec({', '.join(f'{f}={getattr(self, f)}' for f in fields if getattr(self, f))})"
+
+
+class NoLayerOfKeras:
+    """Where a tensor comes from, as a model of Keras asks: a layer of ``tf.layers``, which cannot be in one.
+
+    Keras would take the values of its variables for constants.
+    """
+
+    def __init__(self, name: str):
+        self._name = name
+
+    @property
+    def layer(self) -> NoReturn:
+        """Raises TypeError."""
+        raise TypeError(
+            f"The layer {self._name} of tf.layers was called with a tensor of a Keras model, and what it returned is "
+            "to be a part of one. Use tf.keras.layers there, also as the base class of layers of your own."
+        )
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.layer)
 
 
 class Layer(AutoTrackable):
@@ -453,6 +474,9 @@ class Layer(AutoTrackable):
             self.set_weights(weights)
         if not get_default_graph().executing_eagerly:
             _collect(self.updates, GraphKeys.UPDATE_OPS)
+            if any(hasattr(tensor, "_keras_history") for tensor in flat):
+                for output in nest.flatten(outputs):
+                    output._keras_history = NoLayerOfKeras(self._name)
         return outputs
 
     def _run(self, inputs: Any, flat: Sequence[Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:

@@ -21,6 +21,7 @@ from towerstrat.graph.ir.convert import convert_to_tensor, placeholder
 from towerstrat.graph.ir.core import get_default_graph
 from towerstrat.graph.ir.default_graph import init_scope
 from towerstrat.graph.ir.elements import Operation, Tensor
+from towerstrat.graph.ir.shapes import TensorShape
 from towerstrat.graph.ir.stacks import SessionLike
 from towerstrat.graph.ir.state import Cell
 from towerstrat.graph.ir.types import HostArray
@@ -239,6 +240,11 @@ class CheckpointPosition:
     def value(self) -> HostArray:
         """The value of a variable. Raises NotFoundError, DataLossError."""
         return self.checkpoint.checkpoint.read(self.object_proto.attributes[0].checkpoint_key)
+
+    def value_shape(self) -> TensorShape | None:
+        """The shape of a variable's value; None of a node that is no variable."""
+        keys = [a.checkpoint_key for a in self.object_proto.attributes if a.name == VARIABLE_VALUE]
+        return TensorShape(self.checkpoint.checkpoint.entries[keys[0]].shape) if keys else None
 
     def restore(self, trackable: Trackable, reader: Any = None) -> None:
         """Restores an object and what it depends on; what is not there yet waits for it.

@@ -60,11 +60,11 @@ def _without_call(kind: type[Any], arguments: tuple[Any, ...]) -> Any:
 
 
 class _Coded(OpError):
-    """An error whose class says its code."""
+    """An error whose class says its code; programs of 2.x may pass it, too."""
 
     code = 0
 
-    def __init__(self, node_def: Any, op: Any, message: str):
+    def __init__(self, node_def: Any, op: Any, message: str, *args: Any):
         super().__init__(node_def, op, message, self.code)
 
 

@@ -153,7 +153,8 @@ def _merging() -> None:
        random=True)  # fmt: skip
     on("MultiHeadAttention", lambda k: _Called(k, k.layers.MultiHeadAttention(2, 4)), [query, value], config=False)
     on("MultiHeadAttention/value", lambda k: _Called(k, k.layers.MultiHeadAttention(
-        2, 4, value_dim=3, output_shape=5, use_bias=False), use_causal_mask=True), [value, value], config=False)  # fmt: skip
+        2, 4, value_dim=3, output_shape=5, use_bias=False), use_causal_mask=True),
+       [value, value], config=False)  # fmt: skip
     on("MultiHeadAttention/axes", lambda k: _Called(k, k.layers.MultiHeadAttention(
         2, 2, attention_axes=(1, 2))), [numbers(2, 3, 2, 4), numbers(2, 3, 2, 4, key=1)], config=False)  # fmt: skip
     on("MultiHeadAttention/mask", lambda k: _Called(k, k.layers.MultiHeadAttention(
@@ -215,9 +216,8 @@ def _pooling() -> None:
             name = f"Global{kind}Pooling{rank}D"
             on(name, lambda k, n=name: getattr(k.layers, n)(), x)
             on(f"{name}/kept", lambda k, n=name: getattr(k.layers, n)(keepdims=True), x)
-        front = "channels_first"
         on(f"GlobalAveragePooling{rank}D/first", lambda k, n=rank: getattr(k.layers, f"GlobalAveragePooling{n}D")(
-            data_format=front), x)  # fmt: skip
+            data_format="channels_first"), x)  # fmt: skip
         on(f"UpSampling{rank}D", lambda k, n=rank: getattr(k.layers, f"UpSampling{n}D")(2), x)
         on(f"ZeroPadding{rank}D", lambda k, n=rank: getattr(k.layers, f"ZeroPadding{n}D")(1), x)
         on(f"Cropping{rank}D", lambda k, n=rank: getattr(k.layers, f"Cropping{n}D")(1), x)
@@ -299,7 +299,8 @@ def _recurrent() -> None:
     on("RNN/stacked", lambda k: k.layers.RNN(
         [k.layers.LSTMCell(4), k.layers.GRUCell(3)], return_sequences=True, return_state=True), S)  # fmt: skip
     on("RNN/StackedRNNCells", lambda k: k.layers.RNN(
-        k.layers.StackedRNNCells([k.layers.SimpleRNNCell(4), k.layers.SimpleRNNCell(3)])), S, how={"mask": MASK})  # fmt: skip
+        k.layers.StackedRNNCells([k.layers.SimpleRNNCell(4), k.layers.SimpleRNNCell(3)])), S,
+       how={"mask": MASK})  # fmt: skip
     for rank, x in ((1, numbers(2, 3, 5, 2)), (2, numbers(2, 3, 4, 5, 2)), (3, numbers(2, 3, 4, 3, 4, 2))):
         name = f"ConvLSTM{rank}D"
         on(name, lambda k, n=name: getattr(k.layers, n)(2, 3, padding="same"), x, mixed=rank < 3)
@@ -361,13 +362,15 @@ def _preprocessing() -> None:
         max_tokens=6, pad_to_max_tokens=True, output_mode="multi_hot"), ids, adapt=ids, **own)  # fmt: skip
     on("TextVectorization", lambda k: k.layers.TextVectorization(), WORDS[:, 0], adapt=WORDS[:, 0], **own)
     on("TextVectorization/length", lambda k: k.layers.TextVectorization(
-        max_tokens=5, output_sequence_length=4, standardize="lower"), WORDS[:, :1], adapt=WORDS[:, 1], **own)  # fmt: skip
+        max_tokens=5, output_sequence_length=4, standardize="lower"), WORDS[:, :1], adapt=WORDS[:, 1],
+       **own)  # fmt: skip
     on("TextVectorization/characters", lambda k: k.layers.TextVectorization(
         split="character", standardize="strip_punctuation"), WORDS[:, :1], adapt=WORDS[:, 1], **own)  # fmt: skip
     on("TextVectorization/ragged", lambda k: k.layers.TextVectorization(ragged=True, vocabulary=["a", "b"]),
        WORDS[:, 0], functional=False, **own)  # fmt: skip
     on("TextVectorization/given", lambda k: k.layers.TextVectorization(
-        vocabulary=["a", "b"], ngrams=2, output_mode="tf_idf", idf_weights=[0.1, 0.5]), WORDS[:, :1], **own)  # fmt: skip
+        vocabulary=["a", "b"], ngrams=2, output_mode="tf_idf", idf_weights=[0.1, 0.5]),
+       WORDS[:, :1], **own)  # fmt: skip
     on("TextVectorization/unsplit", lambda k: k.layers.TextVectorization(
         split=None, standardize=None, vocabulary=["a b", "d"]), WORDS[:, :1], **own)  # fmt: skip
     on("Hashing", lambda k: k.layers.Hashing(num_bins=5), names, **own)
@@ -496,7 +499,7 @@ def run(tf: Any, case: Case, mode: str = "eager") -> tuple[dict[str, Any], dict[
     for training in (False, True):
         if training and (case.random or not _trains(layer)):
             continue
-        for time in range(case.steps):
+        for _ in range(case.steps):
             found, slopes, losses = compiled(*xs, training=training)
         key = "training " if training else ""
         for i, y in enumerate(tf.nest.flatten(found)):

@@ -85,7 +85,7 @@ def _slope(tf: Any, function: Callable[[Any], Any], x: np.ndarray) -> list[np.nd
     with tf.GradientTape() as tape:
         tape.watch(given)
         y = function(given)
-        loss = tf.reduce_sum(y * tf.constant(numbers(*y.shape, key="weight")))
+        loss = tf.reduce_sum(y * tf.constant(numbers(*y.shape.as_list(), key="weight")))
     return [y.numpy(), tape.gradient(loss, given).numpy()]
 
 

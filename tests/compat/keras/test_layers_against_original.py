@@ -20,7 +20,7 @@ pytestmark = [
 ]  # fmt: skip
 FOLDER = Path(__file__).parents[2] / "golden"
 FACTS = json.loads((FOLDER / "keras_layers.json").read_text())
-NAMES = [name for name in cases.CASES]
+NAMES = list(cases.CASES)
 FUNCTIONAL = [name for name in NAMES if cases.CASES[name].functional]
 
 
@@ -52,22 +52,22 @@ def compare(name, mode, arrays):
     same(name, values, arrays[name])
 
 
-@spread("name", NAMES, every=53)
+@spread("name", NAMES, every=127)
 def test_eager(name, arrays):
     compare(name, "eager", arrays)
 
 
-@spread("name", NAMES[1:], every=89)
+@spread("name", NAMES[1:], every=181)
 def test_function(name, arrays):
     compare(name, "function", arrays)
 
 
-@spread("name", FUNCTIONAL[2:], every=89)
+@spread("name", FUNCTIONAL[2:], every=181)
 def test_functional(name, arrays):
     compare(name, "functional", arrays)
 
 
-@spread("name", NAMES[3:], every=53)
+@spread("name", NAMES[3:], every=127)
 def test_described(name):
     facts = cases.described(tf, cases.CASES[name])
     assert facts == {key: FACTS[name][key] for key in facts}
@@ -75,7 +75,7 @@ def test_described(name):
 
 
 def test_each_layer_has_a_case():
-    abstract = {"AbstractRNNCell", "DenseFeatures", "InputLayer", "InputSpec", "Layer", "Wrapper"}
+    abstract = {"AbstractRNNCell", "DenseFeatures", "InputLayer", "InputSpec", "Layer", "StackedRNNCells", "Wrapper"}
     made = {getattr(tf.keras.layers, name.partition("/")[0], None) for name in NAMES}
     kinds = {
         name: value

@@ -255,7 +255,17 @@ def convolution_(
     """A convolution of one to three spatial dimensions; ``strides`` and ``dilations`` are one integer for each."""
     rank = len(convert_to_tensor(filters).shape) - 2
     strides, dilations = ([v] * rank if isinstance(v, int) else v for v in (strides, dilations))
-    return convolution.convolution(input, filters, padding, strides, dilations, name, data_format)
+    x = convert_to_tensor(input)
+    if x.dims is None or len(x.dims) <= rank + 2:
+        return convolution.convolution(x, filters, padding, strides, dilations, name, data_format)
+    # Further dimensions in front are those of the batch.
+    front, sizes = len(x.dims) - rank - 1, array.shape(x)
+    flat = array.reshape(x, array.concat([[-1], sizes[front:]], 0))
+    flat.set_shape([None, *x.dims[front:]])
+    made = convolution.convolution(flat, filters, padding, strides, dilations, name, data_format)
+    found = array.reshape(made, array.concat([sizes[:front], array.shape(made)[1:]], 0))
+    found.set_shape([*x.dims[:front], *(made.dims or ())[1:]])
+    return found
 
 
 def depthwise_conv2d(

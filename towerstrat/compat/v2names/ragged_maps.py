@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import Any
 
 from towerstrat.errors import UnsupportedError
@@ -77,4 +78,4 @@ def _rows(parts: list[Any], ragged: bool) -> Sequence[Any]:
     if not ragged:
         return [values[i] for i in range(values.shape[0])]
     splits = parts.pop(0).numpy().tolist()
-    return [values[a:b] for a, b in zip(splits, splits[1:], strict=False)]
+    return [values[a:b] for a, b in pairwise(splits)]

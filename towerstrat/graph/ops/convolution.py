@@ -143,7 +143,10 @@ def _conv_rule(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> list[Signatur
     layout = attrs["data_format"]
     x = ranked(inputs[0], len(layout), f"an input ({layout})")
     w = ranked(inputs[1], len(layout), "a filter ([*space, in_channels, out_channels])")
-    _agree(x[layout.index("C")], w[-2], "the input's channels and the filter's in_channels")
+    channels, own = x[layout.index("C")], w[-2]
+    groups = channels // own if channels and own and channels % own == 0 else 1
+    if groups == 1 or (w[-1] is not None and w[-1] % groups):
+        _agree(channels, own, "the input's channels and the filter's in_channels")
     return [Signature(inputs[0].dtype, _output(x, w, w[-1], attrs))]
 
 
@@ -167,7 +170,7 @@ def _how(size: Sequence[int], w: Sequence[int], attrs: Mapping[str, Any], groups
 
 def _conv(x: Any, w: Any, *, platform: str, **attrs: Any) -> Any:
     x = channels_last(x, attrs["data_format"])
-    how = _how(x.shape[1:-1], w.shape, attrs)
+    how = _how(x.shape[1:-1], w.shape, attrs, x.shape[-1] // w.shape[-2])
     return channels_back(convolve(x, w, how, platform), attrs["data_format"])
 
 

@@ -317,7 +317,7 @@ def test_more_towers_than_there_are_devices_is_said_before_the_program_starts(mo
     monkeypatch.setattr(devices, "_asked", 9)
     monkeypatch.setattr(devices, "may_be_accelerated", lambda: True)
     monkeypatch.setattr(runner.children, "start", lambda towers: None)
-    monkeypatch.setattr(runner.children, "bind", lambda api, version: None)
+    monkeypatch.setattr(runner.children, "bind", lambda api, version, say: None)
     for name in ("argv", "path", "excepthook"):
         monkeypatch.setattr(sys, name, getattr(sys, name)[:] if name != "excepthook" else sys.excepthook)
     with pytest.raises(runner.CannotStart, match=r"--towers: 9 towers were asked for.*there are 8 CPU.*at most 8"):

@@ -20,7 +20,13 @@ GOLDEN = Path(__file__).parents[1] / "golden"
 LATER_RESOLVER = "the class of 2.x, which takes more"
 READER = "the class of the reader is ours"
 RELATIVE = "save_relative_paths is of the function inside that Keras calls"
+_ERRORS = (
+    "AbortedError", "AlreadyExistsError", "CancelledError", "DataLossError", "DeadlineExceededError",
+    "FailedPreconditionError", "InternalError", "InvalidArgumentError", "NotFoundError", "OutOfRangeError",
+    "PermissionDeniedError", "ResourceExhaustedError", "UnauthenticatedError", "UnavailableError",
+    "UnimplementedError")  # fmt: skip
 DEVIATIONS = {
+    **{f"tf.errors.{name}": "more arguments came with 2.x" for name in _ERRORS},
     "tf.DType": "programs take the types that are there",
     "tf.dtypes.DType": "programs take the types that are there",
     "tf.GradientTape.gradient": "unconnected_gradients came with 1.13",
@@ -81,11 +87,7 @@ ERRORS = "payloads of the original's runtime, which nothing here has"
 SETS = "the arguments of 1.x"
 DEVIATIONS_V2 = {
     **{name: why for name, why in DEVIATIONS.items() if name in {"tf.DType", "tf.dtypes.DType"}},
-    **{f"tf.errors.{name}": ERRORS for name in (
-        "AbortedError", "AlreadyExistsError", "CancelledError", "DataLossError", "DeadlineExceededError",
-        "FailedPreconditionError", "InternalError", "InvalidArgumentError", "NotFoundError", "OpError",
-        "OutOfRangeError", "PermissionDeniedError", "ResourceExhaustedError", "UnauthenticatedError",
-        "UnavailableError", "UnimplementedError", "UnknownError")},
+    **{f"tf.errors.{name}": ERRORS for name in ("OpError", "UnknownError")},
     "tf.custom_gradient": SETS,
     **{f"tf.{name}RaggedTensor": "its class methods make it" for name in ("", "compat.v1.")},
     **{f"tf.{name}_initializer.__call__": "dtype=None is float32, as the other initializers have it"
@@ -178,7 +180,7 @@ MISSING_V2 = {
     ), "assign what tf.tensor_scatter_nd_update and its kin compute"),
     **{f"tf.distribute.{name}.{member}": REDUCES for name in CROSS
        if "AllReduceCross" not in name and "Tower" not in name for member in REDUCING},
-    **{f"{name}.experimental_payloads": ERRORS for name in DEVIATIONS_V2 if name.startswith("tf.errors.")},
+    **{f"tf.errors.{name}.experimental_payloads": ERRORS for name in (*_ERRORS, "OpError", "UnknownError")},
     **{f"tf.test.TestCase.{member}": MISSING.get(f"tf.test.TestCase.{member}", "pytest and unittest have it")
        for member in ("assertDeviceEqual", "assertNotAllEqual", "assertRaisesIncompatibleShapesError",
                       "captureWritesToStream", "checkedThread", "evaluate_if_both_tensors")},

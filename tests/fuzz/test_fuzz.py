@@ -58,8 +58,7 @@ def test_operations_agree_by_all_routes(seed):
 
 def test_a_route_that_differs_is_found_and_shown(monkeypatch):
     monkeypatch.setitem(ROUTES, "eager", lambda function, values: [r + 1 for r in ROUTES["constant"](function, values)])
-    seed = 16
-    difference = operations.program(seed)
-    assert difference is not None
+    differences = (operations.program(seed) for seed in range(16, 40))  # not every program runs eagerly
+    difference = next(each for each in differences if each is not None)
     assert "eager and constant" in difference.what
     assert "print(constant(function, values))" in difference.program

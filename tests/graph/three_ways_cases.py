@@ -407,6 +407,9 @@ STATES = [
     *updates("ProximalAdagrad", 2, 0.1, 0.01, 0.01),
     *updates("ProximalGradientDescent", 1, 0.1, 0.01, 0.01),
     *updates("RMSProp", 3, 0.1, 0.9, 0.5, 1e-1),
+    *updates("KerasMomentum", 2, 0.1, 0.9, use_nesterov=True),
+    *updates("AdagradV2", 2, 0.1, 1e-3, update_slots=True),
+    *updates("AdamWithAmsgrad", 4, 0.9, 0.99, 0.1, 0.9, 0.99, 1e-3),
 ]  # fmt: skip
 
 
@@ -447,6 +450,7 @@ ELSEWHERE = {
     "Accumulator AccumulatorApplyGradient AccumulatorNumAccumulated": "accumulators of sessions",
     "AccumulatorSetGlobalStep AccumulatorTakeGradient": "accumulators of sessions",
     "DecodePaddedRaw DecodeRaw": "strings",
+    "ImageProjectiveTransformV3": "layers of keras: tests/compat/keras/test_layers_against_original.py",
     "DecodeAndCropJpeg DecodeBmp DecodeGif DecodeImage DecodeJpeg DecodePng ExtractJpegShape": "image files",
     "EncodeJpeg EncodeJpegVariableQuality EncodePng": "image files",
     "AssignRestored RestoreV2 SaveV2": "files",

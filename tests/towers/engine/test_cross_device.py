@@ -17,7 +17,7 @@ def test_the_names_of_all_versions_are_one_set_of_classes():
         assert isinstance(made, tf.distribute.CrossDeviceOps)
         assert (made.all_reduce_alg, made.num_packs) == ("hierarchical_copy", 2)
     assert tf.distribute.NcclAllReduce().all_reduce_alg == "nccl"
-    assert tf.distribute.ReductionToOneDevice().accumulation_fn is tf.add_n
+    assert tf.distribute.ReductionToOneDevice().accumulation_fn is tf.add_n.__wrapped__
 
 
 def test_packs_are_counted():

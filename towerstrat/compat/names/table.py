@@ -133,7 +133,8 @@ class Symbol(NamedTuple):
             return found
         made = dispatching(found)
         for api, attribute in ((1, "_tf_api_names_v1"), (2, "_tf_api_names")):
-            setattr(made, attribute, _places(api).get(self.named, ()))
+            # A function that its module has by two names is asked for by either.
+            setattr(made, attribute, _places(api).get(self.named, ()) or getattr(made, attribute, ()))
         return made
 
 

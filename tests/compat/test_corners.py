@@ -87,6 +87,7 @@ def test_a_program_that_mentions_corners_runs(program):
     assert program(WHOLE)[:2] == (0, "training 2.0\n")
 
 
+@pytest.mark.long
 def test_what_is_missing_is_said_once(tmp_path):
     (tmp_path / "helper.py").write_text(
         "import tensorflow as tf\nSAVER = tf.train.Server\nMODEL = tf.contrib.learn.Estimator\n"

@@ -34,6 +34,7 @@ print("done")
     assert program(source, "--towers", "3", "-m", "x", name="sub/old.py") == (0, "done\n", "")
 
 
+@pytest.mark.long
 def test_a_module_of_a_package_runs_as_main(program, tmp_path):
     (tmp_path / "package").mkdir()
     (tmp_path / "package/__init__.py").write_text("")
@@ -244,6 +245,7 @@ def test_a_program_of_1_15_that_runs_as_2_x_does(tmp_path):
     assert (code, output) == (0, "4 True\n")
 
 
+@pytest.mark.long
 def test_an_installed_module_is_what_the_files_that_it_works_on_are(tmp_path):
     (tmp_path / "test_new.py").write_text("import tensorflow as tf\ndef test(): tf.random.set_seed(1)\n")
     (tmp_path / "test_none.py").write_text("def test(): pass\n")

@@ -77,6 +77,7 @@ with tf.Session() as session:
 
 
 @needs_package
+@pytest.mark.long
 def test_paths_lead_to_one_package_and_one_stack_of_scopes(tmp_path):
     (tmp_path / "program.py").write_text(PROGRAM)
     code, output, error = towerstrat("run", str(tmp_path / "program.py"))

@@ -76,7 +76,7 @@ def test_time_counts_for_the_innermost_activity(monkeypatch):
     )
 
 
-@pytest.mark.parametrize("quiet", [False, True])
+@pytest.mark.parametrize("quiet", [False, pytest.param(True, marks=pytest.mark.long)])
 def test_a_program_is_told_of(quiet, tmp_path):
     path = tmp_path / "program.py"
     path.write_text("""

@@ -14,6 +14,7 @@ pytestmark = pytest.mark.skipif(find_spec("tf_slim") is None, reason="tf.contrib
 KEPT = json.loads((Path(cases.HERE) / "bert.json").read_text())
 
 
+@pytest.mark.long
 def test_losses_on_eight_towers(tmp_path):
     """Thirty steps are three loops; the loss of each is the mean over the towers."""
     settings = {"iterations_per_loop": 10, "num_shards": 8, **cases.CASES["one layer"]}

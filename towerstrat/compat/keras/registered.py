@@ -1,4 +1,7 @@
-"""Functions of the package's that it gives to what is below it: they are called where TensorFlow calls them."""
+"""Functions and classes that the package hands to TensorFlow.
+
+They are kept. What would ask for them is the loading of SavedModels, which is refused, and code of TensorFlow's own.
+"""
 
 from __future__ import annotations
 

@@ -13,7 +13,10 @@ from tests.spread import spread
 GOLDEN = json.loads((Path(__file__).parents[2] / "golden" / "keras_objects.json").read_text())
 COUNTS_TRACES = ("optimizer", "new.nadam")
 """It does something else in functions, see the script that wrote the goldens."""
-pytestmark = pytest.mark.usefixtures("later_behavior")
+pytestmark = [
+    pytest.mark.usefixtures("later_behavior"),
+    pytest.mark.filterwarnings("ignore:The `lr` argument is deprecated"),
+]
 CASES = [case for case in cases.CASES if case[0] != "ragged"]
 
 

@@ -130,3 +130,14 @@ def test_reviews_are_classified():
     right = re.search(r"held-back reviews: (\d+) of 400 right", run("text_classifier.py"))
     assert right
     assert int(right[1]) >= 350
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("name", "least"), [("fit.py", 0.9), ("loop.py", 0.95)])
+def test_digits_are_learnt_by_keras(name, least):
+    pytest.importorskip("sklearn")
+    pytest.importorskip("keras")
+    output = run(f"keras/{name}", *(["--epochs=6"] if name == "fit.py" else []), towers=8)
+    right = re.search(r"held-back digits: (\d+) of 360 right", output)
+    assert right
+    assert int(right[1]) >= least * 360

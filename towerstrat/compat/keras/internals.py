@@ -48,7 +48,7 @@ def tf_convert(
     Args:
       ctx: what ``control_status_ctx`` gave: enabled ones convert, disabled ones do not, and
         ``convert_by_default`` decides otherwise.
-      user_requested: whether ``f`` is converted although it is code of an installed package.
+      user_requested: changes nothing: what is given here is converted, whoever's code it is.
     """
     if ctx is Status.ENABLED or (ctx is not Status.DISABLED and convert_by_default):
         return converted(f)

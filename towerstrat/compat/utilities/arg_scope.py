@@ -5,16 +5,16 @@ A scope maps the key of each function to the keywords that calls of it take; a c
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from towerstrat.compat.utilities import decorators
+from towerstrat.platform.threads import ThreadState
 
 Scope = dict[str, dict[str, Any]]
 
 
-class _Scopes(threading.local):
+class _Scopes(ThreadState):
     """The scopes that are open in a thread, outermost first."""
 
     def __init__(self) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -20,6 +19,7 @@ from towerstrat.graph.ir.trace import user_line
 from towerstrat.graph.ir.types import bool_, string
 from towerstrat.graph.ops.array import reshape
 from towerstrat.graph.ops.regions import is_composite
+from towerstrat.platform.threads import ThreadState
 
 _NUMBERS = (bool, int, float, complex, np.ndarray, np.generic)
 _CONSTANTS = (str, bytes, TensorShape, Dimension)
@@ -100,7 +100,7 @@ def _blank(tensor: Tensor) -> Tensor:
 # ---- flags that break, continue and return set -------------------------------------------------------------------
 
 
-class _Known(threading.local):
+class _Known(ThreadState):
     """Conditions that hold where operations are made now: those of the branches around."""
 
     def __init__(self) -> None:

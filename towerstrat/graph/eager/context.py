@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import functools
-import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Protocol, TypeAlias
@@ -31,6 +30,7 @@ from towerstrat.graph.lowering.faults import found_on_host
 from towerstrat.graph.lowering.refusals import NeedsStatic, uninitialized
 from towerstrat.graph.runtime.runs import Runner
 from towerstrat.graph.runtime.single_operation import SINGLE_OPERATIONS, Executable, Execution
+from towerstrat.platform.threads import ThreadState
 
 Cotangent: TypeAlias = Tensor | IndexedSlices | None
 """The gradient of the target by a tensor; None where the target does not depend on it."""
@@ -167,7 +167,7 @@ class EagerSession(Runner):
         return [t.host() for t in fetches]
 
 
-class _Tapes(threading.local):
+class _Tapes(ThreadState):
     """The tapes that record in a thread, the outermost first."""
 
     def __init__(self) -> None:

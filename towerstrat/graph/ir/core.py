@@ -6,7 +6,7 @@ import re
 import threading
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from towerstrat.graph.ir.elements import Block, Operation, Tensor, let_differ, m
 from towerstrat.graph.ir.graph_scopes import ControlScope, ThreadScopes
 from towerstrat.graph.ir.mesh import Axis
 from towerstrat.graph.ir.node_def import node_def
+from towerstrat.graph.ir.parts import Part, PartTensor, Place
 from towerstrat.graph.ir.registry import Attrs
 from towerstrat.graph.ir.stacks import Stack
 from towerstrat.graph.ir.state import Cell
@@ -29,6 +30,27 @@ _OP_NAME = re.compile(r"^[A-Za-z0-9.][A-Za-z0-9_.\-/]*$")
 _SCOPE_NAME = re.compile(r"^[A-Za-z0-9_.\-/]*$")
 
 
+class PositionTrace(Protocol):
+    """The trace of one position's function.
+
+    Attributes:
+      place: the position.
+      parts: the operations of all positions that it made so far -> what it got to see of each.
+    """
+
+    place: Place
+    parts: dict[Operation, Part]
+
+    def takes(self, block: Block, axis: Axis | None) -> bool:
+        """Whether an operation made there, under that axis, is the position's."""
+
+    def add(
+        self, type: str, inputs: tuple[Tensor, ...], attrs: Attrs | None, name: str | None,
+        control_inputs: Iterable[Operation],
+    ) -> Operation:  # fmt: skip
+        """``Graph.add`` of an operation of the position."""
+
+
 class Graph:
     """A program as operations in order of creation; nothing is computed before a session runs it.
 
@@ -37,7 +59,7 @@ class Graph:
     Attributes:
       root, block: the region of the graph itself, and the one that operations are added to.
       axis: the named axis that operations are made under, or None.
-      version: the number of operations added so far.
+      version: the number of operations added so far, those of single positions too.
       scope_name, creators: the thread's name scope, without a slash at its end, and its variable creators.
       control_stack: the ``control_dependencies`` scopes; None forgets those below it.
       device_stack, colocation_stack, gradient_overrides: of the scopes of that kind.
@@ -62,6 +84,10 @@ class Graph:
         self.version = 0
         self.rewired = 0
         """Number of times that control inputs were added to existing operations."""
+        self.trace: PositionTrace | None = None
+        """The trace of one position that operations are made in, where positions are traced one by one."""
+        self.has_parts = False
+        """Whether some were."""
         self._thread = ThreadScopes()
         self.control_stack: list[ControlScope | None] = []
         self.device_stack: list[Any] = []
@@ -186,6 +212,23 @@ class Graph:
         """
         if self._finalized:
             raise RuntimeError("Graph is finalized and cannot be modified.")
+        if self.has_parts:
+            trace = self.trace
+            if trace is not None and trace.takes(self.block if block is None else block, axis or self.axis):
+                return trace.add(type, tuple(inputs), attrs, name, control_inputs)
+            inputs = [self.own(t) for t in inputs]
+        return self.make(type, inputs, attrs, name, block, axis, control_inputs)
+
+    def make(
+        self, type: str, inputs: Sequence[Tensor], attrs: Attrs | None = None, name: str | None = None,
+        block: Block | None = None, axis: Axis | None = None, control_inputs: Iterable[Operation] = (),
+        controls: list[Operation] | None = None,
+    ) -> Operation:  # fmt: skip
+        """``add`` of an operation that no position has for itself.
+
+        Args:
+          controls: all its control inputs; None: those of the scopes around, and ``control_inputs``.
+        """
         op = Operation.__new__(Operation)
         op.definition = definition = registry.lookup(type)
         op.type = type
@@ -207,7 +250,7 @@ class Graph:
             what = f"{(name or type).rstrip('/')} (type {type}) on ({described})"
             message = f"{error}\n  operation: {what}\n  created at: {op.line}"
             raise (TypeError if isinstance(error, TypeError) else ValueError)(message) from error
-        op.name = self._operation_name(name or type, op.line)
+        op.name = self.operation_name(name or type, op.line)
         op.outputs = [Tensor(op, i, s.dtype, s.dims) for i, s in enumerate(signatures)]
         op.device = ""
         op._colocation = ()
@@ -215,22 +258,53 @@ class Graph:
             Cell(f"{self.state_scope}{op.name}/counter", uint32, (), default=_ZERO) if definition.random else None
         )
         self._bind_effects(op)
-        op._control_inputs = self._current_controls(op)
-        for other in control_inputs:
-            if other not in op._control_inputs:
-                op._control_inputs.append(other)
-        self._place(op)
+        op._control_inputs = self.controls_of(op, control_inputs) if controls is None else controls
+        self.place(op)
         for tensor in op._inputs:
             tensor._consumers.append(op)
         mark_varying(op)
-        op.index = len(self._ops)
+        op.index = self.version
         self._ops.append(op)
         op.block.ops.append(op)
         self._by_name[op.name] = op
         self.version += 1
         return op
 
-    def _operation_name(self, name: str, line: UserLine) -> str:
+    def register(self, part: Part) -> None:
+        """Makes a part known by its name."""
+        for tensor in part._inputs:
+            tensor._consumers.append(part)
+        part.index = self.version
+        self.version += 1
+        self._by_name[part.name] = part
+
+    def own(self, tensor: Tensor) -> Tensor:
+        """The tensor that an operation made now gets for ``tensor``.
+
+        Of a part that is the tensor of all positions, in the trace of its position; elsewhere what that position has.
+        """
+        if not isinstance(tensor, PartTensor):
+            return tensor
+        place, whole = tensor.op.place, tensor.whole
+        if self.trace is not None and self.axis is place.axis and self.trace.place is place:
+            return whole
+        selections = tensor.__dict__.setdefault("selections", {})
+        block = whole.op.block
+        found: Tensor | None = selections.get(block)
+        if found is None:
+            attrs = {"axis": place.axis, "position": place.position, "own": True}
+            finalized, self._finalized = self._finalized, False
+            with self.under(None), self.control_dependencies(None):
+                found = self.make("SelectPosition", (whole,), attrs, "select", block).outputs[0]
+            self._finalized = finalized
+            selections[block] = found
+        return found
+
+    def own_operation(self, op: Operation) -> Operation:
+        """The operation that runs where ``op`` is to: of a part that of all positions."""
+        return op.whole if isinstance(op, Part) else op
+
+    def operation_name(self, name: str, line: UserLine) -> str:
         """The name of a new operation. Raises ValueError where it is none, or absolute and taken."""
         if name[-1] != "/" and not _OP_NAME.match(name) and not (self.scope_name and _SCOPE_NAME.match(name)):
             raise ValueError(f"'{name}' is not a valid node name")
@@ -262,7 +336,7 @@ class Graph:
                     f"(used at {op.line}). Return it from there instead."
                 )
 
-    def _place(self, op: Operation) -> None:
+    def place(self, op: Operation) -> None:
         """Sets the device and the colocation group from the scopes around."""
         for device in reversed(self.device_stack):
             if device is None:
@@ -305,8 +379,12 @@ class Graph:
                 op.writes += tuple(c for c in inner.writes if c not in op.writes)
                 op.checks = op.checks or inner.checks
 
-    def _current_controls(self, op: Operation) -> list[Operation]:
-        """The control inputs from the scopes around, without those that an input comes after or is an output of."""
+    def controls_of(self, op: Operation, more: Iterable[Operation] = ()) -> list[Operation]:
+        """The control inputs from the scopes around, without those that an input comes after or is an output of.
+
+        Args:
+          more: others.
+        """
         makers = {tensor.op for tensor in op._inputs}
         controls: dict[Operation, None] = {}
         for scope in reversed(self.control_stack):
@@ -316,7 +394,8 @@ class Graph:
                 if scope.made.isdisjoint(makers):
                     controls |= {control: None for control in scope.controls if control not in makers}
                 scope.made.add(op)
-        return list(controls)
+        controls |= dict.fromkeys(more)
+        return [self.own_operation(c) for c in controls] if self.has_parts else list(controls)
 
     @contextmanager
     def body(self, what: str) -> Iterator[Block]:
@@ -413,7 +492,7 @@ class Graph:
         op.definition = registry.lookup("NoOp")
         op.type = op.name = op.device = ""
         op.attrs, op._inputs, op._control_inputs, op._colocation, op.outputs = {}, (), [], (), []
-        self._place(op)
+        self.place(op)
         return op.device
 
     # ---- finding ---------------------------------------------------------------------------------------------
@@ -423,13 +502,19 @@ class Graph:
         """Whether nothing was made in it: no operation, and no iterator over a dataset."""
         return not self._ops and not self._state_names
 
-    @property
-    def operation_count(self) -> int:
-        return len(self._ops)
+    def attributes_of(self, op: Operation) -> dict[str, Any]:
+        """The attributes of an operation; in the trace of a position, as that has made it."""
+        part = None if self.trace is None else self.trace.parts.get(op)
+        return op.attrs if part is None else part.attrs
+
+    def time_of(self, op: Operation) -> int:
+        """The ``version`` of the graph when an operation was made; in the trace of a position, when that made it."""
+        part = None if self.trace is None else self.trace.parts.get(op)
+        return op.index if part is None else part.index
 
     def inside(self, tensor: Tensor) -> Tensor:
         """The tensor as one of this graph; a function's graph captures a tensor from outside."""
-        return tensor
+        return self.own(tensor) if self.has_parts else tensor
 
     def captures(self) -> list[tuple[Tensor, Tensor]]:
         """In a function's graph, tensors of graphs around it that it uses: (outside, what stands for it here)."""
@@ -556,7 +641,7 @@ class Graph:
           from_version: only those added since the graph had this ``version``.
           add_shapes: add the static shapes of outputs, as attributes ``_output_shapes``.
         """
-        nodes = [node_def(op, add_shapes) for op in self._ops[from_version or 0 :]]
+        nodes = [node_def(op, add_shapes) for op in self._ops if op.index >= (from_version or 0)]
         return messages.GraphDef(node=nodes, versions=self.graph_def_versions)
 
     @property

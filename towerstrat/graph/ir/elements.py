@@ -209,7 +209,10 @@ class Operation:
       reads, writes: the cells it reads and writes, those of its bodies included.
       counter: the cell that counts its executions, if it draws random numbers.
       checks: whether it, or an operation in its bodies, checks the values of its inputs.
+      only: the positions along its axis that run it; None: all.
     """
+
+    only: frozenset[int] | None = None
 
     __slots__ = (
         "__dict__",

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from towerstrat.graph.ir.elements import Block, Operation
+from towerstrat.platform.threads import ThreadState
 
 
-class ThreadScopes(threading.local):
+class ThreadScopes(ThreadState):
     """The scopes of a graph that each thread has for itself.
 
     Attributes:

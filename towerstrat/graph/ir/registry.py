@@ -115,6 +115,7 @@ class OpDef:
       collective: combines values along the named axis; its output is equal at all positions, unless ``per_position``.
       joint: ``lower`` handles inputs whose shape differs by position; other types are evaluated once for each kind of
         position.
+      chooses: what it does depends on the position: operations of it are evaluated once for each kind of position.
       per_position: its output may differ along the axis even where its inputs do not.
       varying: (operation) -> one bool per output, True where it may differ along the axis; for types of which the
         inputs do not decide it.
@@ -155,6 +156,7 @@ class OpDef:
     callback: bool = False
     collective: bool = False
     joint: bool = False
+    chooses: bool = False
     per_position: bool = False
     varying: Callable[[Operation], Sequence[bool]] | None = None
     hidden: tuple[str, ...] = ()

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+
+from towerstrat.platform.threads import ThreadState
 
 if TYPE_CHECKING:
     from towerstrat.graph.ir.core import Graph
@@ -31,7 +32,7 @@ class Entered(Generic[T]):
         self.stack.entries.pop()
 
 
-class Stack(threading.local, Generic[T]):
+class Stack(ThreadState, Generic[T]):
     """A stack per thread with a default below it; ``default`` belongs to the thread too."""
 
     def __init__(self) -> None:

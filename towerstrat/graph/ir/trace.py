@@ -8,10 +8,11 @@ import functools
 import linecache
 import os
 import sys
-import threading
 import weakref
 from types import CodeType
 from typing import Any, NamedTuple
+
+from towerstrat.platform.threads import ThreadState
 
 _OURS = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))) + os.sep
 _SKIPPED = (_OURS, contextlib.__file__, "<frozen ")
@@ -78,7 +79,7 @@ class Status(enum.Enum):
     DISABLED = 2
 
 
-class _Conversion(threading.local):
+class _Conversion(ThreadState):
     """The state and options of autograph in this thread."""
 
     status = Status.UNSPECIFIED

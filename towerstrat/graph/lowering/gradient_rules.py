@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from towerstrat.errors import UnsupportedError
 from towerstrat.graph.ir import registry
 from towerstrat.graph.ir.convert import convert_to_tensor
+from towerstrat.graph.ir.core import get_default_graph
 from towerstrat.graph.ir.elements import Block, Operation, Tensor
 from towerstrat.graph.ir.indexed_slices import IndexedSlices
 from towerstrat.graph.ir.registry import Attrs, Signature, define
@@ -61,7 +62,7 @@ def rule_of(op: Operation) -> GradientFunction | None:
     """
     kind = op.attrs.get("_gradient_op_type")
     if kind is None or kind == op.type:
-        return op.attrs.get("_gradient_function")
+        return op.graph.attributes_of(op).get("_gradient_function")
     if kind in _RULES:
         return _RULES[kind]
     if kind == "Identity":
@@ -118,9 +119,10 @@ def _as_list(found: Any) -> Sequence[Any]:
 def _as_gradient(value: Any) -> Gradient:
     if value is None:
         return None
+    inside = get_default_graph().inside
     if isinstance(value, IndexedSlices):
-        return (value.values, value.indices)
-    return convert_to_tensor(value)
+        return (inside(value.values), inside(value.indices))
+    return inside(convert_to_tensor(value))
 
 
 def _like_output(attrs: Attrs) -> Signature:

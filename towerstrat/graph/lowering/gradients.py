@@ -96,7 +96,7 @@ def gradients_through(
     Source: ``tensorflow/python/eager/backprop.py``.
     """
     graph = get_default_graph()
-    y_list = [_as_tensor(y) for y in nest.flatten(ys)]
+    y_list = [graph.inside(_as_tensor(y)) for y in nest.flatten(ys)]
     x_list = [graph.inside(_source(x)) for x in nest.flatten(xs)]
     for y in y_list:
         if not (y.dtype.is_differentiable or y.dtype.is_integer):
@@ -107,11 +107,12 @@ def gradients_through(
     for y, seed in zip(y_list, seeds, strict=True):
         if y.dtype.is_complex and seed is None:
             raise TypeError(f"Gradients of complex tensors must set grad_ys: {y!r}. Take tf.real of it.")
-    stops = {_source(t) for t in nest.flatten(stop_gradients)} if stop_gradients is not None else set()
+    stops = {graph.inside(_source(t)) for t in nest.flatten(stop_gradients)} if stop_gradients is not None else set()
     # Nothing flows back from integers.
     seeds = [seed for y, seed in zip(y_list, seeds, strict=True) if y.dtype.is_differentiable]
     y_list = [y for y in y_list if y.dtype.is_differentiable]
-    indices = {y: seed.indices for y, seed in zip(y_list, seeds, strict=True) if isinstance(seed, IndexedSlices)}
+    of_rows = ((y, seed) for y, seed in zip(y_list, seeds, strict=True) if isinstance(seed, IndexedSlices))
+    indices = {y: graph.inside(seed.indices) for y, seed in of_rows}
     rules: dict[Operation, TracedRule] = {}
     captures = Captures(graph)
     with graph.name_scope(name) as scope:
@@ -170,8 +171,8 @@ def _source(x: Any) -> Tensor:
 
 def _as_seed(seed: Any, y: Tensor, index: int) -> Tensor:
     if isinstance(seed, IndexedSlices):
-        return seed.values
-    tensor = convert_to_tensor(seed, y.dtype)
+        return get_default_graph().inside(seed.values)
+    tensor = get_default_graph().inside(convert_to_tensor(seed, y.dtype))
     if not tensor.shape.is_compatible_with(y.shape):
         raise ValueError(f"grad_ys[{index}] has shape {tensor.shape}, its y ({y.name}) has shape {y.shape}.")
     return tensor
@@ -275,7 +276,8 @@ def _step_back(
         return list(_by_rule(lowering, step, op.attrs["rules"][step], given))
     assert definition.backward is not None
     # As the gradient of CrossReplicaSum in tensorflow/contrib/tpu/python/ops/tpu_ops.py: the sum of the cotangents.
-    if definition.collective and not definition.per_position and op.axis is not None and lowering.axis is not None:
+    together = definition.collective and not definition.per_position and not step.attrs.get("own")
+    if together and op.axis is not None and lowering.axis is not None:
         for i, cotangent in enumerate(given):
             if cotangent is not None:
                 given[i] = vary((yield cotangent), lowering.axis)
@@ -326,10 +328,15 @@ def _lower(lowering: Lowering, op: Operation) -> list[Any]:
     if lowering.kind is not None or op not in lowering.split:
         (results,) = _run_together(lowering, op, [_gradients_of_xs(lowering, op)])
         return results
-    found = _run_together(lowering, op, [_gradients_of_xs(part, op) for part in lowering.parts])
+    assert lowering.kinds is not None
+    kinds = lowering.kinds.of(op)
+    found = _run_together(lowering, op, [_gradients_of_xs(lowering.parts[k], op) for k in kinds])
     lowering.collect()
     by_output = zip(op.outputs, zip(*found, strict=True), strict=True)
-    return [ByKind(values) if output.varies else values[0] for output, values in by_output]
+    return [
+        lowering.of_kinds(dict(zip(kinds, values, strict=True))) if output.varies else values[0]
+        for output, values in by_output
+    ]
 
 
 def _run_together(lowering: Lowering, op: Operation, passes: Sequence[Pass[T]]) -> list[T]:

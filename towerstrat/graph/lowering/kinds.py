@@ -7,7 +7,7 @@ per kind, at its exact shapes; ``switched`` turns the trace into a program in wh
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from typing import TypeVar
 
@@ -16,6 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from towerstrat.graph.ir.elements import Operation
 from towerstrat.graph.ir.mesh import Axis, vary
 from towerstrat.graph.ir.types import Array
 from towerstrat.graph.ir.uneven import Uneven
@@ -60,12 +61,28 @@ def at(value: Array | ByKind, kind: int) -> Array:
 T = TypeVar("T")
 
 
+def differences(operations: Iterable[Operation], axis: Axis) -> list[tuple[int, ...]]:
+    """By position what it does of operations that not all positions do alike; empty tuples where there are none."""
+    columns: list[list[int]] = []
+    stack = list(operations)
+    while stack:
+        op = stack.pop()
+        if op.only is not None:
+            columns.append([i in op.only for i in range(axis.size)])
+        elif op.definition.chooses:
+            ids = [id(t) for t in op.inputs]
+            columns.append([ids.index(i) for i in ids])
+        stack += [inner for body in op.bodies for inner in body.needed]
+    return list(zip(*columns, strict=True)) if columns else [()] * axis.size
+
+
 class Kinds:
-    """The partition of an axis' positions by the shapes of their inputs.
+    """The partition of an axis' positions by the shapes of their inputs, and by what they do.
 
     Args:
       axis: the mesh axis.
       inputs: the inputs of the program whose shape differs by position.
+      does: by position what it does of the program (``differences``); None: all do the same.
 
     Attributes:
       count: the number of kinds.
@@ -73,13 +90,22 @@ class Kinds:
       shapes: for each input, its shape in each kind.
     """
 
-    def __init__(self, axis: Axis, inputs: Sequence[Uneven]):
+    def __init__(self, axis: Axis, inputs: Sequence[Uneven], does: Sequence[Hashable] | None = None):
         self.axis = axis
-        together = list(zip(*(u.shapes for u in inputs), strict=True))
+        shapes = list(zip(*(u.shapes for u in inputs), strict=True)) if inputs else [()] * axis.size
+        together = list(zip(shapes, does or [()] * axis.size, strict=True))
         distinct = list(dict.fromkeys(together))
-        self.table = tuple([distinct.index(shapes) for shapes in together])
+        self.table = tuple([distinct.index(both) for both in together])
         self.count = len(distinct)
-        self.shapes = tuple(zip(*distinct, strict=True))
+        self.shapes = tuple(zip(*(of_kind for of_kind, _ in distinct), strict=True))
+
+    def first_of(self, kind: int) -> int:
+        """The first position of a kind."""
+        return self.table.index(kind)
+
+    def of(self, op: Operation) -> list[int]:
+        """The kinds of the positions that run an operation."""
+        return [k for k in range(self.count) if op.only is None or self.first_of(k) in op.only]
 
     def by_position(self, of_kinds: Sequence[T]) -> list[T]:
         """One entry per position from one per kind."""
@@ -144,3 +170,11 @@ _same = jax.jit(_identity)
 def same(value: Array) -> Array:
     """A value of the first kind that all kinds share; marks it for ``switched`` as one that every position computes."""
     return _same(value) if isinstance(value, jax.core.Tracer) else value
+
+
+def kinds_of(axis: Axis | None, inputs: Sequence[Uneven], operations: Iterable[Operation]) -> Kinds | None:
+    """The kinds of positions of a program; None where there is one and no input is uneven."""
+    if axis is None:
+        return None
+    does = differences(operations, axis)
+    return Kinds(axis, inputs, does) if inputs or does[0] else None

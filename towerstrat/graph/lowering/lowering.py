@@ -297,7 +297,7 @@ class Lowering(Guarded):
             count = np.asarray(count)
             data = np.array([stable, count], np.uint32)
         key = jax.random.wrap_key_data(data, impl="threefry2x32")
-        if op.axis is not None and self.axis is not None:
+        if op.axis is not None and self.axis is not None and "_same_draws" not in op.attrs:
             key = jax.random.fold_in(key, lax.axis_index(self.axis.name))
         self.write(counter, count + np.uint32(1))
         return key
@@ -425,7 +425,9 @@ class Lowering(Guarded):
         return self.joined(value)
 
     def _splits(self, op: Operation) -> bool:
-        """True where an input, the state it uses or the path of a gradient differs by kind of position."""
+        """True where it, an input, the state it uses or the path of a gradient differs by kind of position."""
+        if op.only is not None or op.definition.chooses:
+            return True
         if any(isinstance(self.value(t), ByKind) for t in op.inputs if t.dtype is not resource):
             return True
         if any(isinstance(self.state.get(c), ByKind) for c in (*op.reads, *op.writes)):
@@ -434,20 +436,32 @@ class Lowering(Guarded):
 
     def _execute_by_kind(self, op: Operation) -> None:
         """Evaluates an operation once in each part; outputs that the graph calls equal everywhere are the first's."""
-        for kind, part in enumerate(self.parts):
+        assert self.kinds is not None
+        kinds = self.kinds.of(op)
+        for kind in kinds:
             with tracing(kind):
-                part.execute(op)
+                self.parts[kind].execute(op)
         for tensor in op.outputs:
             if tensor not in self.fed:
-                values = [part.values.pop(tensor) for part in self.parts]
-                self.values[tensor] = ByKind(values) if tensor.varies else same(values[0])
+                values = {kind: self.parts[kind].values.pop(tensor) for kind in kinds}
+                self.values[tensor] = self.of_kinds(values) if tensor.varies else same(values[kinds[0]])
         self.collect()
+
+    def of_kinds(self, values: Mapping[int, Array]) -> ByKind:
+        """The values of some kinds as those of all; what the others have nobody uses."""
+        assert self.kinds is not None
+        first = next(iter(values.values()))
+        return ByKind([
+            values[kind] if kind in values else jnp.zeros(np.shape(first), first.dtype)
+            for kind in range(self.kinds.count)
+        ])  # fmt: skip
 
     def collect(self) -> None:
         """Writes the cells that the parts have written, and clears their lists."""
         for cell in {cell: None for part in self.parts for cell in part.written}:
             values = [part.state[cell] for part in self.parts]
-            self.write(cell, ByKind(values) if cell.per_position else same(values[0]))
+            wrote = next(part for part in self.parts if cell in part.written)
+            self.write(cell, ByKind(values) if cell.per_position else same(wrote.state[cell]))
         for part in self.parts:
             part.written.clear()
 

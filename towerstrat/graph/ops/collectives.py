@@ -24,29 +24,34 @@ from towerstrat.graph.lowering.lowering import Lowering
 from towerstrat.graph.ops.build import one
 
 
-def all_reduce(value: Tensor, axis: Axis, how: str, name: str | None = None) -> Tensor:
+def all_reduce(value: Tensor, axis: Axis, how: str, name: str | None = None, own: bool = False) -> Tensor:
     """Combines the values at all positions into one that is equal everywhere (``lax.psum``).
 
     Args:
       how: "sum", "mean", or "first" for the value at position 0.
+      own: whether a gradient in tower context is the derivative of the position's own share alone, rather than the sum
+        over the positions of the derivatives.
 
     Raises:
       InvalidArgumentError: at run time: the shapes differ by position, unless ``how`` is "first".
     """
-    return one("AllReduce", [value], {"axis": axis, "how": how}, name or "all_reduce")
+    attrs = {"axis": axis, "how": how, **({"own": True} if own else {})}
+    return one("AllReduce", [value], attrs, name or "all_reduce")
 
 
-def all_concat(value: Tensor, axis: Axis, name: str | None = None, dim: int = 0) -> Tensor:
+def all_concat(value: Tensor, axis: Axis, name: str | None = None, dim: int = 0, own: bool = False) -> Tensor:
     """Concatenates the values at all positions, in order (``lax.all_gather``).
 
     Args:
       dim: the dimension to concatenate along; from the end where negative.
+      own: as of ``all_reduce``.
 
     Raises:
       ValueError: the value has no such dimension.
       InvalidArgumentError: at run time: other dimensions differ by position.
     """
-    return one("AllConcat", [value], {"axis": axis, "dim": dim}, name or "all_concat")
+    attrs = {"axis": axis, "dim": dim, **({"own": True} if own else {})}
+    return one("AllConcat", [value], attrs, name or "all_concat")
 
 
 def select(value: Tensor, axis: Axis, position: int, name: str | None = None) -> Tensor:
@@ -60,6 +65,14 @@ def distribute(values: Sequence[Tensor], axis: Axis, name: str | None = None) ->
     """A varying tensor that has ``values[i]`` at position i. The values have one type and shape."""
     graph = get_default_graph()
     return graph.add("FromPositions", values, {"axis": axis}, name or "from_positions", axis=axis).outputs[0]
+
+
+def own_of(values: Sequence[Tensor], axis: Axis, name: str | None = None) -> Tensor:
+    """A varying tensor that is at position i what ``values[i]`` is there.
+
+    Types are equal; shapes may differ.
+    """
+    return get_default_graph().add("OwnOfPositions", values, {"axis": axis}, name or "own", axis=axis).outputs[0]
 
 
 def divide(value: Tensor, axis: Axis, dim: int, name: str | None = None) -> Tensor:
@@ -264,6 +277,35 @@ def _lower_distribute(lowering: Lowering, op: Operation) -> list[Array]:
     return [lax.dynamic_index_in_dim(stacked, lax.axis_index(lowering.axis.name), 0, keepdims=False)]
 
 
+def _own_rule(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Signature]:
+    first = inputs[0]
+    if any(t.dtype is not first.dtype for t in inputs):
+        listed = ", ".join(t.dtype.name for t in inputs)
+        raise TypeError(f"Expected values of one type at all positions, got {listed}.")
+    dims = first.dims
+    for other in inputs[1:]:
+        if dims is None or other.dims is None or len(other.dims) != len(dims):
+            return [Signature(first.dtype, None)]
+        dims = tuple([d if d == o else None for d, o in zip(dims, other.dims, strict=True)])
+    return [Signature(first.dtype, dims)]
+
+
+def _lower_own(lowering: Lowering, op: Operation) -> list[Array]:
+    if lowering.axis is None:
+        return [lowering.value(op.inputs[0])]
+    assert lowering.kinds is not None
+    assert lowering.kind is not None
+    return [lowering.value(op.inputs[lowering.kinds.first_of(lowering.kind)])]
+
+
+def _lower_constants(lowering: Lowering, op: Operation) -> list[Array]:
+    values = op.attrs["values"]
+    if lowering.axis is None:
+        return [values[0]]
+    stacked = vary(jnp.asarray(np.stack(values)), lowering.axis)
+    return [lax.dynamic_index_in_dim(stacked, lax.axis_index(lowering.axis.name), 0, keepdims=False)]
+
+
 def _divide_rule(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Signature]:
     (value,) = inputs
     if value.dims is None:
@@ -298,10 +340,33 @@ for _type, _rule, _lower, _backward, _execute in (
      lambda context, inputs, attrs: [inputs[0].part(attrs["position"])]),
 ):  # fmt: skip
     define(
-        _type, _rule, lower=_lower, backward=_backward, collective=True, joint=True, hidden=("axis",), execute=_execute
+        _type,
+        _rule,
+        lower=_lower,
+        backward=_backward,
+        collective=True,
+        joint=True,
+        hidden=("axis", "own"),
+        execute=_execute,
     )
 define("Divide", _divide_rule, lower=_lower_divide, per_position=True, hidden=("axis",))
-define("FromPositions", same, lower=_lower_distribute, per_position=True, hidden=("axis",))
+define(
+    "OwnOfPositions",
+    _own_rule,
+    lower=_lower_own,
+    per_position=True,
+    hidden=("axis",),
+    chooses=True,
+)
+define(
+    "ConstOfPositions",
+    lambda inputs, attrs: [Signature(attrs["dtype"], np.shape(attrs["values"][0]))],
+    lower=_lower_constants,
+    per_position=True,
+    differentiable=False,
+    hidden=("axis", "values"),
+)
+define("FromPositions", same, lower=_lower_distribute, per_position=True, hidden=("axis", "joined"))
 define(
     "Spread",
     same,

@@ -17,7 +17,7 @@ from towerstrat.graph.ir.narrowing import connected, narrowed_order
 from towerstrat.graph.ir.state import Cell, StateStore
 from towerstrat.graph.ir.types import int32, resource, string
 from towerstrat.graph.ir.uneven import Uneven
-from towerstrat.graph.lowering.kinds import Kinds
+from towerstrat.graph.lowering.kinds import kinds_of
 from towerstrat.graph.lowering.lowering import Lowering
 from towerstrat.graph.lowering.refusals import NeedsStatic, NeedsTrips, on_host, varying_shape
 from towerstrat.graph.ops.trips import gradients_decide
@@ -200,7 +200,7 @@ class DeviceStage:
             lowering.run(ops)
             return [lowering.value(t) if t.varies else lowering.invariant(t) for t in self.outputs]
 
-        kinds = Kinds(self.axis, list(given.uneven.values())) if given.uneven and self.axis is not None else None
+        kinds = kinds_of(self.axis, list(given.uneven.values()), ops)
         specs = ["uneven" if t in given.uneven else "rows" if t in divided else self._spec(t) for t in tensors]
         return Program(self.ops, body, specs, [t.varies for t in self.outputs], present, trips, kinds=kinds)
 

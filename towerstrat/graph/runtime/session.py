@@ -16,6 +16,7 @@ from towerstrat.graph.ir import nest
 from towerstrat.graph.ir.composite import Fetchable
 from towerstrat.graph.ir.core import Graph, global_graph
 from towerstrat.graph.ir.elements import Operation, Reference, Tensor
+from towerstrat.graph.ir.parts import PartTensor
 from towerstrat.graph.ir.stacks import SESSIONS
 from towerstrat.graph.ir.state import StateStore
 from towerstrat.graph.ir.types import resource, string
@@ -65,6 +66,7 @@ class _Fetches:
             raise kind(f"Fetch argument {fetch!r} cannot be fetched. {error}") from None
         if not graph.is_fetchable(element):
             raise ValueError(f"Operation {element!r} has been marked as not fetchable.")
+        element = graph.own(element) if isinstance(element, Tensor) else graph.own_operation(element)
         op = element if isinstance(element, Operation) else element.op
         if op.block is not graph.root:
             raise ValueError(
@@ -283,6 +285,8 @@ class BaseSession(Runner):
                 raise TypeError(f"Cannot interpret feed_dict key as Tensor: {error}") from None
             if not self._graph.is_feedable(tensor):
                 raise ValueError(f"Tensor {tensor.name} may not be fed.")
+            if isinstance(tensor, PartTensor):
+                tensor = _given(tensor)
             if tensor.op.block is not self._graph.root:
                 raise ValueError(
                     f"{tensor!r} (created at {tensor.op.line}) was made inside {tensor.op.block.what}, where nothing "
@@ -447,3 +451,13 @@ class InteractiveSession(BaseSession):
         if self._entered is not None:
             self._entered.close()
             self._entered = None
+
+
+def _given(tensor: PartTensor) -> Tensor:
+    """What a value that is fed for one tower's tensor takes the place of: a placeholder that only this tower has."""
+    if not tensor.op.definition.given:
+        raise ValueError(
+            f"{tensor!r} (created at {tensor.op.line}) is what one tower has of a tensor that all of them compute: it "
+            "cannot be fed for that tower alone. Make a placeholder outside, and pass it to the function of the towers."
+        )
+    return tensor.whole

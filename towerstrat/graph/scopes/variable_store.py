@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import enum
 import inspect
-import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -27,6 +26,7 @@ from towerstrat.graph.variables.variables import (
     create_variable,
     trainable_value,
 )
+from towerstrat.platform.threads import ThreadState
 
 
 class ReuseMode(enum.Enum):
@@ -38,7 +38,7 @@ class ReuseMode(enum.Enum):
 AUTO_REUSE = ReuseMode.AUTO_REUSE
 
 
-class Scopes(threading.local):
+class Scopes(ThreadState):
     """The variable scopes of a thread.
 
     Attributes:

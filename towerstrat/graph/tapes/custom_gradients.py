@@ -179,7 +179,7 @@ def _cotangents(
 def _in_graph(graph: Graph, f: Callable[..., Any], args: Sequence[Any]) -> Any:
     """Calls ``f`` and passes its results through an operation with the given gradient."""
     flat_args = [convert_to_tensor(a) for a in nest.flatten(list(args))]
-    first = graph.operation_count
+    first = graph.version
     result, grad_fn = f(*nest.pack_sequence_as(list(args), flat_args))
     read = _variables_read(graph, first)
     variables = list(read.values())
@@ -217,11 +217,11 @@ def _add(graph: Graph, results: Sequence[Tensor], sources: Sequence[Tensor], rul
 
 
 def _variables_read(graph: Graph, first: int) -> dict[Tensor, Variable | Tensor]:
-    """Handle -> variable of the trainable variables that operations from the index ``first`` on read.
+    """Handle -> variable of the trainable variables that operations made from the version ``first`` on read.
 
     A handle whose variable is not known stands for itself.
     """
-    ops = graph.get_operations()[first:]
+    ops = (op for op in graph.get_operations() if graph.time_of(op) >= first)
     read = dict.fromkeys(op.inputs[0] for op in ops if op.definition.reads_value)
     found = {h: graph.variable_of(h) for h in read}
     return {h: h if v is None else v for h, v in found.items() if getattr(v, "trainable", True)}

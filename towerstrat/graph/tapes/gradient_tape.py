@@ -95,7 +95,7 @@ class GradientTape:
         """Begins a span in the current graph."""
         graph = get_default_graph()
         if not graph.executing_eagerly:
-            self._spans.setdefault(graph, []).append([graph.operation_count, math.inf])
+            self._spans.setdefault(graph, []).append([graph.version, math.inf])
 
     def _stop(self) -> None:
         if not self._recording:
@@ -104,7 +104,7 @@ class GradientTape:
         self._context.tapes.active.remove(self)
         for graph, spans in self._spans.items():
             if spans[-1][1] == math.inf:
-                spans[-1][1] = graph.operation_count
+                spans[-1][1] = graph.version
 
     @contextmanager
     def stop_recording(self) -> Iterator[None]:
@@ -236,7 +236,8 @@ class GradientTape:
 
     def _has(self, op: Operation) -> bool:
         """Whether an operation was added to its graph while the tape recorded."""
-        return any(first <= op.index < last for first, last in self._spans.get(op.graph, ()))
+        spans = self._spans.get(op.graph)
+        return spans is not None and any(first <= op.graph.time_of(op) < last for first, last in spans)
 
     def _in_graph(self, targets: Sequence[Tensor], sources: Sequence[Any], given: Sequence[Any]) -> list[Cotangent]:
         """Adds the ``Gradients`` operation, over recorded operations, for sources that depend on watched tensors."""

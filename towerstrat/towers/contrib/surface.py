@@ -23,6 +23,7 @@ class ContribSurface:
     loop_method = "run_steps_on_dataset"
     fixed_shapes = False
     whole_elements = False
+    differing = PerDevice
 
     def per_tower(self, local: Any, devices: Sequence[str], axis: Axis) -> PerDevice:
         return per_device(local, devices, axis)

@@ -23,6 +23,7 @@ class ReplicaSurface:
     loop_method = "experimental_run_steps_on_iterator"
     fixed_shapes = True
     whole_elements = True
+    differing = PerReplica
 
     def per_tower(self, local: Any, devices: Sequence[str], axis: Axis) -> PerReplica:
         return per_replica(local, devices, axis)

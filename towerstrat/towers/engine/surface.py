@@ -22,6 +22,7 @@ class Surface(Protocol):
       divides_losses: whether optimizers divide a mean loss by the number of towers.
       loop_method: the method that runs steps, as messages call it.
       fixed_shapes: whether step loops take elements of known shapes only, on one tower too.
+      differing: the class of values that may differ between towers.
       whole_elements: whether an element of a step loop has a part for every tower, rather than being one tower's.
     """
 
@@ -31,6 +32,7 @@ class Surface(Protocol):
     loop_method: str
     fixed_shapes: bool
     whole_elements: bool
+    differing: type[PerDevice]
 
     def per_tower(self, local: Any, devices: Sequence[str], axis: Axis) -> PerDevice:
         """A value that towers have, as one per-device value."""

@@ -53,6 +53,8 @@ class Towers(Engine):
     """
 
     axis: Axis
+    own_gradients = False
+    """Whether a tower's gradient through a value that was combined is the derivative of its own share alone."""
 
     def __init__(self, axis: Axis, surface: Surface):
         super().__init__()
@@ -186,15 +188,18 @@ class Towers(Engine):
                 return self._combined_rows(how, local)
             tensor = convert_to_tensor(local)
             if how == "mean" and tensor.dtype.is_integer:
-                return truediv(collectives.all_reduce(tensor, self.axis, "sum"), self.axis.size)
-            return collectives.all_reduce(tensor, self.axis, how)
+                return truediv(self._sum(tensor), self.axis.size)
+            return collectives.all_reduce(tensor, self.axis, how, own=self.own_gradients)
+
+    def _sum(self, tensor: Tensor) -> Tensor:
+        return collectives.all_reduce(tensor, self.axis, "sum", own=self.own_gradients)
 
     def _combined_rows(self, how: str, local: IndexedSlices) -> IndexedSlices:
         if how == "first":
             values = collectives.select(local.values, self.axis, 0)
             return IndexedSlices(values, collectives.select(local.indices, self.axis, 0), local.dense_shape)
         scaled = local.values * (1.0 / self.axis.size) if how == "mean" else local.values
-        values = collectives.all_concat(scaled, self.axis)
+        values = collectives.all_concat(scaled, self.axis, own=self.own_gradients)
         return IndexedSlices(values, collectives.all_concat(local.indices, self.axis), local.dense_shape)
 
     def _reduce_plain(self, aggregation: VariableAggregation, value: Any) -> Any:
@@ -211,7 +216,7 @@ class Towers(Engine):
         if not self.mapped:
             return convert_to_tensor(local)
         with get_default_graph().under(None):
-            return collectives.all_concat(convert_to_tensor(local), self.axis, dim=axis)
+            return collectives.all_concat(convert_to_tensor(local), self.axis, dim=axis, own=self.own_gradients)
 
     def _destinations(self, destinations: Any) -> list[str]:
         """The names of the devices that ``destinations`` stands for. Raises ValueError for none, and for others."""

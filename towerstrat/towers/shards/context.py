@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -11,10 +10,11 @@ from typing import Any
 from towerstrat.errors import UnsupportedError
 from towerstrat.graph.ir.core import get_default_graph
 from towerstrat.graph.ir.trace import user_line
+from towerstrat.platform.threads import ThreadState
 from towerstrat.towers.engine import contexts
 
 
-class TpuContext(threading.local):
+class TpuContext(ThreadState):
     """The context of the computation that is being built.
 
     There is one rule for the number of shards, whoever runs the computation (``tpu.shard``, ``TPUEstimator``, a

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -18,13 +17,14 @@ from towerstrat.graph.ir.types import HostArray, string
 from towerstrat.graph.ops import control_flow
 from towerstrat.platform import messages
 from towerstrat.platform.event_files import EventFile
+from towerstrat.platform.threads import ThreadState
 from towerstrat.training.summaries.write_operations import write_numbers, write_strings
 
 SUMMARIES = "_SUMMARY_V2"
 """The collection of operations that record something."""
 
 
-class _Current(threading.local):
+class _Current(ThreadState):
     """What is current in this thread: where events go, for which step by default, and under which condition."""
 
     def __init__(self) -> None:

@@ -1,0 +1,142 @@
+"""The engine of towers whose function is called for each of them: a tower's number is an integer there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from towerstrat.graph.ir import nest
+from towerstrat.graph.ir.convert import convert_to_tensor
+from towerstrat.graph.ir.core import get_default_graph
+from towerstrat.graph.ir.device import canonical
+from towerstrat.graph.ir.elements import Operation, Tensor
+from towerstrat.graph.ir.indexed_slices import IndexedSlices
+from towerstrat.graph.ir.mesh import Axis
+from towerstrat.graph.ir.parts import Part, PartTensor, Place, part_of, whole_of
+from towerstrat.graph.ops import collectives
+from towerstrat.graph.ops.control_flow import group
+from towerstrat.graph.variables.variables import Variable
+from towerstrat.towers.engine.lockstep import Lockstep
+from towerstrat.towers.engine.surface import Surface
+from towerstrat.towers.engine.towers import Towers
+from towerstrat.towers.engine.values import DistributedValues, Mirrored, PerDevice, Selections, regroup
+
+
+class Parts(Selections):
+    """Device -> what the tower there has made.
+
+    Args:
+      parts: tensors, ``IndexedSlices`` or operations, in the order of the towers.
+    """
+
+    def __init__(self, parts: Sequence[Any], devices: Sequence[str], axis: Axis):
+        super().__init__(None, devices, axis)
+        self._parts = list(parts)
+
+    @property
+    def local(self) -> Any:
+        """The value in tower context, made when it is first asked for."""
+        if self._local is None:
+            self._local = together(self._parts, self.axis)
+        return self._local
+
+    @local.setter
+    def local(self, value: Any) -> None:
+        self._local = value
+
+    def __getitem__(self, device: str) -> Any:
+        return self._parts[self.positions[device]]
+
+
+def together(parts: Sequence[Any], axis: Axis) -> Any:
+    """What all positions run of what each has made: one tensor, ``IndexedSlices`` or operation."""
+    if any(isinstance(p, IndexedSlices) for p in parts):
+        if not all(isinstance(p, IndexedSlices) for p in parts):
+            raise ValueError(f"Expected IndexedSlices from all towers or from none, got {list(parts)}.")
+        values, indices = (together([getattr(p, name) for p in parts], axis) for name in ("values", "indices"))
+        return IndexedSlices(values, indices, whole_of(parts[0].dense_shape))
+    wholes = [whole_of(p) for p in parts]
+    own = all(isinstance(p, Part | PartTensor) for p in parts)
+    graph = get_default_graph()
+    if own and all(w is wholes[0] for w in wholes):
+        return wholes[0]
+    with graph.under(axis), graph.control_dependencies(None):
+        if all(isinstance(w, Operation) for w in wholes):
+            return group(*dict.fromkeys(wholes))
+        tensors = [graph.inside(convert_to_tensor(w)) for w in wholes]
+        if all(t.op.axis is None and not t.varies and t.shape == tensors[0].shape for t in tensors):
+            return collectives.distribute(tensors, axis)
+        return collectives.own_of(tensors, axis)
+
+
+class MirroredTowers(Towers):
+    """Towers at the positions of a mesh axis; their function is called for each, one after the other.
+
+    What all of them do alike is one program that runs at every position. Where they differ, each position runs what its
+    own tower made.
+
+    Args:
+      axis: its positions are the towers.
+      surface: the surface that the strategy belongs to.
+      devices: the towers' devices, as the program calls them.
+    """
+
+    def __init__(self, axis: Axis, surface: Surface, devices: Sequence[str]):
+        super().__init__(axis, surface)
+        self._devices = [canonical(device) for device in devices]
+        self._places = [Place(axis, position) for position in range(axis.size)]
+
+    own_gradients = True
+
+    # ---- running ---------------------------------------------------------------------------------------------
+
+    def call_for_each_tower(self, fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        if not self.mapped:
+            return super().call_for_each_tower(fn, *args, **kwargs)
+        count = self.axis.size
+        of_towers = [(self._select(args, k), self._select(kwargs, k)) for k in range(count)]
+        given = [a for a, _ in of_towers], [k for _, k in of_towers]
+        return Lockstep(self, self._places, fn, *given, self._regroup, self._select).run()
+
+    def _select(self, structure: Any, tower: int) -> Any:
+        return nest.map_structure(lambda value: self._part(value, tower), structure)
+
+    def _part(self, value: Any, tower: int) -> Any:
+        """A tower's part of a value."""
+        if isinstance(value, Variable) or not isinstance(value, DistributedValues):
+            return value
+        if isinstance(value, Mirrored) and not value.on_device(self._devices[tower]):
+            return value.primary
+        local = value.local
+        if isinstance(value, PerDevice) and not isinstance(value._index, Parts):
+            if isinstance(local, IndexedSlices):
+                values, indices = (self._part_of(t, tower) for t in (local.values, local.indices))
+                return IndexedSlices(values, indices, local.dense_shape)
+            if isinstance(local, Tensor):
+                return self._part_of(local, tower)
+        return value.get(self._devices[tower])
+
+    def _part_of(self, tensor: Tensor, tower: int) -> Tensor:
+        graph = get_default_graph()
+        if not tensor.varies or graph.executing_eagerly:
+            return tensor
+        graph.has_parts = True
+        return part_of(graph.inside(tensor), self._places[tower])
+
+    def _regroup(self, of_towers: Sequence[Any]) -> Any:
+        return regroup(dict(zip(self._devices, of_towers, strict=True)), self._differing)
+
+    def _differing(self, index: Mapping[str, Any]) -> PerDevice:
+        """Different values of the towers as one per-device value."""
+        parts = list(index.values())
+        differing = self.surface.differing
+        if any(isinstance(whole_of(p), Tensor | IndexedSlices | Operation) for p in parts):
+            return differing(Parts(parts, self._devices, self.axis))
+        return differing(index)
+
+    @property
+    def worker_device_index(self) -> Any:
+        return PerDevice(dict(zip(self._devices, range(self.axis.size), strict=True))) if self.mapped else 0
+
+    def __repr__(self) -> str:
+        return f"<MirroredTowers: {self.axis.size}>"

@@ -1,0 +1,52 @@
+"""Variables that towers make one after the other: the first tower makes them, the others get what it made.
+
+Source: ``tensorflow/contrib/distribute/python/shared_variable_creator.py``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+_NUMBERED = re.compile(r"_\d+(?=/|$)")
+"""What makes a name unique: it may differ by tower."""
+
+
+class SharedVariables:
+    """The variables that the first tower has made so far, by name and order."""
+
+    def __init__(self) -> None:
+        self._made: dict[str, list[Any]] = {}
+
+    def creator(self, tower: int) -> Callable[..., Any]:
+        """The variable creator of one tower.
+
+        It raises RuntimeError where a later tower makes a variable that the first one did not make.
+        """
+        if tower == 0:
+            return self._create
+        taken: Counter[str] = Counter()
+
+        def reuse(next_creator: Callable[..., Any], **kwargs: Any) -> Any:
+            name = _without_numbers(kwargs.get("name"))
+            made = self._made.get(name, [])
+            if taken[name] >= len(made):
+                raise RuntimeError(
+                    f"Tried to create variable {name} with mismatching name on device {tower}: the first tower made "
+                    f"{len(made)} of that name. Every tower makes the same variables, in the same order."
+                )
+            taken[name] += 1
+            return made[taken[name] - 1]
+
+        return reuse
+
+    def _create(self, next_creator: Callable[..., Any], **kwargs: Any) -> Any:
+        variable = next_creator(**kwargs)
+        self._made.setdefault(_without_numbers(kwargs.get("name")), []).append(variable)
+        return variable
+
+
+def _without_numbers(name: str | None) -> str:
+    return "Variable" if name is None else _NUMBERED.sub("", name)

@@ -29,6 +29,10 @@ MODULES: dict[str, tuple[str, dict[str, Named]]] = {
             "get_cross_replica_context get_replica_context get_strategy has_strategy in_cross_replica_context",
         ),
     ),
+    "python.distribute.mirrored_strategy": (
+        "",
+        named("towers.distribute.mirrored", "MirroredExtended MirroredStrategy MirroredStrategyV1"),
+    ),
     "python.distribute.one_device_strategy": (
         "",
         named("towers.distribute.one_device", "OneDeviceStrategy OneDeviceStrategyV1"),

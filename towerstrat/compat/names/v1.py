@@ -454,7 +454,7 @@ ROWS: Rows = (
         "tf.contrib.distribute": "DistributionStrategy",
     }),
     ("towers.era.strategies", {
-        "tf.contrib.distribute": "OneDeviceStrategy TPUStrategy",
+        "tf.contrib.distribute": "MirroredStrategy OneDeviceStrategy TPUStrategy",
     }),
 )  # fmt: skip
 """A module, and for the public modules (one or more) that have them its names; ``public=own`` where they differ."""
@@ -468,6 +468,9 @@ LATER_ROWS: Rows = (
     *v1_summaries.LATER_ROWS,
     ("towers.distribute.extended", {
         "tf.distribute": "StrategyExtended=StrategyExtendedV1",
+    }),
+    ("towers.distribute.mirrored", {
+        "tf.distribute": "MirroredStrategy=MirroredStrategyV1",
     }),
     ("towers.distribute.one_device", {
         "tf.distribute": "OneDeviceStrategy=OneDeviceStrategyV1",

@@ -380,6 +380,9 @@ ROWS: Rows = (
         "tf.distribute": "InputContext InputOptions InputReplicationMode",
         "tf.distribute.experimental": "ValueContext",
     }),
+    ("towers.distribute.mirrored", {
+        "tf.distribute": "MirroredStrategy",
+    }),
     ("towers.distribute.one_device", {
         "tf.distribute": "OneDeviceStrategy",
     }),

@@ -214,9 +214,9 @@ class Graph:
             raise RuntimeError("Graph is finalized and cannot be modified.")
         if self.has_parts:
             trace = self.trace
-            if trace is not None and trace.takes(self.block if block is None else block, axis or self.axis):
+            if trace is not None and axis in (None, self.axis) and trace.takes(block or self.block, self.axis):
                 return trace.add(type, tuple(inputs), attrs, name, control_inputs)
-            inputs = [self.own(t) for t in inputs]
+            inputs = [self.own(t) if isinstance(t, PartTensor) else t for t in inputs]
         return self.make(type, inputs, attrs, name, block, axis, control_inputs)
 
     def make(
@@ -283,6 +283,7 @@ class Graph:
 
         Of a part that is the tensor of all positions, in the trace of its position; elsewhere what that position has.
         """
+        tensor = self.inside(tensor)
         if not isinstance(tensor, PartTensor):
             return tensor
         place, whole = tensor.op.place, tensor.whole
@@ -514,7 +515,7 @@ class Graph:
 
     def inside(self, tensor: Tensor) -> Tensor:
         """The tensor as one of this graph; a function's graph captures a tensor from outside."""
-        return self.own(tensor) if self.has_parts else tensor
+        return tensor
 
     def captures(self) -> list[tuple[Tensor, Tensor]]:
         """In a function's graph, tensors of graphs around it that it uses: (outside, what stands for it here)."""

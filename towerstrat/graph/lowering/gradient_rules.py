@@ -119,10 +119,10 @@ def _as_list(found: Any) -> Sequence[Any]:
 def _as_gradient(value: Any) -> Gradient:
     if value is None:
         return None
-    inside = get_default_graph().inside
+    own = get_default_graph().own
     if isinstance(value, IndexedSlices):
-        return (inside(value.values), inside(value.indices))
-    return inside(convert_to_tensor(value))
+        return (own(value.values), own(value.indices))
+    return own(convert_to_tensor(value))
 
 
 def _like_output(attrs: Attrs) -> Signature:

@@ -96,8 +96,8 @@ def gradients_through(
     Source: ``tensorflow/python/eager/backprop.py``.
     """
     graph = get_default_graph()
-    y_list = [graph.inside(_as_tensor(y)) for y in nest.flatten(ys)]
-    x_list = [graph.inside(_source(x)) for x in nest.flatten(xs)]
+    y_list = [graph.own(_as_tensor(y)) for y in nest.flatten(ys)]
+    x_list = [graph.own(_source(x)) for x in nest.flatten(xs)]
     for y in y_list:
         if not (y.dtype.is_differentiable or y.dtype.is_integer):
             raise TypeError(f"Expected numeric ys, got {y!r}.")
@@ -107,12 +107,12 @@ def gradients_through(
     for y, seed in zip(y_list, seeds, strict=True):
         if y.dtype.is_complex and seed is None:
             raise TypeError(f"Gradients of complex tensors must set grad_ys: {y!r}. Take tf.real of it.")
-    stops = {graph.inside(_source(t)) for t in nest.flatten(stop_gradients)} if stop_gradients is not None else set()
+    stops = {graph.own(_source(t)) for t in nest.flatten(stop_gradients)} if stop_gradients is not None else set()
     # Nothing flows back from integers.
     seeds = [seed for y, seed in zip(y_list, seeds, strict=True) if y.dtype.is_differentiable]
     y_list = [y for y in y_list if y.dtype.is_differentiable]
     of_rows = ((y, seed) for y, seed in zip(y_list, seeds, strict=True) if isinstance(seed, IndexedSlices))
-    indices = {y: graph.inside(seed.indices) for y, seed in of_rows}
+    indices = {y: graph.own(seed.indices) for y, seed in of_rows}
     rules: dict[Operation, TracedRule] = {}
     captures = Captures(graph)
     with graph.name_scope(name) as scope:
@@ -171,8 +171,8 @@ def _source(x: Any) -> Tensor:
 
 def _as_seed(seed: Any, y: Tensor, index: int) -> Tensor:
     if isinstance(seed, IndexedSlices):
-        return get_default_graph().inside(seed.values)
-    tensor = get_default_graph().inside(convert_to_tensor(seed, y.dtype))
+        return get_default_graph().own(seed.values)
+    tensor = get_default_graph().own(convert_to_tensor(seed, y.dtype))
     if not tensor.shape.is_compatible_with(y.shape):
         raise ValueError(f"grad_ys[{index}] has shape {tensor.shape}, its y ({y.name}) has shape {y.shape}.")
     return tensor

@@ -459,9 +459,11 @@ class Lowering(Guarded):
     def collect(self) -> None:
         """Writes the cells that the parts have written, and clears their lists."""
         for cell in {cell: None for part in self.parts for cell in part.written}:
-            values = [part.state[cell] for part in self.parts]
-            wrote = next(part for part in self.parts if cell in part.written)
-            self.write(cell, ByKind(values) if cell.per_position else same(wrote.state[cell]))
+            wrote = next(part.state[cell] for part in self.parts if cell in part.written)
+            if cell.per_position:
+                self.write(cell, ByKind([part.state.get(cell, wrote) for part in self.parts]))
+            else:
+                self.write(cell, same(wrote))
         for part in self.parts:
             part.written.clear()
 

@@ -16,6 +16,7 @@ from towerstrat.graph.ir.parts import Part, PartTensor, Place, part_of, whole_of
 from towerstrat.graph.ops import collectives
 from towerstrat.graph.ops.control_flow import group
 from towerstrat.graph.variables.variables import Variable
+from towerstrat.towers.cluster.local import devices_named
 from towerstrat.towers.engine.lockstep import Lockstep
 from towerstrat.towers.engine.surface import Surface
 from towerstrat.towers.engine.towers import Towers
@@ -63,7 +64,7 @@ def together(parts: Sequence[Any], axis: Axis) -> Any:
     with graph.under(axis), graph.control_dependencies(None):
         if all(isinstance(w, Operation) for w in wholes):
             return group(*dict.fromkeys(wholes))
-        tensors = [graph.inside(convert_to_tensor(w)) for w in wholes]
+        tensors = [graph.own(convert_to_tensor(w)) for w in wholes]
         if all(t.op.axis is None and not t.varies and t.shape == tensors[0].shape for t in tensors):
             return collectives.distribute(tensors, axis)
         return collectives.own_of(tensors, axis)
@@ -85,6 +86,19 @@ class MirroredTowers(Towers):
         super().__init__(axis, surface)
         self._devices = [canonical(device) for device in devices]
         self._places = [Place(axis, position) for position in range(axis.size)]
+
+    @classmethod
+    def named(cls, names: Sequence[str], surface: Surface) -> MirroredTowers:
+        """Towers on devices that a program names.
+
+        Raises:
+          ValueError: no device, one of them twice, or one that is not here.
+        """
+        if not names:
+            raise ValueError("Must specify at least one device: the list of devices is empty.")
+        if len(set(names)) < len(names):
+            raise ValueError(f"No duplicates allowed in `devices` argument: {list(names)}.")
+        return cls(Axis(surface.word, devices_named(names)), surface, names)
 
     own_gradients = True
 
@@ -121,7 +135,7 @@ class MirroredTowers(Towers):
         if not tensor.varies or graph.executing_eagerly:
             return tensor
         graph.has_parts = True
-        return part_of(graph.inside(tensor), self._places[tower])
+        return part_of(graph.own(tensor), self._places[tower])
 
     def _regroup(self, of_towers: Sequence[Any]) -> Any:
         return regroup(dict(zip(self._devices, of_towers, strict=True)), self._differing)

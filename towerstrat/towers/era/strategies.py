@@ -14,11 +14,12 @@ from towerstrat.graph.ir.core import get_default_graph
 from towerstrat.graph.ir.elements import Tensor
 from towerstrat.graph.ir.mesh import Axis
 from towerstrat.graph.variables.variables import Variable
-from towerstrat.towers.contrib import one_device, tpu
+from towerstrat.towers.contrib import mirrored, one_device, tpu
 from towerstrat.towers.contrib.strategy import DistributionStrategy
 from towerstrat.towers.contrib.surface import CONTRIB
 from towerstrat.towers.distribute.dataset import InputIterator
 from towerstrat.towers.distribute.extended import StrategyExtendedV1
+from towerstrat.towers.distribute.mirrored import MirroredExtended
 from towerstrat.towers.distribute.reduce_op import ReduceOp
 from towerstrat.towers.distribute.steps import DatasetIterator
 from towerstrat.towers.distribute.strategy import StrategyV1
@@ -141,6 +142,24 @@ class OneDeviceStrategy(Strategy, one_device.OneDeviceStrategy):  # type: ignore
       device: the device's name.
       prefetch_on_device: where input waits is decided here; changes no value.
     """
+
+
+class MirroredStrategy(Strategy, mirrored.MirroredStrategy):  # type: ignore[misc]
+    """Synchronous training with a tower on each device: variables are mirrored, functions are called for each tower.
+
+    Args:
+      devices: the devices' names; default all that there are.
+      num_gpus, num_gpus_per_worker: so many accelerators, instead of ``devices``.
+      cross_tower_ops: how values of the towers are combined.
+      prefetch_on_device: where input waits is decided here; changes no value.
+      auto_shard_dataset: divides files or elements between workers, of which there is one here.
+
+    Raises:
+      ValueError: more than one of the first three, or devices that are not here.
+    """
+
+    def _make_extended(self) -> MirroredExtended:
+        return MirroredExtended(self, self._cross_tower_ops)
 
 
 class TPUStrategy(tpu.TPUStrategy, OneDeviceStrategy):  # type: ignore[misc]

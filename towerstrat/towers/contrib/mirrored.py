@@ -1,0 +1,62 @@
+"""``MirroredStrategy``: a tower on each of some devices, with a function called for each tower."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from towerstrat.towers.cluster.local import local_names
+from towerstrat.towers.contrib.strategy import DistributionStrategy
+from towerstrat.towers.contrib.surface import CONTRIB
+from towerstrat.towers.engine.mirrored import MirroredTowers
+
+
+class MirroredStrategy(DistributionStrategy):
+    """Synchronous training with a tower on each device: variables are mirrored, functions are called for each tower.
+
+    Args:
+      devices: the devices' names; default all that there are.
+      num_gpus, num_gpus_per_worker: so many accelerators, instead of ``devices``.
+      cross_tower_ops: how values of the towers are combined.
+      prefetch_on_device: where input waits is decided here; changes no value.
+      auto_shard_dataset: divides files or elements between workers, of which there is one here.
+
+    Raises:
+      ValueError: more than one of the first three, or devices that are not here.
+    """
+
+    def __init__(
+        self, devices: Sequence[str] | None = None, num_gpus: int | None = None,
+        num_gpus_per_worker: int | None = None, cross_tower_ops: Any = None, prefetch_on_device: bool | None = None,
+        auto_shard_dataset: bool = False,
+    ):  # fmt: skip
+        if num_gpus is not None and num_gpus_per_worker is not None:
+            raise ValueError("You cannot specify both `num_gpus` and `num_gpus_per_worker`.")
+        count = num_gpus_per_worker if num_gpus is None else num_gpus
+        if devices is not None and count is not None:
+            raise ValueError("Must only specify one of `devices` and `num_gpus`.")
+        self._cross_tower_ops = cross_tower_ops
+        self._auto_shard_dataset = auto_shard_dataset
+        self._num_gpus = count
+        self._stand_on(MirroredTowers.named(local_names(count) if devices is None else devices, CONTRIB))
+
+    @property
+    def _devices(self) -> list[str]:
+        return self.engine.worker_devices
+
+    @property
+    def between_graph(self) -> bool:
+        return False
+
+    @property
+    def should_init(self) -> bool:
+        return True
+
+    @property
+    def should_checkpoint(self) -> bool:
+        return True
+
+    @property
+    def should_save_summary(self) -> bool:
+        return True
+

@@ -42,7 +42,7 @@ class ConcreteFunction:
         self._leaves = leaves
         outputs = [t for leaf in leaves if leaf is not None for t in parts_of(leaf)]
         self.structured_outputs = value
-        self.traced = Traced(graph, inputs, [graph.inside(t) for t in outputs], graph.effects())
+        self.traced = Traced(graph, inputs, [graph.own(t) for t in outputs], graph.effects())
         self._single = not nest.is_sequence(value) and isinstance(value, Tensor)
 
     def call(self, tensors: Sequence[Tensor]) -> Any:

@@ -11,6 +11,7 @@ from towerstrat.graph.eager.tensor import EagerTensor
 from towerstrat.graph.ir.core import Graph
 from towerstrat.graph.ir.elements import Block, Operation, Tensor
 from towerstrat.graph.ir.indexed_slices import IndexedSlices
+from towerstrat.graph.ir.parts import whole_of
 from towerstrat.graph.lowering.gradient_rules import TracedRule
 
 
@@ -55,23 +56,24 @@ class Copying:
         elif "bodies" in op.attrs:
             attrs["bodies"] = self._mapped(op.attrs["bodies"])
         made = target.add(op.type, inputs, attrs, op.name, axis=op.axis, control_inputs=controls)
-        made.line = op.line
-        for old, new in zip(op.outputs, made.outputs, strict=True):
+        whole = whole_of(made)
+        made.line = whole.line = op.line
+        for old, new in zip(op.outputs, whole.outputs, strict=True):
             new.varies |= old.varies
             if new.dims is None or (old.dims is not None and None in new.dims):
                 new.dims = old.dims if new.dims is None else new.dims
-            self.tensors[old] = new
+        self.tensors.update(zip(op.outputs, made.outputs, strict=True))
         self.operations[op] = made
 
     def _mapped(self, value: Any) -> Any:
         """An attribute's value with each tensor, operation and block in it replaced by its copy."""
         if isinstance(value, Tensor):
             if value in self.tensors:
-                return self.tensors[value]
+                return self.target.own(self.tensors[value])
             outside = value.graph.outer_handle(value)
             return value if outside is None else self.target.inside(outside)
         if isinstance(value, Operation):
-            return self.operations.get(value, value)
+            return self.target.own_operation(self.operations.get(value, value))
         if isinstance(value, Block):
             return self._copy_block(value)
         if isinstance(value, dict):
@@ -94,7 +96,7 @@ class Copying:
                 if op in wanted or op.definition.given:
                     self._copy_one(op)
             if block.predicate is not None:
-                made.predicate = self.tensors[block.predicate]
+                made.predicate = self.target.own(self.tensors[block.predicate])
             made.finish([self._mapped(r) for r in block.results], [self.operations[op] for op in block.effects])
         return made
 

@@ -204,7 +204,7 @@ def _branch(pred: Tensor, function: Callable[[], Any], what: str) -> builtins.tu
     """Builds a branch as a region; returns it with the function's result."""
     graph = get_default_graph()
     with graph.body(f"the {what} of {graph.scope_name}") as block:
-        block.predicate = pred
+        block.predicate = graph.own(pred)
         result = function()
         # In functions, whose effects run anyway, a branch may return None or have None among its results.
         nothing = graph.building_function

@@ -243,8 +243,8 @@ class GradientTape:
         """Adds the ``Gradients`` operation, over recorded operations, for sources that depend on watched tensors."""
         graph = get_default_graph()
         useful = [(t, g) for t, g in zip(targets, given, strict=True) if t.dtype.is_differentiable]
-        tensors = [graph.inside(_tensor_or_handle(s)) for s in sources]
-        watched = [graph.inside(t) for t in self._watched if t._graph is graph or isinstance(t, EagerTensor)]
+        tensors = [graph.own(_tensor_or_handle(s)) for s in sources]
+        watched = [graph.own(t) for t in self._watched if t._graph is graph or isinstance(t, EagerTensor)]
         if self._watch_accessed_variables:
             watched += [h for h, v in graph.variables_read(self._has) if v.trainable]
         followed = reached_from(watched, self._has)

@@ -59,4 +59,3 @@ class MirroredStrategy(DistributionStrategy):
     @property
     def should_save_summary(self) -> bool:
         return True
-

@@ -44,4 +44,3 @@ class MirroredExtended(StrategyExtendedV1):
     def __init__(self, container_strategy: Any, cross_device_ops: Any = None):
         super().__init__(container_strategy)
         self._cross_device_ops = cross_device_ops
-

@@ -14,7 +14,7 @@ import time
 import tensorflow as tf
 from mirrored_cases import collected, facts
 
-MODULES = ["tower"]
+MODULES = ["tower", "training", "value"]
 WHERE = os.path.splitext(os.path.abspath(__file__))[0] + ".json"
 
 
@@ -32,7 +32,7 @@ def main(wanted):
             for n in towers:
                 began = time.time()
                 with tempfile.TemporaryDirectory() as folder:
-                    found[name]["{} {}".format(case, n)] = facts(tf, function, n, folder, timeout=60)
+                    found[name]["{} {}".format(case, n)] = facts(tf, function, n, folder, getattr(module, "NAMED", False), 60)
                 if time.time() - began > 5:
                     print(case, n, "%.0f s" % (time.time() - began), flush=True)
     areas = []

@@ -4,6 +4,7 @@ A case is a function of a ``World`` that returns plain facts, by what they are a
 mirrored_*_cases; ``collected`` finds them. Read by the script that runs the original and by the tests.
 """
 
+import inspect
 import re
 import threading
 
@@ -11,14 +12,17 @@ import numpy as np
 
 
 class World:
-    """A strategy over ``n`` virtual devices, and a session that initializes variables before its first run."""
+    """A strategy over ``n`` virtual devices, and a session that initializes variables before they are used.
 
-    def __init__(self, tf, n, folder=None, where="CPU"):
-        self.tf, self.n, self.np, self.folder = tf, n, np, folder
+    Where not ``named``, tensors are told by type and shape.
+    """
+
+    def __init__(self, tf, n, folder=None, named=True, where="CPU"):
+        self.tf, self.n, self.np, self.folder, self.naming = tf, n, np, folder, named
         self.devices = ["/device:{}:{}".format(where, i) for i in range(n)]
         self.d = tf.contrib.distribute.MirroredStrategy(devices=self.devices)
         self.config = tf.ConfigProto(device_count={"CPU": max(n, 4)})
-        self.log, self.sess = [], None
+        self.log, self.sess, self.initialized = [], None, set()
 
     def context(self):
         return self.tf.contrib.distribute.get_tower_context()
@@ -50,7 +54,10 @@ class World:
     def session(self):
         if self.sess is None:
             self.sess = self.tf.Session(config=self.config)
-            self.sess.run([self.tf.global_variables_initializer(), self.tf.local_variables_initializer()])
+        there = self.tf.global_variables() + self.tf.local_variables()
+        new = [v for v in there if v.name not in self.initialized]
+        self.sess.run([v.initializer for v in new])
+        self.initialized.update(v.name for v in new)
         return self.sess
 
     def run(self, things, feed=None):
@@ -89,11 +96,11 @@ class World:
         return found
 
     def told(self, value):
-        return told(value, self.d)
+        return told(value, self.d, self.naming)
 
     def attempt(self, fn, *args):
         """What a part of a case comes to."""
-        return outcome(lambda: told(fn(*args), self.d))
+        return outcome(lambda: told(fn(*args), self.d, self.naming))
 
     def refused(self, fn, *args):
         return self.attempt(lambda: self.towers(fn, *args))
@@ -114,27 +121,29 @@ def numbers(value):
     return value.decode() if isinstance(value, bytes) else value
 
 
-def told(value, d):
+def told(value, d, named=True):
     """A value as JSON: kinds of distributed values with their parts, tensors by name."""
     if value is None or isinstance(value, (bool, int, str)):
         return value
     if isinstance(value, (float, bytes, np.ndarray, np.generic)):
         return numbers(value)
     if isinstance(value, dict):
-        return {str(k): told(v, d) for k, v in sorted(value.items(), key=str)}
+        return {str(k): told(v, d, named) for k, v in sorted(value.items(), key=str)}
     if type(value) in (list, tuple):
-        return [told(v, d) for v in value]
+        return [told(v, d, named) for v in value]
     if isinstance(value, tuple):
-        return {type(value).__name__: [told(v, d) for v in value]}
+        return {type(value).__name__: [told(v, d, named) for v in value]}
     kind = type(value).__name__
     if kind in ("PerDevice", "Mirrored"):
-        return {kind: [told(v, d) for v in d.unwrap(value)]}
+        return {kind: [told(v, d, named) for v in d.unwrap(value)]}
     if kind == "IndexedSlices":
-        return {kind: [told(value.values, d), told(value.indices, d)]}
+        return {kind: [told(value.values, d, named), told(value.indices, d, named)]}
     if hasattr(value, "op") and hasattr(value, "dtype"):
-        return "{} {}".format("Variable" if "Variable" in kind else kind, value.name)
+        if "Variable" in kind and kind != "_UnreadVariable":
+            return "Variable " + value.name
+        return "Tensor " + (value.name if named else "{} {}".format(value.dtype.name, value.shape))
     if hasattr(value, "type") and hasattr(value, "outputs"):
-        return "Operation " + value.name
+        return "Operation" + (" " + value.name if named else "")
     return {"object": kind}
 
 
@@ -155,17 +164,17 @@ def outcome(make):
 def collected(module):
     """The cases of a module, by name: the function and the numbers of towers."""
     more = getattr(module, "TOWERS", {})
-    public = [(name, f) for name, f in vars(module).items() if callable(f) and name[0] != "_"]
+    public = [(name, f) for name, f in vars(module).items() if inspect.isfunction(f) and name[0] != "_"]
     return {name: (f, more.get(name, [2])) for name, f in public if f.__module__ == module.__name__}
 
 
-def facts(tf, case, n, folder, timeout=None):
+def facts(tf, case, n, folder, named=True, timeout=None):
     """What a case comes to in a graph of its own; with a timeout, a case that waits for ever hangs."""
     found = []
 
     def run():
         with tf.Graph().as_default():
-            found.append(outcome(lambda: case(World(tf, n, folder))))
+            found.append(outcome(lambda: case(World(tf, n, folder, named))))
 
     if timeout is None:
         run()

@@ -172,14 +172,15 @@ def loop(s):
 def variable(s):
     s.features.add("variable")
     shape, name, read = s.pick(SHAPES), s.fresh("v"), s.fresh()
-    s.variables.append((name, shape))
+    how = s.pick(AGGREGATIONS)
+    s.variables.append((name, shape, how))
     scoped = s.chance(0.4)
     if scoped:
         s.add("with tf.variable_scope('{}'):".format(s.pick(["one", "two"])))
         s.indent += 1
     s.add(
         "{v} = tf.get_variable('{v}', {shape}, initializer=tf.constant_initializer({x}), "
-        "aggregation=tf.VariableAggregation.{how})".format(v=name, shape=shape, x=s.number(), how=s.pick(AGGREGATIONS))
+        "aggregation=tf.VariableAggregation.{how})".format(v=name, shape=shape, x=s.number(), how=how)
     )
     s.indent -= scoped
     s.add("{} = tf.identity({}) * 1.5".format(read, name))
@@ -192,8 +193,13 @@ def assigned(s):
     if not s.variables:
         return variable(s)
     s.features.add("assign")
-    name, shape = s.variables.pop(s.below(len(s.variables)))
+    name, shape, how = s.variables.pop(s.below(len(s.variables)))
     read = dict(s.reads)[name]
+    if how == "ONLY_FIRST_TOWER":
+        all_read = s.fresh()
+        mean = "lambda d, x: d.reduce(tf.VariableAggregation.MEAN, x, d.worker_devices)"
+        s.add("{} = ctx.merge_call({}, {})".format(all_read, mean, read))
+        read = all_read
     (a, _), new = s.value(shape), s.fresh()
     s.add("{} = {}.{}({} * 0.25 + {} * 0.125)".format(new, name, s.pick(["assign_add", "assign_sub"]), a, read))
     s.add("{0} = tf.identity({0})".format(new))

@@ -3,6 +3,7 @@
 import collections
 
 Pair = collections.namedtuple("Pair", ["first", "second"])
+NAMED = True
 TOWERS = {
     "ids": [1, 2, 4],
     "lists": [2, 4],
@@ -34,7 +35,7 @@ def lists(w):
         return y + {0: 0.5}.get(k, 0.25), w.tf.reduce_sum([y] * (k + 1)), [0] * k if w.n == 1 else k
 
     y, z, _ = w.towers(tower, 3.0)
-    return {"y": w.run(y), "z": w.run(z), "log": w.log}
+    return {"y": w.told(y), "z": w.run(z), "log": w.log}
 
 
 def branches(w):
@@ -444,8 +445,7 @@ def seeds(w):
     def tower():
         with_seed = tf.random_uniform([], seed=5)
         without = tf.random_uniform([])
-        w.log.append([with_seed.op.get_attr("seed"), with_seed.op.get_attr("seed2"), without.op.get_attr("seed")])
-        w.log.append(without.op.get_attr("seed2") == w.log[-1][1])
+        w.log.append(w.told(tf.get_seed(None)))
         return with_seed, without
 
     a, b = w.towers(tower)
@@ -604,7 +604,7 @@ def properties(w):
             "worker_devices": d.worker_devices,
             "parameter_devices": d.parameter_devices,
             "non_slot_devices": d.non_slot_devices([v]),
-            "worker_device_index": dict(d.worker_device_index.items()) if hasattr(d, "worker_device_index") else None,
+            "worker_device_index": w.told(d.worker_device_index),
             "another list": d.worker_devices is not d.worker_devices,
         }
     for name in ["num_towers", "is_single_tower", "between_graph", "should_init", "should_checkpoint"]:

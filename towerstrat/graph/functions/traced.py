@@ -162,7 +162,7 @@ class Traced:
         """A store with the current values of the cells that the function uses."""
         store = StateStore()
         cells = [h.cell for h in self.graph.handles if isinstance(h, Handle)]
-        cells += [op.counter for op in self.graph.get_operations() if op.counter is not None]
+        cells += [op.counter for op in self.graph.carried_out() if op.counter is not None]
         for cell in cells:
             value = eager.session.state.lend(cell)
             if value is not None:

@@ -22,7 +22,7 @@ from towerstrat.graph.ir.registry import Attrs
 from towerstrat.graph.ir.stacks import Stack
 from towerstrat.graph.ir.state import Cell
 from towerstrat.graph.ir.trace import UserLine, user_line
-from towerstrat.graph.ir.types import resource, uint32
+from towerstrat.graph.ir.types import resource, string, uint32
 from towerstrat.platform import messages
 from towerstrat.platform.data_checks import DATA_CHECKS
 
@@ -287,6 +287,8 @@ class Graph:
         if not isinstance(tensor, PartTensor):
             return tensor
         place, whole = tensor.op.place, tensor.whole
+        if whole.dtype is string and not whole.varies:
+            return whole  # text is on the host, where there are no positions
         if self.trace is not None and self.axis is place.axis and self.trace.place is place:
             return whole
         selections = tensor.__dict__.setdefault("selections", {})
@@ -547,6 +549,15 @@ class Graph:
         return [(h, known[h]) for h in dict.fromkeys(reads) if h in known]
 
     def get_operations(self) -> list[Operation]:
+        """The operations in order of creation; where positions were traced one by one, those of each."""
+        if not self.has_parts:
+            return list(self._ops)
+        parts = [op for op in self._by_name.values() if isinstance(op, Part)]
+        seen = {part.whole for part in parts}
+        return sorted([*parts, *(op for op in self._ops if op not in seen)], key=lambda op: op.index)
+
+    def carried_out(self) -> list[Operation]:
+        """The operations that can run: of what positions have made for themselves that of all of them."""
         return list(self._ops)
 
     def get_operation_by_name(self, name: str) -> Operation:
@@ -642,7 +653,7 @@ class Graph:
           from_version: only those added since the graph had this ``version``.
           add_shapes: add the static shapes of outputs, as attributes ``_output_shapes``.
         """
-        nodes = [node_def(op, add_shapes) for op in self._ops if op.index >= (from_version or 0)]
+        nodes = [node_def(op, add_shapes) for op in self.get_operations() if op.index >= (from_version or 0)]
         return messages.GraphDef(node=nodes, versions=self.graph_def_versions)
 
     @property

@@ -393,9 +393,8 @@ class Block:
           effects: operations of the region. By default those with an effect where the graph keeps effects (in
             functions), else none. A copy of a region in another graph has the effects of the original.
         """
-        self.results = tuple(
-            self.graph.own(r) if isinstance(r, Tensor) else self.graph.own_operation(r) for r in results
-        )
+        own, own_operation = self.graph.own, self.graph.own_operation
+        self.results = tuple(own(r) if isinstance(r, Tensor) else own_operation(r) for r in results)
         if effects is None:
             effects = [op for op in self.ops if has_effect(op)] if self.graph.keeps_effects else []
         self.effects = tuple(effects)

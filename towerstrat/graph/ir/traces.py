@@ -185,7 +185,7 @@ class Traces:
                     which = ", ".join(str(m) for m in sorted(makers)[:8])
                     self.first_difference = f"{op.name} (type {op.type}, created at {op.line}), of {which} alone"
         if self._changed is not None:
-            for op in self.graph.get_operations():
+            for op in self.graph.carried_out():
                 if op.index >= self._changed.index or "joined" in op.attrs:
                     mark_varying(op)
         self._changed = None

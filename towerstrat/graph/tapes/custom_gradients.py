@@ -188,7 +188,7 @@ def _in_graph(graph: Graph, f: Callable[..., Any], args: Sequence[Any]) -> Any:
     outputs = _add(
         graph,
         flat,
-        [*(graph.inside(a) for a in flat_args), *read],
+        [*(graph.own(a) for a in flat_args), *read],
         lambda op, *grads: _cotangents(grad_fn, variables, grads),
     )
     return nest.pack_sequence_as(result, outputs) if nest.is_sequence(result) else outputs[0]
@@ -221,7 +221,7 @@ def _variables_read(graph: Graph, first: int) -> dict[Tensor, Variable | Tensor]
 
     A handle whose variable is not known stands for itself.
     """
-    ops = (op for op in graph.get_operations() if graph.time_of(op) >= first)
+    ops = (op for op in graph.carried_out() if graph.time_of(op) >= first)
     read = dict.fromkeys(op.inputs[0] for op in ops if op.definition.reads_value)
     found = {h: graph.variable_of(h) for h in read}
     return {h: h if v is None else v for h, v in found.items() if getattr(v, "trainable", True)}

@@ -44,9 +44,9 @@ def devices_named(names: Sequence[str]) -> list[Any]:
     if max(numbers) >= len(present):
         count = max(numbers) + 1
         raise ValueError(
-            f"The strategy's devices are {list(names)}, and there {'is' if len(present) == 1 else 'are'} {len(present)} "
-            f"{present[0].platform} device(s) here. Run the program with `towerstrat run --towers {count}` for virtual "
-            f'CPU devices (in a process of your own: jax.config.update("jax_num_cpu_devices", {count}) before the first '
+            f"The strategy's devices are {list(names)}; here {'is' if len(present) == 1 else 'are'} {len(present)} "
+            f"{present[0].platform} device(s). Run the program with `towerstrat run --towers {count}` for virtual CPU "
+            f'devices (in a process of your own: jax.config.update("jax_num_cpu_devices", {count}) before the first '
             "use), or name fewer devices."
         )
     return [present[number] for number in numbers]

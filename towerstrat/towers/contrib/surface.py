@@ -24,6 +24,10 @@ class ContribSurface:
     fixed_shapes = False
     whole_elements = False
     differing = PerDevice
+    hands_controls_on = False
+
+    def shown(self, device: str) -> str:
+        return device.removeprefix("/job:localhost")
 
     def per_tower(self, local: Any, devices: Sequence[str], axis: Axis) -> PerDevice:
         return per_device(local, devices, axis)

@@ -60,13 +60,13 @@ class MirroredVariable(DistributedVariable, Mirrored):
         ):
             return self._change(type, [self._operand(value)], name, read_value)
 
-        def merge_fn(distribution: CrossTower) -> Any:
+        def merge_fn(distribution: CrossTower, value: Any) -> Any:
             combined = distribution.reduce(self._aggregation, value, destinations=self)
             return distribution.update(
                 self, lambda v, c: Variable._change(v, type, [v._operand(c)], name, read_value), combined
             )
 
-        return contexts.merge_call(merge_fn)
+        return contexts.merge_call(merge_fn, value)
 
     def assign(self, value: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True) -> Any:
         return self._assign("AssignVariableOp", value, name or "Assign", read_value)

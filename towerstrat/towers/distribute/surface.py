@@ -24,6 +24,10 @@ class ReplicaSurface:
     fixed_shapes = True
     whole_elements = True
     differing = PerReplica
+    hands_controls_on = True
+
+    def shown(self, device: str) -> str:
+        return device
 
     def per_tower(self, local: Any, devices: Sequence[str], axis: Axis) -> PerReplica:
         return per_replica(local, devices, axis)

@@ -27,6 +27,16 @@ class _Stopped(BaseException):
     """Raised in a tower that waits, where another one or the function that they meet for has failed."""
 
 
+class LockstepEngine(Engine):
+    """The interface of engines whose towers are called one by one.
+
+    Attributes:
+      hands_controls_on: whether what is made at a ``merge_call`` runs after the towers' control dependencies there.
+    """
+
+    hands_controls_on = False
+
+
 class _Meeting(NamedTuple):
     """What a tower says at a ``merge_call``."""
 
@@ -43,14 +53,18 @@ _SHARED = ("block", "axis", "trace", "control_stack", "device_stack", "colocatio
 
 
 class _Scopes:
-    """What is current in a graph for one tower, or for the caller of all."""
+    """What is current in a graph for one tower, or for the caller of all.
+
+    A tower begins with the caller's, but for control dependencies, which were each thread's own in the original.
+    """
 
     def __init__(self, graph: Graph):
         self._graph = graph
         self._values: dict[str, Any] = {}
         self.save()
-        for name in ("control_stack", "device_stack", "colocation_stack"):
+        for name in ("device_stack", "colocation_stack"):
             self._values[name] = list(self._values[name])
+        self._values["control_stack"] = []
 
     def save(self) -> None:
         self._values = {name: getattr(self._graph, name) for name in _SHARED}
@@ -109,7 +123,7 @@ class Lockstep:
     """
 
     def __init__(
-        self, engine: Engine, places: Sequence[Place], fn: Callable[..., Any], args: Sequence[Any],
+        self, engine: LockstepEngine, places: Sequence[Place], fn: Callable[..., Any], args: Sequence[Any],
         kwargs: Sequence[Any], regroup: Callable[[Sequence[Any]], Any], select: Callable[[Any, int], Any],
     ):  # fmt: skip
         self.engine = engine
@@ -122,6 +136,7 @@ class Lockstep:
         self._block = graph.block
         self._axis = None if eagerly else places[0].axis
         self._caller = _Scopes(graph)
+        self._caller.save()
         self._towers = [_Tower(k, _Scopes(graph)) for k in range(len(places))]
         self._variables = SharedVariables()
         self._back = threading.Semaphore(0)
@@ -178,7 +193,7 @@ class Lockstep:
         kwargs = self._regroup([m.kwargs for m in meetings])
         scope = meetings[0].scope
         graph = self.graph
-        controls = list(dict.fromkeys(c for m in meetings for c in m.controls))
+        controls = list(dict.fromkeys(c for m in meetings for c in m.controls)) if self.engine.hands_controls_on else []
         with ExitStack() as stack:
             stack.enter_context(graph.under(None))
             stack.enter_context(graph.name_scope(f"{scope}/" if scope else None))

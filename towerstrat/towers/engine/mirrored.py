@@ -17,7 +17,7 @@ from towerstrat.graph.ops import collectives
 from towerstrat.graph.ops.control_flow import group
 from towerstrat.graph.variables.variables import Variable
 from towerstrat.towers.cluster.local import devices_named
-from towerstrat.towers.engine.lockstep import Lockstep
+from towerstrat.towers.engine.lockstep import Lockstep, LockstepEngine
 from towerstrat.towers.engine.surface import Surface
 from towerstrat.towers.engine.towers import Towers
 from towerstrat.towers.engine.values import DistributedValues, Mirrored, PerDevice, Selections, regroup
@@ -70,7 +70,7 @@ def together(parts: Sequence[Any], axis: Axis) -> Any:
         return collectives.own_of(tensors, axis)
 
 
-class MirroredTowers(Towers):
+class MirroredTowers(Towers, LockstepEngine):
     """Towers at the positions of a mesh axis; their function is called for each, one after the other.
 
     What all of them do alike is one program that runs at every position. Where they differ, each position runs what its
@@ -85,6 +85,7 @@ class MirroredTowers(Towers):
     def __init__(self, axis: Axis, surface: Surface, devices: Sequence[str]):
         super().__init__(axis, surface)
         self._devices = [canonical(device) for device in devices]
+        self.hands_controls_on = surface.hands_controls_on
         self._places = [Place(axis, position) for position in range(axis.size)]
 
     @classmethod
@@ -119,8 +120,8 @@ class MirroredTowers(Towers):
         """A tower's part of a value."""
         if isinstance(value, Variable) or not isinstance(value, DistributedValues):
             return value
-        if isinstance(value, Mirrored) and not value.on_device(self._devices[tower]):
-            return value.primary
+        if isinstance(value, Mirrored):
+            return self._copy(value, tower)
         local = value.local
         if isinstance(value, PerDevice) and not isinstance(value._index, Parts):
             if isinstance(local, IndexedSlices):
@@ -130,9 +131,14 @@ class MirroredTowers(Towers):
                 return self._part_of(local, tower)
         return value.get(self._devices[tower])
 
+    def _copy(self, value: Mirrored, tower: int) -> Any:
+        """A tower's copy of a mirrored value: for each device it is on another tensor, as programs compare them."""
+        several = len(value.devices) > 1 and value.on_device(self._devices[tower])
+        return self._part_of(value.primary, tower) if several and isinstance(value.primary, Tensor) else value.primary
+
     def _part_of(self, tensor: Tensor, tower: int) -> Tensor:
         graph = get_default_graph()
-        if not tensor.varies or graph.executing_eagerly:
+        if graph.executing_eagerly:
             return tensor
         graph.has_parts = True
         return part_of(graph.own(tensor), self._places[tower])
@@ -150,7 +156,18 @@ class MirroredTowers(Towers):
 
     @property
     def worker_device_index(self) -> Any:
-        return PerDevice(dict(zip(self._devices, range(self.axis.size), strict=True))) if self.mapped else 0
+        return PerDevice(dict(zip(self._devices, range(self.axis.size), strict=True)))
+
+    @property
+    def worker_devices(self) -> list[str]:
+        return [self.surface.shown(device) for device in self._devices]
+
+    @property
+    def parameter_devices(self) -> list[str]:
+        return self.worker_devices
+
+    def non_slot_devices(self, var_list: Sequence[Variable]) -> list[str]:
+        return self.worker_devices
 
     def __repr__(self) -> str:
         return f"<MirroredTowers: {self.axis.size}>"

@@ -23,6 +23,7 @@ class Surface(Protocol):
       loop_method: the method that runs steps, as messages call it.
       fixed_shapes: whether step loops take elements of known shapes only, on one tower too.
       differing: the class of values that may differ between towers.
+      hands_controls_on: whether what towers make when they meet runs after their control dependencies.
       whole_elements: whether an element of a step loop has a part for every tower, rather than being one tower's.
     """
 
@@ -33,6 +34,10 @@ class Surface(Protocol):
     fixed_shapes: bool
     whole_elements: bool
     differing: type[PerDevice]
+    hands_controls_on: bool
+
+    def shown(self, device: str) -> str:
+        """A device's full name as programs see it."""
 
     def per_tower(self, local: Any, devices: Sequence[str], axis: Axis) -> PerDevice:
         """A value that towers have, as one per-device value."""

@@ -40,7 +40,7 @@ class Selections(Mapping[str, Any]):
 
     def __init__(self, local: Any, devices: Sequence[str], axis: Axis):
         self.local = local
-        self.positions = {device: position for position, device in enumerate(devices)}
+        self.positions = {canonical(device): position for position, device in enumerate(devices)}
         self.axis = axis
         self._made: dict[tuple[int, Any], Any] = {}
 

@@ -17,9 +17,10 @@ from towerstrat.graph.ir.mesh import Axis, vary
 from towerstrat.graph.ir.state import FAULT, Cell
 from towerstrat.graph.ir.types import Array, resource
 from towerstrat.graph.lowering.faults import no_fault
-from towerstrat.graph.lowering.kinds import ByKind
+from towerstrat.graph.lowering.kinds import ByKind, kinds_of
 from towerstrat.graph.lowering.lowering import Lowering
 from towerstrat.graph.lowering.refusals import NeedsStatic
+from towerstrat.graph.lowering.switched import switched
 from towerstrat.graph.runtime.compiled import Compiled, Given, Programs, needs_value
 from towerstrat.graph.runtime.feeding import Chunk, Feeder
 from towerstrat.graph.runtime.plan import is_constant
@@ -142,6 +143,7 @@ class StepsProgram(Program):
         """The outputs. Where a bad step is given, from a program before, no step changes anything."""
         steps = self.steps
         rest = iter(values)
+        lowering.kinds = kinds_of(self.axis, [], self.operations)
         lowering.values.update(self.known)
         lowering.values.update((t, next(rest)) for t in self.arguments)
         chunk = list(islice(rest, self.components))
@@ -217,14 +219,24 @@ class StepsProgram(Program):
         """What a step gives: the value of a tensor, or of a cell after it."""
         if isinstance(wanted, Cell):
             return self._varying(wanted, jnp.asarray(child.joined(child.read(wanted, self.steps.op))))
-        return self._varying(wanted, jnp.asarray(child.value(wanted) if wanted.varies else child.invariant(wanted)))
+        value = child.joined(child.value(wanted)) if wanted.varies else child.invariant(wanted)
+        return self._varying(wanted, jnp.asarray(value))
 
     def _step(self, lowering: Lowering, carry: Any, number: Any, elements: Sequence[Array]) -> Any:
-        """(carry, values of ``every``) after a step."""
+        """(carry, values of ``every``) after a step. Where positions do different things in it, each does its own."""
+        if lowering.kinds is None:
+            return self._one_step(lowering, carry, number, elements)
+
+        def step(given: Any, uneven: Sequence[ByKind]) -> Any:
+            return self._one_step(lowering, *given)
+
+        return switched(lowering.kinds, step, (carry, number, list(elements)), [])
+
+    def _one_step(self, lowering: Lowering, carry: Any, number: Any, elements: Sequence[Array]) -> Any:
         state, _, record, bad = carry
         before = None if bad is None else bad >= 0
         child = self._child(lowering, dict(zip(self.written, state, strict=True)), elements, before)
-        new_state = [child.restored(c, old) for c, old in zip(self.written, state, strict=True)]
+        new_state = [child.joined(child.restored(c, old)) for c, old in zip(self.written, state, strict=True)]
         for cell, old, new in zip(self.written, state, new_state, strict=True):
             if np.shape(old) != np.shape(new):
                 raise InvalidArgumentError(

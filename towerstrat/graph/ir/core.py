@@ -36,10 +36,12 @@ class PositionTrace(Protocol):
     Attributes:
       place: the position.
       parts: the operations of all positions that it made so far -> what it got to see of each.
+      line: the user's line that makes the next operation; None: the one that runs.
     """
 
     place: Place
     parts: dict[Operation, Part]
+    line: UserLine | None
 
     def takes(self, block: Block, axis: Axis | None) -> bool:
         """Whether an operation made there, under that axis, is the position's."""

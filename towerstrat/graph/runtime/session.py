@@ -20,7 +20,7 @@ from towerstrat.graph.ir.parts import PartTensor
 from towerstrat.graph.ir.stacks import SESSIONS
 from towerstrat.graph.ir.state import StateStore
 from towerstrat.graph.ir.types import resource, string
-from towerstrat.graph.lowering.refusals import uninitialized
+from towerstrat.graph.lowering.refusals import DifferentShapes, uninitialized
 from towerstrat.graph.runtime import operations  # noqa: F401  (registers all that a session can run)
 from towerstrat.graph.runtime.ahead import Ahead, Limit
 from towerstrat.graph.runtime.config import check_callable, check_config, check_options
@@ -28,6 +28,7 @@ from towerstrat.graph.runtime.conversions import conversion_of
 from towerstrat.graph.runtime.feeds import fed_array, feed_pairs
 from towerstrat.graph.runtime.plan import Plan
 from towerstrat.graph.runtime.runs import Cancellable, Run, Runner
+from towerstrat.graph.runtime.side_by_side import SideBySide, side_by_side
 from towerstrat.graph.runtime.stages import plan_of
 from towerstrat.graph.runtime.traced import Span, describe_spans, traced
 from towerstrat.graph.variables.string_variables import READS
@@ -124,7 +125,7 @@ class BaseSession(Runner):
         if not isinstance(self._graph, Graph):
             raise TypeError(f"graph must be a tf.Graph, got {type(graph).__name__}.")
         self._config = config
-        self._plans: dict[Any, tuple[int, _Fetches, Plan]] = {}
+        self._plans: dict[Any, tuple[int, _Fetches, Plan, SideBySide | None]] = {}
         self._entered: ExitStack | None = None
         self.ahead: Ahead | None = None
 
@@ -234,8 +235,14 @@ class BaseSession(Runner):
         if self._graph.is_empty:
             raise RuntimeError("The Session graph is empty. Add operations to the graph before calling run().")
         fed = self._feeds(feed_dict) if feed_dict else {}
-        structure, plan = self._plan(fetches, fed)
-        return self._carry_out(structure, plan, fed, spans)
+        structure, plan, towers = self._plan(fetches, fed)
+        if towers is None:
+            return self._carry_out(structure, plan, fed, spans)
+        try:
+            return self._carry_out(structure, plan, {towers.of(t): value for t, value in fed.items()}, spans)
+        except DifferentShapes:  # raised before anything ran
+            structure, plan, _ = self._plan(fetches, fed, together=False)
+            return self._carry_out(structure, plan, fed, spans)
 
     def _check_open(self) -> None:
         if self.closed:
@@ -258,7 +265,10 @@ class BaseSession(Runner):
             self.ahead.ran(plan, time.perf_counter() - start)
         return result
 
-    def _plan(self, fetches: Any, fed: Mapping[Tensor, Any]) -> tuple[_Fetches, Plan]:
+    def _plan(
+        self, fetches: Any, fed: Mapping[Tensor, Any], together: bool = True
+    ) -> tuple[_Fetches, Plan, SideBySide | None]:
+        """What a run fetches, and how; for towers that the program wrote by hand, and ``together``, side by side."""
         given = frozenset(t for t in fed if t.dtype is not resource)
         key = (_key(fetches), given)
         try:
@@ -266,13 +276,18 @@ class BaseSession(Runner):
         except TypeError:
             _Fetches(self._graph, fetches)  # raises for the fetch that cannot be
             raise
-        if found is not None and found[0] == self._graph.rewired:
-            return found[1], found[2]
+        if found is not None and found[0] == self._graph.rewired and (together or found[3] is None):
+            return found[1:]
         structure = _Fetches(self._graph, fetches)
-        plan = plan_of(self._graph, structure.elements, given)
+        towers = side_by_side(self._graph, structure.elements, given) if together else None
+        if towers is None:
+            plan = plan_of(self._graph, structure.elements, given)
+        else:
+            structure.elements = [towers.of(element) for element in structure.elements]
+            plan = plan_of(towers.graph, structure.elements, [towers.of(t) for t in given])
         take_for_here({op.device for op in plan.order})
-        self._plans[key] = (self._graph.rewired, structure, plan)
-        return structure, plan
+        self._plans[key] = (self._graph.rewired, structure, plan, towers)
+        return structure, plan, towers
 
     def _feeds(self, feed_dict: Mapping[Any, Any]) -> dict[Tensor, Any]:
         if not isinstance(feed_dict, Mapping):

@@ -1,0 +1,159 @@
+"""Towers that a program writes by hand: the same operations once for each of several devices, in a loop of the program.
+
+A run of what such a loop made would compute one tower after the other on one device. Here the operations placed on
+different devices are matched, as the traces of the towers of a strategy are, and become operations of all positions of
+an axis over those devices. What is not placed there, writes state or depends on such writes stays as it is: it is done
+once, and finds each tower's values.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+
+import jax
+
+from towerstrat.graph.ir.copying import Copying
+from towerstrat.graph.ir.core import Graph
+from towerstrat.graph.ir.device import parse
+from towerstrat.graph.ir.elements import Operation, Tensor, execution_order, has_effect, of_strings
+from towerstrat.graph.ir.mesh import Axis
+from towerstrat.graph.ir.parts import Place, whole_of
+from towerstrat.graph.ir.state import Cell
+from towerstrat.graph.ir.traces import Traces
+from towerstrat.graph.ir.types import resource, variant
+
+_ALIKE = 0.9
+"""The least share of the towers' operations that all of them have: below, what runs on devices is no set of towers."""
+
+
+class SideBySide:
+    """A copy of what a run needs of a graph, in which towers run side by side.
+
+    Args:
+      graph: the graph.
+      order: the operations that the run needs.
+      towers: for each device its operations.
+
+    Attributes:
+      graph: the graph of the copy.
+      tensors, operations: of the run -> of the copy.
+    """
+
+    def __init__(self, graph: Graph, order: Sequence[Operation], towers: Sequence[Collection[Operation]]):
+        self.graph = made = Graph()
+        made.seed = graph.seed
+        axis = Axis("tower", jax.devices()[: len(towers)])
+        places = [Place(axis, position) for position in range(axis.size)]
+        made.has_parts = True
+        self._traces = Traces(made, axis, places, sizes_known=False)
+        copying = _CopyingState(made, {})
+        self.tensors: Mapping[Tensor, Tensor] = copying.tensors
+        self.operations: Mapping[Operation, Operation] = copying.operations
+        tower_of = {op: k for k, ops in enumerate(towers) for op in ops}
+        for op in order:
+            position = tower_of.get(op)
+            if position is None:
+                copying.copy([op])
+                continue
+            made.trace = self._traces.of_positions[position]
+            made.trace.line = op.line
+            with made.under(axis):
+                copying.copy([op])
+            made.trace = None
+        self._traces.meet()
+
+    def is_worth_it(self) -> bool:
+        """Whether the towers are alike: nearly all of their operations are those of all positions."""
+        of_towers = [op for op in self.graph.carried_out() if op.axis is not None and not op.definition.constant]
+        alike = sum(op.only is None for op in of_towers)
+        return bool(of_towers) and alike >= _ALIKE * len(of_towers)
+
+    def of(self, element: Tensor | Operation) -> Tensor | Operation:
+        """What stands for a tensor or operation of the run."""
+        if isinstance(element, Tensor):
+            return self.graph.own(self.tensors[element])
+        return self.graph.own_operation(self.operations[element])
+
+
+class _CopyingState(Copying):
+    """Copies operations with their random counters: draws go on where those of the graph are."""
+
+    def _copy_one(self, op: Operation) -> None:
+        super()._copy_one(op)
+        made = self.operations.get(op)
+        whole = None if made is None else whole_of(made)
+        if whole is None or whole.counter is None or op.counter is None or whole.name != op.name:
+            return
+        whole.reads = tuple([op.counter if c is whole.counter else c for c in whole.reads])
+        whole.writes = tuple([op.counter if c is whole.counter else c for c in whole.writes])
+        whole.counter = op.counter
+
+
+def side_by_side(graph: Graph, fetches: Iterable[Tensor | Operation], fed: Collection[Tensor]) -> SideBySide | None:
+    """The copy of a graph in which a run's towers run side by side; None where the run has none.
+
+    Args:
+      fed: the tensors that are fed.
+    """
+    if graph.has_parts or len(jax.devices()) < 2 or any(t.dtype is resource for t in fed):
+        return None
+    targets = [f.op if isinstance(f, Tensor) else f for f in fetches if not (isinstance(f, Tensor) and f in fed)]
+    order = execution_order(targets, graph.root, fed)
+    if any(op.axis is not None or op.type == "StepLoop" for op in order):
+        return None
+    towers = _towers(order)
+    if towers is None:
+        return None
+    fed_operations = [t.op for t in fed if t.op.block is graph.root and t.op not in set(order)]
+    found = SideBySide(graph, [*fed_operations, *order], towers)
+    return found if found.is_worth_it() and not _turns_around(found, fetches, fed) else None
+
+
+def _towers(order: Sequence[Operation]) -> list[list[Operation]] | None:
+    """By device what is placed there, where several devices have much the same operations; else None."""
+    by_device: dict[tuple[str, int], list[Operation]] = {}
+    for op in order:
+        if op.device and (device := parse(op.device).get("device")):
+            kind, _, number = device.partition(":")
+            by_device.setdefault((kind, int(number or 0)), []).append(op)
+    kinds = Counter(kind for kind, _ in by_device)
+    if not kinds:
+        return None
+    kind = max(kinds, key=lambda k: kinds[k])
+    devices = sorted(key for key in by_device if key[0] == kind)
+    if not 2 <= len(devices) <= len(jax.devices()):
+        return None
+    tainted = _after_writes(order)
+    towers = [[op for op in by_device[device] if op not in tainted and _can_join(op)] for device in devices]
+    types = [Counter(op.type for op in tower) for tower in towers]
+    common = sum(min(t[type] for t in types) for type in types[0])
+    return towers if common and common >= _ALIKE * max(len(tower) for tower in towers) else None
+
+
+def _can_join(op: Operation) -> bool:
+    """Whether an operation can be one of all positions: it computes values from values."""
+    definition = op.definition
+    plain = not (definition.given or definition.host or definition.dynamic or of_strings(op) or has_effect(op))
+    return plain and not any(t.dtype in (resource, variant) for t in op.outputs)
+
+
+def _after_writes(order: Sequence[Operation]) -> set[Operation]:
+    """The operations that read what was written before them in the run, or depend on such."""
+    written: set[Cell] = set()
+    found: set[Operation] = set()
+    for op in order:
+        written.update(cell for cell in op.writes if cell is not op.counter)
+        if any(cell in written for cell in op.reads) or any(t.op in found for t in op.inputs):
+            found.add(op)
+    return found
+
+
+def _turns_around(found: SideBySide, fetches: Iterable[Tensor | Operation], fed: Collection[Tensor]) -> bool:
+    """Whether an operation of the copy would come before what it depends on: towers that wait for each other."""
+    elements = [found.of(f) for f in fetches]
+    try:
+        execution_order([e.op if isinstance(e, Tensor) else e for e in elements], found.graph.root)
+    except ValueError:
+        return True
+    return False

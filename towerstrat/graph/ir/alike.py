@@ -100,7 +100,9 @@ class Alike:
 
     def attributes(self, mine: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
         """Whether operations with these attributes are the same."""
-        return mine.keys() == other.keys() and all(self(mine[key], other[key]) for key in mine)
+        # Regions first: other attributes name what is inside of them.
+        keys = sorted(mine, key=lambda key: key != "bodies")
+        return mine.keys() == other.keys() and all(self(mine[key], other[key]) for key in keys)
 
 
 def _held(function: Any) -> tuple[Any, ...]:

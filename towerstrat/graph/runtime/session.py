@@ -239,7 +239,7 @@ class BaseSession(Runner):
         if towers is None:
             return self._carry_out(structure, plan, fed, spans)
         try:
-            return self._carry_out(structure, plan, {towers.of(t): value for t, value in fed.items()}, spans)
+            return self._carry_out(structure, plan, {towers.input(t): value for t, value in fed.items()}, spans)
         except DifferentShapes:  # raised before anything ran
             structure, plan, _ = self._plan(fetches, fed, together=False)
             return self._carry_out(structure, plan, fed, spans)
@@ -284,7 +284,7 @@ class BaseSession(Runner):
             plan = plan_of(self._graph, structure.elements, given)
         else:
             structure.elements = [towers.of(element) for element in structure.elements]
-            plan = plan_of(towers.graph, structure.elements, [towers.of(t) for t in given])
+            plan = plan_of(towers.graph, structure.elements, [towers.input(t) for t in given])
         take_for_here({op.device for op in plan.order})
         self._plans[key] = (self._graph.rewired, structure, plan, towers)
         return structure, plan, towers

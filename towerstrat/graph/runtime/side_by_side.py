@@ -17,11 +17,13 @@ from towerstrat.graph.ir.copying import Copying
 from towerstrat.graph.ir.core import Graph
 from towerstrat.graph.ir.device import parse
 from towerstrat.graph.ir.elements import Operation, Tensor, execution_order, has_effect, of_strings
+from towerstrat.graph.ir.indexed_slices import IndexedSlices
 from towerstrat.graph.ir.mesh import Axis
-from towerstrat.graph.ir.parts import Place, whole_of
+from towerstrat.graph.ir.parts import Part, Place, whole_of
 from towerstrat.graph.ir.state import Cell
 from towerstrat.graph.ir.traces import Traces
 from towerstrat.graph.ir.types import resource, variant
+from towerstrat.graph.lowering.gradients import gradients_through
 
 _ALIKE = 0.9
 """The least share of the towers' operations that all of them have: below, what runs on devices is no set of towers."""
@@ -69,6 +71,10 @@ class SideBySide:
         alike = sum(op.only is None for op in of_towers)
         return bool(of_towers) and alike >= _ALIKE * len(of_towers)
 
+    def input(self, tensor: Tensor) -> Tensor:
+        """What stands for a tensor that is fed."""
+        return self.graph.own(self.tensors[tensor])
+
     def of(self, element: Tensor | Operation) -> Tensor | Operation:
         """What stands for a tensor or operation of the run."""
         if isinstance(element, Tensor):
@@ -76,10 +82,17 @@ class SideBySide:
         return self.graph.own_operation(self.operations[element])
 
 
+class _OtherGradient(Exception):
+    """A gradient of what all towers did together has another form than that of the program: of rows, or of all."""
+
+
 class _CopyingState(Copying):
     """Copies operations with their random counters: draws go on where those of the graph are."""
 
     def _copy_one(self, op: Operation) -> None:
+        if op.type == "Gradients" and self.target.trace is None and self._goes_through_towers(op):
+            self._differentiate(op)
+            return
         super()._copy_one(op)
         made = self.operations.get(op)
         whole = None if made is None else whole_of(made)
@@ -88,6 +101,30 @@ class _CopyingState(Copying):
         whole.reads = tuple([op.counter if c is whole.counter else c for c in whole.reads])
         whole.writes = tuple([op.counter if c is whole.counter else c for c in whole.writes])
         whole.counter = op.counter
+
+    def _goes_through_towers(self, op: Operation) -> bool:
+        made = (self.operations.get(step) for step in op.attrs["path"])
+        return any(isinstance(step, Part) for step in made)
+
+    def _differentiate(self, op: Operation) -> None:
+        """Takes a gradient of what all towers did together anew: its paths lead through what each of them has made."""
+        attrs = op.attrs
+        given = [None if s is None else self._mapped(s) for s in attrs["seeds_given"]]
+        seeds = [
+            s if i is None else IndexedSlices(s, self._mapped(i))
+            for s, i in zip(given, attrs["seed_indices"], strict=True)
+        ]
+        stops = [self._mapped(t) for t in attrs["stops"]]
+        ys, xs = ([self._mapped(t) for t in attrs[name]] for name in ("ys", "xs"))
+        found: list[Tensor] = []
+        with self.target.as_default():
+            gradients = gradients_through(ys, xs, seeds, op.name.rpartition("/")[0] or "gradients", stops or None)
+        for gradient in gradients:
+            found += [gradient.values, gradient.indices] if isinstance(gradient, IndexedSlices) else [gradient]
+        if len(found) != len(op.outputs) or any(t is None for t in found):
+            raise _OtherGradient
+        self.tensors.update(zip(op.outputs, found, strict=True))
+        self.operations[op] = found[0].op
 
 
 def side_by_side(graph: Graph, fetches: Iterable[Tensor | Operation], fed: Collection[Tensor]) -> SideBySide | None:
@@ -106,7 +143,22 @@ def side_by_side(graph: Graph, fetches: Iterable[Tensor | Operation], fed: Colle
     if towers is None:
         return None
     fed_operations = [t.op for t in fed if t.op.block is graph.root and t.op not in set(order)]
-    found = SideBySide(graph, [*fed_operations, *order], towers)
+    try:
+        return _built(graph, [*fed_operations, *order], towers, fetches, fed)
+    except _OtherGradient:
+        return None
+
+
+def _built(
+    graph: Graph, order: Sequence[Operation], towers: Sequence[Sequence[Operation]],
+    fetches: Iterable[Tensor | Operation], fed: Collection[Tensor],
+) -> SideBySide | None:  # fmt: skip
+    found = SideBySide(graph, order, towers)
+    # What one tower alone has is mostly what is placed where the variables are, and belongs to none: it is done once.
+    apart = {op for tower in towers for op in tower if whole_of(found.operations[op]).only is not None}
+    if apart:
+        towers = [[op for op in tower if op not in apart] for tower in towers]
+        found = SideBySide(graph, order, towers)
     return found if found.is_worth_it() and not _turns_around(found, fetches, fed) else None
 
 
@@ -125,10 +177,16 @@ def _towers(order: Sequence[Operation]) -> list[list[Operation]] | None:
     if not 2 <= len(devices) <= len(jax.devices()):
         return None
     tainted = _after_writes(order)
-    towers = [[op for op in by_device[device] if op not in tainted and _can_join(op)] for device in devices]
+    # Reads of one variable stay together: all of them are the towers', or none is.
+    late = (op for device in devices for op in by_device[device] if op in tainted and not op.writes)
+    contested = {cell for op in late for cell in op.reads}
+    towers = [
+        [op for op in by_device[device] if op not in tainted and contested.isdisjoint(op.reads) and _can_join(op)]
+        for device in devices
+    ]
     types = [Counter(op.type for op in tower) for tower in towers]
     common = sum(min(t[type] for t in types) for type in types[0])
-    return towers if common and common >= _ALIKE * max(len(tower) for tower in towers) else None
+    return towers if common and common >= _ALIKE * min(len(tower) for tower in towers) else None
 
 
 def _can_join(op: Operation) -> bool:
@@ -143,10 +201,18 @@ def _after_writes(order: Sequence[Operation]) -> set[Operation]:
     written: set[Cell] = set()
     found: set[Operation] = set()
     for op in order:
-        written.update(cell for cell in op.writes if cell is not op.counter)
-        if any(cell in written for cell in op.reads) or any(t.op in found for t in op.inputs):
+        inputs = op.inputs[:2] if _guards_empty_batch(op) else op.inputs
+        if any(cell in written for cell in op.reads) or any(t.op in found for t in inputs):
             found.add(op)
+        written.update(cell for cell in op.writes if cell is not op.counter)
     return found
+
+
+def _guards_empty_batch(op: Operation) -> bool:
+    """Whether an operation takes statistics of a batch unless that is empty: then what it takes else is not used."""
+    if op.type != "Select" or op.inputs[0].op.type != "Greater":
+        return False
+    return op.inputs[0].op.inputs[0].op.type == "Size"
 
 
 def _turns_around(found: SideBySide, fetches: Iterable[Tensor | Operation], fed: Collection[Tensor]) -> bool:

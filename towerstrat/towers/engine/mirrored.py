@@ -31,8 +31,9 @@ class Parts(Selections):
     """
 
     def __init__(self, parts: Sequence[Any], devices: Sequence[str], axis: Axis):
-        super().__init__(None, devices, axis)
         self._parts = list(parts)
+        self._local: Any = None
+        super().__init__(None, devices, axis)
 
     @property
     def local(self) -> Any:
@@ -43,7 +44,7 @@ class Parts(Selections):
 
     @local.setter
     def local(self, value: Any) -> None:
-        self._local = value
+        assert value is None
 
     def __getitem__(self, device: str) -> Any:
         return self._parts[self.positions[device]]

@@ -30,7 +30,8 @@ class SlotTable(dict[str, dict[Any, Any]]):
 
     def find(self, var: Any, slot_name: str) -> Any:
         """A variable's slot, or None."""
-        return self.get(slot_name, {}).get(variable_key(var))
+        named = self.get(slot_name)
+        return named.get(variable_key(var)) if named else None
 
     def slots(self) -> list[Any]:
         return [slot for named in self.values() for slot in named.values()]

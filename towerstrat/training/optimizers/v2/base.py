@@ -219,8 +219,8 @@ class OptimizerV2(Optimizer):
 
     def _track_trackable(self, trackable: Any, name: str, overwrite: bool = False) -> NoReturn:
         raise NotImplementedError(
-            f"An OptimizerV2 has no dependencies besides its own variables: {name!r} cannot become one. Give it to the "
-            "tf.train.Checkpoint beside the optimizer."
+            f"Optimizers may not have dependencies. {name!r} cannot become one of an OptimizerV2, which has its own "
+            "variables alone: give it to the tf.train.Checkpoint beside the optimizer."
         )
 
     @property

@@ -65,7 +65,9 @@ class OptimizerState:
         return state
 
     def get_hyper(self, name: str, dtype: Any = None) -> Tensor:
-        """The hyperparameter called ``name``, cast to ``dtype`` if that is given."""
+        """The hyperparameter called ``name``, cast to ``dtype`` if that is given. Raises KeyError for another name."""
+        if name not in self._hyper:
+            raise KeyError(f"{name}: _set_hyper was called for {sorted(self._hyper)}, and for no other name.")
         value = self._hyper[name]
         return value if dtype is None else cast(value, dtype)
 

@@ -264,7 +264,7 @@ def logged(tf, log):
 
         def _create_vars(self, var_list, state):
             log.append(["create", [v.name for v in var_list]])
-            state.create_non_slot(initial_value=0.0, name="count")
+            state.create_non_slot(initial_value=0.0, name="steps_done")
             for v in var_list:
                 state.zeros_slot(v, "zeros")
                 state.create_slot(v, tf.ones([2]), "pair", "Pair")
@@ -293,11 +293,11 @@ def logged(tf, log):
 
         def _resource_apply_sparse(self, grad, var, indices, state):
             log.append(["sparse", var.op.name])
-            return var.assign_sub(tf.scatter_nd(indices[:, tf.newaxis], grad, tf.shape(var)))
+            return tf.scatter_sub(var, indices, grad)
 
         def _finish(self, state):
             log.append(["finish", state.get_slot(None, "never") is None])
-            return state.get_non_slot("count").assign_add(state.get_hyper("scale"))
+            return state.get_non_slot("steps_done").assign_add(state.get_hyper("scale"))
 
     return Logged(0.1)
 

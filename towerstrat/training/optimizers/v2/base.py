@@ -82,6 +82,7 @@ class OptimizerV2(Optimizer):
         grad_loss: Any = None,
         stop_gradients: Any = None,
         scale_loss_by_num_towers: bool | None = None,
+        scale_loss_by_num_replicas: bool | None = None,
     ) -> Any:
         """An operation that updates ``var_list`` to lower ``loss``: ``compute_gradients``, then ``apply_gradients``.
 
@@ -100,6 +101,7 @@ class OptimizerV2(Optimizer):
             grad_loss=grad_loss,
             stop_gradients=stop_gradients,
             scale_loss_by_num_towers=scale_loss_by_num_towers,
+            scale_loss_by_num_replicas=scale_loss_by_num_replicas,
         )
         return self._apply_those_of(loss, grads_and_vars, global_step, name)
 
@@ -113,6 +115,7 @@ class OptimizerV2(Optimizer):
         grad_loss: Any = None,
         stop_gradients: Any = None,
         scale_loss_by_num_towers: bool | None = None,
+        scale_loss_by_num_replicas: bool | None = None,
     ) -> list[tuple[Any, Any]]:
         """The gradients of ``loss``, as (gradient, variable) pairs; see ``Optimizer.compute_gradients``.
 
@@ -120,10 +123,12 @@ class OptimizerV2(Optimizer):
           stop_gradients: tensors that gradients are not taken through. Changes nothing where ``loss`` is a function.
           scale_loss_by_num_towers: whether the loss is divided by the number of towers; default: unless the last loss
             of ``tf.losses`` was a sum.
+          scale_loss_by_num_replicas: the same, as 1.13 called it.
         """
+        scale = scale_loss_by_num_replicas if scale_loss_by_num_towers is None else scale_loss_by_num_towers
         return self._gradients(
             loss, var_list, gate_gradients, aggregation_method, colocate_gradients_with_ops, grad_loss,
-            stop_gradients, scale_loss_by_num_towers,
+            stop_gradients, scale,
         )  # fmt: skip
 
     def apply_gradients(self, grads_and_vars: Iterable[Any], global_step: Any = None, name: str | None = None) -> Any:
@@ -149,8 +154,12 @@ class OptimizerV2(Optimizer):
             raise RuntimeError(f"Use `_distributed_apply()` instead of `apply_gradients()` in a cross-{word} context.")
         return tower.merge_call(self._distributed_apply, given, global_step=global_step, name=name)
 
-    def _distributed_apply(  # type: ignore[override]
-        self, distribution: CrossTower, grads_and_vars: Iterable[Any], global_step: Any, name: str | None
+    def _distributed_apply(
+        self,
+        distribution: CrossTower,
+        grads_and_vars: Iterable[Any],
+        global_step: Any = None,
+        name: str | None = None,
     ) -> Any:
         """``apply_gradients`` for cross-tower context: sums gradients over towers, then updates each variable."""
         pairs = list(grads_and_vars)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from copy import copy
 from typing import Any
 
 from towerstrat.graph.ir.convert import convert_to_tensor
@@ -53,8 +54,7 @@ class OptimizerState:
 
     def at_step(self, hyper: Hyperparameters, distribution: Any, non_slot_devices: Any) -> OptimizerState:
         """This state with the hyperparameters of a step, and where to place variables that are no slots."""
-        state = object.__new__(type(self))
-        vars(state).update(vars(self))
+        state = copy(self)
         state._hyper = self._hyper | {
             name: convert_to_tensor(value() if callable(value) else value, name=name)
             for name, (dynamic, value) in sorted(hyper.items())

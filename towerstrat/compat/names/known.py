@@ -24,7 +24,6 @@ _KERAS = (
     f"pip install --target FOLDER --no-deps 'keras==2.15.*', and {FOLDER}=FOLDER."
 )
 _MODELS = "Keras models are saved as files NAME.keras or NAME.h5, variables by tf.train.Checkpoint."
-_REPLICATED = "tf.estimator.RunConfig(train_distribute=...) takes tf.contrib.distribute.TPUStrategy."
 _PROFILE = (
     "tf.RunMetadata has the times and costs of a traced run; tf.train.ProfilerHook writes profiles by jax.profiler."
 )
@@ -45,8 +44,6 @@ _HINTS_V1 = {
     "tf.keras.wrappers": "scikit-learn takes any class with fit, predict, get_params and set_params.",
     "tf.estimator": _OWN_MODEL,
     "tf.contrib.estimator": _OWN_MODEL,
-    "tf.contrib.estimator.TowerOptimizer": _REPLICATED,
-    "tf.contrib.estimator.replicate_model_fn": _REPLICATED,
     "tf.contrib.learn": "tf.estimator has what became of it: Estimator, RunConfig, EstimatorSpec, train_and_evaluate.",
     "tf.contrib.cluster_resolver": _CLUSTERS,
     "tf.distribute.cluster_resolver": _CLUSTERS,

@@ -17,6 +17,12 @@ ROWS: Rows = (
     ("compat.estimator.extenders", {
         "tf.contrib.estimator": "clip_gradients_by_norm forward_features",
     }),
+    ("compat.estimator.replicated", {
+        "tf.contrib.estimator": "replicate_model_fn",
+    }),
+    ("compat.estimator.tower_optimizer", {
+        "tf.contrib.estimator": "TowerOptimizer",
+    }),
 )  # fmt: skip
 """(module, {place: names}); see ``v1.ROWS``."""
 

@@ -111,7 +111,7 @@ class _CopyingState(Copying):
         attrs = op.attrs
         given = [None if s is None else self._mapped(s) for s in attrs["seeds_given"]]
         seeds = [
-            s if i is None else IndexedSlices(s, self._mapped(i))
+            s if s is None or i is None else IndexedSlices(s, self._mapped(i))
             for s, i in zip(given, attrs["seed_indices"], strict=True)
         ]
         stops = [self._mapped(t) for t in attrs["stops"]]

@@ -1,3 +1,4 @@
+# ruff: noqa: B023, UP031 (a function is called where it is made; zip has no strict in Python 3.6)
 """Cases of MirroredStrategy: Python that differs by tower, names, variables, scopes, devices, seeds, creators."""
 
 import collections
@@ -554,7 +555,7 @@ def caught(w):
             try:
                 w.merge(lambda d: w.log.append("merge"))
             except BaseException as error:
-                w.log.append("freed %s" % type(error).__name__)
+                w.log.append(f"freed {type(error).__name__}")
                 raise
             if w.k() == who and when == "after":
                 raise KeyError("tower %d" % who)

@@ -1,3 +1,4 @@
+# ruff: noqa: B023, UP031 (a function is called where it is made; zip has no strict in Python 3.6)
 """Cases of MirroredStrategy: merge_call, regrouping, reductions, destinations, updates, assignments, gradients."""
 
 import collections
@@ -184,7 +185,7 @@ def reductions(w):
         found["int " + how] = reduce(how, whole, d.worker_devices)
         found["tensor " + how] = reduce(how, tensor, d.worker_devices)
         for number in [0, 0.0, 2.0]:
-            found["%s %s" % (number, how)] = reduce(how, number, d.worker_devices)
+            found[f"{number} {how}"] = reduce(how, number, d.worker_devices)
     with d.scope():
         mirrored = d.broadcast(tensor, d.worker_devices)
         v = w.variable("v", 1.0)
@@ -358,7 +359,9 @@ def updates(w):
 
     def fn(x, *args, **kwargs):
         own = tf.constant(0.0, name="own")
-        device = tf.contrib.distribute.get_update_device() if hasattr(tf.contrib.distribute, "get_update_device") else ""
+        device = (
+            tf.contrib.distribute.get_update_device() if hasattr(tf.contrib.distribute, "get_update_device") else ""
+        )
         w.log.append([type(x).__name__, x.name, w.told(list(args)), w.told(kwargs), own.name, own.device, device])
         return x.assign_add(args[0] if args else 1.0)
 
@@ -478,7 +481,7 @@ def assignments(w):
                     return [w.told(result), w.run(result), w.copies(v)]
 
                 if name == "tensor" or method == "assign_add":
-                    found["{} {} {}".format(how, method, name)] = w.attempt(make)
+                    found[f"{how} {method} {name}"] = w.attempt(make)
 
         def outside(v=v, value=None):
             with d.scope():
@@ -612,8 +615,7 @@ def tower_local_scope(w):
         return t.assign_add(1.0 + w.k())
 
     def tower2():
-        t = tf.get_variable("x", initializer=1.0, synchronization=tf.VariableSynchronization.NONE)
-        return t
+        return tf.get_variable("x", initializer=1.0, synchronization=tf.VariableSynchronization.NONE)
 
     def invalid(**how):
         return lambda: w.variable("y", 1.0, **how)

@@ -384,8 +384,8 @@ def updates(w):
         "ungrouped": update(v, fn, 2.0, grouped=False),
         "returns nothing": update(v, lambda x: None),
         "returns nothing ungrouped": update(v, lambda x: None, grouped=False),
-        "returns a list": update(v, lambda x: [tf.identity(x)], grouped=False),
-        "returns lists": update(v, lambda x: [tf.identity(x), x.assign_add(1.0)]),
+        "returns a list": update(v, lambda x: [tf.identity(x) * 1.0], grouped=False),
+        "returns lists": update(v, lambda x: [tf.constant(3.0), x.assign_add(1.0)]),
         "returns numbers": update(v, lambda x: 3),
         "a component": update(d.unwrap(v)[0], fn),
         "a tensor": update(tf.constant(1.0), fn),
@@ -553,7 +553,7 @@ def order_of_assignments(w):
             a = v.assign_add(before * 2.0)
         with tf.control_dependencies([a]):
             after = v.read_value()
-        b = v.assign_add(tf.identity(a) * 10.0)
+        b = v.assign_add(after * 10.0)
         return before, a, after, b
 
     found = w.towers(tower)

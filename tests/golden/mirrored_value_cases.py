@@ -359,10 +359,7 @@ def updates(w):
 
     def fn(x, *args, **kwargs):
         own = tf.constant(0.0, name="own")
-        device = (
-            tf.contrib.distribute.get_update_device() if hasattr(tf.contrib.distribute, "get_update_device") else ""
-        )
-        w.log.append([type(x).__name__, x.name, w.told(list(args)), w.told(kwargs), own.name, own.device, device])
+        w.log.append([type(x).__name__, x.name, w.told(list(args)), w.told(kwargs), own.name, own.device])
         return x.assign_add(args[0] if args else 1.0)
 
     def update(*args, **kwargs):
@@ -787,7 +784,6 @@ def fetching(w):
         "variable": fetch(v),
         "mirrored": fetch(mirrored),
         "per device": fetch(per),
-        "name": fetch("v/replica_1:0"),
         "assign": fetch(_in_scope(w, lambda: v.assign_add(1.0))),
         "assign outside": w.attempt(lambda: v.assign_add(1.0)),
         "after": w.copies(v),

@@ -182,7 +182,8 @@ class StrategyExtended:
         flat = [self._own(v) for v in nest.flatten(value)]
 
         def merge_fn(strategy: Any, *values: Any) -> Any:
-            return [self._combine(op, v, v) for v in values]
+            with self._engine.differentiated_together():
+                return [self._combine(op, v, v) for v in values]
 
         return nest.pack_sequence_as(value, [_each(v) for v in context.merge_call(merge_fn, flat)])
 
@@ -197,7 +198,8 @@ class StrategyExtended:
         axis = checked_dimension(axis)
 
         def merge_fn(strategy: Any, *values: Any) -> Any:
-            return [self._gathered(v, axis) for v in values]
+            with self._engine.differentiated_together():
+                return [self._gathered(v, axis) for v in values]
 
         return nest.pack_sequence_as(value, [_each(v) for v in context.merge_call(merge_fn, flat)])
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any, NoReturn, Protocol
 
 from towerstrat.graph.ir import nest
@@ -81,6 +81,8 @@ class Engine:
     word = "tower"
     axis: Axis | None = None
     default_device: str | None = None
+    own_gradients = False
+    """Whether a tower's gradient through a combined value is that of its own ys, not of all towers' together."""
     trains_estimator = False
     """Whether what is traced is a model of ``tf.estimator``, whose losses are divided on either surface."""
 
@@ -96,6 +98,15 @@ class Engine:
     def divides_losses(self) -> bool:
         """Whether optimizers divide a mean loss by the number of towers."""
         return True
+
+    @contextmanager
+    def differentiated_together(self) -> Iterator[None]:
+        """Inside, values are combined whose gradient is the sum of the towers' gradients."""
+        saved, self.own_gradients = self.own_gradients, False
+        try:
+            yield
+        finally:
+            self.own_gradients = saved
 
     @property
     def mapped(self) -> bool:

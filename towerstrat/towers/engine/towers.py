@@ -53,8 +53,6 @@ class Towers(Engine):
     """
 
     axis: Axis
-    own_gradients = False
-    """Whether a tower's gradient through a value that was combined is the derivative of its own share alone."""
 
     def __init__(self, axis: Axis, surface: Surface):
         super().__init__()

@@ -51,9 +51,14 @@ class _State:
             self.closed = True
             self.changed.notify_all()
 
+    def wake(self) -> None:
+        """Ends the waiting of sessions that are closed."""
+        with self.changed:
+            self.changed.notify_all()
+
 
 class ConditionalAccumulatorBase:
-    """What accumulators share. Each session has gradients of its own.
+    """What accumulators share. Each session has gradients of its own; those of a server have those of a shared name together.
 
     Operations run on the host: not inside towers or step loops. A run that waits lets other runs of its session go on.
 
@@ -92,7 +97,8 @@ class ConditionalAccumulatorBase:
     def _state(self, session: Runner, op: Operation) -> _State:
         if session.closed:
             raise CancelledError(None, op, "Session has been closed.")
-        state: _State = session.resource(("accumulator", self._shared_name or self), _State)
+        owned = session.resource if self._shared_name is None else session.named_resource
+        state: _State = owned(("accumulator", self._shared_name or self), _State)
         return state
 
     def _add(self, type: str, inputs: Sequence[Any], name: str | None, **attrs: Any) -> Operation:
@@ -338,8 +344,8 @@ def _take(session: Runner, op: Operation, values: Sequence[Array]) -> list[Array
         raise InvalidArgumentError(None, op, f"Argument num_required must be positive, but was {count}")
     state = accumulator._state(session, op)
     with session.unlocked(), state.changed:
-        state.changed.wait_for(lambda: state.closed or state.count >= count)
-        if state.closed:
+        state.changed.wait_for(lambda: state.closed or session.closed or state.count >= count)
+        if state.closed or session.closed:
             raise CancelledError(None, op, "TakeGrad operation was cancelled")
         found = accumulator._result(state.total, state.count)
         state.total, state.count = None, 0

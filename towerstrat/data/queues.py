@@ -48,7 +48,7 @@ def _shapes(shapes: Any, partial: bool = False) -> list[TensorShape] | None:
 
 
 class QueueBase:
-    """What queues share. Each session has elements of its own; those of a server have those of a shared name together.
+    """What queues share. Each session has elements of its own, each server those of a shared name.
 
     Operations run on the host: not inside towers or step loops. A run that has to wait lets other runs of its session
     go on.

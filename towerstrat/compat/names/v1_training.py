@@ -95,6 +95,9 @@ ROWS: Rows = (
     ("training.optimizers.rmsprop", {
         "tf.train": "RMSPropOptimizer",
     }),
+    ("training.optimizers.sync_replicas", {
+        "tf.train": "SyncReplicasOptimizer",
+    }),
     ("training.optimizers.weight_decay", {
         "tf.contrib.opt": """
             AdamWOptimizer DecoupledWeightDecayExtension MomentumWOptimizer extend_with_decoupled_weight_decay""",

@@ -465,12 +465,12 @@ class Session(BaseSession):
         server = SERVERS.at(target)
         if server is None:
             raise UnsupportedError(
-                f"Session.reset({target!r}): expected the target of a tf.train.Server of this process. Else state lives "
-                "in a session: close it."
+                f"Session.reset({target!r}): expected the target of a tf.train.Server of this process. Else state "
+                "lives in a session: close it."
             )
         if containers:
             raise UnsupportedError(
-                f"Session.reset(containers={containers!r}): a server keeps its state in one place. Leave containers out."
+                f"Session.reset(containers={containers!r}): a server has one container. Leave them out."
             )
         server.reset()
 

@@ -20,7 +20,6 @@ from towerstrat.graph.ir.core import get_default_graph
 from towerstrat.graph.ir.default_graph import colocate_with, control_dependencies, device, name_scope
 from towerstrat.graph.ir.elements import Operation, Tensor
 from towerstrat.graph.ir.indexed_slices import IndexedSlices
-from towerstrat.graph.ir.stacks import SessionLike
 from towerstrat.graph.ir.types import int32
 from towerstrat.graph.ops.array import fill
 from towerstrat.graph.ops.control_flow import group, no_op
@@ -117,7 +116,8 @@ class SyncReplicasOptimizer(OptimizerWrapper):
 
     def _exchanged(self, pairs: Sequence[Any]) -> tuple[list[Operation], list[tuple[Any, Any]]]:
         """The operations that hand gradients over, and the pairs of mean gradients and variables."""
-        handed, taken = [], []
+        handed: list[Operation] = []
+        taken: list[tuple[Any, Any]] = []
         for grad, var in pairs:
             with device(var.device):
                 if grad is None:
@@ -232,7 +232,7 @@ class _SyncReplicasOptimizerHook(SessionRunHook):
         self._q_runner = optimizer.get_chief_queue_runner() if self._is_chief else None
         self._init_tokens_op = optimizer.get_init_tokens_op(self._num_tokens) if self._is_chief else None
 
-    def after_create_session(self, session: SessionLike, coord: Coordinator) -> None:
+    def after_create_session(self, session: Any, coord: Coordinator) -> None:
         ready = self._sync_optimizer.ready_for_local_init_op
         missing = what_is_missing(ready, session, "Model is not ready for SyncReplicasOptimizer local init.")
         if missing is not None:

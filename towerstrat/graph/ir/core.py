@@ -264,7 +264,7 @@ class Graph(Naming, Collections):
             op.device = str(device(op) or "") if callable(device) else merge_device(merge_device("", device), op.device)
         if self.colocation_stack:
             first = self.colocation_stack[-1]
-            op.device = first.device or op.device
+            op.device = op.device or first.device
             op._colocation = tuple(b"loc:@" + o.name.encode() for o in self.colocation_stack)
 
     def _apply_device_functions(self, op: Any) -> None:
@@ -377,17 +377,17 @@ class Graph(Naming, Collections):
 
     @contextmanager
     def colocate_with(self, op: Any, ignore_existing: bool = False) -> Iterator[None]:
-        """Operations made inside take the device of ``op``."""
-        saved = self.colocation_stack
+        """Operations made inside take the device of ``op``; the device functions around are not asked about them."""
+        saved, devices = self.colocation_stack, self.device_stack
         element = None if op is None else self.as_graph_element(op)
         base = [] if ignore_existing or element is None else list(saved)
         if element is not None:
             base.append(element.op if isinstance(element, Tensor) else element)
-        self.colocation_stack = base
+        self.colocation_stack, self.device_stack = base, []
         try:
             yield
         finally:
-            self.colocation_stack = saved
+            self.colocation_stack, self.device_stack = saved, devices
 
     @contextmanager
     def gradient_override_map(self, op_type_map: Mapping[str, str]) -> Iterator[None]:

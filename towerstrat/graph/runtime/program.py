@@ -275,7 +275,7 @@ class Program:
             if not isinstance(value, jax.Array) or value.sharding is not self.shardings.get(cell):
                 value = self._placed(store, cell, value, donating)
             if donating:
-                if id(value) in seen or cell in store.lent:
+                if id(value) in seen or store.is_lent(cell):
                     value = jnp.copy(value)
                 seen.add(id(value))
             result.append(value)

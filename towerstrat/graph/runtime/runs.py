@@ -21,6 +21,7 @@ from towerstrat.graph.ir.elements import Tensor
 from towerstrat.graph.ir.state import Cell, StateStore
 from towerstrat.graph.ir.types import Array, uint32
 from towerstrat.graph.runtime.program import Program
+from towerstrat.graph.runtime.served import ServedStore, ServerState
 from towerstrat.platform.plain import State
 
 Values = dict[Tensor, Any]
@@ -39,6 +40,9 @@ class Cancellable(Protocol):
 
     def cancel(self) -> None:
         """Ends all waiting."""
+
+    def wake(self) -> None:
+        """Ends the waiting of sessions that are closed."""
 
 
 class Run:
@@ -115,6 +119,9 @@ class Runner:
     What a program would need to go on as if it had not stopped is in ``state`` (variables, random counters, counts of
     passes over datasets: cells, each with a name) and in ``positions``.
 
+    Args:
+      server: whose variables and named resources it has; None: its own.
+
     Attributes:
       runs: how many there were.
       lock: held during a run.
@@ -123,10 +130,11 @@ class Runner:
 
     what = "session"
 
-    def __init__(self) -> None:
-        self.lock = threading.RLock()
+    def __init__(self, server: ServerState | None = None) -> None:
+        self.server = server
+        self.lock = threading.RLock() if server is None else server.lock
         self.closed = False
-        self._store = StateStore()
+        self._store = StateStore() if server is None else ServedStore(server)
         self._resources: dict[Hashable, Any] = {}
         self._counters: dict[str, Cell] = {}
         self.waiting = WaitingStates(self._store)
@@ -183,6 +191,14 @@ class Runner:
         if key not in self._resources:
             self._resources[key] = make()
         return self._resources[key]
+
+    def named_resource(self, key: Hashable, make: Callable[[], Any]) -> Any:
+        """``resource`` of a key that names it: the sessions of one server have it together."""
+        if self.server is None:
+            return self.resource(key, make)
+        if key not in self.server.resources:
+            self.server.resources[key] = make()
+        return self.server.resources[key]
 
     def carry_out(
         self, stages: Sequence[Stage], fed: Mapping[Tensor, Any], read: Callable[[Run], T],

@@ -45,9 +45,28 @@ class MirroredVariable(DistributedVariable, Mirrored):
                 "SUM, ONLY_FIRST_TOWER) when it is made, or update it in a merge_call."
             )
 
+        if type.startswith("ResourceScatter"):
+            return self._scatter_together(type, inputs, name, read_value)
+
         def merge_fn(distribution: CrossTower, *values: Any) -> Any:
             combined = [distribution.reduce(self._aggregation, v, destinations=self) for v in values]
             return distribution.update(self, lambda v, *c: Variable._change(v, type, c, name, read_value), *combined)
+
+        return contexts.merge_call(merge_fn, *inputs)
+
+    def _scatter_together(self, type: str, inputs: Any, name: str | None, read_value: bool) -> Any:
+        """A scatter of the rows of all towers, or of the first one's. Raises ValueError where they do not add up."""
+        if type not in _ADDING and self._aggregation != VariableAggregation.ONLY_FIRST_TOWER:
+            raise ValueError(
+                f"{type} of {self.name} (created at {self.created_at}) in tower context: rows of several towers "
+                "add up with scatter_add and scatter_sub only. Make it with ONLY_FIRST_TOWER, or use a merge_call."
+            )
+
+        def merge_fn(distribution: CrossTower, indices: Any, updates: Any) -> Any:
+            rows = distribution.engine.rows_together(self._aggregation, indices, updates)
+            return distribution.update(
+                self, lambda v, r: Variable._change(v, type, [r.indices, r.values], name, read_value), rows
+            )
 
         return contexts.merge_call(merge_fn, *inputs)
 
@@ -130,6 +149,9 @@ class TowerLocalVariable(DistributedVariable, PerDevice):
         if self._aggregation != VariableAggregation.SUM or self.dtype.is_bool:
             return value
         return value // len(self._index) if self.dtype.is_integer else value * (1.0 / len(self._index))
+
+
+_ADDING = ("ResourceScatterAdd", "ResourceScatterSub")
 
 
 def variable_maker(engine: Engine, devices: Sequence[str], axis: Axis, local: bool) -> Callable[..., Any]:

@@ -37,6 +37,10 @@ class CrossTower(Protocol):
     def non_slot_devices(self, var_list: Sequence[Variable]) -> Any: ...
     def colocate_vars_with(self, colocate_with_variable: Variable) -> AbstractContextManager[Any]: ...
     def read_var(self, v: Any) -> Any: ...
+    def rows_together(self, aggregation: VariableAggregation, indices: Any, updates: Any) -> Any:
+        """The rows that all towers scatter, as one ``IndexedSlices``."""
+        _refuse()
+
     def unwrap(self, value: Any) -> list[Any]: ...
     def group(self, value: Any, name: str | None = None) -> Any: ...
 
@@ -194,6 +198,10 @@ class Engine:
         self, colocate_with: Any, fn: Callable[..., Any], *args: Any, grouped: bool = True, **kwargs: Any
     ) -> Any:
         """``fn(*args, **kwargs)`` on the devices that ``non_slot_devices`` returned. Options as of ``update``."""
+        _refuse()
+
+    def rows_together(self, aggregation: VariableAggregation, indices: Any, updates: Any) -> Any:
+        """The rows that all towers scatter, as one ``IndexedSlices``."""
         _refuse()
 
     def unwrap(self, value: Any) -> list[Any]:

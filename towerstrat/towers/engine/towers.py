@@ -200,6 +200,15 @@ class Towers(Engine):
         values = collectives.all_concat(scaled, self.axis, own=self.own_gradients)
         return IndexedSlices(values, collectives.all_concat(local.indices, self.axis), local.dense_shape)
 
+    def rows_together(self, aggregation: VariableAggregation, indices: Any, updates: Any) -> IndexedSlices:
+        """The rows that all towers have, as one value; with ONLY_FIRST_TOWER those of the first."""
+        own = [convert_to_tensor(self.local_of(value)) for value in (indices, updates)]
+        rows = IndexedSlices(own[1], own[0])
+        if not self.mapped:
+            return rows
+        with get_default_graph().under(None):
+            return self._combined_rows(HOW[aggregation], rows)
+
     def _reduce_plain(self, aggregation: VariableAggregation, value: Any) -> Any:
         """A value that all towers share. Raises ValueError for the sum of one."""
         if isinstance(value, int | float) and value == 0:

@@ -120,6 +120,14 @@ class TowerLocalVariable(DistributedVariable, PerDevice):
             own = self._local_read()
         return collectives.all_reduce(own, self._axis, self._cell.combine, f"{self.op.name}/aggregate")
 
+    def read_value(self) -> Tensor:
+        """Its value; where towers are called one by one the combined one in tower context too, as ``read_var``."""
+        if not self._engine.reads_together or get_default_graph().axis is None:
+            return super().read_value()
+        own = self._local_read()
+        with get_default_graph().under(None):
+            return collectives.all_reduce(own, self._axis, self._cell.combine, f"{self.op.name}/aggregate")
+
     def _component_value(self, position: int) -> Tensor:
         with get_default_graph().under(self._axis):
             own = self._local_read()

@@ -87,6 +87,10 @@ class Engine:
     default_device: str | None = None
     own_gradients = False
     """Whether a tower's gradient through a combined value is that of its own ys, not of all towers' together."""
+    uneven_input = False
+    """Whether towers may get elements of different shapes from an iterator of 1.x."""
+    reads_together = False
+    """Whether ``read_value`` of a tower-local variable combines the towers' values in tower context too."""
     trains_estimator = False
     """Whether what is traced is a model of ``tf.estimator``, whose losses are divided on either surface."""
 

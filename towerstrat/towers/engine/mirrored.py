@@ -103,6 +103,8 @@ class MirroredTowers(Towers, LockstepEngine):
         return cls(Axis(surface.word, devices_named(names)), surface, names)
 
     own_gradients = True
+    uneven_input = True
+    reads_together = True
 
     # ---- running ---------------------------------------------------------------------------------------------
 

@@ -14,6 +14,7 @@ from towerstrat.graph.ir.device import canonical
 from towerstrat.graph.ir.elements import Block, Tensor
 from towerstrat.graph.ir.indexed_slices import IndexedSlices
 from towerstrat.graph.ir.mesh import Axis
+from towerstrat.graph.ir.types import string
 from towerstrat.graph.ops import collectives
 from towerstrat.graph.ops.array import identity
 from towerstrat.graph.ops.control_flow import region_is_uniform
@@ -185,6 +186,8 @@ class Towers(Engine):
             if isinstance(local, IndexedSlices):
                 return self._combined_rows(how, local)
             tensor = convert_to_tensor(local)
+            if tensor.dtype is string and how != "first":
+                raise TypeError(f"{tensor!r} (created at {tensor.op.line}) is text, and text has no {how}: unwrap it.")
             if how == "mean" and tensor.dtype.is_integer:
                 return truediv(self._sum(tensor), self.axis.size)
             return collectives.all_reduce(tensor, self.axis, how, own=self.own_gradients)

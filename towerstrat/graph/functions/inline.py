@@ -11,6 +11,7 @@ from towerstrat.graph.eager.tensor import EagerTensor
 from towerstrat.graph.ir.core import Graph
 from towerstrat.graph.ir.elements import Block, Operation, Tensor
 from towerstrat.graph.ir.indexed_slices import IndexedSlices
+from towerstrat.graph.ir.shapes import merge
 from towerstrat.graph.lowering.gradient_rules import TracedRule
 
 
@@ -58,8 +59,7 @@ class Copying:
         made.line = op.line
         for old, new in zip(op.outputs, made.outputs, strict=True):
             new.varies |= old.varies
-            if new.dims is None or (old.dims is not None and None in new.dims):
-                new.dims = old.dims if new.dims is None else new.dims
+            new.dims = merge(new.dims, old.dims)  # what set_shape gave the original counts here too
             self.tensors[old] = new
         self.operations[op] = made
 

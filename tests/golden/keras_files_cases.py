@@ -176,7 +176,7 @@ CASES = {
         lambda keras: keras.Sequential([keras.layers.Dense(1, activation="sigmoid", input_shape=(3,), name="last")]),
         ROWS, lambda tf: "adam", {"loss": "binary_crossentropy", "metrics": ["accuracy", "binary_accuracy"]}),
     "convolutions": Case(convolutions, IMAGES, lambda tf: tf.keras.optimizers.SGD(lr=0.05, momentum=0.9), {}),
-    "recurrent": Case(recurrent, WORDS, lambda tf: tf.keras.optimizers.Adam(lr=0.02), {}),
+    "recurrent": Case(recurrent, WORDS, lambda tf: tf.keras.optimizers.SGD(lr=0.05, momentum=0.9), {}),
     "functional": Case(
         functional, [ROWS, ROWS[::-1].copy()], lambda tf: tf.keras.optimizers.Adam(lr=0.02),
         {"loss": {"last": "mse", "other": "binary_crossentropy"}, "loss_weights": {"last": 1.0, "other": 0.5},

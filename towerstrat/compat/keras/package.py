@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 
+from towerstrat.compat.keras import older_files
 from towerstrat.compat.keras.operators import overload
 from towerstrat.compat.utilities import exports
 from towerstrat.errors import UnsupportedError
@@ -90,6 +91,19 @@ def _defined(path: str) -> frozenset[str]:
     return frozenset(names)
 
 
+def _operators(module: ModuleType) -> None:
+    # Symbolic inputs take their operators from a class; those of ours are for tensors alone.
+    overload(module.__dict__["KerasTensor"], module.__dict__["tf"])
+
+
+_CHANGED: dict[str, Callable[[ModuleType], None]] = {
+    "keras.src.engine.keras_tensor": _operators,
+    "keras.src.saving.legacy.saving_utils": older_files.translate_configs,
+    "keras.src.saving.legacy.hdf5_format": older_files.translate_states,
+}
+"""Modules of the package that are given more than their files have, once these were executed."""
+
+
 class _Loader(SourceFileLoader):
     """Executes a file of the package with the package's ``import``."""
 
@@ -102,9 +116,9 @@ class _Loader(SourceFileLoader):
         super().exec_module(module)
         if module.__name__ == NAME:
             module.__dict__.setdefault("__version__", f"{VERSION}0")
-        if module.__name__ == "keras.src.engine.keras_tensor":
-            # Symbolic inputs take their operators from a class; those of ours are for tensors alone.
-            overload(module.__dict__["KerasTensor"], module.__dict__["tf"])
+        changing = _CHANGED.get(module.__name__)
+        if changing is not None:
+            changing(module)
 
 
 class Package(MetaPathFinder):

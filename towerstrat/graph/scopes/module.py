@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import re
+from abc import ABCMeta
 from collections.abc import Callable, Iterator
 from typing import Any, ClassVar, TypeVar
 
@@ -21,7 +22,7 @@ Path = tuple[Any, ...]
 _Method = TypeVar("_Method", bound=Callable[..., Any])
 
 
-class Module(AutoTrackable):
+class Module(AutoTrackable, metaclass=ABCMeta):
     """The base class of objects with variables and modules among their attributes, also inside lists and dicts.
 
     Args:

@@ -15,13 +15,14 @@ def _operators(module: ModuleType) -> None:
     overload(vars(module)["KerasTensor"], vars(module)["tf"])
 
 
-def _counts(module: ModuleType) -> None:
+def _backend(module: ModuleType) -> None:
     # Layers without a name are counted with those of ``tf.layers``.
     vars(module)["PER_GRAPH_OBJECT_NAME_UIDS"] = COUNTS
+    earlier.keep_values(module)
 
 
 _COMPLETED: Mapping[str, Callable[[ModuleType], None]] = {
-    "keras.src.backend": _counts,
+    "keras.src.backend": _backend,
     "keras.src.engine.base_layer": layers.take_layers,
     "keras.src.engine.base_layer_v1": layers.take_layers,
     "keras.src.engine.keras_tensor": _operators,

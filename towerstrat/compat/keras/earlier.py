@@ -56,7 +56,9 @@ def _taking_iterators(method: Callable[..., Any], targets: bool) -> Callable[...
             )
         given = [each for each in (*args[:1], kwargs.get("y"), kwargs.get("sample_weight")) if each is not None]
         if given:
-            raise ValueError(f"{method.__name__} takes targets and weights from the iterator, but got {given[0]!r} too.")
+            raise ValueError(
+                f"{method.__name__} takes targets and weights from the iterator, but got {given[0]!r} too."
+            )
         inputs, *rest = _element(self, x)
         if not targets:
             return method(self, inputs, *args, **kwargs)

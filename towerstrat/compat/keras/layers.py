@@ -40,7 +40,8 @@ def adopt(layer: Layer) -> None:
     theirs = sys.modules[f"{_ENGINE}.base_layer" if later else f"{_ENGINE}.base_layer_v1"].Layer
     own = dict(vars(layer))
     vars(layer).clear()
-    object.__setattr__(layer, "__class__", _joined(type(layer), theirs))
+    kind: Any = type(layer)
+    object.__setattr__(layer, "__class__", _joined(kind, theirs))
     theirs.__init__(layer, trainable=own["trainable"], name=own["_name"], dtype=own["_dtype"])
     vars(layer).update({name: value for name, value in own.items() if name not in _MADE})
     layer.input_spec = own["input_spec"]
@@ -74,7 +75,7 @@ def _adopt_outside(layer: Layer) -> None:
 
 
 @cache
-def _joined(own: type[Layer], theirs: Any) -> type:
+def _joined(own: Any, theirs: Any) -> type:
     """A class that is both: methods that ``own`` has of ``Layer`` itself are those of the package."""
     between = own.__mro__[: own.__mro__.index(Layer)]
     taken = [name for name in vars(Layer) if name not in _OURS and not any(name in vars(each) for each in between)]

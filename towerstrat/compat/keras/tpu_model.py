@@ -46,7 +46,8 @@ def keras_to_tpu_model(model: Any, strategy: TPUDistributionStrategy | None = No
     with towers.scope():
         copy = models.clone_model(model)
         copy.set_weights(weights)
-    object.__setattr__(copy, "__class__", _on_towers(type(copy)))
+    kind: Any = type(copy)
+    object.__setattr__(copy, "__class__", _on_towers(kind))
     vars(copy).update(_towers=towers, _alone=alone)
     if model.optimizer:
         copy.compile(
@@ -60,7 +61,7 @@ def keras_to_tpu_model(model: Any, strategy: TPUDistributionStrategy | None = No
 def _on_towers(kind: Any) -> type:
     """The class of models that train on towers and know one that does not."""
 
-    class KerasTPUModel(kind):  # type: ignore[misc]
+    class KerasTPUModel(kind):
         def compile(
             self, optimizer: Any, loss: Any = None, metrics: Any = None, loss_weights: Any = None,
             sample_weight_mode: Any = None, weighted_metrics: Any = None, target_tensors: Any = None, **kwargs: Any,

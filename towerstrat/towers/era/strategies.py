@@ -97,12 +97,11 @@ class Strategy(DistributionStrategy, StrategyV1):  # type: ignore[misc]
         Raises:
           RuntimeError: inside of a function.
         """
-        if self._extended._global_batch_size:
+        extended = self._extended
+        if not isinstance(extended, Extended) or extended._global_batch_size:
             return super().make_dataset_iterator(dataset)
-        drops = not self.extended.keeps_batches
-        return self._initializable(
-            dealt(lambda _: dataset, self._layout(), DistributedDatasetV1, self.num_towers, drops=drops)
-        )
+        layout, drops = self._layout(), not extended.keeps_batches
+        return self._initializable(dealt(lambda _: dataset, layout, DistributedDatasetV1, self.num_towers, drops=drops))
 
     def _run_steps(self, fn: Callable[..., Any], iterator: Any, iterations: Any, initial_loop_values: Any) -> Any:
         with self._of_replicas():

@@ -29,6 +29,7 @@ _COMPLETED: Mapping[str, Callable[[ModuleType], None]] = {
     "keras.src.engine.sequential": layers.take_parts,
     "keras.src.engine.training_distributed_v1": earlier.complete_loops,
     "keras.src.engine.training_v1": earlier.complete_models,
+    "keras.src.utils.version_utils": layers.tell_kinds,
 }
 """Module -> what completes it."""
 

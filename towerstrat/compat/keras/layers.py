@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sys
 import types
+from abc import ABCMeta
 from collections.abc import Callable, Sequence
 from functools import cache, partial, wraps
 from types import ModuleType
@@ -30,6 +31,19 @@ _OURS = {
 """What a layer keeps of ``Layer``; it has all the rest from the package."""
 _MADE = {"trainable", "stateful", "_name", "_dtype", "_graph", "_conditional", "input_spec"}
 """Attributes of a layer that the package's constructor makes otherwise."""
+
+
+class _OfLayers(ABCMeta):
+    """The class of the package's layers: layers of ours are instances of their base.
+
+    Answers are not kept, as ``ABCMeta`` keeps them: the package changes bases of its classes.
+    """
+
+    def __instancecheck__(cls, instance: Any) -> bool:
+        return type.__instancecheck__(cls, instance) or ("adopt" in vars(cls) and isinstance(instance, Layer))
+
+    def __subclasscheck__(cls, subclass: type) -> bool:
+        return type.__subclasscheck__(cls, subclass) or ("adopt" in vars(cls) and issubclass(subclass, Layer))
 
 
 def adopt(layer: Layer) -> None:
@@ -164,6 +178,18 @@ def _value(scope: str, regularizer: Callable[[Any], Any], variable: Any) -> Any:
         return regularizer(variable)
 
 
+def tell_kinds(module: ModuleType) -> None:
+    """Makes what the package's ``Layer`` derives from one of ``_OfLayers``.
+
+    Args:
+      module: ``version_utils``.
+    """
+    base = vars(module)["LayerVersionSelector"]
+    members = {name: value for name, value in vars(base).items() if name not in ("__dict__", "__weakref__")}
+    # Not a class derived from it: its methods ask for their class by this name.
+    vars(module)["LayerVersionSelector"] = _OfLayers(base.__name__, base.__bases__, members)
+
+
 def take_layers(module: ModuleType) -> None:
     """Makes the package's ``Layer`` take layers of ours: as attributes, by calls, and for ``isinstance``.
 
@@ -180,7 +206,6 @@ def take_layers(module: ModuleType) -> None:
         set_attribute(self, name, value)
 
     kind.__setattr__, kind.adopt = assign, staticmethod(_adopt_outside)
-    kind.register(Layer)
     if "_flatten_modules" in vars(kind):
         kind._flatten_modules = _finding(kind._flatten_modules)
 

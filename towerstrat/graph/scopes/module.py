@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import re
-from abc import ABCMeta
 from collections.abc import Callable, Iterator
 from typing import Any, ClassVar, TypeVar
 
@@ -22,7 +21,7 @@ Path = tuple[Any, ...]
 _Method = TypeVar("_Method", bound=Callable[..., Any])
 
 
-class Module(AutoTrackable, metaclass=ABCMeta):
+class Module(AutoTrackable):
     """The base class of objects with variables and modules among their attributes, also inside lists and dicts.
 
     Args:

@@ -1,8 +1,8 @@
 """Whole models in ``.h5`` files, as graphs of 1.x save them: 1.12 can read what it has too.
 
 The package writes what 2.15 knows of layers and optimizers, and 1.12 refuses what it does not know. An argument that
-1.12 had not is left out where it has its default, what is only called otherwise has its name of that time, and the state
-of an optimizer has the length that 1.12 expects. 2.15 reads both.
+1.12 had not is left out where it has its default, what is only called otherwise has its name of that time, and the
+state of an optimizer has the length that 1.12 expects. 2.15 reads both.
 """
 
 from __future__ import annotations

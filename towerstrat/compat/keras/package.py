@@ -17,16 +17,19 @@ from functools import cache
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from types import ModuleType, SimpleNamespace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from towerstrat.compat.keras import older_files
-from towerstrat.compat.keras.operators import overload
 from towerstrat.compat.utilities import exports
 from towerstrat.errors import UnsupportedError
 from towerstrat.graph.ir.operators import EQUALITY
-from towerstrat.platform.deferred import without_collections
+from towerstrat.platform.deferred import Deferred, without_collections
+
+if TYPE_CHECKING:
+    from towerstrat.compat.keras import completed
+else:
+    completed = Deferred("towerstrat.compat.keras.completed")  # for programs that use tf.keras
 
 NAME = "keras"
 VERSION = "2.15."
@@ -91,19 +94,6 @@ def _defined(path: str) -> frozenset[str]:
     return frozenset(names)
 
 
-def _operators(module: ModuleType) -> None:
-    # Symbolic inputs take their operators from a class; those of ours are for tensors alone.
-    overload(module.__dict__["KerasTensor"], module.__dict__["tf"])
-
-
-_CHANGED: dict[str, Callable[[ModuleType], None]] = {
-    "keras.src.engine.keras_tensor": _operators,
-    "keras.src.saving.legacy.saving_utils": older_files.translate_configs,
-    "keras.src.saving.legacy.hdf5_format": older_files.translate_states,
-}
-"""Modules of the package that are given more than their files have, once these were executed."""
-
-
 class _Loader(SourceFileLoader):
     """Executes a file of the package with the package's ``import``."""
 
@@ -116,9 +106,7 @@ class _Loader(SourceFileLoader):
         super().exec_module(module)
         if module.__name__ == NAME:
             module.__dict__.setdefault("__version__", f"{VERSION}0")
-        changing = _CHANGED.get(module.__name__)
-        if changing is not None:
-            changing(module)
+        completed.complete(module)
 
 
 class Package(MetaPathFinder):

@@ -40,7 +40,6 @@ _HINTS_V1 = {
     "tf.keras.mixed_precision.experimental": "tf.keras.mixed_precision has what became of it.",
     "tf.keras.utils.HDF5Matrix": "Read the file with h5py, whose data sets are given to models as arrays are.",
     "tf.keras.utils.convert_all_kernels_in_model": "Kernels of Theano have to be flipped with numpy.",
-    "tf.keras.utils.multi_gpu_model": "Make the model in the scope of a tf.distribute strategy.",
     "tf.keras.wrappers": "scikit-learn takes any class with fit, predict, get_params and set_params.",
     "tf.estimator": _OWN_MODEL,
     "tf.contrib.estimator": _OWN_MODEL,
@@ -51,8 +50,6 @@ _HINTS_V1 = {
     "tf.test.mock": "unittest.mock is the same module.",
     "tf.train.experimental": "Programs compute in the types that they are written with; cast what may be narrow.",
     "tf.contrib.tpu": "tf.contrib.tpu.shard and tf.contrib.distribute.TPUStrategy run functions on every device.",
-    "tf.contrib.tpu.TPUDistributionStrategy": "tf.contrib.distribute.TPUStrategy is the strategy for TPUs.",
-    "tf.contrib.tpu.keras_to_tpu_model": "tf.contrib.tpu.TPUEstimator trains a model_fn on every device.",
     **dict.fromkeys(("tf.contrib.tpu.InfeedQueue", "tensorflow.contrib.tpu.python.tpu.tpu_feed"), _INFEED),
     **{
         f"{module}.{feed}_{name}": said

@@ -57,6 +57,11 @@ class StrategyExtended:
         return self._strategy
 
     @property
+    def _global_batch_size(self) -> bool:
+        """Whether batches of datasets are those of all replicas together."""
+        return True
+
+    @property
     def _mapped(self) -> bool:
         """Whether there are several replicas."""
         return self._engine.mapped

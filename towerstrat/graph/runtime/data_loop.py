@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Container, Mapping, Sequence, Set
+from collections.abc import Callable, Container, Mapping, Sequence, Set
 from functools import partial
 from itertools import islice
 from typing import Any
@@ -142,14 +142,14 @@ class DataLoop(HostLoop):
                 left = room if total is None else total - done
                 taken = self._take(sources, left, room)
                 steps = min(chunk.steps for chunk in taken)
-                values, ran = self._chunk(run, sources, taken, values, steps, tested)
+                left = room if total is None else total - done - steps or total
+                meanwhile = partial(self._look_ahead, sources, left, room) if ahead else _nothing
+                values, ran = self._chunk(run, sources, taken, values, steps, tested, meanwhile)
                 done += ran
                 if ran:
                     alone = 0
                     if tested and ran < steps:
                         break
-                    if ahead:
-                        self._look_ahead(sources, room if total is None else total - done or total, room)
                     continue
                 # What no program can run is one iteration on the host: the end of the data, an exception of the
                 # pipeline, loop variables that change their shape. A Python loop would meet each of them just there.
@@ -212,11 +212,15 @@ class DataLoop(HostLoop):
     # ---- programs --------------------------------------------------------------------------------------------
 
     def _chunk(
-        self, run: Run, sources: Sequence[Source], taken: Sequence[Chunk], values: list[Array], steps: int, tested: bool
-    ) -> tuple[list[Array], int]:
+        self, run: Run, sources: Sequence[Source], taken: Sequence[Chunk], values: list[Array], steps: int, tested: bool,
+        meanwhile: Callable[[], None],
+    ) -> tuple[list[Array], int]:  # fmt: skip
         """The loop variables after the iterations of a chunk, and how many there were. The rest of the input goes back.
 
         None where the first iteration cannot be part of a program.
+
+        Args:
+          meanwhile: what to do with the input behind the chunk while the device works, where all of the chunk is used.
         """
         program: _DataLoopProgram | None = None
         used: int | None = None
@@ -232,6 +236,8 @@ class DataLoop(HostLoop):
             used = steps
             self.pace.started(record, steps, start)
             self.pace.make_room(taken[0].room)
+            if not tested and all(chunk.steps == steps and chunk.error is None for chunk in taken):
+                meanwhile()
             *changed, ran, bad = outputs
             if tested:
                 used = int(ran)
@@ -247,6 +253,8 @@ class DataLoop(HostLoop):
             if used is None:
                 used = steps if program is not None and program.ran else 0
             for feed, source, chunk in zip(self.feeds, sources, taken, strict=True):
+                if used < chunk.steps and source.lender is not None:
+                    source.lender.give_back(source)  # what is behind the chunk goes back before the chunk's own
                 feed.feeder.put_back(source, chunk, used)
 
     def _in_words(self, error: InvalidArgumentError, inside: bool) -> InvalidArgumentError:
@@ -282,6 +290,10 @@ def _signature(op: Operation) -> Any:
 
 def _never(steps: int) -> bool:
     return False
+
+
+def _nothing() -> None:
+    pass
 
 
 def _power(number: int) -> int:

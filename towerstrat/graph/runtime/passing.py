@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Container, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
+from towerstrat.errors import InvalidArgumentError
 from towerstrat.graph.ir.elements import Operation, Tensor
 from towerstrat.graph.ir.types import Array
 from towerstrat.graph.lowering.faults import found_on_host
 from towerstrat.graph.lowering.refusals import uninitialized
-from towerstrat.graph.runtime.runs import Run
+from towerstrat.graph.runtime.runs import Passive, Run
 
 _PASSING = ("Exit", "Identity")
 _HANDLE = "VarHandleOp"
 
 
-class PassingStage:
+class PassingStage(Passive):
     """Operations that the host carries out faster than a device would begin to: see ``passes``.
 
     Args:
@@ -33,8 +35,8 @@ class PassingStage:
                 run.values[op.outputs[0]] = run.values[op.inputs[0]]
             elif op.reads:
                 run.values[op.outputs[0]] = _read(run, op)
-            elif not np.asarray(run.values[op.inputs[0]]).all():
-                _check(op, [np.asarray(run.values[t]) for t in op.inputs])
+            elif op.checks:
+                run.checks.append(partial(_error, op, [run.values[t] for t in op.inputs]))
 
 
 def passes(ops: Sequence[Operation], fed: Container[Tensor]) -> bool:
@@ -59,8 +61,8 @@ def _read(run: Run, op: Operation) -> Array:
     return np.array(value)  # the store's own array may be donated to the next program
 
 
-def _check(op: Operation, values: Sequence[Array]) -> None:
+def _error(op: Operation, values: Sequence[Array]) -> InvalidArgumentError | None:
     check = op.definition.check
-    error = found_on_host(check, op, values) if op.checks and check is not None else None
-    if error is not None:
-        raise error
+    if check is None or np.asarray(values[0]).all():
+        return None
+    return found_on_host(check, op, [np.asarray(v) for v in values])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Container, Hashable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import jax
@@ -174,7 +175,7 @@ class DeviceStage:
         assert program is not None
         outputs, record = program(store, inputs)
         if program.faulty:
-            run.checks.append((program, record))
+            run.checks.append(partial(program.error, record))
         self.finish(run, program, outputs)
 
     def finish(self, run: Run, program: Program, outputs: Sequence[Any]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from functools import cache, lru_cache
+from functools import cache
 from importlib import resources
 from typing import Any
 
@@ -249,10 +249,11 @@ def _said(name: str, api: int) -> str | None:
     return next((HINTS[api][beginning] for beginning in beginnings if beginning in HINTS[api]), None)
 
 
-@lru_cache(maxsize=1024)
 def nearest(name: str, api: int = 1) -> str | None:
     """The name here that is most like ``name``: the same last part elsewhere, or a similar spelling."""
     module, _, last = name.rpartition(".")
+    if last.startswith("_"):
+        return None  # none is private; who asks looks at whatever object it meets, such as a mock
     same = _elsewhere(last, api)
     if same:
         return same

@@ -15,6 +15,7 @@ import pytest
 
 import towerstrat.compat.v1 as tf1
 import towerstrat.compat.v2 as tf2
+from tests.spread import spread
 from towerstrat import errors
 from towerstrat.compat import importer
 from towerstrat.compat.names.corners import Corner
@@ -113,13 +114,13 @@ def test_what_is_missing_is_said_once(tmp_path):
     assert "missing" not in said("run", "program.py", folder=tmp_path)[2]
 
 
-@pytest.mark.parametrize("use", [
+@spread("use", [
     "Of()", "tf.contrib.learn.Estimator()", "KINDS['crf'](1)", "reached(3)", "Registered()",
     "inside.crf_decode(None, None, None)",
     "tf.convert_to_tensor(tf.contrib.learn.infer)",
     "list(Trainable)", "estimator.BaseEstimator(None)",
     "step(1, mode='train')",
-])  # fmt: skip
+], every=3)  # fmt: skip
 def test_a_use_is_an_error_at_its_line(program, use):
     code, _, error = program(f"{WHOLE}\n{use}  # here\n")
     assert code == 1

@@ -16,7 +16,7 @@ _LATER: dict[str, Any] = {
     "output_padding": None,
 }  # fmt: skip
 """Arguments of layers since 1.12, with the values that change nothing."""
-_LATER_OF = {
+_LATER_OF: dict[str, dict[str, Any]] = {
     **{name: {"seed": None} for name in ("AlphaDropout", "GaussianDropout", "GaussianNoise")},
     **{
         f"{name}Pooling1D": {"data_format": "channels_last"}

@@ -245,6 +245,8 @@ def _said(name: str, api: int) -> str | None:
 def nearest(name: str, api: int = 1) -> str | None:
     """The name here that is most like ``name``: the same last part elsewhere, or a similar spelling."""
     module, _, last = name.rpartition(".")
+    if last.startswith("_"):
+        return None  # none is private; who asks looks at whatever object it meets, such as a mock
     same = _elsewhere(last, api)
     if same:
         return same

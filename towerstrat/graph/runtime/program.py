@@ -294,7 +294,7 @@ class Program:
                 store.move({cell: value})
             return value
         if not isinstance(value, jax.Array):
-            return jnp.array(value, copy=True)
+            return jax.device_put(np.array(value))
         if len(value.sharding.device_set) > 1:
             value = on_one_device(value)
             return jnp.copy(value) if donating else value

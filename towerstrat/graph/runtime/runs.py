@@ -19,8 +19,7 @@ from towerstrat.errors import (
 )
 from towerstrat.graph.ir.elements import Tensor
 from towerstrat.graph.ir.state import Cell, StateStore
-from towerstrat.graph.ir.types import Array, uint32
-from towerstrat.graph.runtime.program import Program
+from towerstrat.graph.ir.types import uint32
 from towerstrat.graph.runtime.served import ServedStore, ServerState
 from towerstrat.platform.plain import State
 
@@ -32,6 +31,10 @@ class Stage(Protocol):
     """A part of a run: reads and adds values of tensors."""
 
     def run(self, run: Run) -> None: ...
+
+
+class Passive:
+    """A stage without effects: it may run while it is not known whether the stages before it have failed."""
 
 
 @runtime_checkable
@@ -55,7 +58,7 @@ class Run:
       static: the feeds.
 
     Attributes:
-      checks: programs in which a check may have failed, with their records.
+      checks: each waits for a program in which a check may have failed, and returns the error.
       kept: what stages leave for the caller.
     """
 
@@ -64,17 +67,27 @@ class Run:
         self.store = store
         self.values = values
         self.static = static
-        self.checks: list[tuple[Program, Array]] = []
+        self.checks: list[Callable[[], Exception | None]] = []
         self.kept: dict[object, Any] = {}
 
     def carry(self, stages: Iterable[Stage]) -> None:
         """Runs stages one after the other. Raises InvalidArgumentError where a device program found an error."""
+        self.begin(stages)
+        self.settle()
+
+    def begin(self, stages: Iterable[Stage]) -> None:
+        """As ``carry``, but for what the last device program found: that is for ``settle``."""
         for stage in stages:
+            if self.checks and not isinstance(stage, Passive):
+                self.settle()
             stage.run(self)
-            for program, record in self.checks:
-                if (error := program.error(record)) is not None:
-                    raise error
-            self.checks.clear()
+
+    def settle(self) -> None:
+        """Waits for the programs under way that check something. Raises InvalidArgumentError where one failed."""
+        checks, self.checks = self.checks, []
+        for found in checks:
+            if (error := found()) is not None:
+                raise error
 
 
 T = TypeVar("T")
@@ -208,6 +221,7 @@ class Runner:
 
         Args:
           fed: the values of tensors that are given.
+          read: the last device program may be under way when it is called, and have failed: see ``Run.settle``.
           store: whose state is used, if not this one's.
 
         Raises:
@@ -217,8 +231,10 @@ class Runner:
         run = Run(self, self._store if store is None else store, dict(fed), fed)
         self.runs += 1
         try:
-            run.carry(stages)
-            return read(run)
+            run.begin(stages)
+            found = read(run)
+            run.settle()
+            return found
         except jax.errors.JaxRuntimeError as error:
             raise self._device_failure(error) from error
         except MemoryError as error:

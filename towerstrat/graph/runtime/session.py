@@ -280,6 +280,7 @@ class BaseSession(Runner):
         self, structure: _Fetches, plan: Plan, fed: Mapping[Tensor, Any], spans: list[Span] | None = None
     ) -> Any:
         def read(run: Run) -> Any:
+            run.settle()
             return structure.build([self._fetched(f, plan, run) for f in structure.elements])
 
         ACCOUNTS.steps += plan.trains

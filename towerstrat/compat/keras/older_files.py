@@ -1,8 +1,8 @@
 """Whole models in ``.h5`` files, as graphs of 1.x save them: 1.12 can read what it has too.
 
 The package writes what 2.15 knows of layers and optimizers, and 1.12 refuses what it does not know. An argument that
-1.12 had not is left out where it has its default, what is only called otherwise has its name of that time, and the state
-of an optimizer has the length that 1.12 expects. 2.15 reads both.
+1.12 had not is left out where it has its default, what is only called otherwise has its name of that time, and the
+state of an optimizer has the length that 1.12 expects. 2.15 reads both.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ def translate_states(module: ModuleType) -> None:
 
 
 def _resize(group: Any, optimizer: Any) -> None:
-    """Takes out the count of steps that 1.12 kept not, where nothing needs it; adds what its Adam has unused."""
+    """Leaves out the count of steps that 1.12 did not keep, where nothing needs it; adds what its Adam has unused."""
     kind, config = type(optimizer).__name__, optimizer.get_config()
     names = [str(each.name).encode() for each in optimizer.weights]
     if len(names) == 1 or "weight_names" not in group.attrs:

@@ -1,4 +1,4 @@
-"""Files of models by the original, 1.12.3 (with ``h5py`` before 3), and what it reads of them: see ``usage``.
+"""Files of models by the original, 1.12.3 (with ``h5py`` before 3: it reads no whole models with later ones), and what it reads of them: see ``usage``.
 
 ``keras_files.py``           writes keras/1.12/ and keras_files.json; ``--only=NAME`` leaves the other cases as they are
 ``keras_files.py FOLDER``    reads what ``python -m tests.compat.keras.saved_v1 FOLDER`` saved there, and says how far

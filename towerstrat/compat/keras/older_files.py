@@ -102,7 +102,7 @@ def translate_states(module: ModuleType) -> None:
 
 
 def _resize(group: Any, optimizer: Any) -> None:
-    """Takes out the count of steps that 1.12 kept not, where nothing needs it; adds what its Adam has unused."""
+    """Leaves out the count of steps that 1.12 did not keep, where nothing needs it; adds what its Adam has unused."""
     kind, config = type(optimizer).__name__, optimizer.get_config()
     names = [str(each.name).encode() for each in optimizer.weights]
     if len(names) == 1 or "weight_names" not in group.attrs:

@@ -5,11 +5,9 @@ import pytest
 
 import towerstrat.compat.v1 as tf
 from tests.spread import spread
-from towerstrat.graph.lowering.kinds import differences
 from towerstrat.graph.runtime import session as sessions
 from towerstrat.graph.runtime.plan import DeviceStage
 from towerstrat.graph.runtime.side_by_side import side_by_side
-from towerstrat.graph.runtime.stages import plan_of
 
 RANDOM = np.random.RandomState(0)
 IMAGES = RANDOM.rand(3, 24, 6, 6, 1).astype(np.float32)
@@ -379,11 +377,8 @@ def test_what_is_fetched_of_one_tower_is_that_tower_s(switch):
         return [tf.no_op(), fetches[3]], feeds
 
     assert check(switch, build, 2) == [None]
-    fetches = lambda n: [t[0] for t in [trained(perceptron, [ROWS, LABELS], n)]][0]  # noqa: E731
     with tf.Graph().as_default(), tf.Session() as sess:
-        train, total, first, second = fetches(2)
-        feed = dict(zip(tf.get_default_graph().get_operations()[:2], [ROWS[0], LABELS[0]], strict=True))
-        feed = {op.outputs[0]: value for op, value in feed.items()}
+        (train, total, first, second), (feed, *_) = trained(perceptron, [ROWS, LABELS], 2)
         sess.run(tf.global_variables_initializer())
         both = sess.run([first, second], feed)
         assert sess.run(second, feed) == pytest.approx(both[1], rel=1e-6)

@@ -108,6 +108,35 @@ def towers(replicas, optimizer, reduction, form, strategy=None):
         return session.run(weights)
 
 
+def mirrored_towers(replicas, optimizer, reduction, form):
+    strategy = tf1.contrib.distribute.MirroredStrategy(devices=named(replicas))
+    return towers(replicas, optimizer, reduction, form, strategy)
+
+
+def mirrored_calls(replicas, optimizer, reduction, form):
+    """A session run for each step of towers of 1.12, whose input is one iterator."""
+    with tf1.Graph().as_default(), tf1.Session() as session:
+        strategy = tf1.contrib.distribute.MirroredStrategy(devices=named(replicas))
+        with strategy.scope():
+            weights = tf1.Variable(WEIGHTS)
+            batches = strategy.distribute_dataset(lambda: dataset(tf1, "dealt", replicas)).make_one_shot_iterator()
+
+            def tower(inputs, labels):
+                loss = loss_of(weights, inputs, labels, reduction, replicas)
+                rule = OPTIMIZERS[optimizer]()
+                return rule.apply_gradients(zip(tf1.gradients(loss, [weights]), [weights], strict=True))
+
+            train = strategy.group(strategy.call_for_each_tower(tower, *batches.get_next()))
+        session.run(tf1.global_variables_initializer())
+        for _ in range(STEPS):
+            session.run(train)
+        return session.run(strategy.read_var(weights))
+
+
+def named(replicas):
+    return [f"/device:CPU:{i}" for i in range(replicas)]
+
+
 def one_tower(replicas, optimizer, reduction, form):
     return towers(replicas, optimizer, reduction, form, tf1.contrib.distribute.OneDeviceStrategy("/cpu:0"))
 
@@ -180,6 +209,32 @@ def sessions(replicas, optimizer, reduction, form, make=tf1.distribute.experimen
         return session.run(weights)
 
 
+def mirrored_functions(replicas, optimizer, reduction, form):
+    return functions(replicas, optimizer, reduction, form, lambda _: tf.distribute.MirroredStrategy(named(replicas)))
+
+
+def mirrored_sessions(replicas, optimizer, reduction, form):
+    return sessions(replicas, optimizer, reduction, form, lambda _: tf1.distribute.MirroredStrategy(named(replicas)))
+
+
+def mirrored_eagerly(replicas, optimizer, reduction, form):
+    """``Strategy.run`` of operations that run at once."""
+    with mode.eager_mode():
+        strategy = tf.distribute.MirroredStrategy(named(replicas))
+        with strategy.scope():
+            weights = tf.Variable(WEIGHTS)
+            rule = OPTIMIZERS[optimizer]()
+
+        def step(inputs, labels):
+            with tf.GradientTape() as tape:
+                loss = loss_of(weights, inputs, labels, reduction, replicas)
+            rule.apply_gradients([(tape.gradient(loss, weights), weights)])
+
+        for inputs, labels in distributed(strategy, form, replicas, tf):
+            strategy.run(step, args=(inputs, labels))
+        return weights.numpy()
+
+
 def one_replica(replicas, optimizer, reduction, form):
     return functions(replicas, optimizer, reduction, form, lambda _: tf.distribute.OneDeviceStrategy("/cpu:0"))
 
@@ -195,6 +250,18 @@ def no_strategy(replicas, optimizer, reduction, form):
 @spread(("replicas", "optimizer", "reduction", "form"), CASES, every=23)
 @pytest.mark.parametrize("surface", [towers, functions, calls, sessions])
 def test_several_train_as_one(surface, replicas, optimizer, reduction, form):
+    wanted = alone(replicas, optimizer, reduction)
+    np.testing.assert_allclose(surface(replicas, optimizer, reduction, form), wanted, rtol=2e-5, atol=2e-6)
+
+
+MIRRORED = (mirrored_towers, mirrored_calls, mirrored_functions, mirrored_sessions, mirrored_eagerly)
+
+
+@spread(
+    ("surface", "replicas", "optimizer", "reduction", "form"),
+    pairwise(MIRRORED, (1, 2, 3, 8), tuple(OPTIMIZERS), REDUCTIONS, INPUTS), every=7,
+)  # fmt: skip
+def test_mirrored_towers_train_as_one(surface, replicas, optimizer, reduction, form):
     wanted = alone(replicas, optimizer, reduction)
     np.testing.assert_allclose(surface(replicas, optimizer, reduction, form), wanted, rtol=2e-5, atol=2e-6)
 

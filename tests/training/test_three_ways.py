@@ -77,7 +77,7 @@ def by_session(model, rule):
         train_op = RULES[rule]()(zip(gradients(loss, variables), variables, strict=True))
         session.run(global_variables_initializer())
         losses = [session.run([loss, train_op], {images: i, labels: j})[0] for i, j in zip(IMAGES, LABELS, strict=True)]
-        *_, (_, _, plan) = session._plans.values()
+        *_, (_, _, plan, _) = session._plans.values()
         return losses, program_of(plan)
 
 

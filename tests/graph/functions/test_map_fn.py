@@ -98,7 +98,7 @@ def test_a_differentiated_map_is_one_scan_without_whole_arrays():
     (g,) = tf.gradients(tf.scan(lambda a, e: tf.tanh(a + e), x), x)
     with tf.Session() as session:
         session.run(g, {x: np.ones((64, 8))})
-        ((_, _, plan),) = session._plans.values()
+        ((_, _, plan, _),) = session._plans.values()
         (program,) = (p for stage in plan.stages for p in stage.compiled.programs)
         text = program.compiled.as_text()
     inside = [line for line in text.splitlines() if "/while/body" in line]

@@ -289,7 +289,7 @@ def test_a_loop_counted_once_per_power_of_two(session):
     (g,) = tf.gradients(y, x)
     for count in range(1, 9):
         np.testing.assert_allclose(session.run(g, {x: 1.5, n: count}), count * 1.5 ** (count - 1), rtol=1e-5)
-    ((_, _, plan),) = session._plans.values()
+    ((_, _, plan, _),) = session._plans.values()
     assert [len(stage.compiled.programs) for stage in plan.stages] == [4]
 
 
@@ -307,7 +307,7 @@ def test_a_condition_that_asks_for_a_shape_tells_the_number_of_iterations(sessio
         product, products, slopes = session.run(fetches, {x: values})
         np.testing.assert_allclose(products, np.cumprod(values))
         np.testing.assert_allclose(slopes, product / values)
-    ((_, _, plan),) = session._plans.values()
+    ((_, _, plan, _),) = session._plans.values()
     assert [(stage.eager, stage.loops) for stage in plan.stages if hasattr(stage, "eager")] == [(False, [])]
 
 

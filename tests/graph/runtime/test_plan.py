@@ -206,3 +206,20 @@ def test_a_step_loop_runs_beside_operations_that_run_one_by_one():
         sess.run(v.initializer)
         assert sess.run([gradient, run_op], {x: 3.0}) == [54.0, None]
         assert sess.run(v) == 6
+
+
+def test_a_summary_in_the_middle_of_a_model_leaves_the_step_one_program(lowerings):
+    x = tf.placeholder(tf.float32, [3])
+    v = tf.get_variable("v", initializer=[1.0, 2.0, 3.0])
+    hidden = tf.square(v * x)
+    summary = tf.summary.merge([tf.summary.scalar("most", tf.reduce_max(hidden)), tf.summary.histogram("all", hidden)])
+    train = tf.train.GradientDescentOptimizer(0.1).minimize(tf.reduce_sum(hidden))
+    with tf.Session() as sess:
+        sess.run(v.initializer)
+        lowerings[0] = 0
+        for most in (9.0, 9.0 * 0.8**2):
+            text, _ = sess.run([summary, train], {x: np.ones(3, np.float32)})
+            values = {value.tag: value for value in tf.Summary.FromString(text).value}
+            assert values["most"].simple_value == pytest.approx(most)
+            assert values["all"].histo.max == pytest.approx(most)
+        assert lowerings[0] == 1

@@ -233,14 +233,14 @@ def test_the_second_run_of_the_same_fetches_traces_nothing():
     with tf.Session() as sess:
         sess.run(v.initializer)
         sess.run(add)
-        plans = {k: p for k, (_, _, p) in sess._plans.items()}
+        plans = {k: p for k, (_, _, p, _) in sess._plans.items()}
         from jax._src import test_util
 
         with test_util.count_jit_and_pmap_lowerings() as count:
             for _ in range(3):
                 sess.run(add)
         assert count() == 0
-        assert plans == {k: p for k, (_, _, p) in sess._plans.items()}
+        assert plans == {k: p for k, (_, _, p, _) in sess._plans.items()}
         assert sess.run(v) == 4.0
 
 

@@ -183,18 +183,28 @@ class Traces:
     def meet(self) -> None:
         """Called when all positions are at the same point: what not all of them made is run by those that did."""
         size = self.axis.size
-        for op, makers in self._makers.items():
-            if len(makers) < size and not op.definition.given and not op.definition.constant:
-                op.only = frozenset(makers)
-                if self.first_difference is None:
-                    which = ", ".join(str(m) for m in sorted(makers)[:8])
-                    self.first_difference = f"{op.name} (type {op.type}, created at {op.line}), of {which} alone"
+        differing = [
+            op
+            for op, makers in self._makers.items()
+            if len(makers) < size and not op.definition.given and not op.definition.constant
+        ]
+        for op in differing:
+            op.only = frozenset(self._makers[op])
+        if differing and self.first_difference is None:
+            self.first_difference = self._described(differing)
         if self._changed is not None:
             for op in self.graph.carried_out():
                 if op.index >= self._changed.index:
                     mark_varying(op)
         self._changed = None
         self._makers, self._by_inputs, self._by_line, self._joins = {}, {}, {}, {}
+
+    def _described(self, differing: Sequence[Operation]) -> str:
+        """The first of operations that not all positions have: of those that others do not follow from, a rare one."""
+        roots = [op for op in differing if all(t.op.only is None for t in op._inputs)] or differing
+        first = min(roots, key=lambda op: (len(self._makers[op]), op.index))
+        which = ", ".join(str(m) for m in sorted(self._makers[first])[:8])
+        return f"{first.name} (type {first.type}, created at {first.line}), of {which} alone"
 
 
 class _Trace:

@@ -1,11 +1,11 @@
-"""The order in which a program's operations are evaluated: checks before the writes that they may forbid."""
+"""The order in which a program's operations are evaluated: checks before the writes that they may forbid, text last."""
 
 from __future__ import annotations
 
 import heapq
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 
-from towerstrat.graph.ir.elements import Operation, dependencies
+from towerstrat.graph.ir.elements import Operation, Tensor, dependencies, has_effect, numpy_alone
 from towerstrat.graph.ir.state import Cell
 
 
@@ -43,6 +43,26 @@ def checks_first(operations: Sequence[Operation]) -> Sequence[Operation]:
             if not waiting[follower]:
                 heapq.heappush(ready, (late[follower], follower))
     return order
+
+
+def texts_last(operations: Sequence[Operation], fed: Container[Tensor]) -> list[Operation]:
+    """The operations, with those that numpy alone computes and no other kind needs behind all others.
+
+    A summary in the middle of a model would cut its program in two, and a gradient cannot be taken across the cut.
+
+    Args:
+      operations: in an order in which they can be evaluated.
+      fed: tensors that are given.
+    """
+    before: set[Operation] = set()
+    last: set[Operation] = set()
+    for op in reversed(operations):
+        of_text = op.axis is None and op.definition.host is None and numpy_alone(op)
+        if of_text and op not in before and not (op.bodies or op.reads or has_effect(op)):
+            last.add(op)
+        else:
+            before.update(dependencies(op, fed))
+    return [op for op in operations if op not in last] + [op for op in operations if op in last]
 
 
 def _changes_variables(op: Operation) -> bool:

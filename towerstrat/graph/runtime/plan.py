@@ -20,6 +20,7 @@ from towerstrat.graph.ir.types import int32, resource, string
 from towerstrat.graph.ir.uneven import Uneven
 from towerstrat.graph.lowering.kinds import kinds_of
 from towerstrat.graph.lowering.lowering import Lowering
+from towerstrat.graph.lowering.ordering import texts_last
 from towerstrat.graph.lowering.refusals import NeedsStatic, NeedsTrips, on_host, varying_shape
 from towerstrat.graph.ops.trips import gradients_decide
 from towerstrat.graph.runtime.compiled import Compiled, Given, Programs, compiled_size, needs_value, to_host
@@ -326,7 +327,7 @@ class Plan:
         targets = [f if isinstance(f, Operation) else f.op for f in fetches if f not in self.fed]
         instead = {tensor.op: connected(tensor, source) for tensor, source in (connections or {}).items()}
         order = execution_order(targets, block or graph.root, self.fed, instead)
-        self.order = narrowed_order(order, fetches, self.fed)
+        self.order = texts_last(narrowed_order(order, fetches, self.fed), self.fed)
         self.stages = list(self._cut())
         self.trains = any("path" in op.attrs for op in self.order) and any(op.writes for op in self.order)
         """Whether a run is a step of training: it takes gradients, and writes."""

@@ -148,7 +148,7 @@ INTERNALS: dict[str, tuple[str, dict[str, Named]]] = {
     "python.ops.weights_broadcast_ops": ("", named("training.ranks", "broadcast_weights")),
     "python.platform.flags": ("tf.flags", {}),
     "python.platform.test": ("tf.test", {}),
-    "python.training.distribute": (_DISTRIBUTE, {}),
+    "python.training.distribute": (_DISTRIBUTE, named("towers.engine.contexts", "get_update_device")),
     "python.training.distribution_strategy_context": (_DISTRIBUTE, {}),
     "python.training.learning_rate_decay": ("tf.train", {}),
     "python.training.moving_averages": (

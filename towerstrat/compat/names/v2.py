@@ -402,7 +402,7 @@ ROWS: Rows = (
         "tf.distribute": "TPUStrategy",
         "tf.distribute.experimental": "TPUStrategy=ExperimentalTPUStrategy",
     }),
-    ("towers.engine.cross_device", {
+    ("towers.distribute.cross_device", {
         "tf.distribute": "CrossDeviceOps HierarchicalCopyAllReduce NcclAllReduce ReductionToOneDevice",
     }),
     ("towers.engine.values", {

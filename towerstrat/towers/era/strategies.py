@@ -153,10 +153,21 @@ class MirroredStrategy(Strategy, mirrored.MirroredStrategy):  # type: ignore[mis
       cross_tower_ops: how values of the towers are combined.
       prefetch_on_device: where input waits is decided here; changes no value.
       auto_shard_dataset: divides files or elements between workers, of which there is one here.
+      cross_device_ops: ``cross_tower_ops``, as 1.13 spelt it.
 
     Raises:
-      ValueError: more than one of the first three, or devices that are not here.
+      ValueError: more than one of the first three, two of the last, or devices that are not here.
     """
+
+    def __init__(
+        self, devices: Sequence[str] | None = None, num_gpus: int | None = None,
+        num_gpus_per_worker: int | None = None, cross_tower_ops: Any = None, prefetch_on_device: bool | None = None,
+        auto_shard_dataset: bool = False, cross_device_ops: Any = None,
+    ):  # fmt: skip
+        if cross_tower_ops is not None and cross_device_ops is not None:
+            raise ValueError("Give cross_tower_ops or cross_device_ops, not both: they are two names of one argument.")
+        chosen = cross_device_ops if cross_tower_ops is None else cross_tower_ops
+        super().__init__(devices, num_gpus, num_gpus_per_worker, chosen, prefetch_on_device, auto_shard_dataset)
 
     def _make_extended(self) -> MirroredExtended:
         return MirroredExtended(self, self._cross_tower_ops)

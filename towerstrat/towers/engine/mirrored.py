@@ -20,7 +20,15 @@ from towerstrat.towers.cluster.local import devices_named
 from towerstrat.towers.engine.lockstep import Lockstep, LockstepEngine
 from towerstrat.towers.engine.surface import Surface
 from towerstrat.towers.engine.towers import Towers
-from towerstrat.towers.engine.values import DistributedValues, Mirrored, PerDevice, Selections, regroup
+from towerstrat.towers.engine.values import (
+    DistributedValues,
+    MapOutput,
+    Mirrored,
+    PerDevice,
+    Selections,
+    regroup,
+    select_device_mirrored,
+)
 
 
 class Parts(Selections):
@@ -112,6 +120,15 @@ class MirroredTowers(Towers, LockstepEngine):
         of_towers = [(self._select(args, k), self._select(kwargs, k)) for k in range(count)]
         given = [a for a, _ in of_towers], [k for _, k in of_towers]
         return Lockstep(self, self._places, fn, *given, self._regroup, self._select).run()
+
+    def map(self, map_over: Any, fn: Callable[..., Any], *args: Any, **kwargs: Any) -> PerDevice:
+        made: dict[str, list[Any]] = {}
+        for i, m in enumerate(map_over):
+            device = self._devices[i % len(self._devices)]
+            given, named = select_device_mirrored(device, (args, kwargs))
+            with get_default_graph().device(device):
+                made.setdefault(device, []).append(fn(m, *given, **named))
+        return PerDevice({device: MapOutput(results) for device, results in made.items()})
 
     def _select(self, structure: Any, tower: int) -> Any:
         return nest.map_structure(lambda value: self._part(value, tower), structure)

@@ -20,7 +20,7 @@ from towerstrat.graph.ops.control_flow import region_is_uniform
 from towerstrat.graph.variables.variables import Variable, VariableAggregation, VariableSynchronization
 from towerstrat.platform import messages
 from towerstrat.towers.engine import contexts
-from towerstrat.towers.engine.cross_tower import CrossTowerOps
+from towerstrat.towers.engine.cross_tower import CrossTowerOps, ReductionToOneDeviceCrossTowerOps
 from towerstrat.towers.engine.engine import Engine
 from towerstrat.towers.engine.reductions import reduced
 from towerstrat.towers.engine.scope import colocated
@@ -34,12 +34,16 @@ from towerstrat.towers.engine.values import (
     Mirrored,
     OwnDevice,
     PerDevice,
+    Selections,
     map_parts,
     mirrored,
     select_device_mirrored,
     value_container,
 )
 from towerstrat.towers.engine.variables import HOW, Component
+
+
+_ONE_BY_ONE = ReductionToOneDeviceCrossTowerOps()
 
 
 class Towers(Engine):
@@ -122,7 +126,7 @@ class Towers(Engine):
             self.surface, axis, self._devices, fn, iterator, iterations, initial_loop_values, fixed_shapes=True
         )
 
-    def map(self, map_over: Any, fn: Callable[..., Any], *args: Any, **kwargs: Any) -> MapOutput:
+    def map(self, map_over: Any, fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         return MapOutput([fn(m, *args, **kwargs) for m in map_over])
 
     def per_tower(self, local: Any) -> PerDevice:
@@ -179,6 +183,10 @@ class Towers(Engine):
             if not (isinstance(value, Tensor | IndexedSlices) and _in_towers(value)):
                 return self._reduce_plain(aggregation, value)
             value = self.per_tower(value)
+        if isinstance(value, PerDevice) and not isinstance(value._index, Selections):
+            if aggregation == VariableAggregation.ONLY_FIRST_TOWER:
+                return mirrored(value.get(self._devices[0]), devices, self.axis)
+            return (self.cross_tower_ops or _ONE_BY_ONE).reduce(aggregation, value, destinations)
         if not self.mapped:
             return self.local_of(value)
         if self.cross_tower_ops is not None and aggregation != VariableAggregation.ONLY_FIRST_TOWER:

@@ -32,7 +32,7 @@ _NEST = named("graph.ir.nest", """
 _VALUES = {
     **named("towers.engine.values", """
         DistributedValues MapOutput Mirrored PerDevice regroup select_device select_device_mirrored value_container"""),
-    **named("towers.contrib.variables", "DistributedVariable MirroredVariable TowerLocalVariable"),
+    **named("towers.contrib.variables", "AggregatingVariable DistributedVariable MirroredVariable TowerLocalVariable"),
     **named("towers.contrib.inputs", "PerDeviceDataIterator PerDeviceDataset"),
     **named("towers.contrib.step_context", "MultiStepContext"),
 }

@@ -18,6 +18,8 @@ MODULES: dict[str, tuple[str, dict[str, Named]]] = {
             **named("towers.engine.destinations", "check_destinations get_devices_from validate_destinations"),
         },
     ),
+    "contrib.distribute.python.collective_all_reduce_strategy": ("tf.contrib.distribute", {}),
+    "contrib.distribute.python.parameter_server_strategy": ("tf.contrib.distribute", {}),
     "contrib.distribute.python.cross_tower_utils": (
         "",
         named(
@@ -67,6 +69,26 @@ MODULES: dict[str, tuple[str, dict[str, Named]]] = {
     "python.distribute.mirrored_strategy": (
         "",
         named("towers.distribute.mirrored", "MirroredExtended MirroredStrategy MirroredStrategyV1"),
+    ),
+    "python.distribute.central_storage_strategy": (
+        "",
+        named("towers.distribute.central_storage", "CentralStorageStrategy CentralStorageStrategyV1"),
+    ),
+    "python.distribute.collective_all_reduce_strategy": (
+        "",
+        named(
+            "towers.distribute.multi_worker",
+            """
+            CollectiveAllReduceExtended CollectiveAllReduceStrategy=MultiWorkerMirroredStrategy
+            CollectiveAllReduceStrategyV1=MultiWorkerMirroredStrategyV1""",
+        ),
+    ),
+    "python.distribute.parameter_server_strategy": (
+        "",
+        named(
+            "towers.distribute.central_storage",
+            "ParameterServerStrategyExtended=ParameterServerExtended ParameterServerStrategyV1",
+        ),
     ),
     "python.distribute.one_device_strategy": (
         "",

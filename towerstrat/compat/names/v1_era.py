@@ -31,6 +31,13 @@ LATER_ROWS: Rows = (
         "tf.contrib.distribute": "AllReduceCrossDeviceOps CrossDeviceOps",
         "tf.distribute": "CrossDeviceOps HierarchicalCopyAllReduce NcclAllReduce ReductionToOneDevice",
     }),
+    ("towers.distribute.central_storage", {
+        "tf.distribute.experimental": """
+            CentralStorageStrategy=CentralStorageStrategyV1 ParameterServerStrategy=ParameterServerStrategyV1""",
+    }),
+    ("towers.distribute.multi_worker", {
+        "tf.distribute.experimental": "MultiWorkerMirroredStrategy=MultiWorkerMirroredStrategyV1",
+    }),
     ("towers.distribute.contexts", {"tf.contrib.distribute": "ReplicaContext"}),
     ("towers.distribute.current", {
         "tf.contrib.distribute": """

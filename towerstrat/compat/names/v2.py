@@ -380,6 +380,13 @@ ROWS: Rows = (
         "tf.distribute": "InputContext InputOptions InputReplicationMode",
         "tf.distribute.experimental": "ValueContext",
     }),
+    ("towers.distribute.central_storage", {
+        "tf.distribute.experimental": "CentralStorageStrategy",
+    }),
+    ("towers.distribute.multi_worker", {
+        "tf.distribute": "MultiWorkerMirroredStrategy",
+        "tf.distribute.experimental": "MultiWorkerMirroredStrategy=ExperimentalMultiWorkerMirroredStrategy",
+    }),
     ("towers.distribute.mirrored", {
         "tf.distribute": "MirroredStrategy",
     }),

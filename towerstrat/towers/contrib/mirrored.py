@@ -7,6 +7,7 @@ from typing import Any
 
 from towerstrat.graph.variables.variables import VariableAggregation
 from towerstrat.towers.cluster.local import local_names
+from towerstrat.towers.cluster.one_task import require_one_task, task_devices
 from towerstrat.towers.contrib.strategy import DistributionStrategy
 from towerstrat.towers.contrib.surface import CONTRIB
 from towerstrat.towers.engine.destinations import validate_destinations
@@ -49,6 +50,25 @@ class MirroredStrategy(DistributionStrategy):
 
     def _batch_reduce(self, aggregation: VariableAggregation, value_destination_pairs: Sequence[Any]) -> list[Any]:
         return self.engine.batch_reduce(aggregation, value_destination_pairs)
+
+    def configure(
+        self, session_config: Any = None, cluster_spec: Any = None, task_type: Any = None, task_id: Any = None
+    ) -> None:
+        """Adapts a session's configuration, and the names of the devices to a cluster of one task.
+
+        Raises:
+          ValueError: a cluster, and no number of GPUs was given. UnsupportedError: a cluster of several tasks.
+        """
+        super().configure(session_config)
+        if not cluster_spec:
+            return
+        spec = require_one_task(type(self).__name__, cluster_spec)
+        if self._num_gpus is None:
+            raise ValueError("`num_gpus` is required if `cluster_spec` is given.")
+        job = "chief" if "chief" in spec.jobs else "worker"
+        engine = MirroredTowers.named(task_devices(job, 0, self._num_gpus), CONTRIB)
+        engine.cross_tower_ops = self._cross_tower_ops
+        self._stand_on(engine)
 
     @property
     def _devices(self) -> list[str]:

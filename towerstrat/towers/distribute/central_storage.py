@@ -17,6 +17,15 @@ from towerstrat.towers.engine.central import CentralTowers
 class ParameterServerExtended(StrategyExtendedV1):
     """``extended`` of strategies whose variables are kept once."""
 
+    def _use_merge_call(self) -> bool:
+        """Whether libraries have to merge replicas before they update variables: yes where they share these."""
+        return self._mapped
+
+    @property
+    def experimental_between_graph(self) -> bool:
+        """Whether each worker builds a graph of its own: yes, of which there is one."""
+        return True
+
 
 class CentralStorageStrategy(Strategy):
     """A replica on each of several devices of one machine, with all variables on one device.

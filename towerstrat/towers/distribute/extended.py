@@ -350,6 +350,10 @@ class StrategyExtended:
         """Where variables live."""
         return tuple([canonical(device) for device in self._engine.parameter_devices])
 
+    def _use_merge_call(self) -> bool:
+        """Whether libraries have to merge replicas before they update variables: ``update`` merges by itself."""
+        return False
+
     @property
     def _num_replicas_in_sync(self) -> int:
         return int(self._engine.num_towers)

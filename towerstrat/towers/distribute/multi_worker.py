@@ -36,6 +36,11 @@ class CollectiveAllReduceExtended(MirroredExtended):
         self._cluster_resolver = cluster_resolver
         self._communication_options = communication_options
 
+    @property
+    def experimental_between_graph(self) -> bool:
+        """Whether each worker builds a graph of its own: yes, of which there is one."""
+        return True
+
 
 def _one_worker(strategy: Any, cluster_resolver: Any) -> Any:
     """Gives a strategy its engine, and returns its resolver.

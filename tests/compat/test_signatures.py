@@ -48,9 +48,10 @@ DEVIATIONS = {
         "UnionClusterResolver", "UnionClusterResolver.master")},
     "tf.nn.fused_batch_norm": "exponential_avg_factor came with 1.15",
     "tf.train.update_checkpoint_state": RELATIVE,
-    "tf.contrib.distribute.TPUStrategy": "those of 1.13 to 1.15 too",
+    **{f"tf.contrib.distribute.{name}": "those of 1.13 to 1.15 too" for name in ("MirroredStrategy", "TPUStrategy")},
     **{f"tf.contrib.distribute.{name}.reduce": "reduce(reduce_op, value, axis) of 1.13 to 1.15 too" for name in (
-        "OneDeviceStrategy", "TPUStrategy")},
+        "CollectiveAllReduceStrategy", "MirroredStrategy", "OneDeviceStrategy", "ParameterServerStrategy",
+        "TPUStrategy")},
     "tf.test.Benchmark.report_benchmark": "metrics came later",
     "tf.contrib.distribute.ReductionToOneDeviceCrossTowerOps": "accumulation_fn=None is add_n, as later",
     "tf.contrib.tpu.bfloat16_scope": "name came with 2.x",
@@ -171,7 +172,7 @@ MISSING_V2 = {
 DEVIATIONS_BETWEEN = {
     "tf.contrib.distribute.ReplicaContext.all_reduce": "options came with 2.x",
     **{f"tf.contrib.distribute.{name}.{member}": "options came with 2.x"
-       for name in ("AllReduceCrossDeviceOps", "CrossDeviceOps")
+       for name in ("AllReduceCrossDeviceOps", "CrossDeviceOps", "MultiWorkerAllReduce")
        for member in ("batch_reduce", "batch_reduce_implementation", "reduce", "reduce_implementation")},
 }  # fmt: skip
 MISSING_BETWEEN: dict[str, str] = {}

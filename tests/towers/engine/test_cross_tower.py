@@ -9,7 +9,7 @@ import pytest
 import towerstrat.compat.v1 as tf
 from towerstrat.compat import importer
 from towerstrat.errors import UnsupportedError
-from towerstrat.towers.engine.collective import CollectiveAllReduce, choose_the_best
+from towerstrat.towers.engine.collective import CollectiveAllReduce, MultiWorkerAllReduce, choose_the_best
 
 lib = tf.contrib.distribute
 SUM, MEAN = tf.VariableAggregation.SUM, tf.VariableAggregation.MEAN
@@ -72,10 +72,9 @@ WAYS = {
     "added by the program": lib.ReductionToOneDeviceCrossTowerOps(
         accumulation_fn=lambda parts: sum(parts[1:], parts[0])
     ),
-    "several workers' way": lib.MultiWorkerAllReduce(
-        ["/job:worker/task:0"], TOWERS, [("nccl", 2, 40), ("pscpu", 1, -1)]
-    ),
+    "several workers' way": MultiWorkerAllReduce(["/job:worker/task:0"], TOWERS, [("nccl", 2, 40), ("pscpu", 1, -1)]),
     "collective": CollectiveAllReduce(1, TOWERS, 2),
+    "several workers' way, later": lib.MultiWorkerAllReduce(["/job:worker/task:0"], TOWERS),
     "later": lib.AllReduceCrossDeviceOps("nccl", 2),
 }
 
@@ -188,13 +187,13 @@ def test_destinations_and_values_are_checked():
 
 def test_several_workers_are_refused():
     with pytest.raises(UnsupportedError, match="MultiWorkerAllReduce of 2 workers"):
-        lib.MultiWorkerAllReduce(["/job:worker/task:0", "/job:worker/task:1"], 1)
+        MultiWorkerAllReduce(["/job:worker/task:0", "/job:worker/task:1"], 1)
     with pytest.raises(UnsupportedError, match="CollectiveAllReduce of 2 workers"):
         CollectiveAllReduce(num_workers=2)
     with pytest.raises(ValueError, match="tuple is expected"):
-        lib.MultiWorkerAllReduce(["/job:worker/task:0"], 1, [["nccl"]])
+        MultiWorkerAllReduce(["/job:worker/task:0"], 1, [["nccl"]])
     with pytest.raises(ValueError, match="algorithm, shards, limit"):
-        lib.MultiWorkerAllReduce(["/job:worker/task:0"], 1, ("nccl", 1, -1, 2))
+        MultiWorkerAllReduce(["/job:worker/task:0"], 1, ("nccl", 1, -1, 2))
 
 
 def test_the_best_is_what_the_original_takes():

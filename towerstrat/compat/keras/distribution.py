@@ -8,6 +8,7 @@ from typing import Any
 
 from towerstrat.towers.distribute.current import get_replica_context, get_strategy, has_strategy
 
+
 class ShardedVariable:
     """A variable that parameter servers keep in parts; there are none here, and ``isinstance`` finds none."""
 

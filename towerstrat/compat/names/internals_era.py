@@ -14,7 +14,10 @@ MODULES: dict[str, tuple[str, dict[str, Named]]] = {
     "contrib.distribute.python.cross_tower_ops": (
         "tf.contrib.distribute",
         {
-            **named("towers.engine.collective", "AllReduceSpecTuple CollectiveAllReduce choose_the_best"),
+            **named(
+                "towers.engine.collective",
+                "AllReduceSpecTuple CollectiveAllReduce MultiWorkerAllReduce choose_the_best",
+            ),
             **named("towers.engine.destinations", "check_destinations get_devices_from validate_destinations"),
         },
     ),

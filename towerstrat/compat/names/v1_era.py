@@ -26,9 +26,8 @@ LATER_ROWS: Rows = (
     ("data.options", {"tf.data.experimental": "MapVectorizationOptions"}),
     ("graph.ops.convolution", {"tf.nn": "conv3d_backprop_filter=conv3d_backprop_filter_v2"}),
     ("graph.ops.counting", {"tf.math": "confusion_matrix"}),
-    ("towers.engine.collective", {"tf.contrib.distribute": "MultiWorkerAllReduce"}),
     ("towers.distribute.cross_device", {
-        "tf.contrib.distribute": "AllReduceCrossDeviceOps CrossDeviceOps",
+        "tf.contrib.distribute": "AllReduceCrossDeviceOps CrossDeviceOps MultiWorkerAllReduce",
         "tf.distribute": "CrossDeviceOps HierarchicalCopyAllReduce NcclAllReduce ReductionToOneDevice",
     }),
     ("towers.distribute.central_storage", {

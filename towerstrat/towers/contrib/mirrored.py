@@ -48,6 +48,12 @@ class MirroredStrategy(DistributionStrategy):
 
     engine: MirroredTowers
 
+    def read_var(self, tower_local_var: Any) -> Any:
+        return super().read_var(tower_local_var)
+
+    def value_container(self, val: Any) -> Any:
+        return super().value_container(val)
+
     def _batch_reduce(self, aggregation: VariableAggregation, value_destination_pairs: Sequence[Any]) -> list[Any]:
         return self.engine.batch_reduce(aggregation, value_destination_pairs)
 

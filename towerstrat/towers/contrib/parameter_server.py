@@ -26,6 +26,12 @@ class ParameterServerStrategy(DistributionStrategy):
         self._num_gpus_per_worker = num_gpus_per_worker
         self._stand_on(CentralTowers.beside(local_names(num_gpus_per_worker), None, CONTRIB))
 
+    def read_var(self, var: Any) -> Any:
+        return super().read_var(var)
+
+    def value_container(self, val: Any) -> Any:
+        return super().value_container(val)
+
     def _batch_reduce(self, aggregation: Any, value_destination_pairs: Any) -> list[Any]:
         return self.engine.batch_reduce(aggregation, value_destination_pairs)
 

@@ -12,6 +12,7 @@ from towerstrat.towers.distribute.options import CommunicationOptions
 from towerstrat.towers.distribute.reduce_op import AGGREGATIONS, ReduceOp, reduce_op_of
 from towerstrat.towers.distribute.values import PerReplica
 from towerstrat.towers.engine.collective import CollectiveAllReduce as CollectiveOfTowers
+from towerstrat.towers.engine.collective import MultiWorkerAllReduce as MultiWorkerOfTowers
 from towerstrat.towers.engine.cross_tower import (
     AllReduceCrossTowerOps,
     CrossTowerOps,
@@ -195,6 +196,25 @@ class CollectiveAllReduce(_Reduces):
     def __init__(self, num_workers: int = 1, num_gpus_per_worker: int = 0, collective_keys: Any = None):
         super().__init__()
         self._towers = CollectiveOfTowers(num_workers, num_gpus_per_worker, collective_keys=collective_keys)
+
+
+class MultiWorkerAllReduce(_Reduces):
+    """``AllReduceCrossDeviceOps`` with other packs for values of other sizes, for one worker.
+
+    Args:
+      worker_devices, num_gpus_per_worker, all_reduce_spec: as of the ``MultiWorkerAllReduce`` of 1.12.
+      num_packs, agg_small_grads_max_bytes, agg_small_grads_max_group: as of ``AllReduceCrossDeviceOps``.
+    """
+
+    def __init__(
+        self, worker_devices: Sequence[str], num_gpus_per_worker: int, all_reduce_spec: Any = ("pscpu/pscpu", 2, -1),
+        num_packs: int = 0, agg_small_grads_max_bytes: int = 0, agg_small_grads_max_group: int = 10,
+    ):  # fmt: skip
+        super().__init__()
+        self._towers = MultiWorkerOfTowers(
+            worker_devices, num_gpus_per_worker, all_reduce_spec, num_packs, agg_small_grads_max_bytes,
+            agg_small_grads_max_group,
+        )  # fmt: skip
 
 
 class _OfReplicas(CrossTowerOps):

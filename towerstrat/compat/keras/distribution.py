@@ -29,9 +29,10 @@ def maybe_merge_call(fn: Callable[..., Any], strategy: Any, *args: Any, **kwargs
 
     Elsewhere ``update`` merges by itself when it is called in replica context.
     """
-    if strategy_supports_no_merge_call():
+    context = get_replica_context()
+    if context is None or strategy_supports_no_merge_call():
         return fn(strategy, *args, **kwargs)
-    return get_replica_context().merge_call(fn, args, kwargs)
+    return context.merge_call(fn, args, kwargs)
 
 
 def variable_sync_on_read_context() -> AbstractContextManager[None]:

@@ -11,11 +11,13 @@ from towerstrat import errors
 from towerstrat.compat.keras.package import FOLDER
 from towerstrat.compat.names import inside, slim, table
 
-_STRATEGIES = "tf.distribute.MirroredStrategy and TPUStrategy run one replica on every device, OneDeviceStrategy a single one."
+_STRATEGIES = (
+    "tf.distribute.MirroredStrategy and TPUStrategy run one replica on every device, OneDeviceStrategy a single one."
+)
 _STRATEGIES_V1 = "tf.distribute.MirroredStrategy and OneDeviceStrategy are here, and those of tf.contrib.distribute."
 _COORDINATED = (
-    "Nothing sends work to other processes here: tf.distribute.experimental.CentralStorageStrategy keeps variables once "
-    "for the replicas on this machine, tf.distribute.MirroredStrategy a copy on each device."
+    "Nothing sends work to other processes: tf.distribute.experimental.CentralStorageStrategy keeps variables once for "
+    "the replicas on this machine, tf.distribute.MirroredStrategy a copy on each device."
 )
 _CLUSTERS = "SimpleClusterResolver takes the addresses of the tasks, TFConfigClusterResolver reads TF_CONFIG."
 _SERVERS = "A program runs on the devices of its machine: nothing has to be served."

@@ -74,14 +74,14 @@ class MultiWorkerMirroredStrategy(Strategy):
     """
 
     def __init__(self, cluster_resolver: Any = None, communication_options: Any = None):
-        resolver = _one_worker(self, cluster_resolver)
+        self._cluster_resolver = resolver = _one_worker(self, cluster_resolver)
         options = CommunicationOptions() if communication_options is None else communication_options
         super().__init__(CollectiveAllReduceExtended(self, resolver, options))
 
     @property
     def cluster_resolver(self) -> Any:
         """The resolver that was given, or that of TF_CONFIG."""
-        return self._extended._cluster_resolver
+        return self._cluster_resolver
 
 
 class ExperimentalMultiWorkerMirroredStrategy(MultiWorkerMirroredStrategy):
@@ -105,11 +105,11 @@ class MultiWorkerMirroredStrategyV1(StrategyV1):
     """
 
     def __init__(self, communication: Any = CommunicationImplementation.AUTO, cluster_resolver: Any = None):
-        resolver = _one_worker(self, cluster_resolver)
+        self._cluster_resolver = resolver = _one_worker(self, cluster_resolver)
         options = CommunicationOptions(implementation=communication)
         super().__init__(CollectiveAllReduceExtended(self, resolver, options))
 
     @property
     def cluster_resolver(self) -> Any:
         """The resolver that was given, or that of TF_CONFIG."""
-        return self._extended._cluster_resolver
+        return self._cluster_resolver

@@ -8,9 +8,9 @@ from typing import Any
 from towerstrat.graph.ir.elements import Tensor
 from towerstrat.graph.ir.mesh import Axis
 from towerstrat.graph.variables.variables import Variable
+from towerstrat.towers.distribute.central_variables import central_variable_maker
 from towerstrat.towers.distribute.step_context import MultiStepContext
 from towerstrat.towers.distribute.values import PerReplica, per_replica
-from towerstrat.towers.distribute.central_variables import central_variable_maker
 from towerstrat.towers.distribute.variables import variable_maker, written_in_turn
 from towerstrat.towers.engine.engine import Engine
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from towerstrat.graph.functions.polymorphic import Function
 from towerstrat.graph.ir import nest
 from towerstrat.graph.ir.convert import convert_to_tensor
 from towerstrat.graph.ir.core import get_default_graph
@@ -116,6 +117,8 @@ class MirroredTowers(Towers, LockstepEngine):
     def call_for_each_tower(self, fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         if not self.mapped:
             return super().call_for_each_tower(fn, *args, **kwargs)
+        if isinstance(fn, Function):
+            fn = fn.body  # towers meet in it, as the original has it too
         count = self.axis.size
         of_towers = [(self._select(args, k), self._select(kwargs, k)) for k in range(count)]
         given = [a for a, _ in of_towers], [k for _, k in of_towers]

@@ -42,7 +42,6 @@ from towerstrat.towers.engine.values import (
 )
 from towerstrat.towers.engine.variables import HOW, Component
 
-
 _ONE_BY_ONE = ReductionToOneDeviceCrossTowerOps()
 
 

@@ -11,9 +11,13 @@ from towerstrat import errors
 from towerstrat.compat.keras.package import FOLDER
 from towerstrat.compat.names import inside, slim, table
 
-_STRATEGIES = "tf.distribute.TPUStrategy runs one replica on every device, OneDeviceStrategy a single one."
-_STRATEGIES_V1 = (
-    "tf.distribute.experimental.TPUStrategy and OneDeviceStrategy are here, and those of tf.contrib.distribute."
+_STRATEGIES = (
+    "tf.distribute.MirroredStrategy and TPUStrategy run one replica on every device, OneDeviceStrategy a single one."
+)
+_STRATEGIES_V1 = "tf.distribute.MirroredStrategy and OneDeviceStrategy are here, and those of tf.contrib.distribute."
+_COORDINATED = (
+    "Nothing sends work to other processes: tf.distribute.experimental.CentralStorageStrategy keeps variables once for "
+    "the replicas on this machine, tf.distribute.MirroredStrategy a copy on each device."
 )
 _CLUSTERS = "SimpleClusterResolver takes the addresses of the tasks, TFConfigClusterResolver reads TF_CONFIG."
 _SERVERS = "A program runs on the devices of its machine: nothing has to be served."
@@ -63,7 +67,7 @@ _HINTS_V1 = {
     **dict.fromkeys(("tf.io.decode_proto", "tf.io.encode_proto", "tf.contrib.proto"), _MESSAGES),
     "tf.contrib.layers": "tf.layers has the layers as functions and classes.",
     "tf.contrib.slim": slim.HINT,
-    "tf.contrib.distribute": "tf.contrib.distribute.TPUStrategy and OneDeviceStrategy are here.",
+    "tf.contrib.distribute": "tf.contrib.distribute.MirroredStrategy, TPUStrategy and OneDeviceStrategy are here.",
     "tf.distribute": _STRATEGIES_V1,
     "tf.profiler": _PROFILE,
     "tf.contrib.tfprof": _PROFILE,
@@ -88,6 +92,15 @@ _HINTS_V2 = {
     "tf.metrics": "tf.compat.v1.metrics has them for graphs; else sum up what tf.reduce_sum gives.",
     "tf.optimizers": "tf.compat.v1.train has the optimizers.",
     "tf.distribute": _STRATEGIES,
+    **dict.fromkeys(
+        (
+            "tf.distribute.ParameterServerStrategy",
+            "tf.distribute.coordinator",
+            "tf.distribute.experimental.ParameterServerStrategy",
+            "tf.distribute.experimental.coordinator",
+        ),
+        _COORDINATED,
+    ),
     "tf.tpu": "tf.tpu.experimental has the topology of the devices, tf.distribute.TPUStrategy uses them.",
     "tf.estimator": _OWN_MODEL,
     "tf.feature_column": "Give numeric tensors to the layers; tf.nn.embedding_lookup and tf.one_hot encode ids.",

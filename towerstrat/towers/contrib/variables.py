@@ -22,25 +22,21 @@ class DistributedVariable(Shared, Variable, DistributedValues):
     """A variable of a graph with a copy on each tower."""
 
 
-class MirroredVariable(DistributedVariable, Mirrored):
-    """A variable whose copies are kept equal.
+class _Aggregating(Variable):
+    """A variable that all towers share: in tower context an assignment combines the towers' values.
 
-    In tower context an assignment combines the towers' values by the variable's aggregation. In cross-tower context and
-    in ``update``, it sets all copies.
+    Attributes:
+      _called: what messages call it.
     """
 
-    def _component_value(self, position: int) -> Tensor:
-        return self.value()
-
-    def _component_element(self, position: int) -> Tensor:
-        return self._handle
+    _called: str
 
     def _change(self, type: str, inputs: Any, name: str | None, read_value: bool = True) -> Any:
         if not contexts.in_tower_context():
             return Variable._change(self, type, inputs, name, read_value)
         if self._aggregation == VariableAggregation.NONE:
             raise ValueError(
-                "You must specify an aggregation method to update a MirroredVariable in Tower Context. "
+                f"You must specify an aggregation method to update a {self._called} in Tower Context. "
                 f"Variable {self.name}, created at {self.created_at}: pass aggregation=tf.VariableAggregation.MEAN (or "
                 "SUM, ONLY_FIRST_TOWER) when it is made, or update it in a merge_call."
             )
@@ -99,6 +95,42 @@ class MirroredVariable(DistributedVariable, Mirrored):
         self, delta: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True
     ) -> Any:
         return self._assign("AssignSubVariableOp", delta, name or "AssignSub", read_value)
+
+
+class MirroredVariable(_Aggregating, DistributedVariable, Mirrored):
+    """A variable whose copies are kept equal.
+
+    In tower context an assignment combines the towers' values by the variable's aggregation. In cross-tower context and
+    in ``update``, it sets all copies.
+    """
+
+    _called = "MirroredVariable"
+
+    def _component_value(self, position: int) -> Tensor:
+        return self.value()
+
+    def _component_element(self, position: int) -> Tensor:
+        return self._handle
+
+
+class AggregatingVariable(_Aggregating):
+    """A variable of which there is one copy for all towers, on a parameter device.
+
+    Args:
+      engine: the towers.
+      aggregation: how values that several towers assign become one.
+      **kwargs: as of ``tf.Variable``.
+    """
+
+    _called = "variable"
+
+    def __init__(self, engine: Engine, aggregation: VariableAggregation, **kwargs: Any):
+        super().__init__(aggregation=aggregation, **kwargs)
+        self._engine = engine
+
+    def get(self) -> AggregatingVariable:
+        """The variable itself."""
+        return self
 
 
 class TowerLocalVariable(DistributedVariable, PerDevice):
@@ -171,5 +203,14 @@ def variable_maker(engine: Engine, devices: Sequence[str], axis: Axis, local: bo
             kwargs["trainable"] = False
             return TowerLocalVariable(engine, devices, aggregation, axis, **kwargs)
         return MirroredVariable(engine, devices, aggregation, **kwargs)
+
+    return make
+
+
+def central_variable_maker(engine: Engine) -> Callable[..., Any]:
+    """A function that makes a variable that towers share."""
+
+    def make(**kwargs: Any) -> AggregatingVariable:
+        return AggregatingVariable(engine, kwargs.pop("aggregation", VariableAggregation.NONE), **kwargs)
 
     return make

@@ -14,9 +14,10 @@ from towerstrat.graph.ir.core import get_default_graph
 from towerstrat.graph.ir.elements import Tensor
 from towerstrat.graph.ir.mesh import Axis
 from towerstrat.graph.variables.variables import Variable
-from towerstrat.towers.contrib import mirrored, one_device, tpu
+from towerstrat.towers.contrib import collective_all_reduce, mirrored, one_device, parameter_server, tpu
 from towerstrat.towers.contrib.strategy import DistributionStrategy
 from towerstrat.towers.contrib.surface import CONTRIB
+from towerstrat.towers.distribute.central_storage import ParameterServerExtended
 from towerstrat.towers.distribute.dataset import DistributedDatasetV1, InputIterator
 from towerstrat.towers.distribute.extended import StrategyExtendedV1
 from towerstrat.towers.distribute.input import dealt
@@ -37,6 +38,9 @@ class _Replicas(ReplicaSurface):
 
     def variable_maker(self, engine: Engine, devices: Sequence[str], axis: Axis, local: bool) -> Callable[..., Any]:
         return CONTRIB.variable_maker(engine, devices, axis, local)
+
+    def central_variable_maker(self, engine: Engine, axis: Axis, device: str) -> Callable[..., Any]:
+        return CONTRIB.central_variable_maker(engine, axis, device)
 
     def written(
         self, engine: Engine, axis: Axis, variable: Variable, type: str, inputs: Sequence[Tensor]
@@ -183,13 +187,48 @@ class MirroredStrategy(Strategy, mirrored.MirroredStrategy):  # type: ignore[mis
       cross_tower_ops: how values of the towers are combined.
       prefetch_on_device: where input waits is decided here; changes no value.
       auto_shard_dataset: divides files or elements between workers, of which there is one here.
+      cross_device_ops: ``cross_tower_ops``, as 1.13 spelt it.
 
     Raises:
-      ValueError: more than one of the first three, or devices that are not here.
+      ValueError: more than one of the first three, two of the last, or devices that are not here.
     """
+
+    def __init__(
+        self, devices: Sequence[str] | None = None, num_gpus: int | None = None,
+        num_gpus_per_worker: int | None = None, cross_tower_ops: Any = None, prefetch_on_device: bool | None = None,
+        auto_shard_dataset: bool = False, cross_device_ops: Any = None,
+    ):  # fmt: skip
+        if cross_tower_ops is not None and cross_device_ops is not None:
+            raise ValueError("Give cross_tower_ops or cross_device_ops, not both: they are two names of one argument.")
+        chosen = cross_device_ops if cross_tower_ops is None else cross_tower_ops
+        super().__init__(devices, num_gpus, num_gpus_per_worker, chosen, prefetch_on_device, auto_shard_dataset)
 
     def _make_extended(self) -> MirroredExtended:
         return MirroredExtended(self, self._cross_tower_ops)
+
+
+class CollectiveAllReduceStrategy(MirroredStrategy, collective_all_reduce.CollectiveAllReduceStrategy):  # type: ignore[misc]
+    """A tower on each device of one worker; values are reduced by ``CollectiveAllReduce``, in graphs.
+
+    Args:
+      num_gpus_per_worker: so many towers on accelerators; 0: one on the CPU.
+    """
+
+    def __init__(self, num_gpus_per_worker: int = 0):
+        collective_all_reduce.CollectiveAllReduceStrategy.__init__(self, num_gpus_per_worker)
+
+
+class ParameterServerStrategy(Strategy, parameter_server.ParameterServerStrategy):  # type: ignore[misc]
+    """Towers on a worker's devices, with variables on a parameter device of the same machine.
+
+    Updates of the towers are synchronous.
+
+    Args:
+      num_gpus_per_worker: so many towers on accelerators; 0: one on the CPU.
+    """
+
+    def _make_extended(self) -> ParameterServerExtended:
+        return ParameterServerExtended(self)
 
 
 class TPUStrategy(tpu.TPUStrategy, OneDeviceStrategy):  # type: ignore[misc]

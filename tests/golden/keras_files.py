@@ -1,4 +1,6 @@
-"""Files of models by the original, 1.12.3 (with ``h5py`` before 3: it reads no whole models with later ones), and what it reads of them: see ``usage``.
+"""Files of models by the original, 1.12.3, and what it reads of them.
+
+It wants ``h5py`` before 3: with later ones 1.12 reads no whole models. ``FOLDER`` can be read by 2.15.1 as well.
 
 ``keras_files.py``           writes keras/1.12/ and keras_files.json; ``--only=NAME`` leaves the other cases as they are
 ``keras_files.py FOLDER``    reads what ``python -m tests.compat.keras.saved_v1 FOLDER`` saved there, and says how far

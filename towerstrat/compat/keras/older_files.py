@@ -24,13 +24,13 @@ _LATER_OF: dict[str, dict[str, Any]] = {
     },
 }
 """The same by class, of arguments that other classes had in 1.12."""
-_SCALING = {
+_SCALING: dict[str, dict[str, Any]] = {
     f"{name}{end}": {"scale": scale, "mode": "fan_in", "distribution": distribution}
     for name, scale in (("He", 2.0), ("Lecun", 1.0))
     for end, distribution in (("Normal", "truncated_normal"), ("Uniform", "uniform"))
 }
 """Initializers that were no classes of their own."""
-_LATER_OF_OPTIMIZERS = {
+_LATER_OF_OPTIMIZERS: dict[str, dict[str, Any]] = {
     "RMSprop": {"centered": False, "momentum": 0.0},
     "Adagrad": {"initial_accumulator_value": 0.1},
 }

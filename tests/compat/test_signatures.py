@@ -25,7 +25,11 @@ _ERRORS = (
     "FailedPreconditionError", "InternalError", "InvalidArgumentError", "NotFoundError", "OutOfRangeError",
     "PermissionDeniedError", "ResourceExhaustedError", "UnauthenticatedError", "UnavailableError",
     "UnimplementedError")  # fmt: skip
+_OPTIMIZERS_V2 = ("Adadelta", "Adagrad", "Adam", "GradientDescent", "Momentum", "RMSProp")
 DEVIATIONS = {
+    **{f"tf.contrib.optimizer_v2.{name}.{member}": "scale_loss_by_num_replicas came with 1.13"
+       for name in (*(f"{name}Optimizer" for name in _OPTIMIZERS_V2), "OptimizerV2")
+       for member in ("compute_gradients", "minimize")},
     **{f"tf.errors.{name}": "more arguments came with 2.x" for name in _ERRORS},
     "tf.DType": "programs take the types that are there",
     "tf.dtypes.DType": "programs take the types that are there",

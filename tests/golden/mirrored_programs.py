@@ -1,8 +1,9 @@
+# ruff: noqa: B905, UP031 (a function is called where it is made; zip has no strict in Python 3.6)
 """Random tower functions for MirroredStrategy, whose Python differs by tower, and what comes of them as plain facts.
 
-``written(seed)`` is the text of a program and what it has: a function ``program(tf, d, log)`` that calls a tower function under the
-strategy ``d`` and returns its results and what else is looked at. The text uses names of TensorFlow 1.12 only; Python 3.6
-makes the same texts as Python 3.11. ``facts(tf, seed, n)`` runs one.
+``written(seed)`` is the text of a program and what it has: a function ``program(tf, d, log)`` that calls a tower
+function under the strategy ``d``. The text uses names of TensorFlow 1.12 only; Python 3.6 makes the same texts as
+Python 3.11. ``facts(tf, seed, n)`` runs one.
 
 Variables are read once, before what is assigned to them, and what is assigned depends on what all towers read: results
 do not depend on the order in which a session runs operations.
@@ -63,7 +64,7 @@ class Source:
             self.own.append(name)
 
     def log(self, text):
-        self.add("log.append('{} %d' % k)".format(text))
+        self.add(f"log.append('{text} %d' % k)")
 
 
 def plain(s):
@@ -71,7 +72,7 @@ def plain(s):
     same = [v for v, of in s.values if of == shape]
     new = s.fresh()
     form = s.pick(UNARY) if s.chance(0.4) else s.pick(BINARY)
-    s.add("{} = {}".format(new, form.format(a=a, b=s.pick(same))))
+    s.add(f"{new} = {form.format(a=a, b=s.pick(same))}")
     s.made(new, shape)
 
 
@@ -98,18 +99,18 @@ def branch(s):
     """Towers that do other operations, or more of them."""
     s.features.add("if")
     (a, shape), new = s.value(), s.fresh()
-    s.add("{} = {}".format(new, a))
+    s.add(f"{new} = {a}")
     s.add("if {}:".format(s.pick(["k == 0", "k == 1", "k % 2", "k < n - 1", "k in (1, 2)"])))
     s.indent += 1
     for _ in range(1 + s.below(2)):
-        s.add("{} = {}".format(new, s.pick(UNARY).format(a=new)))
+        s.add(f"{new} = {s.pick(UNARY).format(a=new)}")
     if s.chance(0.5):
         s.log("inside")
     s.indent -= 1
     if s.chance(0.6):
         s.add("else:")
         s.indent += 1
-        s.add("{} = {}".format(new, s.pick(BINARY).format(a=new, b=s.value(shape)[0])))
+        s.add(f"{new} = {s.pick(BINARY).format(a=new, b=s.value(shape)[0])}")
         s.indent -= 1
     s.made(new, shape, own=False)
 
@@ -121,7 +122,7 @@ def table(s):
     functions = [s.pick(["tf.tanh", "tf.sin", "tf.abs", "tf.square", "tf.identity"]) for _ in range(2)]
     if s.chance(0.5):
         functions = functions[:1] * 2
-    s.add("{} = {{0: {}, 1: {}}}[k % 2]({})".format(new, functions[0], functions[1], a))
+    s.add(f"{new} = {{0: {functions[0]}, 1: {functions[1]}}}[k % 2]({a})")
     s.made(new, shape)
 
 
@@ -131,7 +132,7 @@ def counter(s):
     (a, shape), new = s.value(), s.fresh()
     s.counted += 1
     s.add("count['c'] = count.get('c', 0) + 1")
-    s.add("{} = {} + 0.125 * count['c']".format(new, a))
+    s.add(f"{new} = {a} + 0.125 * count['c']")
     s.log("counted")
     s.made(new, shape)
 
@@ -140,7 +141,7 @@ def shaped(s):
     """A tensor whose shape differs by tower."""
     s.features.add("shape")
     (a, _), new = s.value("[]"), s.fresh()
-    s.add("{} = tf.reduce_sum(tf.fill([k + 1], {}) * 0.5)".format(new, a))
+    s.add(f"{new} = tf.reduce_sum(tf.fill([k + 1], {a}) * 0.5)")
     s.made(new, "[]")
 
 
@@ -149,9 +150,7 @@ def conditional(s):
     (a, shape), new = s.value(), s.fresh()
     by = s.pick(["k", "0.5"])
     s.add(
-        "{} = tf.cond(tf.reduce_sum({}) > {}37, lambda: {} * 2.0, lambda: {} - {})".format(
-            new, a, s.number(), a, s.value(shape)[0], by
-        )
+        f"{new} = tf.cond(tf.reduce_sum({a}) > {s.number()}37, lambda: {a} * 2.0, lambda: {s.value(shape)[0]} - {by})"
     )
     s.made(new, shape, own=False)
 
@@ -161,11 +160,8 @@ def loop(s):
     (a, shape), new = s.value(), s.fresh()
     b = s.value(shape)[0]
     times = s.pick(["2", "2", "1 + k"])
-    s.add(
-        "{} = tf.while_loop(lambda i, x: i < {}, lambda i, x: [i + 1, x * 0.5 + {}], [tf.constant(0), {}])[1]".format(
-            new, times, b, a
-        )
-    )
+    body = f"lambda i, x: [i + 1, x * 0.5 + {b}]"
+    s.add(f"{new} = tf.while_loop(lambda i, x: i < {times}, {body}, [tf.constant(0), {a}])[1]")
     s.made(new, shape, own=False)
 
 
@@ -179,11 +175,11 @@ def variable(s):
         s.add("with tf.variable_scope('{}'):".format(s.pick(["one", "two"])))
         s.indent += 1
     s.add(
-        "{v} = tf.get_variable('{v}', {shape}, initializer=tf.constant_initializer({x}), "
-        "aggregation=tf.VariableAggregation.{how})".format(v=name, shape=shape, x=s.number(), how=how)
+        f"{name} = tf.get_variable('{name}', {shape}, initializer=tf.constant_initializer({s.number()}), "
+        f"aggregation=tf.VariableAggregation.{how})"
     )
     s.indent -= scoped
-    s.add("{} = tf.identity({}) * 1.5".format(read, name))
+    s.add(f"{read} = tf.identity({name}) * 1.5")
     s.reads.append((name, read))
     s.made(read, shape)
 
@@ -198,11 +194,11 @@ def assigned(s):
     if how == "ONLY_FIRST_TOWER":
         all_read = s.fresh()
         mean = "lambda d, x: d.reduce(tf.VariableAggregation.MEAN, x, d.worker_devices)"
-        s.add("{} = ctx.merge_call({}, {})".format(all_read, mean, read))
+        s.add(f"{all_read} = ctx.merge_call({mean}, {read})")
         read = all_read
     (a, _), new = s.value(shape), s.fresh()
     s.add("{} = {}.{}({} * 0.25 + {} * 0.125)".format(new, name, s.pick(["assign_add", "assign_sub"]), a, read))
-    s.add("{0} = tf.identity({0})".format(new))
+    s.add(f"{new} = tf.identity({new})")
     s.made(new, shape, own=False)
     return None
 
@@ -217,7 +213,7 @@ def local(s):
             v=name, shape=shape, how=s.pick(["SUM", "MEAN"])
         )
     )
-    s.add("{} = tf.identity({}.assign_add({}))".format(new, name, a))
+    s.add(f"{new} = tf.identity({name}.assign_add({a}))")
     s.made(new, shape, own=False)
 
 
@@ -225,7 +221,7 @@ def dense(s):
     s.features.add("layer")
     (a, _), new = s.value("[2, 3]"), s.fresh()
     name = s.pick(["", "", ", name='{}'".format(s.fresh("fc"))])
-    s.add("{} = tf.layers.dense({}, 3, kernel_initializer=tf.constant_initializer(0.25){})".format(new, a, name))
+    s.add(f"{new} = tf.layers.dense({a}, 3, kernel_initializer=tf.constant_initializer(0.25){name})")
     s.made(new, "[2, 3]")
 
 
@@ -237,7 +233,7 @@ def gradient(s):
     by = s.pick(s.own)
     shape = dict(s.values)[by]
     (a, _), new = s.value(), s.fresh()
-    s.add("{} = tf.gradients(tf.reduce_sum({} * 0.5) + tf.reduce_sum(tf.square({})), [{}])[0]".format(new, a, by, by))
+    s.add(f"{new} = tf.gradients(tf.reduce_sum({a} * 0.5) + tf.reduce_sum(tf.square({by})), [{by}])[0]")
     s.made(new, shape, own=False)
     return None
 
@@ -257,46 +253,46 @@ def merged(s, nested=True):
     (a, shape), new, name = s.value(), s.fresh(), s.fresh("merge")
     how = s.pick(["SUM", "MEAN"])
     to = s.pick(["d.worker_devices", "d.worker_devices", "d.worker_devices[0]", "'/device:CPU:1'"])
-    body = ["log.append('{} %s' % type(x).__name__)".format(name)]
-    reduced = "d.reduce(tf.VariableAggregation.{}, x, destinations={})".format(how, to)
+    body = [f"log.append('{name} %s' % type(x).__name__)"]
+    reduced = f"d.reduce(tf.VariableAggregation.{how}, x, destinations={to})"
     if to != "d.worker_devices":
-        reduced = "d.unwrap({})[0]".format(reduced)
+        reduced = f"d.unwrap({reduced})[0]"
     if s.chance(0.95):
         own = s.fresh()  # what is equal in all towers cannot be reduced
-        s.add("{} = {} * 1.0".format(own, a))
+        s.add(f"{own} = {a} * 1.0")
         a = own
-    kind, call = s.below(8), "ctx.merge_call({}, {})".format(name, a)
+    kind, call = s.below(8), f"ctx.merge_call({name}, {a})"
     if kind <= 1:
         body.append("return " + reduced)
     elif kind == 2:
-        body.append("return sum(d.unwrap(x)) * {}".format(s.number()))
+        body.append(f"return sum(d.unwrap(x)) * {s.number()}")
     elif kind == 3:
-        body.append("return {{'r': {}, 'k': {}}}".format(reduced, s.below(9)))
+        body.append(f"return {{'r': {reduced}, 'k': {s.below(9)}}}")
         call += "['r']"
     elif kind == 4:
         (b, _) = s.value(shape)
-        call = "ctx.merge_call({}, {}, y={})".format(name, a, b)
-        body.append("return sum(d.unwrap(x)) - {} * sum(d.unwrap(y))".format(s.number()))
+        call = f"ctx.merge_call({name}, {a}, y={b})"
+        body.append(f"return sum(d.unwrap(x)) - {s.number()} * sum(d.unwrap(y))")
     elif kind == 5:
-        body.append("return [x, {}]".format(reduced))
-        call += "[{}]".format(s.below(2))
+        body.append(f"return [x, {reduced}]")
+        call += f"[{s.below(2)}]"
     elif kind == 6 and nested:
         s.features.add("nested")
         inner = s.fresh("inner")
         body += [
-            "def {}(z):".format(inner),
+            f"def {inner}(z):",
             "    c = tf.contrib.distribute.get_tower_context()",
-            "    log.append('{} %d' % c.tower_id)".format(inner),
-            "    z = z * {}[c.tower_id]".format(s.numbers()),
+            f"    log.append('{inner} %d' % c.tower_id)",
+            f"    z = z * {s.numbers()}[c.tower_id]",
             "    return z + c.merge_call(lambda d, q: d.reduce(tf.VariableAggregation.SUM, q, d.worker_devices), z)",
-            "return d.call_for_each_tower({}, x)".format(inner),
+            f"return d.call_for_each_tower({inner}, x)",
         ]
     else:
-        body.append("r = " + s.pick(["d.batch_reduce(tf.VariableAggregation.{}, [(x, x)])[0]".format(how), reduced]))
+        body.append("r = " + s.pick([f"d.batch_reduce(tf.VariableAggregation.{how}, [(x, x)])[0]", reduced]))
         body.append("return r")
     kept = "x, y" if kind == 4 else "x"
-    s.merges.append("    def {}(d, {}):\n        ".format(name, kept) + "\n        ".join(body))
-    s.add("{} = {}".format(new, call))
+    s.merges.append(f"    def {name}(d, {kept}):\n        " + "\n        ".join(body))
+    s.add(f"{new} = {call}")
     if s.chance(0.4):
         s.log("after " + name)
     s.made(new, shape, own=False)
@@ -306,11 +302,11 @@ def failing(s):
     """A tower that raises, or that makes one call across towers more."""
     if s.chance(0.5):
         s.features.add("raises")
-        s.add("if k == {}:".format(s.below(2)))
+        s.add(f"if k == {s.below(2)}:")
         s.add("    raise ValueError('tower %d' % k)")
     else:
         s.features.add("unequal")
-        s.add("if k == {}:".format(s.below(2)))
+        s.add(f"if k == {s.below(2)}:")
         s.add("    ctx.merge_call(lambda d: None)")
 
 
@@ -330,7 +326,7 @@ def written(seed):
     s.add("k = ctx.tower_id")
     s.log("tower")
     for name, shape in zip(["s0", "s1", "s2"], SHAPES):
-        s.add("{} = tf.fill({}, 0.5) * {}[k] + x".format(name, shape, s.numbers()))
+        s.add(f"{name} = tf.fill({shape}, 0.5) * {s.numbers()}[k] + x")
         s.made(name, shape)
     for _ in range(3 + s.below(8)):
         s.pick(STATEMENTS)(s)
@@ -341,7 +337,7 @@ def written(seed):
     s.add("return " + s.pick(RESULTS).format(", ".join(kept)))
     text = "def program(tf, d, log):\n    n, count = d.num_towers, {}\n\n" + "\n\n".join(s.merges)
     text += "\n\n    def tower(x):\n" + "\n".join(s.lines)
-    return text + "\n\n    return d.call_for_each_tower(tower, {})\n".format(argument), sorted(s.features)
+    return text + f"\n\n    return d.call_for_each_tower(tower, {argument})\n", sorted(s.features)
 
 
 def digits(value):
@@ -351,7 +347,7 @@ def digits(value):
     if isinstance(value, (np.ndarray, np.generic)):
         return digits(value.tolist())
     if isinstance(value, float):
-        return float("%.6g" % value)
+        return float(f"{value:.6g}")
     return value
 
 

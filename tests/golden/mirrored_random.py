@@ -18,6 +18,6 @@ if __name__ == "__main__":
     for seed in range(SEEDS):
         for towers in (2, 4):
             found = json.dumps(mirrored_programs.facts(tf, seed, towers), sort_keys=True, separators=(",", ":"))
-            lines.append('"{} {}":{}'.format(seed, towers, found))
+            lines.append(f'"{seed} {towers}":{found}')
     with open(os.path.splitext(os.path.abspath(__file__))[0] + ".json", "w") as file:
         file.write("{\n" + ",\n".join(lines) + "\n}\n")

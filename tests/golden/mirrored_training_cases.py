@@ -1,3 +1,4 @@
+# ruff: noqa: B905, UP031 (a function is called where it is made; zip has no strict in Python 3.6)
 """Cases of MirroredStrategy: optimizers, losses, batch normalization, metrics, summaries, data sets, steps, saving."""
 
 import os
@@ -14,7 +15,9 @@ TOWERS = {
 def _data(w, count=6, width=2):
     """One example of the same numbers for each tower and step."""
     np = w.np
-    return np.sin(np.arange(count * width, dtype=np.float32).reshape([count, width])), np.arange(count, dtype=np.float32)
+    return np.sin(np.arange(count * width, dtype=np.float32).reshape([count, width])), np.arange(
+        count, dtype=np.float32
+    )
 
 
 def _loss(w, x, y, fixed=0.5):
@@ -161,7 +164,8 @@ def distributed_apply(w):
     def merge_fn(d, pairs):
         w.log.append([[type(g).__name__, type(v).__name__] for g, v in pairs])
         reduced = d.batch_reduce(w.how("SUM"), [(g, v) for g, v in pairs])
-        updates = [d.update(v, lambda x, g: x.assign_sub(g * 0.5), g) for g, (_, v) in zip(reduced, pairs)]
+        with tf.control_dependencies([part for r in reduced for part in d.unwrap(r)]):
+            updates = [d.update(v, lambda x, g: x.assign_sub(g * 0.5), g) for g, (_, v) in zip(reduced, pairs)]
         return d.group(tf.group(*[op for u in updates for op in [x.op for x in d.unwrap(u)]]))
 
     def tower():
@@ -208,7 +212,7 @@ def own_optimizers(w):
 
     class Own(tf.train.Optimizer):
         def __init__(self):
-            super(Own, self).__init__(False, "Own")
+            super().__init__(False, "Own")
 
         def _create_slots(self, variables):
             w.log.append(["create", [type(v).__name__ for v in variables], _where(w)])
@@ -246,23 +250,48 @@ def losses(w):
 
     def tower():
         k = w.k()
-        v = tf.get_variable("v", initializer=2.0, regularizer=lambda v: v * 0.1)
-        x = tf.layers.dense(
-            tf.fill([1, 2], 1.0 + k),
-            1,
-            kernel_initializer=tf.ones_initializer(),
-            kernel_regularizer=tf.contrib.layers.l2_regularizer(0.5),
-        )
+        v = w.variable("v", 2.0)
+        x = tf.layers.dense(tf.fill([1, 2], 1.0 + k), 1, kernel_initializer=tf.ones_initializer())
         tf.losses.mean_squared_error([[1.0]], x)
         tf.losses.add_loss(v * 1.0)
+        tf.add_to_collection(tf.GraphKeys.REGULARIZATION_LOSSES, v * 0.5)
         w.log.append([len(tf.losses.get_losses()), len(tf.losses.get_regularization_losses())])
-        w.log.append(len(tf.get_collection(tf.GraphKeys.REGULARIZATION_LOSSES)))
+        w.log.append([len(tf.losses.get_losses("tower_1")), len(tf.losses.get_losses("mean_squared"))])
         return tf.losses.get_total_loss(), tf.losses.get_total_loss(False), tf.losses.get_regularization_loss()
 
     found = w.towers(tower)
     names = w.named(tf.get_collection(tf.GraphKeys.LOSSES))
     regularization = w.named(tf.get_collection(tf.GraphKeys.REGULARIZATION_LOSSES))
     return {"values": w.run(found), "log": w.log, "losses": names, "regularization": regularization}
+
+
+def regularizers(w):
+    tf = w.tf
+    l2 = tf.contrib.layers.l2_regularizer(0.5)
+
+    def of_variable():
+        tf.get_variable("v", initializer=2.0 + w.k(), regularizer=l2)
+        return tf.losses.get_regularization_loss()
+
+    def of_scope():
+        with tf.variable_scope("s", regularizer=l2):
+            tf.get_variable("v", initializer=2.0)
+        return tf.losses.get_regularization_loss()
+
+    def of_layer():
+        tf.layers.dense(tf.ones([1, 2]), 1, kernel_initializer=tf.ones_initializer(), kernel_regularizer=l2)
+        return tf.losses.get_regularization_loss()
+
+    def of_activity():
+        tf.layers.dense(
+            tf.ones([1, 2]), 1, kernel_initializer=tf.ones_initializer(), activity_regularizer=l2, name="activity"
+        )
+        return tf.losses.get_regularization_loss()
+
+    def look(tower):
+        return w.attempt(lambda: [w.run(w.towers(tower)), len(tf.losses.get_regularization_losses())])
+
+    return {tower.__name__: look(tower) for tower in [of_variable, of_scope, of_layer, of_activity]}
 
 
 def reductions_of_losses(w):
@@ -288,9 +317,7 @@ def reductions_of_losses(w):
         "mean": of(lambda x: tf.losses.absolute_difference(zeros, x, reduction=r.MEAN), "d"),
         "sum over batch": of(lambda x: tf.losses.absolute_difference(zeros, x), "e"),
         "none": of(lambda x: tf.losses.absolute_difference(zeros, x, reduction=r.NONE), "f"),
-        "sum then mean": of(
-            lambda x: tf.reduce_mean(tf.losses.absolute_difference(zeros, x, reduction=r.SUM)), "g"
-        ),
+        "sum then mean": of(lambda x: tf.reduce_mean(tf.losses.absolute_difference(zeros, x, reduction=r.SUM)), "g"),
     }
 
 
@@ -472,6 +499,35 @@ def input(w):
     }
 
 
+def input_by_default(w):
+    """Elements that are fetched ahead of time: how many steps there are is a matter of luck; each is used once."""
+    tf = w.tf
+    d = tf.contrib.distribute.MirroredStrategy(devices=w.devices)
+
+    def steps(make, most):
+        with d.scope():
+            iterator = d.distribute_dataset(make).make_initializable_iterator()
+            element = iterator.get_next()
+        w.session().run(iterator.initializer)
+        found = []
+        try:
+            while len(found) < 9:
+                found.append(w.session().run(list(d.unwrap(element))))
+        except tf.errors.OutOfRangeError:
+            pass
+        seen = [x for step in found for part in step for x in w.np.ravel(part).tolist()]
+        return [len(found) <= most, len(set(seen)) == len(seen)]
+
+    ds = tf.data.Dataset
+    return {
+        "range": steps(lambda: ds.range(6), 3),
+        "batches": steps(lambda: ds.range(8).batch(2), 2),
+        "uneven batches": steps(lambda: ds.range(7).batch(2), 2),
+        "too few": steps(lambda: ds.range(1), 0),
+        "none": steps(lambda: ds.range(0), 0),
+    }
+
+
 def input_and_towers(w):
     tf = w.tf
     with w.d.scope():
@@ -571,10 +627,14 @@ def monitored_session(w):
                 hooks = [tf.train.StopAtStepHook(num_steps=steps)]
                 found = []
                 with tf.train.MonitoredTrainingSession(
-                    checkpoint_dir=w.folder, hooks=hooks, config=w.config, save_checkpoint_steps=2, log_step_count_steps=None
+                    checkpoint_dir=w.folder,
+                    hooks=hooks,
+                    config=w.config,
+                    save_checkpoint_steps=2,
+                    log_step_count_steps=None,
                 ) as sess:
                     while not sess.should_stop():
-                        found.append(float("%.5g" % sess.run([loss, op])[0]) if len(found) == 0 else sess.run(op))
+                        found.append(float(f"{sess.run([loss, op])[0]:.5g}") if len(found) == 0 else sess.run(op))
                 return len(found), found[0]
 
     first = w.attempt(train, 3)
@@ -636,7 +696,7 @@ def initializers(w):
 
 def estimator(w):
     """An estimator that trains with the strategy, evaluates and predicts."""
-    tf, np = w.tf, w.np
+    tf = w.tf
     x, y = _data(w, 8)
     kept = []
 
@@ -690,10 +750,11 @@ def estimator_of_uneven_data(w):
         )
 
     def make():
-        config = tf.estimator.RunConfig(model_dir=w.folder, train_distribute=w.d, session_config=w.config)
+        d = tf.contrib.distribute.MirroredStrategy(devices=w.devices)
+        config = tf.estimator.RunConfig(model_dir=w.folder, train_distribute=d, session_config=w.config)
         trained = tf.estimator.Estimator(model_fn, config=config)
         trained.train(lambda: tf.data.Dataset.from_tensor_slices((x, y)).batch(2))
-        return [trained.get_variable_value("global_step"), trained.get_variable_value("v")]
+        return w.told(trained.get_variable_value("global_step"))
 
     return w.attempt(make)
 

@@ -50,19 +50,33 @@ class _Parts(NamedTuple):
         return one("StepRatio", [step, ops.cast(period, self.dtype)], name="ratio")
 
 
+def _called_in_graphs(deferred: Callable[..., Callable[[], Any]]) -> Callable[..., Any]:
+    """Decorates what returns a function that computes the rate of the moment: in graphs that is called at once."""
+
+    @functools.wraps(deferred)
+    def rate(*args: Any, **kwargs: Any) -> Any:
+        compute = deferred(*args, **kwargs)
+        return compute if get_default_graph().executing_eagerly else compute()
+
+    return rate
+
+
+def deferred_form(schedule: Any) -> Callable[..., Callable[[], Any]]:
+    """The form of a schedule that returns a function in graphs too."""
+    return schedule.__wrapped__
+
+
 def _follows_step(missing: str) -> Callable[[Callable[..., Tensor]], Callable[..., Any]]:
     """Decorates a schedule: without a step it raises; eagerly it is a function that computes the rate of the moment."""
 
     def decorate(schedule: Callable[..., Tensor]) -> Callable[..., Any]:
         @functools.wraps(schedule)
-        def rate(learning_rate: Any, global_step: Any, *args: Any, **kwargs: Any) -> Any:
+        def deferred(learning_rate: Any, global_step: Any, *args: Any, **kwargs: Any) -> Callable[[], Any]:
             if global_step is None:
                 raise ValueError(missing)
-            if get_default_graph().executing_eagerly:
-                return functools.partial(schedule, learning_rate, global_step, *args, **kwargs)
-            return schedule(learning_rate, global_step, *args, **kwargs)
+            return functools.partial(schedule, learning_rate, global_step, *args, **kwargs)
 
-        return rate
+        return _called_in_graphs(deferred)
 
     return decorate
 
@@ -173,6 +187,7 @@ def polynomial_decay(
         return ops.add((parts.rate - end) * left, end, name=parts.scope)
 
 
+@_called_in_graphs
 def piecewise_constant(x: Any, boundaries: Sequence[Any], values: Sequence[Any], name: str | None = None) -> Any:
     """``values[i]`` where ``boundaries[i - 1] < x <= boundaries[i]``.
 
@@ -189,9 +204,7 @@ def piecewise_constant(x: Any, boundaries: Sequence[Any], values: Sequence[Any],
             "The length of boundaries should be 1 less than the length of values: got "
             f"{len(boundaries)} boundaries and {len(values)} values."
         )
-    if get_default_graph().executing_eagerly:
-        return functools.partial(_piecewise_constant, x, boundaries, values, name)
-    return _piecewise_constant(x, boundaries, values, name)
+    return functools.partial(_piecewise_constant, x, boundaries, values, name)
 
 
 def _piecewise_constant(x: Any, boundaries: Sequence[Any], values: Sequence[Any], name: str | None) -> Tensor:

@@ -32,7 +32,7 @@ class Minimize(tf.test.TestCase, parameterized.TestCase):
 
     @combinations.generate(combinations.combine(
         distribution=[combinations.tpu_strategy, combinations.one_device_strategy],
-        optimizer_fn=combinations.gradient_descent_optimizer_v1_fn))
+        optimizer_fn=[combinations.gradient_descent_optimizer_v1_fn, combinations.gradient_descent_optimizer_v2_fn]))
     def testSteps(self, distribution, optimizer_fn):
         step, layer = single_loss_example(optimizer_fn, distribution, iterations_per_step=2)
         with self.cached_session() as sess:
@@ -71,11 +71,15 @@ tf.test.main()
 def test_a_program_of_the_original(program):
     code, _, error = program(PROGRAM, options=["--towers", "2"])
     assert code == 0, error
-    assert "Ran 18 tests" in error
+    assert "Ran 20 tests" in error
     assert "OK (skipped=8)" in error, error  # those that need GPUs
 
 
 def test_combinations():
+    assert [str(c["optimizer_fn"]) for c in lib.distributions_and_v2_optimizers()[:2]] == [
+        "AdamV2",
+        "GradientDescentV2",
+    ]
     assert lib.combine(b=[1, 2], a="x") == [{"a": "x", "b": 1}, {"a": "x", "b": 2}]
     assert lib.times(lib.combine(a=[1, 2]), lib.combine(b=3)) == [{"a": 1, "b": 3}, {"a": 2, "b": 3}]
     with pytest.raises(ValueError, match=r"not overlap: \['a', 'a'\]"):

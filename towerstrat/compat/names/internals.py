@@ -8,6 +8,7 @@ from towerstrat.compat.names import (
     internals_hooks,
     internals_images,
     internals_keras,
+    internals_optimizers,
     internals_records,
     internals_saving,
     internals_sessions,
@@ -75,6 +76,7 @@ INTERNALS: dict[str, tuple[str, dict[str, Named]]] = {
     **internals_records.MODULES,
     **internals_images.MODULES,
     **internals_keras.MODULES,
+    **internals_optimizers.MODULES,
     **internals_saving.MODULES,
     **internals_sessions.MODULES,
     **internals_summaries.MODULES,
@@ -150,12 +152,10 @@ INTERNALS: dict[str, tuple[str, dict[str, Named]]] = {
     "python.platform.test": ("tf.test", {}),
     "python.training.distribute": (_DISTRIBUTE, named("towers.engine.contexts", "get_update_device")),
     "python.training.distribution_strategy_context": (_DISTRIBUTE, {}),
-    "python.training.learning_rate_decay": ("tf.train", {}),
     "python.training.moving_averages": (
         "",
         named("training.moving_averages", "assign_moving_average weighted_moving_average"),
     ),
-    "python.training.optimizer": ("", named("training.optimizers.base", "get_filtered_grad_fn")),
     "python.training.slot_creator": (
         "",
         named("training.slots", "create_slot create_slot_with_initializer create_zeros_slot"),

@@ -14,7 +14,7 @@ _EXPORT = "tf.estimator.export"
 
 MODULES: dict[str, tuple[str, dict[str, Named]]] = {
     **{f"contrib.estimator.python.estimator.{name}": (_CONTRIB, {})
-       for name in ("early_stopping", "export", "extenders", "hooks")},
+       for name in ("early_stopping", "export", "extenders", "hooks", "replicate_model_fn")},
     "contrib.learn.python.learn.learn_io.generator_io": (
         "", named("compat.estimator.input_functions", "generator_input_fn")),
     **{f"python.estimator.{name}": (_ESTIMATOR, {})

@@ -14,9 +14,10 @@ _NAMED = {
 }
 _COMBINATIONS = named(
     "compat.wheel.combinations",
-    """NamedDistribution NamedObject adagrad_optimizer_v1_fn adam_optimizer_v1_fn combine
-    distributions_and_v1_optimizers generate gradient_descent_optimizer_v1_fn graph_and_eager_modes
-    mirrored_strategy_with_gpu_and_cpu mirrored_strategy_with_two_gpus one_device_strategy optimizers_v1
+    """NamedDistribution NamedObject adagrad_optimizer_v1_fn adam_optimizer_v1_fn adam_optimizer_v2_fn
+    combine distributions_and_v1_optimizers distributions_and_v2_optimizers generate gradient_descent_optimizer_v1_fn
+    gradient_descent_optimizer_v2_fn graph_and_eager_modes
+    mirrored_strategy_with_gpu_and_cpu mirrored_strategy_with_two_gpus one_device_strategy optimizers_v1 optimizers_v2
     rmsprop_optimizer_v1_fn strategies_minus_tpu times tpu_strategy tpu_strategy_one_step
     tpu_strategy_single_iteration""",
 )

@@ -28,7 +28,6 @@ _KERAS = (
     f"pip install --target FOLDER --no-deps 'keras==2.15.*', and {FOLDER}=FOLDER."
 )
 _MODELS = "Keras models are saved as files NAME.keras or NAME.h5, variables by tf.train.Checkpoint."
-_REPLICATED = "tf.estimator.RunConfig(train_distribute=...) takes tf.contrib.distribute.MirroredStrategy."
 _PROFILE = (
     "tf.RunMetadata has the times and costs of a traced run; tf.train.ProfilerHook writes profiles by jax.profiler."
 )
@@ -45,22 +44,16 @@ _HINTS_V1 = {
     "tf.keras.mixed_precision.experimental": "tf.keras.mixed_precision has what became of it.",
     "tf.keras.utils.HDF5Matrix": "Read the file with h5py, whose data sets are given to models as arrays are.",
     "tf.keras.utils.convert_all_kernels_in_model": "Kernels of Theano have to be flipped with numpy.",
-    "tf.keras.utils.multi_gpu_model": "Make the model in the scope of a tf.distribute strategy.",
     "tf.keras.wrappers": "scikit-learn takes any class with fit, predict, get_params and set_params.",
     "tf.estimator": _OWN_MODEL,
     "tf.contrib.estimator": _OWN_MODEL,
-    "tf.contrib.estimator.TowerOptimizer": _REPLICATED,
-    "tf.contrib.estimator.replicate_model_fn": _REPLICATED,
     "tf.contrib.learn": "tf.estimator has what became of it: Estimator, RunConfig, EstimatorSpec, train_and_evaluate.",
     "tf.contrib.cluster_resolver": _CLUSTERS,
     "tf.distribute.cluster_resolver": _CLUSTERS,
     "tf.distribute.Server": _SERVERS,
-    "tf.train.Server": _SERVERS,
     "tf.test.mock": "unittest.mock is the same module.",
     "tf.train.experimental": "Programs compute in the types that they are written with; cast what may be narrow.",
     "tf.contrib.tpu": "tf.contrib.tpu.shard and tf.contrib.distribute.TPUStrategy run functions on every device.",
-    "tf.contrib.tpu.TPUDistributionStrategy": "tf.contrib.distribute.TPUStrategy is the strategy for TPUs.",
-    "tf.contrib.tpu.keras_to_tpu_model": "tf.contrib.tpu.TPUEstimator trains a model_fn on every device.",
     **dict.fromkeys(("tf.contrib.tpu.InfeedQueue", "tensorflow.contrib.tpu.python.tpu.tpu_feed"), _INFEED),
     **{
         f"{module}.{feed}_{name}": said
@@ -265,6 +258,8 @@ def _said(name: str, api: int) -> str | None:
 def nearest(name: str, api: int = 1) -> str | None:
     """The name here that is most like ``name``: the same last part elsewhere, or a similar spelling."""
     module, _, last = name.rpartition(".")
+    if last.startswith("_"):
+        return None  # none is private; who asks looks at whatever object it meets, such as a mock
     same = _elsewhere(last, api)
     if same:
         return same

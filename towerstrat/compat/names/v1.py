@@ -431,6 +431,9 @@ ROWS: Rows = (
     ("towers.cluster.resolvers", {
         "tf.contrib.cluster_resolver": "ClusterResolver SimpleClusterResolver UnionClusterResolver",
     }),
+    ("towers.cluster.server", {
+        "tf.train": "Server",
+    }),
     ("towers.cluster.spec", {
         "tf.train": "ClusterSpec",
     }),

@@ -14,8 +14,17 @@ ROWS: Rows = (
     ("compat.estimator.input_functions", {
         "tf.estimator.inputs": "numpy_input_fn pandas_input_fn",
     }),
+    ("compat.estimator.coordinator", {
+        "tf.contrib.distribute": "DistributeConfig",
+    }),
     ("compat.estimator.extenders", {
         "tf.contrib.estimator": "clip_gradients_by_norm forward_features",
+    }),
+    ("compat.estimator.replicated", {
+        "tf.contrib.estimator": "replicate_model_fn",
+    }),
+    ("compat.estimator.tower_optimizer", {
+        "tf.contrib.estimator": "TowerOptimizer",
     }),
 )  # fmt: skip
 """(module, {place: names}); see ``v1.ROWS``."""

@@ -4,6 +4,16 @@ from __future__ import annotations
 
 from towerstrat.compat.names.named import Rows
 
+_OPTIMIZERS_V2 = (
+    ("adadelta", "AdadeltaOptimizer"),
+    ("adagrad", "AdagradOptimizer"),
+    ("adam", "AdamOptimizer"),
+    ("base", "OptimizerV2"),
+    ("gradient_descent", "GradientDescentOptimizer"),
+    ("momentum", "MomentumOptimizer"),
+    ("rmsprop", "RMSPropOptimizer"),
+)
+
 ROWS: Rows = (
     ("training.metrics.stateful", {
         "tf.contrib.eager.metrics": """
@@ -94,6 +104,10 @@ ROWS: Rows = (
     }),
     ("training.optimizers.rmsprop", {
         "tf.train": "RMSPropOptimizer",
+    }),
+    *((f"training.optimizers.v2.{module}", {"tf.contrib.optimizer_v2": name}) for module, name in _OPTIMIZERS_V2),
+    ("training.optimizers.sync_replicas", {
+        "tf.train": "SyncReplicasOptimizer",
     }),
     ("training.optimizers.weight_decay", {
         "tf.contrib.opt": """

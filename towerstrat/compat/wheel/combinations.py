@@ -16,6 +16,7 @@ from towerstrat.graph.ir.core import Graph
 from towerstrat.platform.local import num_gpus
 from towerstrat.towers.cluster.tpu import ContribTPUClusterResolver
 from towerstrat.towers.era.strategies import OneDeviceStrategy, TPUStrategy
+from towerstrat.training.optimizers import v2
 from towerstrat.training.optimizers.adagrad import AdagradOptimizer
 from towerstrat.training.optimizers.adam import AdamOptimizer
 from towerstrat.training.optimizers.gradient_descent import GradientDescentOptimizer
@@ -147,9 +148,17 @@ adagrad_optimizer_v1_fn = NamedObject("AdagradV1", lambda: AdagradOptimizer(0.00
 gradient_descent_optimizer_v1_fn = NamedObject("GradientDescentV1", lambda: GradientDescentOptimizer(0.2))
 rmsprop_optimizer_v1_fn = NamedObject("RmsPropV1", lambda: RMSPropOptimizer(0.001))
 optimizers_v1 = [adam_optimizer_v1_fn, gradient_descent_optimizer_v1_fn]
+adam_optimizer_v2_fn = NamedObject("AdamV2", lambda: v2.AdamOptimizer(0.001, epsilon=1))
+gradient_descent_optimizer_v2_fn = NamedObject("GradientDescentV2", lambda: v2.GradientDescentOptimizer(0.2))
+optimizers_v2 = [adam_optimizer_v2_fn, gradient_descent_optimizer_v2_fn]
 graph_and_eager_modes = ["graph", "eager"]
 
 
 def distributions_and_v1_optimizers() -> list[Combination]:
     """The strategies that need no TPU with the optimizers of 1.x."""
     return combine(distribution=strategies_minus_tpu, optimizer_fn=optimizers_v1)
+
+
+def distributions_and_v2_optimizers() -> list[Combination]:
+    """The strategies that need no TPU with the optimizers of ``tf.contrib.optimizer_v2``."""
+    return combine(distribution=strategies_minus_tpu, optimizer_fn=optimizers_v2)

@@ -11,7 +11,8 @@ import jax
 from towerstrat.graph.eager.context import EagerContext
 from towerstrat.graph.eager.positions import PositionTensor
 from towerstrat.graph.eager.tensor import EagerTensor, Handle
-from towerstrat.graph.functions.inline import Copying, Executing
+from towerstrat.graph.functions.inline import Executing
+from towerstrat.graph.ir.copying import Copying
 from towerstrat.graph.ir.core import Graph, default_graph_of
 from towerstrat.graph.ir.elements import Operation, Tensor, execution_order, has_effect
 from towerstrat.graph.ir.trace import user_line

@@ -63,12 +63,7 @@ class Alike:
 
     def _functions(self, mine: Callable[..., Any], other: Callable[..., Any]) -> bool:
         """Whether two functions have the same code, and use the same from around."""
-        of_mine, of_other = (
-            (f.__code__, f.__defaults__, f.__kwdefaults__, getattr(f, "__self__", None))  # type: ignore[attr-defined]
-            if not hasattr(f, "__func__")
-            else (f.__func__.__code__, None, None, f.__self__)  # type: ignore[attr-defined]
-            for f in (mine, other)
-        )
+        of_mine, of_other = _parts(mine), _parts(other)
         if of_mine[0] is not of_other[0] or self._comparing.get(id(mine)) is other:
             return of_mine[0] is of_other[0]
         self._comparing[id(mine)] = other
@@ -100,7 +95,15 @@ class Alike:
 
     def attributes(self, mine: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
         """Whether operations with these attributes are the same."""
-        return mine.keys() == other.keys() and all(self(mine[key], other[key]) for key in mine)
+        # Regions first: other attributes name what is inside of them.
+        keys = sorted(mine, key=lambda key: key != "bodies")
+        return mine.keys() == other.keys() and all(self(mine[key], other[key]) for key in keys)
+
+
+def _parts(function: Any) -> tuple[Any, ...]:
+    """A function's code, its defaults and the object that it is bound to."""
+    plain = getattr(function, "__func__", function)
+    return plain.__code__, plain.__defaults__, plain.__kwdefaults__, getattr(function, "__self__", None)
 
 
 def _held(function: Any) -> tuple[Any, ...]:

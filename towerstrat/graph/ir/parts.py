@@ -46,7 +46,7 @@ class PartTensor(Tensor):
         self._consumers = []
 
     @property
-    def dims(self) -> Dims:  # type: ignore[override]
+    def dims(self) -> Dims:
         """The static shape, which all positions share."""
         return self.whole.dims
 

@@ -32,15 +32,18 @@ class Traces:
       graph: the graph that they are added to, in its current region.
       axis: the axis.
       places: its positions.
+      sizes_known: whether tensors from outside can differ by position only where their shapes are known and equal; else
+        where they are known to some extent, and found to be equal when the program is lowered.
 
     Attributes:
       first_difference: what is said of the first operation that not all positions have, or None.
     """
 
-    def __init__(self, graph: Graph, axis: Axis, places: Sequence[Place]):
+    def __init__(self, graph: Graph, axis: Axis, places: Sequence[Place], sizes_known: bool = True):
         self.graph = graph
         self.axis = axis
         self.block = graph.block
+        self._sizes_known = sizes_known
         self.of_positions = [_Trace(self, place) for place in places]
         self.first_difference: str | None = None
         self._by_inputs: dict[tuple[Any, ...], list[Operation]] = {}
@@ -103,7 +106,9 @@ class Traces:
             if position in its.op.attrs["joined"]:
                 return taken is mine
             its = its.op._inputs[0]
-        alike = mine.dtype is its.dtype and mine.dims == its.dims and mine.dims is not None and None not in mine.dims
+        alike = mine.dtype is its.dtype and mine.dims == its.dims and mine.dims is not None
+        if alike and self._sizes_known and None in (mine.dims or ()):
+            alike = mine.op is its.op and mine.op.type == "Split"
         plain = mine.dtype not in (resource, variant) and mine.dtype is not string
         return alike and plain and self._is_outside(mine) and self._is_outside(its)
 
@@ -119,7 +124,7 @@ class Traces:
             op._inputs = (*op._inputs[:i], join.outputs[0], *op._inputs[i + 1 :])
             its._consumers.remove(op)
             join.outputs[0]._consumers.append(op)
-            self._note_change(join)
+            self._note_change(op)
             self._index(op)
         if position not in join.attrs["joined"]:
             join.attrs["joined"].add(position)
@@ -186,18 +191,23 @@ class Traces:
                     self.first_difference = f"{op.name} (type {op.type}, created at {op.line}), of {which} alone"
         if self._changed is not None:
             for op in self.graph.carried_out():
-                if op.index >= self._changed.index or "joined" in op.attrs:
+                if op.index >= self._changed.index:
                     mark_varying(op)
         self._changed = None
         self._makers, self._by_inputs, self._by_line, self._joins = {}, {}, {}, {}
 
 
 class _Trace:
-    """The trace of one position: a ``PositionTrace`` of a graph."""
+    """The trace of one position: a ``PositionTrace`` of a graph.
+
+    Attributes:
+      line: the user's line that makes the next operation; None: the one that runs.
+    """
 
     def __init__(self, traces: Traces, place: Place):
         self.place = place
         self.parts: dict[Operation, Part] = {}
+        self.line: UserLine | None = None
         self._traces = traces
 
     def takes(self, block: Block, axis: Axis | None) -> bool:
@@ -215,10 +225,11 @@ class _Trace:
         made = Part()
         made._inputs, made.block = inputs, traces.block
         controls = graph.controls_of(made, control_inputs)
-        line = user_line()
+        line = self.line or user_line()
         whole = traces.find(type, position, own, attrs, controls, line)
         if whole is None:
             whole = graph.make(type, own, attrs, name, traces.block, self.place.axis, controls=controls)
+            whole.line = line
             traces.note(whole, position)
             part = made.stand_for(whole, self.place, whole.name, inputs, whole.attrs)
         else:
@@ -227,7 +238,7 @@ class _Trace:
             part = made.stand_for(whole, self.place, graph.operation_name(name or type, line), inputs, same)
         part.type, part.definition, part.line = type, registry.lookup(type), line
         graph.place(part)
-        part._control_inputs = list(controls)
+        part._control_inputs = [self.parts.get(control, control) for control in controls]
         self.parts[whole] = part
         graph.register(part)
         return part

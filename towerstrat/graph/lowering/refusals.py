@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from towerstrat.errors import FailedPreconditionError, UnsupportedError
 from towerstrat.graph.ir.elements import Operation
 from towerstrat.graph.ir.state import Cell
@@ -66,3 +68,14 @@ def combines_inside(op: Operation) -> UnsupportedError:
         "derivative of a derivative in which shapes differ by tower (an uneven batch): towers would wait for each "
         "other there. Combine outside of it, or use batches of one size (drop_remainder=True)."
     )
+
+
+class DifferentShapes(UnsupportedError):
+    """Tensors of which each position gets one have different shapes."""
+
+    def __init__(self, op: Operation, shapes: Sequence[tuple[int, ...]]):
+        listed = ", ".join(str(list(shape)) for shape in shapes[:8])
+        super().__init__(
+            f"{op.name} (created at {op.line}) gives each tower another tensor, and their shapes differ: {listed}. "
+            "Use tensors of one shape, such as batches of one size (drop_remainder=True)."
+        )

@@ -21,6 +21,7 @@ from towerstrat.graph.ir.types import Array, DType, int32, string
 from towerstrat.graph.ir.uneven import exactly
 from towerstrat.graph.lowering.kinds import ByKind
 from towerstrat.graph.lowering.lowering import Lowering
+from towerstrat.graph.lowering.refusals import DifferentShapes
 from towerstrat.graph.ops.build import one
 
 
@@ -273,6 +274,8 @@ def _lower_distribute(lowering: Lowering, op: Operation) -> list[Array]:
     values = [jnp.asarray(lowering.value(t)) for t in op.inputs]
     if lowering.axis is None:
         return [values[0]]
+    if len({v.shape for v in values}) > 1:
+        raise DifferentShapes(op, [v.shape for v in values])
     stacked = jnp.stack([vary(v, lowering.axis) for v in values])
     return [lax.dynamic_index_in_dim(stacked, lax.axis_index(lowering.axis.name), 0, keepdims=False)]
 

@@ -41,9 +41,28 @@ class _Aggregating(Variable):
                 "SUM, ONLY_FIRST_TOWER) when it is made, or update it in a merge_call."
             )
 
+        if type.startswith("ResourceScatter"):
+            return self._scatter_together(type, inputs, name, read_value)
+
         def merge_fn(distribution: CrossTower, *values: Any) -> Any:
             combined = [distribution.reduce(self._aggregation, v, destinations=self) for v in values]
             return distribution.update(self, lambda v, *c: Variable._change(v, type, c, name, read_value), *combined)
+
+        return contexts.merge_call(merge_fn, *inputs)
+
+    def _scatter_together(self, type: str, inputs: Any, name: str | None, read_value: bool) -> Any:
+        """A scatter of the rows of all towers, or of the first one's. Raises ValueError where they do not add up."""
+        if type not in _ADDING and self._aggregation != VariableAggregation.ONLY_FIRST_TOWER:
+            raise ValueError(
+                f"{type} of {self.name} (created at {self.created_at}) in tower context: rows of several towers "
+                "add up with scatter_add and scatter_sub only. Make it with ONLY_FIRST_TOWER, or use a merge_call."
+            )
+
+        def merge_fn(distribution: CrossTower, indices: Any, updates: Any) -> Any:
+            rows = distribution.engine.rows_together(self._aggregation, indices, updates)
+            return distribution.update(
+                self, lambda v, r: Variable._change(v, type, [r.indices, r.values], name, read_value), rows
+            )
 
         return contexts.merge_call(merge_fn, *inputs)
 
@@ -133,6 +152,14 @@ class TowerLocalVariable(DistributedVariable, PerDevice):
             own = self._local_read()
         return collectives.all_reduce(own, self._axis, self._cell.combine, f"{self.op.name}/aggregate")
 
+    def read_value(self) -> Tensor:
+        """Its value; where towers are called one by one the combined one in tower context too, as ``read_var``."""
+        if not self._engine.reads_together or get_default_graph().axis is None:
+            return super().read_value()
+        own = self._local_read()
+        with get_default_graph().under(None):
+            return collectives.all_reduce(own, self._axis, self._cell.combine, f"{self.op.name}/aggregate")
+
     def _component_value(self, position: int) -> Tensor:
         with get_default_graph().under(self._axis):
             own = self._local_read()
@@ -162,6 +189,9 @@ class TowerLocalVariable(DistributedVariable, PerDevice):
         if self._aggregation != VariableAggregation.SUM or self.dtype.is_bool:
             return value
         return value // len(self._index) if self.dtype.is_integer else value * (1.0 / len(self._index))
+
+
+_ADDING = ("ResourceScatterAdd", "ResourceScatterSub")
 
 
 def variable_maker(engine: Engine, devices: Sequence[str], axis: Axis, local: bool) -> Callable[..., Any]:

@@ -57,6 +57,11 @@ class StrategyExtended:
         return self._strategy
 
     @property
+    def _global_batch_size(self) -> bool:
+        """Whether batches of datasets are those of all replicas together."""
+        return True
+
+    @property
     def _mapped(self) -> bool:
         """Whether there are several replicas."""
         return self._engine.mapped
@@ -198,7 +203,8 @@ class StrategyExtended:
         flat = [self._own(v) for v in nest.flatten(value)]
 
         def merge_fn(strategy: Any, *values: Any) -> Any:
-            return self._combine_all(op, [(v, v) for v in values])
+            with self._engine.differentiated_together():
+                return self._combine_all(op, [(v, v) for v in values])
 
         return nest.pack_sequence_as(value, [_each(v) for v in context.merge_call(merge_fn, flat)])
 
@@ -213,7 +219,8 @@ class StrategyExtended:
         axis = checked_dimension(axis)
 
         def merge_fn(strategy: Any, *values: Any) -> Any:
-            return [self._gathered(v, axis) for v in values]
+            with self._engine.differentiated_together():
+                return [self._gathered(v, axis) for v in values]
 
         return nest.pack_sequence_as(value, [_each(v) for v in context.merge_call(merge_fn, flat)])
 

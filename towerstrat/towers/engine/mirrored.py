@@ -40,8 +40,9 @@ class Parts(Selections):
     """
 
     def __init__(self, parts: Sequence[Any], devices: Sequence[str], axis: Axis):
-        super().__init__(None, devices, axis)
         self._parts = list(parts)
+        self._local: Any = None
+        super().__init__(None, devices, axis)
 
     @property
     def local(self) -> Any:
@@ -52,7 +53,7 @@ class Parts(Selections):
 
     @local.setter
     def local(self, value: Any) -> None:
-        self._local = value
+        assert value is None
 
     def __getitem__(self, device: str) -> Any:
         return self._parts[self.positions[device]]
@@ -111,6 +112,8 @@ class MirroredTowers(Towers, LockstepEngine):
         return cls(Axis(surface.word, devices_named(names)), surface, names)
 
     own_gradients = True
+    uneven_input = True
+    reads_together = True
 
     # ---- running ---------------------------------------------------------------------------------------------
 

@@ -10,6 +10,7 @@ from towerstrat.graph.ir.core import get_default_graph
 from towerstrat.graph.ir.elements import Tensor
 from towerstrat.graph.ir.indexed_slices import IndexedSlices
 from towerstrat.graph.ir.mesh import Axis
+from towerstrat.graph.ir.types import string
 from towerstrat.graph.ops import collectives
 from towerstrat.graph.ops.array import concat, reshape, split
 from towerstrat.graph.ops.math import truediv
@@ -27,6 +28,8 @@ def reduced(how: str, local: Any, axis: Axis, own: bool) -> Any:
         if isinstance(local, IndexedSlices):
             return _rows(how, local, axis, own)
         tensor = convert_to_tensor(local)
+        if tensor.dtype is string and how != "first":
+            raise TypeError(f"{tensor!r} (created at {tensor.op.line}) is text, and text has no {how}: unwrap it.")
         if how == "mean" and tensor.dtype.is_integer:
             return truediv(collectives.all_reduce(tensor, axis, "sum", own=own), axis.size)
         return collectives.all_reduce(tensor, axis, how, own=own)

@@ -22,7 +22,6 @@ class Surface(Protocol):
       divides_losses: whether optimizers divide a mean loss by the number of towers.
       loop_method: the method that runs steps, as messages call it.
       fixed_shapes: whether step loops take elements of known shapes only, on one tower too.
-      differing: the class of values that may differ between towers.
       hands_controls_on: whether what towers make when they meet runs after their control dependencies.
       whole_elements: whether an element of a step loop has a part for every tower, rather than being one tower's.
     """
@@ -33,8 +32,11 @@ class Surface(Protocol):
     loop_method: str
     fixed_shapes: bool
     whole_elements: bool
-    differing: type[PerDevice]
     hands_controls_on: bool
+
+    @property
+    def differing(self) -> type[PerDevice]:
+        """The class of values that may differ between towers."""
 
     def shown(self, device: str) -> str:
         """A device's full name as programs see it."""

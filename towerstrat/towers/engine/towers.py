@@ -59,8 +59,6 @@ class Towers(Engine):
     axis: Axis
     cross_tower_ops: CrossTowerOps | None = None
     """How values of the towers are combined, where a program says it; None: each by one collective."""
-    own_gradients = False
-    """Whether a tower's gradient through a value that was combined is the derivative of its own share alone."""
 
     def __init__(self, axis: Axis, surface: Surface):
         super().__init__()
@@ -203,6 +201,15 @@ class Towers(Engine):
 
     def _leaving_batch(self, value: Any) -> Any:
         return self.per_tower(value) if isinstance(value, Tensor | IndexedSlices) and _in_towers(value) else value
+
+    def rows_together(self, aggregation: VariableAggregation, indices: Any, updates: Any) -> IndexedSlices:
+        """The rows that all towers have, as one value; with ONLY_FIRST_TOWER those of the first."""
+        own = [convert_to_tensor(self.local_of(value)) for value in (indices, updates)]
+        rows = IndexedSlices(own[1], own[0])
+        if not self.mapped:
+            return rows
+        combined: IndexedSlices = reduced(HOW[aggregation], rows, self.axis, self.own_gradients)
+        return combined
 
     def _reduce_plain(self, aggregation: VariableAggregation, value: Any) -> Any:
         """A value that all towers share. Raises ValueError for the sum of one."""

@@ -18,8 +18,9 @@ from towerstrat.towers.contrib import collective_all_reduce, mirrored, one_devic
 from towerstrat.towers.contrib.strategy import DistributionStrategy
 from towerstrat.towers.contrib.surface import CONTRIB
 from towerstrat.towers.distribute.central_storage import ParameterServerExtended
-from towerstrat.towers.distribute.dataset import InputIterator
+from towerstrat.towers.distribute.dataset import DistributedDatasetV1, InputIterator
 from towerstrat.towers.distribute.extended import StrategyExtendedV1
+from towerstrat.towers.distribute.input import dealt
 from towerstrat.towers.distribute.mirrored import MirroredExtended
 from towerstrat.towers.distribute.reduce_op import ReduceOp
 from towerstrat.towers.distribute.steps import DatasetIterator
@@ -94,6 +95,19 @@ class Strategy(DistributionStrategy, StrategyV1):  # type: ignore[misc]
             fn, args if listed is None else listed, kwargs if named is None else named
         )
 
+    def make_dataset_iterator(self, dataset: Any) -> InputIterator | DatasetIterator:
+        """An iterator over batches that are divided among the towers; where ``compile(distribute=...)`` of Keras was
+        given the strategy, each batch is one tower's, as it was in 1.12.
+
+        Raises:
+          RuntimeError: inside of a function.
+        """
+        extended = self._extended
+        if not isinstance(extended, Extended) or extended._global_batch_size:
+            return super().make_dataset_iterator(dataset)
+        layout, drops = self._layout(), not extended.keeps_batches
+        return self._initializable(dealt(lambda _: dataset, layout, DistributedDatasetV1, self.num_towers, drops=drops))
+
     def _run_steps(self, fn: Callable[..., Any], iterator: Any, iterations: Any, initial_loop_values: Any) -> Any:
         with self._of_replicas():
             return super()._run_steps(fn, iterator, iterations, initial_loop_values)
@@ -137,6 +151,22 @@ class Strategy(DistributionStrategy, StrategyV1):  # type: ignore[misc]
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} of {self.num_towers} towers>"
+
+
+class Extended(TPUExtended):
+    """``extended`` of this TPUStrategy.
+
+    Attributes:
+      batches_of_towers: whether ``make_dataset_iterator`` gives each tower whole batches of a dataset.
+      keeps_batches: whether batches at the end that do not suffice for all towers are used too.
+    """
+
+    batches_of_towers = False
+    keeps_batches = False
+
+    @property
+    def _global_batch_size(self) -> bool:
+        return not self.batches_of_towers
 
 
 class OneDeviceStrategy(Strategy, one_device.OneDeviceStrategy):  # type: ignore[misc]
@@ -215,10 +245,10 @@ class TPUStrategy(tpu.TPUStrategy, OneDeviceStrategy):  # type: ignore[misc]
       ValueError: more towers than devices, fewer than one, or both ``num_cores`` and ``device_assignment``.
     """
 
-    extended: TPUExtended
+    extended: Extended
 
-    def _make_extended(self) -> TPUExtended:
-        return TPUExtended(self, self.steps_per_run)
+    def _make_extended(self) -> Extended:
+        return Extended(self, self.steps_per_run)
 
     def unwrap(self, value: Any) -> Any:
         """The parts of a value, one per device; in a step function, which is one program for all of them, its own."""

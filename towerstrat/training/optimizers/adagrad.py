@@ -8,7 +8,6 @@ from typing import Any
 import jax.numpy as jnp
 
 from towerstrat.graph.ir.elements import Operation, Tensor
-from towerstrat.graph.ir.types import DType
 from towerstrat.graph.ops.array import fill, shape
 from towerstrat.graph.ops.math import cast
 from towerstrat.graph.scopes.initializers import constant_initializer
@@ -52,16 +51,19 @@ ADAGRAD_DA = define_update(
 )
 
 
+def constant_start(var: Any, value: float) -> Any:
+    """An initializer for a slot of a variable: ``value`` everywhere."""
+    if var.get_shape().is_fully_defined():
+        return constant_initializer(value, dtype=var.dtype)
+    return lambda: cast(fill(shape(var.initialized_value()), value), var.dtype)
+
+
 class _Accumulating(SingleUpdateOptimizer):
     """What the optimizers with a constant to start an accumulator from share."""
 
     def _constant_slot(self, var: Any, value: float, slot_name: str, op_name: str) -> Any:
-        dtype: DType = var.dtype
-        if var.get_shape().is_fully_defined():
-            initializer: Any = constant_initializer(value, dtype=dtype)
-        else:
-            initializer = lambda: cast(fill(shape(var.initialized_value()), value), dtype)  # noqa: E731
-        return self._get_or_make_slot_with_initializer(var, initializer, var.get_shape(), dtype, slot_name, op_name)
+        start = constant_start(var, value)
+        return self._get_or_make_slot_with_initializer(var, start, var.get_shape(), var.dtype, slot_name, op_name)
 
 
 class AdagradOptimizer(_Accumulating):

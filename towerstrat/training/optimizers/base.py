@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
-from towerstrat.graph.eager.variable import EagerVariable
 from towerstrat.graph.ir import nest
 from towerstrat.graph.ir.convert import convert_to_tensor
 from towerstrat.graph.ir.core import get_default_graph
@@ -19,7 +17,7 @@ from towerstrat.graph.ops.control_flow import group
 from towerstrat.graph.ops.control_flow import tuple as gated
 from towerstrat.graph.tapes.gradient_tape import GradientTape
 from towerstrat.graph.variables.rows import deduplicate
-from towerstrat.graph.variables.trackable import Position, Trackable, TrackableReference
+from towerstrat.graph.variables.trackable import Trackable, TrackableReference
 from towerstrat.graph.variables.variables import GraphKeys, Variable, VariableAggregation, create_variable
 from towerstrat.towers.engine.contexts import (
     current_distribution,
@@ -33,6 +31,7 @@ from towerstrat.towers.engine.contexts import (
 from towerstrat.towers.engine.engine import CrossTower
 from towerstrat.towers.engine.values import container_of
 from towerstrat.training import slots
+from towerstrat.training.optimizers.slot_table import SlotTable
 
 
 def get_filtered_grad_fn(grad_fn: Callable[..., Iterable[Any]]) -> Callable[..., list[Any]]:
@@ -44,18 +43,6 @@ def get_filtered_grad_fn(grad_fn: Callable[..., Iterable[Any]]) -> Callable[...,
     return filtered
 
 
-def _var_key(var: Any) -> Any:
-    container = container_of(var)
-    return (var if container is None else container).op
-
-
-def _forget(optimizer: weakref.ref[Optimizer], key: Any) -> None:
-    """Lets go of the slots of a variable that is gone."""
-    found = optimizer()
-    for named in found._slots.values() if found is not None else ():
-        named.pop(key, None)
-
-
 class _OptimizableVariable:
     """What an optimizer asks of the things it optimizes."""
 
@@ -63,8 +50,8 @@ class _OptimizableVariable:
         """What gradients are taken with respect to."""
         raise NotImplementedError("Calling an abstract method.")
 
-    def update_op(self, optimizer: Any, g: Any) -> Any:
-        """Adds the update by a gradient."""
+    def update_op(self, optimizer: Any, g: Any, *args: Any) -> Any:
+        """Adds the update by a gradient. ``args`` are passed on to the optimizer's hooks."""
         raise NotImplementedError("Calling an abstract method.")
 
 
@@ -77,15 +64,15 @@ class _DenseResourceVariableProcessor(_OptimizableVariable):
     def target(self) -> Any:
         return self._v
 
-    def update_op(self, optimizer: Any, g: Any) -> Any:
+    def update_op(self, optimizer: Any, g: Any, *args: Any) -> Any:
         if isinstance(g, IndexedSlices):
             if self._v.constraint is not None:
                 raise RuntimeError(
                     f"Cannot use a constraint function on a sparse variable: {self._v!r} is updated by rows. "
                     "Convert its gradient with tf.convert_to_tensor, or leave the constraint out."
                 )
-            return optimizer._call_sparse_hook(g, self._v)
-        update_op = optimizer._call_dense_hook(g, self._v)
+            return optimizer._call_sparse_hook(g, self._v, *args)
+        update_op = optimizer._call_dense_hook(g, self._v, *args)
         if self._v.constraint is None:
             return update_op
         with control_dependencies([update_op]):
@@ -101,11 +88,12 @@ class _TensorProcessor(_OptimizableVariable):
     def target(self) -> Any:
         return self._v
 
-    def update_op(self, optimizer: Any, g: Any) -> Any:
+    def update_op(self, optimizer: Any, g: Any, *args: Any) -> Any:
         raise NotImplementedError("Trying to update a Tensor ", self._v)
 
 
-def _get_processor(v: Any) -> _OptimizableVariable:
+def get_processor(v: Any) -> _OptimizableVariable:
+    """What optimizes a variable or tensor. Raises NotImplementedError for anything else."""
     if isinstance(v, Variable) or getattr(getattr(v, "op", None), "type", None) == "VarHandleOp":
         return _DenseResourceVariableProcessor(v)
     if isinstance(v, Tensor):
@@ -113,7 +101,7 @@ def _get_processor(v: Any) -> _OptimizableVariable:
     raise NotImplementedError("Trying to optimize unsupported type ", v)
 
 
-def _as_gradient(value: Any) -> Any:
+def as_gradient(value: Any) -> Any:
     """A gradient as a tensor or IndexedSlices. Raises TypeError for anything else."""
     if isinstance(value, Tensor | IndexedSlices):
         return value
@@ -123,11 +111,12 @@ def _as_gradient(value: Any) -> Any:
         raise TypeError(f"Gradient must be convertible to a Tensor or IndexedSlices, or None: {value!r}") from None
 
 
-def _increment(var: Any, by: int, name: str | None = None) -> Any:
+def increment(var: Any, by: int, name: str | None = None) -> Any:
+    """Adds the operation that counts a step."""
     return var.assign_add(convert_to_tensor(by, var.dtype), name=name, read_value=False)
 
 
-def _record_train_op(apply_updates: Any) -> Any:
+def record_train_op(apply_updates: Any) -> Any:
     """The operation that stands for a step, kept in its collection; eagerly None, since the step is done."""
     graph = get_default_graph()
     if graph.executing_eagerly:
@@ -172,9 +161,8 @@ class Optimizer(Trackable):
             raise ValueError("Must specify the optimizer name")
         self._use_locking = use_locking
         self._name = name
-        self._slots: dict[str, dict[Any, Any]] = {}
+        self._slots = SlotTable()
         self._non_slot_dict: dict[Any, Any] = {}
-        self._waiting_slots: dict[tuple[str, Any], list[Position]] = {}
 
     def get_name(self) -> str:
         return self._name
@@ -208,6 +196,10 @@ class Optimizer(Trackable):
             colocate_gradients_with_ops=colocate_gradients_with_ops,
             grad_loss=grad_loss,
         )
+        return self._apply_those_of(loss, grads_and_vars, global_step, name)
+
+    def _apply_those_of(self, loss: Any, grads_and_vars: list[Any], global_step: Any, name: str | None) -> Any:
+        """``apply_gradients`` of the gradients of a loss. Raises ValueError where there is none."""
         if all(g is None for g, _ in grads_and_vars):
             raise ValueError(
                 "No gradients provided for any variable, check your graph for ops that do not support gradients, "
@@ -244,8 +236,22 @@ class Optimizer(Trackable):
           RuntimeError: eagerly, a loss that is no function.
           NotImplementedError: ``var_list`` has something that is neither variable nor tensor.
         """
+        return self._gradients(
+            loss, var_list, gate_gradients, aggregation_method, colocate_gradients_with_ops, grad_loss
+        )
+
+    def _gradients(
+        self, loss: Any, var_list: Any, gate_gradients: int, aggregation_method: int | None,
+        colocate_gradients_with_ops: bool, grad_loss: Any, stop_gradients: Any = None, scale: bool | None = None,
+    ) -> list[tuple[Any, Any]]:  # fmt: skip
+        """``compute_gradients`` of either version of optimizers.
+
+        Args:
+          stop_gradients: tensors that gradients are not taken through, where the loss is a tensor.
+          scale: whether the loss is divided by the number of towers; None: where its reduction was a mean.
+        """
         if callable(loss):
-            return self._gradients_of_call(loss, var_list, grad_loss)
+            return self._gradients_of_call(loss, var_list, grad_loss, scale)
         if get_default_graph().executing_eagerly:
             raise RuntimeError(
                 "`loss` passed to Optimizer.compute_gradients should be a function when eager execution is enabled: "
@@ -257,7 +263,7 @@ class Optimizer(Trackable):
                 "gate_gradients must be one of: Optimizer.GATE_NONE, Optimizer.GATE_OP, Optimizer.GATE_GRAPH.  "
                 f"Not {gate_gradients}"
             )
-        loss = self._scaled(loss)
+        loss = self._scaled(loss, scale)
         self._assert_valid_dtypes([loss])
         if grad_loss is not None:
             grad_loss = convert_to_tensor(grad_loss, loss.dtype)
@@ -266,7 +272,7 @@ class Optimizer(Trackable):
             var_list = graph.get_collection(GraphKeys.TRAINABLE_VARIABLES)
             var_list += graph.get_collection(GraphKeys.TRAINABLE_RESOURCE_VARIABLES)
         var_list = nest.flatten(var_list)
-        processors = [_get_processor(v) for v in var_list]
+        processors = [get_processor(v) for v in var_list]
         if not var_list:
             raise ValueError("No variables to optimize.")
         grads = gradients(
@@ -276,6 +282,7 @@ class Optimizer(Trackable):
             gate_gradients=gate_gradients == Optimizer.GATE_OP,
             aggregation_method=aggregation_method,
             colocate_gradients_with_ops=colocate_gradients_with_ops,
+            stop_gradients=stop_gradients,
         )
         if gate_gradients == Optimizer.GATE_GRAPH:
             grads = gated(grads)
@@ -283,13 +290,15 @@ class Optimizer(Trackable):
         self._assert_valid_dtypes([v for g, v in grads_and_vars if g is not None and v.dtype is not resource])
         return grads_and_vars
 
-    def _gradients_of_call(self, loss_of: Callable[[], Any], var_list: Any, grad_loss: Any) -> list[tuple[Any, Any]]:
+    def _gradients_of_call(
+        self, loss_of: Callable[[], Any], var_list: Any, grad_loss: Any, scale: bool | None
+    ) -> list[tuple[Any, Any]]:
         """``compute_gradients`` for what is computed while a function is called."""
         with GradientTape() as tape:
             if var_list is not None:
                 var_list = nest.flatten(var_list)
-                tape.watch([_get_processor(v).target() for v in var_list])
-            loss = self._scaled(loss_of())
+                tape.watch([get_processor(v).target() for v in var_list])
+            loss = self._scaled(loss_of(), scale)
         self._assert_valid_dtypes([loss])
         if var_list is None:
             var_list = tape.watched_variables()
@@ -300,9 +309,10 @@ class Optimizer(Trackable):
         self._assert_valid_dtypes([v for g, v in grads_and_vars if g is not None])
         return grads_and_vars
 
-    def _scaled(self, loss: Any) -> Tensor:
+    def _scaled(self, loss: Any, scale: bool | None) -> Tensor:
         loss = convert_to_tensor(loss)
-        divided = has_distribution_strategy() and get_loss_reduction() is VariableAggregation.MEAN
+        wanted = get_loss_reduction() is VariableAggregation.MEAN if scale is None else scale
+        divided = has_distribution_strategy() and wanted
         num_towers = current_distribution().num_towers if divided else 1
         note_scaled_loss(num_towers > 1)
         return loss * (1.0 / num_towers) if num_towers > 1 else loss
@@ -328,8 +338,8 @@ class Optimizer(Trackable):
         pairs = tuple(grads_and_vars)
         if not pairs:
             raise ValueError("No variables provided.")
-        pairs = tuple((g if g is None else _as_gradient(g), v) for g, v in pairs)
-        given = [(g, v, _get_processor(v)) for g, v in pairs if g is not None]
+        pairs = tuple((g if g is None else as_gradient(g), v) for g, v in pairs)
+        given = [(g, v, get_processor(v)) for g, v in pairs if g is not None]
         if not given:
             raise ValueError(f"No gradients provided for any variable: {[str(v) for _, v in pairs]}.")
         if has_distribution_strategy():
@@ -344,9 +354,9 @@ class Optimizer(Trackable):
                 with name_scope(f"update_{var.op.name}"), colocate_with(var):
                     update_ops.append(processor.update_op(self, grad))
             if global_step is None:
-                return _record_train_op(self._finish(update_ops, scope))
+                return record_train_op(self._finish(update_ops, scope))
             with control_dependencies([self._finish(update_ops, "update")]), colocate_with(global_step):
-                return _record_train_op(_increment(global_step, 1, name=scope))
+                return record_train_op(increment(global_step, 1, name=scope))
 
     def _distributed_apply(
         self,
@@ -370,9 +380,9 @@ class Optimizer(Trackable):
             self._create_slots(var_list)
 
         def update(v: Any, g: Any) -> Any:
-            g = _as_gradient(g)
+            g = as_gradient(g)
             with name_scope(f"update_{v.op.name}"):
-                return _get_processor(v).update_op(self, g)
+                return get_processor(v).update_op(self, g)
 
         def finish(optimizer: Any, update_ops: list[Any]) -> Any:
             return optimizer._finish(update_ops, "update")
@@ -387,13 +397,13 @@ class Optimizer(Trackable):
             devices = distribution.non_slot_devices(var_list)
             finished = distribution.update_non_slot(devices, finish, self, update_ops, grouped=False)
             if global_step is None:
-                return _record_train_op(distribution.group(finished, name=scope))
+                return record_train_op(distribution.group(finished, name=scope))
             with control_dependencies(finished):
-                return _record_train_op(distribution.update(global_step, _increment, 1, name=scope))
+                return record_train_op(distribution.update(global_step, increment, 1, name=scope))
 
     def get_slot(self, var: Any, name: str) -> Any:
         """The slot called ``name`` of a variable, or None."""
-        slot = self._slots.get(name, {}).get(_var_key(var))
+        slot = self._slots.find(var, name)
         if slot is not None and container_of(var) is not None:
             return slot.get(device=var.device)
         return slot
@@ -404,7 +414,7 @@ class Optimizer(Trackable):
     def variables(self) -> list[Any]:
         """What the optimizer keeps in the default graph (or the one around a function), slots and others, by name."""
         graph = get_default_graph().home
-        kept = [*self._non_slot_variables(), *(v for named in self._slots.values() for v in named.values())]
+        kept = [*self._non_slot_variables(), *self._slots.slots()]
         return sorted((v for v in kept if v.op.graph is graph), key=lambda v: v.name)
 
     # ---- what subclasses use ---------------------------------------------------------------------------------
@@ -428,35 +438,23 @@ class Optimizer(Trackable):
         return self._non_slot_dict.values()
 
     def _slot_dict(self, slot_name: str) -> dict[Any, Any]:
-        return self._slots.setdefault(slot_name, {})
+        return self._slots.named(slot_name)
 
     def _get_or_make_slot(self, var: Any, val: Any, slot_name: str, op_name: str) -> Any:
         """The slot, made with the tensor ``val`` as its initial value if it is not there yet."""
-        return self._slot(var, slot_name, lambda: slots.create_slot(var, val, op_name))
+        return self._slots.ensure(var, slot_name, lambda: slots.create_slot(var, val, op_name))
 
     def _get_or_make_slot_with_initializer(
         self, var: Any, initializer: Any, shape: Any, dtype: Any, slot_name: str, op_name: str
     ) -> Any:
         """The slot, made by an initializer if it is not there yet."""
-        return self._slot(
+        return self._slots.ensure(
             var, slot_name, lambda: slots.create_slot_with_initializer(var, initializer, shape, dtype, op_name)
         )
 
     def _zeros_slot(self, var: Any, slot_name: str, op_name: str) -> Any:
         """The slot, made as zeros if it is not there yet."""
-        return self._slot(var, slot_name, lambda: slots.create_zeros_slot(var, op_name))
-
-    def _slot(self, var: Any, slot_name: str, make: Callable[[], Any]) -> Any:
-        named = self._slot_dict(slot_name)
-        key = _var_key(var)
-        if key not in named:
-            if isinstance(var, EagerVariable) and not any(key in other for other in self._slots.values()):
-                weakref.finalize(var, _forget, weakref.ref(self), key).atexit = False
-            named[key] = make()
-            waiting = self._waiting_slots.pop((slot_name, key), ())
-            for position in sorted(waiting, key=lambda p: p.restore_uid, reverse=True):
-                position.restore(named[key])
-        return named[key]
+        return self._slots.ensure(var, slot_name, lambda: slots.create_zeros_slot(var, op_name))
 
     # ---- checkpoints -----------------------------------------------------------------------------------------
 
@@ -473,16 +471,12 @@ class Optimizer(Trackable):
 
     def _create_or_restore_slot_variable(self, slot_variable_position: Any, slot_name: str, variable: Any) -> Any:
         """The slot that a checkpoint has a value for: eagerly made if it is not there yet; None: it waits for it."""
-        key = _var_key(variable)
-        named = self._slot_dict(slot_name)
-        graph = get_default_graph()
-        # Where creators are in scope, such as a template's, they see the slot when the optimizer itself makes it.
-        is_now = graph.executing_eagerly and not graph.creators and slot_variable_position.is_simple_variable()
-        if key not in named and is_now:
-            self._get_or_make_slot(variable, convert_to_tensor(slot_variable_position.value()), slot_name, self._name)
-        if key not in named:
-            self._waiting_slots.setdefault((slot_name, key), []).append(slot_variable_position)
-        return named.get(key)
+
+        def make() -> Any:
+            value = convert_to_tensor(slot_variable_position.value())
+            return slots.create_slot(variable, value, self._name)
+
+        return self._slots.restored(slot_variable_position, slot_name, variable, make)
 
     def _call_if_callable(self, param: Any) -> Any:
         return param() if callable(param) else param
@@ -539,28 +533,28 @@ class Optimizer(Trackable):
         """What comes after all variables are updated; returns the operation that stands for the whole."""
         return group(*update_ops, name=name_scope)
 
-    def _call_dense_hook(self, grad: Tensor, var: Any) -> Any:
+    def _call_dense_hook(self, grad: Tensor, var: Any, *args: Any) -> Any:
         if self._more_derived(["_apply_dense"], ["_resource_apply_dense"]):
-            return self._apply_dense(grad, var)
+            return self._apply_dense(grad, var, *args)
         try:
-            return self._resource_apply_dense(grad, var)
+            return self._resource_apply_dense(grad, var, *args)
         except NotImplementedError:
-            if type(self)._apply_dense is Optimizer._apply_dense:
+            if type(self)._apply_dense in self._undefined_hooks:
                 raise
-            return self._apply_dense(grad, var)
+            return self._apply_dense(grad, var, *args)
 
-    def _call_sparse_hook(self, grad: IndexedSlices, var: Any) -> Any:
+    def _call_sparse_hook(self, grad: IndexedSlices, var: Any, *args: Any) -> Any:
         if self._more_derived(
             ["_apply_sparse", "_apply_sparse_duplicate_indices"],
             ["_resource_apply_sparse", "_resource_apply_sparse_duplicate_indices"],
         ):
-            return self._apply_sparse_duplicate_indices(grad, var)
+            return self._apply_sparse_duplicate_indices(grad, var, *args)
         try:
-            return self._resource_apply_sparse_duplicate_indices(grad.values, var, grad.indices)
+            return self._resource_apply_sparse_duplicate_indices(grad.values, var, grad.indices, *args)
         except NotImplementedError:
-            if type(self)._apply_sparse is Optimizer._apply_sparse:
+            if type(self)._apply_sparse in self._undefined_hooks:
                 raise
-            return self._apply_sparse_duplicate_indices(grad, var)
+            return self._apply_sparse_duplicate_indices(grad, var, *args)
 
     def _more_derived(self, names: Sequence[str], than: Sequence[str]) -> bool:
         """Whether one of the hooks ``names`` is overridden further down in the class tree than all of ``than``."""
@@ -570,3 +564,6 @@ class Optimizer(Trackable):
             if any(name in vars(cls) for name in names):
                 return True
         return False
+
+    _undefined_hooks: ClassVar[tuple[Any, ...]] = (_apply_dense, _apply_sparse)
+    """The hooks of a base class, which say that a subclass has no rule."""

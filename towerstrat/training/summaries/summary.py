@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ParamSpec
 
 import numpy as np
 from google.protobuf import json_format
 
-from towerstrat.graph.ir.convert import convert_to_tensor
+from towerstrat.graph.ir.convert import constant, convert_to_tensor
 from towerstrat.graph.ir.core import get_default_graph
 from towerstrat.graph.ir.default_graph import name_scope
 from towerstrat.graph.ir.elements import Tensor
@@ -17,6 +18,7 @@ from towerstrat.graph.ops.build import one
 from towerstrat.graph.ops.collectives import select
 from towerstrat.graph.variables.variables import GraphKeys
 from towerstrat.platform import messages
+from towerstrat.towers.engine import contexts
 from towerstrat.training.summaries import operations  # noqa: F401 - the operation types
 from towerstrat.training.summaries.forms import BAD_COLOR
 from towerstrat.training.summaries.tags import clean_tag, collect, summary_scope
@@ -24,6 +26,26 @@ from towerstrat.training.summaries.tags import clean_tag, collect, summary_scope
 _ALL = (GraphKeys.SUMMARIES,)
 
 
+P = ParamSpec("P")
+
+
+def _of_first_tower(function: Callable[P, Tensor]) -> Callable[P, Tensor]:
+    """Makes a function give an empty summary, which is not collected, in towers after the first.
+
+    So it is where a function is called for each tower; where one trace stands for all, the summary is of all of them.
+    Source: ``skip_summary`` of ``tensorflow/python/ops/summary_op_util.py``.
+    """
+
+    @functools.wraps(function)
+    def summary(*args: P.args, **kwargs: P.kwargs) -> Tensor:
+        tower = contexts.get_tower_context()
+        number = None if tower is None else tower._tower_id
+        return constant("") if isinstance(number, int) and number > 0 else function(*args, **kwargs)
+
+    return summary
+
+
+@_of_first_tower
 def scalar(name: str, tensor: Any, collections: Sequence[Any] | None = None, family: str | None = None) -> Tensor:
     """A summary of a number.
 
@@ -44,6 +66,7 @@ def scalar(name: str, tensor: Any, collections: Sequence[Any] | None = None, fam
         return _added("ScalarSummary", inputs, None, scope, collections)
 
 
+@_of_first_tower
 def histogram(name: str, values: Any, collections: Sequence[Any] | None = None, family: str | None = None) -> Tensor:
     """A summary of the distribution of a real tensor's values. Arguments and result as those of ``scalar``.
 
@@ -55,6 +78,7 @@ def histogram(name: str, values: Any, collections: Sequence[Any] | None = None, 
         return _added("HistogramSummary", inputs, None, scope, collections)
 
 
+@_of_first_tower
 def image(
     name: str, tensor: Any, max_outputs: int = 3, collections: Sequence[Any] | None = None, family: str | None = None
 ) -> Tensor:
@@ -76,6 +100,7 @@ def image(
         return _added("ImageSummary", inputs, attrs, scope, collections)
 
 
+@_of_first_tower
 def audio(
     name: str, tensor: Any, sample_rate: Any, max_outputs: int = 3, collections: Sequence[Any] | None = None,
     family: str | None = None,
@@ -98,6 +123,7 @@ def audio(
         return _added("AudioSummaryV2", inputs, attrs, scope, collections)
 
 
+@_of_first_tower
 def text(name: str, tensor: Any, collections: Sequence[Any] | None = None) -> Tensor:
     """A summary of strings, which TensorBoard shows as Markdown; vectors and matrices as tables.
 
@@ -110,6 +136,7 @@ def text(name: str, tensor: Any, collections: Sequence[Any] | None = None) -> Te
     return tensor_summary(name, tensor, collections=collections, summary_metadata=metadata)
 
 
+@_of_first_tower
 def tensor_summary(
     name: str, tensor: Any, summary_description: str | None = None, collections: Sequence[Any] | None = None,
     summary_metadata: messages.SummaryMetadata | None = None, family: str | None = None,

@@ -1,0 +1,30 @@
+"""MirroredStrategy of 2.x against the original: Python per replica, values, variables and whole training loops."""
+
+import pytest
+
+import towerstrat.compat.v2 as tf
+from tests.golden import mirrored_v2_cases
+from tests.spread import spread
+from tests.towers.mirrored.agreement import differences, kept, plain
+
+EXPECTED = kept("mirrored_v2.json")
+CASES = [(name, n) for name, (_, replicas) in mirrored_v2_cases.collected().items() for n in replicas]
+DIFFERENT: dict = {}
+"""Parts of cases that differ on purpose, by case and path, with why."""
+
+
+def test_every_case_has_an_expectation():
+    assert {f"{name} {n}" for name, n in CASES} == set(EXPECTED)
+
+
+@spread(("name", "n"), CASES, every=3)
+def test_case(name, n, later_behavior):
+    case, _ = mirrored_v2_cases.collected()[name]
+    found = mirrored_v2_cases.outcome(lambda: case(mirrored_v2_cases.World(tf, n)))
+    apart = differences(plain(found), EXPECTED[f"{name} {n}"])
+    assert [d for d in apart if (name, d[0]) not in DIFFERENT] == []
+
+
+@pytest.mark.parametrize("key", sorted(DIFFERENT))
+def test_what_differs_on_purpose_is_there(key):
+    assert any(case.startswith(key[0] + " ") for case in EXPECTED)

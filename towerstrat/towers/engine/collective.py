@@ -9,6 +9,7 @@ from towerstrat.errors import UnsupportedError
 from towerstrat.graph.ir.core import get_default_graph
 from towerstrat.graph.variables.variables import VariableAggregation
 from towerstrat.platform import logs
+from towerstrat.towers.engine import contexts
 from towerstrat.towers.engine.cross_tower import (
     AllReduceCrossTowerOps,
     CrossTowerOps,
@@ -150,7 +151,7 @@ class CollectiveAllReduce(CrossTowerOps):
 def _reduced_alone(aggregation: VariableAggregation, value: Any) -> Mirrored:
     if len(value.devices) == 1:
         return Mirrored(dict(value._index))
-    result = reduced(HOW[aggregation], value.local, value._index.axis, own=True)
+    result = reduced(HOW[aggregation], value.local, value._index.axis, contexts.current_engine().own_gradients)
     return Mirrored(dict.fromkeys(value.devices, result))
 
 

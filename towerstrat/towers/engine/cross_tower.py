@@ -13,6 +13,7 @@ from towerstrat.graph.ops.array import concat
 from towerstrat.graph.ops.segments import add_n
 from towerstrat.graph.variables.variables import VariableAggregation
 from towerstrat.platform import logs
+from towerstrat.towers.engine import contexts
 from towerstrat.towers.engine.destinations import devices_match, get_devices_from, validate_destinations
 from towerstrat.towers.engine.reductions import packable, reduced, reduced_together, size_in_bytes
 from towerstrat.towers.engine.values import DistributedValues, MapOutput, Mirrored, PerDevice, Selections
@@ -180,10 +181,15 @@ def _simple_reduce(aggregation: VariableAggregation, value: Any, accumulation_fn
             f"`aggregation` must be VariableAggregation.SUM or VariableAggregation.MEAN, got {aggregation}."
         )
     if inspect.unwrap(accumulation_fn) is add_n and isinstance(value._index, Selections):
-        return reduced(HOW[aggregation], value.local, value._index.axis, own=True)
+        return reduced(HOW[aggregation], value.local, value._index.axis, _own_gradients())
     parts, count = _parts(value)
     total = aggregate(parts, accumulation_fn)
     return divided(total, count) if aggregation == VariableAggregation.MEAN else total
+
+
+def _own_gradients() -> bool:
+    """Whether gradients through what is combined here are the tower's own; see ``Engine.own_gradients``."""
+    return contexts.current_engine().own_gradients
 
 
 def _parts(value: Any) -> tuple[list[Any], int]:
@@ -270,7 +276,9 @@ def _in_packs(
         axis = values[group[0]]._index.axis
         locals = [values[i].local for i in group]
         if packs > 0 and packable(convert_to_tensor(locals[0])):
-            found.update(zip(group, reduced_together(how, locals, axis, True, packs), strict=True))
+            found.update(zip(group, reduced_together(how, locals, axis, _own_gradients(), packs), strict=True))
         else:
-            found.update({i: reduced(how, local, axis, own=True) for i, local in zip(group, locals, strict=True)})
+            found.update(
+                {i: reduced(how, local, axis, _own_gradients()) for i, local in zip(group, locals, strict=True)}
+            )
     return [Mirrored(dict.fromkeys(value.devices, found[i])) for i, value in enumerate(values)]

@@ -17,7 +17,7 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -30,7 +30,6 @@ from benchmarks.harness import Devices, Workload
 from benchmarks.tpu_compile import collectives
 from towerstrat.graph.runtime import session as sessions
 from towerstrat.graph.runtime.plan import DeviceStage
-from towerstrat.graph.runtime.stages import plan_of
 
 TABLES = ("programs", "steps", "building", "towers", "uneven", "by_hand")
 ROUNDS = 7
@@ -245,14 +244,16 @@ def branches(text: str) -> list[float]:
     def flops(of: str, seen: frozenset[str] = frozenset()) -> float:
         total = 0.0
         for line in bodies[of]:
-            if " dot(" in line or "__onednn$matmul" in line or "custom_call_target=\"__cpu$xnn" in line:
+            if " dot(" in line or "__onednn$matmul" in line or 'custom_call_target="__cpu$xnn' in line:
                 total += 2.0 * 256 * dims(line)
             for called in words(line):
                 if called in bodies and called not in seen and "branch_computations" not in line:
                     total += flops(called, seen | {of})
         return total
 
-    chosen = [n for lines in bodies.values() for line in lines if "branch_computations={" in line for n in between(line)]
+    chosen = [
+        n for lines in bodies.values() for line in lines if "branch_computations={" in line for n in between(line)
+    ]
     return [flops(n) for n in dict.fromkeys(chosen)]
 
 
@@ -263,7 +264,9 @@ def dims(line: str) -> float:
 
 def words(line: str) -> list[str]:
     marks = ("calls=", "to_apply=", "called_computations={", "body=")
-    return [w for m in marks if m in line for w in [line.partition(m)[2].split(",")[0].split("}")[0].strip().lstrip("%")]]
+    return [
+        w for m in marks if m in line for w in [line.partition(m)[2].split(",")[0].split("}")[0].strip().lstrip("%")]
+    ]
 
 
 def between(line: str) -> list[str]:

@@ -86,5 +86,7 @@ def test_combinations():
         lib.times(lib.combine(a=1), lib.combine(a=2))
     named = lib.NamedObject("half", 0.5)
     assert (repr(named), named.is_integer()) == ("half", False)
-    with pytest.raises(NotImplementedError, match="MirroredStrategy is not here"):
-        lib.mirrored_strategy_with_two_gpus.strategy  # noqa: B018
+    assert [
+        lib.mirrored_strategy_with_two_gpus.strategy.num_towers,
+        lib.mirrored_strategy_with_gpu_and_cpu.strategy.num_towers,
+    ] == [2, 2]

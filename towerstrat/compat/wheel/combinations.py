@@ -6,16 +6,15 @@ import inspect
 from collections.abc import Callable, Sequence
 from functools import wraps
 from itertools import product
-from typing import Any, NoReturn
+from typing import Any
 
 from absl.testing import parameterized
 
-from towerstrat.errors import UnsupportedError
 from towerstrat.graph.eager import mode
 from towerstrat.graph.ir.core import Graph
 from towerstrat.platform.local import num_gpus
 from towerstrat.towers.cluster.tpu import ContribTPUClusterResolver
-from towerstrat.towers.era.strategies import OneDeviceStrategy, TPUStrategy
+from towerstrat.towers.era.strategies import MirroredStrategy, OneDeviceStrategy, TPUStrategy
 from towerstrat.training.optimizers import v2
 from towerstrat.training.optimizers.adagrad import AdagradOptimizer
 from towerstrat.training.optimizers.adam import AdamOptimizer
@@ -132,15 +131,17 @@ def _tpu(steps_per_run: int) -> Callable[[], TPUStrategy]:
     return lambda: TPUStrategy(ContribTPUClusterResolver(""), steps_per_run=steps_per_run)
 
 
-def _refuse_mirrored() -> NoReturn:
-    raise UnsupportedError("MirroredStrategy is not here; tf.contrib.distribute.TPUStrategy runs on every device.")
+def _mirrored(*devices: str) -> Callable[[], MirroredStrategy]:
+    return lambda: MirroredStrategy(list(devices))
 
 
 one_device_strategy = NamedDistribution("OneDeviceCPU", lambda: OneDeviceStrategy("/cpu:0"))
 tpu_strategy = NamedDistribution("TPU", _tpu(2), required_tpu=True)
 tpu_strategy_one_step = tpu_strategy_single_iteration = NamedDistribution("TPUOneStep", _tpu(1), required_tpu=True)
-mirrored_strategy_with_gpu_and_cpu = NamedDistribution("MirroredCPUAndGPU", _refuse_mirrored, required_gpus=1)
-mirrored_strategy_with_two_gpus = NamedDistribution("Mirrored2GPUs", _refuse_mirrored, required_gpus=2)
+mirrored_strategy_with_gpu_and_cpu = NamedDistribution(
+    "MirroredCPUAndGPU", _mirrored("/gpu:0", "/cpu:0"), required_gpus=1
+)
+mirrored_strategy_with_two_gpus = NamedDistribution("Mirrored2GPUs", _mirrored("/gpu:0", "/gpu:1"), required_gpus=2)
 strategies_minus_tpu = [one_device_strategy, mirrored_strategy_with_gpu_and_cpu, mirrored_strategy_with_two_gpus]
 
 adam_optimizer_v1_fn = NamedObject("AdamV1", lambda: AdamOptimizer(0.001, epsilon=1))

@@ -460,10 +460,37 @@ def optimizer(tf, name, wrap=lambda f: f):
     return plain(found)
 
 
+TEXTS = ["the cat sat", "a dog", "the dog sat on the cat"]
+RAGGED_TEXT = {
+    "mean": lambda tf: tf.keras.layers.GlobalAveragePooling1D(),
+    "lambda": lambda tf: tf.keras.layers.Lambda(lambda rows: tf.reduce_max(rows, axis=1)),
+    "lstm": lambda tf: tf.keras.layers.LSTM(2, kernel_initializer="ones", recurrent_initializer="zeros"),
+    "gru": lambda tf: tf.keras.layers.GRU(2, kernel_initializer="ones", recurrent_initializer="zeros"),
+}
+
+
+def ragged_text(tf, name, wrap=lambda f: f):
+    """A model from texts through words in rows of several lengths to one number."""
+    layers = tf.keras.layers
+    words = layers.TextVectorization(ragged=True)
+    words.adapt(tf.constant(TEXTS))
+    start = tf.constant_initializer(0.01 * np.arange(3 * words.vocabulary_size()).reshape(-1, 3))
+    entry = tf.keras.Input((1,), dtype=tf.string)
+    rows = layers.Embedding(words.vocabulary_size(), 3, embeddings_initializer=start)(words(entry))
+    model = tf.keras.Model(entry, layers.Dense(1, kernel_initializer="ones")(RAGGED_TEXT[name](tf)(rows)))
+    model.compile("sgd", "mse")
+    x, y = tf.constant([[text] for text in TEXTS]), np.array([[1.0], [0.0], [1.0]], "float32")
+    losses = model.fit(x, y, batch_size=3, epochs=3, shuffle=False, verbose=0).history["loss"]
+    own = words(tf.constant(TEXTS)).to_list()
+    vocabulary = [str(word) for word in words.get_vocabulary()]
+    return plain([vocabulary, own, losses, model.predict(x, verbose=0), model.evaluate(x, y, verbose=0)])
+
+
 TABLES = {
     "loss": LOSSES,
     "ragged": RAGGED,
     "ragged_fit": RAGGED_FIT,
+    "ragged_text": RAGGED_TEXT,
     "metric": METRICS,
     "schedule": SCHEDULES,
     "optimizer": OPTIMIZERS,
@@ -472,6 +499,7 @@ RUN = {
     "loss": loss,
     "ragged": ragged,
     "ragged_fit": ragged_fit,
+    "ragged_text": ragged_text,
     "metric": metric,
     "schedule": schedule,
     "optimizer": optimizer,

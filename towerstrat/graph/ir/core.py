@@ -90,6 +90,8 @@ class Graph:
         """The trace of one position that operations are made in, where positions are traced one by one."""
         self.has_parts = False
         """Whether some were."""
+        self.running_place: Place | None = None
+        """The position whose function runs, where operations are executed eagerly for one position after the other."""
         self._thread = ThreadScopes()
         self.control_stack: list[ControlScope | None] = []
         self.device_stack: list[Any] = []

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from towerstrat.graph.ir.core import get_default_graph
 from towerstrat.towers.cluster.local import local_names
+from towerstrat.towers.contrib.inputs import PerDeviceDataIterator
 from towerstrat.towers.contrib.strategy import DistributionStrategy
 from towerstrat.towers.contrib.surface import CONTRIB
 from towerstrat.towers.engine.mirrored import MirroredTowers
+from towerstrat.towers.engine.step_loop import run_steps_eagerly
 
 
 class MirroredStrategy(DistributionStrategy):
@@ -38,7 +41,14 @@ class MirroredStrategy(DistributionStrategy):
         self._cross_tower_ops = cross_tower_ops
         self._auto_shard_dataset = auto_shard_dataset
         self._num_gpus = count
+        self.engine: MirroredTowers
         self._stand_on(MirroredTowers.named(local_names(count) if devices is None else devices, CONTRIB))
+
+    def _run_steps_on_dataset(self, fn: Any, iterator: Any, iterations: Any, initial_loop_values: Any = None) -> Any:
+        if get_default_graph().executing_eagerly and isinstance(iterator, PerDeviceDataIterator):
+            surface = self.engine.surface
+            return run_steps_eagerly(surface, fn, iterator.get_next, iterations, initial_loop_values)
+        return super()._run_steps_on_dataset(fn, iterator, iterations, initial_loop_values)
 
     @property
     def _devices(self) -> list[str]:

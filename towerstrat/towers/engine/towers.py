@@ -176,13 +176,13 @@ class Towers(Engine):
             if not (isinstance(value, Tensor | IndexedSlices) and _in_towers(value)):
                 return self._reduce_plain(aggregation, value)
             value = self.per_tower(value)
-        local = self.local_of(value)
         if not self.mapped:
-            return local
-        return mirrored(self._combined(HOW[aggregation], local), devices, self.axis)
+            return self.local_of(value)
+        return mirrored(self._combined(HOW[aggregation], value), devices, self.axis)
 
-    def _combined(self, how: str, local: Any) -> Any:
+    def _combined(self, how: str, value: Any) -> Any:
         """The towers' values as one: ``how`` is "sum", "mean" or "first"."""
+        local = self.local_of(value)
         with get_default_graph().under(None):
             if isinstance(local, IndexedSlices):
                 return self._combined_rows(how, local)

@@ -317,6 +317,8 @@ class EagerContext(Graph):
         """The number of draws before this one: of operations of this type and seed, or of all without a seed."""
         seeds = attrs.get("seeds", (None, None))
         name = _DRAWS if seeds[1] is None else f"{_DRAWS}/{type}/{seeds[0]}/{seeds[1]}"
+        if self.running_place is not None and seeds[1] is not None:
+            name = f"{name}/{self.running_place.position}"  # each position's draws begin with the same
         return np.asarray(self.session.count(name), np.uint32)
 
     def execute(self, execution: Executable, inputs: Sequence[Any], state: CellValues = ()) -> list[Tensor]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+import numpy as np
+
 from towerstrat.data.structure import Structure
 from towerstrat.errors import UnsupportedError
 from towerstrat.graph.eager.positions import PositionTensor
@@ -15,6 +17,7 @@ from towerstrat.graph.ir.indexed_slices import IndexedSlices
 from towerstrat.graph.ir.mesh import Axis
 from towerstrat.graph.ir.specs import Specified, TensorSpec, TypeSpec
 from towerstrat.graph.ir.types import DType, string
+from towerstrat.graph.ops import collectives
 from towerstrat.towers.engine import contexts
 from towerstrat.towers.engine import values as tower_values
 from towerstrat.towers.engine.separate import stacked
@@ -41,6 +44,19 @@ class PerReplica(PerDevice, Specified):
                 "supported. Try running your op or function inside a replica context by using `strategy.run`"
             )
         return convert_to_tensor(self.local, dtype, name)
+
+    def _leaves(self) -> list[Any]:
+        parts = self.values if self.local is None else ()
+        if parts and all(isinstance(p, str | bytes) for p in parts):
+            return []  # functions of replicas have no text: it is known already, and stays outside
+        if parts and all(isinstance(p, int | float | np.generic) for p in parts):
+            return [collectives.distribute([convert_to_tensor(p) for p in parts], self._argument_axis())]
+        return super()._leaves()
+
+    def _like(self, tensors: Sequence[Tensor]) -> Any:
+        if tensors:
+            return super()._like(tensors)
+        return type(self)({device: convert_to_tensor(self._index[device]) for device in self._index})
 
     @property
     def _type_spec(self) -> TypeSpec:

@@ -301,6 +301,8 @@ class OnWrite(ReplicaVariable):
             return change(self._operand(combined))
 
         result = contexts.merge_call(merge_fn, value)
+        if result is self:
+            result = self.value()  # eagerly: a tensor for each replica
         return identity(result) if isinstance(result, Tensor) else result
 
     def _combined(self, distribution: CrossTower, value: Any) -> Any:

@@ -51,8 +51,8 @@ class _Meeting(NamedTuple):
     tapes: list[Any]
 
 
-_SHARED = ("block", "axis", "trace", "running_place", "control_stack", "device_stack", "colocation_stack", "gradient_overrides",
-           "variable_maker")  # fmt: skip
+_SHARED = ("block", "axis", "trace", "running_place", "control_stack", "device_stack", "colocation_stack",
+           "gradient_overrides", "variable_maker")  # fmt: skip
 """Of a graph what is current in it, whichever the thread: each tower has its own."""
 
 

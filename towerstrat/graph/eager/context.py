@@ -443,6 +443,29 @@ class EagerContext(Graph):
         stacked[self.running_place.position] = value
         return stacked
 
+    @contextmanager
+    def standing_in(self, copies: Mapping[Cell, Cell]) -> Iterator[None]:
+        """Inside, the position's values of cells are in other cells; what is written there is the position's after.
+
+        Args:
+          copies: a cell -> the one that stands for what the position has of it.
+        """
+        state = self.session.state
+        before = {
+            copy: self._seen(cell, value) for cell, copy in copies.items() if (value := state.lend(cell)) is not None
+        }
+        state.update(before)
+        state.lent.update(before)
+        try:
+            yield
+        finally:
+            for cell, copy in copies.items():
+                after = state.get(copy)
+                if after is not None and after is not before.get(copy):
+                    state.update({cell: self._kept(cell, after)})
+                    state.lent.add(cell)
+                state.discard(copy)
+
     # ---- what graphs do ----------------------------------------------------------------------------------------
 
     @property

@@ -27,7 +27,17 @@ CASES = [
     for name, (_, towers) in mirrored_cases.collected(module).items()
     for n in towers
 ]
-DIFFERENT: dict = {}
+_ON_HOST = "what is computed eagerly stays on the host until a program needs it"
+_HAS_FLOAT = "float() of a variable of one value is that value"
+_HAS_OP = "eager tensors have an op"
+DIFFERENT: dict = {
+    ("eager", "ids", "[log][1][2]"): _ON_HOST,
+    ("eager", "variables", "[log][1][3]"): "a variable speaks for all towers, and is on the first one's device",
+    ("eager", "variables", "[log][3][3]"): "likewise",
+    ("eager", "variables", "[float]"): _HAS_FLOAT,
+    ("eager", "variables", "[told][PerDevice][0]"): _HAS_OP,
+    ("eager", "variables", "[told][PerDevice][1]"): _HAS_OP,
+}
 """Parts of cases that differ on purpose, by area, case and path, with why."""
 
 

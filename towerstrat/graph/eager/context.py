@@ -451,9 +451,8 @@ class EagerContext(Graph):
           copies: a cell -> the one that stands for what the position has of it.
         """
         state = self.session.state
-        before = {
-            copy: self._seen(cell, value) for cell, copy in copies.items() if (value := state.lend(cell)) is not None
-        }
+        values = {cell: value for cell in copies if (value := state.lend(cell)) is not None}
+        before = {copies[cell]: self._seen(cell, value) for cell, value in values.items()}
         state.update(before)
         state.lent.update(before)
         try:

@@ -37,8 +37,7 @@ class FunctionGraph(Graph):
     Attributes:
       captured: outside tensor -> its placeholder here.
       handles: outside handle of a variable -> its handle here, on the same cell. ``outside_of`` is the inverse.
-      copies: in a function of one position: a cell that positions have values of their own in -> the one that stands for
-        this position's.
+      copies: in a function of one position: a cell that may have a value for each -> one that stands for this one's.
       variables: weak references to the variables made while the function was traced.
       creates: whether variables may be made.
     """

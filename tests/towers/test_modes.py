@@ -35,10 +35,17 @@ STRATEGIES = {
     "`contrib.OneDeviceStrategy`": (1, lambda: lib.OneDeviceStrategy("/cpu:0")),
     "`contrib.TPUStrategy`, one tower": (1, lambda: tpu(1)),
     "`contrib.TPUStrategy`, three towers": (3, lambda: tpu(3)),
+    "`contrib.MirroredStrategy`, one tower": (1, lambda: lib.MirroredStrategy(["/cpu:0"])),
+    "`contrib.MirroredStrategy`, three towers": (3, lambda: lib.MirroredStrategy([f"/cpu:{i}" for i in range(3)])),
     "none entered, `tf.distribute`": (1, tf2.distribute.get_strategy),
     "`distribute.OneDeviceStrategy`": (1, lambda: tf2.distribute.OneDeviceStrategy("/cpu:0")),
     "`distribute.TPUStrategy`, one replica": (1, lambda: _tpu_of_2(1)),
     "`distribute.TPUStrategy`, three replicas": (3, lambda: _tpu_of_2(3)),
+    "`distribute.MirroredStrategy`, one replica": (1, lambda: tf2.distribute.MirroredStrategy(["CPU:0"])),
+    "`distribute.MirroredStrategy`, three replicas": (
+        3,
+        lambda: tf2.distribute.MirroredStrategy(["CPU:0", "CPU:1", "CPU:2"]),
+    ),
 }
 
 

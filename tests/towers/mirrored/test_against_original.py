@@ -68,6 +68,13 @@ DIFFERENT = {
     "towers run in one program: what one of them is asked for, all do": [("value", "unread_assignments", "")],
     "optimizers refuse to train nothing": [("training", "gradient_functions", "")],
     "state that goes beside a checkpoint has a shard of its own": [("training", "monitored_session", "[files]")],
+    "what is computed eagerly stays on the host until a program needs it": [("eager", "ids", "[log][1][2]")],
+    "a variable speaks for all towers, and is on the first one's device": [
+        ("eager", "variables", "[log][1][3]"), ("eager", "variables", "[log][3][3]"),
+    ],
+    "float() of a variable of one value is that value; eager tensors have an op": [
+        ("eager", "variables", "[float]"), ("eager", "variables", "[told]"),
+    ],
 }  # fmt: skip
 """Parts of cases that differ on purpose: why -> area, case and the beginning of the path."""
 PLACES = [place for places in DIFFERENT.values() for place in places]

@@ -9,7 +9,14 @@ from tests.towers.mirrored.agreement import differences, kept, plain
 
 EXPECTED = kept("mirrored_v2.json")
 CASES = [(name, n) for name, (_, replicas) in mirrored_v2_cases.collected().items() for n in replicas]
-DIFFERENT: dict = {}
+_CLASS = "in a trace a replica's tensors are of a class of their own"
+_KNOWN_FIRST = "which devices there are is known when the strategy is made"
+DIFFERENT: dict = {
+    **{("ids", f"[ids][function log][{k}][0]"): _CLASS for k in range(4)},
+    ("properties", "[context][1][0]"): "a replica's devices are names, as documented, and no list in a tuple",
+    ("refused", "[unknown device]"): _KNOWN_FIRST,
+    ("refused", "[seed]"): "a shape that does not fit is an InvalidArgumentError, which is a ValueError too",
+}
 """Parts of cases that differ on purpose, by case and path, with why."""
 
 

@@ -18,7 +18,7 @@ from towerstrat.graph.ir import registry
 from towerstrat.graph.ir.checking import Check
 from towerstrat.graph.ir.convert import constant
 from towerstrat.graph.ir.core import Graph
-from towerstrat.graph.ir.elements import Block, Operation, Tensor
+from towerstrat.graph.ir.elements import Block, Operation, Tensor, make_per_position
 from towerstrat.graph.ir.indexed_slices import IndexedSlices
 from towerstrat.graph.ir.mesh import Axis, on_one_device
 from towerstrat.graph.ir.registry import OpDef
@@ -309,13 +309,15 @@ class EagerContext(Graph):
                 value = store.get(handle.cell)
             if value is None and definition.reads:
                 raise uninitialized(handle.cell, handle.op)
-            result.append((handle.cell, on_one_device(value)))
+            result.append((handle.cell, on_one_device(self._seen(handle.cell, value))))
         return result
 
     def _draw(self, type: str, attrs: Mapping[str, Any]) -> np.ndarray[Any, Any]:
         """The number of draws before this one: of operations of this type and seed, or of all without a seed."""
         seeds = attrs.get("seeds", (None, None))
         name = _DRAWS if seeds[1] is None else f"{_DRAWS}/{type}/{seeds[0]}/{seeds[1]}"
+        if self.running_place is not None and seeds[1] is not None:
+            name = f"{name}/{self.running_place.position}"  # each position's draws begin with the same
         return np.asarray(self.session.count(name), np.uint32)
 
     def execute(self, execution: Executable, inputs: Sequence[Any], state: CellValues = ()) -> list[Tensor]:
@@ -353,7 +355,7 @@ class EagerContext(Graph):
                 shown = _here(single) if isinstance(single, Operation) and error.op is single else error.op
                 raise InvalidArgumentError(None, shown, error.message)
             if cell is not None and own in written:
-                self.session.state.update({cell: value})
+                self.session.state.update({cell: self._kept(cell, value)})
                 # The value may be an output or an input too (an assignment's is), so it must never be donated.
                 self.session.state.lent.add(cell)
 
@@ -388,7 +390,7 @@ class EagerContext(Graph):
         value = self.session.state.lend(handle.cell)
         if value is None:
             raise uninitialized(handle.cell, handle.op)
-        tensor = EagerTensor(self, on_one_device(handle.cell.joined(value)), handle.cell.dtype)
+        tensor = EagerTensor(self, on_one_device(self.read_here(handle.cell, value)), handle.cell.dtype)
         if self.tapes.active:
             self._accessed(handle)
             self.record(ReadRecord((handle,), (tensor,)))
@@ -405,7 +407,7 @@ class EagerContext(Graph):
 
     def assign(self, cell: Cell, value: EagerTensor) -> None:
         """Stores a value in a cell. A numpy array is copied, since the caller may write to it later."""
-        array = cell.stacked(value.array)
+        array = cell.stacked(self._kept(cell, value.array))
         if isinstance(array, jax.Array):
             self.session.state.update({cell: array})
             self.session.state.lent.add(cell)
@@ -415,6 +417,53 @@ class EagerContext(Graph):
             with jax.enable_x64(True):
                 # By way of the host: a copy on the device would be compiled, for every shape.
                 self.session.state.update({cell: jax.device_put(np.array(array))})
+
+    def read_here(self, cell: Cell, value: Any) -> Any:
+        """A stored value as the code that runs reads it: its own position's, elsewhere that of all together."""
+        return self._seen(cell, value) if self._is_own(cell) else cell.joined(value)
+
+    def _is_own(self, cell: Cell) -> bool:
+        """Whether code runs for a position that has a value of its own in a cell, or may write one."""
+        place = self.running_place
+        return place is not None and place.axis is (cell.axis if cell.per_position else cell.own)
+
+    def _seen(self, cell: Cell, value: Any) -> Any:
+        """What an operation gets of a cell's value."""
+        if value is None or self.running_place is None or not cell.per_position or not self._is_own(cell):
+            return value
+        return np.asarray(cell.stacked(value))[self.running_place.position, ...]
+
+    def _kept(self, cell: Cell, value: Any) -> Any:
+        """What is stored of a cell for which an operation gives a value: at a position only its own part changes."""
+        before = self.session.state.get(cell)
+        if self.running_place is None or before is None or not self._is_own(cell):
+            return value
+        make_per_position(cell, self)
+        stacked = np.array(cell.stacked(before))
+        stacked[self.running_place.position] = value
+        return stacked
+
+    @contextmanager
+    def standing_in(self, copies: Mapping[Cell, Cell]) -> Iterator[None]:
+        """Inside, the position's values of cells are in other cells; what is written there is the position's after.
+
+        Args:
+          copies: a cell -> the one that stands for what the position has of it.
+        """
+        state = self.session.state
+        values = {cell: value for cell in copies if (value := state.lend(cell)) is not None}
+        before = {copies[cell]: self._seen(cell, value) for cell, value in values.items()}
+        state.update(before)
+        state.lent.update(before)
+        try:
+            yield
+        finally:
+            for cell, copy in copies.items():
+                after = state.get(copy)
+                if after is not None and after is not before.get(copy):
+                    state.update({cell: self._kept(cell, after)})
+                    state.lent.add(cell)
+                state.discard(copy)
 
     # ---- what graphs do ----------------------------------------------------------------------------------------
 
@@ -481,3 +530,15 @@ def _leaked(tensor: Any, type: str) -> TypeError:
 def context() -> EagerContext:
     """The process' eager context."""
     return EagerContext()
+
+
+@contextmanager
+def recorded_by(tapes: Iterable[Tape]) -> Iterator[None]:
+    """Operations that are executed inside are recorded by these tapes too, such as those of other threads."""
+    active = context().tapes.active
+    before = list(active)
+    active.extend(tape for tape in tapes if tape not in before)
+    try:
+        yield
+    finally:
+        active[:] = before

@@ -131,7 +131,7 @@ class EagerVariable(Variable):
         value = eager.session.state.get(self._cell)
         if value is None:
             raise FailedPreconditionError(None, self.op, f"Attempting to use uninitialized value {self.name}.")
-        array = np.array(self._cell.joined(value))
+        array = np.array(eager.read_here(self._cell, value))
         return array if array.ndim else array[()]
 
     # ---- reading and changing --------------------------------------------------------------------------------

@@ -15,6 +15,7 @@ from towerstrat.graph.functions.inline import Executing
 from towerstrat.graph.ir.copying import Copying
 from towerstrat.graph.ir.core import Graph, default_graph_of
 from towerstrat.graph.ir.elements import Operation, Tensor, execution_order, has_effect
+from towerstrat.graph.ir.state import Cell
 from towerstrat.graph.ir.trace import user_line
 from towerstrat.graph.ir.types import resource, variant
 from towerstrat.graph.variables.variables import Variable
@@ -36,6 +37,7 @@ class FunctionGraph(Graph):
     Attributes:
       captured: outside tensor -> its placeholder here.
       handles: outside handle of a variable -> its handle here, on the same cell. ``outside_of`` is the inverse.
+      copies: in a function of one position: a cell that may have a value for each -> one that stands for this one's.
       variables: weak references to the variables made while the function was traced.
       creates: whether variables may be made.
     """
@@ -58,6 +60,8 @@ class FunctionGraph(Graph):
         self.outside_of: dict[Tensor, Tensor] = {}
         self.variables: list[weakref.ref[Variable]] = []
         self.creates = True
+        self.running_place = outer.running_place
+        self.copies: dict[Cell, Cell] = {}
 
     @property
     def building_function(self) -> bool:
@@ -125,10 +129,15 @@ class FunctionGraph(Graph):
     def _handle(self, tensor: Tensor) -> Tensor:
         self._check_around(tensor)
         name = tensor.op.name
+        attrs = tensor.op.attrs
+        if self.running_place is not None and isinstance(tensor, Handle) and tensor.cell.may_differ:
+            cell = tensor.cell
+            copy = self.copies.setdefault(cell, Cell(cell.name, cell.dtype, cell.dims))
+            attrs = {**attrs, "cell": copy}
         with self.outside():
             # Eager variables may have one name, operations of a graph not.
             wanted = name if name in self._by_name else f"{name}/"
-            handle = super().add(tensor.op.type, (), tensor.op.attrs, wanted).outputs[0]
+            handle = super().add(tensor.op.type, (), attrs, wanted).outputs[0]
         self.handles[tensor] = handle
         self.outside_of[handle] = tensor
         return handle

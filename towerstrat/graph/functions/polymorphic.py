@@ -277,11 +277,13 @@ class Function:
 
 
 def _surroundings() -> Any:
-    """What a trace depends on besides its arguments: the graph it is traced into, if any, and its ``Surrounding``."""
-    graph = get_default_graph().home
+    """What a trace depends on besides its arguments: the graph it is traced into, its ``Surrounding``, the position."""
+    current = get_default_graph()
+    graph = current.home
     around = SURROUNDINGS.current()
     key = None if around is None else around.trace_key()
-    return None if graph.executing_eagerly else graph, layouts.count, key
+    place = current.running_place if current.trace is None else current.trace.place
+    return None if graph.executing_eagerly else graph, layouts.count, key, place
 
 
 def _without_shapes(key: Any) -> Any:

@@ -90,11 +90,12 @@ class Traced:
         for outer, inner in self.graph.captured.items():
             fed[inner] = outer.array  # type: ignore[attr-defined]
         session = eager.session
+        copies = self.graph.copies if store is None else {}
 
         def read(run: Run) -> tuple[list[Tensor], Run]:
             return [self._output(eager, run, t, d) for t, d in zip(self.outputs, self.dtypes, strict=True)], run
 
-        with session.lock, jax.enable_x64(True):
+        with session.lock, jax.enable_x64(True), eager.standing_in(copies):
             return session.carry_out(stages, fed, read, store)
 
     def _output(self, eager: EagerContext, run: Run, tensor: Tensor, dtype: DType) -> Tensor:
@@ -165,11 +166,12 @@ class Traced:
         store = StateStore()
         cells = [h.cell for h in self.graph.handles if isinstance(h, Handle)]
         cells += [op.counter for op in self.graph.carried_out() if op.counter is not None]
-        for cell in cells:
-            value = eager.session.state.lend(cell)
-            if value is not None:
-                store.update({cell: value})
-                store.lent.add(cell)
+        with eager.standing_in(self.graph.copies):
+            for cell in [*cells, *self.graph.copies.values()]:
+                value = eager.session.state.lend(cell)
+                if value is not None:
+                    store.update({cell: value})
+                    store.lent.add(cell)
         return store
 
     def _derivative(self, active: tuple[bool, ...], inside: Sequence[Tensor]) -> _Derivative | None:

@@ -84,6 +84,8 @@ class Graph(Naming, Collections):
         """The trace of one position that operations are made in, where positions are traced one by one."""
         self.has_parts = False
         """Whether some were."""
+        self.running_place: Place | None = None
+        """The position whose function runs, where operations are executed eagerly for one position after the other."""
         self.control_stack: list[ControlScope | None] = []
         self.device_stack: list[Any] = []
         self.colocation_stack: list[Operation] = []

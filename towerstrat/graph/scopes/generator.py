@@ -213,9 +213,11 @@ class Generator(Trackable):
         inputs, dims = shape_argument(shape)
         count = reductions.reduce_prod(inputs[0]) if dims is None else prod(d or 0 for d in dims)
         words = [self.skip(count)]
-        axis = get_default_graph().axis
-        if axis is not None:
-            words.append(collectives.position(axis))
+        graph = get_default_graph()
+        if graph.axis is not None:
+            words.append(collectives.position(graph.axis))
+        elif graph.running_place is not None:
+            words.append(constant(graph.running_place.position, int32))
         return one("SeedOfState", words)
 
     # ---- drawing ---------------------------------------------------------------------------------------------

@@ -11,9 +11,11 @@ from towerstrat.data.dataset import Dataset
 from towerstrat.data.dataset_v1 import make_initializable_iterator, make_one_shot_iterator
 from towerstrat.data.iterators import Iterator, Session, iterator_resource, with_operation
 from towerstrat.errors import InvalidArgumentError, OutOfRangeError
+from towerstrat.graph.eager.context import context
+from towerstrat.graph.eager.positions import PositionTensor
 from towerstrat.graph.ir import nest
 from towerstrat.graph.ir.core import get_default_graph
-from towerstrat.graph.ir.elements import Operation
+from towerstrat.graph.ir.elements import Operation, Tensor
 from towerstrat.graph.ir.mesh import Axis
 from towerstrat.graph.ir.registry import Signature, define
 from towerstrat.graph.ir.uneven import Uneven
@@ -99,9 +101,15 @@ class PerDeviceDataIterator:
             },
             name or "IteratorGetNext",
         )
-        for tensor in op.outputs:
+        found: Sequence[Tensor] = op.outputs
+        if get_default_graph().executing_eagerly:
+            found = [
+                PositionTensor(context(), t.host(), t.dtype, self._axis, t.dims[1:])  # type: ignore[attr-defined, index]
+                for t in found
+            ]
+        for tensor in found:
             tensor.varies = True
-        parts = [per_device(t, self._devices, self._axis) for t in op.outputs]
+        parts = [per_device(t, self._devices, self._axis) for t in found]
         return nest.pack_sequence_as(self.iterator.output_types, parts)
 
 

@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from towerstrat.graph.ir.core import get_default_graph
 from towerstrat.graph.variables.variables import VariableAggregation
 from towerstrat.towers.cluster.local import local_names
 from towerstrat.towers.cluster.one_task import require_one_task, task_devices
+from towerstrat.towers.contrib.inputs import PerDeviceDataIterator
 from towerstrat.towers.contrib.strategy import DistributionStrategy
 from towerstrat.towers.contrib.surface import CONTRIB
 from towerstrat.towers.engine.destinations import validate_destinations
 from towerstrat.towers.engine.mirrored import MirroredTowers
+from towerstrat.towers.engine.step_loop import run_steps_eagerly
 from towerstrat.towers.engine.values import DistributedValues
 
 
@@ -75,6 +78,12 @@ class MirroredStrategy(DistributionStrategy):
         engine = MirroredTowers.named(task_devices(job, 0, self._num_gpus), CONTRIB)
         engine.cross_tower_ops = self._cross_tower_ops
         self._stand_on(engine)
+
+    def _run_steps_on_dataset(self, fn: Any, iterator: Any, iterations: Any, initial_loop_values: Any = None) -> Any:
+        if get_default_graph().executing_eagerly and isinstance(iterator, PerDeviceDataIterator):
+            surface = self.engine.surface
+            return run_steps_eagerly(surface, fn, iterator.get_next, iterations, initial_loop_values)
+        return super()._run_steps_on_dataset(fn, iterator, iterations, initial_loop_values)
 
     @property
     def _devices(self) -> list[str]:

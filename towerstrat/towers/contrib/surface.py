@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from towerstrat.graph.eager.variable import EagerVariable
+from towerstrat.graph.ir.core import get_default_graph
 from towerstrat.graph.ir.elements import Tensor
 from towerstrat.graph.ir.mesh import Axis
-from towerstrat.graph.variables.variables import Variable
+from towerstrat.graph.variables.variables import Variable, VariableAggregation
+from towerstrat.towers.contrib import eager_variables
 from towerstrat.towers.contrib.step_context import MultiStepContext
-from towerstrat.towers.contrib.variables import central_variable_maker, variable_maker
+from towerstrat.towers.contrib.variables import MirroredVariable, TowerLocalVariable, central_variable_maker
 from towerstrat.towers.engine.engine import Engine
 from towerstrat.towers.engine.values import PerDevice, per_device
 
@@ -25,15 +28,27 @@ class ContribSurface:
     whole_elements = False
     differing = PerDevice
     hands_controls_on = False
+    hands_tapes_on = True
 
     def shown(self, device: str) -> str:
-        return device.removeprefix("/job:localhost")
+        return device if get_default_graph().executing_eagerly else device.removeprefix("/job:localhost")
 
     def per_tower(self, local: Any, devices: Sequence[str], axis: Axis) -> PerDevice:
         return per_device(local, devices, axis)
 
     def variable_maker(self, engine: Engine, devices: Sequence[str], axis: Axis, local: bool) -> Callable[..., Any]:
-        return variable_maker(engine, devices, axis, local)
+        def make(**kwargs: Any) -> Any:
+            aggregation = kwargs.pop("aggregation", VariableAggregation.NONE)
+            eager = get_default_graph().variable_class is EagerVariable
+            if local:
+                kwargs["trainable"] = False
+                kind = eager_variables.TowerLocalVariable if eager else TowerLocalVariable
+                return kind(engine, devices, aggregation, axis, **kwargs)
+            return (eager_variables.MirroredVariable if eager else MirroredVariable)(
+                engine, devices, aggregation, **kwargs
+            )
+
+        return make
 
     def central_variable_maker(self, engine: Engine, axis: Axis, device: str) -> Callable[..., Any]:
         return central_variable_maker(engine)

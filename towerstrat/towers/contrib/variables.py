@@ -32,8 +32,9 @@ class _Aggregating(Variable):
     _called: str
 
     def _change(self, type: str, inputs: Any, name: str | None, read_value: bool = True) -> Any:
+        change = super()._change
         if not contexts.in_tower_context():
-            return Variable._change(self, type, inputs, name, read_value)
+            return change(type, inputs, name, read_value)
         if self._aggregation == VariableAggregation.NONE:
             raise ValueError(
                 f"You must specify an aggregation method to update a {self._called} in Tower Context. "
@@ -42,15 +43,21 @@ class _Aggregating(Variable):
             )
 
         if type.startswith("ResourceScatter"):
-            return self._scatter_together(type, inputs, name, read_value)
+            return self._scatter_together(change, type, inputs, name, read_value)
 
         def merge_fn(distribution: CrossTower, *values: Any) -> Any:
             combined = [distribution.reduce(self._aggregation, v, destinations=self) for v in values]
-            return distribution.update(self, lambda v, *c: Variable._change(v, type, c, name, read_value), *combined)
+            return distribution.update(self, lambda _, *c: change(type, c, name, read_value), *combined)
 
-        return contexts.merge_call(merge_fn, *inputs)
+        return self._assigned(contexts.merge_call(merge_fn, *inputs))
 
-    def _scatter_together(self, type: str, inputs: Any, name: str | None, read_value: bool) -> Any:
+    def _assigned(self, result: Any) -> Any:
+        """What an assignment in tower context returns."""
+        return result
+
+    def _scatter_together(
+        self, change: Callable[..., Any], type: str, inputs: Any, name: str | None, read_value: bool
+    ) -> Any:
         """A scatter of the rows of all towers, or of the first one's. Raises ValueError where they do not add up."""
         if type not in _ADDING and self._aggregation != VariableAggregation.ONLY_FIRST_TOWER:
             raise ValueError(
@@ -60,11 +67,9 @@ class _Aggregating(Variable):
 
         def merge_fn(distribution: CrossTower, indices: Any, updates: Any) -> Any:
             rows = distribution.engine.rows_together(self._aggregation, indices, updates)
-            return distribution.update(
-                self, lambda v, r: Variable._change(v, type, [r.indices, r.values], name, read_value), rows
-            )
+            return distribution.update(self, lambda _, r: change(type, [r.indices, r.values], name, read_value), rows)
 
-        return contexts.merge_call(merge_fn, *inputs)
+        return self._assigned(contexts.merge_call(merge_fn, *inputs))
 
     def _assign(self, type: str, value: Any, name: str, read_value: bool) -> Any:
         """An assignment; plain Python values reach the aggregation as they are."""
@@ -75,13 +80,13 @@ class _Aggregating(Variable):
         ):
             return self._change(type, [self._operand(value)], name, read_value)
 
+        change = super()._change
+
         def merge_fn(distribution: CrossTower, value: Any) -> Any:
             combined = distribution.reduce(self._aggregation, value, destinations=self)
-            return distribution.update(
-                self, lambda v, c: Variable._change(v, type, [v._operand(c)], name, read_value), combined
-            )
+            return distribution.update(self, lambda v, c: change(type, [v._operand(c)], name, read_value), combined)
 
-        return contexts.merge_call(merge_fn, value)
+        return self._assigned(contexts.merge_call(merge_fn, value))
 
     def assign(self, value: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True) -> Any:
         return self._assign("AssignVariableOp", value, name or "Assign", read_value)
@@ -142,44 +147,50 @@ class TowerLocalVariable(DistributedVariable, PerDevice):
         super().__init__(engine, devices, aggregation, axis, **kwargs)
         self._axis = axis
 
-    def _local_read(self) -> Tensor:
-        return Variable._read(self)
+    def _within(self) -> bool:
+        """Whether code runs for one tower."""
+        graph = get_default_graph()
+        return graph.axis is not None or graph.running_place is not None
+
+    def _own_read(self) -> Tensor:
+        with get_default_graph().under(self._axis):
+            return super()._read()
 
     def _read(self) -> Tensor:
-        if get_default_graph().axis is not None:
-            return self._local_read()
-        with get_default_graph().under(self._axis):
-            own = self._local_read()
+        if self._within() or get_default_graph().executing_eagerly:
+            return super()._read()
+        own = self._own_read()
         return collectives.all_reduce(own, self._axis, self._cell.combine, f"{self.op.name}/aggregate")
 
     def read_value(self) -> Tensor:
         """Its value; where towers are called one by one the combined one in tower context too, as ``read_var``."""
         if not self._engine.reads_together or get_default_graph().axis is None:
             return super().read_value()
-        own = self._local_read()
+        own = self._own_read()
         with get_default_graph().under(None):
             return collectives.all_reduce(own, self._axis, self._cell.combine, f"{self.op.name}/aggregate")
 
     def _component_value(self, position: int) -> Tensor:
-        with get_default_graph().under(self._axis):
-            own = self._local_read()
-        return collectives.select(own, self._axis, position)
+        if get_default_graph().executing_eagerly:
+            return self._whole(self._axis).part(position) if self._cell.per_position else super()._read()
+        return collectives.select(self._own_read(), self._axis, position)
 
     def _change(self, type: str, inputs: Any, name: str | None, read_value: bool = True) -> Any:
-        if get_default_graph().axis is None:
+        if not self._within():
             raise RuntimeError(
                 f"Tower-local variables may only be assigned in a tower context. Variable {self.name}, created at "
                 f"{self.created_at}."
             )
-        return Variable._change(self, type, inputs, name, read_value)
+        return super()._change(type, inputs, name, read_value)
 
     def assign(self, value: Any, use_locking: bool = False, name: str | None = None, read_value: bool = True) -> Any:
         """In tower context this tower's own value; outside every tower's, a SUM is divided among them."""
-        if get_default_graph().axis is not None:
-            return Variable.assign(self, value, use_locking, name, read_value)
+        if self._within():
+            return super().assign(value, use_locking, name, read_value)
         tensor = self._share(self._operand(value))
         graph = get_default_graph()
-        return graph.add("AssignVariableOp", (self._handle, tensor), None, name or "Assign", axis=self._axis)
+        op = graph.add("AssignVariableOp", (self._handle, tensor), None, name or "Assign", axis=self._axis)
+        return self._changed(op, read_value) if graph.executing_eagerly else op
 
     def load(self, value: Any, session: Any = None) -> None:
         super().load(self._share(np.asarray(value, self.dtype.np)), session)
@@ -192,19 +203,6 @@ class TowerLocalVariable(DistributedVariable, PerDevice):
 
 
 _ADDING = ("ResourceScatterAdd", "ResourceScatterSub")
-
-
-def variable_maker(engine: Engine, devices: Sequence[str], axis: Axis, local: bool) -> Callable[..., Any]:
-    """A function that makes a variable of a strategy; ``local``: each tower has its own value."""
-
-    def make(**kwargs: Any) -> DistributedVariable:
-        aggregation = kwargs.pop("aggregation", VariableAggregation.NONE)
-        if local:
-            kwargs["trainable"] = False
-            return TowerLocalVariable(engine, devices, aggregation, axis, **kwargs)
-        return MirroredVariable(engine, devices, aggregation, **kwargs)
-
-    return make
 
 
 def central_variable_maker(engine: Engine) -> Callable[..., Any]:

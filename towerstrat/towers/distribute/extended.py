@@ -95,6 +95,10 @@ class StrategyExtended:
 
     # ---- running ---------------------------------------------------------------------------------------------
 
+    def _calls_each(self, fn: Callable[..., Any]) -> bool:
+        """Whether ``fn`` is executed operation by operation for one replica after the other."""
+        return False
+
     def _run(self, fn: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         """``fn`` on every replica, in a graph or on a single replica."""
         with self._strategy.scope():

@@ -1,4 +1,4 @@
-"""Python values among the results of a traced function of replicas."""
+"""Functions that replicas are given to run, and Python values among what the traced ones return."""
 
 from __future__ import annotations
 
@@ -7,11 +7,21 @@ from typing import Any
 
 import jax
 
+from towerstrat.graph.autograph.methods import Bound
+from towerstrat.graph.functions.concrete import ConcreteFunction
+from towerstrat.graph.functions.polymorphic import Function
 from towerstrat.graph.ir import nest
 from towerstrat.graph.ir.composite import Composite
 from towerstrat.graph.ir.elements import Operation, Tensor
 from towerstrat.graph.ops.regions import is_composite
 from towerstrat.graph.variables.variables import Variable
+
+_TRACED = (Function, Bound, ConcreteFunction)
+
+
+def is_traced(fn: Any) -> bool:
+    """Whether a function is a ``tf.function``, or an object whose calls are."""
+    return isinstance(fn, _TRACED) or isinstance(getattr(fn, "__call__", None), _TRACED)  # noqa: B004
 
 
 class _PythonValue(Composite):

@@ -124,6 +124,8 @@ class _Base:
         kwargs = dict(kwargs or {})
         if extended._mapped:
             args, kwargs = nest.map_structure(self._fitted, (tuple(args), kwargs))
+        if extended._calls_each(fn):
+            return extended._run(fn, args, kwargs)
         require_numbers([*args, *kwargs.values()])
 
         def run(args: Any, kwargs: Any) -> Any:

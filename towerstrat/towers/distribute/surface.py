@@ -26,6 +26,7 @@ class ReplicaSurface:
     whole_elements = True
     differing = PerReplica
     hands_controls_on = True
+    hands_tapes_on = False
 
     def shown(self, device: str) -> str:
         return device

@@ -9,9 +9,6 @@ from typing import Any
 import jax
 
 from towerstrat.errors import UnsupportedError
-from towerstrat.graph.autograph.methods import Bound
-from towerstrat.graph.functions.concrete import ConcreteFunction
-from towerstrat.graph.functions.polymorphic import Function
 from towerstrat.graph.ir import nest
 from towerstrat.graph.ir.convert import convert_to_tensor
 from towerstrat.graph.ir.core import get_default_graph
@@ -19,6 +16,7 @@ from towerstrat.graph.ops import logical
 from towerstrat.graph.variables.variables import Variable
 from towerstrat.towers.cluster.tpu import TPUClusterResolver
 from towerstrat.towers.distribute.extended import StrategyExtendedV1
+from towerstrat.towers.distribute.python_values import is_traced
 from towerstrat.towers.distribute.strategy import Strategy, StrategyV1
 from towerstrat.towers.distribute.surface import REPLICAS
 from towerstrat.towers.distribute.variables import ReplicaVariable
@@ -59,13 +57,9 @@ class TPUExtended(StrategyExtendedV1):
         return self._num_replicas_in_sync // self.num_hosts
 
 
-_TRACED = (Function, Bound, ConcreteFunction)
-
-
 def _check_function(fn: Any) -> None:
     """Raises NotImplementedError for a function that would be executed operation by operation."""
-    traced = isinstance(fn, _TRACED) or isinstance(getattr(fn, "__call__", None), _TRACED)  # noqa: B004
-    if get_default_graph().executing_eagerly and not traced:
+    if get_default_graph().executing_eagerly and not is_traced(fn):
         raise NotImplementedError(
             "TPUStrategy.run(fn, ...) does not support pure eager execution. please make sure the function passed into "
             "`strategy.run` is a `tf.function` or `strategy.run` is called inside a `tf.function` if eager behavior "

@@ -9,21 +9,18 @@ import numpy as np
 
 from towerstrat.data.structure import Structure
 from towerstrat.errors import UnsupportedError
-from towerstrat.graph.eager.context import context
 from towerstrat.graph.eager.positions import PositionTensor
-from towerstrat.graph.eager.tensor import EagerTensor
 from towerstrat.graph.ir import nest
 from towerstrat.graph.ir.convert import convert_to_tensor
 from towerstrat.graph.ir.elements import Tensor
 from towerstrat.graph.ir.indexed_slices import IndexedSlices
 from towerstrat.graph.ir.mesh import Axis
 from towerstrat.graph.ir.specs import Specified, TensorSpec, TypeSpec
-from towerstrat.graph.ir.static import constant_value
 from towerstrat.graph.ir.types import DType, string
-from towerstrat.graph.ir.uneven import Uneven
 from towerstrat.graph.ops import collectives
 from towerstrat.towers.engine import contexts
 from towerstrat.towers.engine import values as tower_values
+from towerstrat.towers.engine.separate import stacked
 from towerstrat.towers.engine.values import PerDevice, Selections
 
 
@@ -47,6 +44,19 @@ class PerReplica(PerDevice, Specified):
                 "supported. Try running your op or function inside a replica context by using `strategy.run`"
             )
         return convert_to_tensor(self.local, dtype, name)
+
+    def _leaves(self) -> list[Any]:
+        parts = self.values if self.local is None else ()
+        if parts and all(isinstance(p, str | bytes) for p in parts):
+            return []  # functions of replicas have no text: it is known already, and stays outside
+        if parts and all(isinstance(p, int | float | np.generic) for p in parts):
+            return [collectives.distribute([convert_to_tensor(p) for p in parts], self._argument_axis())]
+        return super()._leaves()
+
+    def _like(self, tensors: Sequence[Tensor]) -> Any:
+        if tensors:
+            return super()._like(tensors)
+        return type(self)({device: convert_to_tensor(self._index[device]) for device in self._index})
 
     @property
     def _type_spec(self) -> TypeSpec:
@@ -172,9 +182,9 @@ def from_parts(parts: Sequence[Any], devices: Sequence[str], axis: Axis, dims: A
       dims: the shape that functions see; default that of the parts, None for sizes in which they differ.
     """
     if all(isinstance(p, IndexedSlices) for p in parts):
-        values, indices = (_joined([getattr(p, name) for p in parts], axis, None) for name in ("values", "indices"))
+        values, indices = (stacked([getattr(p, name) for p in parts], axis, None) for name in ("values", "indices"))
         return per_replica(IndexedSlices(values, indices, parts[0].dense_shape), devices, axis)
-    return per_replica(_joined(parts, axis, dims), devices, axis)
+    return per_replica(stacked(parts, axis, dims), devices, axis)
 
 
 def of_replicas(value: Any, devices: Sequence[str], axis: Axis) -> Any:
@@ -189,23 +199,6 @@ def of_replicas(value: Any, devices: Sequence[str], axis: Axis) -> Any:
     if len(parts) < axis.size:
         raise IndexError(f"A per-replica value of {len(parts)} replicas was passed to a function of {axis.size}.")
     return from_parts(parts[: axis.size], devices, axis)
-
-
-def _joined(parts: Sequence[Any], axis: Axis, dims: Any) -> Tensor:
-    tensors = [convert_to_tensor(p) for p in parts]
-    dtype = tensors[0].dtype
-    if any(t.dtype is not dtype for t in tensors):
-        raise TypeError(f"Expected values of one type from all replicas, got {[t.dtype.name for t in tensors]}.")
-    arrays: list[Any] = [t.host() if isinstance(t, EagerTensor) else constant_value(t) for t in tensors]
-    if any(a is None for a in arrays):
-        return collectives.distribute(tensors, axis)
-    shapes = [a.shape for a in arrays]
-    if dims is None:
-        if len({len(s) for s in shapes}) > 1:
-            raise ValueError(f"Expected values of one rank from all replicas, got shapes {shapes}.")
-        dims = tuple([sizes[0] if len(set(sizes)) == 1 else None for sizes in zip(*shapes, strict=True)])
-    array: Any = np.stack(arrays) if all(s == shapes[0] for s in shapes) else Uneven.of(arrays)
-    return PositionTensor(context(), array, dtype, axis, dims)
 
 
 def require_numbers(structure: Any) -> None:

@@ -9,7 +9,6 @@ import numpy as np
 
 from towerstrat.errors import UnsupportedError
 from towerstrat.graph.eager.context import context
-from towerstrat.graph.eager.positions import PositionTensor
 from towerstrat.graph.eager.variable import EagerVariable
 from towerstrat.graph.functions.polymorphic import Function
 from towerstrat.graph.ir.convert import convert_to_tensor
@@ -133,7 +132,8 @@ class ReplicaVariable(Shared):
         return self._in_replica() or (contexts.get_update_device() is not None and self._within())
 
     def _within(self) -> bool:
-        return get_default_graph().axis is not None
+        graph = get_default_graph()
+        return graph.axis is not None or graph.running_place is not None
 
     # ---- reading ---------------------------------------------------------------------------------------------
 
@@ -151,14 +151,8 @@ class ReplicaVariable(Shared):
         if not self._cell.per_position:
             return Variable._read(self)
         if get_default_graph().executing_eagerly:
-            return self._whole().part(position)
+            return self._whole(self._towers).part(position)
         return collectives.select(self._own_read(), self._towers, position)
-
-    def _whole(self) -> PositionTensor:
-        """All copies, eagerly."""
-        eager: Any = get_default_graph()
-        stored = self._cell.stacked(eager.session.state.lend(self._cell))
-        return PositionTensor(eager, stored, self.dtype, self._towers, self._cell.dims)
 
     # ---- changing --------------------------------------------------------------------------------------------
 
@@ -174,7 +168,7 @@ class ReplicaVariable(Shared):
 
     def _copies(self) -> Any:
         """Its copies' values, as a per-replica value."""
-        local = self._whole() if get_default_graph().executing_eagerly else self._own_read()
+        local = self._whole(self._towers) if get_default_graph().executing_eagerly else self._own_read()
         return per_replica(local, list(self._index), self._towers)
 
     def _on_copies(
@@ -307,6 +301,8 @@ class OnWrite(ReplicaVariable):
             return change(self._operand(combined))
 
         result = contexts.merge_call(merge_fn, value)
+        if result is self:
+            result = self.value()  # eagerly: a tensor for each replica
         return identity(result) if isinstance(result, Tensor) else result
 
     def _combined(self, distribution: CrossTower, value: Any) -> Any:
@@ -360,17 +356,16 @@ class OnRead(ReplicaVariable):
             )
 
     def _read(self) -> Tensor:
-        graph = get_default_graph()
-        if graph.axis is not None or not self._cell.per_position:
+        if self._within() or not self._cell.per_position:
             return super()._read()
         self._check_combines()
-        if graph.executing_eagerly:
+        if get_default_graph().executing_eagerly:
             return super()._read()
         return collectives.all_reduce(self._own_read(), self._towers, self._cell.combine, f"{self.op.name}/aggregate")
 
     def numpy(self) -> Any:
         """The copies combined to one array."""
-        if get_default_graph().executing_eagerly:
+        if get_default_graph().executing_eagerly and not self._within():
             self._check_combines()
         return super().numpy()  # type: ignore[misc]
 

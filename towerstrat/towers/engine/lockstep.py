@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack
 from typing import Any, NamedTuple
 
+from towerstrat.graph.eager.context import context, recorded_by
 from towerstrat.graph.ir.core import Graph, get_default_graph
 from towerstrat.graph.ir.parts import Place
 from towerstrat.graph.ir.traces import Traces
@@ -32,9 +33,11 @@ class LockstepEngine(Engine):
 
     Attributes:
       hands_controls_on: whether what is made at a ``merge_call`` runs after the towers' control dependencies there.
+      hands_tapes_on: whether the towers' tapes record what is executed at a ``merge_call``.
     """
 
     hands_controls_on = False
+    hands_tapes_on = False
 
 
 class _Meeting(NamedTuple):
@@ -45,10 +48,11 @@ class _Meeting(NamedTuple):
     kwargs: dict[str, Any]
     scope: str
     controls: list[Any]
+    tapes: list[Any]
 
 
-_SHARED = ("block", "axis", "trace", "control_stack", "device_stack", "colocation_stack", "gradient_overrides",
-           "variable_maker")  # fmt: skip
+_SHARED = ("block", "axis", "trace", "running_place", "control_stack", "device_stack", "colocation_stack",
+           "gradient_overrides", "variable_maker")  # fmt: skip
 """Of a graph what is current in it, whichever the thread: each tower has its own."""
 
 
@@ -132,6 +136,7 @@ class Lockstep:
         self._regroup, self._select = regroup, select
         eagerly = graph.executing_eagerly
         graph.has_parts = not eagerly
+        self._places = places
         self._traces = None if eagerly else Traces(graph, places[0].axis, places)
         self._block = graph.block
         self._axis = None if eagerly else places[0].axis
@@ -159,9 +164,11 @@ class Lockstep:
                     raise RuntimeError(
                         f"Some {self.engine.word}s made a different number of tower_context().merge_call() calls."
                     )
-                result = self._called([m for m in meetings if m is not None])
-                for tower in self._towers:
-                    tower.result = self._select(result, tower.number)
+                reached = [m for m in meetings if m is not None]
+                result = self._called(reached)
+                for tower, meeting in zip(self._towers, reached, strict=True):
+                    with self._recorded([meeting]):
+                        tower.result = self._select(result, tower.number)
         finally:
             self._caller.restore()
             self._stop()
@@ -199,8 +206,13 @@ class Lockstep:
             stack.enter_context(graph.name_scope(f"{scope}/" if scope else None))
             if controls:
                 stack.enter_context(graph.control_dependencies(controls))
+            stack.enter_context(self._recorded(meetings))
             stack.enter_context(contexts.enter_cross_tower(self.engine))
             return meetings[0].function(self.engine.tower_view, *args, **kwargs)
+
+    def _recorded(self, meetings: Sequence[_Meeting]) -> AbstractContextManager[None]:
+        """Inside, the tapes of towers record what is executed, where they are to."""
+        return recorded_by([tape for m in meetings for tape in m.tapes] if self.engine.hands_tapes_on else [])
 
     def _stop(self) -> None:
         """Ends the towers that still wait."""
@@ -239,13 +251,15 @@ class Lockstep:
             stack.enter_context(graph.name_scope(f"{scope}/" if scope else None))
             stack.enter_context(variable_scope(get_variable_scope(), reuse=number > 0))
             stack.enter_context(variable_creator_scope(self._variables.creator(number)))
-            if self._traces is not None:
+            if self._traces is None:
+                graph.running_place = self._places[number]
+            else:
                 stack.enter_context(graph.under(self._axis))
                 graph.trace = self._traces.of_positions[number]
             try:
                 return self._fn(*self._args[number], **self._kwargs[number])
             finally:
-                graph.trace = None
+                graph.trace = graph.running_place = None
 
     def meet(self, number: int, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Waits until all towers are here and the first one's function was called; this tower's part of its result.
@@ -264,7 +278,8 @@ class Lockstep:
             )
         tower = self._towers[number]
         controls = [c for s in graph.control_stack if s is not None for c in s.controls]
-        tower.meeting = _Meeting(function, args, kwargs, graph.scope_name, controls)
+        tapes = list(context().tapes.active) if self._traces is None else []
+        tower.meeting = _Meeting(function, args, kwargs, graph.scope_name, controls, tapes)
         self._back.release()
         tower.turn.acquire()
         if tower.stopped:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from towerstrat.graph.eager.positions import PositionTensor
+from towerstrat.graph.eager.tensor import EagerTensor
 from towerstrat.graph.functions.polymorphic import Function
 from towerstrat.graph.ir import nest
 from towerstrat.graph.ir.convert import convert_to_tensor
@@ -18,7 +20,9 @@ from towerstrat.graph.ops import collectives
 from towerstrat.graph.ops.control_flow import group
 from towerstrat.graph.variables.variables import Variable
 from towerstrat.towers.cluster.local import devices_named
+from towerstrat.towers.engine import contexts
 from towerstrat.towers.engine.lockstep import Lockstep, LockstepEngine
+from towerstrat.towers.engine.separate import combined, copied, joined, stacked
 from towerstrat.towers.engine.surface import Surface
 from towerstrat.towers.engine.towers import Towers
 from towerstrat.towers.engine.values import (
@@ -27,8 +31,10 @@ from towerstrat.towers.engine.values import (
     Mirrored,
     PerDevice,
     Selections,
+    map_parts,
     regroup,
     select_device_mirrored,
+    value_container,
 )
 
 
@@ -36,7 +42,7 @@ class Parts(Selections):
     """Device -> what the tower there has made.
 
     Args:
-      parts: tensors, ``IndexedSlices`` or operations, in the order of the towers.
+      parts: tensors, ``IndexedSlices``, operations or any Python values, in the order of the towers.
     """
 
     def __init__(self, parts: Sequence[Any], devices: Sequence[str], axis: Axis):
@@ -46,8 +52,10 @@ class Parts(Selections):
 
     @property
     def local(self) -> Any:
-        """The value in tower context, made when it is first asked for."""
-        if self._local is None:
+        """The value in tower context, made when it is first asked for; None where no tower has made a tensor."""
+        if self._local is None and any(
+            isinstance(whole_of(p), Tensor | IndexedSlices | Operation) for p in self._parts
+        ):
             self._local = together(self._parts, self.axis)
         return self._local
 
@@ -66,6 +74,8 @@ def together(parts: Sequence[Any], axis: Axis) -> Any:
             raise ValueError(f"Expected IndexedSlices from all towers or from none, got {list(parts)}.")
         values, indices = (together([getattr(p, name) for p in parts], axis) for name in ("values", "indices"))
         return IndexedSlices(values, indices, whole_of(parts[0].dense_shape))
+    if all(isinstance(p, EagerTensor) for p in parts):
+        return stacked(parts, axis)
     wholes = [whole_of(p) for p in parts]
     own = all(isinstance(p, Part | PartTensor) for p in parts)
     graph = get_default_graph()
@@ -96,6 +106,7 @@ class MirroredTowers(Towers, LockstepEngine):
         super().__init__(axis, surface)
         self._devices = [canonical(device) for device in devices]
         self.hands_controls_on = surface.hands_controls_on
+        self.hands_tapes_on = surface.hands_tapes_on
         self._places = [Place(axis, position) for position in range(axis.size)]
 
     @classmethod
@@ -157,9 +168,13 @@ class MirroredTowers(Towers, LockstepEngine):
     def _copy(self, value: Mirrored, tower: int) -> Any:
         """A tower's copy of a mirrored value: for each device it is on another tensor, as programs compare them."""
         several = len(value.devices) > 1 and value.on_device(self._devices[tower])
-        return self._part_of(value.primary, tower) if several and isinstance(value.primary, Tensor) else value.primary
+        if not several or not isinstance(value.primary, Tensor):
+            return value.primary
+        return copied(value.primary) if self._executes() else self._part_of(value.primary, tower)
 
     def _part_of(self, tensor: Tensor, tower: int) -> Tensor:
+        if isinstance(tensor, PositionTensor) and get_default_graph().executing_eagerly:
+            return tensor.part(tower)
         graph = get_default_graph()
         if graph.executing_eagerly:
             return tensor
@@ -171,11 +186,51 @@ class MirroredTowers(Towers, LockstepEngine):
 
     def _differing(self, index: Mapping[str, Any]) -> PerDevice:
         """Different values of the towers as one per-device value."""
-        parts = list(index.values())
-        differing = self.surface.differing
-        if any(isinstance(whole_of(p), Tensor | IndexedSlices | Operation) for p in parts):
-            return differing(Parts(parts, self._devices, self.axis))
-        return differing(index)
+        return self.surface.differing(Parts(list(index.values()), self._devices, self.axis))
+
+    # ---- combining and updating, eagerly ---------------------------------------------------------------------
+
+    def _local(self, value: Any) -> Any:
+        if self._executes() and isinstance(value, PerDevice) and not isinstance(value, Variable):
+            return stacked(self.unwrap(value), self.axis) if value.local is None else value.local
+        return super()._local(value)
+
+    def _executes(self) -> bool:
+        """Whether what towers make are eager tensors."""
+        return self.mapped and get_default_graph().executing_eagerly
+
+    def _combined(self, how: str, value: Any) -> Any:
+        if not self._executes() or isinstance(value, Variable):
+            return super()._combined(how, value)
+        return combined(how, self.unwrap(value))
+
+    def concatenated(self, local: Any, axis: int) -> Tensor:
+        if self._executes() and isinstance(local, PositionTensor):
+            return joined(local, axis)
+        return super().concatenated(local, axis)
+
+    def update(self, var: Any, fn: Callable[..., Any], *args: Any, grouped: bool = True, **kwargs: Any) -> Any:
+        own = value_container(var)
+        if not self._executes() or not (isinstance(own, Variable) and isinstance(own, PerDevice)):
+            return super().update(var, fn, *args, grouped=grouped, **kwargs)
+        given = select_device_mirrored(self._devices[0], (args, kwargs))
+        result = self.for_each_copy(lambda *a, **k: fn(own, *a, **k), *given)
+        return result if grouped else map_parts(self.tower_view.unwrap, result)
+
+    def for_each_copy(self, fn: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+        """``fn(*args, **kwargs)`` for each tower's copies of variables, executed for one after the other."""
+        graph = get_default_graph()
+        results = []
+        for tower, place in enumerate(self._places):
+            outer, graph.running_place = graph.running_place, place
+            try:
+                with contexts.UpdateContext(self._devices[tower]):
+                    results.append(fn(*self._select(args, tower), **self._select(kwargs, tower)))
+            finally:
+                graph.running_place = outer
+        return self._regroup(results)
+
+    # ---- what it is ------------------------------------------------------------------------------------------
 
     @property
     def worker_device_index(self) -> Any:

@@ -116,6 +116,8 @@ def run_steps_eagerly(
 
 
 def _as_value(value: Any) -> Any:
+    if isinstance(value, Mirrored) and not isinstance(value, Variable):
+        value = value.primary
     return value if isinstance(value, DistributedValues) else convert_to_tensor(value)
 
 

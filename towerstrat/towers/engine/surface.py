@@ -23,6 +23,7 @@ class Surface(Protocol):
       loop_method: the method that runs steps, as messages call it.
       fixed_shapes: whether step loops take elements of known shapes only, on one tower too.
       hands_controls_on: whether what towers make when they meet runs after their control dependencies.
+      hands_tapes_on: whether the towers' tapes record what is executed when they meet.
       whole_elements: whether an element of a step loop has a part for every tower, rather than being one tower's.
     """
 
@@ -33,6 +34,7 @@ class Surface(Protocol):
     fixed_shapes: bool
     whole_elements: bool
     hands_controls_on: bool
+    hands_tapes_on: bool
 
     @property
     def differing(self) -> type[PerDevice]:

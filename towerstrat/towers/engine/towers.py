@@ -188,8 +188,11 @@ class Towers(Engine):
             return self.local_of(value)
         if self.cross_tower_ops is not None and aggregation != VariableAggregation.ONLY_FIRST_TOWER:
             return self.cross_tower_ops.reduce(aggregation, value, destinations=destinations)
-        local = self.local_of(value)
-        return mirrored(reduced(HOW[aggregation], local, self.axis, self.own_gradients), devices, self.axis)
+        return mirrored(self._combined(HOW[aggregation], value), devices, self.axis)
+
+    def _combined(self, how: str, value: Any) -> Any:
+        """The towers' values as one: ``how`` is "sum", "mean" or "first"."""
+        return reduced(how, self.local_of(value), self.axis, self.own_gradients)
 
     def batch_reduce(self, aggregation: VariableAggregation, value_destination_pairs: Sequence[Any]) -> list[Any]:
         ops = self.cross_tower_ops

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import WeakValueDictionary, ref
 
+from towerstrat.graph.eager.positions import PositionTensor
 from towerstrat.graph.eager.tensor import shown
 from towerstrat.graph.ir.composite import Convertible
 from towerstrat.graph.ir.convert import convert_to_tensor
@@ -227,6 +228,12 @@ class Shared(_InFrontOfVariable):
 
     def _component_value(self, position: int) -> Tensor:
         raise NotImplementedError
+
+    def _whole(self, axis: Axis) -> PositionTensor:
+        """All copies, eagerly."""
+        eager: Any = get_default_graph().home
+        stored = self._cell.stacked(eager.session.state.lend(self._cell))
+        return PositionTensor(eager, stored, self.dtype, axis, self._cell.dims)
 
     def _component_element(self, position: int) -> Tensor:
         return self._component_value(position)

@@ -12,7 +12,9 @@ towers that differ), ``by_hand`` (side by side and as they are). Seconds are of 
 from __future__ import annotations
 
 import argparse
+import math
 import os
+import re
 import statistics
 import subprocess
 import sys
@@ -194,8 +196,8 @@ def layers(net: Any, count: int) -> Any:
 
 
 def uneven(count: int) -> Iterator[str]:
-    """Towers with 1, 2, 3... layers: the flops of each branch beside those of a program with these layers alone."""
-    yield "| tower | layers | flops of its branch | of a program of these layers alone | ratio |"
+    """Towers with 1, 2, 3... layers: the flops of products of each, beside those of a program of these layers alone."""
+    yield "| tower | layers | flops of its products | of a program of these layers alone | ratio |"
     yield "|---|---|---|---|---|"
     count = min(count, 4)
 
@@ -213,7 +215,7 @@ def uneven(count: int) -> Iterator[str]:
             found = [tf.reduce_sum(g) for g in gradients(x, k + 1, count)]
             session.run(tf.global_variables_initializer())
             session.run(found, {x: rows})
-            alone.append(cost(programs_of(session, found, {x: rows})[-1])["flops"])
+            alone += products(programs_of(session, found, {x: rows})[-1].as_text())
     with tf.Graph().as_default(), tf.Session() as session:
         strategy = strategy_of("mirrored", count)
         x = tf.placeholder(tf.float32, rows.shape)
@@ -226,48 +228,48 @@ def uneven(count: int) -> Iterator[str]:
             results = list(strategy.unwrap(strategy.call_for_each_tower(tower)))
         session.run(tf.global_variables_initializer())
         session.run(results, {x: rows})
-        text = programs_of(session, results, {x: rows})[-1].as_text()
-    for k, flops in enumerate(sorted(branches(text))[-count:]):
+        own = products(programs_of(session, results, {x: rows})[-1].as_text())
+    assert len(own) == count, f"expected a branch for each tower, found {own}"
+    for k, flops in enumerate(own):
         yield f"| {k} | {k + 1} | {flops:.4g} | {alone[k]:.4g} | {flops / alone[k]:.3f} |"
 
 
-def branches(text: str) -> list[float]:
-    """The flops of products in the branches of the conditionals of a program."""
+_RESULT = re.compile(r"^\s*(?:ROOT )?%?(?P<name>[\w.-]+) = \w+\[(?P<dims>[\d,]*)\]")
+_DOT = re.compile(r" dot\((?:\w+\[[\d,]*\]\S* )?%?(?P<left>[\w.-]+),.*lhs_contracting_dims=\{(?P<over>[\d,]*)\}")
+_CALLED = re.compile(r"(?:calls|to_apply|body)=%?([\w.-]+)")
+_CHOSEN = re.compile(r"branch_computations=\{([^}]*)\}")
+
+
+def products(text: str) -> list[float]:
+    """The flops of matrix products in a program: for each branch of its conditional what is done where it is taken."""
     bodies: dict[str, list[str]] = {}
-    name = ""
+    name = entry = ""
     for line in text.splitlines():
         if line.endswith("{") and not line.startswith(" "):
-            name = line.replace("ENTRY ", "").split()[0].lstrip("%")
+            name = line.removeprefix("ENTRY ").split()[0].lstrip("%")
+            entry = name if line.startswith("ENTRY") else entry
             bodies[name] = []
         elif name:
             bodies[name].append(line)
 
-    def flops(of: str, seen: frozenset[str] = frozenset()) -> float:
+    def flops(of: str) -> float:
+        sizes = {m["name"]: numbers(m["dims"]) for line in bodies[of] if (m := _RESULT.match(line))}
         total = 0.0
         for line in bodies[of]:
-            if " dot(" in line or "__onednn$matmul" in line or "custom_call_target=\"__cpu$xnn" in line:
-                total += 2.0 * 256 * dims(line)
-            for called in words(line):
-                if called in bodies and called not in seen and "branch_computations" not in line:
-                    total += flops(called, seen | {of})
+            total += sum(flops(called) for called in _CALLED.findall(line) if called in bodies)
+            if (dot := _DOT.search(line)) and (result := _RESULT.match(line)):
+                over = [sizes[dot["left"]][i] for i in numbers(dot["over"])]
+                total += 2.0 * math.prod(numbers(result["dims"])) * math.prod(over)
         return total
 
-    chosen = [n for lines in bodies.values() for line in lines if "branch_computations={" in line for n in between(line)]
-    return [flops(n) for n in dict.fromkeys(chosen)]
+    around = flops(entry)
+    chosen = [m[1] for lines in bodies.values() for line in lines if (m := _CHOSEN.search(line))]
+    taken = [[flops(n.strip().lstrip("%")) for n in names.split(",")] for names in chosen]
+    return [around + sum(of) for of in zip(*taken, strict=True)] if taken else [around]
 
 
-def dims(line: str) -> float:
-    inside = line.partition("[")[2].partition("]")[0]
-    return float(np.prod([int(n) for n in inside.split(",") if n.isdigit()] or [1]))
-
-
-def words(line: str) -> list[str]:
-    marks = ("calls=", "to_apply=", "called_computations={", "body=")
-    return [w for m in marks if m in line for w in [line.partition(m)[2].split(",")[0].split("}")[0].strip().lstrip("%")]]
-
-
-def between(line: str) -> list[str]:
-    return [n.strip().lstrip("%") for n in line.partition("branch_computations={")[2].partition("}")[0].split(",")]
+def numbers(listed: str) -> list[int]:
+    return [int(n) for n in listed.split(",") if n]
 
 
 @contextmanager

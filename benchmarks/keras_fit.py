@@ -1,28 +1,38 @@
 """What a step costs in ``tf.keras``'s ``fit``, beside the same step in hand-written JAX.
 
-    python -m benchmarks.keras_fit [--steps N]                        # fit, the twin and their ratio, by turns
-    python benchmarks/keras_fit.py --only tensorflow [--steps N]      # TensorFlow 2.15 itself, in its environment
-    KERAS_BACKEND=jax python benchmarks/keras_fit.py --only keras     # Keras 3 on JAX, in its environment
+    python -m benchmarks.keras_fit [--models NAME,NAME] [--rounds N]                 # fit beside the twin
+    python -m benchmarks.keras_fit --beside tensorflow=PYTHON --beside keras=PYTHON  # and other libraries, by turns
 
-Each model trains on rows that are in memory, with Adam and the metric "accuracy", N steps (default 50) per execution,
-in TensorFlow's and this library's terms; Keras 3 has no such argument on JAX and returns after each step. The twin is
-one jitted ``lax.scan`` over N batches with the loss, the metric and Adam. Milliseconds a step on the clock: the median
-over the epochs of all rounds. The first column is the first call of ``fit``, tracing and compilation with it, seconds.
+Each model trains on rows that are in memory, with Adam and the metric "accuracy", 50 steps per execution in
+TensorFlow's and this library's terms; Keras 3 on JAX has that argument too. The twin is one jitted ``lax.scan`` over 50
+batches with the loss, the metric and Adam, whose sums are fetched after each execution. ``--beside`` starts this file
+with ``--only`` in the environment of the other library and asks it for one epoch after the other, so that all are timed
+in turns, in one sitting; what it needs is TensorFlow 2.15 (which brings Keras), or Keras 3 and JAX.
+
+An epoch is one call of ``fit``. Milliseconds a step on the clock: the median of the epochs, by turns; the ratio is that
+of the medians, beside it that of the fastest epochs. What ``fit`` costs for each execution more than the twin, in
+microseconds, with what an epoch itself costs in it. The first fit is the first call of ``fit``, with tracing and
+compilation; for the twin its first epoch.
 """
 
 import argparse
 import itertools
+import json
+import os
+import subprocess
+import sys
 import time
 
 import numpy as np
 
-ROUNDS, EPOCHS = 3, 4
-MODELS = {"mlp 64": (64, 1), "mlp 512": (512, 2), "mlp 1024": (1024, 3)}
-"""Name -> the width of the hidden layers and how many there are."""
+STEPS = 50
+ROUNDS = 9
+MODELS = {"mlp 64": (64, 1, 40), "mlp 512": (512, 2, 8), "mlp 1024": (1024, 3, 2)}
+"""Name -> the width of the hidden layers, how many there are, and executions of an epoch."""
 BATCH, FEATURES, CLASSES = 128, 64, 10
 
 
-def rows(executions, steps):
+def rows(executions, steps=STEPS):
     state = np.random.RandomState(0)
     x = state.standard_normal((executions * steps * BATCH, FEATURES)).astype(np.float32)
     return x, x[:, :CLASSES].argmax(1).astype(np.int64)
@@ -31,24 +41,23 @@ def rows(executions, steps):
 class Fit:
     """``fit`` of one model, of any Keras."""
 
-    def __init__(self, keras, data, width, depth, steps):
+    def __init__(self, keras, data, width, depth, steps=STEPS):
         layers = keras.layers
         self.model = keras.Sequential(
             [keras.Input((FEATURES,)), *(layers.Dense(width, "relu") for _ in range(depth)), layers.Dense(CLASSES)]
         )
-        several = {} if getattr(keras, "__version__", "2").startswith("3") else {"steps_per_execution": steps}
         loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
-        self.model.compile("adam", loss, metrics=["accuracy"], **several)
+        self.model.compile("adam", loss, metrics=["accuracy"], steps_per_execution=steps)
         self.data = data
 
     def epoch(self):
-        self.model.fit(self.data, epochs=1, verbose=0)
+        self.model.fit(**self.data, epochs=1, verbose=0)
 
 
 class Twin:
     """The same steps in hand-written JAX: one program for all steps of an execution."""
 
-    def __init__(self, x, y, width, depth, steps):
+    def __init__(self, x, y, width, depth, steps=STEPS):
         import jax
         import jax.numpy as jnp
 
@@ -88,50 +97,113 @@ class Twin:
             np.asarray(self.state[-1])
 
 
-def timed(program, count):
-    """Seconds of the first epoch, then of each further one."""
-    times = [time.perf_counter()]
-    for _ in range(count):
-        program.epoch()
-        times.append(time.perf_counter())
-    return np.diff(times)
+def fit_of(library, name):
+    """``fit`` of a model in "towerstrat", "tensorflow" or "keras", which is Keras 3 on JAX."""
+    width, depth, executions = MODELS[name]
+    x, y = rows(executions)
+    if library == "keras":
+        import keras
+
+        return Fit(keras, {"x": x, "y": y, "batch_size": BATCH, "shuffle": False}, width, depth)
+    if library == "tensorflow":
+        import tensorflow as tf
+    else:
+        import towerstrat.compat.v2 as tf
+    data = tf.data.Dataset.from_tensor_slices((x, y)).batch(BATCH, drop_remainder=True)
+    return Fit(tf.keras, {"x": data}, width, depth)
+
+
+def seconds(program):
+    start = time.perf_counter()
+    program.epoch()
+    return time.perf_counter() - start
+
+
+def serve(library):
+    """Answers each name of a model on the standard input by the seconds of an epoch of it."""
+    out, sys.stdout = sys.stdout, sys.stderr
+    programs = {}
+    for line in sys.stdin:
+        name = line.strip()
+        if name not in programs:
+            programs = {name: fit_of(library, name)}
+        print(json.dumps(seconds(programs[name])), file=out, flush=True)
+
+
+class Beside:
+    """Another library, in a process of its environment."""
+
+    def __init__(self, library, python):
+        # The other environment gets nothing of this one but the variables that every process has.
+        environment = {k: v for k, v in os.environ.items() if not k.startswith("PYTHON")}
+        environment |= {"KERAS_BACKEND": "jax", "JAX_PLATFORMS": "cpu", "TF_CPP_MIN_LOG_LEVEL": "3"}
+        command = [python, os.path.abspath(__file__), "--only", library]
+        self.process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
+        )
+        self.name = None
+
+    def epoch(self):
+        self.process.stdin.write(f"{self.name}\n")
+        self.process.stdin.flush()
+        answer = self.process.stdout.readline()
+        if not answer:
+            raise RuntimeError(f"{self.process.args[0]} ended: its last lines are above.")
+        return json.loads(answer)
+
+    def close(self):
+        self.process.stdin.close()
+        self.process.wait()
+
+
+def measured(name, beside, rounds):
+    """Seconds of the first epoch, and of each further one, of each side."""
+    width, depth, executions = MODELS[name]
+    sides = {"fit": None, "twin": None, **beside}
+    first, times = {}, {side: [] for side in sides}
+    for side in beside.values():
+        side.name = name
+    for turn in range(rounds + 2):  # the second epoch still learns how long a step takes
+        for side in sides:
+            if turn == 0 and side == "fit":
+                fit = fit_of("towerstrat", name)
+            elif turn == 0 and side == "twin":
+                twin = Twin(*rows(executions), width, depth)
+            found = beside[side].epoch() if side in beside else seconds(fit if side == "fit" else twin)
+            if turn == 0:
+                first[side] = found
+            elif turn > 1:
+                times[side].append(found)
+    return first, {side: np.array(found) for side, found in times.items()}
 
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--steps", type=int, default=50)
-    parser.add_argument("--only", choices=["tensorflow", "keras"])
+    parser.add_argument("--models", default=",".join(MODELS))
+    parser.add_argument("--rounds", type=int, default=ROUNDS)
+    parser.add_argument("--beside", action="append", default=[], metavar="LIBRARY=PYTHON")
+    parser.add_argument("--only", choices=["tensorflow", "keras"], help=argparse.SUPPRESS)
     options = parser.parse_args()
-    steps = options.steps
-    twin = options.only is None
-    if options.only == "keras":
-        import keras
-    elif twin:
-        import towerstrat.compat.v2 as tf
-    else:
-        import tensorflow as tf
-    if options.only != "keras":
-        keras = tf.keras
-    head = "| model | first fit, s | fit, ms a step |" + (" twin | ratio |" if twin else "")
-    print(f"{head}\n|---|---|---|" + ("---|---|" if twin else ""))
-    for name, (width, depth) in MODELS.items():
-        executions = max(2, 400 // steps)
-        x, y = rows(executions, steps)
-        if options.only == "keras":
-            data = x, y
-            fit = Fit(keras, None, width, depth, steps)
-            fit.epoch = lambda fit=fit, data=data: fit.model.fit(*data, batch_size=BATCH, shuffle=False, verbose=0)
-        else:
-            data = tf.data.Dataset.from_tensor_slices((x, y)).batch(BATCH, drop_remainder=True)
-            fit = Fit(keras, data, width, depth, steps)
-        first = timed(fit, 1)[0]
-        programs = [fit, Twin(x, y, width, depth, steps)] if twin else [fit]
-        for program in programs[1:]:
-            timed(program, 1)
-        runs = np.stack([[timed(program, EPOCHS) for program in programs] for _ in range(ROUNDS)])
-        found = np.median(runs, axis=(0, 2)) / (executions * steps) * 1e3
-        line = f"| {name} | {first:.2f} | {found[0]:.3f} |"
-        print(line + (f" {found[1]:.3f} | {found[0] / found[1]:.3f} |" if twin else ""), flush=True)
+    if options.only:
+        serve(options.only)
+        return
+    beside = {library: Beside(library, python) for library, python in (b.split("=", 1) for b in options.beside)}
+    more = "".join(f" {library}: first fit, s | fit, ms a step |" for library in beside)
+    print("| model | first fit, s | fit, ms a step | twin | ratio | of the fastest | us an execution |" + more)
+    print("|---" * (7 + 2 * len(beside)) + "|")
+    for name in options.models.split(","):
+        first, times = measured(name, beside, options.rounds)
+        executions = MODELS[name][2]
+        middle = {side: np.median(found) for side, found in times.items()}
+        step = {side: 1e3 * found / (executions * STEPS) for side, found in middle.items()}
+        cells = [name, f"{first['fit']:.2f}", f"{step['fit']:.3f}", f"{step['twin']:.3f}"]
+        cells += [f"{middle['fit'] / middle['twin']:.3f}", f"{times['fit'].min() / times['twin'].min():.3f}"]
+        cells.append(f"{1e6 * np.median(times['fit'] - times['twin']) / executions:+.0f}")
+        for library in beside:
+            cells += [f"{first[library]:.2f}", f"{step[library]:.3f}"]
+        print("| " + " | ".join(cells) + " |", flush=True)
+    for side in beside.values():
+        side.close()
 
 
 if __name__ == "__main__":

@@ -1,11 +1,13 @@
 """The house rules that a program can check: imports run one way, none hide inside functions, none hide in lists."""
 
 import ast
+import functools
 import graphlib
 import json
 import pathlib
 import subprocess
 import sys
+from typing import NamedTuple
 
 import pytest
 
@@ -38,25 +40,72 @@ def module_of(path):
     return ".".join(("towerstrat", *path.relative_to(ROOT).with_suffix("").parts)).removesuffix(".__init__")
 
 
-def own_imports(tree):
-    for node in ast.walk(tree):
-        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("towerstrat"):
-            for alias in node.names:
-                yield node, node.module, alias.name
-        elif isinstance(node, ast.Import):
-            for alias in node.names:
-                if alias.name.startswith("towerstrat"):
-                    yield node, alias.name, None
+class Read(NamedTuple):
+    """What the tests look at in a file.
+
+    Attributes:
+      lines: how many there are.
+      own: (line, module, name) of each import of ours; at_import: those that happen when the file is imported itself,
+        neither for types only nor in a function; inside: those in functions, and relative ones there.
+      functions: (line, name, length).
+    """
+
+    lines: int
+    own: list[tuple[int, str, str | None]]
+    at_import: list[tuple[int, str, str | None]]
+    inside: list[tuple[int, str, str | None]]
+    functions: list[tuple[int, str, int]]
+
+
+def imports(node):
+    """The imports of ours that a statement is."""
+    if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("towerstrat"):
+        yield from ((node.lineno, node.module, alias.name) for alias in node.names)
+    elif isinstance(node, ast.Import):
+        yield from ((node.lineno, a.name, None) for a in node.names if a.name.startswith("towerstrat"))
+
+
+@functools.cache
+def read(path):
+    """A file, parsed once for all tests."""
+    text = path.read_text()
+    found = Read(text.count("\n"), [], [], [], [])
+
+    def visit(node, in_function, later):
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            own = list(imports(node))
+            found.own.extend(own)
+            if not later:
+                found.at_import.extend(own)
+            if in_function:
+                relative = isinstance(node, ast.ImportFrom) and node.level
+                found.inside.extend([(node.lineno, ".", None)] if relative else own)
+        elif isinstance(node, ast.stmt | ast.ExceptHandler | ast.match_case):
+            function = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+            if function:
+                found.functions.append((node.lineno, node.name, (node.end_lineno or 0) - node.lineno))
+            later = later or function or isinstance(node, ast.If | ast.ClassDef)
+            for child in statements(node):
+                visit(child, in_function or function, later)
+
+    for node in ast.parse(text).body:
+        visit(node, False, False)
+    return found
+
+
+def statements(node):
+    """The statements in the body of one."""
+    for part in ("body", "orelse", "finalbody", "handlers", "cases"):
+        yield from getattr(node, part, ())
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(ROOT)))
 def test_imports_run_one_way_and_at_the_top(path):
-    tree = ast.parse(path.read_text())
     floor, room = place(module_of(path))
-    for node, module, name in own_imports(tree):
+    for line, module, name in read(path).own:
         full = f"{module}.{name}" if name and (ROOT.parent / module.replace(".", "/")).is_dir() else module
         other_floor, other_room = place(full)
-        said = f"{path}:{node.lineno}: {floor}.{room} must not import {full}"
+        said = f"{path}:{line}: {floor}.{room} must not import {full}"
         if floor in FLOORS and other_floor in FLOORS:
             assert FLOORS.index(other_floor) <= FLOORS.index(floor), said
         if floor == other_floor and room and other_room:
@@ -64,27 +113,14 @@ def test_imports_run_one_way_and_at_the_top(path):
             assert order.index(other_room) <= order.index(room), said
         for one, two in APART:
             assert {f"{floor}.{room}", f"{other_floor}.{other_room}"} != {one, two}, said
-    for function in ast.walk(tree):
-        if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
-            inner = [n.lineno for n, _, _ in own_imports(function)]
-            assert not inner, f"{path}: imports inside {function.name} at lines {inner}"
-            assert not any(isinstance(n, ast.ImportFrom) and n.level for n in ast.walk(function)), path
-
-
-def needed(tree):
-    """(module, name) of what a file imports when it is imported itself: neither for types only, nor in a function."""
-    for node in tree.body:
-        if isinstance(node, ast.With | ast.Try):
-            yield from needed(node)
-        elif not isinstance(node, ast.If | ast.FunctionDef | ast.ClassDef):
-            yield from ((module, name) for _, module, name in own_imports(node))
+    assert not read(path).inside, f"{path}: imports inside functions: {read(path).inside}"
 
 
 def test_each_module_can_be_the_first_to_be_imported():
     """Names are imported when they are used, in any order: no module needs one that needs it."""
     names = {module_of(path): path for path in FILES}
     needs = {
-        name: {f"{m}.{n}" if f"{m}.{n}" in names else m for m, n in needed(ast.parse(path.read_text()))}
+        name: {f"{m}.{n}" if f"{m}.{n}" in names else m for _, m, n in read(path).at_import}
         for name, path in names.items()
     }
     assert sum(map(len, needs.values())) > 2000
@@ -149,8 +185,7 @@ def test_no_module_fills_what_belongs_to_another():
     """Each module is imported after what it imports, and nothing else; what was there then is there in the end."""
     names = {module_of(path): path for path in FILES if path.stem != "__main__"}
     needs = {
-        name: [f"{m}.{n}" if f"{m}.{n}" in names else m for _, m, n in own_imports(ast.parse(path.read_text()))]
-        for name, path in names.items()
+        name: [f"{m}.{n}" if f"{m}.{n}" in names else m for _, m, n in read(path).own] for name, path in names.items()
     }
     order = []
 
@@ -190,11 +225,9 @@ print(len(alone), sorted(set(registry.types()) - alone))
 
 def test_files_and_functions_stay_small():
     for path in FILES:
-        text = path.read_text()
-        assert text.count("\n") <= 700, path
-        for node in ast.walk(ast.parse(text)):
-            if isinstance(node, ast.FunctionDef):
-                assert (node.end_lineno or 0) - node.lineno <= 90, f"{path}:{node.lineno} {node.name}"
+        assert read(path).lines <= 700, path
+        for line, name, length in read(path).functions:
+            assert length <= 90, f"{path}:{line} {name}"
 
 
 def test_nothing_is_left_for_later():

@@ -10,6 +10,7 @@ import pytest
 
 import towerstrat.compat.v1 as tf1
 import towerstrat.compat.v2 as tf
+from tests.spread import spread
 from towerstrat.compat.names.corners import Corner
 from towerstrat.compat.names.namespace import Namespace
 
@@ -45,7 +46,7 @@ def test_the_readmes_example_of_2x_runs():
     assert (first, second) == pytest.approx((0.17926455, 0.37366885), rel=1e-4)
 
 
-@pytest.mark.parametrize(("devices", "expected"), [(1, [6]), (8, list(range(55, 63)))])
+@spread(("devices", "expected"), [(8, list(range(55, 63))), (1, [6])], every=2)
 def test_the_readmes_library_example_runs(devices, expected):
     code = f"import jax; jax.config.update('jax_num_cpu_devices', {devices})\n{examples()[0]}"
     environment = {"JAX_PLATFORMS": "cpu", "PATH": ""}
@@ -53,7 +54,7 @@ def test_the_readmes_library_example_runs(devices, expected):
     assert done.stdout.replace("np.int32(", "").replace(")", "") == f"{expected}\n", done.stderr
 
 
-@pytest.mark.parametrize("devices", [1, 3])
+@spread("devices", [3, 1], every=2)
 def test_the_readmes_distributed_example_runs(devices, tmp_path):
     code = f"import jax; jax.config.update('jax_num_cpu_devices', {devices})\n{examples()[2]}"
     program = tmp_path / "program.py"

@@ -133,7 +133,7 @@ def test_reviews_are_classified():
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(("name", "least"), [("fit.py", 0.9), ("loop.py", 0.95)])
+@pytest.mark.parametrize(("name", "least"), [("fit.py", 0.9), ("loop.py", 0.95), ("fit_on_towers.py", 0.95)])
 def test_digits_are_learnt_by_keras(name, least):
     pytest.importorskip("sklearn")
     pytest.importorskip("keras")

@@ -64,6 +64,7 @@ def test_modules_of_sonnet():
     as_on_the_original("sonnet_nets", "sonnet_nets.py", needs=needs)
 
 
+@pytest.mark.long
 def test_natural_gradients_of_kfac():
     as_on_the_original("kfac_mlp", "kfac_mlp.py", needs=["kfac"])
 

@@ -25,7 +25,7 @@ ROOT = pathlib.Path(__file__).parent.parent.parent
 PROGRAM = """import tensorflow as tf
 tf.enable_resource_variables()
 session = tf.Session(config=tf.ConfigProto(allow_soft_placement=True))
-saver = tf.train.SyncReplicasOptimizer()
+saver = tf.contrib.opt.AGNOptimizer()
 tf.random.set_seed(1)
 tf.layers.dence(1)
 try:
@@ -61,7 +61,7 @@ def test_each_name_has_its_place_code_and_message(command):
     expected = [
         ("2:1 no-effect", r"tf\.enable_resource_variables changes nothing: variables always are"),
         ("3:44 no-effect", r"tf\.ConfigProto\(allow_soft_placement=\.\.\.\) changes nothing: XLA places operations\."),
-        ("4:9 missing", r"tf\.train\.SyncReplicasOptimizer is a name of TensorFlow 1\.12"),
+        ("4:9 missing", r"tf\.contrib\.opt\.AGNOptimizer is a name of TensorFlow 1\.12"),
         ("5:1 other-era", r"tf\.random\.set_seed is a name of TensorFlow 2\.15, .* --api 2"),
         ("6:1 unknown", r"Neither .* tf\.layers\.dence\. The nearest name here is tf\.layers\.dense\."),
         ("8:5 tried", r"tf\.contrib\.timeseries\.ARRegressor .* The program has another way\."),
@@ -122,7 +122,7 @@ def test_a_folder_is_read_file_by_file_and_modules_are_what_their_programs_are(c
 
 
 def test_a_call_of_what_is_missing_is_said_once(command):
-    _, output = command({"old.py": "import tensorflow as tf\ntf.train.SyncReplicasOptimizer(logdir='x')"}, "old.py")
+    _, output = command({"old.py": "import tensorflow as tf\ntf.contrib.opt.AGNOptimizer(logdir='x')"}, "old.py")
     assert output.count("\n") == 2
 
 
@@ -169,8 +169,8 @@ def test_the_page_shows_the_source_with_what_is_said_beside_it(command):
     assert "http" not in re.sub(r"https?://www\.w3\.org", "", page)
     assert "x = &#x27;&lt;b&gt;&amp;&#x27;" in page
     row = re.search(r'<tr id="0-4">(.*?)</tr>', page)[1]
-    assert re.search(r"saver = <mark class=missing title=\".*\">tf\.train\.SyncReplicasOptimizer</mark>\(\)", row)
-    assert "<b class=missing>missing</b> tf.train.SyncReplicasOptimizer is a name of" in row
+    assert re.search(r"saver = <mark class=missing title=\".*\">tf\.contrib\.opt\.AGNOptimizer</mark>\(\)", row)
+    assert "<b class=missing>missing</b> tf.contrib.opt.AGNOptimizer is a name of" in row
     assert page.count("<tr id=") == source.count("\n") + 1
     assert 'href="#0-4"' in page
 

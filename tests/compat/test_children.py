@@ -27,7 +27,7 @@ if __name__ == "__main__":
 """
 
 
-@pytest.mark.parametrize("method", ["spawn", "forkserver"])
+@spread("method", ["spawn", "forkserver"], every=2)
 def test_workers_of_a_pool(program, method):
     found = program(POOL, method, options=["--towers", "2"])
     assert found == (0, "[(2.0, '1.12.3', 2), (4.0, '1.12.3', 2)]\nno 3\n", "")

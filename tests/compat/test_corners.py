@@ -15,6 +15,7 @@ import pytest
 
 import towerstrat.compat.v1 as tf1
 import towerstrat.compat.v2 as tf2
+from tests.spread import spread
 from towerstrat import errors
 from towerstrat.compat import importer
 from towerstrat.compat.names.corners import Corner
@@ -90,7 +91,7 @@ def test_a_program_that_mentions_corners_runs(program):
 @pytest.mark.long
 def test_what_is_missing_is_said_once(tmp_path):
     (tmp_path / "helper.py").write_text(
-        "import tensorflow as tf\nSAVER = tf.train.Server\nMODEL = tf.contrib.learn.Estimator\n"
+        "import tensorflow as tf\nSAVER = tf.saved_model.Builder\nMODEL = tf.contrib.learn.Estimator\n"
     )
     (tmp_path / "program.py").write_text(
         "import helper\nimport tensorflow as tf\nimport tensorflow.contrib.learn\nprint(tf.nn.relu.__name__)\n"
@@ -100,25 +101,26 @@ def test_what_is_missing_is_said_once(tmp_path):
     code, output, error = said("run", "program.py", folder=tmp_path)
     assert (code, output) == (0, "relu\n")
     assert error.splitlines()[1:] == [
-        "towerstrat: 3 names that it mentions are missing (tf.contrib.learn.ModeKeys.TRAIN, tf.train.Server, "
+        "towerstrat: 3 names that it mentions are missing (tf.contrib.learn.ModeKeys.TRAIN, tf.saved_model.Builder, "
         "tf.contrib.learn.Estimator); `towerstrat check program.py` lists all"
     ]
-    (tmp_path / "program.py").write_text("import tensorflow as tf\nSAVER = tf.train.Server\n")
+    (tmp_path / "program.py").write_text("import tensorflow as tf\nSAVER = tf.saved_model.Builder\n")
     _, _, error = said("run", "--api", "1", "program.py", folder=tmp_path)
     assert (
-        "1 name that it mentions is missing (tf.train.Server); `towerstrat check --api 1 program.py` lists all" in error
+        "1 name that it mentions is missing (tf.saved_model.Builder); `towerstrat check --api 1 program.py` lists all"
+        in error
     )
     (tmp_path / "program.py").write_text("import tensorflow as tf\nRELU = tf.nn.relu\n")
     assert "missing" not in said("run", "program.py", folder=tmp_path)[2]
 
 
-@pytest.mark.parametrize("use", [
+@spread("use", [
     "Of()", "tf.contrib.learn.Estimator()", "KINDS['crf'](1)", "reached(3)", "Registered()",
     "inside.crf_decode(None, None, None)",
     "tf.convert_to_tensor(tf.contrib.learn.infer)",
     "list(Trainable)", "estimator.BaseEstimator(None)",
     "step(1, mode='train')",
-])  # fmt: skip
+], every=3)  # fmt: skip
 def test_a_use_is_an_error_at_its_line(program, use):
     code, _, error = program(f"{WHOLE}\n{use}  # here\n")
     assert code == 1
@@ -139,7 +141,7 @@ class After(tuple, MODEL):
 
 
 @pytest.mark.parametrize("use", [
-    MODEL, Derived, OfAnyMetaclass, After, functools.partial(MODEL, 1), MODEL.from_config, tf1.train.Server,
+    MODEL, Derived, OfAnyMetaclass, After, functools.partial(MODEL, 1), MODEL.from_config, tf1.saved_model.Builder,
     lambda: bool(MODEL), lambda: len(MODEL), lambda: list(MODEL), lambda: MODEL[0], lambda: MODEL + 1,
     lambda: 1 + MODEL, lambda: MODEL < 1, lambda: float(MODEL), lambda: np.asarray(MODEL), lambda: TRAIN == "train",
     lambda: "train" in (TRAIN,), lambda: tf1.constant(MODEL), lambda: tf1.convert_to_tensor(MODEL),
@@ -196,7 +198,7 @@ def test_as_an_element_type_it_is_refused_by_name():
 def test_classes_and_instances():
     assert issubclass(Derived, MODEL)
     assert not issubclass(int, MODEL)
-    assert not issubclass(Derived, tf1.train.Server)
+    assert not issubclass(Derived, tf1.saved_model.Builder)
     assert not isinstance(3, MODEL)
     assert not isinstance(3, (str, MODEL))
     assert inspect.isclass(MODEL)
@@ -233,7 +235,7 @@ def test_annotations():
 
 
 def test_copies_are_the_corner_itself():
-    for corner in (MODEL, TRAIN, tf1.train.Server):
+    for corner in (MODEL, TRAIN, tf1.saved_model.Builder):
         assert pickle.loads(pickle.dumps(corner)) is corner
         assert copy.deepcopy([corner])[0] is corner
 

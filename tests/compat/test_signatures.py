@@ -52,9 +52,10 @@ DEVIATIONS = {
         "UnionClusterResolver", "UnionClusterResolver.master")},
     "tf.nn.fused_batch_norm": "exponential_avg_factor came with 1.15",
     "tf.train.update_checkpoint_state": RELATIVE,
-    "tf.contrib.distribute.TPUStrategy": "those of 1.13 to 1.15 too",
+    **{f"tf.contrib.distribute.{name}": "those of 1.13 to 1.15 too" for name in ("MirroredStrategy", "TPUStrategy")},
     **{f"tf.contrib.distribute.{name}.reduce": "reduce(reduce_op, value, axis) of 1.13 to 1.15 too" for name in (
-        "OneDeviceStrategy", "TPUStrategy")},
+        "CollectiveAllReduceStrategy", "MirroredStrategy", "OneDeviceStrategy", "ParameterServerStrategy",
+        "TPUStrategy")},
     "tf.test.Benchmark.report_benchmark": "metrics came later",
     "tf.contrib.distribute.ReductionToOneDeviceCrossTowerOps": "accumulation_fn=None is add_n, as later",
     "tf.contrib.tpu.bfloat16_scope": "name came with 2.x",
@@ -87,11 +88,14 @@ DEVIATIONS = {
 }  # fmt: skip
 """A name, or a name and a member, whose arguments differ, and why."""
 
+CROSS = ("CrossDeviceOps", "NcclAllReduce", "HierarchicalCopyAllReduce", "ReductionToOneDevice")
 ERRORS = "payloads of the original's runtime, which nothing here has"
 SETS = "the arguments of 1.x"
 DEVIATIONS_V2 = {
     **{name: why for name, why in DEVIATIONS.items() if name in {"tf.DType", "tf.dtypes.DType"}},
     **{f"tf.errors.{name}": ERRORS for name in ("OpError", "UnknownError")},
+    **{f"tf.{version}distribute.{name}.{member}": "1.13 to 2.0 had no options" for version in ("", "compat.v1.")
+       for name in CROSS for member in ("batch_reduce_implementation", "reduce_implementation")},
     "tf.custom_gradient": SETS,
     **{f"tf.{name}RaggedTensor": "its class methods make it" for name in ("", "compat.v1.")},
     **{f"tf.{name}_initializer.__call__": "dtype=None is float32, as the other initializers have it"
@@ -109,25 +113,6 @@ DEVIATIONS_V2 = {
 NO_PROTO = "there are no protocol buffers of graphs"
 IS_ALIVE = "Python's threads have is_alive alone since 3.9"
 NO_NODES = "layers keep no record of their calls"
-REDUCES = "strategies reduce; how is the compiler's choice"
-CROSS = (
-    "CrossDeviceOps",
-    "AllReduceCrossDeviceOps",
-    "CrossTowerOps",
-    "AllReduceCrossTowerOps",
-    "NcclAllReduce",
-    "ReductionToOneDeviceCrossTowerOps",
-    "HierarchicalCopyAllReduce",
-    "ReductionToOneDevice",
-)
-REDUCING = (
-    "batch_reduce",
-    "batch_reduce_implementation",
-    "broadcast",
-    "broadcast_implementation",
-    "reduce",
-    "reduce_implementation",
-)
 NO_HANDLE = "operations know their table"
 MISSING = {
     "tf.Graph.create_op": "functions make operations",
@@ -138,8 +123,6 @@ MISSING = {
     "tf.contrib.eager.TensorSpec.is_bounded": "a TensorSpec has no bounds",
     "tf.contrib.eager.TensorSpec.is_continuous": "dtype.is_floating says it",
     "tf.contrib.eager.TensorSpec.is_discrete": "dtype.is_integer says it",
-    **{f"tf.contrib.distribute.{name}.{member}": REDUCES for name in CROSS if "Tower" in name
-       for member in ("batch_reduce", "broadcast", "reduce")},
     **{f"tf.contrib.eager.Variable.{member}": "tf.Variable as it is everywhere" for member in (
         "SaveSliceInfo", "create", "numpy")},
     **{f"tf.contrib.lookup.{table}.table_ref": NO_HANDLE for table in (
@@ -182,8 +165,6 @@ MISSING_V2 = {
     **dict.fromkeys((
         "tf.Variable.SaveSliceInfo", "tf.Variable.batch_scatter_update",
     ), "assign what tf.tensor_scatter_nd_update and its kin compute"),
-    **{f"tf.distribute.{name}.{member}": REDUCES for name in CROSS
-       if "AllReduceCross" not in name and "Tower" not in name for member in REDUCING},
     **{f"tf.errors.{name}.experimental_payloads": ERRORS for name in (*_ERRORS, "OpError", "UnknownError")},
     **{f"tf.test.TestCase.{member}": MISSING.get(f"tf.test.TestCase.{member}", "pytest and unittest have it")
        for member in ("assertDeviceEqual", "assertNotAllEqual", "assertRaisesIncompatibleShapesError",
@@ -192,10 +173,13 @@ MISSING_V2 = {
 """The same for 2.x."""
 
 
-DEVIATIONS_BETWEEN = {"tf.contrib.distribute.ReplicaContext.all_reduce": "options came with 2.x"}
-MISSING_BETWEEN = {
-    f"tf.contrib.distribute.{name}.{member}": REDUCES for name in CROSS[:2] for member in REDUCING
+DEVIATIONS_BETWEEN = {
+    "tf.contrib.distribute.ReplicaContext.all_reduce": "options came with 2.x",
+    **{f"tf.contrib.distribute.{name}.{member}": "options came with 2.x"
+       for name in ("AllReduceCrossDeviceOps", "CrossDeviceOps", "MultiWorkerAllReduce")
+       for member in ("batch_reduce", "batch_reduce_implementation", "reduce", "reduce_implementation")},
 }  # fmt: skip
+MISSING_BETWEEN: dict[str, str] = {}
 """The same for what 1.13 to 1.15 alone had."""
 
 

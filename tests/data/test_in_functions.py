@@ -519,3 +519,42 @@ def test_a_function_goes_with_the_loops_it_ran():
     tf.function(lambda: v.assign_add(1))()
     gc.collect()
     assert graph() is None
+
+
+def test_a_check_that_fails_gives_back_what_was_taken_ahead_in_the_order_it_came():
+    steps = tf.Variable(4)
+
+    @tf.function
+    def summed(it):
+        total = tf.constant(0, tf.int64)
+        for _ in tf.range(steps):
+            x = next(it)
+            tf.debugging.assert_none_equal(x, tf.constant(9, tf.int64))
+            total += x
+        return total
+
+    it = iter(Dataset.range(40))
+    assert [int(summed(it)) for _ in range(2)] == [6, 22]
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"in a turn of the loop"):
+        summed(it)
+    steps.assign(3)
+    assert [int(next(it)), int(summed(it)), int(next(it))] == [10, 36, 14]
+
+
+def test_what_is_beside_a_loop_over_data_and_hands_values_on_is_no_program(programs):
+    steps, last = tf.Variable(3), tf.Variable(0, dtype=tf.int64)
+
+    @tf.function
+    def run(it):
+        for _ in tf.range(steps):
+            x = next(it)
+            last.assign(x)
+        return x
+
+    it = iter(Dataset.range(40))
+    programs.clear()
+    assert [int(run(it)) for _ in range(3)] == [2, 5, 8]
+    assert set(programs) == {"_DataLoopProgram"}
+    steps.assign(0)
+    with pytest.raises(tf.errors.InvalidArgumentError, match="x"):
+        run(it)

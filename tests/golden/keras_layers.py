@@ -10,12 +10,23 @@ import numpy as np
 import tensorflow as tf
 from keras_layers_cases import CASES, described, run
 
+
+def in_function(case):
+    """The name of the error that the layer raises in a function, or ''."""
+    try:
+        run(tf, case, "function")
+    except Exception as error:
+        return type(error).__name__
+    return ""
+
+
 facts, arrays = {}, {}
 for name, case in CASES.items():
     try:
         found, values = run(tf, case)
         if case.functional:
             found["symbolic"] = run(tf, case, "functional")[0]["symbolic"]
+        found["in function"] = in_function(case)
         facts[name] = found | described(tf, case)
     except Exception as error:
         raise RuntimeError(name) from error

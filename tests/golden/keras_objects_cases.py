@@ -146,6 +146,37 @@ def ragged(tf, name, wrap=lambda f: f):
     kind = "".join(part.capitalize() for part in name.split("_"))
     for reduction in ("none", "sum", "sum_over_batch_size"):
         found[reduction] = getattr(tf.keras.losses, kind)(reduction=reduction)(targets, predictions)
+    found["weighted"] = getattr(tf.keras.losses, kind)()(targets, predictions, sample_weight=[1.0, 2.0])
+    return plain(found)
+
+
+RAGGED_FIT = {
+    "sparse_categorical_crossentropy": [[0, 1], [1], [1, 1, 0]],
+    "mean_squared_error": [
+        [[0.5, 0.0], [0.25, 1.0]],
+        [[1.0, 0.0]],
+        [[0.0, 0.0], [1.0, 1.0], [0.5, 0.5]],
+    ],
+}
+
+
+def ragged_fit(tf, name, wrap=lambda f: f):
+    """A model whose targets and predictions are sequences of several lengths, compiled and eagerly."""
+    layers = tf.keras.layers
+    x = tf.ragged.constant(
+        [[[1.0, 2.0, 3.0], [0.0, 1.0, 2.0]], [[1.0, 1.0, 1.0]], [[0.5, 0.0, 0.0], [2.0, 1.0, 0.0], [0.0, 0.0, 1.0]]],
+        ragged_rank=1,
+    )
+    found = {}
+    for eagerly in (False, True):
+        dense = layers.Dense(2, "softmax", kernel_initializer=tf.constant_initializer([[1, 0.5], [-1, 0], [0.25, 1]]))
+        entry = tf.keras.Input((None, 3), ragged=True)
+        model = tf.keras.Model(entry, layers.TimeDistributed(dense)(entry))
+        model.compile(tf.keras.optimizers.SGD(0.1), name, run_eagerly=eagerly)
+        y = tf.ragged.constant(RAGGED_FIT[name], ragged_rank=1)
+        losses = model.fit(x, y, batch_size=3, epochs=3, shuffle=False, verbose=0).history["loss"]
+        found[str(eagerly)] = [losses, model.evaluate(x, y, verbose=0), model.predict(x, verbose=0).to_list()]
+        found[str(eagerly)] += [dense.kernel.numpy()]
     return plain(found)
 
 
@@ -429,6 +460,20 @@ def optimizer(tf, name, wrap=lambda f: f):
     return plain(found)
 
 
-TABLES = {"loss": LOSSES, "ragged": RAGGED, "metric": METRICS, "schedule": SCHEDULES, "optimizer": OPTIMIZERS}
-RUN = {"loss": loss, "ragged": ragged, "metric": metric, "schedule": schedule, "optimizer": optimizer}
+TABLES = {
+    "loss": LOSSES,
+    "ragged": RAGGED,
+    "ragged_fit": RAGGED_FIT,
+    "metric": METRICS,
+    "schedule": SCHEDULES,
+    "optimizer": OPTIMIZERS,
+}
+RUN = {
+    "loss": loss,
+    "ragged": ragged,
+    "ragged_fit": ragged_fit,
+    "metric": metric,
+    "schedule": schedule,
+    "optimizer": optimizer,
+}
 CASES = [(table, name) for table, names in TABLES.items() for name in names]

@@ -186,6 +186,7 @@ def test_dropout_masks_differ_by_tower_and_repeat():
         assert np.array_equal(a, b)
 
 
+@pytest.mark.long
 def test_a_long_chain_of_shared_values_on_a_gradients_path_is_stored():
     strategy = tpu(2)
     with strategy.scope():

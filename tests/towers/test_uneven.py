@@ -168,6 +168,7 @@ def test_a_loss_divided_by_what_all_towers_count():
     near(found[1], jax.grad(by_hand)(np.ones((3, 2))))
 
 
+@pytest.mark.long
 def test_a_gradient_goes_through_statistics_of_all_towers():
     towers = Towers((3, 2, 0, 3))
 
@@ -281,6 +282,7 @@ def test_each_tower_sees_the_sum_of_what_is_said_of_joined_values():
         near(grad, np.full(batch.shape, 1 + 2 + 3))
 
 
+@pytest.mark.long
 def test_dropout_draws_for_the_rows_there_are():
     towers = Towers((40, 40, 7, 0))
     dropped = towers(lambda: tf.nn.dropout(tf.ones_like(towers.x), keep_prob=0.5, seed=3))
@@ -294,6 +296,7 @@ def test_dropout_draws_for_the_rows_there_are():
     assert not np.array_equal(first[0], second[0])
 
 
+@pytest.mark.long
 def test_branches_and_loops_on_uneven_values():
     towers = Towers((3, 2, 0, 2))
 

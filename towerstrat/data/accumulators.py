@@ -34,8 +34,9 @@ class _State:
     Attributes:
       step: gradients of earlier steps are dropped.
       count: gradients since the last one was taken.
-      total: the sum of them; of sparse ones, rows by index: (sum, number of gradients that had it).
+      total: the sum of them; of sparse ones ``_Rows``.
       closed: whether the session was closed.
+      stopped: whether nobody is to wait for gradients, until the step is set.
     """
 
     def __init__(self) -> None:
@@ -44,6 +45,7 @@ class _State:
         self.count = 0
         self.total: Any = None
         self.closed = False
+        self.stopped = False
 
     def cancel(self) -> None:
         """Ends all waiting, as its session is closed."""
@@ -51,9 +53,21 @@ class _State:
             self.closed = True
             self.changed.notify_all()
 
+    def wake(self) -> None:
+        """Ends the waiting of sessions that are closed."""
+        with self.changed:
+            self.changed.notify_all()
+
+
+class _Rows(NamedTuple):
+    """The sum of sparse gradients: the shape of a row, and rows as (index, sum, number of gradients that had it)."""
+
+    dims: tuple[int, ...]
+    rows: list[tuple[int, Array, int]]
+
 
 class ConditionalAccumulatorBase:
-    """What accumulators share. Each session has gradients of its own.
+    """What accumulators share. Each session has gradients of its own, each server those of a shared name.
 
     Operations run on the host: not inside towers or step loops. A run that waits lets other runs of its session go on.
 
@@ -92,7 +106,8 @@ class ConditionalAccumulatorBase:
     def _state(self, session: Runner, op: Operation) -> _State:
         if session.closed:
             raise CancelledError(None, op, "Session has been closed.")
-        state: _State = session.resource(("accumulator", self._shared_name or self), _State)
+        owned = session.resource if self._shared_name is None else session.named_resource
+        state: _State = owned(("accumulator", self._shared_name or self), _State)
         return state
 
     def _add(self, type: str, inputs: Sequence[Any], name: str | None, **attrs: Any) -> Operation:
@@ -126,6 +141,10 @@ class ConditionalAccumulatorBase:
         """The operation that sets its step, an integer; a lower one than before is logged."""
         step = math.cast(convert_to_tensor(new_global_step), int64)
         return self._add("AccumulatorSetGlobalStep", [step], name)
+
+    def stop_taking(self, name: str | None = None) -> Operation:
+        """The operation that ends the runs that wait for gradients, now and until the step is set."""
+        return self._add("AccumulatorStopTaking", [], name)
 
     # ---- of a kind -----------------------------------------------------------------------------------------------
 
@@ -250,7 +269,7 @@ class SparseConditionalAccumulator(ConditionalAccumulatorBase):
         return self._applied([indices, values, shape], local_step, name)
 
     def take_grad(self, num_required: Any, name: str | None = None) -> SparseTaken:
-        """The mean (or sum) of the gradients: rows in order, their values, and the shape (-1 where it is not known).
+        """The mean (or sum) of the gradients: rows, their values, and the shape (-1 where it is not known).
 
         A run waits for ``num_required`` gradients; then the step is one later.
 
@@ -276,7 +295,7 @@ class SparseConditionalAccumulator(ConditionalAccumulatorBase):
         first = self._shape.raw[0] if self._shape.raw else None
         own = list(self._shape.raw[1:]) if self._shape.raw else None
         if total:
-            own = list(np.shape(next(iter(total.values()))[0]))
+            own = list(total.dims)
         for what, found in (("values", list(values.shape[1:])), ("shape", shape[1:].tolist() if len(shape) else None)):
             if own is None or found is None:
                 continue
@@ -296,17 +315,24 @@ class SparseConditionalAccumulator(ConditionalAccumulatorBase):
                 )
 
     def _summed(self, total: Any, gradient: Sequence[Array]) -> Any:
-        rows: dict[int, tuple[Array, int]] = {} if total is None else total
-        for index, value in zip(gradient[0].tolist(), gradient[1], strict=True):
-            before, count = rows.get(index, (np.zeros_like(value), 0))
-            rows[index] = before + value, count + 1
-        return rows
+        """The rows of both, merged as two lists that are in order: rows that a gradient has twice stay apart."""
+        before = [] if total is None else total.rows
+        added = [(index, value, 1) for index, value in zip(gradient[0].tolist(), gradient[1], strict=True)]
+        rows: list[tuple[int, Array, int]] = []
+        i = j = 0
+        while i < len(before) and j < len(added):
+            (one, mine, count), (other, theirs, _) = before[i], added[j]
+            if one == other:
+                rows.append((one, mine + theirs, count + 1))
+            else:
+                rows.append(before[i] if one < other else added[j])
+            i, j = i + (one <= other), j + (other <= one)
+        return _Rows(np.shape(gradient[1])[1:], [*rows, *before[i:], *added[j:]])
 
     def _result(self, total: Any, count: int) -> list[Array]:
-        indices = np.array(sorted(total), np.int64)
-        parts = [total[i][0] / (total[i][1] if self._mean else 1) for i in sorted(total)]
-        inner = np.shape(parts[0]) if parts else [d or 0 for d in (self._shape.raw or (0,))[1:]]
-        values = np.array(parts, self._dtype.np).reshape(len(parts), *inner)
+        indices = np.array([index for index, _, _ in total.rows], np.int64)
+        parts = [value / (number if self._mean else 1) for _, value, number in total.rows]
+        values = np.array(parts, self._dtype.np).reshape(len(parts), *total.dims)
         known = self._shape.raw or (None,)
         return [indices, values, np.array([-1 if known[0] is None else known[0], *values.shape[1:]], np.int64)]
 
@@ -338,8 +364,8 @@ def _take(session: Runner, op: Operation, values: Sequence[Array]) -> list[Array
         raise InvalidArgumentError(None, op, f"Argument num_required must be positive, but was {count}")
     state = accumulator._state(session, op)
     with session.unlocked(), state.changed:
-        state.changed.wait_for(lambda: state.closed or state.count >= count)
-        if state.closed:
+        state.changed.wait_for(lambda: state.closed or state.stopped or session.closed or state.count >= count)
+        if state.closed or state.stopped or session.closed:
             raise CancelledError(None, op, "TakeGrad operation was cancelled")
         found = accumulator._result(state.total, state.count)
         state.total, state.count = None, 0
@@ -356,6 +382,15 @@ def _set_step(session: Runner, op: Operation, values: Sequence[Array]) -> list[A
                 "Attempt to set current_global_step_ to smaller value: current = %d, new = %d", state.step, step
             )
         state.step = step
+        state.stopped = False
+    return []
+
+
+def _stop_taking(session: Runner, op: Operation, values: Sequence[Array]) -> list[Array]:
+    state = op.attrs["_accumulator"]._state(session, op)
+    with state.changed:
+        state.stopped = True
+        state.changed.notify_all()
     return []
 
 
@@ -367,6 +402,7 @@ define("Accumulator", scalar(resource), differentiable=False)
 _define("AccumulatorApplyGradient", nothing, _apply)
 _define("AccumulatorTakeGradient", lambda inputs, attrs: attrs["_accumulator"]._signatures(), _take)
 _define("AccumulatorSetGlobalStep", nothing, _set_step)
+_define("AccumulatorStopTaking", nothing, _stop_taking)
 _define(
     "AccumulatorNumAccumulated",
     scalar(int32),

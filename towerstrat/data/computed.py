@@ -36,6 +36,7 @@ class Computed(Node):
         """One element. Raises OutOfRangeError."""
 
         def read(run: Run) -> Element:
+            run.settle()
             return [np.asarray(self._plan.value(t, run)) for t in self._tensors]
 
         return opening.session.carry_out(self._plan.stages, {}, read)

@@ -96,7 +96,7 @@ class ReaderBase:
         with session.unlocked(), state.lock:
             while not found:
                 if state.current is None:
-                    name = names.take(1, False, op)[0][0].item()
+                    name = names.take(1, False, op, session)[0][0].item()
                     state.current = self._entries(name.decode())
                 for entry in state.current:
                     found.append(entry)

@@ -11,7 +11,7 @@ import threading
 from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -81,10 +81,25 @@ class Prioritized(FirstInFirstOut):
             self.put(element)
 
 
-class _Attempt:
-    """An operation in the line at one end of a queue."""
+class Waiter(Protocol):
+    """A session whose operation may wait."""
 
-    cancelled = False
+    closed: bool
+
+
+class _Attempt:
+    """An operation in the line at one end of a queue. The closing of its session ends it."""
+
+    def __init__(self, session: Waiter):
+        self._session = session
+        self._cancelled = False
+
+    @property
+    def cancelled(self) -> bool:
+        return self._cancelled or self._session.closed
+
+    def cancel(self) -> None:
+        self._cancelled = True
 
 
 class QueueState:
@@ -114,9 +129,9 @@ class QueueState:
         return len(self.elements)
 
     @contextmanager
-    def _turn(self, line: deque[_Attempt]) -> Iterator[_Attempt]:
+    def _turn(self, line: deque[_Attempt], session: Waiter) -> Iterator[_Attempt]:
         """Waits until all attempts before this one are done, or this one is cancelled."""
-        attempt = _Attempt()
+        attempt = _Attempt(session)
         with self._changed:
             line.append(attempt)
             try:
@@ -126,13 +141,13 @@ class QueueState:
                 line.remove(attempt)
                 self._changed.notify_all()
 
-    def put(self, elements: Sequence[Element], op: Operation) -> None:
+    def put(self, elements: Sequence[Element], op: Operation, session: Waiter) -> None:
         """Adds elements, each as soon as there is room for it.
 
         Raises:
           CancelledError: the queue is closed, or is closed while this waits and cancels what is pending.
         """
-        with self._turn(self._putting) as attempt:
+        with self._turn(self._putting, session) as attempt:
             for element in elements:
                 self._changed.wait_for(lambda: attempt.cancelled or self.closed or len(self.elements) < self.capacity)
                 if attempt.cancelled:
@@ -142,7 +157,7 @@ class QueueState:
                 self.elements.put(element)
                 self._changed.notify_all()
 
-    def take(self, count: int, fewer: bool, op: Operation) -> list[Element]:
+    def take(self, count: int, fewer: bool, op: Operation, session: Waiter) -> list[Element]:
         """Takes elements, each as soon as it is there.
 
         Args:
@@ -153,7 +168,7 @@ class QueueState:
           CancelledError: the session was closed.
         """
         taken: list[Element] = []
-        with self._turn(self._taking) as attempt:
+        with self._turn(self._taking, session) as attempt:
             try:
                 while len(taken) < count:
                     self._changed.wait_for(lambda: attempt.cancelled or self.closed or len(self.elements) > self.keep)
@@ -180,14 +195,14 @@ class QueueState:
             f"{self.name} is closed and has insufficient elements (requested {count}, current size {left})",
         )
 
-    def close(self, cancel_pending: bool, op: Operation) -> None:
+    def close(self, cancel_pending: bool, op: Operation, session: Waiter) -> None:
         """Closes the queue: when what is being added has been added, or at once, which cancels that.
 
         Raises:
           CancelledError: it is closed already, and nothing is to be cancelled.
         """
         if not cancel_pending:
-            with self._turn(self._putting):
+            with self._turn(self._putting, session):
                 if self.closed:
                     raise CancelledError(None, op, f"{self.name} is already closed.")
                 self.closed = True
@@ -203,7 +218,12 @@ class QueueState:
             self._cancel(self._putting)
             self._cancel(self._taking)
 
+    def wake(self) -> None:
+        """Ends the waiting of sessions that are closed."""
+        with self._changed:
+            self._changed.notify_all()
+
     def _cancel(self, line: deque[_Attempt]) -> None:
         for attempt in line:
-            attempt.cancelled = True
+            attempt.cancel()
         self._changed.notify_all()

@@ -48,7 +48,7 @@ def _shapes(shapes: Any, partial: bool = False) -> list[TensorShape] | None:
 
 
 class QueueBase:
-    """What queues share. Each session has elements of its own.
+    """What queues share. Each session has elements of its own, each server those of a shared name.
 
     Operations run on the host: not inside towers or step loops. A run that has to wait lets other runs of its session
     go on.
@@ -103,7 +103,8 @@ class QueueBase:
         def make() -> QueueState:
             return QueueState(f"{self._type} '{self._name}'", capacity, self._elements(), self._keep())
 
-        found: QueueState = session.resource(key, make)
+        owned = session.resource if self._shared_name is None else session.named_resource
+        found: QueueState = owned(key, make)
         return found
 
     # ---- what it is ------------------------------------------------------------------------------------------
@@ -276,7 +277,7 @@ def _enqueue(session: Runner, op: Operation, values: Sequence[Array]) -> list[Ar
     element = queue._check(op, values, ())
     state = queue._state(session, op)
     with session.unlocked():
-        state.put([element], op)
+        state.put([element], op, session)
     return []
 
 
@@ -286,14 +287,14 @@ def _enqueue_many(session: Runner, op: Operation, values: Sequence[Array]) -> li
     columns = queue._check(op, values, (size,))
     state = queue._state(session, op)
     with session.unlocked():
-        state.put([[c[i, ...] for c in columns] for i in range(size)], op)
+        state.put([[c[i, ...] for c in columns] for i in range(size)], op, session)
     return []
 
 
 def _dequeue(session: Runner, op: Operation, values: Sequence[Array]) -> list[Array]:
     state = op.attrs["_queue"]._state(session, op)
     with session.unlocked():
-        return list(state.take(1, False, op)[0])
+        return list(state.take(1, False, op, session)[0])
 
 
 def _dequeue_many(session: Runner, op: Operation, values: Sequence[Array]) -> list[Array]:
@@ -303,13 +304,13 @@ def _dequeue_many(session: Runner, op: Operation, values: Sequence[Array]) -> li
         raise InvalidArgumentError(None, op, f"DequeueManyOp requested {count} < 0 elements")
     state = queue._state(session, op)
     with session.unlocked():
-        return queue._stacked(op, state.take(count, op.type == "QueueDequeueUpToV2", op))
+        return queue._stacked(op, state.take(count, op.type == "QueueDequeueUpToV2", op, session))
 
 
 def _close(session: Runner, op: Operation, values: Sequence[Array]) -> list[Array]:
     state = op.attrs["_queue"]._state(session, op)
     with session.unlocked():
-        state.close(op.attrs["cancel_pending_enqueues"], op)
+        state.close(op.attrs["cancel_pending_enqueues"], op, session)
     return []
 
 

@@ -164,7 +164,7 @@ class Structure:
       nested: for each component that is a dataset what it stands for, else None; nothing where none is.
     """
 
-    __slots__ = ("composite", "dims", "dtypes", "nested", "template", "units")
+    __slots__ = ("_key", "composite", "dims", "dtypes", "nested", "template", "units")
 
     def __init__(
         self, template: Any, dtypes: Sequence[DType], dims: Sequence[Dims], nested: Sequence[Nested | None] = ()
@@ -177,6 +177,7 @@ class Structure:
         """The template of each value, sparse and ragged tensors whole, and which components are its own."""
         self.composite = any(form is not None and is_nest(form) for form, _ in self.units)
         """Whether there are sparse or ragged tensors."""
+        self._key: Any = None
 
     @classmethod
     def of_tensors(cls, value: Any) -> Structure:
@@ -292,7 +293,10 @@ class Structure:
     @property
     def key(self) -> Any:
         """What equals that of structures alike."""
-        return (_form(self.template), self.dtypes, self.dims, tuple([n and n.structure.key for n in self.nested]))
+        if self._key is None:
+            nested = tuple([n and n.structure.key for n in self.nested])
+            self._key = (_form(self.template), self.dtypes, self.dims, nested)
+        return self._key
 
     def blank(self) -> list[np.ndarray[Any, Any]]:
         """Components of an element that is none: zeros, of size 0 where a size is not known."""

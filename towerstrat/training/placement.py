@@ -35,7 +35,8 @@ def replica_device_setter(
       ps_device, worker_device: the names of the jobs.
       merge_devices: whether a device that was chosen before keeps its parts; else it is kept as it is.
       cluster: a ``ClusterSpec``, or what makes one, that tells ``ps_tasks``.
-      ps_ops: the types of operations that count as variables; default those that hold state.
+      ps_ops: the types of operations that count as variables; default those that hold state. "VariableV2" means all
+        variables, as "VarHandleOp" does.
       ps_strategy: operation -> task; default one task after the other.
 
     Raises:
@@ -52,7 +53,9 @@ def replica_device_setter(
     choose = ps_strategy or (lambda op: next(numbers) % ps_tasks)
     if not callable(choose):
         raise TypeError("ps_strategy must be callable")
-    stateful = STANDARD_PS_OPS if ps_ops is None else ps_ops
+    stateful = set(STANDARD_PS_OPS if ps_ops is None else ps_ops)
+    if "VariableV2" in stateful:
+        stateful.add("VarHandleOp")
 
     def chosen(op: Operation) -> str:
         if not merge_devices and op.device:

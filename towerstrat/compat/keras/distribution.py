@@ -6,6 +6,8 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
+from towerstrat.towers.distribute.current import get_replica_context, get_strategy, has_strategy
+
 
 class ShardedVariable:
     """A variable that parameter servers keep in parts; there are none here, and ``isinstance`` finds none."""
@@ -18,13 +20,19 @@ class ShardedVariable:
 
 
 def strategy_supports_no_merge_call() -> bool:
-    """Whether variables can be updated in replica context: under every strategy here."""
-    return True
+    """Whether variables can be updated in replica context: under every strategy whose replicas have copies."""
+    return not has_strategy() or not get_strategy().extended._use_merge_call()
 
 
 def maybe_merge_call(fn: Callable[..., Any], strategy: Any, *args: Any, **kwargs: Any) -> Any:
-    """``fn(strategy, ...)``: ``update`` merges by itself where it is called in replica context."""
-    return fn(strategy, *args, **kwargs)
+    """``fn(strategy, ...)``, for all replicas together where they share variables.
+
+    Elsewhere ``update`` merges by itself when it is called in replica context.
+    """
+    context = get_replica_context()
+    if context is None or strategy_supports_no_merge_call():
+        return fn(strategy, *args, **kwargs)
+    return context.merge_call(fn, args, kwargs)
 
 
 def variable_sync_on_read_context() -> AbstractContextManager[None]:

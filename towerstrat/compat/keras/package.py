@@ -17,15 +17,19 @@ from functools import cache
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from types import ModuleType, SimpleNamespace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from towerstrat.compat.keras.operators import overload
 from towerstrat.compat.utilities import exports
 from towerstrat.errors import UnsupportedError
 from towerstrat.graph.ir.operators import EQUALITY
-from towerstrat.platform.deferred import without_collections
+from towerstrat.platform.deferred import Deferred, without_collections
+
+if TYPE_CHECKING:
+    from towerstrat.compat.keras import completed
+else:
+    completed = Deferred("towerstrat.compat.keras.completed")  # for programs that use tf.keras
 
 NAME = "keras"
 VERSION = "2.15."
@@ -102,9 +106,7 @@ class _Loader(SourceFileLoader):
         super().exec_module(module)
         if module.__name__ == NAME:
             module.__dict__.setdefault("__version__", f"{VERSION}0")
-        if module.__name__ == "keras.src.engine.keras_tensor":
-            # Symbolic inputs take their operators from a class; those of ours are for tensors alone.
-            overload(module.__dict__["KerasTensor"], module.__dict__["tf"])
+        completed.complete(module)
 
 
 class Package(MetaPathFinder):

@@ -33,7 +33,7 @@ _NEST = named("graph.ir.nest", """
 _VALUES = {
     **named("towers.engine.values", """
         DistributedValues MapOutput Mirrored PerDevice regroup select_device select_device_mirrored value_container"""),
-    **named("towers.contrib.variables", "DistributedVariable MirroredVariable TowerLocalVariable"),
+    **named("towers.contrib.variables", "AggregatingVariable DistributedVariable MirroredVariable TowerLocalVariable"),
     **named("towers.contrib.inputs", "PerDeviceDataIterator PerDeviceDataset"),
     **named("towers.contrib.step_context", "MultiStepContext"),
 }
@@ -150,7 +150,7 @@ INTERNALS: dict[str, tuple[str, dict[str, Named]]] = {
     "python.ops.weights_broadcast_ops": ("", named("training.ranks", "broadcast_weights")),
     "python.platform.flags": ("tf.flags", {}),
     "python.platform.test": ("tf.test", {}),
-    "python.training.distribute": (_DISTRIBUTE, {}),
+    "python.training.distribute": (_DISTRIBUTE, named("towers.engine.contexts", "get_update_device")),
     "python.training.distribution_strategy_context": (_DISTRIBUTE, {}),
     "python.training.moving_averages": (
         "",

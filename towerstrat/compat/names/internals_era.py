@@ -11,9 +11,49 @@ _DATA = """batching counter enumerate_ops error_ops get_single_element grouping 
 
 MODULES: dict[str, tuple[str, dict[str, Named]]] = {
     **{f"contrib.data.python.ops.{name}": ("tf.contrib.data", {}) for name in _DATA.split()},
-    "contrib.distribute.python.cross_tower_ops": ("tf.contrib.distribute", {}),
+    "contrib.distribute.python.cross_tower_ops": (
+        "tf.contrib.distribute",
+        {
+            **named(
+                "towers.engine.collective",
+                "AllReduceSpecTuple CollectiveAllReduce MultiWorkerAllReduce choose_the_best",
+            ),
+            **named("towers.engine.destinations", "check_destinations get_devices_from validate_destinations"),
+        },
+    ),
+    "contrib.distribute.python.collective_all_reduce_strategy": ("tf.contrib.distribute", {}),
+    "contrib.distribute.python.parameter_server_strategy": ("tf.contrib.distribute", {}),
+    "contrib.distribute.python.cross_tower_utils": (
+        "",
+        named(
+            "towers.engine.cross_tower",
+            """
+            aggregate_tensors_or_indexed_slices=aggregate contains_indexed_slices
+            divide_by_n_tensors_or_indexed_slices=divided""",
+        ),
+    ),
+    "contrib.distribute.python.mirrored_strategy": (
+        "tf.contrib.distribute",
+        named("towers.contrib.mirrored", "_reduce_non_distributed_value=reduce_non_distributed_value"),
+    ),
+    "contrib.distribute.python.shared_variable_creator": ("", named("towers.engine.shared_creators", "make_fn")),
     "python.data.experimental.ops.optimization": ("tf.data.experimental", {}),
-    "python.distribute.cross_device_ops": (_LATER, {}),
+    "python.distribute.cross_device_ops": (
+        _LATER,
+        {
+            **named("towers.distribute.cross_device", "AllReduceCrossDeviceOps CollectiveAllReduce choose_the_best"),
+            **named("towers.engine.destinations", "check_destinations get_devices_from validate_destinations"),
+        },
+    ),
+    "python.distribute.cross_device_utils": (
+        "",
+        named(
+            "towers.engine.cross_tower",
+            """
+            aggregate_tensors_or_indexed_slices=aggregate contains_indexed_slices
+            divide_by_n_tensors_or_indexed_slices=divided""",
+        ),
+    ),
     "python.distribute.device_util": ("", named("compat.v1names.device_util", "canonicalize current resolve")),
     "python.distribute.distribute_lib": (
         _LATER,
@@ -32,6 +72,26 @@ MODULES: dict[str, tuple[str, dict[str, Named]]] = {
     "python.distribute.mirrored_strategy": (
         "",
         named("towers.distribute.mirrored", "MirroredExtended MirroredStrategy MirroredStrategyV1"),
+    ),
+    "python.distribute.central_storage_strategy": (
+        "",
+        named("towers.distribute.central_storage", "CentralStorageStrategy CentralStorageStrategyV1"),
+    ),
+    "python.distribute.collective_all_reduce_strategy": (
+        "",
+        named(
+            "towers.distribute.multi_worker",
+            """
+            CollectiveAllReduceExtended CollectiveAllReduceStrategy=MultiWorkerMirroredStrategy
+            CollectiveAllReduceStrategyV1=MultiWorkerMirroredStrategyV1""",
+        ),
+    ),
+    "python.distribute.parameter_server_strategy": (
+        "",
+        named(
+            "towers.distribute.central_storage",
+            "ParameterServerStrategyExtended=ParameterServerExtended ParameterServerStrategyV1",
+        ),
     ),
     "python.distribute.one_device_strategy": (
         "",

@@ -12,6 +12,8 @@ MODULES: dict[str, tuple[str, dict[str, Named]]] = {
     "python.distribute.input_lib": (
         "", named("towers.distribute.dataset", "DistributedDataset")
         | named("data.descriptions", "_get_dataset_attributes=batching")),
+    "python.ops.ragged.ragged_map_ops": ("", named("compat.v2names.flow", "map_fn")),
+    "python.ops.ragged.ragged_util": ("", named("compat.keras.raggeds", "assert_splits_match")),
     "python.saved_model.save": ("", named("compat.keras.refused", "save_and_return_nodes")),
     "python.util.dispatch": ("", named("graph.ir.dispatch", """
         GlobalOpDispatcher OpDispatcher add_dispatch_support dispatch_for_types""")),

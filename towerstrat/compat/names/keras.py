@@ -109,7 +109,8 @@ class Served(NamedTuple):
         below = self.below(rest[0])
         if below is not None:
             return below.has(rest[1:])
-        return any(KERAS.defines(source, rest[0]) for source in _sources(self.path, self.api))
+        own = self.otherwise.__dict__.get("_deferred", ()) if self.otherwise is not None else ()
+        return rest[0] in own or any(KERAS.defines(source, rest[0]) for source in _sources(self.path, self.api))
 
 
 @cache

@@ -11,9 +11,13 @@ from towerstrat import errors
 from towerstrat.compat.keras.package import FOLDER
 from towerstrat.compat.names import inside, slim, table
 
-_STRATEGIES = "tf.distribute.TPUStrategy runs one replica on every device, OneDeviceStrategy a single one."
-_STRATEGIES_V1 = (
-    "tf.distribute.experimental.TPUStrategy and OneDeviceStrategy are here, and those of tf.contrib.distribute."
+_STRATEGIES = (
+    "tf.distribute.MirroredStrategy and TPUStrategy run one replica on every device, OneDeviceStrategy a single one."
+)
+_STRATEGIES_V1 = "tf.distribute.MirroredStrategy and OneDeviceStrategy are here, and those of tf.contrib.distribute."
+_COORDINATED = (
+    "Nothing sends work to other processes: tf.distribute.experimental.CentralStorageStrategy keeps variables once for "
+    "the replicas on this machine, tf.distribute.MirroredStrategy a copy on each device."
 )
 _CLUSTERS = "SimpleClusterResolver takes the addresses of the tasks, TFConfigClusterResolver reads TF_CONFIG."
 _SERVERS = "A program runs on the devices of its machine: nothing has to be served."
@@ -40,7 +44,6 @@ _HINTS_V1 = {
     "tf.keras.mixed_precision.experimental": "tf.keras.mixed_precision has what became of it.",
     "tf.keras.utils.HDF5Matrix": "Read the file with h5py, whose data sets are given to models as arrays are.",
     "tf.keras.utils.convert_all_kernels_in_model": "Kernels of Theano have to be flipped with numpy.",
-    "tf.keras.utils.multi_gpu_model": "Make the model in the scope of a tf.distribute strategy.",
     "tf.keras.wrappers": "scikit-learn takes any class with fit, predict, get_params and set_params.",
     "tf.estimator": _OWN_MODEL,
     "tf.contrib.estimator": _OWN_MODEL,
@@ -48,12 +51,9 @@ _HINTS_V1 = {
     "tf.contrib.cluster_resolver": _CLUSTERS,
     "tf.distribute.cluster_resolver": _CLUSTERS,
     "tf.distribute.Server": _SERVERS,
-    "tf.train.Server": _SERVERS,
     "tf.test.mock": "unittest.mock is the same module.",
     "tf.train.experimental": "Programs compute in the types that they are written with; cast what may be narrow.",
     "tf.contrib.tpu": "tf.contrib.tpu.shard and tf.contrib.distribute.TPUStrategy run functions on every device.",
-    "tf.contrib.tpu.TPUDistributionStrategy": "tf.contrib.distribute.TPUStrategy is the strategy for TPUs.",
-    "tf.contrib.tpu.keras_to_tpu_model": "tf.contrib.tpu.TPUEstimator trains a model_fn on every device.",
     **dict.fromkeys(("tf.contrib.tpu.InfeedQueue", "tensorflow.contrib.tpu.python.tpu.tpu_feed"), _INFEED),
     **{
         f"{module}.{feed}_{name}": said
@@ -67,7 +67,7 @@ _HINTS_V1 = {
     **dict.fromkeys(("tf.io.decode_proto", "tf.io.encode_proto", "tf.contrib.proto"), _MESSAGES),
     "tf.contrib.layers": "tf.layers has the layers as functions and classes.",
     "tf.contrib.slim": slim.HINT,
-    "tf.contrib.distribute": "tf.contrib.distribute.TPUStrategy and OneDeviceStrategy are here.",
+    "tf.contrib.distribute": "tf.contrib.distribute.MirroredStrategy, TPUStrategy and OneDeviceStrategy are here.",
     "tf.distribute": _STRATEGIES_V1,
     "tf.profiler": _PROFILE,
     "tf.contrib.tfprof": _PROFILE,
@@ -92,6 +92,15 @@ _HINTS_V2 = {
     "tf.metrics": "tf.compat.v1.metrics has them for graphs; else sum up what tf.reduce_sum gives.",
     "tf.optimizers": "tf.compat.v1.train has the optimizers.",
     "tf.distribute": _STRATEGIES,
+    **dict.fromkeys(
+        (
+            "tf.distribute.ParameterServerStrategy",
+            "tf.distribute.coordinator",
+            "tf.distribute.experimental.ParameterServerStrategy",
+            "tf.distribute.experimental.coordinator",
+        ),
+        _COORDINATED,
+    ),
     "tf.tpu": "tf.tpu.experimental has the topology of the devices, tf.distribute.TPUStrategy uses them.",
     "tf.estimator": _OWN_MODEL,
     "tf.feature_column": "Give numeric tensors to the layers; tf.nn.embedding_lookup and tf.one_hot encode ids.",
@@ -249,6 +258,8 @@ def _said(name: str, api: int) -> str | None:
 def nearest(name: str, api: int = 1) -> str | None:
     """The name here that is most like ``name``: the same last part elsewhere, or a similar spelling."""
     module, _, last = name.rpartition(".")
+    if last.startswith("_"):
+        return None  # none is private; who asks looks at whatever object it meets, such as a mock
     same = _elsewhere(last, api)
     if same:
         return same

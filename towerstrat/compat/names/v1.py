@@ -431,6 +431,9 @@ ROWS: Rows = (
     ("towers.cluster.resolvers", {
         "tf.contrib.cluster_resolver": "ClusterResolver SimpleClusterResolver UnionClusterResolver",
     }),
+    ("towers.cluster.server", {
+        "tf.train": "Server",
+    }),
     ("towers.cluster.spec", {
         "tf.train": "ClusterSpec",
     }),
@@ -454,7 +457,8 @@ ROWS: Rows = (
         "tf.contrib.distribute": "DistributionStrategy",
     }),
     ("towers.era.strategies", {
-        "tf.contrib.distribute": "MirroredStrategy OneDeviceStrategy TPUStrategy",
+        "tf.contrib.distribute": """
+            CollectiveAllReduceStrategy MirroredStrategy OneDeviceStrategy ParameterServerStrategy TPUStrategy""",
     }),
 )  # fmt: skip
 """A module, and for the public modules (one or more) that have them its names; ``public=own`` where they differ."""

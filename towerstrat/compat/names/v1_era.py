@@ -15,10 +15,8 @@ ROWS: Rows = (
     ("compat.wheel.sysconfig", {
         "tf.sysconfig": "CXX11_ABI_FLAG MONOLITHIC_BUILD get_compile_flags get_include get_lib get_link_flags",
     }),
-    ("towers.engine.cross_device", {
-        "tf.contrib.distribute": """
-            AllReduceCrossTowerOps=AllReduceCrossDeviceOps CrossTowerOps=CrossDeviceOps
-            ReductionToOneDeviceCrossTowerOps=ReductionToOneDevice""",
+    ("towers.engine.cross_tower", {
+        "tf.contrib.distribute": "AllReduceCrossTowerOps CrossTowerOps ReductionToOneDeviceCrossTowerOps",
     }),
 )  # fmt: skip
 """Names of 1.12."""
@@ -28,9 +26,16 @@ LATER_ROWS: Rows = (
     ("data.options", {"tf.data.experimental": "MapVectorizationOptions"}),
     ("graph.ops.convolution", {"tf.nn": "conv3d_backprop_filter=conv3d_backprop_filter_v2"}),
     ("graph.ops.counting", {"tf.math": "confusion_matrix"}),
-    ("towers.engine.cross_device", {
-        "tf.contrib.distribute": "AllReduceCrossDeviceOps CrossDeviceOps",
+    ("towers.distribute.cross_device", {
+        "tf.contrib.distribute": "AllReduceCrossDeviceOps CrossDeviceOps MultiWorkerAllReduce",
         "tf.distribute": "CrossDeviceOps HierarchicalCopyAllReduce NcclAllReduce ReductionToOneDevice",
+    }),
+    ("towers.distribute.central_storage", {
+        "tf.distribute.experimental": """
+            CentralStorageStrategy=CentralStorageStrategyV1 ParameterServerStrategy=ParameterServerStrategyV1""",
+    }),
+    ("towers.distribute.multi_worker", {
+        "tf.distribute.experimental": "MultiWorkerMirroredStrategy=MultiWorkerMirroredStrategyV1",
     }),
     ("towers.distribute.contexts", {"tf.contrib.distribute": "ReplicaContext"}),
     ("towers.distribute.current", {

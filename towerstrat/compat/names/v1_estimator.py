@@ -14,6 +14,9 @@ ROWS: Rows = (
     ("compat.estimator.input_functions", {
         "tf.estimator.inputs": "numpy_input_fn pandas_input_fn",
     }),
+    ("compat.estimator.coordinator", {
+        "tf.contrib.distribute": "DistributeConfig",
+    }),
     ("compat.estimator.extenders", {
         "tf.contrib.estimator": "clip_gradients_by_norm forward_features",
     }),

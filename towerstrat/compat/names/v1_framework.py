@@ -35,6 +35,9 @@ ROWS: Rows = (
     ("compat.v1names.model_variables", {
         "tf.contrib.framework tf.contrib.slim": "model_variable variable",
     }),
+    ("training.load_balancing", {
+        "tf.contrib.training": "GreedyLoadBalancingStrategy RandomStrategy byte_size_load_fn",
+    }),
     ("training.placement", {
         "tf.train": "replica_device_setter",
     }),

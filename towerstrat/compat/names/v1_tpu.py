@@ -5,6 +5,8 @@ from __future__ import annotations
 from towerstrat.compat.names.named import Rows
 
 ROWS: Rows = (
+    ("compat.keras.replicas", {"tf.keras.utils": "multi_gpu_model"}),
+    ("compat.keras.tpu_model", {"tf.contrib.tpu": "TPUDistributionStrategy keras_to_tpu_model"}),
     ("compat.v1names.bfloat16", {"tf.contrib.tpu": "bfloat16_scope"}),
     ("compat.v1names.tpu", {"tf.contrib.tpu": "initialize_system shutdown_system"}),
     ("towers.shards.collectives", {"tf.contrib.tpu": "cross_replica_sum"}),

@@ -106,6 +106,9 @@ ROWS: Rows = (
         "tf.train": "RMSPropOptimizer",
     }),
     *((f"training.optimizers.v2.{module}", {"tf.contrib.optimizer_v2": name}) for module, name in _OPTIMIZERS_V2),
+    ("training.optimizers.sync_replicas", {
+        "tf.train": "SyncReplicasOptimizer",
+    }),
     ("training.optimizers.weight_decay", {
         "tf.contrib.opt": """
             AdamWOptimizer DecoupledWeightDecayExtension MomentumWOptimizer extend_with_decoupled_weight_decay""",

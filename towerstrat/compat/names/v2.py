@@ -380,6 +380,13 @@ ROWS: Rows = (
         "tf.distribute": "InputContext InputOptions InputReplicationMode",
         "tf.distribute.experimental": "ValueContext",
     }),
+    ("towers.distribute.central_storage", {
+        "tf.distribute.experimental": "CentralStorageStrategy",
+    }),
+    ("towers.distribute.multi_worker", {
+        "tf.distribute": "MultiWorkerMirroredStrategy",
+        "tf.distribute.experimental": "MultiWorkerMirroredStrategy=ExperimentalMultiWorkerMirroredStrategy",
+    }),
     ("towers.distribute.mirrored", {
         "tf.distribute": "MirroredStrategy",
     }),
@@ -402,7 +409,7 @@ ROWS: Rows = (
         "tf.distribute": "TPUStrategy",
         "tf.distribute.experimental": "TPUStrategy=ExperimentalTPUStrategy",
     }),
-    ("towers.engine.cross_device", {
+    ("towers.distribute.cross_device", {
         "tf.distribute": "CrossDeviceOps HierarchicalCopyAllReduce NcclAllReduce ReductionToOneDevice",
     }),
     ("towers.engine.values", {

@@ -9,7 +9,6 @@ from contextlib import contextmanager
 from typing import Any, Protocol, TypeAlias
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from towerstrat.errors import EagerArgumentError, InvalidArgumentError, OpError, UnsupportedError
@@ -414,7 +413,8 @@ class EagerContext(Graph):
             self.session.state.update({cell: array})
         else:
             with jax.enable_x64(True):
-                self.session.state.update({cell: jnp.array(array, copy=True)})
+                # By way of the host: a copy on the device would be compiled, for every shape.
+                self.session.state.update({cell: jax.device_put(np.array(array))})
 
     # ---- what graphs do ----------------------------------------------------------------------------------------
 

@@ -88,6 +88,8 @@ class EagerTensor(Tensor):
             return np.array(array)
         return array.item() if self.dtype is string else array[()]
 
+    _numpy = numpy
+
     def part(self, position: int) -> EagerTensor:
         """The value at one position of a mesh axis: this tensor, which is the same at all."""
         return self

@@ -51,9 +51,7 @@ class ConcreteFunction:
         if self._single:
             return outputs[0]
         parts = iter(outputs)
-        return nest.pack_sequence_as(
-            self._value, [None if leaf is None else rebuilt(leaf, parts) for leaf in self._leaves]
-        )
+        return nest.packed(self._value, (None if leaf is None else rebuilt(leaf, parts) for leaf in self._leaves))
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Calls it with a tensor for each ``TensorSpec`` of its signature.

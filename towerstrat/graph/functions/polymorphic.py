@@ -89,6 +89,11 @@ class Function:
     # ---- what it is ------------------------------------------------------------------------------------------
 
     @property
+    def body(self) -> Callable[..., Any]:
+        """What is traced: the Python function, with its control flow converted where the decorator said so."""
+        return converted(self._function) if self._autograph else self._function
+
+    @property
     def python_function(self) -> Callable[..., Any]:
         """The Python function."""
         return self._function
@@ -232,7 +237,7 @@ class Function:
         graph.creates = not self._variables_made and not self._traces
         graph.axis = outer.axis
         self._traces += 1
-        function = converted(self._function) if self._autograph else self._function
+        function = self.body
         with graph.as_default():
             symbolic, inputs = arguments.stand_ins(graph, args, self._signature.parameters, shapes)
             positional, named = self._spread(symbolic)

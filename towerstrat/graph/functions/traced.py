@@ -90,10 +90,12 @@ class Traced:
         for outer, inner in self.graph.captured.items():
             fed[inner] = outer.array  # type: ignore[attr-defined]
         session = eager.session
+
+        def read(run: Run) -> tuple[list[Tensor], Run]:
+            return [self._output(eager, run, t, d) for t, d in zip(self.outputs, self.dtypes, strict=True)], run
+
         with session.lock, jax.enable_x64(True):
-            run: Run = session.carry_out(stages, fed, _itself, store)
-        outputs = [self._output(eager, run, t, d) for t, d in zip(self.outputs, self.dtypes, strict=True)]
-        return outputs, run
+            return session.carry_out(stages, fed, read, store)
 
     def _output(self, eager: EagerContext, run: Run, tensor: Tensor, dtype: DType) -> Tensor:
         axis = self._axis
@@ -427,7 +429,3 @@ def _array(value: Any) -> Array:
 def _by_position(value: Any, dtype: DType, axis: Axis) -> Any:
     """The value of a varying output as ``[positions, ...]``. Strings are computed once by the host, for all."""
     return np.broadcast_to(value, (axis.size, *np.shape(value))) if dtype is string else value
-
-
-def _itself(run: Run) -> Run:
-    return run

@@ -54,8 +54,17 @@ class Partitioned(Argument):
         """Element type of the flat values."""
         raise NotImplementedError
 
+    @property
+    def flat_values(self) -> Tensor:
+        """The values that are partitioned."""
+        raise NotImplementedError
+
     def _map_flat(self, function: Callable[[Tensor], Tensor]) -> Self:
         """The same partition over ``function`` of the flat values."""
+        raise NotImplementedError
+
+    def _broadcast(self, op: Callable[..., Any], *args: Any) -> Any:
+        """``op`` of the flat values, with tensors among ``args`` broadcast to them."""
         raise NotImplementedError
 
     def _reduced(self, type: str, axis: Any, keepdims: bool, name: str | None) -> Any:

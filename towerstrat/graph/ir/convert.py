@@ -406,13 +406,17 @@ def _holds_tensor(value: Any) -> bool:
     return is_tensor(value)
 
 
-def _element_dtype(value: Any) -> DType | None:
+def _read(value: Any) -> Any:
+    """A sequence with what converts itself, such as variables, as tensors: they may be read in another type."""
     if isinstance(value, list | tuple):
+        return [_read(v) for v in value]
+    return convert_to_tensor(value) if is_tensor(value) else value
+
+
+def _element_dtype(value: Any) -> DType | None:
+    if isinstance(value, list):
         return next((d for d in map(_element_dtype, value) if d is not None), None)
-    if isinstance(value, Tensor):
-        return value.dtype
-    dtype = getattr(value, "dtype", None) if is_tensor(value) else None
-    return None if dtype is None else as_dtype(dtype)
+    return value.dtype if isinstance(value, Tensor) else None
 
 
 def _as_type(value: Any, dtype: DType | None) -> Tensor:
@@ -429,8 +433,9 @@ def _from_sequence(
     """A sequence with tensors in it, stacked; NotImplemented for one without."""
     if not _holds_tensor(value):
         return NotImplemented
-    dtype = dtype or _element_dtype(value)
-    parts = [_as_type(v, dtype) for v in value]
+    leaves = _read(value)
+    dtype = dtype or _element_dtype(leaves)
+    parts = [_as_type(v, dtype) for v in leaves]
     return get_default_graph().add("Pack", parts, {"axis": 0}, name or "packed").outputs[0]
 
 

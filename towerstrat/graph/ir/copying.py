@@ -8,6 +8,7 @@ from typing import Any
 from towerstrat.graph.ir.core import Graph
 from towerstrat.graph.ir.elements import Block, Operation, Tensor
 from towerstrat.graph.ir.parts import whole_of
+from towerstrat.graph.ir.shapes import merge
 
 
 class Copying:
@@ -55,8 +56,7 @@ class Copying:
         made.line = whole.line = op.line
         for old, new in zip(op.outputs, whole.outputs, strict=True):
             new.varies |= old.varies
-            if new.dims is None or (old.dims is not None and None in new.dims):
-                new.dims = old.dims if new.dims is None else new.dims
+            new.dims = merge(new.dims, old.dims)  # what set_shape gave the original counts here too
         self.tensors.update(zip(op.outputs, made.outputs, strict=True))
         self.operations[op] = made
 

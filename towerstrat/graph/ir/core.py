@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import re
 import threading
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any, Protocol
 
@@ -14,8 +13,10 @@ from towerstrat.graph.ir import registry
 from towerstrat.graph.ir.device import merge_device
 from towerstrat.graph.ir.device_spec import DeviceSpec
 from towerstrat.graph.ir.elements import Block, Operation, Tensor, let_differ, mark_varying
-from towerstrat.graph.ir.graph_scopes import ControlScope, ThreadScopes
+from towerstrat.graph.ir.graph_collections import Collections
+from towerstrat.graph.ir.graph_scopes import ControlScope
 from towerstrat.graph.ir.mesh import Axis
+from towerstrat.graph.ir.naming import OP_NAME, SCOPE_NAME, Naming
 from towerstrat.graph.ir.node_def import node_def
 from towerstrat.graph.ir.parts import Part, PartTensor, Place
 from towerstrat.graph.ir.registry import Attrs
@@ -25,9 +26,6 @@ from towerstrat.graph.ir.trace import UserLine, user_line
 from towerstrat.graph.ir.types import resource, string, uint32
 from towerstrat.platform import messages
 from towerstrat.platform.data_checks import DATA_CHECKS
-
-_OP_NAME = re.compile(r"^[A-Za-z0-9.][A-Za-z0-9_.\-/]*$")
-_SCOPE_NAME = re.compile(r"^[A-Za-z0-9_.\-/]*$")
 
 
 class PositionTrace(Protocol):
@@ -53,7 +51,7 @@ class PositionTrace(Protocol):
         """``Graph.add`` of an operation of the position."""
 
 
-class Graph:
+class Graph(Naming, Collections):
     """A program as operations in order of creation; nothing is computed before a session runs it.
 
     Source: ``tensorflow/python/framework/ops.py``.
@@ -62,7 +60,6 @@ class Graph:
       root, block: the region of the graph itself, and the one that operations are added to.
       axis: the named axis that operations are made under, or None.
       version: the number of operations added so far, those of single positions too.
-      scope_name, creators: the thread's name scope, without a slash at its end, and its variable creators.
       control_stack: the ``control_dependencies`` scopes; None forgets those below it.
       device_stack, colocation_stack, gradient_overrides: of the scopes of that kind.
 
@@ -71,12 +68,9 @@ class Graph:
     """
 
     def __init__(self) -> None:
+        super().__init__()
         self._ops: list[Operation] = []
         self._by_name: dict[str, Operation] = {}
-        self._names: dict[str, int] = {}
-        self._state_names: dict[str, int] = {}
-        self._collections: dict[Hashable, list[Any]] = {}
-        self._finalized = False
         self._unfeedable: set[Tensor] = set()
         self._unfetchable: set[Operation] = set()
         self._lock = threading.RLock()
@@ -90,7 +84,6 @@ class Graph:
         """The trace of one position that operations are made in, where positions are traced one by one."""
         self.has_parts = False
         """Whether some were."""
-        self._thread = ThreadScopes()
         self.control_stack: list[ControlScope | None] = []
         self.device_stack: list[Any] = []
         self.colocation_stack: list[Operation] = []
@@ -100,89 +93,10 @@ class Graph:
         self.variable_state: Any = None
         """The variable store of this graph's variable scopes; None before the first use."""
 
-    # ---- names -----------------------------------------------------------------------------------------------
-
-    @property
-    def scope_name(self) -> str:
-        return self._thread.name
-
-    @scope_name.setter
-    def scope_name(self, name: str) -> None:
-        self._thread.name = name
-
-    @property
-    def creators(self) -> list[Callable[..., Any]]:
-        return self._thread.creators
-
-    _variable_creator_stack = creators
-
-    def _get_control_flow_context(self) -> None:
-        """None: branches and loops are regions of their own, not contexts of the graph."""
-
-    def unique_name(self, name: str, mark_as_used: bool = True) -> str:
-        """``name`` below the current scope, with ``_1``, ``_2``, ... where it is taken (case does not count)."""
-        if self.scope_name:
-            name = f"{self.scope_name}/{name}"
-        key = name.lower()
-        used = self._names.get(key, 0)
-        if mark_as_used:
-            self._names[key] = used + 1
-        if used:
-            base = key
-            while key in self._names:
-                key = f"{base}_{used}"
-                used += 1
-            if mark_as_used:
-                self._names[key] = 1
-            name = f"{name}_{used - 1}"
-        return name
-
-    @property
-    def state_scope(self) -> str:
-        """The prefix of the names of state other than variables: the function's name in its graph, else ""."""
-        return ""
-
-    def state_name(self, base: str) -> str:
-        """A new name for state other than variables: ``base``, ``base_1``, ... in order of creation.
-
-        It depends on others of the same base only, so it survives edits of the rest of the program.
-        """
-        used = self._state_names.get(base, 0)
-        self._state_names[base] = used + 1
-        return f"{self.state_scope}{base}_{used}" if used else f"{self.state_scope}{base}"
-
     def cells(self) -> dict[str, Cell]:
         """The variables and random counters that the graph's operations use, by name."""
         used = (cell for op in self._ops for cell in (*op.reads, *op.writes))
         return {cell.name: cell for cell in used}
-
-    @contextmanager
-    def name_scope(self, name: str | None) -> Iterator[str]:
-        """Prefixes the names of operations made inside; yields the scope's name with a slash at its end.
-
-        A name that ends in a slash re-enters that scope; None or "" is the top level.
-        """
-        if name:
-            if self.scope_name:
-                if not _SCOPE_NAME.match(name):
-                    raise ValueError(f"'{name}' is not a valid scope name")
-            elif not _OP_NAME.match(name):
-                raise ValueError(f"'{name}' is not a valid scope name")
-        old = self.scope_name
-        if not name:
-            new = ""
-        elif name[-1] == "/":
-            new = name[:-1]
-        else:
-            new = self.unique_name(name)
-        self.scope_name = new
-        try:
-            yield f"{new}/" if new else ""
-        finally:
-            self.scope_name = old
-
-    def get_name_scope(self) -> str:
-        return self.scope_name
 
     # ---- building --------------------------------------------------------------------------------------------
 
@@ -311,7 +225,7 @@ class Graph:
 
     def operation_name(self, name: str, line: UserLine) -> str:
         """The name of a new operation. Raises ValueError where it is none, or absolute and taken."""
-        if name[-1] != "/" and not _OP_NAME.match(name) and not (self.scope_name and _SCOPE_NAME.match(name)):
+        if name[-1] != "/" and not OP_NAME.match(name) and not (self.scope_name and SCOPE_NAME.match(name)):
             raise ValueError(f"'{name}' is not a valid node name")
         if name[-1] != "/":
             return self.unique_name(name)
@@ -350,7 +264,7 @@ class Graph:
             op.device = str(device(op) or "") if callable(device) else merge_device(merge_device("", device), op.device)
         if self.colocation_stack:
             first = self.colocation_stack[-1]
-            op.device = first.device or op.device
+            op.device = op.device or first.device
             op._colocation = tuple(b"loc:@" + o.name.encode() for o in self.colocation_stack)
 
     def _apply_device_functions(self, op: Any) -> None:
@@ -463,17 +377,17 @@ class Graph:
 
     @contextmanager
     def colocate_with(self, op: Any, ignore_existing: bool = False) -> Iterator[None]:
-        """Operations made inside take the device of ``op``."""
-        saved = self.colocation_stack
+        """Operations made inside take the device of ``op``; the device functions around are not asked about them."""
+        saved, devices = self.colocation_stack, self.device_stack
         element = None if op is None else self.as_graph_element(op)
         base = [] if ignore_existing or element is None else list(saved)
         if element is not None:
             base.append(element.op if isinstance(element, Tensor) else element)
-        self.colocation_stack = base
+        self.colocation_stack, self.device_stack = base, []
         try:
             yield
         finally:
-            self.colocation_stack = saved
+            self.colocation_stack, self.device_stack = saved, devices
 
     @contextmanager
     def gradient_override_map(self, op_type_map: Mapping[str, str]) -> Iterator[None]:
@@ -608,44 +522,6 @@ class Graph:
             raise KeyError(f"The name '{name}' refers to an operation that is not in the graph.")
         return self._by_name[name]
 
-    # ---- collections -----------------------------------------------------------------------------------------
-
-    def add_to_collection(self, name: Hashable, value: Any) -> None:
-        if self._finalized:
-            raise RuntimeError("Graph is finalized and cannot be modified.")
-        self._collections.setdefault(name, []).append(value)
-
-    def add_to_collections(self, names: Any, value: Any) -> None:
-        for name in (names,) if isinstance(names, str) else set(names):
-            self.add_to_collection(name, value)
-
-    def get_collection_ref(self, name: Hashable) -> list[Any]:
-        return self._collections.setdefault(name, [])
-
-    def get_collection(self, name: Hashable, scope: str | None = None) -> list[Any]:
-        items = self._collections.get(name, [])
-        if scope is None:
-            return list(items)
-        pattern = re.compile(scope)
-        return [item for item in items if hasattr(item, "name") and pattern.match(item.name)]
-
-    def get_all_collection_keys(self) -> list[Hashable]:
-        return [k for k, v in self._collections.items() if v]
-
-    def clear_collection(self, name: Hashable) -> None:
-        self._collections.pop(name, None)
-
-    def collections_of_function(self, shared: bool) -> dict[Hashable, list[Any]]:
-        """The collections of a function that is traced here: these themselves, or copies but for those of variables."""
-        if shared:
-            return self._collections
-        found = {name: list(values) for name, values in self._collections.items()}
-        return found | {name: self.get_collection_ref(name) for name in _OF_VARIABLES}
-
-    @property
-    def collections(self) -> list[Hashable]:
-        return list(self._collections)
-
     # ---- the whole -------------------------------------------------------------------------------------------
 
     def as_graph_def(self, from_version: int | None = None, add_shapes: bool = False) -> messages.GraphDef:
@@ -714,8 +590,6 @@ class Graph:
 
 
 _ZERO = np.zeros((), np.uint32)
-_OF_VARIABLES = ("variables", "local_variables", "trainable_variables")
-"""The collections that functions add to from inside."""
 _GRAPHS: Stack[Graph] = Stack()
 
 

@@ -77,10 +77,11 @@ def flatten(nested: Any) -> list[Any]:
     return result
 
 
-def _pack(structure: Any, leaves: Iterator[Any]) -> Any:
+def packed(structure: Any, leaves: Iterator[Any]) -> Any:
+    """A structure like ``structure`` with the next leaves in the place of its own."""
     if not is_sequence(structure):
         return next(leaves)
-    return rebuild(structure, [_pack(child, leaves) for child in children(structure)])
+    return rebuild(structure, [packed(child, leaves) for child in children(structure)])
 
 
 def pack_sequence_as(structure: Any, flat_sequence: Iterable[Any]) -> Any:
@@ -89,7 +90,7 @@ def pack_sequence_as(structure: Any, flat_sequence: Iterable[Any]) -> Any:
     wanted = len(flatten(structure))
     if wanted != len(flat):
         raise ValueError(f"Expected {wanted} leaves for the structure {structure!r}, got {len(flat)}.")
-    return _pack(structure, iter(flat))
+    return packed(structure, iter(flat))
 
 
 def _same_type(one: type, two: type) -> bool:

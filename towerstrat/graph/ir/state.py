@@ -174,6 +174,10 @@ class StateStore:
             self.last = None
         return self.get(cell)
 
+    def is_lent(self, cell: Cell) -> bool:
+        """Whether the array of a cell is held outside the store as well."""
+        return cell in self.lent
+
     def update(self, values: Mapping[Cell, Any]) -> None:
         """Stores new values; their cells are no longer lent."""
         self.move(values)

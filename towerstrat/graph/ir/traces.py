@@ -248,7 +248,7 @@ class _Trace:
             part = made.stand_for(whole, self.place, graph.operation_name(name or type, line), inputs, same)
         part.type, part.definition, part.line = type, registry.lookup(type), line
         graph.place(part)
-        part._control_inputs = list(controls)
+        part._control_inputs = [self.parts.get(control, control) for control in controls]
         self.parts[whole] = part
         graph.register(part)
         return part

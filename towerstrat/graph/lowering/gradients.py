@@ -21,6 +21,7 @@ from towerstrat.graph.ir.core import get_default_graph
 from towerstrat.graph.ir.elements import Operation, Tensor
 from towerstrat.graph.ir.indexed_slices import IndexedSlices
 from towerstrat.graph.ir.mesh import varies, vary
+from towerstrat.graph.ir.parts import PartTensor
 from towerstrat.graph.ir.registry import Attrs, Signature, define
 from towerstrat.graph.ir.types import Array, int32, resource
 from towerstrat.graph.lowering.connectivity import ROWWISE, Captures, Recorded, Rowwise, find_path, looks_up_rows
@@ -149,6 +150,7 @@ def gradients_through(
                 "xs": tuple(wanted),
                 "stops": frozenset(stops),
                 "sparse": sparse,
+                "copies": frozenset(graph.own(x) for x in map(_source, nest.flatten(xs)) if isinstance(x, PartTensor)),
             },
             "grad",
         )
@@ -235,8 +237,13 @@ One pass runs per kind of position, and all of them have to take part in the sam
 """
 
 
-def _backward_pass(lowering: Lowering, op: Operation) -> Pass[Cotangents]:
-    """Walks the paths of a gradient operation from the ys to the xs; the cotangents of all tensors on them."""
+def _backward_pass(lowering: Lowering, op: Operation, position: int | None = None) -> Pass[Cotangents]:
+    """Walks the paths of a gradient operation from the ys to the xs; the cotangents of all tensors on them.
+
+    Args:
+      position: differentiates the ys of this position alone, through what other positions did for them too; None: each
+        position its own.
+    """
     sums = Cotangents()
     inside = op.axis is not None
     for y, seed, indices in zip(*(op.attrs[k] for k in ("ys", "seeds_given", "seed_indices")), strict=True):
@@ -244,17 +251,19 @@ def _backward_pass(lowering: Lowering, op: Operation) -> Pass[Cotangents]:
             value = lowering.value(y)
             given = jnp.asarray(ones_like(value) if seed is None else _conjugated(lowering.value(seed)))
             given = vary(given, lowering.axis) if inside else given
+            if position is not None and lowering.axis is not None:
+                given = jnp.where(lax.axis_index(lowering.axis.name) == position, given, jnp.zeros_like(given))
             sums.add(y, given if indices is None else Rows(given, jnp.asarray(lowering.value(indices))))
     records = {o: r for o in op.attrs["path"] if (r := lowering.record(o)) is not None}
     for step in reverse(op.attrs["path"], records):
-        for tensor, cotangent in (yield from _step_back(lowering, op, step, records[step], sums)):
+        for tensor, cotangent in (yield from _step_back(lowering, op, step, records[step], sums, position is not None)):
             if tensor in op.attrs["active"]:
                 sums.add(tensor, (yield from _summed_over_towers(lowering, step, tensor, cotangent, inside)))
     return sums
 
 
 def _step_back(
-    lowering: Lowering, op: Operation, step: Operation, record: Record, sums: Cotangents
+    lowering: Lowering, op: Operation, step: Operation, record: Record, sums: Cotangents, of_one: bool
 ) -> Pass[Iterable[tuple[Tensor, Cotangent | None]]]:
     """The cotangents of one operation's inputs from those of its outputs; none where no output has one."""
     by_rule, definition = step in op.attrs["rules"], step.definition
@@ -276,7 +285,7 @@ def _step_back(
         return list(_by_rule(lowering, step, op.attrs["rules"][step], given))
     assert definition.backward is not None
     # As the gradient of CrossReplicaSum in tensorflow/contrib/tpu/python/ops/tpu_ops.py: the sum of the cotangents.
-    together = definition.collective and not definition.per_position and not step.attrs.get("own")
+    together = definition.collective and not definition.per_position and (of_one or not step.attrs.get("own"))
     if together and op.axis is not None and lowering.axis is not None:
         for i, cotangent in enumerate(given):
             if cotangent is not None:
@@ -363,7 +372,53 @@ def _run_together(lowering: Lowering, op: Operation, passes: Sequence[Pass[T]]) 
 
 def _gradients_of_xs(lowering: Lowering, op: Operation) -> Pass[list[Array]]:
     """The outputs of a gradient operation: for each x its gradient, for rows two outputs."""
-    sums = yield from _backward_pass(lowering, op)
+    if lowering.axis is None or not _through_others(op):
+        return (yield from _of_xs(lowering, op))
+    # Each position differentiates its own ys, and what others did for them is on the paths: a pass for each position.
+    here = lax.axis_index(lowering.axis.name)
+    totals: list[Array] = []
+    for position in range(lowering.axis.size):
+        found = yield from _of_xs(lowering, op, position)
+        for i, (x, value) in enumerate(zip(_of_outputs(op), found, strict=True)):
+            if _is_shared(x, op):
+                found[i] = vary((yield vary(value, lowering.axis)), lowering.axis)  # it is one x, shared by all
+        # Indices of rows are the same in each pass.
+        kept = [f if jnp.issubdtype(f.dtype, jnp.integer) else jnp.where(here == position, f, 0 * f) for f in found]
+        if not totals:
+            totals = kept
+            continue
+        totals = [t if jnp.issubdtype(t.dtype, jnp.integer) else t + k for t, k in zip(totals, kept, strict=True)]
+    return totals
+
+
+def _through_others(op: Operation) -> bool:
+    """Whether a position's gradient in tower context leads through operations that other positions did for it.
+
+    It does where values are combined twice on a path, or an x is shared by all positions.
+    """
+    depths: dict[Tensor, int] = {}
+    deepest = 0
+    for step in op.attrs["path"] if op.axis is not None else ():
+        depth = max([depths.get(t, 0) for t in step.inputs], default=0) + bool(step.attrs.get("own"))
+        depths.update(dict.fromkeys(step.outputs, depth))
+        deepest = max(deepest, depth)
+    return deepest > 1 or (deepest == 1 and any(_is_shared(x, op) for x in op.attrs["xs"]))
+
+
+def _is_shared(x: Tensor, op: Operation) -> bool:
+    """Whether an x of a gradient is one tensor for all positions, rather than each one's copy."""
+    return x.dtype is not resource and x.op.axis is None and not x.varies and x not in op.attrs["copies"]
+
+
+def _of_outputs(op: Operation) -> list[Tensor]:
+    """For each output of a gradient operation the x that it belongs to."""
+    pairs = zip(op.attrs["xs"], op.attrs["sparse"], strict=True)
+    return [x for x, rows in pairs for _ in range(1 if rows is None else 2)]
+
+
+def _of_xs(lowering: Lowering, op: Operation, position: int | None = None) -> Pass[list[Array]]:
+    """The gradients of one backward pass."""
+    sums = yield from _backward_pass(lowering, op, position)
     results: list[Array] = []
     outputs = iter(op.outputs)
     for x, rows in zip(op.attrs["xs"], op.attrs["sparse"], strict=True):
@@ -464,7 +519,19 @@ define(
     backward=_backward,
     joint=True,
     varying=_varying,
-    hidden=("path", "active", "rules", "bodies", "ys", "seeds_given", "seed_indices", "xs", "stops", "sparse"),
+    hidden=(
+        "path",
+        "active",
+        "rules",
+        "bodies",
+        "ys",
+        "seeds_given",
+        "seed_indices",
+        "xs",
+        "stops",
+        "sparse",
+        "copies",
+    ),
 )
 
 

@@ -7,7 +7,7 @@ per kind, at its exact shapes; ``switched`` turns the trace into a program in wh
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import TypeVar
 
@@ -178,3 +178,17 @@ def kinds_of(axis: Axis | None, inputs: Sequence[Uneven], operations: Iterable[O
         return None
     does = differences(operations, axis)
     return Kinds(axis, inputs, does) if inputs or does[0] else None
+
+
+def combines(op: Operation) -> bool:
+    """True of a branch or loop with a collective inside: all positions have to run it together."""
+    inside = (inner for body in op.bodies for inner in body.needed)
+    return not op.definition.joint and any(inner.definition.collective or combines(inner) for inner in inside)
+
+
+def steps_of_gradients(op: Operation) -> Iterator[Operation]:
+    """The operations on the paths of gradients, of an operation itself and inside its bodies."""
+    yield from op.attrs.get("path", ())
+    for body in op.bodies:
+        for inner in body.needed:
+            yield from steps_of_gradients(inner)

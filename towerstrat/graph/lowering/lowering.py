@@ -26,7 +26,7 @@ from towerstrat.graph.ir.types import Array, HostArray, host_array, resource
 from towerstrat.graph.lowering.formulas import by_source, in_place_of, pulled, with_formula
 from towerstrat.graph.lowering.gradient_rules import TracedRule, passes_gradient
 from towerstrat.graph.lowering.guarded import Guarded
-from towerstrat.graph.lowering.kinds import ByKind, Kinds, at, same, tracing
+from towerstrat.graph.lowering.kinds import ByKind, Kinds, at, combines, same, steps_of_gradients, tracing
 from towerstrat.graph.lowering.lookups import Key, Lookups, Shapes, lookups_in, rows_of
 from towerstrat.graph.lowering.ordering import checks_first
 from towerstrat.graph.lowering.outputs import all_known, as_outputs, check_declared
@@ -352,7 +352,7 @@ class Lowering(Guarded):
         """
         if op.writes and (op.bodies or op.definition.writes) and self.kind is None:
             self.failed()  # outside of bodies and of what is for one kind, where all positions come by
-        if self.kinds is not None and self.kind is None and not _combines(op) and self._splits(op):
+        if self.kinds is not None and self.kind is None and not combines(op) and self._splits(op):
             self.split.add(op)
             if not op.definition.joint:
                 self._execute_by_kind(op)
@@ -432,7 +432,7 @@ class Lowering(Guarded):
             return True
         if any(isinstance(self.state.get(c), ByKind) for c in (*op.reads, *op.writes)):
             return True
-        return bool(self.split) and any(step in self.split for step in _steps(op))
+        return bool(self.split) and any(step in self.split for step in steps_of_gradients(op))
 
     def _execute_by_kind(self, op: Operation) -> None:
         """Evaluates an operation once in each part; outputs that the graph calls equal everywhere are the first's."""
@@ -688,20 +688,6 @@ class Lowering(Guarded):
         function = jax.custom_vjp(lambda *args: forward(*args)[0])
         function.defvjp(forward, backward)
         return function(*(vary(self.value(t), self.axis) for t in sources))
-
-
-def _combines(op: Operation) -> bool:
-    """True of a branch or loop with a collective inside: all positions have to run it together."""
-    inside = (inner for body in op.bodies for inner in body.needed)
-    return not op.definition.joint and any(inner.definition.collective or _combines(inner) for inner in inside)
-
-
-def _steps(op: Operation) -> Iterator[Operation]:
-    """The operations on the paths of gradients, of an operation itself and inside its bodies."""
-    yield from op.attrs.get("path", ())
-    for body in op.bodies:
-        for inner in body.needed:
-            yield from _steps(inner)
 
 
 def _shape(value: Any, tensor: Tensor) -> list[int] | TensorShape:

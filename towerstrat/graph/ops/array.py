@@ -10,7 +10,7 @@ import numpy as np
 
 from towerstrat.graph.ir import shapes
 from towerstrat.graph.ir.composite import Convertible, Partitioned
-from towerstrat.graph.ir.convert import constant, convert_to_tensor, vector
+from towerstrat.graph.ir.convert import constant, convert_to_tensor, is_tensor, vector
 from towerstrat.graph.ir.core import get_default_graph
 from towerstrat.graph.ir.elements import Tensor
 from towerstrat.graph.ir.integers import integer, integers
@@ -59,13 +59,14 @@ def shape_n(input: Sequence[Any], out_type: Any = int32, name: str | None = None
 
 
 def size(input: Any, name: str | None = None, out_type: Any = int32) -> Tensor:
-    """The number of elements, a scalar; of a SparseTensor that of the larger tensor."""
+    """The number of elements, a scalar; of a SparseTensor that of the larger tensor, of a RaggedTensor those there."""
     sparse = _sparse_shape(input)
     if sparse is not None:
         return one(
             "Cast", [one("Prod", [sparse], {"axis": (0,), "keepdims": False})], {"DstT": as_dtype(out_type)}, name
         )
-    return unary("Size", input, name, {"out_type": as_dtype(out_type)})
+    found = input.flat_values if isinstance(input, Partitioned) else input
+    return unary("Size", found, name, {"out_type": as_dtype(out_type)})
 
 
 def rank(input: Any, name: str | None = None) -> Tensor:
@@ -300,9 +301,14 @@ def matrix_transpose(a: Any, name: str | None = "matrix_transpose", conjugate: b
 
 def together(values: Any, name: str) -> list[Tensor]:
     """Tensors of one element type: the first tensor decides, Python values follow."""
+    values = list(values)
     leader = next((v.dtype for v in values if isinstance(v, Tensor)), None)
     if leader is None:
-        leader = next((as_dtype(v.dtype) for v in values if hasattr(v, "dtype")), None)
+        i = next((i for i, v in enumerate(values) if hasattr(v, "dtype")), None)
+        if i is not None and is_tensor(values[i]):
+            # A variable may be read in another type than its own.
+            values[i] = convert_to_tensor(values[i], name=f"{name}values_{i}/")
+        leader = None if i is None else as_dtype(values[i].dtype)
     result = []
     for i, value in enumerate(values):
         if isinstance(value, Tensor):

@@ -54,8 +54,11 @@ def _one_operand(type: str, name: str, words: str) -> Callable[..., Any]:
     return function
 
 
-def _two_operands(type: str, name: str, words: str) -> Callable[..., Tensor]:
-    def function(x: Any, y: Any, name: str | None = None) -> Tensor:
+def _two_operands(type: str, name: str, words: str) -> Callable[..., Any]:
+    def function(x: Any, y: Any, name: str | None = None) -> Any:
+        ragged = x if isinstance(x, Partitioned) else y if isinstance(y, Partitioned) else None
+        if ragged is not None:
+            return ragged._broadcast(lambda x, y: binary(type, x, y, name), x, y)
         return binary(type, x, y, name)
 
     function.__name__ = function.__qualname__ = name

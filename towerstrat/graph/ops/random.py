@@ -27,7 +27,6 @@ from towerstrat.graph.ops.build import one
 
 _DEFAULT_GRAPH_SEED = 87654321
 _SEED_LIMIT = 2**31 - 1
-_RawDraw = Callable[[Array, tuple[int, ...], "np.dtype[Any]"], Array]
 """(key, shape, dtype) -> values of a distribution without parameters."""
 
 
@@ -396,21 +395,22 @@ def _stateless_rule(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[
 
 def key_of(seed: Array) -> jax.Array:
     """The threefry key of a seed ``[2]``. The upper halves of 64-bit seeds are mixed into the two 32-bit words."""
-    wide = jnp.asarray(seed).astype(jnp.int64)
-    high = (wide >> np.int64(32)).astype(jnp.uint32)
-    return jax.random.wrap_key_data(wide.astype(jnp.uint32) ^ high * np.uint32(0x9E3779B9), impl="threefry2x32")
+    known = not isinstance(seed, jax.core.Tracer)
+    wide = (np if known else jnp).asarray(seed).astype(np.int64)  # by numpy where it can be: that compiles nothing
+    high = (wide >> np.int64(32)).astype(np.uint32)
+    return jax.random.wrap_key_data(wide.astype(np.uint32) ^ high * np.uint32(0x9E3779B9), impl="threefry2x32")
 
 
-def _stateless(function: _RawDraw) -> Callable[..., Array]:
+def _stateless(function: draws.Draw) -> Callable[..., Array]:
     def kernel(seed: Array, *given: Array, shape: Dims, dtype: DType) -> Array:
-        return function(key_of(seed), sizes(shape, given), dtype.np)
+        return draws.draw(function, key_of(seed), sizes(shape, given), dtype.np, 1, 0)
 
     return kernel
 
 
 for _type, _function in _RAW:
     _type = "Stateless" + _type.replace("Standard", "")
-    define(_type, _stateless_rule, _stateless(_function), static=(1,), differentiable=False)
+    define(_type, _stateless_rule, _stateless(_function), static=(1,), differentiable=False, immediate=True)
 
 
 def _stateless_affine(

@@ -1,4 +1,4 @@
-"""Lookup tables on the host: their contents by session, and the operation types that read and fill them."""
+"""Lookup tables on the host: their contents by session or server, and the operation types that read and fill them."""
 
 from __future__ import annotations
 
@@ -36,7 +36,9 @@ class Entries:
 class Holder(Protocol):
     """A session, as the owner of tables with a shared name."""
 
-    def resource(self, key: Any, make: Any) -> Any: ...
+    server: Any
+
+    def named_resource(self, key: Any, make: Any) -> Any: ...
 
 
 class Table:
@@ -65,9 +67,9 @@ class Table:
     def entries(self, session: Holder) -> Entries:
         """Its contents in a session; they live as long as the session and the table."""
         if self.shared_name:
-            found: Entries = session.resource(("lookup table", self.shared_name), Entries)
+            found: Entries = session.named_resource(("lookup table", self.shared_name), Entries)
             return found
-        return self._entries.setdefault(session, Entries())
+        return self._entries.setdefault(session.server or session, Entries())
 
     def outer_dims(self, keys: Dims) -> Dims:
         """The shape of keys without that of one key. Raises ValueError where they do not end in that of a key."""

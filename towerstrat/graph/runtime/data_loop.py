@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Container, Mapping, Sequence, Set
+from collections.abc import Callable, Container, Mapping, Sequence, Set
 from functools import partial
 from itertools import islice
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -142,14 +142,14 @@ class DataLoop(HostLoop):
                 left = room if total is None else total - done
                 taken = self._take(sources, left, room)
                 steps = min(chunk.steps for chunk in taken)
-                values, ran = self._chunk(run, sources, taken, values, steps, tested)
+                left = room if total is None else total - done - steps or total
+                meanwhile = partial(self._look_ahead, sources, left, room) if ahead else _nothing
+                values, ran = self._chunk(run, sources, taken, values, steps, tested, meanwhile, done + steps == total)
                 done += ran
                 if ran:
                     alone = 0
                     if tested and ran < steps:
                         break
-                    if ahead:
-                        self._look_ahead(sources, room if total is None else total - done or total, room)
                     continue
                 # What no program can run is one iteration on the host: the end of the data, an exception of the
                 # pipeline, loop variables that change their shape. A Python loop would meet each of them just there.
@@ -212,11 +212,23 @@ class DataLoop(HostLoop):
     # ---- programs --------------------------------------------------------------------------------------------
 
     def _chunk(
-        self, run: Run, sources: Sequence[Source], taken: Sequence[Chunk], values: list[Array], steps: int, tested: bool
+        self,
+        run: Run,
+        sources: Sequence[Source],
+        taken: Sequence[Chunk],
+        values: list[Array],
+        steps: int,
+        tested: bool,
+        meanwhile: Callable[[], None],
+        last: bool,
     ) -> tuple[list[Array], int]:
         """The loop variables after the iterations of a chunk, and how many there were. The rest of the input goes back.
 
         None where the first iteration cannot be part of a program.
+
+        Args:
+          meanwhile: what to do with the input behind the chunk while the device works, where all of the chunk is used.
+          last: whether it ends the loop; whoever carries the run out looks then whether a check has failed.
         """
         program: _DataLoopProgram | None = None
         used: int | None = None
@@ -233,12 +245,17 @@ class DataLoop(HostLoop):
             self.pace.started(record, steps, start)
             self.pace.make_room(taken[0].room)
             *changed, ran, bad = outputs
+            found = partial(self._error, program, record, bad)
+            whole = not tested and all(chunk.steps == steps and chunk.error is None for chunk in taken)
+            if whole:
+                meanwhile()
             if tested:
                 used = int(ran)
-            error = program.error(record)
-            if error is not None:
-                used = int(bad) + 1 if int(bad) >= 0 else used
-                raise self._in_words(error, int(bad) >= 0)
+            if whole and last:
+                run.checks.append(partial(self._settled, found, sources, taken))
+            elif (failed := found()) is not None:
+                used = used if failed.turn is None else failed.turn + 1
+                raise failed.error
             values = list(values)
             for i, value in zip(program.changing, changed, strict=True):
                 values[i] = value
@@ -246,8 +263,33 @@ class DataLoop(HostLoop):
         finally:
             if used is None:
                 used = steps if program is not None and program.ran else 0
-            for feed, source, chunk in zip(self.feeds, sources, taken, strict=True):
-                feed.feeder.put_back(source, chunk, used)
+            self._put_back(sources, taken, used)
+
+    def _put_back(self, sources: Sequence[Source], taken: Sequence[Chunk], used: int) -> None:
+        """Returns the input of a chunk that was not used."""
+        for feed, source, chunk in zip(self.feeds, sources, taken, strict=True):
+            if used < chunk.steps and source.lender is not None:
+                source.lender.give_back(source)  # what is behind the chunk goes back before the chunk's own
+            feed.feeder.put_back(source, chunk, used)
+
+    def _settled(
+        self, found: Callable[[], _Failed | None], sources: Sequence[Source], taken: Sequence[Chunk]
+    ) -> InvalidArgumentError | None:
+        """The error of the last program of a run, after whose failed iteration the input goes back."""
+        failed = found()
+        if failed is None:
+            return None
+        if failed.turn is not None:
+            self._put_back(sources, taken, failed.turn + 1)
+        return failed.error
+
+    def _error(self, program: _DataLoopProgram, record: Array, bad: Array) -> _Failed | None:
+        """What failed in a program. Waits for it."""
+        error = program.error(record)
+        if error is None:
+            return None
+        inside = int(bad) >= 0
+        return _Failed(self._in_words(error, inside), int(bad) if inside else None)
 
     def _in_words(self, error: InvalidArgumentError, inside: bool) -> InvalidArgumentError:
         """The error of a check that failed inside of an iteration, or in the condition after one."""
@@ -276,12 +318,27 @@ class DataLoop(HostLoop):
         return compiled.find(run.values, run.store, make, more, form, refusals=refusals)
 
 
+class _Failed(NamedTuple):
+    """A check that failed in a program.
+
+    Attributes:
+      turn: the iteration; None: it was in the condition.
+    """
+
+    error: InvalidArgumentError
+    turn: int | None
+
+
 def _signature(op: Operation) -> Any:
     return (op.attrs["takes"] == "optional", tuple([(t.dtype, t.dims) for t in op.outputs]))
 
 
 def _never(steps: int) -> bool:
     return False
+
+
+def _nothing() -> None:
+    pass
 
 
 def _power(number: int) -> int:

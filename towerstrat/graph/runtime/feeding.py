@@ -144,6 +144,8 @@ class Feeder:
 
     def put_back(self, source: Source, chunk: Chunk, first: int) -> None:
         """Returns a chunk's input to its source, from step ``first`` on."""
+        if first >= chunk.steps and chunk.error is None:
+            return
         rows = [np.reshape(b, (len(b) * self.each, *b.shape[2:])) if self.grouped else b for b in chunk.buffers]
         source.push_back([[np.array(r[i]) for r in rows] for i in range(first * self.each, chunk.steps * self.each)])
         if chunk.error is not None and not chunk.stays:

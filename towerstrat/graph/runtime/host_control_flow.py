@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -52,12 +52,28 @@ class HostBranch:
         run.values.update(zip(self.op.outputs, self.regions[taken].run(run, {}), strict=True))
 
 
+class _Counting(NamedTuple):
+    """A loop that counts up.
+
+    Attributes:
+      place: of the loop variable that counts.
+      limit, bound: the tensor that it stays below, and its value where that is the same in every run.
+      by: what is added to it in an iteration.
+    """
+
+    place: int
+    limit: Tensor
+    bound: int | None
+    by: int
+
+
 class HostLoop:
     """One ``While`` operation in a plan, run iteration by iteration.
 
     Attributes:
       endless: whether the condition is the constant True.
       control: the part of the loop that decides when it ends, where that can be told apart.
+      counting: what it counts, where that is all that the part does.
     """
 
     def __init__(self, op: Operation, stages: Stages):
@@ -72,6 +88,7 @@ class HostLoop:
         self.endless = result is not None and bool(result)
         self.plain = not any(has_effect(inner) for inner in cond.needed)
         self.control = control_of(op) if self.plain and not self.endless else None
+        self.counting = None if self.control is None else self._counting()
 
     def run(self, run: Run) -> None:
         self.run_from(run, self.initial(run), 0, self.count(run))
@@ -108,6 +125,18 @@ class HostLoop:
 
     def _counted(self, run: Run) -> int | None:
         """The number of iterations of a loop that counts up to a limit."""
+        if self.counting is None:
+            return None
+        place, limit, bound, by = self.counting
+        if bound is None:
+            if limit not in run.values:
+                return None
+            bound = int(to_host(run.values[limit]))
+        start = int(to_host(run.values[self.op.inputs[place]]))
+        return len(range(start, bound, by))
+
+    def _counting(self) -> _Counting | None:
+        """What a loop counts, where its condition is that a variable is less than a limit."""
         test = self.op.bodies[0].results[0].op
         if test.type != "Less" or test.inputs[0] not in set(self.cond_vars) or test.inputs[1] in set(self.cond_vars):
             return None
@@ -115,14 +144,10 @@ class HostLoop:
         step = self.op.bodies[1].results[place].op
         if step.type not in ("Add", "AddV2") or step.inputs[0] is not self.body_vars[place]:
             return None
-        by = constant_value(step.inputs[1])
-        bound = constant_value(test.inputs[1])
-        if bound is None and test.inputs[1] in run.values:
-            bound = to_host(run.values[test.inputs[1]])
-        start = to_host(run.values[self.op.inputs[place]])
-        if by is None or bound is None or not test.inputs[0].dtype.is_integer or int(by) <= 0:
+        by, bound = constant_value(step.inputs[1]), constant_value(test.inputs[1])
+        if by is None or not test.inputs[0].dtype.is_integer or int(by) <= 0:
             return None
-        return len(range(int(start), int(bound), int(by)))
+        return _Counting(place, test.inputs[1], None if bound is None else int(bound), int(by))
 
     def goes_on(self, run: Run, values: Sequence[Array], done: int) -> bool:
         """Whether there is another iteration: the value of the condition."""

@@ -126,7 +126,7 @@ class Pace:
         marker, steps, start = self._under_way.popleft()
         waited = not _is_ready(marker)
         try:
-            jax.block_until_ready(marker)
+            marker.block_until_ready()
         except KeyboardInterrupt:
             self._under_way.appendleft((marker, steps, start))
             raise

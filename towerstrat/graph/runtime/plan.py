@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Container, Hashable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import jax
@@ -24,6 +25,7 @@ from towerstrat.graph.lowering.refusals import NeedsStatic, NeedsTrips, on_host,
 from towerstrat.graph.ops.trips import gradients_decide
 from towerstrat.graph.runtime.compiled import Compiled, Given, Programs, compiled_size, needs_value, to_host
 from towerstrat.graph.runtime.initialization import InitializationStage, split_initialization
+from towerstrat.graph.runtime.passing import PassingStage, passes
 from towerstrat.graph.runtime.program import Program, calls_back, effective_axis, effects, tensor_spec
 from towerstrat.graph.runtime.runs import Run, Stage, Values
 from towerstrat.graph.runtime.single_operation import SINGLE_OPERATIONS
@@ -174,7 +176,7 @@ class DeviceStage:
         assert program is not None
         outputs, record = program(store, inputs)
         if program.faulty:
-            run.checks.append((program, record))
+            run.checks.append(partial(program.error, record))
         self.finish(run, program, outputs)
 
     def finish(self, run: Run, program: Program, outputs: Sequence[Any]) -> None:
@@ -462,9 +464,13 @@ class Plan:
         for segment in reversed(segments):
             later.append(set(wanted))
             wanted |= {t for op in segment for t in _uses(op)}
+        staged = any(op.definition.stage is not None for segment in segments[1::2] for op in segment)
         for segment, needed in zip(segments, reversed(later), strict=True):
+            rest = [op for op in segment if op not in self.on_host]
             if segment and needs_host(segment[0]):
                 yield host_stage(segment[0], self._stages)
+            elif rest and staged and passes(rest, self.fed):
+                yield PassingStage(rest)
             elif segment:
                 yield from self._without_host(segment, needed)
 

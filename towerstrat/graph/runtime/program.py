@@ -275,7 +275,7 @@ class Program:
             if not isinstance(value, jax.Array) or value.sharding is not self.shardings.get(cell):
                 value = self._placed(store, cell, value, donating)
             if donating:
-                if id(value) in seen or cell in store.lent:
+                if id(value) in seen or store.is_lent(cell):
                     value = jnp.copy(value)
                 seen.add(id(value))
             result.append(value)
@@ -294,7 +294,7 @@ class Program:
                 store.move({cell: value})
             return value
         if not isinstance(value, jax.Array):
-            return jnp.array(value, copy=True)
+            return jax.device_put(np.array(value))
         if len(value.sharding.device_set) > 1:
             value = on_one_device(value)
             return jnp.copy(value) if donating else value

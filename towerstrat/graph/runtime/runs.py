@@ -19,8 +19,8 @@ from towerstrat.errors import (
 )
 from towerstrat.graph.ir.elements import Tensor
 from towerstrat.graph.ir.state import Cell, StateStore
-from towerstrat.graph.ir.types import Array, uint32
-from towerstrat.graph.runtime.program import Program
+from towerstrat.graph.ir.types import uint32
+from towerstrat.graph.runtime.served import ServedStore, ServerState
 from towerstrat.platform.plain import State
 
 Values = dict[Tensor, Any]
@@ -33,12 +33,19 @@ class Stage(Protocol):
     def run(self, run: Run) -> None: ...
 
 
+class Passive:
+    """A stage without effects: it may run while it is not known whether the stages before it have failed."""
+
+
 @runtime_checkable
 class Cancellable(Protocol):
     """A resource of a session that threads may wait for."""
 
     def cancel(self) -> None:
         """Ends all waiting."""
+
+    def wake(self) -> None:
+        """Ends the waiting of sessions that are closed."""
 
 
 class Run:
@@ -51,7 +58,7 @@ class Run:
       static: the feeds.
 
     Attributes:
-      checks: programs in which a check may have failed, with their records.
+      checks: each waits for a program in which a check may have failed, and returns the error.
       kept: what stages leave for the caller.
     """
 
@@ -60,17 +67,27 @@ class Run:
         self.store = store
         self.values = values
         self.static = static
-        self.checks: list[tuple[Program, Array]] = []
+        self.checks: list[Callable[[], Exception | None]] = []
         self.kept: dict[object, Any] = {}
 
     def carry(self, stages: Iterable[Stage]) -> None:
         """Runs stages one after the other. Raises InvalidArgumentError where a device program found an error."""
+        self.begin(stages)
+        self.settle()
+
+    def begin(self, stages: Iterable[Stage]) -> None:
+        """As ``carry``, but for what the last device program found: that is for ``settle``."""
         for stage in stages:
+            if self.checks and not isinstance(stage, Passive):
+                self.settle()
             stage.run(self)
-            for program, record in self.checks:
-                if (error := program.error(record)) is not None:
-                    raise error
-            self.checks.clear()
+
+    def settle(self) -> None:
+        """Waits for the programs under way that check something. Raises InvalidArgumentError where one failed."""
+        checks, self.checks = self.checks, []
+        for found in checks:
+            if (error := found()) is not None:
+                raise error
 
 
 T = TypeVar("T")
@@ -115,6 +132,9 @@ class Runner:
     What a program would need to go on as if it had not stopped is in ``state`` (variables, random counters, counts of
     passes over datasets: cells, each with a name) and in ``positions``.
 
+    Args:
+      server: whose variables and named resources it has; None: its own.
+
     Attributes:
       runs: how many there were.
       lock: held during a run.
@@ -123,10 +143,11 @@ class Runner:
 
     what = "session"
 
-    def __init__(self) -> None:
-        self.lock = threading.RLock()
+    def __init__(self, server: ServerState | None = None) -> None:
+        self.server = server
+        self.lock = threading.RLock() if server is None else server.lock
         self.closed = False
-        self._store = StateStore()
+        self._store = StateStore() if server is None else ServedStore(server)
         self._resources: dict[Hashable, Any] = {}
         self._counters: dict[str, Cell] = {}
         self.waiting = WaitingStates(self._store)
@@ -184,6 +205,14 @@ class Runner:
             self._resources[key] = make()
         return self._resources[key]
 
+    def named_resource(self, key: Hashable, make: Callable[[], Any]) -> Any:
+        """``resource`` of a key that names it: the sessions of one server have it together."""
+        if self.server is None:
+            return self.resource(key, make)
+        if key not in self.server.resources:
+            self.server.resources[key] = make()
+        return self.server.resources[key]
+
     def carry_out(
         self, stages: Sequence[Stage], fed: Mapping[Tensor, Any], read: Callable[[Run], T],
         store: StateStore | None = None,
@@ -192,6 +221,7 @@ class Runner:
 
         Args:
           fed: the values of tensors that are given.
+          read: the last device program may be under way when it is called, and have failed: see ``Run.settle``.
           store: whose state is used, if not this one's.
 
         Raises:
@@ -201,8 +231,10 @@ class Runner:
         run = Run(self, self._store if store is None else store, dict(fed), fed)
         self.runs += 1
         try:
-            run.carry(stages)
-            return read(run)
+            run.begin(stages)
+            found = read(run)
+            run.settle()
+            return found
         except jax.errors.JaxRuntimeError as error:
             raise self._device_failure(error) from error
         except MemoryError as error:

@@ -11,7 +11,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from towerstrat.errors import UnsupportedError
+from towerstrat.errors import AbortedError, UnsupportedError
 from towerstrat.graph.ir import nest
 from towerstrat.graph.ir.composite import Fetchable
 from towerstrat.graph.ir.core import Graph, global_graph
@@ -28,6 +28,7 @@ from towerstrat.graph.runtime.conversions import conversion_of
 from towerstrat.graph.runtime.feeds import fed_array, feed_pairs
 from towerstrat.graph.runtime.plan import Plan
 from towerstrat.graph.runtime.runs import Cancellable, Run, Runner
+from towerstrat.graph.runtime.served import SERVERS
 from towerstrat.graph.runtime.side_by_side import SideBySide, side_by_side
 from towerstrat.graph.runtime.stages import plan_of
 from towerstrat.graph.runtime.traced import Span, describe_spans, traced
@@ -106,14 +107,18 @@ class BaseSession(Runner):
     """Runs parts of a graph and keeps the values of its variables between runs.
 
     Args:
-      target: "" or "local". An address, "grpc://host:port", means the devices of this machine; anything else raises.
+      target: "" or "local", or the target of a ``tf.train.Server`` of this process, whose sessions share variables. Any
+        other address, "grpc://host:port", means the devices of this machine; anything else raises.
       graph: default the default graph.
       config: a ``ConfigProto``; what it cannot mean here raises by name.
     """
 
     def __init__(self, target: str = "", graph: Graph | None = None, config: messages.ConfigProto | None = None):
-        super().__init__()
-        if is_remote(target):
+        server = SERVERS.at(target)
+        super().__init__(server)
+        if server is not None:
+            server.take_in(self)
+        elif is_remote(target):
             taken_for_here(f"Session(target={target!r})")
         elif target not in ("", "local", None, b""):
             raise UnsupportedError(
@@ -127,6 +132,7 @@ class BaseSession(Runner):
         self._config = config
         self._plans: dict[Any, tuple[int, _Fetches, Plan, SideBySide | None]] = {}
         self._entered: ExitStack | None = None
+        self._aborted = False
         self.ahead: Ahead | None = None
 
     # ---- what it is ------------------------------------------------------------------------------------------
@@ -143,9 +149,16 @@ class BaseSession(Runner):
     @property
     def state(self) -> StateStore:
         """The values of variables, after the runs that the caller has seen."""
+        self.give_back()
+        if self.server is not None:
+            with self.lock:
+                self.server.entered(self)
+        return self._store
+
+    def give_back(self) -> None:
+        """Makes the state what it is after the runs that the caller has seen."""
         if self.ahead is not None:
             self.ahead.used()
-        return self._store
 
     def run_ahead(self, limit: Limit) -> None:
         """From now on several steps are run at once where the same fetches are run again and again.
@@ -170,15 +183,26 @@ class BaseSession(Runner):
 
     def close(self) -> None:
         """Frees the state, and ends all waiting for queues. Closing twice is fine."""
+        if self.server is not None:
+            self.give_back()
         self.closed = True
         for waited in list(self._resources.values()):
             if isinstance(waited, Cancellable):
                 waited.cancel()
+        for waited in [] if self.server is None else list(self.server.resources.values()):
+            if isinstance(waited, Cancellable):
+                waited.wake()
         self._store = StateStore()
         self.ahead = None
         self._plans.clear()
         self._resources.clear()
         self.positions.clear()
+
+    def abort(self) -> None:
+        """Closes it, since its server was reset."""
+        self.ahead = None
+        self._aborted = True
+        self.close()
 
     # ---- running ---------------------------------------------------------------------------------------------
 
@@ -245,13 +269,18 @@ class BaseSession(Runner):
             return self._carry_out(structure, plan, fed, spans)
 
     def _check_open(self) -> None:
+        if self._aborted:
+            raise AbortedError(None, None, "The session is not found: its server was reset, make another one.")
         if self.closed:
             raise RuntimeError("Attempted to use a closed Session.")
+        if self.server is not None:
+            self.server.entered(self)
 
     def _carry_out(
         self, structure: _Fetches, plan: Plan, fed: Mapping[Tensor, Any], spans: list[Span] | None = None
     ) -> Any:
         def read(run: Run) -> Any:
+            run.settle()
             return structure.build([self._fetched(f, plan, run) for f in structure.elements])
 
         ACCOUNTS.steps += plan.trains
@@ -448,7 +477,22 @@ class Session(BaseSession):
 
     @staticmethod
     def reset(target: str, containers: Any = None, config: Any = None) -> None:
-        raise UnsupportedError("Session.reset clears another process; here state lives in a session: close it.")
+        """Forgets the variables and the named resources of a server of this process, and ends its sessions.
+
+        Raises:
+          UnsupportedError: ``target`` is no server of this process, or only some containers are to be reset.
+        """
+        server = SERVERS.at(target)
+        if server is None:
+            raise UnsupportedError(
+                f"Session.reset({target!r}): expected the target of a tf.train.Server of this process. Else state "
+                "lives in a session: close it."
+            )
+        if containers:
+            raise UnsupportedError(
+                f"Session.reset(containers={containers!r}): a server has one container. Leave them out."
+            )
+        server.reset()
 
 
 class InteractiveSession(BaseSession):

@@ -164,10 +164,13 @@ def _built(
 
 def _towers(order: Sequence[Operation]) -> list[list[Operation]] | None:
     """By device what is placed there, where several devices have much the same operations; else None."""
+    places = {name: parse(name).get("device", "").partition(":") for name in {op.device for op in order} if name}
+    if len({place for place in places.values() if place[0]}) < 2:
+        return None
     by_device: dict[tuple[str, int], list[Operation]] = {}
     for op in order:
-        if op.device and (device := parse(op.device).get("device")):
-            kind, _, number = device.partition(":")
+        kind, _, number = places.get(op.device, ("", "", ""))
+        if kind:
             by_device.setdefault((kind, int(number or 0)), []).append(op)
     kinds = Counter(kind for kind, _ in by_device)
     if not kinds:

@@ -45,6 +45,11 @@ FIRST_TIMES = 4
 LARGEST_IMAGE = 1 << 22
 """Elements up to which it does so."""
 
+DRAWS = frozenset([
+    "RandomUniform", "RandomStandardNormal", "TruncatedNormal",
+    "StatelessRandomUniform", "StatelessRandomNormal", "StatelessTruncatedNormal",
+])  # fmt: skip
+"""Types that draw in blocks (``ops/draws.py``)."""
 EARLY_DRAWS = 16
 """Draws of one shape that share the program of all shapes; then there is one for the shape, which is faster."""
 
@@ -100,7 +105,7 @@ class Execution:
         self.definition = definition
         self.differentiable = definition.differentiable
         self.dynamic = definition.dynamic
-        self.early = EARLY_DRAWS if definition.random and definition.immediate else 0
+        self.early = EARLY_DRAWS if definition.type in DRAWS else 0
         self.dtypes = [t.dtype for t in self.op.outputs]
         self.types = [d.np for d in self.dtypes]
         self.first_times = FIRST_TIMES if definition.type in EXACT and all(map(_plain, inputs)) else 0
@@ -288,7 +293,7 @@ class SingleOperations:
         with jax.enable_x64(True):
             if executable.dynamic or executable.early:
                 executable.early -= executable.early > 0
-                return executable.function(given, state, eager=True, executor=self)
+                return executable.function(given, state, eager=True, executor=self if executable.dynamic else None)
             found: tuple[Sequence[Array], Sequence[Array | None]] = executable.jitted(given, state)
             return found
 

@@ -75,7 +75,8 @@ def _backward(
         inputs = _eager([lowering.value(t) for t in op.inputs], op.inputs)
         with GradientTape() as tape:
             for tensor in inputs:
-                tape.watch(tensor)
+                if tensor.dtype.is_floating or tensor.dtype.is_complex:
+                    tape.watch(tensor)
             results = _results(op, inputs)
         given = [(r, c) for r, c in zip(results, cotangents, strict=True) if c is not None]
         found = tape.gradient([r for r, _ in given], inputs, [constant(c) for _, c in given])

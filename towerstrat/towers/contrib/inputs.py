@@ -16,6 +16,7 @@ from towerstrat.graph.ir.core import get_default_graph
 from towerstrat.graph.ir.elements import Operation
 from towerstrat.graph.ir.mesh import Axis
 from towerstrat.graph.ir.registry import Signature, define
+from towerstrat.graph.ir.uneven import Uneven
 from towerstrat.towers.engine.values import per_device
 
 
@@ -26,9 +27,11 @@ class PerDeviceDataset:
       dataset: its elements go to the towers in turn.
       devices: the towers' devices.
       axis: the towers' axis, None for one tower.
+      uneven: whether the towers' elements may have different shapes.
     """
 
-    def __init__(self, dataset: Dataset, devices: Sequence[str], axis: Axis | None):
+    def __init__(self, dataset: Dataset, devices: Sequence[str], axis: Axis | None, uneven: bool = False):
+        self._uneven = uneven
         self._dataset = dataset
         self._devices = list(devices)
         self._axis = axis
@@ -46,17 +49,18 @@ class PerDeviceDataset:
         return self._dataset.node.structure.classes
 
     def make_one_shot_iterator(self) -> PerDeviceDataIterator:
-        return PerDeviceDataIterator(make_one_shot_iterator(self._dataset), self._devices, self._axis)
+        return PerDeviceDataIterator(make_one_shot_iterator(self._dataset), self._devices, self._axis, self._uneven)
 
     def make_initializable_iterator(self, shared_name: str | None = None) -> PerDeviceDataIterator:
         iterator = make_initializable_iterator(self._dataset, shared_name)
-        return PerDeviceDataIterator(iterator, self._devices, self._axis)
+        return PerDeviceDataIterator(iterator, self._devices, self._axis, self._uneven)
 
 
 class PerDeviceDataIterator:
     """An iterator over a distributed dataset."""
 
-    def __init__(self, iterator: Iterator, devices: Sequence[str], axis: Axis | None):
+    def __init__(self, iterator: Iterator, devices: Sequence[str], axis: Axis | None, uneven: bool = False):
+        self._uneven = uneven
         self.iterator = iterator
         self._devices = list(devices)
         self._axis = axis
@@ -89,7 +93,10 @@ class PerDeviceDataIterator:
         op = get_default_graph().add(
             "DistributedIteratorGetNext",
             self.iterator.handles(),
-            {"types": types, "dims": dims, "axis": self._axis, "iterator": self.iterator.position},
+            {
+                **{"types": types, "dims": dims, "axis": self._axis, "iterator": self.iterator.position},
+                "uneven": self._uneven,
+            },
             name or "IteratorGetNext",
         )
         for tensor in op.outputs:
@@ -118,7 +125,10 @@ def _next_for_all(session: Session, op: Operation, values: Sequence[Any]) -> lis
             source.push_back(taken)
             raise with_operation(error, op) from error.__cause__
     shapes = [[np.shape(part) for part in element] for element in taken]
-    if any(other != shapes[0] for other in shapes):
+    alike = all(other == shapes[0] for other in shapes)
+    if not alike and op.attrs["uneven"]:
+        return [Uneven.of(parts) for parts in zip(*taken, strict=True)]
+    if not alike:
         source.push_back(taken)
         raise InvalidArgumentError(
             None,
@@ -138,5 +148,5 @@ define(
     host=_next_for_all,
     stateful=True,
     differentiable=False,
-    hidden=("iterator", "axis"),
+    hidden=("iterator", "axis", "uneven"),
 )

@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from towerstrat.graph.variables.variables import VariableAggregation
 from towerstrat.towers.cluster.local import local_names
+from towerstrat.towers.cluster.one_task import require_one_task, task_devices
 from towerstrat.towers.contrib.strategy import DistributionStrategy
 from towerstrat.towers.contrib.surface import CONTRIB
+from towerstrat.towers.engine.destinations import validate_destinations
 from towerstrat.towers.engine.mirrored import MirroredTowers
+from towerstrat.towers.engine.values import DistributedValues
 
 
 class MirroredStrategy(DistributionStrategy):
@@ -38,7 +42,39 @@ class MirroredStrategy(DistributionStrategy):
         self._cross_tower_ops = cross_tower_ops
         self._auto_shard_dataset = auto_shard_dataset
         self._num_gpus = count
-        self._stand_on(MirroredTowers.named(local_names(count) if devices is None else devices, CONTRIB))
+        engine = MirroredTowers.named(local_names(count) if devices is None else devices, CONTRIB)
+        engine.cross_tower_ops = cross_tower_ops
+        self._stand_on(engine)
+
+    engine: MirroredTowers
+
+    def read_var(self, tower_local_var: Any) -> Any:
+        return super().read_var(tower_local_var)
+
+    def value_container(self, val: Any) -> Any:
+        return super().value_container(val)
+
+    def _batch_reduce(self, aggregation: VariableAggregation, value_destination_pairs: Sequence[Any]) -> list[Any]:
+        return self.engine.batch_reduce(aggregation, value_destination_pairs)
+
+    def configure(
+        self, session_config: Any = None, cluster_spec: Any = None, task_type: Any = None, task_id: Any = None
+    ) -> None:
+        """Adapts a session's configuration, and the names of the devices to a cluster of one task.
+
+        Raises:
+          ValueError: a cluster, and no number of GPUs was given. UnsupportedError: a cluster of several tasks.
+        """
+        super().configure(session_config)
+        if not cluster_spec:
+            return
+        spec = require_one_task(type(self).__name__, cluster_spec)
+        if self._num_gpus is None:
+            raise ValueError("`num_gpus` is required if `cluster_spec` is given.")
+        job = "chief" if "chief" in spec.jobs else "worker"
+        engine = MirroredTowers.named(task_devices(job, 0, self._num_gpus), CONTRIB)
+        engine.cross_tower_ops = self._cross_tower_ops
+        self._stand_on(engine)
 
     @property
     def _devices(self) -> list[str]:
@@ -59,3 +95,25 @@ class MirroredStrategy(DistributionStrategy):
     @property
     def should_save_summary(self) -> bool:
         return True
+
+
+def reduce_non_distributed_value(
+    distribution: DistributionStrategy, aggregation: VariableAggregation, value: Any, destinations: Any
+) -> Any:
+    """The reduction of a value that all towers share, for strategies of a program's own.
+
+    Raises:
+      ValueError: a distributed value, or the sum over several towers.
+    """
+    if isinstance(value, DistributedValues):
+        raise ValueError("Expected a value that all towers share: reduce takes a `DistributedValues`.")
+    if isinstance(value, int | float) and value == 0:
+        return 0
+    if aggregation in (VariableAggregation.MEAN, VariableAggregation.ONLY_FIRST_TOWER):
+        return value
+    validate_destinations(destinations)
+    if not distribution.is_single_tower:
+        raise ValueError(
+            f"A non-DistributedValues value {value} cannot be reduced with the given aggregation {aggregation}."
+        )
+    return value

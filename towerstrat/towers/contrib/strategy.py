@@ -83,7 +83,7 @@ class DistributionStrategy:
         """The dataset that ``dataset_fn()`` returns, so that its iterators give one element to each tower."""
         engine = self.engine
         devices, axis = engine.worker_devices, engine.axis if engine.mapped else None
-        return PerDeviceDataset(self._call_dataset_fn(dataset_fn), devices, axis)
+        return PerDeviceDataset(self._call_dataset_fn(dataset_fn), devices, axis, engine.uneven_input)
 
     def broadcast(self, tensor: Any, destinations: Any = None) -> Any:
         """``tensor`` mirrored on ``destinations`` (default: all worker devices)."""

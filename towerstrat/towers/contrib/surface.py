@@ -9,7 +9,7 @@ from towerstrat.graph.ir.elements import Tensor
 from towerstrat.graph.ir.mesh import Axis
 from towerstrat.graph.variables.variables import Variable
 from towerstrat.towers.contrib.step_context import MultiStepContext
-from towerstrat.towers.contrib.variables import variable_maker
+from towerstrat.towers.contrib.variables import central_variable_maker, variable_maker
 from towerstrat.towers.engine.engine import Engine
 from towerstrat.towers.engine.values import PerDevice, per_device
 
@@ -34,6 +34,9 @@ class ContribSurface:
 
     def variable_maker(self, engine: Engine, devices: Sequence[str], axis: Axis, local: bool) -> Callable[..., Any]:
         return variable_maker(engine, devices, axis, local)
+
+    def central_variable_maker(self, engine: Engine, axis: Axis, device: str) -> Callable[..., Any]:
+        return central_variable_maker(engine)
 
     def written(
         self, engine: Engine, axis: Axis, variable: Variable, type: str, inputs: Sequence[Tensor]

@@ -22,32 +22,47 @@ class DistributedVariable(Shared, Variable, DistributedValues):
     """A variable of a graph with a copy on each tower."""
 
 
-class MirroredVariable(DistributedVariable, Mirrored):
-    """A variable whose copies are kept equal.
+class _Aggregating(Variable):
+    """A variable that all towers share: in tower context an assignment combines the towers' values.
 
-    In tower context an assignment combines the towers' values by the variable's aggregation. In cross-tower context and
-    in ``update``, it sets all copies.
+    Attributes:
+      _called: what messages call it.
     """
 
-    def _component_value(self, position: int) -> Tensor:
-        return self.value()
-
-    def _component_element(self, position: int) -> Tensor:
-        return self._handle
+    _called: str
 
     def _change(self, type: str, inputs: Any, name: str | None, read_value: bool = True) -> Any:
         if not contexts.in_tower_context():
             return Variable._change(self, type, inputs, name, read_value)
         if self._aggregation == VariableAggregation.NONE:
             raise ValueError(
-                "You must specify an aggregation method to update a MirroredVariable in Tower Context. "
+                f"You must specify an aggregation method to update a {self._called} in Tower Context. "
                 f"Variable {self.name}, created at {self.created_at}: pass aggregation=tf.VariableAggregation.MEAN (or "
                 "SUM, ONLY_FIRST_TOWER) when it is made, or update it in a merge_call."
             )
 
+        if type.startswith("ResourceScatter"):
+            return self._scatter_together(type, inputs, name, read_value)
+
         def merge_fn(distribution: CrossTower, *values: Any) -> Any:
             combined = [distribution.reduce(self._aggregation, v, destinations=self) for v in values]
             return distribution.update(self, lambda v, *c: Variable._change(v, type, c, name, read_value), *combined)
+
+        return contexts.merge_call(merge_fn, *inputs)
+
+    def _scatter_together(self, type: str, inputs: Any, name: str | None, read_value: bool) -> Any:
+        """A scatter of the rows of all towers, or of the first one's. Raises ValueError where they do not add up."""
+        if type not in _ADDING and self._aggregation != VariableAggregation.ONLY_FIRST_TOWER:
+            raise ValueError(
+                f"{type} of {self.name} (created at {self.created_at}) in tower context: rows of several towers "
+                "add up with scatter_add and scatter_sub only. Make it with ONLY_FIRST_TOWER, or use a merge_call."
+            )
+
+        def merge_fn(distribution: CrossTower, indices: Any, updates: Any) -> Any:
+            rows = distribution.engine.rows_together(self._aggregation, indices, updates)
+            return distribution.update(
+                self, lambda v, r: Variable._change(v, type, [r.indices, r.values], name, read_value), rows
+            )
 
         return contexts.merge_call(merge_fn, *inputs)
 
@@ -82,6 +97,42 @@ class MirroredVariable(DistributedVariable, Mirrored):
         return self._assign("AssignSubVariableOp", delta, name or "AssignSub", read_value)
 
 
+class MirroredVariable(_Aggregating, DistributedVariable, Mirrored):
+    """A variable whose copies are kept equal.
+
+    In tower context an assignment combines the towers' values by the variable's aggregation. In cross-tower context and
+    in ``update``, it sets all copies.
+    """
+
+    _called = "MirroredVariable"
+
+    def _component_value(self, position: int) -> Tensor:
+        return self.value()
+
+    def _component_element(self, position: int) -> Tensor:
+        return self._handle
+
+
+class AggregatingVariable(_Aggregating):
+    """A variable of which there is one copy for all towers, on a parameter device.
+
+    Args:
+      engine: the towers.
+      aggregation: how values that several towers assign become one.
+      **kwargs: as of ``tf.Variable``.
+    """
+
+    _called = "variable"
+
+    def __init__(self, engine: Engine, aggregation: VariableAggregation, **kwargs: Any):
+        super().__init__(aggregation=aggregation, **kwargs)
+        self._engine = engine
+
+    def get(self) -> AggregatingVariable:
+        """The variable itself."""
+        return self
+
+
 class TowerLocalVariable(DistributedVariable, PerDevice):
     """A variable of which every tower has its own; outside, it is their sum or mean. Never trainable."""
 
@@ -100,6 +151,14 @@ class TowerLocalVariable(DistributedVariable, PerDevice):
         with get_default_graph().under(self._axis):
             own = self._local_read()
         return collectives.all_reduce(own, self._axis, self._cell.combine, f"{self.op.name}/aggregate")
+
+    def read_value(self) -> Tensor:
+        """Its value; where towers are called one by one the combined one in tower context too, as ``read_var``."""
+        if not self._engine.reads_together or get_default_graph().axis is None:
+            return super().read_value()
+        own = self._local_read()
+        with get_default_graph().under(None):
+            return collectives.all_reduce(own, self._axis, self._cell.combine, f"{self.op.name}/aggregate")
 
     def _component_value(self, position: int) -> Tensor:
         with get_default_graph().under(self._axis):
@@ -132,6 +191,9 @@ class TowerLocalVariable(DistributedVariable, PerDevice):
         return value // len(self._index) if self.dtype.is_integer else value * (1.0 / len(self._index))
 
 
+_ADDING = ("ResourceScatterAdd", "ResourceScatterSub")
+
+
 def variable_maker(engine: Engine, devices: Sequence[str], axis: Axis, local: bool) -> Callable[..., Any]:
     """A function that makes a variable of a strategy; ``local``: each tower has its own value."""
 
@@ -141,5 +203,14 @@ def variable_maker(engine: Engine, devices: Sequence[str], axis: Axis, local: bo
             kwargs["trainable"] = False
             return TowerLocalVariable(engine, devices, aggregation, axis, **kwargs)
         return MirroredVariable(engine, devices, aggregation, **kwargs)
+
+    return make
+
+
+def central_variable_maker(engine: Engine) -> Callable[..., Any]:
+    """A function that makes a variable that towers share."""
+
+    def make(**kwargs: Any) -> AggregatingVariable:
+        return AggregatingVariable(engine, kwargs.pop("aggregation", VariableAggregation.NONE), **kwargs)
 
     return make

@@ -57,6 +57,11 @@ class StrategyExtended:
         return self._strategy
 
     @property
+    def _global_batch_size(self) -> bool:
+        """Whether batches of datasets are those of all replicas together."""
+        return True
+
+    @property
     def _mapped(self) -> bool:
         """Whether there are several replicas."""
         return self._engine.mapped
@@ -117,6 +122,22 @@ class StrategyExtended:
         with self._strategy.scope():
             local = self._numbers(value)
             return engine.reduce(AGGREGATIONS[reduce_op], engine.per_tower(local), destinations)
+
+    def _combine_all(self, reduce_op: ReduceOp, pairs: Sequence[tuple[Any, Any]]) -> list[Any]:
+        """``_combine`` of several (value, destinations) pairs: those of the replicas together."""
+        engine = self._engine
+        found: dict[int, Any] = {}
+        together: dict[int, tuple[Any, Any]] = {}
+        with self._strategy.scope():
+            for i, (value, destinations) in enumerate(pairs):
+                value = engine.per_tower(value) if isinstance(value, Tensor) and value.varies else value
+                if not self._mapped or not isinstance(value, PerDevice) or isinstance(value, Variable):
+                    found[i] = self._combine(reduce_op, value, destinations)
+                else:
+                    together[i] = engine.per_tower(self._numbers(value)), destinations
+            reduced = engine.batch_reduce(AGGREGATIONS[reduce_op], list(together.values()))
+        found.update(zip(together, reduced, strict=True))
+        return [found[i] for i in range(len(pairs))]
 
     def _numbers(self, value: DistributedValues) -> Any:
         """Each replica's part of a value, or its copy of a variable.
@@ -182,7 +203,8 @@ class StrategyExtended:
         flat = [self._own(v) for v in nest.flatten(value)]
 
         def merge_fn(strategy: Any, *values: Any) -> Any:
-            return [self._combine(op, v, v) for v in values]
+            with self._engine.differentiated_together():
+                return self._combine_all(op, [(v, v) for v in values])
 
         return nest.pack_sequence_as(value, [_each(v) for v in context.merge_call(merge_fn, flat)])
 
@@ -197,7 +219,8 @@ class StrategyExtended:
         axis = checked_dimension(axis)
 
         def merge_fn(strategy: Any, *values: Any) -> Any:
-            return [self._gathered(v, axis) for v in values]
+            with self._engine.differentiated_together():
+                return [self._gathered(v, axis) for v in values]
 
         return nest.pack_sequence_as(value, [_each(v) for v in context.merge_call(merge_fn, flat)])
 
@@ -221,9 +244,11 @@ class StrategyExtended:
         require_cross_replica(self._engine)
         op = reduce_op_of(reduce_op)
         pairs = list(value_destination_pairs)
+        engine_devices = self._engine.worker_devices
 
         def reduced(values: list[Any]) -> list[Any]:
-            return [self._single(self._combine(op, v, "/device:CPU:0")) for v in values]
+            where = [engine_devices if isinstance(v, DistributedValues) else "/device:CPU:0" for v in values]
+            return [self._single(v) for v in self._combine_all(op, list(zip(values, where, strict=True)))]
 
         found = self._carried(("batch_reduce_to", op), reduced, [value for value, _ in pairs])
         return [self._placed(v, destinations) for v, (_, destinations) in zip(found, pairs, strict=True)]
@@ -331,6 +356,10 @@ class StrategyExtended:
     def parameter_devices(self) -> tuple[str, ...]:
         """Where variables live."""
         return tuple([canonical(device) for device in self._engine.parameter_devices])
+
+    def _use_merge_call(self) -> bool:
+        """Whether libraries have to merge replicas before they update variables: ``update`` merges by itself."""
+        return False
 
     @property
     def _num_replicas_in_sync(self) -> int:

@@ -185,8 +185,12 @@ def dealt(
     kind: type[DistributedDataset],
     replicas: int,
     options: InputOptions | None = None,
+    drops: bool = True,
 ) -> DistributedDataset:
     """The dataset of an input function, an element of which goes to each replica; or each replica's own dataset.
+
+    Args:
+      drops: as of ``Dealt``; where it is False, the batch dimension of elements is unknown.
 
     Raises:
       TypeError: the function returns no dataset.
@@ -199,4 +203,7 @@ def dealt(
             raise TypeError(f"dataset_fn must return a tf.data.Dataset, got {dataset!r}.")
     if layout is None:
         return kind(datasets[0].node, None)
-    return kind(Dealt([dataset.node for dataset in datasets], layout.axis.size), layout)
+    node = Dealt([dataset.node for dataset in datasets], layout.axis.size, drops)
+    if not drops:
+        node.structure = node.structure.with_dims([dims and (None, *dims[1:]) for dims in node.structure.dims])
+    return kind(node, layout)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from towerstrat.towers.cluster.local import local_names
+from towerstrat.towers.distribute.cross_device import of_towers
 from towerstrat.towers.distribute.extended import StrategyExtendedV1
 from towerstrat.towers.distribute.strategy import Strategy, StrategyV1
 from towerstrat.towers.distribute.surface import REPLICAS
@@ -41,6 +42,9 @@ class MirroredStrategyV1(StrategyV1):
 class MirroredExtended(StrategyExtendedV1):
     """``extended`` of a MirroredStrategy."""
 
+    _engine: MirroredTowers
+
     def __init__(self, container_strategy: Any, cross_device_ops: Any = None):
         super().__init__(container_strategy)
         self._cross_device_ops = cross_device_ops
+        self._engine.cross_tower_ops = of_towers(cross_device_ops)

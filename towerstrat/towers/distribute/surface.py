@@ -8,6 +8,7 @@ from typing import Any
 from towerstrat.graph.ir.elements import Tensor
 from towerstrat.graph.ir.mesh import Axis
 from towerstrat.graph.variables.variables import Variable
+from towerstrat.towers.distribute.central_variables import central_variable_maker
 from towerstrat.towers.distribute.step_context import MultiStepContext
 from towerstrat.towers.distribute.values import PerReplica, per_replica
 from towerstrat.towers.distribute.variables import variable_maker, written_in_turn
@@ -34,6 +35,9 @@ class ReplicaSurface:
 
     def variable_maker(self, engine: Engine, devices: Sequence[str], axis: Axis, local: bool) -> Callable[..., Any]:
         return variable_maker(engine, devices, axis, local)
+
+    def central_variable_maker(self, engine: Engine, axis: Axis, device: str) -> Callable[..., Any]:
+        return central_variable_maker(engine, axis, device)
 
     def written(
         self, engine: Engine, axis: Axis, variable: Variable, type: str, inputs: Sequence[Tensor]

@@ -42,11 +42,6 @@ class TPUExtended(StrategyExtendedV1):
         """The resolver of the strategy, which libraries ask for the address of sessions."""
         return self._container_strategy().cluster_resolver
 
-    @property
-    def _global_batch_size(self) -> bool:
-        """Whether batches of datasets are those of all replicas together."""
-        return True
-
     def _local_results(self, value: DistributedValues) -> tuple[Any, ...]:
         if get_default_graph().block.in_steps and not isinstance(value, Variable):
             # A step is one program for every core, in which there is one value: the core's own.

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any, NoReturn, Protocol
 
 from towerstrat.graph.ir import nest
@@ -59,6 +59,7 @@ class ReplicaExtended(Protocol):
     _engine: Engine
 
     def _combine(self, reduce_op: Any, value: Any, destinations: Any) -> Any: ...
+    def _use_merge_call(self) -> bool: ...
     def _all_reduce(self, context: Any, reduce_op: Any, value: Any, options: Any) -> Any: ...
     def _all_gather(self, context: Any, value: Any, axis: int, options: Any) -> Any: ...
 
@@ -81,6 +82,12 @@ class Engine:
     word = "tower"
     axis: Axis | None = None
     default_device: str | None = None
+    own_gradients = False
+    """Whether a tower's gradient through a combined value is that of its own ys, not of all towers' together."""
+    uneven_input = False
+    """Whether towers may get elements of different shapes from an iterator of 1.x."""
+    reads_together = False
+    """Whether ``read_value`` of a tower-local variable combines the towers' values in tower context too."""
     trains_estimator = False
     """Whether what is traced is a model of ``tf.estimator``, whose losses are divided on either surface."""
 
@@ -96,6 +103,15 @@ class Engine:
     def divides_losses(self) -> bool:
         """Whether optimizers divide a mean loss by the number of towers."""
         return True
+
+    @contextmanager
+    def differentiated_together(self) -> Iterator[None]:
+        """Inside, values are combined whose gradient is the sum of the towers' gradients."""
+        saved, self.own_gradients = self.own_gradients, False
+        try:
+            yield
+        finally:
+            self.own_gradients = saved
 
     @property
     def mapped(self) -> bool:
@@ -183,6 +199,10 @@ class Engine:
         self, colocate_with: Any, fn: Callable[..., Any], *args: Any, grouped: bool = True, **kwargs: Any
     ) -> Any:
         """``fn(*args, **kwargs)`` on the devices that ``non_slot_devices`` returned. Options as of ``update``."""
+        _refuse()
+
+    def rows_together(self, aggregation: VariableAggregation, indices: Any, updates: Any) -> Any:
+        """The rows that all towers scatter, as one ``IndexedSlices``."""
         _refuse()
 
     def unwrap(self, value: Any) -> list[Any]:

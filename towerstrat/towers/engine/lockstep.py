@@ -23,7 +23,7 @@ from towerstrat.towers.engine.engine import Engine
 from towerstrat.towers.engine.shared_creators import SharedVariables
 
 
-class _Stopped(BaseException):
+class _RequestedStop(BaseException):
     """Raised in a tower that waits, where another one or the function that they meet for has failed."""
 
 
@@ -220,7 +220,7 @@ class Lockstep:
         self._take()
         try:
             tower.result = self._in_context(tower.number)
-        except _Stopped:
+        except _RequestedStop:
             pass
         except BaseException as error:
             tower.error = error
@@ -268,5 +268,5 @@ class Lockstep:
         self._back.release()
         tower.turn.acquire()
         if tower.stopped:
-            raise _Stopped
+            raise _RequestedStop
         return tower.result

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from towerstrat.graph.functions.polymorphic import Function
 from towerstrat.graph.ir import nest
 from towerstrat.graph.ir.convert import convert_to_tensor
 from towerstrat.graph.ir.core import get_default_graph
@@ -20,7 +21,15 @@ from towerstrat.towers.cluster.local import devices_named
 from towerstrat.towers.engine.lockstep import Lockstep, LockstepEngine
 from towerstrat.towers.engine.surface import Surface
 from towerstrat.towers.engine.towers import Towers
-from towerstrat.towers.engine.values import DistributedValues, Mirrored, PerDevice, Selections, regroup
+from towerstrat.towers.engine.values import (
+    DistributedValues,
+    MapOutput,
+    Mirrored,
+    PerDevice,
+    Selections,
+    regroup,
+    select_device_mirrored,
+)
 
 
 class Parts(Selections):
@@ -103,16 +112,29 @@ class MirroredTowers(Towers, LockstepEngine):
         return cls(Axis(surface.word, devices_named(names)), surface, names)
 
     own_gradients = True
+    uneven_input = True
+    reads_together = True
 
     # ---- running ---------------------------------------------------------------------------------------------
 
     def call_for_each_tower(self, fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         if not self.mapped:
             return super().call_for_each_tower(fn, *args, **kwargs)
+        if isinstance(fn, Function):
+            fn = fn.body  # towers meet in it, as the original has it too
         count = self.axis.size
         of_towers = [(self._select(args, k), self._select(kwargs, k)) for k in range(count)]
         given = [a for a, _ in of_towers], [k for _, k in of_towers]
         return Lockstep(self, self._places, fn, *given, self._regroup, self._select).run()
+
+    def map(self, map_over: Any, fn: Callable[..., Any], *args: Any, **kwargs: Any) -> PerDevice:
+        made: dict[str, list[Any]] = {}
+        for i, m in enumerate(map_over):
+            device = self._devices[i % len(self._devices)]
+            given, named = select_device_mirrored(device, (args, kwargs))
+            with get_default_graph().device(device):
+                made.setdefault(device, []).append(fn(m, *given, **named))
+        return PerDevice({device: MapOutput(results) for device, results in made.items()})
 
     def _select(self, structure: Any, tower: int) -> Any:
         return nest.map_structure(lambda value: self._part(value, tower), structure)

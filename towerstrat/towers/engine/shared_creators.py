@@ -17,8 +17,8 @@ _NUMBERED = re.compile(r"_\d+(?=/|$)")
 class SharedVariables:
     """The variables that the first tower has made so far, by name and order."""
 
-    def __init__(self) -> None:
-        self._made: dict[str, list[Any]] = {}
+    def __init__(self, made: dict[str, list[Any]] | None = None) -> None:
+        self._made: dict[str, list[Any]] = {} if made is None else made
 
     def creator(self, tower: int) -> Callable[..., Any]:
         """The variable creator of one tower.
@@ -46,6 +46,11 @@ class SharedVariables:
         variable = next_creator(**kwargs)
         self._made.setdefault(_without_numbers(kwargs.get("name")), []).append(variable)
         return variable
+
+
+def make_fn(shared_variable_store: dict[str, list[Any]], device_id: int) -> Callable[..., Any]:
+    """The variable creator of a tower: number 0 makes variables and keeps them in the store, others take them there."""
+    return SharedVariables(shared_variable_store).creator(device_id)
 
 
 def _without_numbers(name: str | None) -> str:

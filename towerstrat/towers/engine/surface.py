@@ -47,6 +47,9 @@ class Surface(Protocol):
     def variable_maker(self, engine: Engine, devices: Sequence[str], axis: Axis, local: bool) -> Callable[..., Any]:
         """A function that makes a variable with a copy on each tower; ``local``: each copy has its own value."""
 
+    def central_variable_maker(self, engine: Engine, axis: Axis, device: str) -> Callable[..., Any]:
+        """A function that makes a variable that several towers share, on one device."""
+
     def written(
         self, engine: Engine, axis: Axis, variable: Variable, type: str, inputs: Sequence[Tensor]
     ) -> Sequence[Tensor]:

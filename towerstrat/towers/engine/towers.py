@@ -17,11 +17,12 @@ from towerstrat.graph.ir.mesh import Axis
 from towerstrat.graph.ops import collectives
 from towerstrat.graph.ops.array import identity
 from towerstrat.graph.ops.control_flow import region_is_uniform
-from towerstrat.graph.ops.math import truediv
 from towerstrat.graph.variables.variables import Variable, VariableAggregation, VariableSynchronization
 from towerstrat.platform import messages
 from towerstrat.towers.engine import contexts
+from towerstrat.towers.engine.cross_tower import CrossTowerOps, ReductionToOneDeviceCrossTowerOps
 from towerstrat.towers.engine.engine import Engine
+from towerstrat.towers.engine.reductions import reduced
 from towerstrat.towers.engine.scope import colocated
 from towerstrat.towers.engine.step_context import MultiStepContext
 from towerstrat.towers.engine.step_loop import run_steps
@@ -33,12 +34,15 @@ from towerstrat.towers.engine.values import (
     Mirrored,
     OwnDevice,
     PerDevice,
+    Selections,
     map_parts,
     mirrored,
     select_device_mirrored,
     value_container,
 )
 from towerstrat.towers.engine.variables import HOW, Component
+
+_ONE_BY_ONE = ReductionToOneDeviceCrossTowerOps()
 
 
 class Towers(Engine):
@@ -53,8 +57,8 @@ class Towers(Engine):
     """
 
     axis: Axis
-    own_gradients = False
-    """Whether a tower's gradient through a value that was combined is the derivative of its own share alone."""
+    cross_tower_ops: CrossTowerOps | None = None
+    """How values of the towers are combined, where a program says it; None: each by one collective."""
 
     def __init__(self, axis: Axis, surface: Surface):
         super().__init__()
@@ -119,7 +123,7 @@ class Towers(Engine):
             self.surface, axis, self._devices, fn, iterator, iterations, initial_loop_values, fixed_shapes=True
         )
 
-    def map(self, map_over: Any, fn: Callable[..., Any], *args: Any, **kwargs: Any) -> MapOutput:
+    def map(self, map_over: Any, fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         return MapOutput([fn(m, *args, **kwargs) for m in map_over])
 
     def per_tower(self, local: Any) -> PerDevice:
@@ -176,31 +180,36 @@ class Towers(Engine):
             if not (isinstance(value, Tensor | IndexedSlices) and _in_towers(value)):
                 return self._reduce_plain(aggregation, value)
             value = self.per_tower(value)
-        local = self.local_of(value)
+        if isinstance(value, PerDevice) and not isinstance(value._index, Selections):
+            if aggregation == VariableAggregation.ONLY_FIRST_TOWER:
+                return mirrored(value.get(self._devices[0]), devices, self.axis)
+            return (self.cross_tower_ops or _ONE_BY_ONE).reduce(aggregation, value, destinations)
         if not self.mapped:
-            return local
-        return mirrored(self._combined(HOW[aggregation], local), devices, self.axis)
+            return self.local_of(value)
+        if self.cross_tower_ops is not None and aggregation != VariableAggregation.ONLY_FIRST_TOWER:
+            return self.cross_tower_ops.reduce(aggregation, value, destinations=destinations)
+        local = self.local_of(value)
+        return mirrored(reduced(HOW[aggregation], local, self.axis, self.own_gradients), devices, self.axis)
 
-    def _combined(self, how: str, local: Any) -> Any:
-        """The towers' values as one: ``how`` is "sum", "mean" or "first"."""
-        with get_default_graph().under(None):
-            if isinstance(local, IndexedSlices):
-                return self._combined_rows(how, local)
-            tensor = convert_to_tensor(local)
-            if how == "mean" and tensor.dtype.is_integer:
-                return truediv(self._sum(tensor), self.axis.size)
-            return collectives.all_reduce(tensor, self.axis, how, own=self.own_gradients)
+    def batch_reduce(self, aggregation: VariableAggregation, value_destination_pairs: Sequence[Any]) -> list[Any]:
+        ops = self.cross_tower_ops
+        pairs = [(self._leaving_batch(value), destinations) for value, destinations in value_destination_pairs]
+        alone = any(isinstance(v, Variable) or not isinstance(v, PerDevice) for v, _ in pairs) and self.mapped
+        if ops is None or alone or aggregation == VariableAggregation.ONLY_FIRST_TOWER:
+            return super().batch_reduce(aggregation, pairs)
+        return ops.batch_reduce(aggregation, pairs)
 
-    def _sum(self, tensor: Tensor) -> Tensor:
-        return collectives.all_reduce(tensor, self.axis, "sum", own=self.own_gradients)
+    def _leaving_batch(self, value: Any) -> Any:
+        return self.per_tower(value) if isinstance(value, Tensor | IndexedSlices) and _in_towers(value) else value
 
-    def _combined_rows(self, how: str, local: IndexedSlices) -> IndexedSlices:
-        if how == "first":
-            values = collectives.select(local.values, self.axis, 0)
-            return IndexedSlices(values, collectives.select(local.indices, self.axis, 0), local.dense_shape)
-        scaled = local.values * (1.0 / self.axis.size) if how == "mean" else local.values
-        values = collectives.all_concat(scaled, self.axis, own=self.own_gradients)
-        return IndexedSlices(values, collectives.all_concat(local.indices, self.axis), local.dense_shape)
+    def rows_together(self, aggregation: VariableAggregation, indices: Any, updates: Any) -> IndexedSlices:
+        """The rows that all towers have, as one value; with ONLY_FIRST_TOWER those of the first."""
+        own = [convert_to_tensor(self.local_of(value)) for value in (indices, updates)]
+        rows = IndexedSlices(own[1], own[0])
+        if not self.mapped:
+            return rows
+        found: IndexedSlices = reduced(HOW[aggregation], rows, self.axis, self.own_gradients)
+        return found
 
     def _reduce_plain(self, aggregation: VariableAggregation, value: Any) -> Any:
         """A value that all towers share. Raises ValueError for the sum of one."""

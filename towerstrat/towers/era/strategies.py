@@ -14,11 +14,13 @@ from towerstrat.graph.ir.core import get_default_graph
 from towerstrat.graph.ir.elements import Tensor
 from towerstrat.graph.ir.mesh import Axis
 from towerstrat.graph.variables.variables import Variable
-from towerstrat.towers.contrib import mirrored, one_device, tpu
+from towerstrat.towers.contrib import collective_all_reduce, mirrored, one_device, parameter_server, tpu
 from towerstrat.towers.contrib.strategy import DistributionStrategy
 from towerstrat.towers.contrib.surface import CONTRIB
-from towerstrat.towers.distribute.dataset import InputIterator
+from towerstrat.towers.distribute.central_storage import ParameterServerExtended
+from towerstrat.towers.distribute.dataset import DistributedDatasetV1, InputIterator
 from towerstrat.towers.distribute.extended import StrategyExtendedV1
+from towerstrat.towers.distribute.input import dealt
 from towerstrat.towers.distribute.mirrored import MirroredExtended
 from towerstrat.towers.distribute.reduce_op import ReduceOp
 from towerstrat.towers.distribute.steps import DatasetIterator
@@ -36,6 +38,9 @@ class _Replicas(ReplicaSurface):
 
     def variable_maker(self, engine: Engine, devices: Sequence[str], axis: Axis, local: bool) -> Callable[..., Any]:
         return CONTRIB.variable_maker(engine, devices, axis, local)
+
+    def central_variable_maker(self, engine: Engine, axis: Axis, device: str) -> Callable[..., Any]:
+        return CONTRIB.central_variable_maker(engine, axis, device)
 
     def written(
         self, engine: Engine, axis: Axis, variable: Variable, type: str, inputs: Sequence[Tensor]
@@ -90,6 +95,19 @@ class Strategy(DistributionStrategy, StrategyV1):  # type: ignore[misc]
             fn, args if listed is None else listed, kwargs if named is None else named
         )
 
+    def make_dataset_iterator(self, dataset: Any) -> InputIterator | DatasetIterator:
+        """An iterator over batches that are divided among the towers; where ``compile(distribute=...)`` of Keras was
+        given the strategy, each batch is one tower's, as it was in 1.12.
+
+        Raises:
+          RuntimeError: inside of a function.
+        """
+        extended = self._extended
+        if not isinstance(extended, Extended) or extended._global_batch_size:
+            return super().make_dataset_iterator(dataset)
+        layout, drops = self._layout(), not extended.keeps_batches
+        return self._initializable(dealt(lambda _: dataset, layout, DistributedDatasetV1, self.num_towers, drops=drops))
+
     def _run_steps(self, fn: Callable[..., Any], iterator: Any, iterations: Any, initial_loop_values: Any) -> Any:
         with self._of_replicas():
             return super()._run_steps(fn, iterator, iterations, initial_loop_values)
@@ -135,6 +153,22 @@ class Strategy(DistributionStrategy, StrategyV1):  # type: ignore[misc]
         return f"<{type(self).__name__} of {self.num_towers} towers>"
 
 
+class Extended(TPUExtended):
+    """``extended`` of this TPUStrategy.
+
+    Attributes:
+      batches_of_towers: whether ``make_dataset_iterator`` gives each tower whole batches of a dataset.
+      keeps_batches: whether batches at the end that do not suffice for all towers are used too.
+    """
+
+    batches_of_towers = False
+    keeps_batches = False
+
+    @property
+    def _global_batch_size(self) -> bool:
+        return not self.batches_of_towers
+
+
 class OneDeviceStrategy(Strategy, one_device.OneDeviceStrategy):  # type: ignore[misc]
     """A single tower on one device, for trying out code written for several.
 
@@ -153,13 +187,48 @@ class MirroredStrategy(Strategy, mirrored.MirroredStrategy):  # type: ignore[mis
       cross_tower_ops: how values of the towers are combined.
       prefetch_on_device: where input waits is decided here; changes no value.
       auto_shard_dataset: divides files or elements between workers, of which there is one here.
+      cross_device_ops: ``cross_tower_ops``, as 1.13 spelt it.
 
     Raises:
-      ValueError: more than one of the first three, or devices that are not here.
+      ValueError: more than one of the first three, two of the last, or devices that are not here.
     """
+
+    def __init__(
+        self, devices: Sequence[str] | None = None, num_gpus: int | None = None,
+        num_gpus_per_worker: int | None = None, cross_tower_ops: Any = None, prefetch_on_device: bool | None = None,
+        auto_shard_dataset: bool = False, cross_device_ops: Any = None,
+    ):  # fmt: skip
+        if cross_tower_ops is not None and cross_device_ops is not None:
+            raise ValueError("Give cross_tower_ops or cross_device_ops, not both: they are two names of one argument.")
+        chosen = cross_device_ops if cross_tower_ops is None else cross_tower_ops
+        super().__init__(devices, num_gpus, num_gpus_per_worker, chosen, prefetch_on_device, auto_shard_dataset)
 
     def _make_extended(self) -> MirroredExtended:
         return MirroredExtended(self, self._cross_tower_ops)
+
+
+class CollectiveAllReduceStrategy(MirroredStrategy, collective_all_reduce.CollectiveAllReduceStrategy):  # type: ignore[misc]
+    """A tower on each device of one worker; values are reduced by ``CollectiveAllReduce``, in graphs.
+
+    Args:
+      num_gpus_per_worker: so many towers on accelerators; 0: one on the CPU.
+    """
+
+    def __init__(self, num_gpus_per_worker: int = 0):
+        collective_all_reduce.CollectiveAllReduceStrategy.__init__(self, num_gpus_per_worker)
+
+
+class ParameterServerStrategy(Strategy, parameter_server.ParameterServerStrategy):  # type: ignore[misc]
+    """Towers on a worker's devices, with variables on a parameter device of the same machine.
+
+    Updates of the towers are synchronous.
+
+    Args:
+      num_gpus_per_worker: so many towers on accelerators; 0: one on the CPU.
+    """
+
+    def _make_extended(self) -> ParameterServerExtended:
+        return ParameterServerExtended(self)
 
 
 class TPUStrategy(tpu.TPUStrategy, OneDeviceStrategy):  # type: ignore[misc]
@@ -176,10 +245,10 @@ class TPUStrategy(tpu.TPUStrategy, OneDeviceStrategy):  # type: ignore[misc]
       ValueError: more towers than devices, fewer than one, or both ``num_cores`` and ``device_assignment``.
     """
 
-    extended: TPUExtended
+    extended: Extended
 
-    def _make_extended(self) -> TPUExtended:
-        return TPUExtended(self, self.steps_per_run)
+    def _make_extended(self) -> Extended:
+        return Extended(self, self.steps_per_run)
 
     def unwrap(self, value: Any) -> Any:
         """The parts of a value, one per device; in a step function, which is one program for all of them, its own."""

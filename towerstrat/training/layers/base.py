@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import inspect
 import re
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property, partial
-from typing import Any, NoReturn, Self
+from typing import Any, Self
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -36,7 +37,8 @@ from towerstrat.graph.variables.variables import (
 from towerstrat.training.layers import identifiers
 
 _UNDERSTOOD = ("activity_regularizer", "input_shape", "batch_input_shape", "batch_size", "weights")
-_COUNTS: WeakKeyDictionary[Graph, dict[str, int]] = WeakKeyDictionary()
+COUNTS: WeakKeyDictionary[Graph, dict[tuple[str, str], int]] = WeakKeyDictionary()
+"""For each graph how many layers were named after their class, by ("", name). Keras counts here too."""
 
 
 class InputSpec:
@@ -96,27 +98,6 @@ class InputSpec:
         return f"InputSpec({', '.join(f'{f}={getattr(self, f)}' for f in fields if getattr(self, f))})"
 
 
-class NoLayerOfKeras:
-    """Where a tensor comes from, as a model of Keras asks: a layer of ``tf.layers``, which cannot be in one.
-
-    Keras would take the values of its variables for constants.
-    """
-
-    def __init__(self, name: str):
-        self._name = name
-
-    @property
-    def layer(self) -> NoReturn:
-        """Raises TypeError."""
-        raise TypeError(
-            f"The layer {self._name} of tf.layers was called with a tensor of a Keras model, and what it returned is "
-            "to be a part of one. Use tf.keras.layers there, also as the base class of layers of your own."
-        )
-
-    def __iter__(self) -> Iterator[Any]:
-        return iter(self.layer)
-
-
 class Layer(AutoTrackable):
     """Variables and a computation on inputs. Subclasses define ``build`` (makes the variables) and ``call``.
 
@@ -128,7 +109,12 @@ class Layer(AutoTrackable):
       name: default the class's name in snake case.
       dtype: of the variables; default the first input's.
       activity_regularizer: ``f(output)`` is added to the losses at each call; not for layers made eagerly.
+
+    Attributes:
+      called_by_keras: calls a layer that is a part of a model of Keras; None of others.
     """
+
+    called_by_keras: Callable[..., Any] | None = None
 
     @no_automatic_dependency_tracking
     def __init__(self, trainable: bool = True, name: Any = None, dtype: Any = None, **kwargs: Any):
@@ -177,9 +163,9 @@ class Layer(AutoTrackable):
             self._name = self._base_name = name
         else:
             self._base_name = _snake_case(type(self).__name__)
-            counts = _COUNTS.setdefault(get_default_graph().home, {})
-            counts[self._base_name] = counts.get(self._base_name, 0) + 1
-            self._name = f"{self._base_name}_{counts[self._base_name]}"
+            counts = COUNTS.setdefault(get_default_graph().home, defaultdict(int))
+            counts["", self._base_name] += 1
+            self._name = f"{self._base_name}_{counts['', self._base_name]}"
 
     # ---- what it is ------------------------------------------------------------------------------------------
 
@@ -319,7 +305,7 @@ class Layer(AutoTrackable):
         self._losses[:] = [*_seen_here(self._losses), *found]
         if inputs is not None:
             self._conditional.update(found)
-        _collect(found, GraphKeys.REGULARIZATION_LOSSES)
+        collect(found, GraphKeys.REGULARIZATION_LOSSES)
 
     def _add_eagerly(self, losses: Sequence[Any], inputs: Any) -> None:
         if inputs is not None or not all(callable(loss) for loss in losses):
@@ -435,7 +421,7 @@ class Layer(AutoTrackable):
                 with get_default_graph().name_scope(f"{name}/Regularizer"):
                     loss = regularizer(part)
                 if isinstance(part, EagerVariable):
-                    _collect([loss], GraphKeys.REGULARIZATION_LOSSES)
+                    collect([loss], GraphKeys.REGULARIZATION_LOSSES)
                 else:
                     self.add_loss(loss)
 
@@ -455,6 +441,11 @@ class Layer(AutoTrackable):
         Raises:
           ValueError: inputs that the layer does not accept, or of another graph than in earlier calls.
         """
+        model = next((t._keras_history.layer for t in nest.flatten(inputs) if hasattr(t, "_keras_history")), None)
+        if model is not None:
+            model.adopt(self)
+        if self.called_by_keras is not None:
+            return self.called_by_keras(inputs, *args, **kwargs)
         self._set_scope(kwargs.pop("scope", None))
         inputs = nest.map_structure(_as_tensor, inputs)
         flat = nest.flatten(inputs)
@@ -473,10 +464,7 @@ class Layer(AutoTrackable):
             weights, self._initial_weights = self._initial_weights, None
             self.set_weights(weights)
         if not get_default_graph().executing_eagerly:
-            _collect(self.updates, GraphKeys.UPDATE_OPS)
-            if any(hasattr(tensor, "_keras_history") for tensor in flat):
-                for output in nest.flatten(outputs):
-                    output._keras_history = NoLayerOfKeras(self._name)
+            collect(self.updates, GraphKeys.UPDATE_OPS)
         return outputs
 
     def _run(self, inputs: Any, flat: Sequence[Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
@@ -553,7 +541,8 @@ def _snake_case(name: str) -> str:
     return f"private{snake}" if snake.startswith("_") else snake
 
 
-def _collect(elements: Sequence[Any], key: str) -> None:
+def collect(elements: Sequence[Any], key: str) -> None:
+    """Adds to a collection of the default graph what is not in it."""
     collection = get_default_graph().get_collection_ref(key)
     for element in elements:
         if not any(element is e for e in collection):

@@ -106,7 +106,7 @@ class SessionManager:
                 f"Init operations did not make model ready for local_init.  Init op: {_name(init_op)}, init fn: "
                 f"{init_fn}, error: {missing}"
             )
-        missing = _missing(self._ready_op, session, "Model not ready")
+        missing = what_is_missing(self._ready_op, session, "Model not ready")
         if missing is not None:
             raise RuntimeError(
                 f"Init operations did not make model ready.  Init op: {_name(init_op)}, init fn: {init_fn}, "
@@ -139,7 +139,7 @@ class SessionManager:
         if missing is not None:
             logs.info("Restoring model from %s did not make model ready for local init: %s", source, missing)
             return session, False
-        missing = _missing(self._ready_op, session, "Model not ready")
+        missing = what_is_missing(self._ready_op, session, "Model not ready")
         if missing is not None:
             logs.info("Restoring model from %s did not make model ready: %s", source, missing)
             return session, False
@@ -163,7 +163,7 @@ class SessionManager:
             session = Session(master, graph=self._graph, config=config)
             not_local, not_ready = self._initialize_locally(session), None
             if not_local is None:
-                not_ready = _missing(self._ready_op, session, "Model not ready")
+                not_ready = what_is_missing(self._ready_op, session, "Model not ready")
                 if not_ready is None:
                     return session
             with contextlib.suppress(Exception):
@@ -218,7 +218,7 @@ class SessionManager:
         """Runs ``local_init_op`` where what it needs is there; else what is missing."""
         if self._local_init_op is None:
             return None
-        missing = _missing(self._ready_for_local_init_op, session, "Model not ready for local init")
+        missing = what_is_missing(self._ready_for_local_init_op, session, "Model not ready for local init")
         if missing is None:
             logs.info("Running local_init_op.")
             session.run(self._local_init_op, self._local_init_feed_dict, self._local_init_run_options)
@@ -226,7 +226,7 @@ class SessionManager:
         return missing
 
 
-def _missing(op: Tensor | Operation | None, session: Session, what: str) -> str | None:
+def what_is_missing(op: Tensor | Operation | None, session: Session, what: str) -> str | None:
     """What has no value, in words; None where the model is ready.
 
     Args:

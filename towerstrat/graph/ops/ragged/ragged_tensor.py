@@ -18,7 +18,7 @@ from towerstrat.graph.ir.specs import Specified, TensorSpec, TypeSpec
 from towerstrat.graph.ir.static import constant_value
 from towerstrat.graph.ir.types import DType, HostArray, as_dtype, float32, int32, int64
 from towerstrat.graph.ops import array, math, reductions, segments
-from towerstrat.graph.ops.ragged import places, reducing, slices
+from towerstrat.graph.ops.ragged import broadcasting, places, reducing, slices
 from towerstrat.graph.ops.ragged.value import RaggedTensorValue
 from towerstrat.graph.ops.sparse.order import required, rows_at
 
@@ -32,15 +32,10 @@ def as_values(x: Any) -> Values:
 
 
 def _operator(name: str) -> Callable[..., Any]:
-    """Python's operator ``name`` of flat values; the other operand is a scalar, or ragged with the same partitions."""
+    """Python's operator ``name`` of flat values; other operands are ragged with the same partitions, or broadcast."""
 
     def apply(self: RaggedTensor, *operands: Any) -> Any:
-        for other in operands:
-            if not isinstance(other, RaggedTensor) and np.ndim(other if not isinstance(other, Tensor) else 0):
-                raise ValueError(f"{name[2:-2]} of a RaggedTensor takes scalars and RaggedTensors, got {other!r}.")
-            if isinstance(other, Tensor) and other.dims != ():
-                raise ValueError(f"{name[2:-2]} of a RaggedTensor takes scalars and RaggedTensors, got {other!r}.")
-        return self.over_flat(registry.operator(name), self, *operands)
+        return self._broadcast(registry.operator(name), self, *operands)
 
     return apply
 
@@ -524,6 +519,9 @@ class RaggedTensor(Partitioned, Convertible, Fetchable, Specified):
 
         with required(same, "Inputs must have identical ragged splits"):
             return self.with_flat_values(op(*map(flat, args), **{k: flat(v) for k, v in kwargs.items()}))
+
+    def _broadcast(self, op: Callable[..., Any], *args: Any) -> Any:
+        return self.over_flat(op, *(a if isinstance(a, RaggedTensor) else broadcasting.aligned(self, a) for a in args))
 
     __add__ = _operator("__add__")
     __radd__ = _operator("__radd__")

@@ -1,0 +1,42 @@
+"""What modules of the package get when their files were executed: what its classes have to know of ours."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import ModuleType
+
+from towerstrat.compat.keras import earlier, layers, older_files
+from towerstrat.compat.keras.operators import overload
+from towerstrat.training.layers.base import COUNTS
+
+
+def _operators(module: ModuleType) -> None:
+    # Symbolic inputs take their operators from a class; those of ours are for tensors alone.
+    overload(vars(module)["KerasTensor"], vars(module)["tf"])
+
+
+def _backend(module: ModuleType) -> None:
+    # Layers without a name are counted with those of ``tf.layers``.
+    vars(module)["PER_GRAPH_OBJECT_NAME_UIDS"] = COUNTS
+    earlier.keep_values(module)
+
+
+_COMPLETED: Mapping[str, Callable[[ModuleType], None]] = {
+    "keras.src.backend": _backend,
+    "keras.src.engine.base_layer": layers.take_layers,
+    "keras.src.engine.base_layer_v1": layers.take_layers,
+    "keras.src.engine.keras_tensor": _operators,
+    "keras.src.engine.sequential": layers.take_parts,
+    "keras.src.engine.training_distributed_v1": earlier.complete_loops,
+    "keras.src.engine.training_v1": earlier.complete_models,
+    "keras.src.saving.legacy.hdf5_format": older_files.translate_states,
+    "keras.src.saving.legacy.saving_utils": older_files.translate_configs,
+    "keras.src.utils.version_utils": layers.tell_kinds,
+}
+"""Module -> what completes it."""
+
+
+def complete(module: ModuleType) -> None:
+    """Completes a module of the package that was executed."""
+    if module.__name__ in _COMPLETED:
+        _COMPLETED[module.__name__](module)

@@ -1,0 +1,124 @@
+"""Models as 1.x had them, where 2.15 has them otherwise."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from types import ModuleType
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from towerstrat.data.iterators import Iterator
+from towerstrat.graph.ir.core import get_default_graph
+from towerstrat.towers.era.strategies import Extended
+
+
+def complete_models(module: ModuleType) -> None:
+    """Gives models of graphs what those of 1.x took.
+
+    ``compile(distribute=...)``: batches of datasets are those of one tower, as they were in 1.11 and 1.12. Methods that
+    train, evaluate and predict take iterators.
+    """
+    kind = vars(module)["Model"]
+    compile_model = kind.compile
+
+    @wraps(compile_model)
+    def compile_as_then(self: Any, *args: Any, **kwargs: Any) -> Any:
+        extended = getattr(kwargs.get("distribute"), "extended", None)
+        if isinstance(extended, Extended):
+            extended.batches_of_towers = True
+        return compile_model(self, *args, **kwargs)
+
+    kind.compile = compile_as_then
+    for name in ("fit", "evaluate", "train_on_batch", "test_on_batch"):
+        setattr(kind, name, _taking_iterators(getattr(kind, name), targets=True))
+    for name in ("predict", "predict_on_batch"):
+        setattr(kind, name, _taking_iterators(getattr(kind, name), targets=False))
+
+
+def _taking_iterators(method: Callable[..., Any], targets: bool) -> Callable[..., Any]:
+    """A method of models that takes the tensors of an iterator where it is given one.
+
+    Args:
+      targets: whether the method takes targets and weights too.
+    """
+
+    @wraps(method)
+    def take(self: Any, x: Any = None, *args: Any, **kwargs: Any) -> Any:
+        if isinstance(kwargs.get("validation_data"), Iterator):
+            kwargs["validation_data"] = _element(self, kwargs["validation_data"])
+        if not isinstance(x, Iterator):
+            return method(self, x, *args, **kwargs)
+        if self._distribution_strategy:
+            raise ValueError(
+                f"{method.__name__} of a model that is compiled with distribute= does not take an iterator: pass the "
+                "dataset that it is of."
+            )
+        given = [each for each in (*args[:1], kwargs.get("y"), kwargs.get("sample_weight")) if each is not None]
+        if given:
+            raise ValueError(
+                f"{method.__name__} takes targets and weights from the iterator, but got {given[0]!r} too."
+            )
+        inputs, *rest = _element(self, x)
+        if not targets:
+            return method(self, inputs, *args, **kwargs)
+        named = dict(zip(("y", "sample_weight"), rest, strict=False))
+        return method(self, inputs, *args[2:], **{**kwargs, **named})
+
+    return take
+
+
+def _element(model: Any, iterator: Iterator) -> tuple[Any, ...]:
+    """The tensors of an iterator's next element, the same each time: inputs, and targets and weights where it has them.
+
+    Raises:
+      ValueError: an element of more parts.
+    """
+    taken = vars(model).setdefault("_taken", WeakKeyDictionary())
+    if iterator not in taken:
+        taken[iterator] = iterator.get_next()
+    element = taken[iterator]
+    if not isinstance(element, tuple):
+        return (element,)
+    if len(element) > 3:
+        raise ValueError(
+            f"Expected an iterator whose elements are (inputs, targets) or (inputs, targets, weights), got {element!r}."
+        )
+    return element
+
+
+def keep_values(module: ModuleType) -> None:
+    """The session that a strategy's model trains in begins with the values of the one before, as on a TPU's host."""
+    create = vars(module)["configure_and_create_distributed_session"]
+
+    @wraps(create)
+    def create_with_values(distribution_strategy: Any) -> None:
+        graph = get_default_graph()
+        before = getattr(module._SESSION, "session", None)
+        values: dict[Any, Any] = {}
+        if before is not None and before.graph is graph:
+            made = [v for v in module._GRAPH_VARIABLES.get(graph, ()) if getattr(v, "_keras_initialized", False)]
+            values = dict(zip(made, before.run(made), strict=True)) if made else {}
+        create(distribution_strategy)
+        for variable, value in values.items():
+            variable.load(value, module._SESSION.session)
+
+    vars(module)["configure_and_create_distributed_session"] = create_with_values
+
+
+def complete_loops(module: ModuleType) -> None:
+    """Predictions on towers are those of all batches, also of those at the end that do not suffice for all towers."""
+    predict = vars(module)["experimental_tpu_predict_loop"]
+
+    @wraps(predict)
+    def predict_all(model: Any, *args: Any, **kwargs: Any) -> Any:
+        extended = model._distribution_strategy.extended
+        if not isinstance(extended, Extended):
+            return predict(model, *args, **kwargs)
+        extended.keeps_batches = True
+        try:
+            return predict(model, *args, **kwargs)
+        finally:
+            extended.keeps_batches = False
+
+    vars(module)["experimental_tpu_predict_loop"] = predict_all

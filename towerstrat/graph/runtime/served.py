@@ -1,0 +1,202 @@
+"""What the sessions of one in-process server share: variables by name, and resources that have a name."""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections.abc import Hashable, Iterator, Mapping
+from typing import Any, Protocol
+
+from towerstrat.errors import InvalidArgumentError, UnsupportedError
+from towerstrat.graph.ir.state import Cell, Program, StateStore
+from towerstrat.graph.ir.types import Array
+
+Last = tuple[Program, list[Array], list[Array]]
+
+
+class Tenant(Protocol):
+    """A session of a server."""
+
+    closed: bool
+
+    def give_back(self) -> None:
+        """Makes the state what it is after the runs that the session's caller has seen."""
+
+    def abort(self) -> None:
+        """Ends the session: its server was reset."""
+
+
+class ServerState:
+    """The state of one server, that all its sessions share. A variable is known by its name, whatever its graph.
+
+    Attributes:
+      target: what sessions connect to.
+      lock: held during a run of any session.
+      store: the values of variables, by the cell that was first written by each name.
+      cells: these cells, by name.
+      resources: queues, accumulators and tables that have a shared name.
+      last: the newest run, as ``StateStore.last`` has it, and whose store it was.
+    """
+
+    def __init__(self, target: str):
+        self.target = target
+        self.lock = threading.RLock()
+        self.store = StateStore()
+        self.cells: dict[str, Cell] = {}
+        self.resources: dict[Hashable, Any] = {}
+        self.last: tuple[StateStore, Last] | None = None
+        self._tenants: weakref.WeakSet[Tenant] = weakref.WeakSet()
+        self._user: weakref.ref[Tenant] | None = None
+
+    def take_in(self, tenant: Tenant) -> None:
+        """Adds a session."""
+        self._tenants.add(tenant)
+
+    def entered(self, tenant: Tenant) -> None:
+        """Says that a session uses the state now, under the lock: others that have run ahead go back."""
+        if self._user is not None and self._user() is tenant:
+            return
+        for other in [t for t in self._tenants if t is not tenant]:
+            other.give_back()
+        self._user = weakref.ref(tenant)
+
+    def reset(self) -> None:
+        """Forgets all variables and resources, and ends the sessions."""
+        with self.lock:
+            tenants, self._tenants = list(self._tenants), weakref.WeakSet()
+            for tenant in tenants:
+                tenant.abort()
+            self.store, self.cells, self.last = StateStore(), {}, None
+            self.resources.clear()
+
+    def cell(self, cell: Cell, written: bool = False) -> Cell:
+        """The cell that has the value of a variable of this name.
+
+        Args:
+          written: whether ``cell`` becomes it, where there is none.
+
+        Raises:
+          InvalidArgumentError: that variable is of another type or shape.
+          UnsupportedError: towers have values of their own in one of them.
+        """
+        found = self.cells.setdefault(cell.name, cell) if written else self.cells.get(cell.name, cell)
+        if found is not cell:
+            if found.dtype != cell.dtype or not _alike(found.dims, cell.dims):
+                raise InvalidArgumentError(
+                    None, None,
+                    f"Trying to access variable {cell.name!r} of {self.target} as {cell.dtype.name} {cell.dims}; "
+                    f"another graph made it as {found.dtype.name} {found.dims}. Give one of them another name.",
+                )  # fmt: skip
+            if found.per_position != cell.per_position:
+                raise UnsupportedError(
+                    f"Variable {cell.name!r} of {self.target} has a value on every tower in one graph and one value in "
+                    "another: sessions of both graphs cannot share it. Give one of them another name."
+                )
+        return found
+
+
+def _alike(one: Any, other: Any) -> bool:
+    """Whether two static shapes can be of one value."""
+    if one is None or other is None:
+        return True
+    return len(one) == len(other) and all(None in (a, b) or a == b for a, b in zip(one, other, strict=True))
+
+
+class ServedStore(StateStore):
+    """The state as one session of a server sees it: variables are the server's, random counters its own.
+
+    Args:
+      server: whose variables.
+    """
+
+    def __init__(self, server: ServerState):
+        self._server = server
+        super().__init__()
+
+    @property
+    def last(self) -> Last | None:
+        found = self._server.last
+        return None if found is None or found[0] is not self else found[1]
+
+    @last.setter
+    def last(self, value: Last | None) -> None:
+        self._server.last = None if value is None else (self, value)
+
+    def _place(self, cell: Cell, written: bool = False) -> tuple[StateStore | None, Cell]:
+        """Where the value of a cell is; None for here. A cell with a default is a counter."""
+        return (None, cell) if cell.default is not None else (self._server.store, self._server.cell(cell, written))
+
+    def get(self, cell: Cell) -> Any:
+        store, place = self._place(cell)
+        return super().get(place) if store is None else store.get(place)
+
+    def wait(self) -> None:
+        self._server.store.wait()
+
+    def lend(self, cell: Cell) -> Any:
+        self.last = None
+        store, place = self._place(cell)
+        return super().lend(place) if store is None else store.lend(place)
+
+    def is_lent(self, cell: Cell) -> bool:
+        store, place = self._place(cell)
+        return super().is_lent(place) if store is None else store.is_lent(place)
+
+    def move(self, values: Mapping[Cell, Any]) -> None:
+        self._server.store.move(
+            {self._server.cell(cell, written=True): value for cell, value in values.items() if cell.default is None}
+        )
+        super().move({cell: value for cell, value in values.items() if cell.default is not None})
+
+    def discard(self, cell: Cell) -> None:
+        self.last = None
+        store, place = self._place(cell)
+        if store is None:
+            super().discard(place)
+        else:
+            store.discard(place)
+
+    def is_gone(self, cell: Cell) -> bool:
+        store, place = self._place(cell)
+        return super().is_gone(place) if store is None else store.is_gone(place)
+
+    def __contains__(self, cell: Cell) -> bool:
+        store, place = self._place(cell)
+        return super().__contains__(place) if store is None else place in store
+
+    def __iter__(self) -> Iterator[Cell]:
+        yield from self._server.store
+        yield from super().__iter__()
+
+    def by_name(self) -> dict[str, Cell]:
+        return {cell.name: cell for cell in self}
+
+    def nbytes(self) -> int:
+        return self._server.store.nbytes() + super().nbytes()
+
+
+class _Servers:
+    """The servers of this process, by the targets that sessions connect to."""
+
+    def __init__(self) -> None:
+        self._found: dict[str, ServerState] = {}
+        self._ports = 0
+
+    def free_port(self) -> int:
+        """The port of a server that has chosen none: a label, since nothing listens."""
+        self._ports += 1
+        return 49151 + self._ports
+
+    def add(self, state: ServerState, targets: list[str]) -> bool:
+        """Lets sessions find a server; False where one of the targets is another's."""
+        if any(target in self._found for target in targets):
+            return False
+        self._found.update(dict.fromkeys(targets, state))
+        return True
+
+    def at(self, target: str | bytes | None) -> ServerState | None:
+        """The server of a target, if it is one of this process."""
+        return self._found.get(target.decode() if isinstance(target, bytes) else target or "")
+
+
+SERVERS = _Servers()

@@ -1,0 +1,68 @@
+"""``ParameterServerStrategy`` of 1.12: towers that share variables kept once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from towerstrat.towers.cluster.local import local_names
+from towerstrat.towers.cluster.one_task import require_one_task
+from towerstrat.towers.contrib.strategy import DistributionStrategy
+from towerstrat.towers.contrib.surface import CONTRIB
+from towerstrat.towers.engine.central import CentralTowers
+
+
+class ParameterServerStrategy(DistributionStrategy):
+    """Towers on a worker's devices, with variables on a parameter device of the same machine.
+
+    Updates of the towers are synchronous.
+
+    Args:
+      num_gpus_per_worker: so many towers on accelerators; 0: one on the CPU.
+    """
+
+    engine: CentralTowers
+
+    def __init__(self, num_gpus_per_worker: int = 0):
+        self._num_gpus_per_worker = num_gpus_per_worker
+        self._stand_on(CentralTowers.beside(local_names(num_gpus_per_worker), None, CONTRIB))
+
+    def read_var(self, var: Any) -> Any:
+        return super().read_var(var)
+
+    def value_container(self, val: Any) -> Any:
+        return super().value_container(val)
+
+    def _batch_reduce(self, aggregation: Any, value_destination_pairs: Any) -> list[Any]:
+        return self.engine.batch_reduce(aggregation, value_destination_pairs)
+
+    def configure(
+        self, session_config: Any = None, cluster_spec: Any = None, task_type: Any = None, task_id: Any = None
+    ) -> None:
+        """Adapts to a cluster; without one nothing has to be adapted.
+
+        Raises:
+          ValueError: a cluster without its task, or without parameter servers. UnsupportedError: with several tasks.
+        """
+        if not cluster_spec:
+            return
+        if task_type is None or task_id is None:
+            raise ValueError("When `cluster_spec` is given, must also specify `task_type` and `task_id`.")
+        spec = require_one_task("ParameterServerStrategy", cluster_spec)
+        if "ps" not in spec.jobs:
+            raise ValueError("The cluster spec needs to have `ps` jobs.")
+
+    @property
+    def between_graph(self) -> bool:
+        return True
+
+    @property
+    def should_init(self) -> bool:
+        return True
+
+    @property
+    def should_checkpoint(self) -> bool:
+        return True
+
+    @property
+    def should_save_summary(self) -> bool:
+        return True

@@ -1,0 +1,78 @@
+"""Reductions over the towers of an axis: the values of all positions as one that is equal everywhere."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from towerstrat.graph.ir.convert import convert_to_tensor
+from towerstrat.graph.ir.core import get_default_graph
+from towerstrat.graph.ir.elements import Tensor
+from towerstrat.graph.ir.indexed_slices import IndexedSlices
+from towerstrat.graph.ir.mesh import Axis
+from towerstrat.graph.ir.types import string
+from towerstrat.graph.ops import collectives
+from towerstrat.graph.ops.array import concat, reshape, split
+from towerstrat.graph.ops.math import truediv
+
+
+def reduced(how: str, local: Any, axis: Axis, own: bool) -> Any:
+    """The towers' values as one.
+
+    Args:
+      how: "sum", "mean" or "first".
+      local: the value in tower context: what can be a tensor, or ``IndexedSlices``, whose rows are concatenated.
+      own: whether a gradient in tower context is that of the tower's own share alone; see ``collectives.all_reduce``.
+    """
+    with get_default_graph().under(None):
+        if isinstance(local, IndexedSlices):
+            return _rows(how, local, axis, own)
+        tensor = convert_to_tensor(local)
+        if tensor.dtype is string and how != "first":
+            raise TypeError(f"{tensor!r} (created at {tensor.op.line}) is text, and text has no {how}: unwrap it.")
+        if how == "mean" and tensor.dtype.is_integer:
+            return truediv(collectives.all_reduce(tensor, axis, "sum", own=own), axis.size)
+        return collectives.all_reduce(tensor, axis, how, own=own)
+
+
+def _rows(how: str, local: IndexedSlices, axis: Axis, own: bool) -> IndexedSlices:
+    if how == "first":
+        values = collectives.select(local.values, axis, 0)
+        return IndexedSlices(values, collectives.select(local.indices, axis, 0), local.dense_shape)
+    scaled = local.values * (1.0 / axis.size) if how == "mean" else local.values
+    values = collectives.all_concat(scaled, axis, own=own)
+    return IndexedSlices(values, collectives.all_concat(local.indices, axis), local.dense_shape)
+
+
+def reduced_together(how: str, locals: Sequence[Tensor], axis: Axis, own: bool, packs: int) -> list[Tensor]:
+    """``reduced`` of tensors of one type and known shapes, concatenated and split into ``packs`` collectives."""
+    graph = get_default_graph()
+    sizes = [_size(t) for t in locals]
+    total = sum(sizes)
+    packs = max(min(packs, total), 1)
+    with graph.under(axis):
+        flat = [reshape(t, [-1]) for t in locals]
+        joined = concat(flat, 0) if len(flat) > 1 else flat[0]
+        each = total // packs
+        parts = split(joined, [each] * (packs - 1) + [total - each * (packs - 1)]) if packs > 1 else [joined]
+    with graph.under(None):
+        sums = [reduced(how, part, axis, own) for part in parts]
+        joined = concat(sums, 0) if packs > 1 else sums[0]
+        flat = split(joined, sizes) if len(sizes) > 1 else [joined]
+        return [reshape(part, t.shape.as_list()) for part, t in zip(flat, locals, strict=True)]
+
+
+def packable(tensor: Tensor) -> bool:
+    """Whether a tensor can be reduced together with others: its size is known while the graph is built."""
+    return tensor.shape.is_fully_defined()
+
+
+def _size(tensor: Tensor) -> int:
+    size = tensor.shape.num_elements()
+    assert size is not None
+    return size
+
+
+def size_in_bytes(tensor: Tensor) -> int:
+    """The size of a tensor of a known shape."""
+    return _size(tensor) * tensor.dtype.size

@@ -1,12 +1,12 @@
-"""``MirroredStrategy`` beside ``TPUStrategy``, which traces once for all towers, and towers that programs write by hand.
+"""``MirroredStrategy`` beside ``TPUStrategy``, which traces once for all towers, and towers written by hand.
 
     python -m benchmarks.mirrored                        # all tables, on virtual CPU devices
     python -m benchmarks.mirrored --tables programs,building --towers 8
 
-Tables: ``programs`` (flops, bytes and collectives of the compiled steps, and whether their text is the same), ``steps``,
-``building`` (the graph of a step, and its compiled program), ``towers`` (the graph for 8 to 64 towers), ``uneven`` (the work of
-towers that differ), ``by_hand`` (side by side and as they are). Seconds are of the process (all its threads) but for
-``steps`` and ``by_hand``, and the least of several, taken in turns.
+Tables: ``programs`` (flops, bytes and collectives of the compiled steps, whether their text is the same), ``steps``,
+``building`` (the graph of a step, and its compiled program), ``towers`` (the graph for 8 to 64 towers), ``uneven`` (the
+work of towers that differ), ``by_hand`` (side by side and as they are). Seconds are of the process (all its threads)
+but for ``steps`` and ``by_hand``, and the least of several, taken in turns.
 """
 
 from __future__ import annotations
@@ -19,8 +19,9 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import jax
@@ -32,7 +33,6 @@ from benchmarks.harness import Devices, Workload
 from benchmarks.tpu_compile import collectives
 from towerstrat.graph.runtime import session as sessions
 from towerstrat.graph.runtime.plan import DeviceStage
-from towerstrat.graph.runtime.stages import plan_of
 
 TABLES = ("programs", "steps", "building", "towers", "uneven", "by_hand")
 ROUNDS = 7
@@ -51,7 +51,6 @@ class Step:
 
     Args:
       kind: of ``KINDS``.
-      differ: tower k has k layers more, which its loss goes through.
     """
 
     def __init__(self, workload: Workload, kind: str, towers: int):
@@ -141,7 +140,7 @@ def plain(text: str) -> list[str]:
 
 
 def steps(towers: int) -> Iterator[str]:
-    yield "| model | towers | TPUStrategy, ms a step | MirroredStrategy, ms a step | ratio of medians | ratio of the least |"
+    yield "| model | towers | TPUStrategy, ms a step | MirroredStrategy, ms a step | ratio of medians | of the least |"
     yield "|---|---|---|---|---|---|"
     for name, workload in WORKLOADS.items():
         sides = {kind: Step(workload(), kind, towers) for kind in KINDS}
@@ -162,13 +161,17 @@ def steps(towers: int) -> Iterator[str]:
         )
 
 
+def started(workload: Workload, kind: str, towers: int) -> float:
+    return Step(workload, kind, towers).start()
+
+
 def building(towers: int) -> Iterator[str]:
     yield "| model | towers | graph, TPUStrategy, ms | MirroredStrategy, ms | both with compiling, ms | | ratio |"
     yield "|---|---|---|---|---|---|---|"
     for name, make in WORKLOADS.items():
         workload = make()
-        graph = least({k: lambda k=k: Step(workload, k, towers) for k in KINDS}, time.process_time)
-        whole = least({k: lambda k=k: Step(workload, k, towers).start() for k in KINDS}, time.process_time, 3)
+        graph = least({k: partial(Step, workload, k, towers) for k in KINDS}, time.process_time)
+        whole = least({k: partial(started, workload, k, towers) for k in KINDS}, time.process_time, 3)
         cells = [f"{1e3 * x[kind]:.0f}" for x in (graph, whole) for kind in KINDS]
         yield f"| {name} | {towers} | {' | '.join(cells)} | {whole['mirrored'] / whole['tpu']:.2f} |"
 
@@ -179,9 +182,9 @@ def towers(_: int) -> Iterator[str]:
     for name, make in WORKLOADS.items():
         workload = make()
         for count in (1, 8, 16, 32, 64):
-            made: list[Step] = []
-            taken = least({"graph": lambda c=count: made.append(Step(workload, "mirrored", c))}, time.process_time, 3)
-            operations = sum(op.axis is not None for op in made[-1].graph.carried_out()) or 1
+            taken = least({"graph": partial(Step, workload, "mirrored", count)}, time.process_time, 3)
+            made = Step(workload, "mirrored", count).graph
+            operations = sum(op.axis is not None for op in made.carried_out()) or 1
             if count == 1:
                 one = taken["graph"]
                 continue
@@ -218,17 +221,20 @@ def uneven(count: int) -> Iterator[str]:
             alone += products(programs_of(session, found, {x: rows})[-1].as_text())
     with tf.Graph().as_default(), tf.Session() as session:
         strategy = strategy_of("mirrored", count)
-        x = tf.placeholder(tf.float32, rows.shape)
+        x = tf.placeholder(tf.float32, (count * 64, 256))
+        parts = tf.split(x, count)
+        feed = {x: np.ones(x.shape, np.float32)}
 
         def tower() -> Any:
             k = tf.contrib.distribute.get_tower_context().tower_id
-            return tf.add_n([tf.reduce_sum(g) for g in gradients(x, k + 1, count)])
+            return tf.add_n([tf.reduce_sum(g) for g in gradients(parts[k], k + 1, count)])
 
         with strategy.scope():
-            results = list(strategy.unwrap(strategy.call_for_each_tower(tower)))
+            total = strategy.reduce(tf.VariableAggregation.SUM, strategy.call_for_each_tower(tower), "/cpu:0")
+            results = list(strategy.unwrap(total))
         session.run(tf.global_variables_initializer())
-        session.run(results, {x: rows})
-        own = products(programs_of(session, results, {x: rows})[-1].as_text())
+        session.run(results, feed)
+        own = products(programs_of(session, results, feed)[-1].as_text())
     assert len(own) == count, f"expected a branch for each tower, found {own}"
     for k, flops in enumerate(own):
         yield f"| {k} | {k + 1} | {flops:.4g} | {alone[k]:.4g} | {flops / alone[k]:.3f} |"
@@ -284,7 +290,7 @@ def as_they_are() -> Iterator[None]:
 
 
 def by_hand(count: int) -> Iterator[str]:
-    yield "| model | towers | as they are, ms a step | side by side, ms a step | ratio | flops of a device | of one tower | ratio |"
+    yield "| model | towers | as they are, ms a step | side by side, ms | ratio | flops of a device | of a tower | ratio |"
     yield "|---|---|---|---|---|---|---|---|"
     for name, make in WORKLOADS.items():
         workload = make()
@@ -349,7 +355,8 @@ def main() -> None:
             subprocess.run(command, check=True, env={**environment, "JAX_PLATFORMS": "cpu"})
         return
     tables: dict[str, Callable[[int], Iterator[str]]] = {
-        "programs": programs, "steps": steps, "building": building, "towers": towers, "uneven": uneven, "by_hand": by_hand,
+        "programs": programs, "steps": steps, "building": building, "towers": towers, "uneven": uneven,
+        "by_hand": by_hand,
     }  # fmt: skip
     tf.logging.set_verbosity(tf.logging.ERROR)
     for line in tables[arguments.tables](arguments.towers):

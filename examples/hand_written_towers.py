@@ -1,4 +1,4 @@
-"""Trains a small convnet on handwritten digits with towers that the program writes itself: a loop over devices, averaged gradients.
+"""Trains a small convnet on handwritten digits with towers that the program writes itself, in a loop over devices.
 
     towerstrat run --towers 2 examples/hand_written_towers.py
     python3.6 examples/hand_written_towers.py --data digits.npz      # TensorFlow 1.12 itself
@@ -94,7 +94,7 @@ def training(data):
     tower_grads, losses = [], []
     with tf.variable_scope(tf.get_variable_scope()):
         for i in range(FLAGS.num_gpus):
-            with tf.device("/gpu:%d" % i), tf.name_scope("tower_%d" % i) as scope:
+            with tf.device(f"/gpu:{i}"), tf.name_scope(f"tower_{i}") as scope:
                 loss = tower_loss(scope, images[i], labels[i])
                 tf.get_variable_scope().reuse_variables()
                 tower_grads.append(optimizer.compute_gradients(loss))
@@ -118,10 +118,10 @@ def main(_):
             _, value = sess.run([train_op, loss])
             if step % 50 == 0:
                 rate = 50 * FLAGS.batch_size / (time.time() - start)
-                print("step %4d  loss %.4f  %.0f examples/s" % (step, value, rate))
+                print(f"step {step:4d}  loss {value:.4f}  {rate:.0f} examples/s")
                 start = time.time()
         right = int(np.sum(sess.run(answers, {images: test_data[0]}) == test_data[1]))
-        print("held-back digits: %d of %d right, accuracy %.4f" % (right, HELD_BACK, right / HELD_BACK))
+        print(f"held-back digits: {right} of {HELD_BACK} right, accuracy {right / HELD_BACK:.4f}")
 
 
 if __name__ == "__main__":

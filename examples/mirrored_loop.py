@@ -1,4 +1,4 @@
-"""Trains a small convnet on handwritten digits with MirroredStrategy and a loop of its own: towers add up their gradients by merge_call.
+"""Trains a small convnet on handwritten digits with MirroredStrategy: towers add up their gradients at a merge_call.
 
     towerstrat run --towers 2 examples/mirrored_loop.py
     python3.6 examples/mirrored_loop.py --data digits.npz --on_cpu 2      # TensorFlow 1.12 itself
@@ -56,7 +56,7 @@ def convnet(images, training):
 
 
 def make_strategy():
-    devices = ["/device:CPU:%d" % i for i in range(FLAGS.on_cpu)] or None
+    devices = [f"/device:CPU:{i}" for i in range(FLAGS.on_cpu)] or None
     return tf.contrib.distribute.MirroredStrategy(devices=devices)
 
 
@@ -89,11 +89,11 @@ def train_step(distribution, data):
         context = tf.contrib.distribute.get_tower_context()
         loss = tf.losses.sparse_softmax_cross_entropy(labels, convnet(images, training=True))
         if context.tower_id == 0:
-            print("Tower 0 of %d says: %d variables." % (context.num_towers, len(tf.trainable_variables())))
+            print(f"Tower 0 of {context.num_towers} says: {len(tf.trainable_variables())} variables.")
         variables = tf.trainable_variables()
         with tf.variable_scope("momentum"):
             momenta = [
-                tf.get_variable("of_%d" % i, v.shape, initializer=tf.zeros_initializer(), trainable=False)
+                tf.get_variable(f"of_{i}", v.shape, initializer=tf.zeros_initializer(), trainable=False)
                 for i, v in enumerate(variables)
             ]
         grads = tf.gradients(loss / context.num_towers, variables)
@@ -123,10 +123,10 @@ def main(_):
             _, value = sess.run([train_op, loss])
             if step % 50 == 0:
                 rate = 50 * FLAGS.batch_size / (time.time() - start)
-                print("step %4d  loss %.4f  %.0f examples/s" % (step, value, rate))
+                print(f"step {step:4d}  loss {value:.4f}  {rate:.0f} examples/s")
                 start = time.time()
         right = int(np.sum(sess.run(answers, {images: test_data[0]}) == test_data[1]))
-        print("held-back digits: %d of %d right, accuracy %.4f" % (right, HELD_BACK, right / HELD_BACK))
+        print(f"held-back digits: {right} of {HELD_BACK} right, accuracy {right / HELD_BACK:.4f}")
 
 
 if __name__ == "__main__":

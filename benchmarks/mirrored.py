@@ -290,7 +290,7 @@ def as_they_are() -> Iterator[None]:
 
 
 def by_hand(count: int) -> Iterator[str]:
-    yield "| model | towers | as they are, ms a step | side by side, ms | ratio | flops of a device | of a tower | ratio |"
+    yield "| model | towers | as they are, ms a step | side by side, ms | ratio | flops of a device | a tower | ratio |"
     yield "|---|---|---|---|---|---|---|---|"
     for name, make in WORKLOADS.items():
         workload = make()

@@ -1,24 +1,27 @@
-"""``MirroredStrategy`` beside ``TPUStrategy``, which traces once for all towers, and towers that programs write by hand.
+"""``MirroredStrategy`` beside ``TPUStrategy``, which traces once for all towers, and towers written by hand.
 
     python -m benchmarks.mirrored                        # all tables, on virtual CPU devices
     python -m benchmarks.mirrored --tables programs,building --towers 8
 
-Tables: ``programs`` (flops, bytes and collectives of the compiled steps, and whether their text is the same), ``steps``,
-``building`` (the graph of a step, and its compiled program), ``towers`` (the graph for 8 to 64 towers), ``uneven`` (the work of
-towers that differ), ``by_hand`` (side by side and as they are). Seconds are of the process (all its threads) but for
-``steps`` and ``by_hand``, and the least of several, taken in turns.
+Tables: ``programs`` (flops, bytes and collectives of the compiled steps, whether their text is the same), ``steps``,
+``building`` (the graph of a step, and its compiled program), ``towers`` (the graph for 8 to 64 towers), ``uneven`` (the
+work of towers that differ), ``by_hand`` (side by side and as they are). Seconds are of the process (all its threads)
+but for ``steps`` and ``by_hand``, and the least of several, taken in turns.
 """
 
 from __future__ import annotations
 
 import argparse
+import math
 import os
+import re
 import statistics
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import jax
@@ -48,7 +51,6 @@ class Step:
 
     Args:
       kind: of ``KINDS``.
-      differ: tower k has k layers more, which its loss goes through.
     """
 
     def __init__(self, workload: Workload, kind: str, towers: int):
@@ -138,7 +140,7 @@ def plain(text: str) -> list[str]:
 
 
 def steps(towers: int) -> Iterator[str]:
-    yield "| model | towers | TPUStrategy, ms a step | MirroredStrategy, ms a step | ratio of medians | ratio of the least |"
+    yield "| model | towers | TPUStrategy, ms a step | MirroredStrategy, ms a step | ratio of medians | of the least |"
     yield "|---|---|---|---|---|---|"
     for name, workload in WORKLOADS.items():
         sides = {kind: Step(workload(), kind, towers) for kind in KINDS}
@@ -159,13 +161,17 @@ def steps(towers: int) -> Iterator[str]:
         )
 
 
+def started(workload: Workload, kind: str, towers: int) -> float:
+    return Step(workload, kind, towers).start()
+
+
 def building(towers: int) -> Iterator[str]:
     yield "| model | towers | graph, TPUStrategy, ms | MirroredStrategy, ms | both with compiling, ms | | ratio |"
     yield "|---|---|---|---|---|---|---|"
     for name, make in WORKLOADS.items():
         workload = make()
-        graph = least({k: lambda k=k: Step(workload, k, towers) for k in KINDS}, time.process_time)
-        whole = least({k: lambda k=k: Step(workload, k, towers).start() for k in KINDS}, time.process_time, 3)
+        graph = least({k: partial(Step, workload, k, towers) for k in KINDS}, time.process_time)
+        whole = least({k: partial(started, workload, k, towers) for k in KINDS}, time.process_time, 3)
         cells = [f"{1e3 * x[kind]:.0f}" for x in (graph, whole) for kind in KINDS]
         yield f"| {name} | {towers} | {' | '.join(cells)} | {whole['mirrored'] / whole['tpu']:.2f} |"
 
@@ -176,9 +182,9 @@ def towers(_: int) -> Iterator[str]:
     for name, make in WORKLOADS.items():
         workload = make()
         for count in (1, 8, 16, 32, 64):
-            made: list[Step] = []
-            taken = least({"graph": lambda c=count: made.append(Step(workload, "mirrored", c))}, time.process_time, 3)
-            operations = sum(op.axis is not None for op in made[-1].graph.carried_out()) or 1
+            taken = least({"graph": partial(Step, workload, "mirrored", count)}, time.process_time, 3)
+            made = Step(workload, "mirrored", count).graph
+            operations = sum(op.axis is not None for op in made.carried_out()) or 1
             if count == 1:
                 one = taken["graph"]
                 continue
@@ -193,8 +199,8 @@ def layers(net: Any, count: int) -> Any:
 
 
 def uneven(count: int) -> Iterator[str]:
-    """Towers with 1, 2, 3... layers: the flops of each branch beside those of a program with these layers alone."""
-    yield "| tower | layers | flops of its branch | of a program of these layers alone | ratio |"
+    """Towers with 1, 2, 3... layers: the flops of products of each, beside those of a program of these layers alone."""
+    yield "| tower | layers | flops of its products | of a program of these layers alone | ratio |"
     yield "|---|---|---|---|---|"
     count = min(count, 4)
 
@@ -212,65 +218,64 @@ def uneven(count: int) -> Iterator[str]:
             found = [tf.reduce_sum(g) for g in gradients(x, k + 1, count)]
             session.run(tf.global_variables_initializer())
             session.run(found, {x: rows})
-            alone.append(cost(programs_of(session, found, {x: rows})[-1])["flops"])
+            alone += products(programs_of(session, found, {x: rows})[-1].as_text())
     with tf.Graph().as_default(), tf.Session() as session:
         strategy = strategy_of("mirrored", count)
-        x = tf.placeholder(tf.float32, rows.shape)
+        x = tf.placeholder(tf.float32, (count * 64, 256))
+        parts = tf.split(x, count)
+        feed = {x: np.ones(x.shape, np.float32)}
 
         def tower() -> Any:
             k = tf.contrib.distribute.get_tower_context().tower_id
-            return tf.add_n([tf.reduce_sum(g) for g in gradients(x, k + 1, count)])
+            return tf.add_n([tf.reduce_sum(g) for g in gradients(parts[k], k + 1, count)])
 
         with strategy.scope():
-            results = list(strategy.unwrap(strategy.call_for_each_tower(tower)))
+            total = strategy.reduce(tf.VariableAggregation.SUM, strategy.call_for_each_tower(tower), "/cpu:0")
+            results = list(strategy.unwrap(total))
         session.run(tf.global_variables_initializer())
-        session.run(results, {x: rows})
-        text = programs_of(session, results, {x: rows})[-1].as_text()
-    for k, flops in enumerate(sorted(branches(text))[-count:]):
+        session.run(results, feed)
+        own = products(programs_of(session, results, feed)[-1].as_text())
+    assert len(own) == count, f"expected a branch for each tower, found {own}"
+    for k, flops in enumerate(own):
         yield f"| {k} | {k + 1} | {flops:.4g} | {alone[k]:.4g} | {flops / alone[k]:.3f} |"
 
 
-def branches(text: str) -> list[float]:
-    """The flops of products in the branches of the conditionals of a program."""
+_RESULT = re.compile(r"^\s*(?:ROOT )?%?(?P<name>[\w.-]+) = \w+\[(?P<dims>[\d,]*)\]")
+_DOT = re.compile(r" dot\((?:\w+\[[\d,]*\]\S* )?%?(?P<left>[\w.-]+),.*lhs_contracting_dims=\{(?P<over>[\d,]*)\}")
+_CALLED = re.compile(r"(?:calls|to_apply|body)=%?([\w.-]+)")
+_CHOSEN = re.compile(r"branch_computations=\{([^}]*)\}")
+
+
+def products(text: str) -> list[float]:
+    """The flops of matrix products in a program: for each branch of its conditional what is done where it is taken."""
     bodies: dict[str, list[str]] = {}
-    name = ""
+    name = entry = ""
     for line in text.splitlines():
         if line.endswith("{") and not line.startswith(" "):
-            name = line.replace("ENTRY ", "").split()[0].lstrip("%")
+            name = line.removeprefix("ENTRY ").split()[0].lstrip("%")
+            entry = name if line.startswith("ENTRY") else entry
             bodies[name] = []
         elif name:
             bodies[name].append(line)
 
-    def flops(of: str, seen: frozenset[str] = frozenset()) -> float:
+    def flops(of: str) -> float:
+        sizes = {m["name"]: numbers(m["dims"]) for line in bodies[of] if (m := _RESULT.match(line))}
         total = 0.0
         for line in bodies[of]:
-            if " dot(" in line or "__onednn$matmul" in line or 'custom_call_target="__cpu$xnn' in line:
-                total += 2.0 * 256 * dims(line)
-            for called in words(line):
-                if called in bodies and called not in seen and "branch_computations" not in line:
-                    total += flops(called, seen | {of})
+            total += sum(flops(called) for called in _CALLED.findall(line) if called in bodies)
+            if (dot := _DOT.search(line)) and (result := _RESULT.match(line)):
+                over = [sizes[dot["left"]][i] for i in numbers(dot["over"])]
+                total += 2.0 * math.prod(numbers(result["dims"])) * math.prod(over)
         return total
 
-    chosen = [
-        n for lines in bodies.values() for line in lines if "branch_computations={" in line for n in between(line)
-    ]
-    return [flops(n) for n in dict.fromkeys(chosen)]
+    around = flops(entry)
+    chosen = [m[1] for lines in bodies.values() for line in lines if (m := _CHOSEN.search(line))]
+    taken = [[flops(n.strip().lstrip("%")) for n in names.split(",")] for names in chosen]
+    return [around + sum(of) for of in zip(*taken, strict=True)] if taken else [around]
 
 
-def dims(line: str) -> float:
-    inside = line.partition("[")[2].partition("]")[0]
-    return float(np.prod([int(n) for n in inside.split(",") if n.isdigit()] or [1]))
-
-
-def words(line: str) -> list[str]:
-    marks = ("calls=", "to_apply=", "called_computations={", "body=")
-    return [
-        w for m in marks if m in line for w in [line.partition(m)[2].split(",")[0].split("}")[0].strip().lstrip("%")]
-    ]
-
-
-def between(line: str) -> list[str]:
-    return [n.strip().lstrip("%") for n in line.partition("branch_computations={")[2].partition("}")[0].split(",")]
+def numbers(listed: str) -> list[int]:
+    return [int(n) for n in listed.split(",") if n]
 
 
 @contextmanager
@@ -285,7 +290,7 @@ def as_they_are() -> Iterator[None]:
 
 
 def by_hand(count: int) -> Iterator[str]:
-    yield "| model | towers | as they are, ms a step | side by side, ms a step | ratio | flops of a device | of one tower | ratio |"
+    yield "| model | towers | as they are, ms a step | side by side, ms | ratio | flops of a device | a tower | ratio |"
     yield "|---|---|---|---|---|---|---|---|"
     for name, make in WORKLOADS.items():
         workload = make()
@@ -350,7 +355,8 @@ def main() -> None:
             subprocess.run(command, check=True, env={**environment, "JAX_PLATFORMS": "cpu"})
         return
     tables: dict[str, Callable[[int], Iterator[str]]] = {
-        "programs": programs, "steps": steps, "building": building, "towers": towers, "uneven": uneven, "by_hand": by_hand,
+        "programs": programs, "steps": steps, "building": building, "towers": towers, "uneven": uneven,
+        "by_hand": by_hand,
     }  # fmt: skip
     tf.logging.set_verbosity(tf.logging.ERROR)
     for line in tables[arguments.tables](arguments.towers):

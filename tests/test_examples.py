@@ -74,6 +74,26 @@ def test_digits_are_learnt_by_a_distributed_loop_of_tensorflow_2(replicas):
 
 
 @pytest.mark.long
+@pytest.mark.parametrize(
+    ("name", "arguments", "towers"),
+    [
+        ("mirrored_loop.py", [], 2),
+        ("mirrored_loop.py", ["--on_cpu=4"], 4),
+        ("hand_written_towers.py", [], 2),
+        ("hand_written_towers.py", ["--num_gpus=4"], 1),
+    ],
+)
+def test_digits_are_learnt_by_towers_of_1_12(name, arguments, towers):
+    """TensorFlow 1.12.3 trains with both too, on devices of the CPU; hand-written towers need no device each."""
+    pytest.importorskip("sklearn")
+    output = run(name, "--steps=150", *arguments, towers=towers)
+    assert re.findall(r"^step +(\d+)  loss [\d.]+  \d+ examples/s$", output, re.M) == ["50", "100", "150"]
+    right = re.search(r"held-back digits: (\d+) of 360 right", output)
+    assert right
+    assert int(right[1]) >= 0.95 * 360
+
+
+@pytest.mark.long
 def test_digits_that_stop_go_on_as_if_they_had_not(tmp_path):
     pytest.importorskip("sklearn")
     whole = run("digits_resumed.py", f"--folder={tmp_path / 'whole'}", towers=4).splitlines()

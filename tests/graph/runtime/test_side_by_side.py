@@ -161,7 +161,7 @@ def of_towers(copy):
     return [op for op in copy.graph.carried_out() if op.axis is not None]
 
 
-@spread(("name", "towers"), [(n, t) for t in (2, 3, 4) for n in PROGRAMS], every=11)
+@spread(("name", "towers"), [(n, t) for t in (2, 3, 4) for n in PROGRAMS], every=14)
 def test_programs(switch, name, towers):
     (copy,) = check(switch, PROGRAMS[name], towers)
     assert copy is not None
@@ -208,6 +208,7 @@ def normalized(towers):
     return [[fetches[0], own], *fetches[1:]], feeds
 
 
+@pytest.mark.long
 def test_batch_normalization(switch):
     (copy,) = check(switch, normalized, 2)
     assert copy is not None
@@ -235,6 +236,7 @@ def test_dropout_differs_by_tower_and_step(switch):
     np.testing.assert_array_equal(again, [first, second])
 
 
+@pytest.mark.long
 def test_an_element_of_an_iterator_for_each_tower(switch):
     def build():
         iterator = tf.data.Dataset.from_tensor_slices((ROWS[0], LABELS[0])).repeat().batch(6).make_one_shot_iterator()
@@ -295,6 +297,7 @@ def test_parts_of_a_model_on_two_devices_are_no_towers(switch):
     assert check(switch, build) == [None]
 
 
+@pytest.mark.long
 def test_layers_that_take_turns_on_two_devices_are_right(switch):
     """Each device has the same operations, but one needs what the other has made."""
 
@@ -322,6 +325,7 @@ def test_a_gradient_of_the_total_loss_taken_outside_of_the_loop(switch):
     assert sum(op.type == "MatMul" for op in copy.graph.carried_out()) == 2
 
 
+@pytest.mark.long
 def test_a_summary_of_the_first_tower(switch):
     def build(towers):
         def net(rows):
@@ -345,6 +349,7 @@ def test_a_summary_of_the_first_tower(switch):
         np.testing.assert_allclose(*values, rtol=1e-5)
 
 
+@pytest.mark.long
 def test_towers_that_differ_much_run_as_they_are(switch):
     def build():
         x = tf.placeholder(tf.float32, [24, 5])
@@ -357,6 +362,7 @@ def test_towers_that_differ_much_run_as_they_are(switch):
     assert check(switch, build) == [None]
 
 
+@pytest.mark.long
 def test_towers_that_differ_in_little_run_side_by_side(switch):
     """A number of its own in each tower's loss, and one operation more in the first."""
 
@@ -388,6 +394,7 @@ def test_what_is_fetched_of_one_tower_is_that_tower_s(switch):
         assert sess.run(total, feed) != pytest.approx(np.mean(both), rel=1e-4)
 
 
+@pytest.mark.long
 def test_a_monitored_session_resumes(switch, tmp_path):
     """Its graph is finalized before the first run."""
 
@@ -415,6 +422,7 @@ def test_a_monitored_session_resumes(switch, tmp_path):
     assert len(found) == 5
 
 
+@pytest.mark.long
 def test_operations_added_after_a_run(switch):
     with tf.Graph().as_default(), tf.Session() as sess:
         tf.set_random_seed(3)

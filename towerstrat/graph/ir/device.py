@@ -5,6 +5,7 @@ Source: ``tensorflow/python/framework/device.py``.
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 _PARTS = ("job", "replica", "task", "device")
@@ -32,9 +33,11 @@ def merge_device(base: str, over: Any) -> str:
     """``base`` with the parts that ``over`` names; None in ``over`` clears everything."""
     if over is None:
         return ""
-    name = over if isinstance(over, str) else over.to_string()
-    if not base:
-        return unparse(parse(name))
+    return _merged(base, over if isinstance(over, str) else over.to_string())
+
+
+@cache
+def _merged(base: str, name: str) -> str:
     return unparse(parse(base) | parse(name))
 
 

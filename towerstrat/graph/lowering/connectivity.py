@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 
 from towerstrat.graph.ir.core import Graph, get_default_graph
-from towerstrat.graph.ir.elements import Operation, Tensor
+from towerstrat.graph.ir.elements import Operation, Tensor, dependencies
 from towerstrat.graph.ir.types import DType, int32, int64, resource
 from towerstrat.graph.lowering.gradient_rules import (
     TracedRule,
@@ -66,14 +66,22 @@ def reached_from(xs: Sequence[Tensor], recorded: Recorded | None = None) -> set[
     return _reached(xs, recorded, Captures(get_default_graph()))[0]
 
 
-def _reached(xs: Sequence[Tensor], recorded: Recorded | None, captures: Captures) -> tuple[set[Tensor], set[Operation]]:
-    """The tensors that depend differentiably on ``xs``, and the operations that such paths go through."""
+def _reached(
+    xs: Sequence[Tensor], recorded: Recorded | None, captures: Captures, within: Container[Operation] | None = None
+) -> tuple[set[Tensor], set[Operation]]:
+    """The tensors that depend differentiably on ``xs``, and the operations that such paths go through.
+
+    Args:
+      within: only through these operations; None: through all.
+    """
     stack = [t for x in xs for t in captures.same(x)]
     reached: set[Tensor] = set(stack)
     forward: set[Operation] = set()
     while stack:
         tensor = stack.pop()
         for op in tensor._consumers:
+            if within is not None and op not in within:
+                continue
             flows = op.attrs.get("flows")
             if (flows is None and op in forward) or not passes_gradient(op):
                 continue
@@ -88,6 +96,19 @@ def _reached(xs: Sequence[Tensor], recorded: Recorded | None, captures: Captures
     return reached, forward
 
 
+def _needed_by(ys: Sequence[Tensor], captures: Captures) -> set[Operation]:
+    """The operations that ``ys`` depend on: what is found of paths to them lies there, however large the graph is."""
+    found: set[Operation] = set()
+    stack = [y.op for y in ys]
+    while stack:
+        op = stack.pop()
+        if op not in found:
+            found.add(op)
+            stack += dependencies(op)
+            stack += [captures.outer[t].op for t in op.outputs if t in captures.outer]
+    return found
+
+
 def find_path(
     ys: Sequence[Tensor],
     xs: Sequence[Tensor],
@@ -100,7 +121,7 @@ def find_path(
 
     Traces the gradient functions of operations on the paths into ``rules``.
     """
-    reached, forward = _reached(xs, recorded, captures)
+    reached, forward = _reached(xs, recorded, captures, _needed_by(ys, captures))
     active: set[Tensor] = set()
     on_path: dict[Operation, None] = {}
     backward = [y for y in ys if y in reached]

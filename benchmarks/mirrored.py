@@ -32,6 +32,7 @@ from benchmarks import convnet, mlp
 from benchmarks.harness import Devices, Workload
 from benchmarks.tpu_compile import collectives
 from towerstrat.graph.runtime import session as sessions
+from towerstrat.graph.runtime.limits import LIMITS
 from towerstrat.graph.runtime.plan import DeviceStage
 
 TABLES = ("programs", "steps", "building", "towers", "uneven", "by_hand")
@@ -290,6 +291,7 @@ def as_they_are() -> Iterator[None]:
 
 
 def by_hand(count: int) -> Iterator[str]:
+    LIMITS.towers_on_cpu = True
     yield "| model | towers | as they are, ms a step | side by side, ms | ratio | flops of a device | a tower | ratio |"
     yield "|---|---|---|---|---|---|---|---|"
     for name, make in WORKLOADS.items():

@@ -6,6 +6,7 @@ import pytest
 import towerstrat.compat.v1 as tf
 from tests.spread import spread
 from towerstrat.graph.runtime import session as sessions
+from towerstrat.graph.runtime.limits import LIMITS
 from towerstrat.graph.runtime.plan import DeviceStage
 from towerstrat.graph.runtime.side_by_side import side_by_side
 
@@ -122,6 +123,11 @@ class Switch:
         found = side_by_side(graph, fetches, fed) if self.on else None
         self.copies.append(found)
         return found
+
+
+@pytest.fixture(autouse=True)
+def on_cpu(monkeypatch):
+    monkeypatch.setattr(LIMITS, "towers_on_cpu", True)
 
 
 @pytest.fixture
@@ -436,3 +442,10 @@ def test_operations_added_after_a_run(switch):
         for v in tf.trainable_variables():
             v.load(np.zeros(v.shape.as_list(), np.float32), sess)
         assert sess.run(total, feeds[1]) == pytest.approx(np.log(4), rel=1e-6)
+
+
+def test_towers_stay_apart_where_devices_share_cores(monkeypatch, switch):
+    monkeypatch.setattr(LIMITS, "towers_on_cpu", False)
+    runs(PROGRAMS["adam"], 2)
+    assert switch.copies
+    assert not any(switch.copies)

@@ -1,7 +1,7 @@
 """How much a process keeps for its runs, and how long a device program may take: one place, the fields of ``LIMITS``.
 
 The environment variables TOWERSTRAT_INPUT_MB, TOWERSTRAT_PROGRAMS_MB and TOWERSTRAT_STEPS_PER_RETURN set those that
-count bytes, and the steps.
+count bytes, and the steps; TOWERSTRAT_TOWERS_ON_CPU=1 sets ``towers_on_cpu``.
 """
 
 from __future__ import annotations
@@ -31,6 +31,8 @@ class Limits:
       program_bytes: compiled programs together, by an estimate of their size. The least recently used are dropped
         first, and compiled again where they are needed again.
       programs: how many compiled programs.
+      towers_on_cpu: whether towers that a program wrote by hand run side by side on the devices of a CPU too, which share
+        the cores that one device has for itself.
       programs_of_one: how many of one graph part, function or operation type: one for each signature of its inputs.
     """
 
@@ -41,6 +43,7 @@ class Limits:
     program_bytes: int = 1 << 30
     programs: int = 4096
     programs_of_one: int = 128
+    towers_on_cpu: bool = False
 
     def input_of(self, device: jax.Device) -> int:
         """The bytes that the input of a step loop on such devices may take."""
@@ -56,6 +59,7 @@ def _from_environment(environment: Mapping[str, str]) -> Limits:
         limits.input_bytes = int(environment["TOWERSTRAT_INPUT_MB"]) << 20
     if "TOWERSTRAT_PROGRAMS_MB" in environment:
         limits.program_bytes = int(environment["TOWERSTRAT_PROGRAMS_MB"]) << 20
+    limits.towers_on_cpu = environment.get("TOWERSTRAT_TOWERS_ON_CPU", "") in ("1", "on")
     if STEPS_PER_RETURN in environment:
         limits.steps_per_return = int(environment[STEPS_PER_RETURN])
     return limits

@@ -24,6 +24,7 @@ from towerstrat.graph.ir.state import Cell
 from towerstrat.graph.ir.traces import Traces
 from towerstrat.graph.ir.types import resource, variant
 from towerstrat.graph.lowering.gradients import gradients_through
+from towerstrat.graph.runtime.limits import LIMITS
 
 _ALIKE = 0.9
 """The least share of the towers' operations that all of them have: below, what runs on devices is no set of towers."""
@@ -128,11 +129,13 @@ class _CopyingState(Copying):
 
 
 def side_by_side(graph: Graph, fetches: Iterable[Tensor | Operation], fed: Collection[Tensor]) -> SideBySide | None:
-    """The copy of a graph in which a run's towers run side by side; None where the run has none.
+    """The copy of a graph in which a run's towers run side by side; None where it has none, or devices share cores.
 
     Args:
       fed: the tensors that are fed.
     """
+    if jax.devices()[0].platform == "cpu" and not LIMITS.towers_on_cpu:
+        return None
     if graph.has_parts or len(jax.devices()) < 2 or any(t.dtype is resource for t in fed):
         return None
     targets = [f.op if isinstance(f, Tensor) else f for f in fetches if not (isinstance(f, Tensor) and f in fed)]

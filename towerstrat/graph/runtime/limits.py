@@ -31,8 +31,8 @@ class Limits:
       program_bytes: compiled programs together, by an estimate of their size. The least recently used are dropped
         first, and compiled again where they are needed again.
       programs: how many compiled programs.
-      towers_on_cpu: whether towers that a program wrote by hand run side by side on the devices of a CPU too, which share
-        the cores that one device has for itself.
+      towers_on_cpu: whether towers that a program wrote by hand run side by side on the devices of a CPU too, which
+        share the cores that one device has for itself.
       programs_of_one: how many of one graph part, function or operation type: one for each signature of its inputs.
     """
 

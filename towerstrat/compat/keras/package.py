@@ -149,7 +149,7 @@ class Package(MetaPathFinder):
         return self._folder is not None
 
     def has_name(self) -> bool:
-        """Whether ``import keras`` can be the package: not where a version before 2.4 was imported, or is found first."""
+        """Whether ``import keras`` can be the package: not where one before 2.4 was imported, or is found first."""
         other = sys.modules.get(NAME)
         if other is None:
             file = _first(tuple(sys.path))

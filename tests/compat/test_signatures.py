@@ -50,6 +50,7 @@ DEVIATIONS = {
     **{f"tf.contrib.cluster_resolver.{name}": LATER_RESOLVER for name in (
         "ClusterResolver.master", "SimpleClusterResolver", "SimpleClusterResolver.master", "TPUClusterResolver.master",
         "UnionClusterResolver", "UnionClusterResolver.master")},
+    "tf.nn.dropout": "rate came with 1.13, and keep_prob got a default then",
     "tf.nn.fused_batch_norm": "exponential_avg_factor came with 1.15",
     "tf.train.update_checkpoint_state": RELATIVE,
     **{f"tf.contrib.distribute.{name}": "those of 1.13 to 1.15 too" for name in ("MirroredStrategy", "TPUStrategy")},

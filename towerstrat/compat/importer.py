@@ -102,7 +102,7 @@ class Finder(MetaPathFinder):
             return spec(fullname, slim.OURS[fullname])
         if ESTIMATOR.has(fullname):
             return spec(fullname, ESTIMATOR.module(fullname, nullcontext))
-        if fullname == NAME and keras.available():
+        if fullname == NAME and keras.available() and KERAS.has_name():
             self.say(f"import keras is the package keras 2.15 with the names of {self.api}.x, as tf.keras is")
             return keras.spec(fullname, later)
         if fullname != ROOT and not fullname.startswith(ROOT + "."):

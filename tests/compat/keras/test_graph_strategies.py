@@ -36,3 +36,17 @@ def test_towers_train_as_one_device_does():
         for ours, theirs in zip(trained(several), one, strict=True):
             np.testing.assert_allclose(ours, theirs, rtol=1e-5)
     tf.keras.backend.clear_session()
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_the_loss_of_evaluate_is_that_of_all_rows():
+    """Two steps of three rows for eight towers, five of which have none."""
+    tf.keras.backend.clear_session()
+    strategy = tf.contrib.distribute.TPUStrategy(tf.contrib.cluster_resolver.TPUClusterResolver(""), num_cores=8)
+    rows = np.float32([[1], [2], [3], [4], [5], [6]])
+    with strategy.scope():
+        model = tf.keras.Sequential([tf.keras.layers.Dense(1, kernel_initializer="zeros", input_shape=(1,))])
+        model.compile(tf.train.GradientDescentOptimizer(0.1), "mse", metrics=["mse"])
+    loss, error = model.evaluate(tf.data.Dataset.from_tensor_slices((rows, rows)).batch(3), steps=2, verbose=0)
+    np.testing.assert_allclose([loss, error], np.mean(rows**2), rtol=1e-6)
+    tf.keras.backend.clear_session()

@@ -107,8 +107,13 @@ def keep_values(module: ModuleType) -> None:
 
 
 def complete_loops(module: ModuleType) -> None:
-    """Predictions on towers are those of all batches, also of those at the end that do not suffice for all towers."""
+    """Evaluation and prediction on towers as on one device.
+
+    Predictions are those of all batches, also of those at the end that do not suffice for all towers. The loss of
+    ``evaluate`` is that of all rows of a step, however many of them each tower has.
+    """
     predict = vars(module)["experimental_tpu_predict_loop"]
+    execution = vars(module)["_per_replica_execution_function"]
 
     @wraps(predict)
     def predict_all(model: Any, *args: Any, **kwargs: Any) -> Any:
@@ -121,4 +126,20 @@ def complete_loops(module: ModuleType) -> None:
         finally:
             extended.keeps_batches = False
 
+    @wraps(execution)
+    def weigh(model: Any, mode: Any) -> Any:
+        inputs, outputs, updates, kwargs = execution(model, mode)
+        if mode == module.ModeKeys.TEST and model.inputs:
+            outputs = [outputs[0] * _share(module.tf, model.inputs[0]), *outputs[1:]]
+        return inputs, outputs, updates, kwargs
+
     vars(module)["experimental_tpu_predict_loop"] = predict_all
+    vars(module)["_per_replica_execution_function"] = weigh
+
+
+def _share(tf: Any, inputs: Any) -> Any:
+    """How many rows a tower has, divided by how many the towers have on average."""
+    context = tf.distribute.get_replica_context()
+    rows = tf.cast(tf.shape(inputs)[0], "float32")
+    everywhere = context.all_reduce(tf.distribute.ReduceOp.SUM, rows)
+    return tf.math.divide_no_nan(rows * context.num_replicas_in_sync, everywhere)

@@ -1,7 +1,9 @@
 """Loads the package keras 2.15, whose ``tensorflow`` is this library.
 
 The package is what serves ``tf.keras`` in TensorFlow 2.15 as well. Its files are executed as they are, but for what
-they import. They are loaded when ``tf.keras`` is first used, under their own names.
+they import. They are loaded when ``tf.keras`` is first used, under their own names. Versions before 2.4, which ran on
+several backends, have the name ``keras`` where they are installed: none of their modules is called as those that are
+needed here (``keras.src``, ``keras.api``, ``keras.protobuf``), so that both are in one process.
 """
 
 from __future__ import annotations
@@ -11,11 +13,13 @@ import builtins
 import importlib
 import os
 import random
+import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
+from importlib.util import module_from_spec
 from types import ModuleType, SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -32,8 +36,11 @@ else:
     completed = Deferred("towerstrat.compat.keras.completed")  # for programs that use tf.keras
 
 NAME = "keras"
-VERSION = "2.15."
-"""What the package's version begins with."""
+VERSION = (2, 15)
+_ROOTS = tuple(f"{NAME}.{each}" for each in ("api", "protobuf", "src"))
+"""The folders of the package that its modules import from."""
+_JOINED = (2, 4)
+"""The first version that was ``tf.keras`` under another name. Those before it are packages of their own."""
 FOLDER = "TOWERSTRAT_KERAS"
 """The environment variable with a folder that has the package, for where another Keras is installed."""
 INSTALL = "pip install 'towerstrat[keras]'"
@@ -69,13 +76,25 @@ class _Former(ModuleType):
 
 
 @cache
+def _version(file: str) -> tuple[int, ...]:
+    """The version that the first file of a Keras says; () where it says none."""
+    with open(file, encoding="utf-8") as opened:
+        said = re.search(r"""^__version__ = ['"](\d+)\.(\d+)""", opened.read(), re.MULTILINE)
+    return tuple(map(int, said.groups())) if said else ()
+
+
+@cache
+def _first(places: tuple[str, ...]) -> str | None:
+    """The first file of the first Keras in some folders; None where there is none."""
+    found = PathFinder.find_spec(NAME, list(places))
+    return found.origin if found is not None and found.has_location else None
+
+
+@cache
 def _found(given: str | None) -> str | None:
-    """Where the package's folder is, in a given folder or where packages are; None where keras 2.15 is not there."""
-    found = PathFinder.find_spec(NAME, [given] if given else None)
-    if found is None or found.origin is None:
-        return None
-    with open(found.origin, encoding="utf-8") as file:
-        return os.path.dirname(found.origin) if f'__version__ = "{VERSION}' in file.read() else None
+    """Where the package's folder is, in a given folder or anywhere where packages are; None where it is not there."""
+    files = (_first((place,)) for place in ([given] if given else sys.path))
+    return next((os.path.dirname(file) for file in files if file and _version(file) == VERSION), None)
 
 
 @cache
@@ -105,7 +124,7 @@ class _Loader(SourceFileLoader):
         module.__dict__["__builtins__"] = self._package.builtins
         super().exec_module(module)
         if module.__name__ == NAME:
-            module.__dict__.setdefault("__version__", f"{VERSION}0")
+            module.__dict__.setdefault("__version__", ".".join(map(str, (*VERSION, 0))))
         completed.complete(module)
 
 
@@ -129,6 +148,17 @@ class Package(MetaPathFinder):
         """Whether keras 2.15 is there."""
         return self._folder is not None
 
+    def has_name(self) -> bool:
+        """Whether ``import keras`` can be the package: not where one before 2.4 was imported, or is found first."""
+        other = sys.modules.get(NAME)
+        if other is None:
+            file = _first(tuple(sys.path))
+        elif isinstance(other.__spec__ and other.__spec__.loader, _Loader):
+            return True
+        else:
+            file = other.__file__
+        return file is None or not () < _version(file) < _JOINED
+
     def module(self, name: str, names: Names) -> ModuleType:
         """A module by its full name, such as ``keras.src.backend``.
 
@@ -136,13 +166,14 @@ class Package(MetaPathFinder):
           names: what the package's modules import, then and later.
 
         Raises:
-          KerasError: keras 2.15 is not installed, or another Keras was imported before.
+          KerasError: keras 2.15 is not installed, or a Keras that has modules of the same names was imported before.
           ModuleNotFoundError: the package has no such module.
         """
         if name in sys.modules and self in sys.meta_path:
             return sys.modules[name]
         self.use(names)
         with without_collections():
+            self._import_root(name)
             return importlib.import_module(name)
 
     def has(self, name: str) -> bool:
@@ -184,13 +215,13 @@ class Package(MetaPathFinder):
                 "FOLDER."
             )
         other = sys.modules.get(NAME)
-        if other is not None:
+        if other is not None and self.has_name():
             raise KerasError(
                 f"tf.keras is served by the package keras 2.15 under the name keras, but {other.__file__} was imported "
                 "by that name before. Use one of them in a process, or tf.keras first."
             )
         self._names = names
-        EQUALITY.libraries.add(NAME)
+        EQUALITY.libraries.add(f"{NAME}.src.")
         sys.meta_path.insert(0, self)
 
     def _place(self, name: str) -> str | None:
@@ -205,7 +236,7 @@ class Package(MetaPathFinder):
 
     def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
         place = self._place(fullname)
-        if place is None:
+        if place is None or not (self.has_name() or fullname.startswith(_ROOTS)):
             return None
         is_folder = place.endswith("__init__.py")
         spec = ModuleSpec(fullname, _Loader(fullname, place, self), origin=place, is_package=is_folder)
@@ -213,6 +244,19 @@ class Package(MetaPathFinder):
         if is_folder:
             spec.submodule_search_locations = [os.path.dirname(place)]
         return spec
+
+    def _import_root(self, name: str) -> None:
+        """Imports the folder that a module is in, without ``keras`` itself, where that name is another version's."""
+        root = ".".join(name.split(".")[:2])
+        spec = None if root in sys.modules or self.has_name() else self.find_spec(root)
+        if spec is None or spec.loader is None:
+            return
+        sys.modules[root] = module_from_spec(spec)
+        try:
+            spec.loader.exec_module(sys.modules[root])
+        except BaseException:
+            del sys.modules[root]
+            raise
 
     def _import(
         self,
@@ -232,6 +276,11 @@ class Package(MetaPathFinder):
         if level == 0 and name.partition(".")[0] == "tensorflow_estimator":
             assert self._names is not None
             return SimpleNamespace(**{each: self._names(f"{name}.{each}") for each in fromlist or ()})
+        if level == 0 and name.partition(".")[0] == NAME and not self.has_name():
+            self._import_root(name)
+            if not fromlist:
+                importlib.import_module(name)
+                return SimpleNamespace(**{each.partition(".")[2]: sys.modules.get(each) for each in _ROOTS})
         return builtins.__import__(name, globals, locals, fromlist or (), level)
 
 

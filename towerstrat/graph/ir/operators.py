@@ -94,7 +94,8 @@ class _Equality:
 
     Attributes:
       by_element: whether it is the second one.
-      libraries: packages that were written for the second one, and have it in programs of 1.x too.
+      libraries: what the names of modules begin with that were written for the second one, and have it in programs of
+        1.x too.
     """
 
     def __init__(self) -> None:
@@ -104,7 +105,7 @@ class _Equality:
     def of(self, caller: FrameType) -> bool:
         """Whether ``==`` in the code of a frame compares elements."""
         return self.by_element or (
-            bool(self.libraries) and caller.f_globals.get("__name__", "").partition(".")[0] in self.libraries
+            bool(self.libraries) and caller.f_globals.get("__name__", "").startswith(tuple(self.libraries))
         )
 
 

@@ -191,18 +191,23 @@ def _noise_shape(x: Tensor, noise_shape: Any) -> Any:
 
 
 def dropout(
-    x: Any, keep_prob: Any, noise_shape: Any = None, seed: int | None = None, name: str | None = None
-) -> Tensor:
+    x: Any, keep_prob: Any = None, noise_shape: Any = None, seed: int | None = None, name: str | None = None,
+    rate: Any = None,
+) -> Tensor:  # fmt: skip
     """Each element kept with probability ``keep_prob`` and divided by it, 0 otherwise.
 
     Args:
       x: floating.
       keep_prob: a number in (0, 1], or a scalar tensor of ``x``'s type.
       noise_shape: the shape of the flags that decide, broadcast over ``x``; 1 where elements share one.
+      rate: ``1 - keep_prob``, instead of it.
 
     Raises:
-      ValueError: a probability outside (0, 1], or an ``x`` that is not floating.
+      ValueError: a probability outside (0, 1], both or none of the two, or an ``x`` that is not floating.
     """
+    if (keep_prob is None) == (rate is None):
+        raise ValueError(f"dropout takes either keep_prob or rate, got keep_prob={keep_prob!r} and rate={rate!r}.")
+    keep_prob = 1 - rate if keep_prob is None else keep_prob
     x = convert_to_tensor(x, name="x")
     if not x.dtype.is_floating:
         raise ValueError(f"x has to be a floating point tensor since it is going to be scaled, got {x.dtype.name}.")

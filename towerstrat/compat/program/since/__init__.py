@@ -67,6 +67,8 @@ MODULES = {
     "xml.etree.cElementTree": _FOLDER / "cElementTree.py",
 }
 """Modules that are gone, and the files that stand in for them where no other module of that name is found."""
+COMPLETED = {"h5py._hl.attrs": ".hdf5.decodable"}
+"""Modules whose values were other ones, and what completes them, as in ``NAMES``."""
 
 _said: set[str] = set()
 
@@ -77,7 +79,7 @@ def install() -> None:
         return
     sys.meta_path.insert(0, _Later())
     sys.meta_path.append(_Last())
-    for name in NAMES:
+    for name in (*NAMES, *COMPLETED):
         if name in sys.modules:
             _extend(sys.modules[name])
 
@@ -99,7 +101,10 @@ def resolve(target: str) -> Any:
 
 
 def _extend(module: ModuleType) -> None:
-    """Lets a module answer for the names that it had, and leaves others to its own ``__getattr__``."""
+    """Lets a module answer for the names that it had, and leaves others to its own ``__getattr__``; or completes it."""
+    if module.__name__ in COMPLETED:
+        resolve(COMPLETED[module.__name__])(module, _say)
+        return
     table = NAMES[module.__name__]
     own: Callable[[str], Any] | None = vars(module).get("__getattr__")
 
@@ -133,7 +138,7 @@ def _say(name: str, instead: str) -> None:
 
 
 class _Later(MetaPathFinder):
-    """Extends modules of ``NAMES`` that are imported from now on, whoever finds them."""
+    """Extends modules of ``NAMES`` and ``COMPLETED`` that are imported from now on, whoever finds them."""
 
     def __init__(self) -> None:
         self._looking: set[str] = set()
@@ -141,7 +146,7 @@ class _Later(MetaPathFinder):
     def find_spec(
         self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        if fullname not in NAMES or fullname in self._looking:
+        if fullname not in (*NAMES, *COMPLETED) or fullname in self._looking:
             return None
         self._looking.add(fullname)
         try:

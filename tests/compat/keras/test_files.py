@@ -19,8 +19,11 @@ FORMS = [(name, form) for name in cases.CASES for form in cases.forms(name) if (
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")  # lr is the old name
 
-OTHERWISE = {("nadam", "h5"), ("tf_adam", "weights"), ("subclassed", "weights")}
+OTHERWISE = {("nadam", "h5")}
 """Where training goes on as from a new optimizer: the weights are those of the file, the optimizer's state is not."""
+
+STATES = ["adam", *(name for name in cases.CASES if name not in ("adam", "plain", "accuracy"))]
+"""Models whose optimizers have a state; "plain" has none, "accuracy" is another that has Adam's."""
 
 
 @pytest.fixture(autouse=True)
@@ -51,6 +54,16 @@ def test_ours_go_on(name, tmp_path):
     wanted = cases.save(tf, name, str(tmp_path))
     found = cases.asked(cases.load(tf, name, str(tmp_path), "h5"), name)
     same(found, wanted)
+
+
+@spread("name", STATES, every=17)
+def test_weights_have_the_state_of_the_optimizer(name, tmp_path):
+    """Also where it is made after ``load_weights``, as training begins."""
+    made = cases.make(tf, name)
+    cases.train(made, name)
+    made.save_weights(str(tmp_path / "weights"))
+    wanted = cases.asked(made, name)
+    same(cases.asked(cases.load(tf, name, str(tmp_path), "weights"), name), wanted)
 
 
 def test_what_is_written_is_what_1_12_knows(tmp_path):

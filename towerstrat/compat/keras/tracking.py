@@ -75,12 +75,3 @@ def saveable_objects_from_trackable(obj: Trackable) -> Mapping[str, Callable[...
         name: partial(value, name=name) if callable(value) else partial(VariableSaveable, value, "", name)
         for name, value in obj._gather_saveables_for_checkpoint().items()
     }
-
-
-def streaming_restore(status: Any, session: Any = None) -> None:
-    """Gives the objects of a restored checkpoint their values in a session, now and as they come.
-
-    Args:
-      status: what ``read`` or ``restore`` returned.
-    """
-    status.initialize_or_restore(session)

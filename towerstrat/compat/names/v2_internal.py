@@ -58,8 +58,7 @@ ROWS: Rows = (
     }),
     ("compat.keras.tracking", {
         f"{_I}.tracking": """
-            DelegatingTrackableMixin ObjectGraphView saveable_objects_from_trackable
-            streaming_restore""",
+            DelegatingTrackableMixin ObjectGraphView saveable_objects_from_trackable""",
     }),
     ("graph.eager.mode", {f"{_I}.eager_context": "eager_mode"}),
     ("graph.eager.tensor", {_I: "EagerTensor"}),
@@ -74,6 +73,7 @@ ROWS: Rows = (
     }),
     ("training.moving_averages", {f"{_I}.train": "assign_moving_average"}),
     ("training.ranks", {f"{_I}.ops": "broadcast_weights"}),
+    ("training.saving.load_status", {f"{_I}.tracking": "streaming_restore"}),
     ("training.saving.restoring", {f"{_I}.tracking": "CheckpointInitialValueCallable"}),
     ("training.saving.sessions", {f"{_I}.tracking": "register_session_provider"}),
     ("training.saving.management", {f"{_I}.train": "update_checkpoint_state"}),

@@ -217,7 +217,7 @@ def test_several_machines_are_refused_by_name(monkeypatch):
 @pytest.mark.parametrize("name", [
     "tf.distribute.Server", "tf.distribute.cluster_resolver.GCEClusterResolver",
     "tf.distribute.cluster_resolver.KubernetesClusterResolver", "tf.distribute.cluster_resolver.SlurmClusterResolver",
-    "tf.compat.v1.train.Server", "tf.compat.v1.contrib.cluster_resolver.GceClusterResolver",
+    "tf.compat.v1.contrib.cluster_resolver.GceClusterResolver",
 ])  # fmt: skip
 def test_what_reaches_other_machines_is_missing_by_name(name):
     with pytest.raises(

@@ -70,7 +70,7 @@ class MirroredExtended(StrategyExtendedV1):
 
     def _carried(self, key: Any, function: Callable[..., Any], *args: Any) -> Any:
         """What replicas have in one array is combined by a function on their devices; separate parts one by one."""
-        if self._executes() and not any(_in_one_array(leaf) for leaf in nest.flatten(args)):
+        if key[0] != "run" and self._executes() and not any(_in_one_array(leaf) for leaf in nest.flatten(args)):
             return function(*args)
         return super()._carried(key, function, *args)
 

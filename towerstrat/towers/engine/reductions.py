@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from towerstrat.graph.eager.positions import PositionTensor
 from towerstrat.graph.ir.convert import convert_to_tensor
 from towerstrat.graph.ir.core import get_default_graph
 from towerstrat.graph.ir.elements import Tensor
@@ -14,6 +15,7 @@ from towerstrat.graph.ir.types import string
 from towerstrat.graph.ops import collectives
 from towerstrat.graph.ops.array import concat, reshape, split
 from towerstrat.graph.ops.math import truediv
+from towerstrat.towers.engine.separate import combined
 
 
 def reduced(how: str, local: Any, axis: Axis, own: bool) -> Any:
@@ -24,6 +26,8 @@ def reduced(how: str, local: Any, axis: Axis, own: bool) -> Any:
       local: the value in tower context: what can be a tensor, or ``IndexedSlices``, whose rows are concatenated.
       own: whether a gradient in tower context is that of the tower's own share alone; see ``collectives.all_reduce``.
     """
+    if get_default_graph().executing_eagerly:
+        return combined(how, [_part(local, position) for position in range(axis.size)])
     with get_default_graph().under(None):
         if isinstance(local, IndexedSlices):
             return _rows(how, local, axis, own)
@@ -33,6 +37,13 @@ def reduced(how: str, local: Any, axis: Axis, own: bool) -> Any:
         if how == "mean" and tensor.dtype.is_integer:
             return truediv(collectives.all_reduce(tensor, axis, "sum", own=own), axis.size)
         return collectives.all_reduce(tensor, axis, how, own=own)
+
+
+def _part(local: Any, position: int) -> Any:
+    """What one tower has of an eager value."""
+    if isinstance(local, IndexedSlices):
+        return IndexedSlices(_part(local.values, position), _part(local.indices, position), local.dense_shape)
+    return local.part(position) if isinstance(local, PositionTensor) else local
 
 
 def _rows(how: str, local: IndexedSlices, axis: Axis, own: bool) -> IndexedSlices:

@@ -71,7 +71,7 @@ np.testing.assert_allclose(load_model("model.h5").predict(x), model.predict(x), 
 
 @pytest.mark.long
 def test_pictures_are_told_apart_by_the_package_itself(program, tmp_path, monkeypatch):
-    """Needs TOWERSTRAT_TEST_KERAS_231, a folder with keras 2.3.1, and keras-applications, keras-preprocessing, pyyaml."""
+    """Needs TOWERSTRAT_TEST_KERAS_231, a folder with keras 2.3.1, keras-applications, keras-preprocessing, pyyaml."""
     folder = os.environ.get("TOWERSTRAT_TEST_KERAS_231")
     if not folder:
         pytest.skip("TOWERSTRAT_TEST_KERAS_231 names no folder with keras 2.3.1")

@@ -59,8 +59,8 @@ x = np.random.RandomState(0).rand(128, 8, 8, 1) * 0.3
 for row, label in zip(x, labels):
     row[2 * label : 2 * label + 2] += 0.7
 y = keras.utils.to_categorical(labels, 4)
-model = Sequential([Conv2D(4, (3, 3), activation="relu", input_shape=(8, 8, 1)), MaxPooling2D(), Flatten(), Dropout(0.1),
-                    Dense(4, activation="softmax")])
+model = Sequential([Conv2D(4, (3, 3), activation="relu", input_shape=(8, 8, 1)), MaxPooling2D(), Flatten(),
+                    Dropout(0.1), Dense(4, activation="softmax")])
 model.compile(keras.optimizers.Adam(lr=0.01), "categorical_crossentropy", metrics=["accuracy"])
 history = model.fit(x, y, batch_size=16, epochs=12, verbose=0).history
 assert history["loss"][-1] < 0.5 * history["loss"][0] and history["accuracy"][-1] > 0.9, history

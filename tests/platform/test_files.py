@@ -61,6 +61,7 @@ def test_folders(place):
     top = f"{place}/top"
     files.MakeDirs(top + "/x/y")
     files.MakeDirs(top + "/x/y")
+    files.MakeDirs("")
     files.MkDir(top + "/x")
     write(f"{place}/top/b", "b")
     write(f"{place}/top/x/a", "a")

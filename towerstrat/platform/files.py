@@ -172,7 +172,9 @@ def MkDir(dirname: Any) -> None:
 
 
 def MakeDirs(dirname: Any) -> None:
-    """Makes a folder and those above it that are missing."""
+    """Makes a folder and those above it that are missing; "" is the one that is there."""
+    if not _name(dirname):
+        return
     storage_of(_name(dirname)).make_folder(_name(dirname), parents=True)
 
 

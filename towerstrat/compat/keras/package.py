@@ -281,6 +281,8 @@ class Package(MetaPathFinder):
             if not fromlist:
                 importlib.import_module(name)
                 return SimpleNamespace(**{each.partition(".")[2]: sys.modules.get(each) for each in _ROOTS})
+            # The builtin one imports what is above a module too, where the module is named in ``fromlist``.
+            return importlib.__import__(name, globals, locals, fromlist)
         return builtins.__import__(name, globals, locals, fromlist or (), level)
 
 

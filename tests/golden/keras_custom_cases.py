@@ -1,4 +1,4 @@
-"""Models of 2.x with what the program defines itself, which keras_custom.py trains, saves and reads under keras 2.15."""
+"""Models of 2.x with what the program defines itself: keras_custom.py trains, saves and reads them under 2.15."""
 
 import functools
 
@@ -183,7 +183,7 @@ def defined(tf):
                 shown = self(x, training=True)
                 loss = self.compute_loss(x, y, shown)
             gradients = tape.gradient(loss, self.trainable_variables)
-            self.optimizer.apply_gradients(zip(gradients, self.trainable_variables))
+            self.optimizer.apply_gradients(zip(gradients, self.trainable_variables, strict=True))
             return self.compute_metrics(x, y, shown, None)
 
         def get_config(self):

@@ -88,8 +88,6 @@ def test_paths_of_the_time(path):
     [
         ("contrib.tpu", "InfeedQueue", "tf.contrib.tpu.shard as inputs"),
         ("contrib.tpu", "outfeed_dequeue_tuple", "tf.contrib.tpu.shard joins those of all shards"),
-        ("contrib.tpu", "keras_to_tpu_model", "tf.contrib.tpu.TPUEstimator"),
-        ("contrib.tpu", "TPUDistributionStrategy", "tf.contrib.distribute.TPUStrategy"),
         ("contrib.tpu.python.tpu.tpu_feed", "InfeedQueue", "tf.contrib.tpu.shard as inputs"),
         ("python.tpu.ops.tpu_ops", "infeed_dequeue", "tf.contrib.tpu.shard as inputs"),
     ],

@@ -49,7 +49,10 @@ def program(tmp_path):
         ("if tf.__version__.startswith('1.14'): pass\nelse:\n  raise RuntimeError", "1.14.0"),
         # Which branches work here.
         ("if tf.__version__ >= '1.13': x = tf.keras.Model\nelse: x = tf.layers.Dense", "1.12.3"),
-        ("if int(tf.__version__.split('.')[1]) < 14:\n  x = tf.train.Server\nelse:\n  x = tf.zeros", "1.14.0"),
+        (
+            "if int(tf.__version__.split('.')[1]) < 14:\n  x = tf.contrib.opt.AGNOptimizer\nelse:\n  x = tf.zeros",
+            "1.14.0",
+        ),
         ("if tf.__version__.startswith('2'):\n  assert tf.__version__ == '2.3.0'", "1.12.3"),
         ("assert something(tf.__version__) and tf.__version__ == '1.9.0'", "1.12.3"),
     ],

@@ -27,6 +27,6 @@ def check(found, wanted, where):
 
 @spread("case", eager_training_cases.CASES, every=9, ids=lambda case: case.__name__)
 def test_case(case, monkeypatch):
-    monkeypatch.setattr(base, "_COUNTS", {})  # names count from the beginning, as where the golden was made
+    monkeypatch.setattr(base, "COUNTS", {})  # names count from the beginning, as where the golden was made
     with mode.eager_mode():
         check(case(tf), GOLDEN[case.__name__], case.__name__)

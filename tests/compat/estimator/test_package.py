@@ -108,7 +108,6 @@ def test_what_needs_more_is_refused_by_name():
     for use in (
         lambda: tf.estimator.DNNClassifier([8], []),
         lambda: tf.contrib.estimator.regression_head(),
-        lambda: tf.contrib.estimator.replicate_model_fn(None),
         lambda: tf.contrib.learn.Estimator(None),
         lambda: tf.contrib.learn.RunConfig(),
     ):

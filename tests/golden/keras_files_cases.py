@@ -255,7 +255,7 @@ def save(tf, name, folder):
         elif form == "objects":
             tf.train.Checkpoint(model=made).save(folder + "/objects", session=session)
         else:
-            saver = tf.train.Saver(made.weights)
+            saver = tf.train.Saver(made.weights, save_relative_paths=True)
             saver.save(session, folder + "/saver", write_meta_graph=False)
     return asked(made, name)
 

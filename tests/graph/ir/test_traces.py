@@ -8,6 +8,8 @@ from hypothesis import strategies as st
 import towerstrat.compat.v1 as tf
 from towerstrat.graph.ir.traces import decides_shape
 
+FUNCTIONS = (tf.tanh, tf.sin, tf.exp, tf.abs)
+
 
 def strategy(towers):
     return tf.contrib.distribute.MirroredStrategy(devices=[f"/cpu:{k}" for k in range(towers)])
@@ -70,6 +72,25 @@ def test_tensors_from_outside_that_differ_are_one_with_a_value_at_each_position(
     assert alone(operations) == []
 
 
+def test_tensors_from_outside_by_any_order_of_the_towers():
+    """What one operation has at a position does not become another's."""
+    xs = [tf.identity(tf.constant(float(i + 1))) for i in range(3)]
+    orders = [(0, 0, 2), (0, 1, 0), (0, 1, 2), (2, 1, 0)]
+
+    def tower():
+        k = context().tower_id
+        return [function(xs[order[k]]) for function, order in zip(FUNCTIONS, orders, strict=True)]
+
+    d = strategy(3)
+    with d.scope():
+        results = [d.unwrap(r) for r in d.call_for_each_tower(tower)]
+    with tf.Session() as sess:
+        found = sess.run(results)
+    for values, order, plain in zip(found, orders, (np.tanh, np.sin, np.exp, np.abs), strict=True):
+        np.testing.assert_allclose(values, plain(np.array(order) + 1.0), rtol=1e-6)
+    assert alone(of_towers()) == []
+
+
 def test_one_tensor_in_two_places_stays_two_where_only_one_differs():
     a, b = tf.constant([1.0]), tf.constant([10.0])
 
@@ -121,9 +142,10 @@ def test_equal_operations_of_one_tower_stay_two():
 
 
 def test_draws_with_a_seed_of_the_operation_are_the_same_on_all_towers():
-    found, _ = called(3, lambda: tf.random_uniform([4], seed=5))
+    found, operations = called(3, lambda: tf.random_uniform([4], seed=5))
     np.testing.assert_array_equal(found[0], found[1])
     np.testing.assert_array_equal(found[0], found[2])
+    assert alone(operations) == []
 
 
 # ---- different ---------------------------------------------------------------------------------------------------

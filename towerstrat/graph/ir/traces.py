@@ -50,8 +50,8 @@ class Traces:
         self._by_line: dict[tuple[str, UserLine], list[Operation]] = {}
         self._makers: dict[Operation, set[int]] = {}
         """The operations since the last meeting -> the positions that made them."""
-        self._joins: dict[Tensor, list[tuple[Operation, set[int]]]] = {}
-        """A tensor from outside -> operations that have it at the first position and others at others, and where."""
+        self._joins: dict[Tensor, list[Operation]] = {}
+        """A tensor from outside -> operations that have it at some positions and others at others."""
         self._changed: Operation | None = None
         """The first operation that may differ by position since a constant or tensor came to."""
 
@@ -101,10 +101,7 @@ class Traces:
 
     def _can_differ(self, mine: Tensor, its: Tensor, position: int) -> bool:
         """Whether an input can be ``its`` at the positions before, and ``mine`` at this one: both are from outside."""
-        if its.op.type == "FromPositions" and "joined" in its.op.attrs:
-            taken = its.op._inputs[position]
-            if position in its.op.attrs["joined"]:
-                return taken is mine
+        if "joined" in its.op.attrs:
             its = its.op._inputs[0]
         alike = mine.dtype is its.dtype and mine.dims == its.dims and mine.dims is not None
         if alike and self._sizes_known and None in (mine.dims or ()):
@@ -117,10 +114,9 @@ class Traces:
 
     def _join(self, op: Operation, i: int, its: Tensor, mine: Tensor, position: int) -> None:
         """Makes input ``i`` of an operation one that is ``mine`` at a position."""
-        if "joined" in its.op.attrs:
-            join = its.op
-        else:
-            join = self._joined(its, mine, position)
+        join = its.op
+        if "joined" not in join.attrs or (position in join.attrs["joined"] and join._inputs[position] is not mine):
+            join = self._joined(op, its, mine, position)
             op._inputs = (*op._inputs[:i], join.outputs[0], *op._inputs[i + 1 :])
             its._consumers.remove(op)
             join.outputs[0]._consumers.append(op)
@@ -131,14 +127,22 @@ class Traces:
             join._inputs = (*join._inputs[:position], mine, *join._inputs[position + 1 :])
             mine._consumers.append(join)
 
-    def _joined(self, its: Tensor, mine: Tensor, position: int) -> Operation:
-        """An operation that has ``its`` at the positions that made it, to which ``mine`` at a position can be added."""
-        for join in (op for op, _ in self._joins.get(its, ())):
-            if position not in join.attrs["joined"] or join._inputs[position] is mine:
+    def _joined(self, op: Operation, its: Tensor, mine: Tensor, position: int) -> Operation:
+        """An operation that has what ``its`` is at the positions that made ``op``, and ``mine`` or nothing yet here.
+
+        What it has at these positions stays from now on.
+        """
+        makers = self._makers[op]
+        had = its.op._inputs if "joined" in its.op.attrs else (its,) * self.axis.size
+        joins = self._joins.setdefault(had[0], [])
+        for join in joins:
+            free = position not in join.attrs["joined"] or join._inputs[position] is mine
+            if free and all(join._inputs[maker] is had[maker] for maker in makers):
+                join.attrs["joined"] |= makers
                 return join
-        attrs = {"axis": self.axis, "joined": {0}}
-        join = self.graph.make("FromPositions", [its] * self.axis.size, attrs, "from_positions", self.block, self.axis)
-        self._joins.setdefault(its, []).append((join, set()))
+        attrs = {"axis": self.axis, "joined": set(makers)}
+        join = self.graph.make("FromPositions", had, attrs, "from_positions", self.block, self.axis)
+        joins.append(join)
         return join
 
     def _take_constant(self, op: Operation, position: int, attrs: Attrs) -> bool:
@@ -174,8 +178,6 @@ class Traces:
         self._makers[op] = {position}
         self._index(op)
         self._by_line.setdefault((op.type, op.line), []).append(op)
-        if op.definition.random and op.attrs.get("seeds", (None, None))[1] is not None:
-            op.attrs["_same_draws"] = True
 
     def _index(self, op: Operation) -> None:
         self._by_inputs.setdefault((op.type, *map(id, op._inputs)), []).append(op)
@@ -231,6 +233,8 @@ class _Trace:
         attrs = dict(attrs) if attrs else {}
         if type in graph.gradient_overrides:
             attrs["_gradient_op_type"] = graph.gradient_overrides[type]
+        if registry.lookup(type).random and attrs.get("seeds", (None, None))[1] is not None:
+            attrs["_same_draws"] = True  # a seed that the program gave an operation means the same everywhere
         own = [graph.own(t) for t in inputs]
         made = Part()
         made._inputs, made.block = inputs, traces.block

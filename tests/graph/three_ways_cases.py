@@ -11,6 +11,7 @@ import numpy as np
 
 import towerstrat.compat.v1
 import towerstrat.compat.v2  # (all operation types are registered now)
+import towerstrat.training.optimizers.later_updates
 import towerstrat.training.saving.operations
 import towerstrat.training.summaries.operations
 import towerstrat.training.summaries.write_operations

@@ -9,6 +9,7 @@ from towerstrat.graph.ir.core import get_default_graph
 from towerstrat.graph.variables.variables import VariableAggregation
 from towerstrat.towers.cluster.local import local_names
 from towerstrat.towers.cluster.one_task import require_one_task, task_devices
+from towerstrat.towers.contrib.chief import Chief
 from towerstrat.towers.contrib.inputs import PerDeviceDataIterator
 from towerstrat.towers.contrib.strategy import DistributionStrategy
 from towerstrat.towers.contrib.surface import CONTRIB
@@ -18,7 +19,7 @@ from towerstrat.towers.engine.step_loop import run_steps_eagerly
 from towerstrat.towers.engine.values import DistributedValues
 
 
-class MirroredStrategy(DistributionStrategy):
+class MirroredStrategy(Chief, DistributionStrategy):
     """Synchronous training with a tower on each device: variables are mirrored, functions are called for each tower.
 
     Args:
@@ -88,22 +89,6 @@ class MirroredStrategy(DistributionStrategy):
     @property
     def _devices(self) -> list[str]:
         return self.engine.worker_devices
-
-    @property
-    def between_graph(self) -> bool:
-        return False
-
-    @property
-    def should_init(self) -> bool:
-        return True
-
-    @property
-    def should_checkpoint(self) -> bool:
-        return True
-
-    @property
-    def should_save_summary(self) -> bool:
-        return True
 
 
 def reduce_non_distributed_value(

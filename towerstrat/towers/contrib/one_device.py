@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from towerstrat.towers.contrib.chief import Chief
 from towerstrat.towers.contrib.strategy import DistributionStrategy
 from towerstrat.towers.contrib.surface import CONTRIB
 from towerstrat.towers.engine.one_tower import OneTower
 
 
-class OneDeviceStrategy(DistributionStrategy):
+class OneDeviceStrategy(Chief, DistributionStrategy):
     """Runs everything as one tower, for trying out code written for several.
 
     Args:
@@ -22,19 +23,3 @@ class OneDeviceStrategy(DistributionStrategy):
 
     def read_var(self, tower_local_var: Any) -> Any:
         return super().read_var(tower_local_var)
-
-    @property
-    def between_graph(self) -> bool:
-        return False
-
-    @property
-    def should_init(self) -> bool:
-        return True
-
-    @property
-    def should_checkpoint(self) -> bool:
-        return True
-
-    @property
-    def should_save_summary(self) -> bool:
-        return True

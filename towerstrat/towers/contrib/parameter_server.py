@@ -6,12 +6,13 @@ from typing import Any
 
 from towerstrat.towers.cluster.local import local_names
 from towerstrat.towers.cluster.one_task import require_one_task
+from towerstrat.towers.contrib.chief import Chief
 from towerstrat.towers.contrib.strategy import DistributionStrategy
 from towerstrat.towers.contrib.surface import CONTRIB
 from towerstrat.towers.engine.central import CentralTowers
 
 
-class ParameterServerStrategy(DistributionStrategy):
+class ParameterServerStrategy(Chief, DistributionStrategy):
     """Towers on a worker's devices, with variables on a parameter device of the same machine.
 
     Updates of the towers are synchronous.
@@ -53,16 +54,4 @@ class ParameterServerStrategy(DistributionStrategy):
 
     @property
     def between_graph(self) -> bool:
-        return True
-
-    @property
-    def should_init(self) -> bool:
-        return True
-
-    @property
-    def should_checkpoint(self) -> bool:
-        return True
-
-    @property
-    def should_save_summary(self) -> bool:
         return True

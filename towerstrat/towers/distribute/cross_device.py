@@ -163,10 +163,6 @@ class AllReduceCrossDeviceOps(_Reduces):
         super().__init__()
         if num_packs < 0:
             raise ValueError(f"{type(self).__name__} takes num_packs from 0, got {num_packs}.")
-        self._all_reduce_alg = all_reduce_alg
-        self._num_packs = num_packs
-        self._agg_small_grads_max_bytes = agg_small_grads_max_bytes
-        self._agg_small_grads_max_group = agg_small_grads_max_group
         self._towers = AllReduceCrossTowerOps(
             all_reduce_alg, num_packs, agg_small_grads_max_bytes, agg_small_grads_max_group
         )

@@ -124,6 +124,22 @@ def test_different_numbers_of_meetings(least):
         called(tower)
 
 
+def test_a_tower_that_catches_everything_ends_too():
+    def tower():
+        try:
+            context().merge_call(lambda distribution: None)
+        except:  # noqa: E722 (a program of the time)
+            context().merge_call(lambda distribution: None)
+
+    def fails():
+        if number() == 2:
+            raise KeyError("mine")
+        tower()
+
+    with pytest.raises(KeyError, match="mine"):
+        called(fails)
+
+
 def test_a_variable_of_one_tower_alone():
     def tower():
         if number():

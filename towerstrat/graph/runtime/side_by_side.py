@@ -145,7 +145,8 @@ def side_by_side(graph: Graph, fetches: Iterable[Tensor | Operation], fed: Colle
     towers = _towers(order)
     if towers is None:
         return None
-    fed_operations = [t.op for t in fed if t.op.block is graph.root and t.op not in set(order)]
+    needed = set(order)
+    fed_operations = [t.op for t in fed if t.op.block is graph.root and t.op not in needed]
     try:
         return _built(graph, [*fed_operations, *order], towers, fetches, fed)
     except _OtherGradient:

@@ -170,7 +170,6 @@ class Lockstep:
                     with self._recorded([meeting]):
                         tower.result = self._select(result, tower.number)
         finally:
-            self._caller.restore()
             self._stop()
         if self._traces is not None and self._traces.first_difference is not None:
             logs.info(
@@ -215,16 +214,14 @@ class Lockstep:
         return recorded_by([tape for m in meetings for tape in m.tapes] if self.engine.hands_tapes_on else [])
 
     def _stop(self) -> None:
-        """Ends the towers that still wait."""
+        """Ends the towers that have not ended: those that wait, and one that an interrupt left running."""
         for tower in self._towers:
-            if tower.thread is not None and tower.thread.is_alive() and tower.meeting is not None:
+            if tower.thread is not None:
                 tower.stopped = True
                 tower.scopes.restore()
                 tower.turn.release()
-                self._back.acquire()
-                self._caller.restore()
-            if tower.thread is not None:
                 tower.thread.join()
+        self._caller.restore()
 
     # ---- in a tower's thread ---------------------------------------------------------------------------------
 
@@ -277,6 +274,8 @@ class Lockstep:
                 f"they were called with. Call it outside of a tf.cond, tf.while_loop or tf.function.\n  at: {line}"
             )
         tower = self._towers[number]
+        if tower.stopped:
+            raise _RequestedStop
         controls = [c for s in graph.control_stack if s is not None for c in s.controls]
         tapes = list(context().tapes.active) if self._traces is None else []
         tower.meeting = _Meeting(function, args, kwargs, graph.scope_name, controls, tapes)

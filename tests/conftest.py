@@ -10,6 +10,7 @@ os.environ["XLA_FLAGS"] = os.environ.get("XLA_FLAGS", "") + (
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
 os.environ.setdefault("TOWERSTRAT_COMPILATION_CACHE", "off")  # Programs that tests start leave the user's alone.
 
+import jax
 import pytest
 from hypothesis import HealthCheck, settings
 
@@ -31,13 +32,25 @@ LUCK = [HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_
 settings.register_profile("default", max_examples=10, deadline=None, suppress_health_check=LUCK)
 settings.register_profile("long", settings.get_profile("default"), max_examples=40)
 
+# Half of the default run would be XLA making machine code fast that runs once. The long run has what users have.
+QUICK = [
+    "--xla_backend_optimization_level=0",
+    "--xla_llvm_disable_expensive_passes=true",
+    "--xla_cpu_parallel_codegen_split_count=1",
+]
+if jax.__version_info__ < (0, 11):  # Later ones do not know it, and end.
+    QUICK.append("--xla_cpu_use_fusion_emitters=false")
+
 
 def pytest_addoption(parser):
     parser.addoption("--long", action="store_true", help="run what is marked long too, and more examples per property")
 
 
 def pytest_configure(config):
-    settings.load_profile("long" if config.getoption("--long") else "default")
+    long = config.getoption("--long")
+    settings.load_profile("long" if long else "default")
+    if not long:
+        os.environ["XLA_FLAGS"] = " ".join([os.environ["XLA_FLAGS"], *QUICK])
 
 
 def pytest_collection_modifyitems(config, items):

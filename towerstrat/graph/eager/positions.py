@@ -50,7 +50,7 @@ class PositionTensor(EagerTensor):
         array = self.array
         if isinstance(array, Uneven):
             return EagerTensor(self._context, array.part(position), self.dtype)
-        if isinstance(array, jax.Array) and len(array.sharding.device_set) > 1:
+        if isinstance(array, jax.Array) and not array.is_fully_replicated:
             # The shard of this position is on one device already: indexing the whole array would gather it first.
             (part,) = [s.data for s in array.addressable_shards if s.index[0].start == position and s.replica_id == 0]
             return EagerTensor(self._context, np.asarray(part)[0, ...], self.dtype)

@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any
 
 import jax
@@ -60,7 +60,12 @@ class Axis:
     @cached_property
     def mapped(self) -> bool:
         """False where the axis is just the machine's first device: programs along it need no mesh."""
-        return len(self.devices) > 1 or self.devices[0] in jax.devices()[1:]
+        return len(self.devices) > 1 or self.devices[0] != jax.local_devices()[0]
+
+    @cached_property
+    def spans(self) -> bool:
+        """Whether some of its devices are another process's: programs along it are run by all of these together."""
+        return any(device.process_index != jax.process_index() for device in self.devices)
 
     @cached_property
     def mesh(self) -> Mesh:
@@ -92,7 +97,7 @@ class Axis:
     def bring(self, values: Sequence[Any]) -> list[Any]:
         """Replicates values that are on one device, or on the host, over all devices; others stay where they are."""
         whole = self.placed(ALL)
-        return [v if len(_devices_of(v)) > 1 else jax.device_put(v, whole) for v in values]
+        return [v if len(_devices_of(v)) > 1 else put(v, whole) for v in values]
 
     def map(self, function: Callable[..., Any], in_specs: Any, out_specs: Any) -> Callable[..., Any]:
         """``jax.shard_map`` of ``function`` over the positions; with one position, the function itself.
@@ -233,10 +238,36 @@ def _devices_of(value: object) -> Collection[jax.Device]:
     return value.sharding.device_set if isinstance(value, jax.Array) else ()
 
 
+def put(value: Any, sharding: NamedSharding) -> jax.Array:
+    """A value on devices; where some are another process's, of a value that each process has (or has a part of)."""
+    if sharding.is_fully_addressable or (isinstance(value, jax.Array) and not value.is_fully_addressable):
+        return jax.device_put(value, sharding)
+    host = np.asarray(value)
+    return jax.make_array_from_callback(host.shape, sharding, lambda index: host[index])
+
+
+def everywhere(value: Any) -> Any:
+    """A value that lies on devices of several processes, whole in each of them; any other value as it is.
+
+    All processes ask for it together.
+    """
+    if not isinstance(value, jax.Array) or value.is_fully_addressable or value.is_fully_replicated:
+        return value
+    sharding = value.sharding
+    assert isinstance(sharding, NamedSharding)
+    return _replicated(sharding.mesh)(value)
+
+
+@cache
+def _replicated(mesh: Mesh) -> Callable[[jax.Array], jax.Array]:
+    return jax.jit(lambda value: value, out_shardings=NamedSharding(mesh, ALL))
+
+
 def on_one_device(value: Any) -> Any:
     """A value on several devices moved to one of them; any other value as it is."""
     if len(_devices_of(value)) < 2:
         return value
+    value = everywhere(value)
     if value.is_fully_replicated:
         return value.addressable_shards[0].data
     return jax.device_put(value, value.addressable_shards[0].device)

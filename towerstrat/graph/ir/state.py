@@ -8,7 +8,7 @@ from typing import Any, Protocol
 import jax
 import numpy as np
 
-from towerstrat.graph.ir.mesh import Axis, Parts
+from towerstrat.graph.ir.mesh import Axis, Parts, everywhere
 from towerstrat.graph.ir.shapes import Dims
 from towerstrat.graph.ir.types import Array, DType, int64
 
@@ -71,7 +71,7 @@ class Cell:
         """
         if not self.per_position:
             return value
-        stacked = np.asarray(self.stacked(value))
+        stacked = np.asarray(everywhere(self.stacked(value)))
         if self.combine == "first":
             return stacked[0]
         total = stacked.sum(axis=0, dtype=stacked.dtype)

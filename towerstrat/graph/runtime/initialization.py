@@ -35,7 +35,7 @@ class InitializationStage:
     def run(self, run: Run) -> None:
         state = {c: v for c in effects(self.ops)[0] if (v := run.store.get(c)) is not None}
         fed = {t: v for t, v in run.values.items() if t in self.fed}
-        platform = jax.devices()[0].platform
+        platform = jax.local_devices()[0].platform
         lowering = Lowering(platform, None, state, fed, self.ops, eager=True, executor=SINGLE_OPERATIONS)
         lowering.values.update(run.values)
         lowering.run(self.ops)

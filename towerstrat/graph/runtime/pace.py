@@ -33,7 +33,7 @@ class Pace:
     """
 
     def __init__(self, axis: Axis | None):
-        self.device = jax.devices()[0] if axis is None else axis.devices[0]
+        self.device = jax.local_devices()[0] if axis is None else axis.devices[0]
         in_place = self.device.platform == "cpu" and (axis is None or not axis.mapped)
         self.copies = 2 if in_place else 3
         """Of a program's input there are at a time: the one that is used, the next one, and copies to devices."""

@@ -255,7 +255,7 @@ class DeviceStage:
             taken = {**known, **dict(zip(tensors, values, strict=True))}
             fed = {t: v for t, v in taken.items() if t in self.fed}
             before = dict(zip(cells, state, strict=True))
-            lowering = Lowering(jax.devices()[0].platform, None, before, fed, self.ops, trips)
+            lowering = Lowering(jax.local_devices()[0].platform, None, before, fed, self.ops, trips)
             lowering.values.update(taken)
             lowering.quiet = True
             counters = {loop: Cell(f"{loop.name}/iterations", int32, ()) for loop in loops_in(around)}
@@ -273,7 +273,7 @@ class DeviceStage:
         before = {c: jax.numpy.asarray(on_one_device(v)) for c, v in self.compiled.present(run.store).items()}
         state = dict(before)
         fed = {t: v for t, v in run.values.items() if t in self.fed}
-        platform = jax.devices()[0].platform
+        platform = jax.local_devices()[0].platform
         lowering = Lowering(platform, None, state, fed, self.ops, eager=True, executor=SINGLE_OPERATIONS)
         lowering.values.update(run.values)
         for op in self.ops:

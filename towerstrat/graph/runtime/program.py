@@ -15,7 +15,7 @@ from jax.sharding import NamedSharding, PartitionSpec
 
 from towerstrat.errors import InvalidArgumentError, UnsupportedError
 from towerstrat.graph.ir.elements import Operation, Tensor
-from towerstrat.graph.ir.mesh import ALL, Axis, on_one_device, vary
+from towerstrat.graph.ir.mesh import ALL, Axis, on_one_device, put, vary
 from towerstrat.graph.ir.state import FAULT, Cell, StateStore
 from towerstrat.graph.ir.types import Array
 from towerstrat.graph.lowering.faults import Faults, no_fault, record_size
@@ -112,7 +112,7 @@ class Program:
         self.place = mapped_axis(operations)
         """The axis over whose devices it runs, None: one device. ``axis``: that, where it has several positions."""
         self.axis = along(self.place)
-        self.platform = self.place.platform if self.place is not None else jax.devices()[0].platform
+        self.platform = self.place.platform if self.place is not None else jax.local_devices()[0].platform
         self.trips = trips
         reads, self.written = effects(operations)
         self.checks = any(op.checks for op in operations)
@@ -237,10 +237,12 @@ class Program:
             )
             stored = lambda cells: [self._stored(c) for c in cells]  # noqa: E731
             options["in_shardings"] = (stored(self.donated), stored(self.kept), self.taken)
+            # What the host looks at is whole in each process.
+            whole = (ALL, ALL) if place.spans else outs
             options["out_shardings"] = (
-                tuple(place.placed(s) for s in outs),
+                tuple(place.placed(s) for s in whole),
                 stored(self.written),
-                place.placed(records),
+                place.placed(ALL if place.spans else records),
             )
         jitted = jax.jit(function, donate_argnums=(0,), **options)
         return jitted.lower(donated, kept, inputs)
@@ -289,7 +291,7 @@ class Program:
             if isinstance(value, jax.Array) and value.sharding == wanted:
                 self.shardings[cell] = value.sharding
                 return value
-            value = jax.device_put(_detached(value), wanted)
+            value = put(_detached(value), wanted)
             if not donating:
                 store.move({cell: value})
             return value
@@ -306,7 +308,7 @@ class Program:
         if self.place is None:
             return [on_one_device(v) if isinstance(v, jax.Array) else v for v in inputs]
         return [
-            jax.device_put(v, wanted) if isinstance(v, jax.Array) and v.sharding != wanted else v
+            put(v, wanted) if isinstance(v, jax.Array) and v.sharding != wanted else v
             for v, wanted in zip(inputs, self.taken, strict=True)
         ]
 

@@ -100,7 +100,7 @@ def describe_spans(metadata: messages.RunMetadata, start: float, end: float, spa
     """
     host = metadata.step_stats.dev_stats.add(device=f"{_TASK}CPU:0")
     _add_times(host, "Session.run", "Session.run", start, end)
-    first = jax.devices()[0]
+    first = jax.local_devices()[0]
     device = host
     if first.platform != "cpu" and any(span.program for span in spans):
         device = metadata.step_stats.dev_stats.add(device=f"{_TASK}{first.platform.upper()}:0")

@@ -308,9 +308,14 @@ class Program:
         if self.place is None:
             return [on_one_device(v) if isinstance(v, jax.Array) else v for v in inputs]
         return [
-            put(v, wanted) if isinstance(v, jax.Array) and v.sharding != wanted else v
-            for v, wanted in zip(inputs, self.taken, strict=True)
+            put(v, wanted) if self._moves(v, wanted) else v for v, wanted in zip(inputs, self.taken, strict=True)
         ]
+
+    def _moves(self, value: Array, wanted: NamedSharding) -> bool:
+        """Whether an input is elsewhere: on other devices, or on the host, where other processes need parts of it."""
+        if isinstance(value, jax.Array):
+            return value.sharding != wanted
+        return not wanted.is_fully_addressable and not wanted.is_fully_replicated
 
     def prepare(self, store: StateStore, inputs: Sequence[Array]) -> jax.stages.Compiled:
         """Compiles it for a store's state and such inputs. Runs nothing."""

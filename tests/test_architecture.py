@@ -17,7 +17,19 @@ from towerstrat.compat.names.internals import INTERNALS
 from towerstrat.compat.names.named import Named
 
 ROOT = pathlib.Path(towerstrat.__file__).parent
-FLOORS = ["errors", "platform", "checkpoints", "graph", "data", "towers", "training", "compat", "cli", "__main__"]
+FLOORS = [
+    "errors",
+    "platform",
+    "hosts",
+    "checkpoints",
+    "graph",
+    "data",
+    "towers",
+    "training",
+    "compat",
+    "cli",
+    "__main__",
+]
 ROOMS = {
     "graph": ["ir", "lowering", "variables", "ops", "scopes", "runtime", "eager", "autograph", "functions", "tapes"],
     "towers": ["cluster", "engine", "shards", "contrib", "distribute", "era"],

@@ -1,0 +1,88 @@
+"""What a program writes of its progress, and what its supervisor reads."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from towerstrat.hosts import variables
+from towerstrat.hosts.progress import COMPILING, PHASES, PROGRESS, STARTING, STEPPING, MappedProgress, Progress, Reader
+
+
+@pytest.fixture
+def both(tmp_path):
+    reader = Reader(tmp_path / "progress")
+    return MappedProgress(str(reader.path)), reader
+
+
+def test_before_a_program_maps_the_file_it_starts(tmp_path):
+    seen = Reader(tmp_path / "progress").read()
+    assert (seen.pid, seen.step, seen.age, seen.phase, seen.what) == (0, 0, None, STARTING, "")
+
+
+def test_steps_and_phases_are_read_as_they_were_said(both):
+    progress, reader = both
+    assert reader.read().pid == os.getpid()
+    progress.step(2**40)
+    assert reader.read()[1::2] == (2**40, STEPPING)
+    for name in PHASES[1:]:
+        with progress.phase(name, f"while {name} ü"):
+            assert reader.read()[3:] == (name, f"while {name} ü")
+            with progress.phase(COMPILING):
+                assert reader.read()[3:] == (COMPILING, "")
+            assert reader.read()[3:] == (name, f"while {name} ü")
+        assert reader.read()[3:] == (STEPPING, "")
+
+
+def test_a_first_step_inside_of_a_phase_ends_the_start(both):
+    progress, reader = both
+    with progress.phase(COMPILING):
+        pass
+    assert reader.read().phase == STARTING
+    with progress.phase(COMPILING):
+        progress.step(1)
+        assert reader.read().phase == COMPILING
+    assert reader.read().phase == STEPPING
+
+
+def test_each_step_and_phase_is_a_sign_of_life(both):
+    progress, reader = both
+    ages = []
+    for act in (lambda: progress.step(1), lambda: progress.enter(COMPILING)):
+        while reader.read().age < 0.001:
+            pass
+        act()
+        before = reader.read().age
+        ages.append(before < reader.read().age)
+    assert all(ages)
+
+
+def test_a_text_of_any_length_is_cut(both):
+    progress, reader = both
+    progress.enter(STEPPING, "ü" * 2000)
+    found = reader.read().what
+    assert set(found) == {"ü"}
+    assert 200 < len(found) < 2000
+
+
+def test_an_unknown_phase_is_refused(both):
+    for progress in (both[0], Progress()):
+        with pytest.raises(ValueError, match=r"one of starting, .*; got 'dancing'"):
+            progress.phase("dancing").__enter__()
+
+
+def test_without_a_supervisor_nothing_is_said():
+    assert type(PROGRESS) is Progress
+    PROGRESS.step(1)
+    with PROGRESS.phase(COMPILING, "all"):
+        pass
+
+
+def test_what_a_program_starts_does_not_write_into_its_file(tmp_path):
+    reader = Reader(tmp_path / "progress")
+    code = "import os, subprocess, sys; from towerstrat.hosts.progress import PROGRESS; PROGRESS.step(int(sys.argv[1]))"
+    again = f"{code}; subprocess.run([sys.executable, '-c', {code!r}, '7'], check=True)"
+    environment = os.environ | {variables.PROGRESS: str(reader.path)}
+    subprocess.run([sys.executable, "-c", again, "3"], check=True, env=environment)
+    assert reader.read().step == 3

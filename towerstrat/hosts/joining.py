@@ -1,0 +1,97 @@
+"""The program's side: it joins the other processes before JAX starts, and leaves them."""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import logging
+import os
+import sys
+from collections.abc import Iterator
+
+import jax
+
+from towerstrat.hosts import variables
+from towerstrat.hosts.peers import PEERS
+from towerstrat.hosts.progress import ENDED, FAILING, PROGRESS, STARTING
+
+_LONG = 7 * 24 * 3600
+"""Seconds that JAX's own clocks wait. Supervisors look after the processes, and say more."""
+
+
+class _End:
+    """How this program ends.
+
+    Attributes:
+      status: its exit status where it has failed.
+    """
+
+    def __init__(self) -> None:
+        self.status: int | None = None
+
+
+_END = _End()
+
+
+def join() -> None:
+    """Joins the other processes of the run, where there are any; ``PEERS`` says which this one is.
+
+    Nothing of JAX may have run. On the CPU collectives go by gloo, unless ``JAX_CPU_COLLECTIVES_IMPLEMENTATION`` says
+    otherwise. JAX's preemption service is off: SIGTERM is the program's.
+
+    Raises:
+      RuntimeError: JAX has started, or the others are not there.
+    """
+    hosts = os.environ.pop(variables.HOSTS, None)
+    if hosts is None:
+        return
+    count, index = int(hosts), int(os.environ.pop(variables.HOST))
+    address = os.environ.pop(variables.COORDINATOR)
+    if "JAX_CPU_COLLECTIVES_IMPLEMENTATION" not in os.environ:
+        jax.config.update("jax_cpu_collectives_implementation", "gloo")
+    jax.config.update("jax_enable_preemption_service", False)
+    # Processes come to their first computation at different times.
+    jax.config.update("jax_cpu_get_local_topology_timeout_minutes", _LONG // 60)
+    jax.config.update("jax_cpu_get_global_topology_timeout_minutes", _LONG // 60 + 1)
+    PROGRESS.enter(STARTING, f"joining the other processes at {address or 'the address of the slice'}")
+    jax.distributed.initialize(
+        address or None,
+        count if address else None,
+        index if address else None,
+        cluster_detection_method="deactivate" if address else None,
+        initialization_timeout=_LONG,
+        heartbeat_timeout_seconds=_LONG,
+        shutdown_timeout_seconds=_LONG,
+    )
+    PROGRESS.enter(STARTING)
+    PEERS.count, PEERS.index = count, index
+    atexit.register(_leave)  # after JAX's, so that it comes before
+
+
+@contextlib.contextmanager
+def leaving() -> Iterator[None]:
+    """Inside, the program runs: where it fails, this process ends without waiting for the others, as JAX would."""
+    try:
+        yield
+    except BaseException as error:
+        status = _status(error)
+        if status and PEERS.count > 1:
+            PROGRESS.enter(FAILING, f"{type(error).__name__}: {error}")
+            _END.status = status
+        raise
+
+
+def _status(error: BaseException) -> int:
+    if isinstance(error, SystemExit):
+        return error.code if isinstance(error.code, int) else int(error.code is not None)
+    return 130 if isinstance(error, KeyboardInterrupt) else 1
+
+
+def _leave() -> None:
+    if _END.status is None:
+        PROGRESS.enter(ENDED)
+        return
+    logging.shutdown()
+    for stream in (sys.stdout, sys.stderr):
+        stream.flush()
+    os._exit(_END.status)

@@ -1,0 +1,12 @@
+"""Environment variables by which a supervisor tells its program which of several processes it is."""
+
+HOSTS = "TOWERSTRAT_HOSTS"
+"""How many processes there are."""
+HOST = "TOWERSTRAT_HOST"
+"""Which of them this one is, from 0."""
+COORDINATOR = "TOWERSTRAT_COORDINATOR"
+"""``HOST:PORT`` of JAX's coordinator; empty: JAX finds it in the environment of a TPU slice."""
+PROGRESS = "TOWERSTRAT_PROGRESS"
+"""The file that the program maps into memory, to say how far it is."""
+ATTEMPT = "TOWERSTRAT_ATTEMPT"
+"""How often the program has been started, from 1. It stays set: programs that the program starts are not supervised."""

@@ -21,6 +21,7 @@ from towerstrat.graph.ir.uneven import Uneven
 from towerstrat.graph.lowering.faults import Faults
 from towerstrat.graph.lowering.lowering import Executor, Lowering
 from towerstrat.graph.lowering.refusals import NeedsStatic, uninitialized
+from towerstrat.graph.runtime.agreed import require_agreement
 from towerstrat.graph.runtime.compilation_log import CompilationLog
 from towerstrat.graph.runtime.limits import LIMITS
 from towerstrat.graph.runtime.program import Program
@@ -262,6 +263,11 @@ class Compiled(Generic[P]):
                     with ACCOUNTS.spent(COMPILATION):
                         program = make(given, counts)
                         compiled = program.prepare(store, given.inputs)
+                    if program.place is not None and program.place.spans:
+                        require_agreement(
+                            self.log.what, program.operations, (given.signature, form), self._shared(given, program)
+                        )
+                        program.arriving = {}
                     self.log.note(time.perf_counter() - start, self._described(given))
                     program.complete_for = self.programs if len(self.present(store)) == len(self.cells) else None
                     self.programs.add(key, program, compiled_size(compiled))
@@ -294,6 +300,14 @@ class Compiled(Generic[P]):
             None if all(has_value) else tuple(has_value),
             tuple([np.shape(store.get(c)) for c in self.loose if store.get(c) is not None]),
         )
+
+    def _shared(self, given: Given, program: Program) -> dict[str, Any]:
+        """What this process alone has so far of what a program needs to be the same in all processes, by name."""
+        found = {f"the input {t.name}": v for t, v in zip(given.tensors, given.inputs, strict=False) if not t.varies}
+        found |= {f"the input {t.name}": v for t, v in given.known.items()}
+        return {
+            n: v for n, v in found.items() if not isinstance(v, jax.Array) or v.is_fully_addressable
+        } | program.arriving
 
     def _described(self, given: Given) -> dict[Tensor, Any]:
         found: dict[Tensor, Any] = dict(zip(given.tensors, given.signature, strict=False))

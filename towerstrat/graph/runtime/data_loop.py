@@ -200,7 +200,9 @@ class DataLoop(HostLoop):
             return [f.feeder.take(s, wanted, wanted, room, _never) for f, s in zip(self.feeds, sources, strict=True)]
         feed, source = self.feeds[0], sources[0]
         return [
-            feed.feeder.take(source, wanted, min(left, 2 * wanted), room, partial(self.pace.may_start, min(left, room)))
+            feed.feeder.take(
+                source, wanted, self.pace.most(wanted, left), room, partial(self.pace.may_start, min(left, room))
+            )
         ]
 
     def _look_ahead(self, sources: Sequence[Source], left: int, room: int) -> None:

@@ -11,6 +11,7 @@ import jax
 from towerstrat.graph.ir.mesh import Axis
 from towerstrat.graph.runtime.feeding import PIECE_SECONDS
 from towerstrat.graph.runtime.limits import LIMITS
+from towerstrat.hosts.agreement import AGREEMENT
 
 _PARTS = 32
 """A program may start early, with part of its input: no smaller part of a run than one in so many."""
@@ -29,6 +30,8 @@ class Pace:
 
     Attributes:
       seconds: of a step, None before one was timed.
+      shared: whether several processes run the programs together, which so have to be of the same sizes in all of them:
+        the first time that a step took in the first process is what all go by.
       rooms: steps of a run -> how many steps' input its programs have room for.
     """
 
@@ -37,6 +40,7 @@ class Pace:
         in_place = self.device.platform == "cpu" and (axis is None or not axis.mapped)
         self.copies = 2 if in_place else 3
         """Of a program's input there are at a time: the one that is used, the next one, and copies to devices."""
+        self.shared = axis is not None and axis.spans
         self.seconds: float | None = None
         self.rooms: dict[int, int] = {}
         self._under_way: deque[tuple[jax.Array, int, float]] = deque()
@@ -84,7 +88,11 @@ class Pace:
         Args:
           whole: the steps of a run, or those that a program has room for where they are fewer.
         """
-        return steps * _PARTS >= whole and (self.idle or self._idle_soon())
+        return not self.shared and steps * _PARTS >= whole and (self.idle or self._idle_soon())
+
+    def most(self, wanted: int, left: int) -> int:
+        """How many steps a program may run at most, where the input of so many was assembled ahead."""
+        return wanted if self.shared else min(left, 2 * wanted)
 
     # ---- programs under way -----------------------------------------------------------------------------------
 
@@ -109,7 +117,9 @@ class Pace:
 
     @property
     def idle(self) -> bool:
-        """Whether no program is under way."""
+        """Whether no program is under way, and it may be said: of programs that processes share no two see the same."""
+        if self.shared:
+            return False
         while self._under_way and _is_ready(self._under_way[0][0]):
             self._finish()
         return not self._under_way
@@ -133,6 +143,9 @@ class Pace:
         now = time.perf_counter()
         seconds = (now - max(start, self._finished)) / steps
         self._finished = now
+        if self.shared:
+            self.seconds = AGREEMENT.first(seconds) if self.seconds is None else self.seconds
+            return
         # Of a program that was done before anybody looked this is a bound from above.
         if waited or self.seconds is None or seconds < self.seconds:
             self.seconds = seconds

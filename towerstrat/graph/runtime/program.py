@@ -135,6 +135,8 @@ class Program:
         self.calls_back = calls_back(operations)
         self.shardings: dict[Cell, jax.sharding.Sharding] = {}
         self.wanted: dict[Cell, NamedSharding] = {}
+        self.arriving: dict[str, Array] = {}
+        """Where it runs on several processes: the state that each of them brings to its first call, by name."""
         self.taken = [] if self.place is None else [self.place.placed(self._spec(s)) for s in input_specs]
 
     # ---- tracing ---------------------------------------------------------------------------------------------
@@ -291,6 +293,8 @@ class Program:
             if isinstance(value, jax.Array) and value.sharding == wanted:
                 self.shardings[cell] = value.sharding
                 return value
+            if self.place.spans and self.compiled is None:
+                self.arriving[f"the variable {cell.name}"] = value
             value = put(_detached(value), wanted)
             if not donating:
                 store.move({cell: value})
@@ -307,9 +311,7 @@ class Program:
         """Inputs that may be on other devices, on this program's."""
         if self.place is None:
             return [on_one_device(v) if isinstance(v, jax.Array) else v for v in inputs]
-        return [
-            put(v, wanted) if self._moves(v, wanted) else v for v, wanted in zip(inputs, self.taken, strict=True)
-        ]
+        return [put(v, wanted) if self._moves(v, wanted) else v for v, wanted in zip(inputs, self.taken, strict=True)]
 
     def _moves(self, value: Array, wanted: NamedSharding) -> bool:
         """Whether an input is elsewhere: on other devices, or on the host, where other processes need parts of it."""

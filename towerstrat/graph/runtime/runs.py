@@ -21,6 +21,7 @@ from towerstrat.graph.ir.elements import Tensor
 from towerstrat.graph.ir.state import Cell, StateStore
 from towerstrat.graph.ir.types import uint32
 from towerstrat.graph.runtime.served import ServedStore, ServerState
+from towerstrat.hosts.agreement import AGREEMENT
 from towerstrat.platform.plain import State
 
 Values = dict[Tensor, Any]
@@ -253,6 +254,8 @@ class Runner:
         for cell in gone:
             self._store.discard(cell)
         message = f"The device failed in run {self.runs} of this {self.what}: {error}"
+        if (refusal := AGREEMENT.refusal()) is not None:
+            message = f"Another process did not go on with run {self.runs} of this {self.what}. {refusal}"
         if gone:
             names = ", ".join(sorted(cell.name for cell in gone)[:5]) + (", ..." if len(gone) > 5 else "")
             self._store.lost = (

@@ -34,6 +34,7 @@ from towerstrat.graph.runtime.stages import plan_of
 from towerstrat.graph.runtime.traced import Span, describe_spans, traced
 from towerstrat.graph.variables.string_variables import READS
 from towerstrat.graph.variables.variables import Variable
+from towerstrat.hosts.peers import PEERS
 from towerstrat.platform import messages
 from towerstrat.platform.accounts import ACCOUNTS, RUNNING
 from towerstrat.platform.addresses import is_remote, take_for_here, taken_for_here
@@ -167,7 +168,8 @@ class BaseSession(Runner):
           limit: (state) -> how many runs, the next one included, may pass before the session is used otherwise; None:
             nobody knows. Called while the session's lock is held.
         """
-        self.ahead = Ahead(self, limit)
+        if PEERS.count == 1:  # How far to run ahead is a matter of time, and must be the same in all processes.
+            self.ahead = Ahead(self, limit)
 
     @property
     def sess_str(self) -> str:

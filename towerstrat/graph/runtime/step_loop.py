@@ -110,7 +110,7 @@ class LoopStage(Steps):
         while done < iterations:
             left = iterations - done
             wanted = pace.steps(left, room)
-            chunk = feeder.take(source, wanted, min(left, 2 * wanted), room, enough)
+            chunk = feeder.take(source, wanted, pace.most(wanted, left), room, enough)
             if chunk.steps:
                 every, results = self._steps(run, kept, source, chunk, done, begun)
                 stacks.append(every)

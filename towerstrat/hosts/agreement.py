@@ -1,0 +1,143 @@
+"""What the processes of a run must have in common: each shows it to the next one before anything depends on it."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from jax._src import distributed
+
+from towerstrat.errors import FailedPreconditionError
+from towerstrat.hosts.peers import PEERS
+from towerstrat.hosts.progress import COMPILING, PROGRESS
+
+_LONG = 24 * 3600 * 1000
+"""Milliseconds: whoever is dead or stuck is found by others than those who wait."""
+_REFUSED = "towerstrat/refused"
+_PATIENCE = 5.0
+"""Seconds to wait for what a process says of a difference that it may not have found."""
+
+Parts = Mapping[str, str]
+"""Names of what is compared -> short texts that are equal where these are."""
+
+
+Pieces = Sequence[tuple[str, str]]
+"""(text, words): texts are equal where pieces are, words are for people."""
+
+
+class Agreement:
+    """Compares values of all processes, in the order in which each of them comes to do so.
+
+    A process looks at the next one, the last at the first: where none finds a difference, all are equal. It takes two
+    calls of the service that JAX's runtime has, whatever the number of processes.
+    """
+
+    def __init__(self) -> None:
+        self._count = 0
+
+    def require(self, what: str, parts: Parts, details: Callable[[], Pieces]) -> None:
+        """Returns where all processes are about to do the same.
+
+        Args:
+          what: what this process is about to do, in words that are the same in all.
+          parts: what must be equal.
+          details: the pieces that the first part was made of, to name the first one that differs.
+
+        Raises:
+          FailedPreconditionError: a process differs; the message names it, and what is different.
+        """
+        self._count += 1
+        mine = json.dumps([what, dict(parts)])
+        with PROGRESS.phase(COMPILING, f"comparing {what} with the other processes"):
+            _client().key_value_set(_key(self._count, PEERS.index), mine)
+            if self._of((PEERS.index + 1) % PEERS.count) != mine:
+                self._refuse(mine, details())
+
+    def first(self, value: float) -> float:
+        """The first process' value, in all of them."""
+        self._count += 1
+        if PEERS.index == 0:
+            _client().key_value_set(_key(self._count, 0), value.hex())
+            return value
+        return float.fromhex(self._of(0))
+
+    def _of(self, process: int) -> str:
+        return str(_client().blocking_key_value_get(_key(self._count, process), _LONG))
+
+    def _refuse(self, mine: str, details: Pieces) -> None:
+        """Raises the error of a difference. Processes that are fewer are those that differ; of two, the later one."""
+        pieces = f"towerstrat/pieces/{self._count}"
+        _client().key_value_set(f"{pieces}/{PEERS.index}", json.dumps(list(details)))
+        all_of_them = [mine if i == PEERS.index else self._of(i) for i in range(PEERS.count)]
+        usual, times = Counter(all_of_them).most_common(1)[0]
+        if times <= PEERS.count // 2:
+            usual = all_of_them[0]
+        culprits = [i for i, value in enumerate(all_of_them) if value != usual]
+        normal = all_of_them.index(usual)
+        other = normal if PEERS.index in culprits else culprits[0]
+        words = _difference(*(json.loads(all_of_them[i]) for i in (normal, culprits[0])))
+        if words is None:
+            theirs = self._pieces(pieces, other)
+            pair = (theirs, details) if PEERS.index in culprits else (details, theirs)
+            words = _first_difference(*pair)
+        several = len(culprits) > 1
+        who = f"Processes {', '.join(map(str, culprits))} differ" if several else f"Process {culprits[0]} differs"
+        message = (
+            f"{who} from process {normal}, of {PEERS.count}: {words}. Every process must run the same program on the "
+            "same values: give all of them the same script, arguments, seeds and feeds, and data that differ by process "
+            "through a dataset."
+        )
+        _client().key_value_set(f"{_REFUSED}/{PEERS.index}", message, allow_overwrite=True)
+        raise FailedPreconditionError(None, None, message)
+
+    def refusal(self) -> str | None:
+        """What a process that refused to go on has said of it; None where none has."""
+        found = _client().key_value_dir_get(_REFUSED) if PEERS.count > 1 else []
+        return found[0][1] if found else None
+
+    def _pieces(self, folder: str, process: int) -> Pieces | None:
+        """What a process, or one that is like it, says of its pieces; None where none does."""
+        until = time.monotonic() + _PATIENCE
+        while time.monotonic() < until:
+            for key, value in _client().key_value_dir_get(folder):
+                if self._of(int(key.rpartition("/")[2])) == self._of(process):
+                    return [(text, words) for text, words in json.loads(value)]
+            time.sleep(0.05)
+        return None
+
+
+def _difference(usual: Sequence[Any], other: Sequence[Any]) -> str | None:
+    """What differs between two (what, parts), in words; None where that is the first part, which has pieces."""
+    names = [*usual[1], *(name for name in other[1] if name not in usual[1])]
+    found = [name for name in names if usual[1].get(name) != other[1].get(name)]
+    if usual[0] != other[0] or found[0] == names[0]:
+        return None
+    return f"in {usual[0]} it has another value of {', '.join(found)}"
+
+
+def _first_difference(usual: Pieces | None, other: Pieces | None) -> str:
+    if usual is None or other is None:
+        return "it runs another program"
+    for (text, words), (their_text, their_words) in zip(usual, other, strict=False):
+        if text != their_text:
+            return f"it has {their_words} where the other one has {words}"
+    if len(usual) == len(other):
+        return "it has the same operations for other shapes or types of their inputs"
+    longer, who = (usual, "the other one has") if len(usual) > len(other) else (other, "it has")
+    return f"{who} {longer[min(len(usual), len(other))][1]} besides"
+
+
+def _client() -> Any:
+    client = distributed.global_state.client
+    assert client is not None, "several processes have joined"
+    return client
+
+
+def _key(number: int, process: int) -> str:
+    return f"towerstrat/agreement/{number}/{process}"
+
+
+AGREEMENT = Agreement()

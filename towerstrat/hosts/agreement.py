@@ -86,9 +86,9 @@ class Agreement:
         several = len(culprits) > 1
         who = f"Processes {', '.join(map(str, culprits))} differ" if several else f"Process {culprits[0]} differs"
         message = (
-            f"{who} from process {normal}, of {PEERS.count}: {words}. Every process must run the same program on the "
-            "same values: give all of them the same script, arguments, seeds and feeds, and data that differ by process "
-            "through a dataset."
+            f"{who} from process {normal}, of {PEERS.count}: {words}. Every process must run the same program on "
+            "the same values: give all of them the same script, arguments, seeds and feeds, and data that differ by "
+            "process through a dataset."
         )
         _client().key_value_set(f"{_REFUSED}/{PEERS.index}", message, allow_overwrite=True)
         raise FailedPreconditionError(None, None, message)

@@ -21,7 +21,7 @@ from towerstrat.graph.ir.elements import Tensor
 from towerstrat.graph.ir.state import Cell, StateStore
 from towerstrat.graph.ir.types import uint32
 from towerstrat.graph.runtime.served import ServedStore, ServerState
-from towerstrat.hosts.agreement import AGREEMENT
+from towerstrat.hosts.exchange import AGREEMENT
 from towerstrat.platform.plain import State
 
 Values = dict[Tensor, Any]

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import json
+import os
 import re
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import jax
 
@@ -20,6 +22,11 @@ from towerstrat.checkpoints.object_names import names_of_objects
 from towerstrat.checkpoints.opening import Checkpoint, opened
 from towerstrat.compat.program import check, report, runner, versions
 from towerstrat.errors import OpError, UnsupportedError
+from towerstrat.hosts import clusters, joining, variables
+from towerstrat.hosts import commands as hosts
+from towerstrat.hosts.clusters import Aside
+from towerstrat.hosts.places import Place, Work
+from towerstrat.platform import logs
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -38,19 +45,57 @@ def _parser() -> argparse.ArgumentParser:
         "--version", action="version", version=f"towerstrat {towerstrat.__version__} (jax {jax.__version__})"
     )
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
+    _add_run(commands)
+    _add_launch(commands)
+    _add_check(commands)
+    _add_checkpoint(commands)
+    devices = commands.add_parser("devices", help="list the devices towers can run on")
+    devices.set_defaults(command=_devices)
+    return parser
+
+
+def _add_run(commands: Any) -> None:
     run = commands.add_parser(
         "run",
         help="run a program",
         usage="towerstrat run [--towers N] [--api VERSION] [--steps-per-return N] [--quiet] SCRIPT [ARGS...]\n"
-        "       towerstrat run [OPTIONS] -m MODULE [ARGS...]",
+        "       towerstrat run [OPTIONS] -m MODULE [ARGS...]\n"
+        "       towerstrat run --hosts N --host I --coordinator ADDRESS [OPTIONS] SCRIPT [ARGS...]",
         description="Runs an unedited program: in this process, `import tensorflow` means towerstrat.",
         epilog="TOWERSTRAT_TRACEBACK=full in the environment shows towerstrat's own frames in tracebacks. "
         "JAX_PLATFORMS=cpu leaves an accelerator alone. TOWERSTRAT_COMPILATION_CACHE names the folder for compiled "
         "programs (default: in the user's cache folder), off: none are kept.",
     )
+    _add_program(run)
+    several = run.add_argument_group(
+        "several processes",
+        "One process per host, each started with the same command but for --host. Without these options TF_CONFIG and "
+        "the environments of TPU slices, SLURM and Open MPI say it; --hosts 1: this process is alone anyway.",
+    )
+    hosts.add_place(several)
+    hosts.add_bounds(several)
+    run.set_defaults(command=_run)
+
+
+def _add_launch(commands: Any) -> None:
+    launch = commands.add_parser(
+        "launch",
+        help="run a program in several processes on this machine",
+        usage="towerstrat launch -n N [--restarts K] [--devices D] [OPTIONS of run] SCRIPT [ARGS...]\n"
+        "       towerstrat launch -n N [OPTIONS] -m MODULE [ARGS...]",
+        description="Runs an unedited program in several processes, as on several hosts. Lines of output begin with "
+        "the number of their process.",
+    )
+    hosts.add_launch(launch)
+    _add_program(launch)
+    hosts.add_bounds(launch)
+    launch.set_defaults(command=_launch)
+
+
+def _add_program(run: Any) -> None:
     run.add_argument(
         "--towers",
-        type=_count,
+        type=hosts.count,
         metavar="N",
         help="how many towers a TPUStrategy has (default: one per device); "
         "without an accelerator they are virtual devices of the CPU",
@@ -64,7 +109,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     run.add_argument(
         "--steps-per-return",
-        type=_count,
+        type=hosts.count,
         metavar="N",
         help="how many steps a monitored session runs before it returns to the host; 1: each step by itself "
         "(default: as many as its hooks allow)",
@@ -73,12 +118,6 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("-m", dest="module", action="store_true", help="run a module instead of a file, as python -m does")
     run.add_argument("program", metavar="SCRIPT", help="the program's file, or its module after -m")
     run.add_argument("arguments", metavar="ARGS", nargs=argparse.REMAINDER, help="the program's own arguments")
-    run.set_defaults(command=_run)
-    _add_check(commands)
-    _add_checkpoint(commands)
-    devices = commands.add_parser("devices", help="list the devices towers can run on")
-    devices.set_defaults(command=_devices)
-    return parser
 
 
 def _add_check(commands: Any) -> None:
@@ -153,12 +192,6 @@ def _pattern(text: str) -> re.Pattern[str]:
         raise argparse.ArgumentTypeError(f"expected a regular expression, got {text!r}: {error}") from None
 
 
-def _count(text: str) -> int:
-    if not text.isdigit() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"expected a number from 1, got {text!r}")
-    return int(text)
-
-
 def _api(text: str) -> versions.Api:
     try:
         return versions.release(text)
@@ -167,6 +200,23 @@ def _api(text: str) -> versions.Api:
 
 
 def _run(arguments: argparse.Namespace) -> int:
+    try:
+        place = _place(arguments)
+    except ValueError as error:
+        print(f"towerstrat: {error}", file=sys.stderr)
+        return 2
+    if isinstance(place, Place):
+        _become(hosts.supervise(place, hosts.bounds_of(arguments), _work(arguments)))
+    if isinstance(place, Aside) and place.job == "ps":
+        logs.warning(
+            "/job:%s/task:%d ends: variables are kept by the processes that train, and nothing waits for this one.",
+            place.job, place.task,
+        )  # fmt: skip
+        return 0
+    return joining.run_joined(lambda: _run_here(arguments))
+
+
+def _run_here(arguments: argparse.Namespace) -> int:
     start = runner.run_module if arguments.module else runner.run_script
     try:
         with runner.telling(arguments.quiet, arguments.steps_per_return):
@@ -175,6 +225,65 @@ def _run(arguments: argparse.Namespace) -> int:
         print(f"towerstrat: {error}", file=sys.stderr)
         return 2
     return 0
+
+
+def _place(arguments: argparse.Namespace) -> Place | Aside | None:
+    """Which process of how many this is; None: it is alone, or supervised already.
+
+    Raises:
+      ValueError: that is not clear.
+    """
+    count, index, address = given = (arguments.hosts, arguments.host, arguments.coordinator)
+    if given == (1, None, None) or (given == (None, None, None) and variables.ATTEMPT in os.environ):
+        return None
+    if None in given:
+        found = clusters.found(os.environ, address)
+        if not isinstance(found, Place):
+            if given == (None, None, None):
+                return found
+            raise ValueError(
+                "Give --hosts N, --host I and --coordinator HOST:PORT together: the environment says none."
+            )
+        count, index = (found.count if count is None else count), (found.index if index is None else index)
+        place = dataclasses.replace(found, count=count, index=index)
+    else:
+        place = Place(count, index, address)
+    if index >= count:
+        raise ValueError(f"Of {count} processes (--hosts) this cannot be number {index} (--host): the first is 0.")
+    return place
+
+
+def _launch(arguments: argparse.Namespace) -> NoReturn:
+    bounds, work = hosts.bounds_of(arguments), _work(arguments)
+    _become(hosts.launch(arguments.number, arguments.restarts, arguments.devices, bounds, work))
+
+
+def _work(arguments: argparse.Namespace) -> Work:
+    """The command that runs the program in a process that is supervised."""
+    said: list[object] = []
+    for option in ("towers", "steps_per_return"):
+        if getattr(arguments, option) is not None:
+            said += [f"--{option.replace('_', '-')}", getattr(arguments, option)]
+    if arguments.api is not None:
+        said += ["--api", arguments.api[1] or arguments.api[0]]
+    said += ["--quiet"] if arguments.quiet else []
+    said += ["-m"] if arguments.module else []
+    python = [sys.executable, *_flags(), "-m", "towerstrat", "run"]
+    argv = (*python, *map(str, said), arguments.program, *arguments.arguments)
+    return Work(argv, arguments.program, arguments.module)
+
+
+def _flags() -> list[str]:
+    """Those of Python itself that this process was started with, such as -X dev."""
+    head = sys.orig_argv[1 : len(sys.orig_argv) - len(sys.argv) + 1]
+    return head[: -2 if head[-2:-1] == ["-m"] else -1]
+
+
+def _become(command: list[str]) -> NoReturn:
+    """This process goes on as another program: the one that supervises needs nothing of what was imported here."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os.execv(command[0], command)
 
 
 def _check(arguments: argparse.Namespace) -> int:

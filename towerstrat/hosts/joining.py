@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import atexit
-import contextlib
 import logging
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable
 
 import jax
 
@@ -47,6 +46,8 @@ def join() -> None:
         return
     count, index = int(hosts), int(os.environ.pop(variables.HOST))
     address = os.environ.pop(variables.COORDINATOR)
+    if count == 1:
+        return
     if "JAX_CPU_COLLECTIVES_IMPLEMENTATION" not in os.environ:
         jax.config.update("jax_cpu_collectives_implementation", "gloo")
     jax.config.update("jax_enable_preemption_service", False)
@@ -68,17 +69,26 @@ def join() -> None:
     atexit.register(_leave)  # after JAX's, so that it comes before
 
 
-@contextlib.contextmanager
-def leaving() -> Iterator[None]:
-    """Inside, the program runs: where it fails, this process ends without waiting for the others, as JAX would."""
+def run_joined(program: Callable[[], int]) -> int:
+    """Joins, and runs a program; where it fails, this process ends without waiting for the others, as JAX would.
+
+    Args:
+      program: returns its exit status, or raises; so does this.
+    """
+    join()
     try:
-        yield
+        status = program()
     except BaseException as error:
-        status = _status(error)
-        if status and PEERS.count > 1:
-            PROGRESS.enter(FAILING, f"{type(error).__name__}: {error}")
-            _END.status = status
+        _failed(_status(error), f"{type(error).__name__}: {error}")
         raise
+    _failed(status, f"exit status {status}")
+    return status
+
+
+def _failed(status: int, what: str) -> None:
+    if status and PEERS.count > 1:
+        PROGRESS.enter(FAILING, what)
+        _END.status = status
 
 
 def _status(error: BaseException) -> int:

@@ -1,0 +1,23 @@
+"""``python -m towerstrat.hosts``: what ``towerstrat run`` and ``towerstrat launch`` become where a program has several
+processes. It needs neither JAX nor the rest of towerstrat, so that supervisors are small and start at once."""
+
+import sys
+
+from towerstrat.hosts import commands
+from towerstrat.hosts.launching import Launch
+from towerstrat.hosts.places import Place, Work
+from towerstrat.hosts.supervisor import Supervisor
+
+
+def main() -> int:
+    """Runs the command line; the exit status."""
+    given = commands.parser().parse_args()
+    bounds, work = commands.bounds_of(given), Work(tuple(given.argv), given.program, given.is_module)
+    if given.command == "launch":
+        return Launch(given.number, given.restarts, given.devices, bounds, work).run()
+    place = Place(given.hosts, given.host, given.coordinator, tuple(given.names), given.cluster, given.on_slice)
+    return Supervisor(place, bounds, work, given.attempt).run()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,138 @@
+"""Command lines of ``python -m towerstrat.hosts``: made, and read."""
+
+from __future__ import annotations
+
+import argparse
+import math
+import sys
+from typing import Any
+
+from towerstrat.hosts.lines import parted
+from towerstrat.hosts.places import Bounds, Place, Work
+
+_BOUNDS = {
+    "join": ("--join-timeout", "how long processes wait until all are there"),
+    "heartbeat": ("--heartbeat", "after how long without a sign of life a process is given up"),
+    "stuck": ("--stuck-timeout", "after how long without a step a program is given up; 0: never"),
+}
+
+
+def add_bounds(parser: Any) -> None:
+    """Adds the options that say how long things may take."""
+    for name, (option, what) in _BOUNDS.items():
+        default = getattr(Bounds(), name)
+        parser.add_argument(
+            option, dest=name, type=_seconds, metavar="SECONDS", default=default, help=f"{what} (default: {default:g})"
+        )
+
+
+def bounds_of(arguments: argparse.Namespace) -> Bounds:
+    """What those options say."""
+    return Bounds(**{name: getattr(arguments, name) for name in _BOUNDS})
+
+
+def add_place(parser: Any) -> None:
+    """Adds the options that say which process of how many this is."""
+    parser.add_argument("--hosts", type=count, metavar="N", help="how many processes run the program, one per host")
+    parser.add_argument("--host", type=index, metavar="I", help="which of them this one is, from 0")
+    parser.add_argument(
+        "--coordinator",
+        type=address,
+        metavar="ADDRESS",
+        help="HOST:PORT of process 0, where all meet; the port is free",
+    )
+
+
+def supervise(place: Place, bounds: Bounds, work: Work, attempt: int = 1) -> list[str]:
+    """The command of a supervisor."""
+    names = [f"--name={name}" for name in place.names]
+    slices = ["--on-slice"] if place.on_slice else []
+    return [
+        *_module("supervise", bounds, work), f"--hosts={place.count}", f"--host={place.index}",
+        f"--coordinator={place.address}", f"--cluster={place.cluster}", f"--attempt={attempt}", *names, *slices,
+        "--", *work.argv,
+    ]  # fmt: skip
+
+
+def launch(number: int, restarts: int, devices: int | None, bounds: Bounds, work: Work) -> list[str]:
+    """The command that starts several supervisors on this machine."""
+    split = [] if devices is None else [f"--devices={devices}"]
+    return [*_module("launch", bounds, work), f"-n={number}", f"--restarts={restarts}", *split, "--", *work.argv]
+
+
+def _module(command: str, bounds: Bounds, work: Work) -> list[str]:
+    options = [f"{option}={getattr(bounds, name)!r}" for name, (option, _) in _BOUNDS.items()]
+    options += [f"--program={work.program}"] + (["--is-module"] if work.is_module else [])
+    return [sys.executable, "-m", "towerstrat.hosts", command, *options]
+
+
+def parser() -> argparse.ArgumentParser:
+    """Reads both commands."""
+    found = argparse.ArgumentParser(prog="python -m towerstrat.hosts", description=__doc__)
+    commands = found.add_subparsers(dest="command", required=True)
+    one = commands.add_parser("supervise", help="one process of several")
+    add_place(one)
+    one.add_argument("--cluster", default="")
+    one.add_argument("--attempt", type=count, default=1)
+    one.add_argument("--name", dest="names", action="append", default=[])
+    one.add_argument("--on-slice", action="store_true")
+    several = commands.add_parser("launch", help="several processes on this machine")
+    add_launch(several)
+    for each in (one, several):
+        add_bounds(each)
+        each.add_argument("--program", default="")
+        each.add_argument("--is-module", action="store_true")
+        each.add_argument("argv", nargs="+")
+    return found
+
+
+def add_launch(parser: Any) -> None:
+    """Adds the options of ``launch``."""
+    parser.add_argument("-n", dest="number", type=count, metavar="N", required=True, help="how many processes")
+    parser.add_argument(
+        "--restarts", type=index, metavar="K", default=0,
+        help="start all again after a failure, so many times; the program goes on at its last checkpoint (default: 0)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--devices", type=count, metavar="D",
+        help="how many devices each process has: virtual ones of the CPU, or so many of the machine's GPUs",
+    )  # fmt: skip
+
+
+def count(text: str) -> int:
+    """A number from 1.
+
+    Raises:
+      ArgumentTypeError: something else; as of all that follow.
+    """
+    return _number(text, 1)
+
+
+def index(text: str) -> int:
+    """A number from 0."""
+    return _number(text, 0)
+
+
+def _number(text: str, least: int) -> int:
+    if not text.isdecimal() or int(text) < least:
+        raise argparse.ArgumentTypeError(f"expected a number from {least}, got {text!r}")
+    return int(text)
+
+
+def address(text: str) -> str:
+    """An address ``HOST:PORT``."""
+    try:
+        parted(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+    return text
+
+
+def _seconds(text: str) -> float:
+    try:
+        found = float(text)
+    except ValueError:
+        found = math.nan
+    if not 0 <= found < math.inf:
+        raise argparse.ArgumentTypeError(f"expected seconds, got {text!r}")
+    return found

@@ -1,0 +1,363 @@
+"""Where the supervisors of a run meet: process 0's supervisor hears all, compares, and tells all."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import socket
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from towerstrat.hosts import agreement
+from towerstrat.hosts.lines import Connection, Loop, Message, free_port, parted
+from towerstrat.hosts.places import GRACE, LONGER, Bounds, Place, Process
+from towerstrat.hosts.progress import CHECKPOINTING, COMPILING, ENDED, STARTING, Seen
+
+_LONG = (STARTING, COMPILING, CHECKPOINTING)
+_SETTLING = 2.0
+"""Seconds in which the cause of a failure may come after what it caused: who loses a peer may notice first."""
+_SHOWN = 8
+"""How many processes a message lists."""
+
+
+@dataclass
+class Member:
+    """A supervisor that has registered.
+
+    Attributes:
+      supervisor, program: its process and that of its program (the same until it runs).
+      facts, names: what it brings to the comparison.
+      heard: when it last said something.
+      seen, at: what its program does, and when that was so.
+      ended: whether its program has ended as it should.
+      told: whether it was told from outside to end.
+    """
+
+    connection: Connection
+    supervisor: Process
+    program: Process
+    facts: dict[str, Any]
+    names: list[str]
+    heard: float
+    at: float
+    seen: Seen = field(default_factory=Seen)
+    ended: bool = False
+    told: bool = False
+
+    def still(self, now: float) -> float:
+        """Seconds since its program gave a sign of life."""
+        return (self.seen.age or 0.0) + now - self.at
+
+
+class Hub:
+    """Process 0's side of the connections to all supervisors, its own among them.
+
+    Args:
+      place: of process 0. bounds: how long things may take. loop: calls it.
+      say: shows a line on this process's standard error.
+    """
+
+    def __init__(self, place: Place, bounds: Bounds, loop: Loop, say: Callable[[str], None]):
+        self._place = place
+        self._bounds = bounds
+        self._loop = loop
+        self._say = say
+        self._members: dict[int, Member] = {}
+        self._strangers: dict[Connection, float] = {}
+        self._listener: socket.socket | None = None
+        self._began = time.monotonic()
+        self._beat = 0.0
+        self._started = False
+        self._stopping = False
+        self._over: float | None = None
+        self._why = ""
+        self._pending: tuple[float, str] | None = None
+
+    def listen(self) -> None:
+        """Listens at the run's address.
+
+        Raises:
+          OSError: the address cannot be had; errno EADDRINUSE: another process listens there.
+        """
+        host, port = parted(self._place.address)
+        family, _, _, _, found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        # A name may be that of a service in front of this machine: other than the loopback all interfaces are meant.
+        local = str(found[0]) if str(found[0]) in ("127.0.0.1", "::1") else ""
+        listener = socket.create_server((local, port), family=family, backlog=128)
+        listener.setblocking(False)
+        self._listener = listener
+        self._loop.add(listener, self._accept)
+
+    def connect(self) -> Connection:
+        """A connection for process 0's own supervisor."""
+        ours, own = socket.socketpair()
+        self._greet(Connection(ours))
+        return Connection(own)
+
+    def tick(self) -> None:
+        """Looks for what does not happen. Called a few times a second."""
+        now = time.monotonic()
+        for connection in (*self._strangers, *(each.connection for each in self._members.values())):
+            connection.flush()
+        for stranger, since in list(self._strangers.items()):
+            if now - since > self._bounds.heartbeat:
+                self._drop(stranger)
+        if self._over is None:
+            self._look(now)
+        if now - self._beat >= beat(self._bounds):
+            self._beat = now
+            if 0 in self._members:
+                first = self._members[0]
+                self._tell("beat", pid=first.program.pid, seen=first.seen._asdict())
+
+    def finished(self) -> bool:
+        """Whether all has been told to all, and they have gone, or had the time to."""
+        gone = all(each.connection.closed for each in self._members.values())
+        late = self._over is not None and time.monotonic() - self._over > GRACE
+        return self._over is not None and (gone or late)
+
+    def close(self) -> None:
+        """Frees the address."""
+        for connection in (*self._strangers, *(each.connection for each in self._members.values())):
+            if not connection.closed:
+                self._drop(connection)
+        if self._listener is not None:
+            self._loop.remove(self._listener)
+            self._listener.close()
+
+    def _accept(self) -> None:
+        assert self._listener is not None
+        with contextlib.suppress(BlockingIOError, ConnectionError):  # it has left already
+            self._greet(Connection(self._listener.accept()[0]))
+
+    def _greet(self, connection: Connection) -> None:
+        self._strangers[connection] = time.monotonic()
+        self._loop.add(connection, lambda: self._serve(connection))
+
+    def _drop(self, connection: Connection) -> None:
+        self._loop.remove(connection)
+        connection.close()
+        self._strangers.pop(connection, None)
+
+    def _serve(self, connection: Connection) -> None:
+        messages = connection.receive()
+        member = next((each for each in self._members.values() if each.connection is connection), None)
+        for message in messages:
+            if member is None:
+                member = self._register(connection, message)
+                if member is None:
+                    break
+            else:
+                self._hear(member, message)
+        if connection.closed:
+            self._drop(connection)
+            if member is not None:
+                self._lost(member)
+
+    def _register(self, connection: Connection, message: Message) -> Member | None:
+        """A stranger introduces itself. None: it is refused."""
+        try:
+            process = Process(int(message["index"]), str(message["host"]), int(message["pid"]))
+            count, facts, names = int(message["count"]), dict(message["facts"]), list(message["names"])
+        except (KeyError, TypeError, ValueError):
+            connection.closed = True
+            return None
+        there = self._members.get(process.index)
+        if self._over is not None:
+            self._refuse(connection, f"{process} came when the run at {self._place.address} had ended. {self._why}")
+            return None
+        if self._started:
+            who = "" if there is None else f" with {there.program}"
+            self._refuse(
+                connection,
+                f"{process} came to {self._place.address} when the run there had started{who}. That run goes on.",
+            )
+            return None
+        if count != self._place.count or not 0 <= process.index < count:
+            zero = self._members[0].supervisor if 0 in self._members else "process 0"
+            self._refuse(
+                connection,
+                f"{process} was started as one of {count} processes, {zero} as one of {self._place.count}. "
+                "Give all the same --hosts, and --host from 0 to one less.",
+                self.refuse,
+            )
+            return None
+        if there is not None:
+            self._refuse(
+                connection,
+                f"Process {process.index} was started twice: host {there.supervisor.host}, pid {there.supervisor.pid}, "
+                f"and host {process.host}, pid {process.pid}. Give each its own --host.",
+                self.refuse,
+            )
+            return None
+        now = time.monotonic()
+        del self._strangers[connection]
+        member = self._members[process.index] = Member(connection, process, process, facts, names, now, now)
+        zero = self._members[0].supervisor if 0 in self._members else process
+        connection.send("welcome", host=zero.host, pid=zero.pid)
+        if len(self._members) == self._place.count:
+            self._start()
+        return member
+
+    def _refuse(self, connection: Connection, text: str, everybody: Callable[[str], None] | None = None) -> None:
+        """Refuses one; where it cannot be said which of them is wrong, everybody."""
+        connection.send("refused", text=text)
+        if everybody is None:
+            self._say(text)
+        else:
+            everybody(text)
+
+    def _start(self) -> None:
+        members = [self._members[i] for i in range(self._place.count)]
+        apart = agreement.differences([agreement.Side(m.supervisor, m.facts, m.names) for m in members])
+        if apart:
+            more = [f"and {len(apart) - _SHOWN} differences more"] if len(apart) > _SHOWN else []
+            lines = "".join(f"\n  {line}" for line in (*apart[:_SHOWN], *more))
+            self.refuse(f"The processes do not run the same program:{lines}")
+            return
+        self._started = True
+        host, _ = parted(self._place.address)
+        port = free_port()
+        coordinator = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+        beside: dict[str, int] = {}
+        for member in members:
+            local = beside[member.supervisor.host] = beside.get(member.supervisor.host, -1) + 1
+            alone = all(m is member or m.supervisor.host != member.supervisor.host for m in members)
+            member.connection.send("start", coordinator=coordinator, local=None if alone else local)
+
+    def _hear(self, member: Member, message: Message) -> None:
+        member.heard = now = time.monotonic()
+        kind = message["kind"]
+        if kind == "beat":
+            member.seen, member.at = Seen(**message["seen"]), now
+            if message["pid"]:
+                member.program = Process(member.supervisor.index, member.supervisor.host, message["pid"])
+        elif kind == "ended" or (kind == "fault" and self._stopping):
+            self._end_of(member)
+        elif kind == "fault":
+            lines = "".join(f"\n  | {line}" for line in message["tail"])
+            text = f"{member.program} {message['text']}. It was {member.seen.described()}."
+            text += f" Its last lines:{lines}" if lines else ""
+            if not message["follows"]:
+                self.end(text, member.supervisor.index)
+            elif self._pending is None:
+                self._pending = (now, text)
+        elif kind == "stop":
+            self._stop(member, message["signal"], message["name"])
+
+    def _stop(self, member: Member, number: int, name: str) -> None:
+        """All are told to end; where one is told so twice, hard."""
+        if member.told:
+            self.end(f"{name} came again to {member.supervisor}.", None)
+        elif not self._stopping:
+            self._stopping = True
+            self._tell(
+                "stop", signal=number, text=f"{name} came to {member.supervisor}: all processes are told to end."
+            )
+            if not self._started:
+                self._finish("done")
+        member.told = True
+
+    def _end_of(self, member: Member) -> None:
+        member.ended = True
+        if all(each.ended for each in self._members.values()):
+            self._finish("done")
+
+    def _lost(self, member: Member) -> None:
+        """A supervisor has closed its connection."""
+        if self._over is not None:
+            return
+        if self._stopping:
+            self._end_of(member)
+            return
+        self.end(
+            f"The supervisor of {member.program} is gone: supervisor pid {member.supervisor.pid} was killed, or its "
+            f"host went down. The program was {member.seen.described()}.",
+            member.supervisor.index,
+        )
+
+    def _look(self, now: float) -> None:
+        bounds = self._bounds
+        if not self._started:
+            missing = [i for i in range(self._place.count) if i not in self._members]
+            if now - self._began > bounds.join:
+                there = ", ".join(str(m.supervisor) for _, m in sorted(self._members.items())[:_SHOWN])
+                which = f"process{'es' if len(missing) > 1 else ''} {', '.join(map(str, missing[:_SHOWN]))}"
+                self.end(
+                    f"Of {self._place.count} processes, {which} did not come to {self._place.address} within "
+                    f"{bounds.join:g} s (--join-timeout). There: {there}.",
+                    missing[0],
+                )
+                return
+        for member in self._members.values():
+            if now - member.heard > bounds.heartbeat and not self._stopping:
+                self.end(
+                    f"The supervisor of {member.program} has said nothing for {now - member.heard:.1f} s (--heartbeat "
+                    f"{bounds.heartbeat:g}): supervisor pid {member.supervisor.pid} is stopped, or its host is down or "
+                    f"cannot be reached. The program was {member.seen.described()}.",
+                    member.supervisor.index,
+                )
+                return
+        if self._pending is not None and now - self._pending[0] > _SETTLING:
+            self.end(self._pending[1], None)
+        elif self._started and not self._stopping and bounds.stuck:
+            self._look_for_stuck(now)
+
+    def _look_for_stuck(self, now: float) -> None:
+        """Finds the process that the others wait for: of those that do nothing the one with the fewest steps."""
+        ended = [m for m in self._members.values() if m.ended or m.seen.phase == ENDED]
+        going = [m for m in self._members.values() if m not in ended]
+        if not going:  # programs that do not come to their end
+            ended, going = [], [m for m in ended if not m.ended]
+        over = [m for m in going if m.still(now) > self._bounds.stuck * (LONGER if m.seen.phase in _LONG else 1)]
+        if not over:
+            return
+        behind = min(over, key=lambda m: (m.seen.step, -m.still(now)))
+        if any(m.seen.phase in _LONG and m.seen.step <= behind.seen.step for m in going if m not in over):
+            return
+        others = [m for m in going if m is not behind]
+        if ended:
+            behind, others = min(ended, key=lambda m: m.seen.step), going
+            what = f"has ended, and the others have made no step for {self._bounds.stuck:g} s (--stuck-timeout)"
+        else:
+            what = f"has made no step for {behind.still(now):.1f} s (--stuck-timeout {self._bounds.stuck:g})"
+        lines = "".join(f"\n  {m.program} is {m.seen.described()}" for m in others[:_SHOWN])
+        self.end(
+            f"{behind.program} {what}. It is {behind.seen.described()}." + (f" The others:{lines}" if lines else ""),
+            behind.supervisor.index,
+        )
+
+    def end(self, text: str, culprit: int | None) -> None:
+        """Ends the run on all processes.
+
+        Args:
+          text: why. culprit: the process whose fault it is; None: nobody knows.
+        """
+        self._finish("end", text=text, culprit=culprit)
+
+    def refuse(self, text: str) -> None:
+        """Ends the run before it starts: the processes do not fit together."""
+        self._finish("refused", text=text)
+
+    def _finish(self, kind: str, **fields: Any) -> None:
+        if self._over is None:
+            self._over = time.monotonic()
+            self._why = fields.get("text", "")
+            self._tell(kind, **fields)
+
+    def _tell(self, kind: str, **fields: Any) -> None:
+        for member in self._members.values():
+            if not member.connection.closed:
+                member.connection.send(kind, **fields)
+
+
+def beat(bounds: Bounds) -> float:
+    """Seconds between two signs of life."""
+    return min(1.0, bounds.heartbeat / 5)
+
+
+def in_use(error: OSError) -> bool:
+    """Whether another process listens at an address."""
+    return error.errno == errno.EADDRINUSE

@@ -1,0 +1,176 @@
+"""Several processes of a run on this machine, started and ended together."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from typing import IO, BinaryIO
+
+from towerstrat.hosts import commands
+from towerstrat.hosts.child import ends_with_parent
+from towerstrat.hosts.lines import Loop, free_port
+from towerstrat.hosts.places import ENDED, GRACE, REFUSED, Bounds, Place, Work
+
+_TICK = 0.25
+_TIDYING = 1.5
+"""Seconds that a supervisor may take besides what its program takes."""
+_SIGNALS = (signal.SIGTERM, signal.SIGINT)
+_TOLD = {128 + number for number in _SIGNALS}
+
+
+class Launch:
+    """Runs a program in several processes.
+
+    Args:
+      number: how many. restarts: how often all are started again after a failure.
+      devices: how many devices each has; None: all that JAX finds.
+      bounds: how long things may take. work: the program.
+    """
+
+    def __init__(self, number: int, restarts: int, devices: int | None, bounds: Bounds, work: Work):
+        self._number = number
+        self._restarts = restarts
+        self._devices = devices
+        self._bounds = bounds
+        self._work = work
+
+    def run(self) -> int:
+        """Runs to the end; the exit status: 0, or that of the process that failed."""
+        for attempt in range(1, self._restarts + 2):
+            attempted = _Attempt(self._bounds)
+            address = f"127.0.0.1:{free_port()}"
+            for i in range(self._number):
+                place = Place(self._number, i, address)
+                attempted.start(commands.supervise(place, self._bounds, self._work, attempt), self._environment(i))
+            statuses = attempted.run()
+            status = _status(statuses)
+            if status in (0, REFUSED) or attempted.told or set(statuses) <= {0, *_TOLD} or attempt > self._restarts:
+                break
+            _say(f"attempt {attempt} ended with status {status}; attempt {attempt + 1} of {self._restarts + 1} begins")
+        return status
+
+    def _environment(self, index: int) -> dict[str, str]:
+        # Standard output is no terminal, yet lines are to appear when they are written.
+        found = {"PYTHONUNBUFFERED": "1"} | dict(os.environ)
+        if self._devices is not None:
+            own = range(index * self._devices, (index + 1) * self._devices)
+            found |= {"JAX_NUM_CPU_DEVICES": str(self._devices), "JAX_LOCAL_DEVICE_IDS": ",".join(map(str, own))}
+        return found
+
+
+class _Attempt:
+    """Supervisors that were started together.
+
+    Attributes:
+      told: whether this process was told to end, and has told them.
+    """
+
+    def __init__(self, bounds: Bounds):
+        self.told = False
+        self._bounds = bounds
+        self._processes: list[subprocess.Popen[bytes]] = []
+        self._loop = Loop()
+        self._open: dict[IO[bytes], bytes] = {}
+        self._came: list[int] = []
+
+    def start(self, command: list[str], environment: dict[str, str]) -> None:
+        """Starts one."""
+        process = subprocess.Popen(
+            command, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            process_group=0, preexec_fn=ends_with_parent(), bufsize=0,
+        )  # fmt: skip
+        head = f"[{len(self._processes)}] ".encode()
+        self._processes.append(process)
+        assert process.stdout is not None
+        assert process.stderr is not None
+        self._pass_on(process.stdout, sys.stdout.buffer, head)
+        self._pass_on(process.stderr, sys.stderr.buffer, head)
+
+    def run(self) -> list[int]:
+        """Waits until all have ended; their exit statuses. Those that do not end when others have failed are killed."""
+        until = None
+        with self._signals():
+            while any(process.poll() is None for process in self._processes):
+                for call in self._loop.wait(_TICK):
+                    call()
+                self._tell()
+                statuses = {process.poll() for process in self._processes} - {None, 0}
+                if until is None and statuses:
+                    seconds = self._bounds.stopping if self.told or statuses <= _TOLD else 0.0
+                    until = time.monotonic() + seconds + GRACE + _TIDYING
+                elif until is not None and time.monotonic() > until:
+                    self._kill()
+        self._drain()
+        return [process.wait() for process in self._processes]
+
+    @contextlib.contextmanager
+    def _signals(self) -> Iterator[None]:
+        before = {number: signal.signal(number, lambda number, _: self._came.append(number)) for number in _SIGNALS}
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+    def _tell(self) -> None:
+        """Passes on signals that have come."""
+        for number in self._came:
+            self.told = True
+            for process in self._processes:
+                process.send_signal(number)
+        self._came.clear()
+
+    def _kill(self) -> None:
+        for i, process in enumerate(self._processes):
+            if process.poll() is None:
+                _say(f"the supervisor of process {i} (pid {process.pid}) does not end with the others: it is killed")
+                process.kill()  # its program ends with it
+                process.wait()
+
+    def _drain(self) -> None:
+        """What is still in the pipes; something that a program has left behind may hold their other ends."""
+        until = time.monotonic() + _TIDYING
+        while self._open and time.monotonic() < until:
+            for call in self._loop.wait(_TICK):
+                call()
+        for stream in list(self._open):
+            self._loop.remove(stream)
+            stream.close()
+        self._loop.close()
+
+    def _pass_on(self, stream: IO[bytes], target: BinaryIO, head: bytes) -> None:
+        """Whole lines go to ``target``, with ``head`` in front."""
+
+        def read() -> None:
+            part = os.read(stream.fileno(), 1 << 16)
+            *lines, rest = (self._open[stream] + part).split(b"\n")
+            if not part:
+                lines, rest = ([rest] if rest else []), b""
+                self._loop.remove(stream)
+                stream.close()
+                del self._open[stream]
+            else:
+                self._open[stream] = rest
+            if lines:
+                target.write(b"".join(head + line + b"\n" for line in lines))
+                target.flush()
+
+        self._open[stream] = b""
+        self._loop.add(stream, read)
+
+
+def _status(statuses: list[int]) -> int:
+    """The exit status that says most: of a process that failed itself, rather than with another."""
+    if REFUSED in statuses:
+        return REFUSED
+    own = [status for status in statuses if status > 0 and status != ENDED]
+    return own[0] if own else ENDED if any(statuses) else 0
+
+
+def _say(text: str) -> None:
+    print(f"towerstrat: {text}", file=sys.stderr, flush=True)

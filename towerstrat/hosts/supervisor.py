@@ -1,0 +1,365 @@
+"""One process of a run: starts the program when all are there, watches it, and ends with the others."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import signal
+import socket
+import sys
+import time
+from collections.abc import Iterator, Sequence
+
+from towerstrat.hosts import agreement, variables
+from towerstrat.hosts.child import Child, said
+from towerstrat.hosts.hub import Hub, beat, in_use
+from towerstrat.hosts.lines import Connection, Loop, Message, parted
+from towerstrat.hosts.places import ENDED, GRACE, REFUSED, Bounds, Place, Process, Work
+from towerstrat.hosts.progress import FAILING, Seen
+
+_TICK = 0.25
+"""Seconds between two looks at the program."""
+_LINGERS = 5.0
+"""Seconds in which a program that has raised must have ended."""
+_SIGNALS = (signal.SIGTERM, signal.SIGINT)
+_LOST_A_PEER = re.compile(
+    r"gloo|nccl|coordination.?service|heartbeat|(connection|socket) (reset|closed|refused)|broken pipe|UNAVAILABLE|"
+    r"DEADLINE_EXCEEDED|ABORTED",
+    re.IGNORECASE,
+)
+"""What a program says that fails because another process is gone."""
+
+
+class CannotJoin(Exception):
+    """This process cannot come to where the others are.
+
+    Attributes:
+      status: its exit status.
+    """
+
+    def __init__(self, text: str, status: int):
+        super().__init__(text)
+        self.status = status
+
+
+class Supervisor:
+    """Supervises a program.
+
+    Args:
+      place: which process of the run this is.
+      bounds: how long things may take.
+      work: the program.
+      attempt: how often the run was started, from 1.
+    """
+
+    def __init__(self, place: Place, bounds: Bounds, work: Work, attempt: int = 1):
+        self._place = place
+        self._bounds = bounds
+        self._argv = work.argv
+        self._facts = {**agreement.facts(work, place.cluster), "attempt": attempt}
+        self._attempt = attempt
+        self._me = Process(place.index, socket.gethostname(), os.getpid())
+        self._zero = self._zero_program = Process(0, "unknown", 0)
+        self._zero_seen = Seen()
+        self._loop = Loop()
+        self._hub: Hub | None = None
+        self._connection: Connection | None = None
+        self._came: list[int] = []  # signals
+        self._child: Child | None = None
+        self._own: int | None = None  # the program's exit status
+        self._verdict: int | None = None  # that of this process
+        self._reported = False
+        self._stop_until: float | None = None
+        self._kill_at: float | None = None
+        self._stopped_since: float | None = None
+        self._heard = self._beat = self._turned = time.monotonic()
+
+    def run(self) -> int:
+        """Runs to the end; the exit status: the program's own, ``ENDED`` where another ended it, or ``REFUSED``."""
+        with self._signals():
+            try:
+                self._meet()
+                while self._verdict is None or (self._child is not None and self._own is None):
+                    self._turn()
+                while self._hub is not None and not self._hub.finished():
+                    self._turn()
+            except CannotJoin as error:
+                self._conclude(str(error), error.status)
+            finally:
+                self._close()
+        assert self._verdict is not None
+        return self._verdict
+
+    @contextlib.contextmanager
+    def _signals(self) -> Iterator[None]:
+        ours, other = socket.socketpair()
+        for end in (ours, other):
+            end.setblocking(False)
+        before = {number: signal.signal(number, lambda number, _: self._came.append(number)) for number in _SIGNALS}
+        signal.set_wakeup_fd(other.fileno(), warn_on_full_buffer=False)
+        self._loop.add(ours, lambda: _empty(ours))
+        try:
+            yield
+        finally:
+            signal.set_wakeup_fd(-1)
+            for number, handler in before.items():
+                signal.signal(number, handler)
+            ours.close()
+            other.close()
+
+    def _meet(self) -> None:
+        """Comes to where all meet, and registers.
+
+        Raises:
+          CannotJoin: there is nobody, or this process was told to end.
+        """
+        seconds = self._bounds.join
+        if self._place.index == 0:
+            hub = Hub(self._place, self._bounds, self._loop, self._say)
+            try:
+                hub.listen()
+                self._hub = hub
+            except OSError as error:
+                if not in_use(error):
+                    raise CannotJoin(f"{self._me} cannot listen at {self._place.address}: {error}.", REFUSED) from None
+                # Perhaps there is another process 0, which says so to all.
+                seconds = min(seconds, self._bounds.heartbeat)
+        self._connection = self._connected(seconds) if self._hub is None else self._hub.connect()
+        self._loop.add(self._connection, self._read)
+        self._heard = self._turned = time.monotonic()
+        self._connection.send(
+            "register", count=self._place.count, index=self._me.index, host=self._me.host, pid=self._me.pid,
+            facts=self._facts, names=[str(self._place.index), *self._place.names],
+        )  # fmt: skip
+
+    def _connected(self, seconds: float) -> Connection:
+        host, port = parted(self._place.address)
+        until = time.monotonic() + seconds
+        while True:
+            try:
+                return Connection(socket.create_connection((host, port), timeout=min(5.0, seconds)))
+            except OSError as error:
+                if time.monotonic() > until:
+                    raise CannotJoin(
+                        f"{self._me} found nobody at {self._place.address} for {seconds:g} s (--join-timeout): process "
+                        f"0 must listen there. Is it started, and can it be reached from here? ({error})", ENDED,
+                    ) from None  # fmt: skip
+            if self._came:
+                name = signal.Signals(self._came[0]).name
+                raise CannotJoin(f"{name} came to {self._me}, which waited for process 0.", 128 + self._came[0])
+            for call in self._loop.wait(_TICK):
+                call()
+
+    def _turn(self) -> None:
+        ready = self._loop.wait(_TICK)
+        now = time.monotonic()
+        paused, self._turned = now - self._turned, now
+        if paused > self._bounds.heartbeat:
+            text = (
+                f"The supervisor of {self._program()}, pid {self._me.pid}, was itself stopped for {paused:.1f} s "
+                f"(--heartbeat {self._bounds.heartbeat:g}): the others end without it."
+            )
+            if self._hub is not None:
+                self._hub.end(text, 0)
+            self._conclude(text, ENDED)
+        for call in ready:
+            call()
+        if self._hub is not None:
+            self._hub.tick()
+        if self._child is not None and self._own is None:
+            self._look(self._child, now)
+        if self._connection is not None:
+            self._keep_up(self._connection, now)
+
+    def _keep_up(self, connection: Connection, now: float) -> None:
+        """With process 0."""
+        for number in self._came:
+            connection.send("stop", signal=number, name=signal.Signals(number).name)
+        self._came.clear()
+        if now - self._beat >= beat(self._bounds):
+            self._beat = now
+            self._send_beat(connection)
+        connection.flush()
+        if now - self._heard > self._bounds.heartbeat:
+            self._lost(
+                f"has said nothing for {now - self._heard:.1f} s (--heartbeat {self._bounds.heartbeat:g}): supervisor "
+                f"pid {self._zero.pid} is stopped, or its host is down or cannot be reached"
+            )
+
+    def _send_beat(self, connection: Connection) -> None:
+        pid, seen = (None, Seen()) if self._child is None else (self._child.pid, self._child.seen())
+        connection.send("beat", pid=pid, seen=seen._asdict())
+
+    def _look(self, child: Child, now: float) -> None:
+        """At the program."""
+        status = child.status()
+        if status is not None:
+            self._ended(child, status)
+        elif self._kill_at is not None:
+            if now > self._kill_at:
+                child.kill()
+        elif self._stop_until is not None:
+            if now > self._stop_until:
+                self._say(
+                    f"{self._program()} has not ended {self._bounds.stopping:g} s after it was told to. It is killed."
+                )
+                child.kill()
+        else:
+            self._look_for_faults(child, now)
+
+    def _look_for_faults(self, child: Child, now: float) -> None:
+        if not child.is_stopped():
+            self._stopped_since = None
+        elif self._stopped_since is None:
+            self._stopped_since = now
+        elif now - self._stopped_since > self._bounds.heartbeat:
+            self._report(f"is stopped by a signal (SIGSTOP or the like) for {now - self._stopped_since:.1f} s")
+        seen = child.seen()
+        if seen.phase == FAILING and (seen.age or 0.0) > _LINGERS:
+            self._report(f"has failed ({seen.what}) and did not end for {seen.age:.1f} s")
+
+    def _ended(self, child: Child, status: int) -> None:
+        self._own = status if status >= 0 else 128 - status
+        if child.descriptor is not None:
+            self._loop.remove(child.descriptor)
+        if status:
+            child.kill()  # what it has started
+        if self._verdict is not None:
+            return
+        if self._connection is None:  # process 0 was lost while all were told to end
+            self._verdict = self._own
+        elif status == 0 or self._stop_until is not None:
+            self._send_beat(self._connection)
+            self._connection.send("ended")
+        else:
+            lines = child.output.last(0.5)
+            follows = status in (1, -signal.SIGABRT) and any(map(_LOST_A_PEER.search, lines))
+            self._report(said(status), lines, follows)
+
+    def _report(self, text: str, lines: Sequence[str] = (), follows: bool = False) -> None:
+        """Tells process 0 of a fault of this one. What follows from that, it says.
+
+        Args:
+          text: what happened. lines: the program's last ones. follows: whether it may have another process' fault.
+        """
+        if self._connection is not None and not self._reported:
+            self._reported = True
+            self._send_beat(self._connection)
+            self._connection.send("fault", text=text, tail=list(lines), follows=follows)
+
+    def _read(self) -> None:
+        connection = self._connection
+        assert connection is not None
+        for message in connection.receive():
+            self._heard = time.monotonic()
+            self._obey(message)
+        if connection.closed and self._connection is not None:
+            self._lost(f"is gone: supervisor pid {self._zero.pid} was killed, or its host went down")
+
+    def _obey(self, message: Message) -> None:
+        kind = message["kind"]
+        if kind == "welcome":
+            self._zero = self._zero_program = Process(0, message["host"], message["pid"])
+        elif kind == "beat":
+            self._zero_program = Process(0, self._zero.host, message["pid"])
+            self._zero_seen = Seen(**message["seen"])
+        elif kind == "start":
+            self._start(message["coordinator"], message["local"])
+        elif kind == "stop":
+            self._stop(message["signal"], message["text"])
+        elif kind == "refused":
+            self._conclude(message["text"], REFUSED)
+        elif kind == "end":
+            self._conclude(message["text"], ENDED)
+        elif kind == "done":
+            self._conclude(None, self._own or 0)
+
+    def _start(self, coordinator: str, local: int | None) -> None:
+        environment = os.environ | {
+            variables.HOSTS: str(self._place.count),
+            variables.HOST: str(self._place.index),
+            variables.COORDINATOR: "" if self._place.on_slice else coordinator,
+            variables.ATTEMPT: str(self._attempt),
+        }
+        # Sets of strings must have the same order everywhere.
+        environment.setdefault("PYTHONHASHSEED", "0")
+        if local is not None:
+            environment.setdefault("JAX_LOCAL_DEVICE_IDS", str(local))
+        try:
+            self._child = Child(self._argv, environment)
+        except OSError as error:
+            self._report(f"cannot start its program: {error}")
+            return
+        if self._child.descriptor is not None:
+            self._loop.add(self._child.descriptor, lambda: None)
+
+    def _stop(self, number: int, text: str) -> None:
+        """All programs are told to end."""
+        if self._child is None:
+            self._conclude(text, 128 + number)
+            return
+        self._say(text)
+        self._stop_until = time.monotonic() + self._bounds.stopping
+        if self._own is None:
+            self._child.signal(number)
+
+    def _lost(self, how: str) -> None:
+        """Process 0 cannot be heard any more."""
+        if self._stop_until is None:
+            self._conclude(
+                f"The supervisor of {self._zero_program}, where all processes meet, {how}. The program was "
+                f"{self._zero_seen.described()}.", ENDED,
+            )  # fmt: skip
+            return
+        self._disconnect()
+        self._verdict = self._own
+
+    def _conclude(self, text: str | None, status: int) -> None:
+        """Ends this process. Its program, where it still runs, is told to, and killed after a while.
+
+        Args:
+          text: why. status: its exit status, unless its own program has failed.
+        """
+        if self._verdict is not None:
+            return
+        self._verdict = (self._own or status) if status == ENDED else status
+        self._disconnect()
+        if text is not None:
+            everybody = f"all {self._place.count} processes end" if self._place.count > 1 else "it ends"
+            attempt = f" (attempt {self._attempt})" if self._attempt > 1 else ""
+            self._say(f"{text}\ntowerstrat: {everybody}{attempt}")
+        if self._child is not None and self._own is None:
+            self._child.signal(signal.SIGTERM)
+            self._kill_at = time.monotonic() + (0.0 if self._child.is_stopped() else GRACE)
+
+    def _disconnect(self) -> None:
+        if self._connection is not None:
+            self._loop.remove(self._connection)
+            self._connection.flush()
+            self._connection.close()
+            self._connection = None
+
+    def _close(self) -> None:
+        self._disconnect()
+        if self._hub is not None:
+            self._hub.close()
+        if self._child is not None:
+            if self._own is None:
+                self._child.kill()
+            self._child.close()
+        self._loop.close()
+
+    def _program(self) -> Process:
+        return self._me if self._child is None else Process(self._me.index, self._me.host, self._child.pid)
+
+    def _say(self, text: str) -> None:
+        line = f"towerstrat: {text}"
+        if self._child is not None:
+            self._child.output.say(line)
+        else:
+            print(line, file=sys.stderr, flush=True)
+
+
+def _empty(pipe: socket.socket) -> None:
+    pipe.recv(1 << 10)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import base64
 import json
+import pickle
+import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -63,6 +66,31 @@ class Agreement:
             _client().key_value_set(_key(self._count, 0), value.hex())
             return value
         return float.fromhex(self._of(0))
+
+    def by_first(self, do: Callable[[], None]) -> None:
+        """The first process does it, for all; the others wait for it, and get the exception that it raises.
+
+        Where each process goes its own way, each does it. In a thread beside the program the others do not wait.
+        """
+        if not PEERS.together:
+            return do()
+        waits = threading.current_thread() is threading.main_thread()
+        self._count += waits
+        if PEERS.index:
+            if waits and (error := _error(self._of(0))) is not None:
+                raise error
+            return None
+        try:
+            do()
+        except BaseException as error:
+            self._tell(waits, error)
+            raise
+        return self._tell(waits, None)
+
+    def _tell(self, waits: bool, error: BaseException | None) -> None:
+        """Says to those that wait that it is done, or what was raised."""
+        if waits:
+            _client().key_value_set(_key(self._count, 0), base64.b64encode(pickle.dumps(error)).decode())
 
     def _of(self, process: int) -> str:
         return str(_client().blocking_key_value_get(_key(self._count, process), _LONG))
@@ -128,6 +156,12 @@ def _first_difference(usual: Pieces | None, other: Pieces | None) -> str:
         return "it has the same operations for other shapes or types of their inputs"
     longer, who = (usual, "the other one has") if len(usual) > len(other) else (other, "it has")
     return f"{who} {longer[min(len(usual), len(other))][1]} besides"
+
+
+def _error(told: str) -> BaseException | None:
+    """What the first process has raised."""
+    found: BaseException | None = pickle.loads(base64.b64decode(told))
+    return found
 
 
 def _client() -> Any:

@@ -65,7 +65,7 @@ def join() -> None:
         shutdown_timeout_seconds=_LONG,
     )
     PROGRESS.enter(STARTING)
-    PEERS.count, PEERS.index = count, index
+    PEERS.join(count, index)
     atexit.register(_leave)  # after JAX's, so that it comes before
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from towerstrat.platform.duty import DUTY
+
 
 class Peers:
     """The processes of this run.
@@ -9,11 +11,23 @@ class Peers:
     Attributes:
       count: how many there are; 1 where the program runs in one process.
       index: which of them this one is, from 0.
+      together: whether all do the same at the same time, as one program; the first one writes for all.
     """
 
     def __init__(self) -> None:
         self.count = 1
         self.index = 0
+        self.together = False
+
+    def join(self, count: int, index: int) -> None:
+        """This is process ``index`` of ``count`` that run one program together."""
+        self.count, self.index, self.together = count, index, count > 1
+        DUTY.writes = index == 0
+
+    def part(self) -> None:
+        """From now on each process goes its own way, but for the operations in which they meet; each writes its own."""
+        self.together = False
+        DUTY.writes = True
 
 
 PEERS = Peers()

@@ -16,6 +16,7 @@ from collections.abc import Iterator
 
 from towerstrat.errors import AlreadyExistsError
 from towerstrat.platform import messages
+from towerstrat.platform.duty import DUTY
 from towerstrat.platform.records import TruncatedRecordError, framed, records
 from towerstrat.platform.storage import Growing, storage_of
 
@@ -38,7 +39,8 @@ class EventFile:
     """
 
     def __init__(self, folder: str, flush_secs: float = 120, suffix: str = ""):
-        storage_of(folder).make_folder(folder, parents=True)
+        if DUTY.writes:
+            storage_of(folder).make_folder(folder, parents=True)
         self._folder, self._flush_secs, self._suffix = folder, flush_secs, suffix
         self._lock = threading.RLock()
         self._file: Growing | None = None
@@ -49,7 +51,7 @@ class EventFile:
     def open(self) -> None:
         """Begins a file; does nothing where one has begun."""
         with self._lock:
-            if self._file is None:
+            if self._file is None and DUTY.writes:
                 self.path, self._file = _created(self._folder, self._suffix)
                 self._finish = weakref.finalize(self, self._file.close)  # programs forget to close it
                 self._write(messages.Event(wall_time=int(time.time()), file_version=_VERSION))
@@ -61,7 +63,8 @@ class EventFile:
             self._write(event)
 
     def _write(self, event: messages.Event) -> None:
-        assert self._file is not None
+        if self._file is None:
+            return  # another process writes
         self._file.write(framed(event.SerializeToString()))
         if time.monotonic() > self._flushed + self._flush_secs:
             self.flush()

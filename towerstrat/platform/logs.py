@@ -9,6 +9,8 @@ from collections import Counter as _Counter
 from logging import DEBUG, ERROR, FATAL, INFO, WARN  # noqa: F401 - names of tf.logging
 from typing import Any
 
+from towerstrat.platform.duty import DUTY as _DUTY
+
 _logger: _logging.Logger | None = None
 _lock = _threading.Lock()
 _counts: _Counter[tuple[str, int]] = _Counter()
@@ -43,11 +45,13 @@ def vlog(level: int, msg: Any, *args: Any, **kwargs: Any) -> None:
 
 
 def debug(msg: Any, *args: Any, **kwargs: Any) -> None:
-    get_logger().debug(msg, *args, **kwargs)
+    if _DUTY.writes:
+        get_logger().debug(msg, *args, **kwargs)
 
 
 def info(msg: Any, *args: Any, **kwargs: Any) -> None:
-    get_logger().info(msg, *args, **kwargs)
+    if _DUTY.writes:
+        get_logger().info(msg, *args, **kwargs)
 
 
 def warning(msg: Any, *args: Any, **kwargs: Any) -> None:

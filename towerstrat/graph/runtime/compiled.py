@@ -25,6 +25,7 @@ from towerstrat.graph.runtime.agreed import require_agreement
 from towerstrat.graph.runtime.compilation_log import CompilationLog
 from towerstrat.graph.runtime.limits import LIMITS
 from towerstrat.graph.runtime.program import Program
+from towerstrat.hosts.progress import COMPILING, PROGRESS
 from towerstrat.platform.accounts import ACCOUNTS, COMPILATION
 
 T = TypeVar("T")
@@ -260,7 +261,7 @@ class Compiled(Generic[P]):
                 program = self.programs.get(key)
                 if program is None and key not in self._refused:
                     start = time.perf_counter()
-                    with ACCOUNTS.spent(COMPILATION):
+                    with ACCOUNTS.spent(COMPILATION), PROGRESS.phase(COMPILING, self.log.what):
                         program = make(given, counts)
                         compiled = program.prepare(store, given.inputs)
                     if program.place is not None and program.place.spans:

@@ -242,6 +242,7 @@ class DataLoop(HostLoop):
             if program is None:
                 return values, 0
             start = time.perf_counter()
+            program.step_count = steps
             outputs, record = program(run.store, inputs)
             used = steps
             self.pace.started(record, steps, start)

@@ -22,6 +22,7 @@ from towerstrat.graph.lowering.faults import Faults, no_fault, record_size
 from towerstrat.graph.lowering.kinds import ByKind, Kinds
 from towerstrat.graph.lowering.lowering import Lowering
 from towerstrat.graph.lowering.switched import switched
+from towerstrat.hosts.progress import PROGRESS
 
 Abstract = Array | jax.ShapeDtypeStruct
 """An array, or what stands for one where a program is only traced."""
@@ -133,6 +134,8 @@ class Program:
         self.ran = False
         """Whether the last call got as far as storing the new state."""
         self.calls_back = calls_back(operations)
+        self.step_count = 1
+        """How many steps of the program's the next call does."""
         self.shardings: dict[Cell, jax.sharding.Sharding] = {}
         self.wanted: dict[Cell, NamedSharding] = {}
         self.arriving: dict[str, Array] = {}
@@ -336,6 +339,8 @@ class Program:
     def __call__(self, store: StateStore, inputs: Sequence[Array]) -> tuple[list[Array], Any]:
         """Runs it: the outputs, and the record of failed checks (a device array, empty where none can fail)."""
         self.ran = False
+        if self.place is not None and self.place.spans:
+            CALLS.begin(self.step_count)
         compiled = self.compiled or self.prepare(store, inputs)
         inputs = self._brought(inputs)
         donated, kept = self._state(store)
@@ -360,6 +365,21 @@ class Program:
     def error(self, record: Array) -> InvalidArgumentError | None:
         """The error of the first check that failed in a run, by the record that the run returned. Waits for the run."""
         return self.faults.error(record) if self.faulty and self.faults is not None else None
+
+
+class Calls:
+    """The steps that this process has begun of what it does together with others."""
+
+    def __init__(self) -> None:
+        self.steps = 0
+
+    def begin(self, steps: int) -> None:
+        """Says that so many more begin."""
+        self.steps += steps
+        PROGRESS.step(self.steps)
+
+
+CALLS = Calls()
 
 
 def calls_back(operations: Sequence[Operation]) -> bool:

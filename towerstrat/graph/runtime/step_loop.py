@@ -172,6 +172,7 @@ class LoopStage(Steps):
             full = chunk.steps == chunk.room and (chunk.room == 1 or pace.worth_a_scan())
             program, inputs = self.program(run, kept.programs, chunk, full, begun[-1].bad if begun else NONE_BAD)
             start = time.perf_counter()
+            program.step_count = chunk.steps
             made, record = program(run.store, inputs)
         except BaseException:
             if program is None or not program.ran:

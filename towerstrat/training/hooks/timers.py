@@ -4,6 +4,12 @@ from __future__ import annotations
 
 import time
 
+from towerstrat.hosts.exchange import AGREEMENT
+from towerstrat.hosts.peers import PEERS
+
+_CAUTION = 0.5
+"""Where processes agree on the time, they do so after this part of the steps that are expected until the trigger."""
+
 
 class SecondOrStepTimer:
     """Triggers at the first step, and then once in so many seconds or steps.
@@ -29,6 +35,7 @@ class SecondOrStepTimer:
         """Forgets the last trigger: the next step triggers."""
         self._last_triggered_step: int | None = None
         self._last_triggered_time: float | None = None
+        self._next_look = 0
 
     def should_trigger_for_step(self, step: int) -> bool:
         """Whether the time has come; never twice for one step."""
@@ -37,9 +44,24 @@ class SecondOrStepTimer:
         if self._last_triggered_step == step:
             return False
         if self._every_secs is not None:
-            return time.time() >= self._last_triggered_time + self._every_secs
+            return self._has_passed(step, self._last_triggered_step, self._last_triggered_time, self._every_secs)
         assert self._every_steps is not None
         return bool(step >= self._last_triggered_step + self._every_steps)
+
+    def _has_passed(self, step: int, last_step: int, last_time: float, seconds: float) -> bool:
+        """Whether so many seconds have passed since the last trigger.
+
+        Processes that run together go by the first one's clock, at steps that they all know beforehand: few, nearer to
+        one another as the time comes.
+        """
+        if not PEERS.together:
+            return time.time() >= last_time + seconds
+        if step < self._next_look:
+            return False
+        passed = AGREEMENT.first(time.time() - last_time)
+        left = (seconds - passed) / max(passed, 1e-9) * (step - last_step)
+        self._next_look = step + max(1, int(min(left, step - last_step) * _CAUTION))
+        return passed >= seconds
 
     def update_last_triggered_step(self, step: int) -> tuple[float | None, int | None]:
         """Enters a trigger.
@@ -54,6 +76,7 @@ class SecondOrStepTimer:
             elapsed = (now - self._last_triggered_time, step - self._last_triggered_step)
         self._last_triggered_time = now
         self._last_triggered_step = step
+        self._next_look = step + 1
         return elapsed
 
     def last_triggered_step(self) -> int | None:

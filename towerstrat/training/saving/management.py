@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
+from functools import partial
 from typing import Any
 
 from towerstrat.checkpoints import folder
 from towerstrat.checkpoints.bundle import index_path
 from towerstrat.errors import DataLossError
+from towerstrat.hosts.exchange import AGREEMENT
 from towerstrat.platform import logs, messages
+from towerstrat.platform.duty import DUTY
 from towerstrat.platform.storage import storage_of
 from towerstrat.platform.text import as_text
 
@@ -68,7 +71,7 @@ def update_checkpoint_state(
             f"Save path '{model_checkpoint_path}' conflicts with path used for checkpoint state. "
             "Please use a different save path."
         )
-    folder.write_state(save_dir, state, latest_filename)
+    AGREEMENT.by_first(lambda: folder.write_state(save_dir, state, latest_filename))
 
 
 def get_checkpoint_state(checkpoint_dir: str, latest_filename: str | None = None) -> messages.CheckpointState | None:
@@ -110,16 +113,22 @@ def remove_checkpoint(
     checkpoint_prefix: str, checkpoint_format_version: int = 2, meta_graph_suffix: str = "meta"
 ) -> None:
     """Removes a checkpoint and its ``meta`` file. Its format is seen from its files."""
-    storage_of(checkpoint_prefix).remove(meta_graph_filename(checkpoint_prefix, meta_graph_suffix))
-    folder.remove(checkpoint_prefix)
+    AGREEMENT.by_first(partial(_remove, checkpoint_prefix, meta_graph_suffix))
+
+
+def _remove(prefix: str, meta_graph_suffix: str) -> None:
+    storage_of(prefix).remove(meta_graph_filename(prefix, meta_graph_suffix))
+    folder.remove(prefix)
 
 
 def remove_surplus(checkpoint_prefix: str, meta_graph_suffix: str = "meta") -> None:
     """Removes a checkpoint that is one too many, unless another program has overwritten it, which is logged."""
+    if not DUTY.writes:
+        return
     if folder.replaced(checkpoint_prefix):
         logs.warning("%s is kept: another program has overwritten it since this one saved it.", checkpoint_prefix)
     else:
-        remove_checkpoint(checkpoint_prefix, meta_graph_suffix=meta_graph_suffix)
+        _remove(checkpoint_prefix, meta_graph_suffix)
 
 
 def meta_graph_filename(checkpoint_filename: str, meta_graph_suffix: str = "meta") -> str:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from towerstrat.checkpoints.bundle_writing import Saved, write
+from towerstrat.checkpoints.bundle_writing import Saved
 from towerstrat.checkpoints.object_names import OBJECT_GRAPH, object_graph
 from towerstrat.checkpoints.opening import opened
 from towerstrat.errors import UnsupportedError
@@ -44,6 +44,7 @@ from towerstrat.training.saving.restoring import (
 from towerstrat.training.saving.saveables import SaveableObject, SaveSpec, VariableSaveable
 from towerstrat.training.saving.saver import Saver
 from towerstrat.training.saving.sessions import held, session_for
+from towerstrat.training.saving.writing import write
 
 
 class ObjectSaver:

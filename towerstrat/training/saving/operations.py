@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from towerstrat.checkpoints import elements
-from towerstrat.checkpoints.bundle_writing import Saved, Whole, write
+from towerstrat.checkpoints.bundle_writing import Saved, Whole
 from towerstrat.checkpoints.opening import opened
 from towerstrat.checkpoints.slices import Slice
 from towerstrat.errors import InvalidArgumentError
@@ -24,6 +24,7 @@ from towerstrat.graph.runtime.runs import Runner
 from towerstrat.platform.text import as_text
 from towerstrat.training.saving import resumption
 from towerstrat.training.saving.background import copies
+from towerstrat.training.saving.writing import write
 
 POSTPONED: Stack[list[Callable[[], None]]] = Stack()
 """Inside of an entry the values are taken, and what writes them is added to it."""

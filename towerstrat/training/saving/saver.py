@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from towerstrat.checkpoints import folder
-from towerstrat.checkpoints.bundle_writing import Saved, write
+from towerstrat.checkpoints.bundle_writing import Saved
 from towerstrat.checkpoints.object_names import OBJECT_GRAPH, names_of_objects
 from towerstrat.checkpoints.opening import Checkpoint, opened
 from towerstrat.errors import InvalidArgumentError, NotFoundError, OpError
@@ -29,6 +29,7 @@ from towerstrat.training.saving.meta_graphs import export_meta_graph
 from towerstrat.training.saving.operations import POSTPONED, parsed, part_of, restored_names
 from towerstrat.training.saving.saveables import SaveSpec, VariableSaveable, all_saveable_objects, by_name, saveables_of
 from towerstrat.training.saving.sessions import held_in_graph
+from towerstrat.training.saving.writing import write
 
 _SECOND_FORMAT = 2
 

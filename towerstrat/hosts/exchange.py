@@ -9,7 +9,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from jax._src import distributed
 
@@ -22,6 +22,8 @@ _LONG = 24 * 3600 * 1000
 _REFUSED = "towerstrat/refused"
 _PATIENCE = 5.0
 """Seconds to wait for what a process says of a difference that it may not have found."""
+
+T = TypeVar("T", float, str)
 
 Parts = Mapping[str, str]
 """Names of what is compared -> short texts that are equal where these are."""
@@ -59,13 +61,16 @@ class Agreement:
             if self._of((PEERS.index + 1) % PEERS.count) != mine:
                 self._refuse(mine, details())
 
-    def first(self, value: float) -> float:
-        """The first process' value, in all of them."""
+    def first(self, value: T) -> T:
+        """The first process' value, in all that run together: a number or text."""
+        if not PEERS.together:
+            return value
         self._count += 1
         if PEERS.index == 0:
-            _client().key_value_set(_key(self._count, 0), value.hex())
+            _client().key_value_set(_key(self._count, 0), json.dumps(value))
             return value
-        return float.fromhex(self._of(0))
+        found: T = json.loads(self._of(0))
+        return found
 
     def by_first(self, do: Callable[[], None]) -> None:
         """The first process does it, for all; the others wait for it, and get the exception that it raises.

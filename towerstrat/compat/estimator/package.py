@@ -17,6 +17,7 @@ from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from types import ModuleType, SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
+from towerstrat.compat.estimator import folders
 from towerstrat.compat.utilities import exports
 from towerstrat.platform.deferred import Deferred
 
@@ -116,6 +117,8 @@ class Package:
         """What ``import`` does in the package's modules: ``tensorflow`` is the namespace of 2.x there."""
         if name == "tensorflow":
             return importlib.import_module("tensorflow.compat.v2")
+        if name in self._ours and not fromlist:
+            return self._ours[name]
         if fromlist and all(f"{name}.{each}" in self._ours for each in fromlist):
             return SimpleNamespace(**{each: self._ours[f"{name}.{each}"] for each in fromlist})
         if name.partition(".")[0] != self._name:
@@ -129,5 +132,12 @@ class Package:
 
 
 # The package's own decorator logs that estimators are deprecated, which they were not in 1.x.
-ESTIMATOR = Package(NAME, {f"{INSIDE}.estimator_export": exports, "tensorflow.python.training.training": training})
+ESTIMATOR = Package(
+    NAME,
+    {
+        f"{INSIDE}.estimator_export": exports,
+        "tensorflow.python.training.training": training,
+        "tempfile": folders,
+    },
+)
 """The package that serves ``tf.estimator``."""

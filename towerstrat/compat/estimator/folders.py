@@ -1,0 +1,16 @@
+"""``tempfile`` for the package of estimators: several processes that run together have one folder."""
+
+from __future__ import annotations
+
+import tempfile
+from typing import Any
+
+from towerstrat.hosts.exchange import AGREEMENT
+from towerstrat.hosts.peers import PEERS
+
+
+def mkdtemp(*args: Any, **kwargs: Any) -> str:
+    """A new folder, as ``tempfile.mkdtemp`` makes one; of several processes, the first one's."""
+    if PEERS.together and PEERS.index:
+        return AGREEMENT.first("")
+    return AGREEMENT.first(tempfile.mkdtemp(*args, **kwargs))

@@ -6,7 +6,8 @@ import pytest
 
 import towerstrat.compat.v2 as tf
 from towerstrat.graph.eager import mode
-from towerstrat.graph.runtime.data_loop import DataLoop, _DataLoopProgram
+from towerstrat.graph.runtime.data_loop import _DataLoopProgram
+from towerstrat.graph.runtime.pace import Pace
 
 pytestmark = pytest.mark.usefixtures("later_behavior")
 Dataset = tf.data.Dataset
@@ -101,7 +102,7 @@ def test_an_interrupt_of_a_late_call_loses_neither_the_error_before_nor_input(mo
 
     with fails() as found, sums.function.late():
         sums()
-        monkeypatch.setattr(DataLoop, "_look_ahead", interrupted)
+        monkeypatch.setattr(Pace, "make_room", interrupted)  # the program has begun
         sums()
     assert isinstance(found.value.__context__, KeyboardInterrupt)
     monkeypatch.undo()

@@ -274,6 +274,7 @@ class DataLoop(HostLoop):
                 before.behind = begun
             self.pace.started(record, steps, start)
             self.pace.make_room(taken[0].room)
+            run.settle_before()  # this program is behind the other, whose input makes room for what comes next
             if whole:
                 meanwhile()
             if tested:

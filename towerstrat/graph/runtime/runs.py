@@ -197,7 +197,8 @@ class Runner:
 
     def value(self, cell: Cell) -> Any:
         """``state.get(cell)``, which waits for no run that leaves the cell alone."""
-        if self._late is not None and cell in self._late[0].writes:
+        late = self._late
+        if late is not None and cell in late[0].writes:
             self.settle()
         return self._store.get(cell)
 
@@ -207,12 +208,12 @@ class Runner:
         Raises:
           InvalidArgumentError: one failed. Whoever comes next finds the state after it, and no error.
         """
-        if self._late is None or self._late[1] != threading.get_ident():
+        late = self._late
+        if late is None or late[1] != threading.get_ident():
             return
         with self.lock, self._errors_told():
-            run, _ = self._late
             try:
-                run.settle()
+                late[0].settle()
             except Exception:
                 self._late = None
                 raise

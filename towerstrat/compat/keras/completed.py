@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from types import ModuleType
 
-from towerstrat.compat.keras import earlier, layers, older_files
+from towerstrat.compat.keras import earlier, executions, layers, older_files
 from towerstrat.compat.keras.operators import overload
 from towerstrat.training.layers.base import COUNTS
 
@@ -25,6 +25,7 @@ _COMPLETED: Mapping[str, Callable[[ModuleType], None]] = {
     "keras.src.backend": _backend,
     "keras.src.engine.base_layer": layers.take_layers,
     "keras.src.engine.base_layer_v1": layers.take_layers,
+    "keras.src.engine.data_adapter": executions.overlap,
     "keras.src.engine.keras_tensor": _operators,
     "keras.src.engine.sequential": layers.take_parts,
     "keras.src.engine.training_distributed_v1": earlier.complete_loops,

@@ -450,6 +450,9 @@ class EagerContext(Graph):
         Args:
           copies: a cell -> the one that stands for what the position has of it.
         """
+        if not copies:
+            yield
+            return
         state = self.session.state
         values = {cell: value for cell in copies if (value := state.lend(cell)) is not None}
         before = {copies[cell]: self._seen(cell, value) for cell, value in values.items()}

@@ -128,7 +128,7 @@ class EagerVariable(Variable):
                 "graph its value is not known yet. Use the variable itself."
             )
         eager: Any = self._graph
-        value = eager.session.state.get(self._cell)
+        value = eager.session.value(self._cell)
         if value is None:
             raise FailedPreconditionError(None, self.op, f"Attempting to use uninitialized value {self.name}.")
         array = np.array(eager.read_here(self._cell, value))

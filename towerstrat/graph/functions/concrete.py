@@ -45,9 +45,13 @@ class ConcreteFunction:
         self.traced = Traced(graph, inputs, [graph.own(t) for t in outputs], graph.effects())
         self._single = not nest.is_sequence(value) and isinstance(value, Tensor)
 
-    def call(self, tensors: Sequence[Tensor]) -> Any:
-        """Runs it on the tensors of its arguments, in order; the result is packed like the Python function's."""
-        outputs = self.traced(tensors)
+    def call(self, tensors: Sequence[Tensor], late: bool = False) -> Any:
+        """Runs it on the tensors of its arguments, in order; the result is packed like the Python function's.
+
+        Args:
+          late: see ``Function.late``.
+        """
+        outputs = self.traced(tensors, late)
         if self._single:
             return outputs[0]
         parts = iter(outputs)

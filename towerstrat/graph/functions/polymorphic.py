@@ -7,11 +7,13 @@ import inspect
 import types
 import weakref
 from collections import deque
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from towerstrat.graph.autograph.api import converted
 from towerstrat.graph.autograph.methods import Bound, WeakMethod
+from towerstrat.graph.eager.context import context
 from towerstrat.graph.functions import arguments
 from towerstrat.graph.functions.concrete import ConcreteFunction, as_result
 from towerstrat.graph.functions.eagerly import functions_run_eagerly
@@ -79,6 +81,7 @@ class Function:
         self._traces = 0
         self._variables_made = False
         self._said = False
+        self._late = False
         self._signature = inspect.signature(function)
         self._positional = all(
             p.kind is p.POSITIONAL_OR_KEYWORD and p.default is p.empty for p in self._signature.parameters.values()
@@ -158,7 +161,20 @@ class Function:
             self._kept += kept
         elif self._recent:
             self._recent.append("")
-        return found.call(arguments.tensors_of(args))
+        return found.call(arguments.tensors_of(args), self._late)
+
+    @contextmanager
+    def late(self) -> Iterator[None]:
+        """Inside, an error of a check in an eager call may come later, so that a call begins while one is under way.
+
+        It comes where a result of the call or the state is read, in the next call, or at the end of this block.
+        """
+        before, self._late = self._late, True
+        try:
+            yield
+        finally:
+            self._late = before
+            context().session.settle()
 
     def _canonical(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[Any, ...]:
         """One value per parameter, defaults filled in: a tuple for ``*args``, a dict for ``**kwargs``."""

@@ -12,6 +12,7 @@ import numpy as np
 
 from towerstrat.errors import UnsupportedError
 from towerstrat.graph.eager.context import Cotangent, EagerContext, Record
+from towerstrat.graph.eager.late import LateTensor
 from towerstrat.graph.eager.positions import PositionTensor
 from towerstrat.graph.eager.tensor import EagerTensor, Handle
 from towerstrat.graph.functions.graph import FunctionGraph
@@ -25,9 +26,10 @@ from towerstrat.graph.ir.types import Array, DType, string
 from towerstrat.graph.lowering.gradients import gradients_through
 from towerstrat.graph.lowering.lowering import Lowering
 from towerstrat.graph.runtime.compiled import Given
+from towerstrat.graph.runtime.data_loop import DataLoop
 from towerstrat.graph.runtime.plan import DeviceStage, FoldStage, Plan
 from towerstrat.graph.runtime.program import Program, mapped_axis
-from towerstrat.graph.runtime.runs import Run, Stage
+from towerstrat.graph.runtime.runs import Passive, Run, Stage
 from towerstrat.graph.runtime.stages import plan_of
 from towerstrat.platform.deferred import jax_extend
 
@@ -65,8 +67,12 @@ class Traced:
             self._plan = plan_of(self.graph, [*self.outputs, *self.effects], fed)
         return self._plan
 
-    def __call__(self, tensors: Sequence[Tensor]) -> list[Tensor]:
-        """Calls it in the current graph or eager context; returns the outputs."""
+    def __call__(self, tensors: Sequence[Tensor], late: bool = False) -> list[Tensor]:
+        """Calls it in the current graph or eager context; returns the outputs.
+
+        Args:
+          late: whether an eager call may leave its checks to the next one, where it is one loop over data.
+        """
         target = get_default_graph()
         if not target.executing_eagerly:
             given = {p: target.inside(t) for p, t in zip(self.inputs, tensors, strict=True)}
@@ -74,17 +80,27 @@ class Traced:
         eager: EagerContext = target  # type: ignore[assignment]
         if eager.tapes.active:
             return self._recorded(eager, tensors)
-        return self._called(eager, tensors, self.plan().stages)[0]
+        return self._called(eager, tensors, self.plan().stages, late=late and self._is_loop)[0]
+
+    @functools.cached_property
+    def _is_loop(self) -> bool:
+        """Whether a call is one loop over data on one device, and nothing else that has effects."""
+        rest = [
+            s for s in self.plan().stages if not isinstance(s, Passive) and not (isinstance(s, FoldStage) and s.fixed)
+        ]
+        return self._axis is None and len(rest) == 1 and isinstance(rest[0], DataLoop)
 
     # ---- eagerly ---------------------------------------------------------------------------------------------
 
     def _called(
-        self, eager: EagerContext, tensors: Sequence[Any], stages: Sequence[Stage], store: StateStore | None = None
-    ) -> tuple[list[Tensor], Run]:
-        """Runs stages on eager tensors; returns the outputs and the finished run.
+        self, eager: EagerContext, tensors: Sequence[Any], stages: Sequence[Stage], store: StateStore | None = None,
+        late: bool = False,
+    ) -> tuple[list[Tensor], Run]:  # fmt: skip
+        """Runs stages on eager tensors; returns the outputs and the run, finished unless its checks are late.
 
         Args:
           store: the state to run over, if not the eager session's.
+          late: see ``Runner.carry_out``.
         """
         fed: dict[Tensor, Any] = {p: t.array for p, t in zip(self.inputs, tensors, strict=True)}
         for outer, inner in self.graph.captured.items():
@@ -93,10 +109,13 @@ class Traced:
         copies = self.graph.copies if store is None else {}
 
         def read(run: Run) -> tuple[list[Tensor], Run]:
+            if late:
+                values = [_array(self.plan().value(t, run)) for t in self.outputs]
+                return [LateTensor(eager, v, d, run) for v, d in zip(values, self.dtypes, strict=True)], run
             return [self._output(eager, run, t, d) for t, d in zip(self.outputs, self.dtypes, strict=True)], run
 
         with session.lock, jax.enable_x64(True), eager.standing_in(copies):
-            return session.carry_out(stages, fed, read, store)
+            return session.carry_out(stages, fed, read, store, late)
 
     def _output(self, eager: EagerContext, run: Run, tensor: Tensor, dtype: DType) -> Tensor:
         axis = self._axis

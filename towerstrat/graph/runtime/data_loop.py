@@ -32,6 +32,7 @@ from towerstrat.graph.runtime.pace import Pace
 from towerstrat.graph.runtime.plan import Stages, is_constant, needs_host
 from towerstrat.graph.runtime.program import Program, tensor_spec
 from towerstrat.graph.runtime.runs import Run
+from towerstrat.graph.runtime.steps import NONE_BAD
 
 _OPEN_STEPS = 1024
 """Iterations of one program, in a loop that goes on to the end of the data."""
@@ -85,6 +86,26 @@ def _stored(tensor: Tensor, axis: Axis | None) -> Any:
     if not tensor.varies or axis is None or tensor.dims is None:
         return tensor.dims
     return (axis.size, *tensor.dims)
+
+
+class _Begun:
+    """The last program of a loop, at whose check nobody has looked.
+
+    Attributes:
+      found: waits for it, and says what failed.
+      bad: the iteration in which a check has failed, -1 for none: a program that takes it runs nothing after a failure.
+      behind: the program that took it.
+      sources, taken: of its input.
+    """
+
+    def __init__(
+        self, found: Callable[[], _Failed | None], bad: Array, sources: Sequence[Source], taken: Sequence[Chunk]
+    ):
+        self.found = found
+        self.bad = bad
+        self.behind: _Begun | None = None
+        self.sources = sources
+        self.taken = taken
 
 
 class DataLoop(HostLoop):
@@ -234,29 +255,36 @@ class DataLoop(HostLoop):
         """
         program: _DataLoopProgram | None = None
         used: int | None = None
+        whole = not tested and all(chunk.steps == steps and chunk.error is None for chunk in taken)
         try:
             self.pace.settle(1)
+            before = self._before(run) if whole and last else None
+            if before is None:
+                run.settle_before()
             if steps:
                 buffers = [buffer for chunk in taken for buffer in chunk.buffers]
-                program, inputs = self._program(run, buffers, values, steps, tested)
+                bad = NONE_BAD if before is None else before.bad
+                program, inputs = self._program(run, buffers, values, steps, tested, bad)
             if program is None:
                 return values, 0
             start = time.perf_counter()
             program.step_count = steps
             outputs, record = program(run.store, inputs)
             used = steps
+            *changed, ran, bad = outputs
+            begun = _Begun(partial(self._error, program, record, bad), bad, sources, taken)
+            if before is not None:
+                before.behind = begun
             self.pace.started(record, steps, start)
             self.pace.make_room(taken[0].room)
-            *changed, ran, bad = outputs
-            found = partial(self._error, program, record, bad)
-            whole = not tested and all(chunk.steps == steps and chunk.error is None for chunk in taken)
+            run.settle_before()  # this program is behind the other, whose input makes room for what comes next
             if whole:
                 meanwhile()
             if tested:
                 used = int(ran)
             if whole and last:
-                run.checks.append(partial(self._settled, found, sources, taken))
-            elif (failed := found()) is not None:
+                self._leave(run, begun)
+            elif (failed := begun.found()) is not None:
                 used = used if failed.turn is None else failed.turn + 1
                 raise failed.error
             values = list(values)
@@ -275,16 +303,25 @@ class DataLoop(HostLoop):
                 source.lender.give_back(source)  # what is behind the chunk goes back before the chunk's own
             feed.feeder.put_back(source, chunk, used)
 
-    def _settled(
-        self, found: Callable[[], _Failed | None], sources: Sequence[Source], taken: Sequence[Chunk]
-    ) -> InvalidArgumentError | None:
+    def _leave(self, run: Run, begun: _Begun) -> None:
+        """Leaves the check of the last program to whoever carries the run out."""
+        run.kept[self] = begun
+        run.writes = self.op.writes
+        run.checks.append(partial(self._settled, begun))
+
+    def _before(self, run: Run) -> _Begun | None:
+        """The last program of the run before, where it is one of this loop and nobody has looked at its check."""
+        return None if run.before is None else run.before.kept.get(self)
+
+    def _settled(self, begun: _Begun) -> InvalidArgumentError | None:
         """The error of the last program of a run, after whose failed iteration the input goes back."""
-        failed = found()
-        if failed is None:
-            return None
-        if failed.turn is not None:
-            self._put_back(sources, taken, failed.turn + 1)
-        return failed.error
+        failed = begun.found()
+        if failed is not None and failed.turn is not None:
+            if begun.behind is not None:
+                self._put_back(begun.behind.sources, begun.behind.taken, 0)
+            self._put_back(begun.sources, begun.taken, failed.turn + 1)
+        begun.taken, begun.behind = (), None
+        return None if failed is None else failed.error
 
     def _error(self, program: _DataLoopProgram, record: Array, bad: Array) -> _Failed | None:
         """What failed in a program. Waits for it."""
@@ -303,9 +340,13 @@ class DataLoop(HostLoop):
         )  # fmt: skip
 
     def _program(
-        self, run: Run, buffers: Sequence[Array], values: Sequence[Array], steps: int, tested: bool
+        self, run: Run, buffers: Sequence[Array], values: Sequence[Array], steps: int, tested: bool, bad: Array
     ) -> tuple[_DataLoopProgram | None, list[Array]]:
-        """The program of a chunk, compiled before its input counts as taken, and what it is called with."""
+        """The program of a chunk, compiled before its input counts as taken, and what it is called with.
+
+        Args:
+          bad: the iteration of the program before in which a check has failed, -1 for none.
+        """
         compiled = self.compiled(run.static)
         arrays = [v for v in values if not isinstance(v, Unwritten)]
         if any(isinstance(v, Uneven) for v in (*(run.values[t] for t in compiled.arguments), *arrays, *buffers)):
@@ -316,7 +357,7 @@ class DataLoop(HostLoop):
             return _DataLoopProgram(self, given.tensors, given.known, values, len(buffers), present, tested)
 
         form = (tested, tuple([(v.size, v.dtype) if isinstance(v, Unwritten) else None for v in values]))
-        more = [*arrays, *buffers, np.asarray(steps, np.int32)]
+        more = [*arrays, *buffers, np.asarray(steps, np.int32), *((bad,) if self.checked else ())]
         refusals = (Changes, Grows, NeedsTrips, NeedsStatic)
         return compiled.find(run.values, run.store, make, more, form, refusals=refusals)
 
@@ -401,7 +442,8 @@ class _DataLoopProgram(Program):
         specs += [tensor_spec(t) for i, t in enumerate(stage.body_vars) if i not in self.fixed]
         specs += ["iterations" if varying else "same" for feed in stage.feeds for varying in feed.varying]
         self.buffers = buffers
-        super().__init__([stage.op], self._evaluate, [*specs, "same"], [], present, {}, atomic=False)
+        specs += ["same"] * (2 if stage.checked else 1)
+        super().__init__([stage.op], self._evaluate, specs, [], present, {}, atomic=False)
 
     def _evaluate(self, lowering: Lowering, values: Sequence[Array]) -> list[Array]:
         stage = self.stage
@@ -410,6 +452,7 @@ class _DataLoopProgram(Program):
         initial: list[Any] = [self.fixed[i] if i in self.fixed else next(rest) for i in range(stage.size)]
         buffers = list(islice(rest, self.buffers))
         steps = next(rest)
+        before = jnp.asarray(next(rest) if stage.checked else NONE_BAD)
         lowering.values.update({**self.known, **given})
         loop = _BufferedLoop(lowering, stage.op, initial, stage.taking)
         loop.elements = self._elements(buffers, np.int32(0))
@@ -440,7 +483,7 @@ class _DataLoopProgram(Program):
                 bad = jnp.where(loop.failed, number, bad)
             return number + np.int32(1), bad, goes_on(after)
 
-        start = (jnp.zeros((), jnp.int32), jnp.full((), -1, jnp.int32), goes_on(loop.start()))
+        start = (jnp.zeros((), jnp.int32), before, goes_on(loop.start()))
         number, bad, (_, (_, changed, state)) = lax.while_loop(test, iterate, start)
         for cell, value in zip(loop.cells, state, strict=True):
             lowering.write(cell, value)
@@ -497,4 +540,5 @@ def lower_data_loop(op: Operation, steps: int) -> jax.stages.Lowered:
         program = _DataLoopProgram(stage, compiled.arguments, known, values, len(buffers), compiled.cells, False)
         count = jax.ShapeDtypeStruct((), np.int32)
         inputs = [*(like(t) for t in compiled.arguments), *values, *buffers, count]
+        inputs += [count] if stage.checked else []
         return program.lowered(state(program.donated), state(program.kept), inputs)

@@ -245,9 +245,10 @@ def _disagreement(first: Any, other: Any) -> ValueError:
 
 
 def _aligned(shape: Sequence[int], dtype: Any) -> np.ndarray[Any, Any]:
-    """Zeros that begin where a device program on the CPU can read it without a copy."""
+    """Memory that begins where a device program on the CPU can read it without a copy."""
     size = math.prod(shape) * np.dtype(dtype).itemsize
-    memory = np.zeros(size + _ALIGNMENT, np.uint8)  # large ones take no memory before they are written
+    # No zeros: memory that was used before would be written twice. What no step's input fills, no step reads.
+    memory = np.empty(size + _ALIGNMENT, np.uint8)
     start = -memory.ctypes.data % _ALIGNMENT
     return memory[start : start + size].view(dtype).reshape(shape)
 

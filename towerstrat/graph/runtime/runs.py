@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
@@ -60,15 +60,24 @@ class Run:
 
     Attributes:
       checks: each waits for a program in which a check may have failed, and returns the error.
+      error: the error that one of them returned.
+      before: the run before, where nobody has looked at the checks of that: see ``Runner.carry_out``.
+      writes: the cells that the program under way writes, where the run leaves its checks to the next one.
       kept: what stages leave for the caller.
     """
 
-    def __init__(self, session: Runner, store: StateStore, values: Values, static: Mapping[Tensor, Any]):
+    def __init__(
+        self, session: Runner, store: StateStore, values: Values, static: Mapping[Tensor, Any],
+        before: Run | None = None,
+    ):  # fmt: skip
         self.session = session
         self.store = store
         self.values = values
         self.static = static
         self.checks: list[Callable[[], Exception | None]] = []
+        self.error: Exception | None = None
+        self.before = before
+        self.writes: Container[Cell] = ()
         self.kept: dict[object, Any] = {}
 
     def carry(self, stages: Iterable[Stage]) -> None:
@@ -84,11 +93,22 @@ class Run:
             stage.run(self)
 
     def settle(self) -> None:
-        """Waits for the programs under way that check something. Raises InvalidArgumentError where one failed."""
-        checks, self.checks = self.checks, []
-        for found in checks:
-            if (error := found()) is not None:
-                raise error
+        """Waits for the programs under way that check something. Raises InvalidArgumentError where one failed.
+
+        Interrupted, it may be called again.
+        """
+        while self.checks:
+            self.error = self.checks[0]()
+            del self.checks[0]
+            if self.error is not None:
+                self.checks.clear()
+                raise self.error
+
+    def settle_before(self) -> None:
+        """Looks at the checks of the run before. Raises InvalidArgumentError where one failed."""
+        if self.before is not None:
+            self.before.settle()
+            self.before = None
 
 
 T = TypeVar("T")
@@ -155,6 +175,8 @@ class Runner:
         self.positions: dict[str, Any] = {}
         """Name -> the position of an iterator in its data. Elements taken ahead of it are its own to take back."""
         self.runs = 0
+        self._late: tuple[Run, int] | None = None
+        """The run whose checks nobody has looked at, and the thread that it was begun in."""
 
     @contextmanager
     def unlocked(self) -> Iterator[None]:
@@ -171,7 +193,32 @@ class Runner:
     @property
     def state(self) -> StateStore:
         """The values of variables."""
+        self.settle()
         return self._store
+
+    def value(self, cell: Cell) -> Any:
+        """``state.get(cell)``, which waits for no run that leaves the cell alone."""
+        late = self._late
+        if late is not None and cell in late[0].writes:
+            self.settle()
+        return self._store.get(cell)
+
+    def settle(self) -> None:
+        """Looks at the checks of a run that nobody has looked at, if this thread began one: see ``carry_out``.
+
+        Raises:
+          InvalidArgumentError: one failed. Whoever comes next finds the state after it, and no error.
+        """
+        late = self._late
+        if late is None or late[1] != threading.get_ident():
+            return
+        with self.lock, self._errors_told():
+            try:
+                late[0].settle()
+            except Exception:
+                self._late = None
+                raise
+            self._late = None
 
     def count(self, name: str) -> int:
         """How often this was called with the name before: a number of the state, saved with it."""
@@ -216,7 +263,7 @@ class Runner:
 
     def carry_out(
         self, stages: Sequence[Stage], fed: Mapping[Tensor, Any], read: Callable[[Run], T],
-        store: StateStore | None = None,
+        store: StateStore | None = None, late: bool = False,
     ) -> T:  # fmt: skip
         """Runs a plan's stages, and returns what ``read`` gives for the run.
 
@@ -224,18 +271,43 @@ class Runner:
           fed: the values of tensors that are given.
           read: the last device program may be under way when it is called, and have failed: see ``Run.settle``.
           store: whose state is used, if not this one's.
+          late: nobody looks at the checks of the run before the next run was begun, the state is read, or ``settle`` is
+            called. The state is right at any time: after a check has failed, no program changes it.
 
         Raises:
-          OpError: the run failed. The state is what it was before, but for the completed steps of a step loop and for
-            what came before an operation of the host in the middle of the run.
+          OpError: the run failed, or the one before, whose checks were late. The state is what it was before, but for
+            the completed steps of a step loop and for what came before an operation of the host in the middle of the
+            run.
         """
-        run = Run(self, self._store if store is None else store, dict(fed), fed)
+        if not late:
+            self.settle()
+        thread = threading.get_ident()
+        late = late and (self._late is None or self._late[1] == thread)
+        before = None
+        if late:
+            before, self._late = self._late, None
+        run = Run(self, self._store if store is None else store, dict(fed), fed, None if before is None else before[0])
         self.runs += 1
+        with self._errors_told():
+            try:
+                run.begin(stages)
+                found = read(run)
+                run.settle_before()
+                if late:
+                    self._late = (run, thread)
+                else:
+                    run.settle()
+                return found
+            except BaseException:
+                if run.before is not None and run.before.checks:
+                    self._late = before
+                raise
+
+    @contextmanager
+    def _errors_told(self) -> Iterator[None]:
+        """Errors inside say what they mean for a program, and for the state."""
         try:
-            run.begin(stages)
-            found = read(run)
-            run.settle()
-            return found
+            yield
         except jax.errors.JaxRuntimeError as error:
             raise self._device_failure(error) from error
         except MemoryError as error:

@@ -1,0 +1,40 @@
+"""Eager tensors of calls whose checks nobody has looked at."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from towerstrat.graph.eager.context import EagerContext
+from towerstrat.graph.eager.tensor import EagerTensor
+from towerstrat.graph.ir.types import Array, DType
+from towerstrat.graph.runtime.runs import Run
+
+
+class LateTensor(EagerTensor):
+    """A result of a call, which raises the call's error where its value is first asked for.
+
+    Args:
+      run: the call's.
+    """
+
+    __slots__ = ("_found", "_run")
+
+    def __init__(self, context: EagerContext, array: Array, dtype: DType, run: Run):
+        self._found = array
+        self._run: Run | None = run
+        self._context = context
+        self.dtype = dtype
+        self.dims = array.shape
+        self.varies = False
+        self.value_index = 0
+        self._op = None
+
+    @property
+    def array(self) -> Any:
+        """The value. Raises InvalidArgumentError: a check of the call failed."""
+        if self._run is not None:
+            self._context.session.settle()
+            if self._run.error is not None:
+                raise self._run.error
+            self._run = None
+        return self._found

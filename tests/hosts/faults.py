@@ -75,6 +75,15 @@ class Trial:
                 command, env={**_environment(), **environment}, stdin=subprocess.DEVNULL, stdout=error, stderr=error
             )
 
+    def launch(self, *options):
+        """Starts all by ``launch``."""
+        command = [
+            sys.executable, "-m", "towerstrat.hosts", "launch", f"-n={self.count}", f"--heartbeat={HEARTBEAT}",
+            *options, "--", sys.executable, str(PROGRAM), str(self.folder), str(self.steps),
+        ]  # fmt: skip
+        with (self.folder / "error-launch").open("wb") as error:
+            self.started["launch"] = subprocess.Popen(command, env=_environment(), stdout=error, stderr=error)
+
     def start_others(self, **how):
         for index in range(self.count):
             if index != self.victim:
@@ -192,7 +201,8 @@ def stop_supervisor(trial):
 
 def sleep(trial):
     """The program of one process sleeps between two steps."""
-    trial.start_all(FAULT=f"sleep:{trial.victim}:{trial.random.randint(1, 60)}")
+    # Before its first step a program starts, which may take longer.
+    trial.start_all(FAULT=f"sleep:{trial.victim}:{trial.random.randint(2, 60)}")
     trial.running()
     trial.must_end(trial.all, trial.named() + " has made no step for", STUCK + 2 + HEARTBEAT + SLACK)
 
@@ -323,15 +333,31 @@ def told(trial):
         trial.problems.append("not all programs were told")
 
 
+def launch_stop(trial):
+    """``launch``: SIGSTOP of a supervisor, which is killed in the end."""
+    trial.launch()
+    stopped = int(Path(f"/proc/{trial.program(trial.victim)}/stat").read_text().rpartition(")")[2].split()[1])
+    os.kill(stopped, signal.SIGSTOP)
+    pattern = rf"the supervisor of process {trial.victim} \(pid {stopped}\) does not end with the others: it is killed"
+    trial.must_end(["launch"], pattern, HEARTBEAT + SLACK + 2, {ENDED})
+    if not _gone(stopped):
+        trial.problems.append(f"supervisor {stopped} is left")
+
+
+def launch_told(trial):
+    """``launch``: it gets SIGTERM, and all programs end as they want to."""
+    trial.launch("--restarts=3")
+    trial.running()
+    trial.started["launch"].terminate()
+    trial.must_end(["launch"], r"\n\[\d\] towerstrat: SIGTERM came to process \d .*: all processes are told", 60.0, {0})
+    if not all((trial.folder / f"told-{index}").exists() for index in range(trial.count)):
+        trial.problems.append("not all programs were told")
+
+
 def restart(trial):
-    """``launch --restarts``: a killed process, and the result of a run that nothing happened to."""
+    """``launch --restarts``: kill -9 of a program, and the result of a run that nothing happened to."""
     trial.steps = 60
-    command = [
-        sys.executable, "-m", "towerstrat.hosts", "launch", "-n", str(trial.count), "--restarts=1",
-        f"--heartbeat={HEARTBEAT}", "--", sys.executable, str(PROGRAM), str(trial.folder), str(trial.steps),
-    ]  # fmt: skip
-    with (trial.folder / "error-launch").open("wb") as error:
-        trial.started["launch"] = subprocess.Popen(command, env=_environment(), stdout=error, stderr=error)
+    trial.launch("--restarts=1")
     os.kill(trial.program(trial.victim), signal.SIGKILL)
     trial.must_end(["launch"], "attempt 1 ended with status 137; attempt 2 of 2 begins", 60.0, {0})
     weight = 1.0
@@ -346,7 +372,7 @@ KINDS = {
     found.__name__: found
     for found in (
         kill_program, kill_supervisor, stop_program, stop_supervisor, sleep, sleep_within, raises, exits, leaves, late,
-        never, twice, again, script, seed, hash_seed, version, told, restart,
+        never, twice, again, script, seed, hash_seed, version, told, launch_stop, launch_told, restart,
     )
 }  # fmt: skip
 

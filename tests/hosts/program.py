@@ -75,4 +75,5 @@ def _fail(kind):
         time.sleep(1000)
 
 
-main(*sys.argv[1:])
+if __name__ == "__main__":
+    main(*sys.argv[1:])

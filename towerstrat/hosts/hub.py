@@ -6,6 +6,7 @@ import contextlib
 import errno
 import socket
 import time
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -18,6 +19,8 @@ from towerstrat.hosts.progress import CHECKPOINTING, COMPILING, ENDED, STARTING,
 _LONG = (STARTING, COMPILING, CHECKPOINTING)
 _SETTLING = 2.0
 """Seconds in which the cause of a failure may come after what it caused: who loses a peer may notice first."""
+_LOOPBACK = ("127.0.0.1", "::1")
+_BACKLOG = 1024
 _SHOWN = 8
 """How many processes a message lists."""
 
@@ -65,6 +68,7 @@ class Hub:
         self._loop = loop
         self._say = say
         self._members: dict[int, Member] = {}
+        self._by_connection: dict[Connection, Member] = {}
         self._strangers: dict[Connection, float] = {}
         self._listener: socket.socket | None = None
         self._began = time.monotonic()
@@ -82,10 +86,17 @@ class Hub:
           OSError: the address cannot be had; errno EADDRINUSE: another process listens there.
         """
         host, port = parted(self._place.address)
-        family, _, _, _, found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-        # A name may be that of a service in front of this machine: other than the loopback all interfaces are meant.
-        local = str(found[0]) if str(found[0]) in ("127.0.0.1", "::1") else ""
-        listener = socket.create_server((local, port), family=family, backlog=128)
+        with contextlib.suppress(socket.gaierror):  # a name that only others can resolve
+            family, _, _, _, found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+            if found[0] in _LOOPBACK:
+                self._listen(socket.create_server((host, port), family=family, backlog=_BACKLOG))
+                return
+        # A name may be that of a service in front of this machine: all its interfaces are meant.
+        both = socket.has_dualstack_ipv6()
+        family = socket.AF_INET6 if both else socket.AF_INET
+        self._listen(socket.create_server(("", port), family=family, backlog=_BACKLOG, dualstack_ipv6=both))
+
+    def _listen(self, listener: socket.socket) -> None:
         listener.setblocking(False)
         self._listener = listener
         self._loop.add(listener, self._accept)
@@ -143,7 +154,7 @@ class Hub:
 
     def _serve(self, connection: Connection) -> None:
         messages = connection.receive()
-        member = next((each for each in self._members.values() if each.connection is connection), None)
+        member = self._by_connection.get(connection)
         for message in messages:
             if member is None:
                 member = self._register(connection, message)
@@ -194,7 +205,8 @@ class Hub:
             return None
         now = time.monotonic()
         del self._strangers[connection]
-        member = self._members[process.index] = Member(connection, process, process, facts, names, now, now)
+        member = Member(connection, process, process, facts, names, now, now)
+        self._members[process.index] = self._by_connection[connection] = member
         zero = self._members[0].supervisor if 0 in self._members else process
         connection.send("welcome", host=zero.host, pid=zero.pid)
         if len(self._members) == self._place.count:
@@ -221,11 +233,13 @@ class Hub:
         host, _ = parted(self._place.address)
         port = free_port()
         coordinator = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
-        beside: dict[str, int] = {}
+        together = Counter(member.supervisor.host for member in members)
+        before: Counter[str] = Counter()
         for member in members:
-            local = beside[member.supervisor.host] = beside.get(member.supervisor.host, -1) + 1
-            alone = all(m is member or m.supervisor.host != member.supervisor.host for m in members)
-            member.connection.send("start", coordinator=coordinator, local=None if alone else local)
+            host = member.supervisor.host
+            local = before[host] if together[host] > 1 else None
+            before[host] += 1
+            member.connection.send("start", coordinator=coordinator, local=local)
 
     def _hear(self, member: Member, message: Message) -> None:
         member.heard = now = time.monotonic()
@@ -290,14 +304,18 @@ class Hub:
                 )
                 return
         for member in self._members.values():
-            if now - member.heard > bounds.heartbeat and not self._stopping:
+            if now - member.heard <= bounds.heartbeat:
+                continue
+            if self._stopping:
+                self._end_of(member)
+            else:
                 self.end(
                     f"The supervisor of {member.supervisor} {silent(now - member.heard, bounds)} "
                     f"{did(member.program, member.seen)}"
                 )
-                return
         if self._pending is not None and now - self._pending[0] > _SETTLING:
-            self.end(self._pending[1])
+            before = [f" {m.program} had ended before." for m in self._members.values() if m.ended]
+            self.end("".join([self._pending[1], *before[:_SHOWN]]))
         elif self._started and not self._stopping and bounds.stuck:
             self._look_for_stuck(now)
 

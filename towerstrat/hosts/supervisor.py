@@ -247,7 +247,8 @@ class Supervisor:
 
     def _read(self) -> None:
         connection = self._connection
-        assert connection is not None
+        if connection is None:  # it was closed after it was found that it can be read
+            return
         for message in connection.receive():
             self._heard = time.monotonic()
             self._obey(message)

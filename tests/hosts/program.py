@@ -25,10 +25,10 @@ def main(folder, steps, *_):
     attempt = int(os.environ["TOWERSTRAT_ATTEMPT"])
     kind, victim, at = (os.environ.get("FAULT", "") + "::").split(":")[:3]
     folder = Path(folder)
-    (folder / f"pid-{index}-{os.getpid()}").touch()
     numbers = _meeting(folder / f"steps-{attempt}")
     told = []
     signal.signal(signal.SIGTERM, lambda number, frame: told.append(number))
+    (folder / f"pid-{index}-{os.getpid()}").touch()
     saved = folder / "saved"
     step, weight = (float(x) for x in saved.read_text().split()) if saved.exists() else (0, 1.0)
     for number in range(int(step) + 1, int(steps) + 1):

@@ -58,15 +58,18 @@ def facts(work: Work, cluster: str) -> dict[str, Any]:
 
 
 def differences(sides: Sequence[Side]) -> list[str]:
-    """What differs: a line for each process that is not as most are; where as many are either way, as process 0 is."""
+    """What differs: a line for each process that is not as the others are; where half are, as process 0 is."""
     found = []
     for name in sides[0].facts:
-        alike = {one.process: sum(_same(name, one, other) for other in sides) for one in sides}
-        usual = max(sides, key=lambda one: (alike[one.process], -one.process.index))
-        for one in sides:
-            if not _same(name, one, usual):
-                own, other = _shown(name, one, usual)
-                found.append(f"{one.process} has {name} {own}, where {usual.process} has {other}")
+        usual = sides[0]
+        apart = [one for one in sides if not _same(name, one, usual)]
+        if len(apart) > len(sides) / 2:
+            others = [one for one in sides if not _same(name, one, apart[0])]
+            if len(others) < len(apart):
+                usual, apart = apart[0], others
+        for one in apart:
+            own, other = _shown(name, one, usual)
+            found.append(f"{one.process} has {name} {own}, where {usual.process} has {other}")
     return found
 
 

@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -55,6 +56,7 @@ class Child:
             self._unlink()
             raise
         self.pid = self._process.pid
+        self._began = time.monotonic()
         opened = getattr(os, "pidfd_open", None)
         self.descriptor: int | None = opened(self.pid) if opened is not None else None
         assert self._process.stderr is not None
@@ -65,7 +67,7 @@ class Child:
         seen = self._reader.read()
         if seen.pid and not self._mapped:
             self._unlink()  # what has mapped it keeps it
-        return seen
+        return seen if seen.age is not None else seen._replace(age=time.monotonic() - self._began)
 
     def status(self) -> int | None:
         """Its exit status once it has ended; that of signal 9 is -9."""

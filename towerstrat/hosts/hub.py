@@ -6,6 +6,7 @@ import contextlib
 import errno
 import socket
 import time
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -13,11 +14,13 @@ from typing import Any
 from towerstrat.hosts import agreement
 from towerstrat.hosts.lines import Connection, Loop, Message, free_port, parted
 from towerstrat.hosts.places import GRACE, LONGER, Bounds, Place, Process
-from towerstrat.hosts.progress import CHECKPOINTING, COMPILING, ENDED, STARTING, Seen
+from towerstrat.hosts.progress import CHECKPOINTING, COMPILING, ENDED, STARTING, STEPPING, Seen
 
 _LONG = (STARTING, COMPILING, CHECKPOINTING)
 _SETTLING = 2.0
 """Seconds in which the cause of a failure may come after what it caused: who loses a peer may notice first."""
+_LOOPBACK = ("127.0.0.1", "::1")
+_BACKLOG = 1024
 _SHOWN = 8
 """How many processes a message lists."""
 
@@ -65,6 +68,7 @@ class Hub:
         self._loop = loop
         self._say = say
         self._members: dict[int, Member] = {}
+        self._by_connection: dict[Connection, Member] = {}
         self._strangers: dict[Connection, float] = {}
         self._listener: socket.socket | None = None
         self._began = time.monotonic()
@@ -82,10 +86,17 @@ class Hub:
           OSError: the address cannot be had; errno EADDRINUSE: another process listens there.
         """
         host, port = parted(self._place.address)
-        family, _, _, _, found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-        # A name may be that of a service in front of this machine: other than the loopback all interfaces are meant.
-        local = str(found[0]) if str(found[0]) in ("127.0.0.1", "::1") else ""
-        listener = socket.create_server((local, port), family=family, backlog=128)
+        with contextlib.suppress(socket.gaierror):  # a name that only others can resolve
+            family, _, _, _, found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+            if found[0] in _LOOPBACK:
+                self._listen(socket.create_server((host, port), family=family, backlog=_BACKLOG))
+                return
+        # A name may be that of a service in front of this machine: all its interfaces are meant.
+        both = socket.has_dualstack_ipv6()
+        family = socket.AF_INET6 if both else socket.AF_INET
+        self._listen(socket.create_server(("", port), family=family, backlog=_BACKLOG, dualstack_ipv6=both))
+
+    def _listen(self, listener: socket.socket) -> None:
         listener.setblocking(False)
         self._listener = listener
         self._loop.add(listener, self._accept)
@@ -143,7 +154,7 @@ class Hub:
 
     def _serve(self, connection: Connection) -> None:
         messages = connection.receive()
-        member = next((each for each in self._members.values() if each.connection is connection), None)
+        member = self._by_connection.get(connection)
         for message in messages:
             if member is None:
                 member = self._register(connection, message)
@@ -194,7 +205,8 @@ class Hub:
             return None
         now = time.monotonic()
         del self._strangers[connection]
-        member = self._members[process.index] = Member(connection, process, process, facts, names, now, now)
+        member = Member(connection, process, process, facts, names, now, now)
+        self._members[process.index] = self._by_connection[connection] = member
         zero = self._members[0].supervisor if 0 in self._members else process
         connection.send("welcome", host=zero.host, pid=zero.pid)
         if len(self._members) == self._place.count:
@@ -221,11 +233,13 @@ class Hub:
         host, _ = parted(self._place.address)
         port = free_port()
         coordinator = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
-        beside: dict[str, int] = {}
+        together = Counter(member.supervisor.host for member in members)
+        before: Counter[str] = Counter()
         for member in members:
-            local = beside[member.supervisor.host] = beside.get(member.supervisor.host, -1) + 1
-            alone = all(m is member or m.supervisor.host != member.supervisor.host for m in members)
-            member.connection.send("start", coordinator=coordinator, local=None if alone else local)
+            host = member.supervisor.host
+            local = before[host] if together[host] > 1 else None
+            before[host] += 1
+            member.connection.send("start", coordinator=coordinator, local=local)
 
     def _hear(self, member: Member, message: Message) -> None:
         member.heard = now = time.monotonic()
@@ -241,7 +255,7 @@ class Hub:
             text = f"{member.program} {message['text']}. It was {member.seen.described()}."
             text += f" Its last lines:{lines}" if lines else ""
             if not message["follows"]:
-                self.end(text, member.supervisor.index)
+                self.end(text)
             elif self._pending is None:
                 self._pending = (now, text)
         elif kind == "stop":
@@ -250,7 +264,7 @@ class Hub:
     def _stop(self, member: Member, number: int, name: str) -> None:
         """All are told to end; where one is told so twice, hard."""
         if member.told:
-            self.end(f"{name} came again to {member.supervisor}.", None)
+            self.end(f"{name} came again to {member.supervisor}.")
         elif not self._stopping:
             self._stopping = True
             self._tell(
@@ -273,9 +287,8 @@ class Hub:
             self._end_of(member)
             return
         self.end(
-            f"The supervisor of {member.program} is gone: supervisor pid {member.supervisor.pid} was killed, or its "
-            f"host went down. The program was {member.seen.described()}.",
-            member.supervisor.index,
+            f"The supervisor of {member.supervisor} is gone: it was killed, or its host went down. "
+            f"{did(member.program, member.seen)}"
         )
 
     def _look(self, now: float) -> None:
@@ -287,21 +300,22 @@ class Hub:
                 which = f"process{'es' if len(missing) > 1 else ''} {', '.join(map(str, missing[:_SHOWN]))}"
                 self.end(
                     f"Of {self._place.count} processes, {which} did not come to {self._place.address} within "
-                    f"{bounds.join:g} s (--join-timeout). There: {there}.",
-                    missing[0],
+                    f"{bounds.join:g} s (--join-timeout). There: {there}."
                 )
                 return
         for member in self._members.values():
-            if now - member.heard > bounds.heartbeat and not self._stopping:
+            if now - member.heard <= bounds.heartbeat:
+                continue
+            if self._stopping:
+                self._end_of(member)
+            else:
                 self.end(
-                    f"The supervisor of {member.program} has said nothing for {now - member.heard:.1f} s (--heartbeat "
-                    f"{bounds.heartbeat:g}): supervisor pid {member.supervisor.pid} is stopped, or its host is down or "
-                    f"cannot be reached. The program was {member.seen.described()}.",
-                    member.supervisor.index,
+                    f"The supervisor of {member.supervisor} {silent(now - member.heard, bounds)} "
+                    f"{did(member.program, member.seen)}"
                 )
-                return
         if self._pending is not None and now - self._pending[0] > _SETTLING:
-            self.end(self._pending[1], None)
+            before = [f" {m.program} had ended before." for m in self._members.values() if m.ended]
+            self.end("".join([self._pending[1], *before[:_SHOWN]]))
         elif self._started and not self._stopping and bounds.stuck:
             self._look_for_stuck(now)
 
@@ -314,28 +328,25 @@ class Hub:
         over = [m for m in going if m.still(now) > self._bounds.stuck * (LONGER if m.seen.phase in _LONG else 1)]
         if not over:
             return
-        behind = min(over, key=lambda m: (m.seen.step, -m.still(now)))
+        behind = min(over, key=_order)
         if any(m.seen.phase in _LONG and m.seen.step <= behind.seen.step for m in going if m not in over):
             return
-        others = [m for m in going if m is not behind]
+        shown = [m for m in going if m is not behind]
+        still, option = f"no step for {behind.still(now):.1f} s", f"--stuck-timeout {self._bounds.stuck:g}"
         if ended:
-            behind, others = min(ended, key=lambda m: m.seen.step), going
-            what = f"has ended, and the others have made no step for {self._bounds.stuck:g} s (--stuck-timeout)"
+            left, shown = min(ended, key=_order), going
+            text = f"{left.program} has ended, the others have made {still} ({option}). It was {left.seen.described()}."
+        elif len(over) > 1 and all(_order(m) == _order(behind) for m in over):
+            text = f"The processes have made {still} ({option}); which of them the others wait for cannot be seen."
+            shown = going
         else:
-            what = f"has made no step for {behind.still(now):.1f} s (--stuck-timeout {self._bounds.stuck:g})"
-        lines = "".join(f"\n  {m.program} is {m.seen.described()}" for m in others[:_SHOWN])
-        self.end(
-            f"{behind.program} {what}. It is {behind.seen.described()}." + (f" The others:{lines}" if lines else ""),
-            behind.supervisor.index,
-        )
+            text = f"{behind.program} has made {still} ({option}). It is {behind.seen.described()}."
+        lines = [f"\n  {m.program} is {m.seen.described()}" for m in shown[:_SHOWN]]
+        self._finish("end", text="".join([text, *lines]), stuck=True)
 
-    def end(self, text: str, culprit: int | None) -> None:
-        """Ends the run on all processes.
-
-        Args:
-          text: why. culprit: the process whose fault it is; None: nobody knows.
-        """
-        self._finish("end", text=text, culprit=culprit)
+    def end(self, text: str) -> None:
+        """Ends the run on all processes, and says why."""
+        self._finish("end", text=text)
 
     def refuse(self, text: str) -> None:
         """Ends the run before it starts: the processes do not fit together."""
@@ -351,6 +362,24 @@ class Hub:
         for member in self._members.values():
             if not member.connection.closed:
                 member.connection.send(kind, **fields)
+
+
+def _order(member: Member) -> tuple[int, bool]:
+    """Who comes first others wait for: fewer steps, or in the same step something else than the step."""
+    return member.seen.step, member.seen.phase == STEPPING
+
+
+def silent(seconds: float, bounds: Bounds) -> str:
+    """What messages say of a supervisor that cannot be heard."""
+    return (
+        f"has said nothing for {seconds:.1f} s (--heartbeat {bounds.heartbeat:g}): it is stopped, or its host is down "
+        "or cannot be reached."
+    )
+
+
+def did(program: Process, seen: Seen) -> str:
+    """What messages say of the program of a supervisor that cannot be heard."""
+    return f"Its program (pid {program.pid}) was {seen.described()}." if seen.pid else "Its program had not begun."
 
 
 def beat(bounds: Bounds) -> float:

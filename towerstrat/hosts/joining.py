@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import faulthandler
 import logging
 import os
 import sys
@@ -12,6 +13,7 @@ import jax
 
 from towerstrat.hosts import variables
 from towerstrat.hosts.peers import PEERS
+from towerstrat.hosts.places import WHERE
 from towerstrat.hosts.progress import ENDED, FAILING, PROGRESS, STARTING
 
 _LONG = 7 * 24 * 3600
@@ -65,6 +67,7 @@ def join() -> None:
         shutdown_timeout_seconds=_LONG,
     )
     PROGRESS.enter(STARTING)
+    faulthandler.register(WHERE)
     PEERS.join(count, index)
     atexit.register(_leave)  # after JAX's, so that it comes before
 

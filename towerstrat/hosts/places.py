@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from dataclasses import dataclass
 
 REFUSED = os.EX_CONFIG
@@ -84,3 +85,7 @@ class Process:
 
     def __str__(self) -> str:
         return f"process {self.index} (host {self.host}, pid {self.pid})"
+
+
+WHERE = signal.SIGQUIT
+"""Upon this a program writes where it is, line by line, on standard error."""

@@ -13,9 +13,9 @@ from collections.abc import Iterator, Sequence
 
 from towerstrat.hosts import agreement, variables
 from towerstrat.hosts.child import Child, said
-from towerstrat.hosts.hub import Hub, beat, in_use
+from towerstrat.hosts.hub import Hub, beat, did, in_use, silent
 from towerstrat.hosts.lines import Connection, Loop, Message, parted
-from towerstrat.hosts.places import ENDED, GRACE, REFUSED, Bounds, Place, Process, Work
+from towerstrat.hosts.places import ENDED, GRACE, REFUSED, WHERE, Bounds, Place, Process, Work
 from towerstrat.hosts.progress import FAILING, Seen
 
 _TICK = 0.25
@@ -157,11 +157,11 @@ class Supervisor:
         paused, self._turned = now - self._turned, now
         if paused > self._bounds.heartbeat:
             text = (
-                f"The supervisor of {self._program()}, pid {self._me.pid}, was itself stopped for {paused:.1f} s "
-                f"(--heartbeat {self._bounds.heartbeat:g}): the others end without it."
+                f"The supervisor of {self._me} was itself stopped for {paused:.1f} s (--heartbeat "
+                f"{self._bounds.heartbeat:g}): the others end without it."
             )
             if self._hub is not None:
-                self._hub.end(text, 0)
+                self._hub.end(text)
             self._conclude(text, ENDED)
         for call in ready:
             call()
@@ -182,10 +182,7 @@ class Supervisor:
             self._send_beat(connection)
         connection.flush()
         if now - self._heard > self._bounds.heartbeat:
-            self._lost(
-                f"has said nothing for {now - self._heard:.1f} s (--heartbeat {self._bounds.heartbeat:g}): supervisor "
-                f"pid {self._zero.pid} is stopped, or its host is down or cannot be reached"
-            )
+            self._lost(silent(now - self._heard, self._bounds))
 
     def _send_beat(self, connection: Connection) -> None:
         pid, seen = (None, Seen()) if self._child is None else (self._child.pid, self._child.seen())
@@ -250,12 +247,13 @@ class Supervisor:
 
     def _read(self) -> None:
         connection = self._connection
-        assert connection is not None
+        if connection is None:  # it was closed after it was found that it can be read
+            return
         for message in connection.receive():
             self._heard = time.monotonic()
             self._obey(message)
         if connection.closed and self._connection is not None:
-            self._lost(f"is gone: supervisor pid {self._zero.pid} was killed, or its host went down")
+            self._lost("is gone: it was killed, or its host went down.")
 
     def _obey(self, message: Message) -> None:
         kind = message["kind"]
@@ -271,7 +269,7 @@ class Supervisor:
         elif kind == "refused":
             self._conclude(message["text"], REFUSED)
         elif kind == "end":
-            self._conclude(message["text"], ENDED)
+            self._conclude(message["text"], ENDED, message.get("stuck", False))
         elif kind == "done":
             self._conclude(None, self._own or 0)
 
@@ -307,19 +305,18 @@ class Supervisor:
     def _lost(self, how: str) -> None:
         """Process 0 cannot be heard any more."""
         if self._stop_until is None:
-            self._conclude(
-                f"The supervisor of {self._zero_program}, where all processes meet, {how}. The program was "
-                f"{self._zero_seen.described()}.", ENDED,
-            )  # fmt: skip
+            text = f"The supervisor of {self._zero}, where all processes meet, {how}"
+            self._conclude(f"{text} {did(self._zero_program, self._zero_seen)}", ENDED)
             return
         self._disconnect()
         self._verdict = self._own
 
-    def _conclude(self, text: str | None, status: int) -> None:
+    def _conclude(self, text: str | None, status: int, stuck: bool = False) -> None:
         """Ends this process. Its program, where it still runs, is told to, and killed after a while.
 
         Args:
           text: why. status: its exit status, unless its own program has failed.
+          stuck: whether the program hangs: it is asked where it is instead.
         """
         if self._verdict is not None:
             return
@@ -330,8 +327,9 @@ class Supervisor:
             attempt = f" (attempt {self._attempt})" if self._attempt > 1 else ""
             self._say(f"{text}\ntowerstrat: {everybody}{attempt}")
         if self._child is not None and self._own is None:
-            self._child.signal(signal.SIGTERM)
-            self._kill_at = time.monotonic() + (0.0 if self._child.is_stopped() else GRACE)
+            self._child.signal(WHERE if stuck else signal.SIGTERM)
+            grace = 0.0 if self._child.is_stopped() else 1.0 if stuck else GRACE
+            self._kill_at = time.monotonic() + grace
 
     def _disconnect(self) -> None:
         if self._connection is not None:

@@ -1,0 +1,80 @@
+"""Runs a module in several processes that have joined, without supervisors, and collects what each has printed.
+
+    python -m tests.hosts.several 2 4 tests.hosts.cases
+
+starts ``tests.hosts.cases`` in two processes of four virtual devices each.
+"""
+
+import json
+import os
+import runpy
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import jax
+
+from towerstrat.hosts.peers import PEERS
+
+ROOT = Path(__file__).parent.parent.parent
+
+
+def start(processes, devices, module, arguments=()):
+    """The processes, which print to pipes."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "XLA_FLAGS": quick_flags()}
+    command = [sys.executable, "-m", "tests.hosts.several", "--as"]
+    return [
+        subprocess.Popen(
+            [*command, str(index), str(processes), str(devices), str(port), module, *arguments],
+            cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        )
+        for index in range(processes)
+    ]  # fmt: skip
+
+
+def run(processes, devices, module, arguments=(), seconds=300):
+    """(exit status, output, errors) of each process. One that is not done after so many seconds is killed."""
+    running = start(processes, devices, module, arguments)
+    try:
+        outputs = [process.communicate(timeout=seconds) for process in running]
+    finally:
+        for process in running:
+            process.kill()
+    return [(process.returncode, *output) for process, output in zip(running, outputs, strict=True)]
+
+
+def values(processes, devices, module, arguments=()):
+    """What each process has printed in its last line, as JSON."""
+    done = run(processes, devices, module, arguments)
+    assert all(status == 0 for status, _, _ in done), "\n".join(errors[-3000:] for *_, errors in done)
+    return [json.loads(output.splitlines()[-1]) for _, output, _ in done]
+
+
+def quick_flags():
+    """The flags of this process without a number of devices."""
+    return " ".join(f for f in os.environ.get("XLA_FLAGS", "").split() if "device_count" not in f)
+
+
+def _one(index, processes, devices, port, module, *arguments):
+    """This process as one of several."""
+    jax.config.update("jax_num_cpu_devices", int(devices))
+    if int(processes) > 1:
+        jax.config.update("jax_cpu_collectives_implementation", "gloo")
+        jax.distributed.initialize(f"127.0.0.1:{port}", int(processes), int(index))
+        PEERS.join(int(processes), int(index))
+    sys.argv = [module, *arguments]
+    runpy.run_module(module, run_name="__main__", alter_sys=True)
+
+
+if __name__ == "__main__":
+    if sys.argv[1] == "--as":
+        _one(*sys.argv[2:])
+    else:
+        found = run(int(sys.argv[1]), int(sys.argv[2]), sys.argv[3], sys.argv[4:], seconds=3600)
+        for number, (status, output, errors) in enumerate(found):
+            print(f"--- process {number}: exit status {status}\n{output}{errors}")
+        sys.exit(max(abs(status) for status, *_ in found))

@@ -30,14 +30,18 @@ def require_agreement(what: str, operations: Sequence[Operation], signature: Any
     Raises:
       FailedPreconditionError: a process has another program or other values; named by process, operation and line.
     """
-    described = [_described(op) for op in operations]
-    parts = {"its operations": _digest(repr((described, signature)).encode())}
+    parts = {"its operations": fingerprint(operations, signature)}
     parts |= {name: _digest_of_array(value) for name, value in values.items()}
 
     def details() -> list[tuple[str, str]]:
         return [(_digest(repr(_described(op)).encode()), _in_words(op)) for op in _all(operations)]
 
     AGREEMENT.require(what, parts, details)
+
+
+def fingerprint(operations: Sequence[Operation], signature: Any) -> str:
+    """A text that is the same where programs are, in all processes."""
+    return _digest(repr(([_described(op) for op in operations], signature)).encode())
 
 
 def _all(operations: Sequence[Operation]) -> list[Operation]:

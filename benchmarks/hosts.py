@@ -1,0 +1,125 @@
+"""What several processes cost: a step loop over them beside hand-written JAX over them, and what agreeing costs.
+
+    python -m benchmarks.hosts --processes 2 --devices 1
+
+Both sides run in the same processes, in turns; process 0 prints. The twin assembles the rows of its own towers, as
+ours does, and scans over a whole run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import subprocess
+import sys
+import time
+from typing import Any
+
+import jax
+import numpy as np
+from jax.sharding import NamedSharding, PartitionSpec
+
+import towerstrat.compat.v1 as tf
+from benchmarks import mlp
+from benchmarks.harness import Ours, Twin
+from tests.hosts import several
+from towerstrat.graph.runtime import agreed
+from towerstrat.hosts.exchange import AGREEMENT
+from towerstrat.hosts.peers import PEERS
+
+MODULE = "benchmarks.hosts"
+
+
+class HostsTwin(Twin):
+    """A twin whose processes each assemble the input of their own towers."""
+
+    def _assemble(self) -> tuple[Any, Any]:
+        examples = self.workload.examples()
+        own = self.towers // PEERS.count
+        towers = np.arange(PEERS.index * own, (PEERS.index + 1) * own)
+        steps, batch = np.arange(self.chunk), self.workload.batch
+        first = self.position + (steps[:, None] * self.towers + towers[None, :]) * batch
+        rows = (first.reshape(-1, 1) + np.arange(batch)).ravel() % len(examples[0])
+        self.position += self.chunk * self.towers * batch
+        split = NamedSharding(self.mesh, PartitionSpec(None, "tower"))
+        return tuple(
+            jax.make_array_from_process_local_data(
+                split, a.take(rows, axis=0).reshape(self.chunk, own, batch, *a.shape[1:])
+            )
+            for a in examples
+        )  # type: ignore[return-value]
+
+
+def steps(rounds: int, steps_per_run: int) -> None:
+    """Prints the times of a step of both sides, by turns."""
+    for workload in (mlp.workload(), mlp.workload("small mlp", batch=64, features=64, hidden=(64, 64))):
+        devices = jax.devices()
+        sides = {
+            "ours": Ours(workload, devices, steps_per_run),
+            "twin": HostsTwin(workload, devices, steps_per_run, "scan"),
+        }
+        losses = {}
+        for name, side in sides.items():
+            side.initialize()
+            losses[name] = [side.run() for _ in range(3)]
+        np.testing.assert_allclose(losses["ours"][0], losses["twin"][0], 0.02)
+        times: dict[str, list[float]] = {name: [] for name in sides}
+        for _ in range(rounds):
+            for name, side in sides.items():
+                start = time.perf_counter()
+                side.run()
+                times[name].append((time.perf_counter() - start) / steps_per_run)
+        medians = {name: statistics.median(values) * 1e3 for name, values in times.items()}
+        fastest = min(times["ours"]) / min(times["twin"])
+        if PEERS.index == 0:
+            print(
+                f"| {workload.name} | {PEERS.count} x {len(devices) // PEERS.count} | {medians['ours']:.3f} | "
+                f"{medians['twin']:.3f} | {medians['ours'] / medians['twin']:.3f} | {fastest:.3f} |",
+                flush=True,
+            )
+
+
+def agreement(programs: int) -> None:
+    """Prints what comparing costs: the exchange, and describing a program of some operations."""
+    taken = []
+    for number in range(programs):
+        start = time.perf_counter()
+        AGREEMENT.require(f"program {number}", {"its operations": "0" * 24}, list)
+        taken.append(time.perf_counter() - start)
+    with tf.Graph().as_default():
+        x = tf.zeros([8, 64])
+        for _ in range(60):
+            x = tf.nn.relu(tf.matmul(x, tf.ones([64, 64])) + 1.0)
+        operations = tf.get_default_graph().get_operations()
+    start = time.perf_counter()
+    agreed.fingerprint(operations, ())
+    described = time.perf_counter() - start
+    if PEERS.index == 0:
+        print(
+            f"An exchange takes {statistics.median(taken) * 1e3:.2f} ms (fastest {min(taken) * 1e3:.2f}); describing a "
+            f"program {described / len(operations) * 1e6:.1f} us per operation."
+        )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--processes", type=int, default=2)
+    parser.add_argument("--devices", type=int, default=1, help="of each process")
+    parser.add_argument("--rounds", type=int, default=40)
+    parser.add_argument("--steps", type=int, default=50, help="of a run, which is one program")
+    arguments = parser.parse_args()
+    if PEERS.count == 1:
+        done = several.run(arguments.processes, arguments.devices, MODULE, sys.argv[1:], seconds=1200)
+        print(done[0][1], end="")
+        if any(status for status, *_ in done):
+            raise subprocess.SubprocessError("\n".join(errors[-2000:] for *_, errors in done))
+        return
+    if PEERS.index == 0:
+        print("| model | processes x towers | ours, ms a step | twin, ms a step | ratio | of the fastest |")
+        print("|---|---|---|---|---|---|")
+    steps(arguments.rounds, arguments.steps)
+    agreement(200)
+
+
+if __name__ == "__main__":
+    main()

@@ -44,3 +44,20 @@ def test_what_differs_is_refused_by_name():
     assert "another value of the input x:0" in first["feed"]
     assert "has other (type RandomUniform" in first["name"]
     assert "other shapes or types" in first["shape"]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("processes", "devices"), [(2, 4), (4, 2)])
+@pytest.mark.parametrize(
+    "paths",
+    [
+        ["tests/towers/test_contract.py", "tests/towers/test_agreement.py", "tests/towers/test_control_flow.py"],
+        ["tests/towers/engine", "tests/towers/test_functions.py", "tests/towers/test_uneven.py"],
+        ["tests/towers/test_checkpoints.py", "tests/towers/test_views.py", "tests/towers/test_generator.py"],
+    ],
+)
+def test_tests_of_towers_in_step(processes, devices, paths):
+    done = several.run(processes, devices, "tests.hosts.lockstep", paths, seconds=1500)
+    assert all(status == 0 for status, *_ in done), "\n".join(
+        output[-3000:] + errors[-1000:] for _, output, errors in done
+    )

@@ -1,0 +1,68 @@
+"""Runs tests of towers in several processes in step: each test's towers lie on devices of all processes.
+
+    python -m tests.hosts.several 2 4 tests.hosts.lockstep tests/towers/test_contract.py tests/towers/engine
+
+Tests with one tower are left out, and those named in ``APART``: they speak of one process.
+"""
+
+import pathlib
+import sys
+import tempfile
+
+import jax
+import pytest
+
+from towerstrat.hosts.exchange import AGREEMENT
+from towerstrat.hosts.peers import PEERS
+
+APART = (
+    "test_tower_counts_agree",
+    "test_integers_agree_exactly",
+    "test_input_budget",
+    "one-replica",
+    "one_tower",
+    "one_replica",
+    "no_strategy",
+    "test_printing",
+)
+"""Parts of the names of tests that use one tower among others, send signals to their process, or look at what it prints
+for its own towers."""
+_FIRST_OF_ALL = jax.devices
+
+
+def _in_turns(*args, **kwargs):
+    """The devices, one of each process after the other, so that few towers are on several processes too."""
+    return sorted(_FIRST_OF_ALL(*args, **kwargs), key=lambda device: (device.id % 2048, device.process_index))
+
+
+class InStep:
+    """Leaves out tests that are not for several processes, and draws the same examples in all."""
+
+    def pytest_configure(self, config):
+        from hypothesis import settings
+
+        settings.register_profile("same", settings.get_profile("default"), derandomize=True, database=None)
+        settings.load_profile("same")
+
+    def pytest_collection_modifyitems(self, config, items):
+        items[:] = [item for item in items if not _is_apart(item)]
+
+    @pytest.fixture
+    def tmp_path(self):
+        return pathlib.Path(AGREEMENT.first(tempfile.mkdtemp()))
+
+    def pytest_runtest_logstart(self, nodeid, location):
+        print(">>", nodeid, flush=True)
+
+
+def _is_apart(item):
+    values = item.callspec.params.values() if hasattr(item, "callspec") else ()
+    return any(name in item.nodeid for name in APART) or any(value == 1 and type(value) is int for value in values)
+
+
+if __name__ == "__main__":
+    if PEERS.count > 1:
+        jax.devices = _in_turns
+    # A process that waits for one whose test has failed would wait for ever.
+    limits = ["-o", "faulthandler_timeout=120", "-o", "faulthandler_exit_on_timeout=true"]
+    sys.exit(pytest.main(["-p", "no:cacheprovider", "-q", "-x", "--tb=short", *limits, *sys.argv[1:]], [InStep()]))

@@ -81,7 +81,9 @@ def test_half_a_place_is_refused(arguments, message, capsys):
     assert message in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("option", ["--hosts=0", "--host=-1", "--coordinator=here", "--heartbeat=x", "--heartbeat=nan"])
+@pytest.mark.parametrize(
+    "option", ["--hosts=0", "--host=-1", "--coordinator=here", "--heartbeat=x", "--heartbeat=nan", "--heartbeat=0"]
+)
 def test_options_that_mean_nothing_are_refused(option, capsys):
     with pytest.raises(SystemExit, match="2"):
         cli.main(["run", option, "train.py"])

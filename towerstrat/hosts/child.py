@@ -18,6 +18,8 @@ from towerstrat.hosts import variables
 from towerstrat.hosts.output import Output
 from towerstrat.hosts.progress import Reader, Seen
 
+_KILLED = 1.0
+"""Seconds until a process that was killed is gone."""
 _PARENT_DEATH_SIGNAL = 1
 """PR_SET_PDEATHSIG of prctl."""
 
@@ -87,9 +89,10 @@ class Child:
             os.killpg(self.pid, number)
 
     def kill(self) -> None:
-        """Ends it, and what is left of what it has started, hard."""
+        """Ends it, and what is left of what it has started, hard. What waits in the system's inside ends later."""
         self.signal(signal.SIGKILL)
-        self._process.wait()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(_KILLED)
 
     def close(self) -> None:
         """After its end: waits a moment until all that it wrote has been passed on."""

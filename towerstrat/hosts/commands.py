@@ -22,7 +22,12 @@ def add_bounds(parser: Any) -> None:
     for name, (option, what) in _BOUNDS.items():
         default = getattr(Bounds(), name)
         parser.add_argument(
-            option, dest=name, type=_seconds, metavar="SECONDS", default=default, help=f"{what} (default: {default:g})"
+            option,
+            dest=name,
+            type=_seconds_or_0 if name == "stuck" else _seconds,
+            metavar="SECONDS",
+            default=default,
+            help=f"{what} (default: {default:g})",
         )
 
 
@@ -129,6 +134,13 @@ def address(text: str) -> str:
 
 
 def _seconds(text: str) -> float:
+    found = _seconds_or_0(text)
+    if not found:
+        raise argparse.ArgumentTypeError(f"expected more than 0 seconds, got {text!r}")
+    return found
+
+
+def _seconds_or_0(text: str) -> float:
     try:
         found = float(text)
     except ValueError:

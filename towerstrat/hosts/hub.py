@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import resource
 import socket
 import time
 from collections import Counter
@@ -17,10 +18,13 @@ from towerstrat.hosts.places import GRACE, LONGER, Bounds, Place, Process
 from towerstrat.hosts.progress import CHECKPOINTING, COMPILING, ENDED, STARTING, STEPPING, Seen
 
 _LONG = (STARTING, COMPILING, CHECKPOINTING)
+_TICK = 0.2
 _SETTLING = 2.0
 """Seconds in which the cause of a failure may come after what it caused: who loses a peer may notice first."""
 _LOOPBACK = ("127.0.0.1", "::1")
 _BACKLOG = 1024
+_FILES = 256
+"""Files that a supervisor may have open besides its connections."""
 _SHOWN = 8
 """How many processes a message lists."""
 
@@ -72,7 +76,7 @@ class Hub:
         self._strangers: dict[Connection, float] = {}
         self._listener: socket.socket | None = None
         self._began = time.monotonic()
-        self._beat = 0.0
+        self._beat = self._ticked = 0.0
         self._started = False
         self._stopping = False
         self._over: float | None = None
@@ -85,6 +89,12 @@ class Hub:
         Raises:
           OSError: the address cannot be had; errno EADDRINUSE: another process listens there.
         """
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        needed = self._place.count + _FILES
+        if soft < needed:
+            resource.setrlimit(
+                resource.RLIMIT_NOFILE, (needed if hard == resource.RLIM_INFINITY else min(needed, hard), hard)
+            )
         host, port = parted(self._place.address)
         with contextlib.suppress(socket.gaierror):  # a name that only others can resolve
             family, _, _, _, found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
@@ -108,8 +118,11 @@ class Hub:
         return Connection(own)
 
     def tick(self) -> None:
-        """Looks for what does not happen. Called a few times a second."""
+        """Looks for what does not happen, a few times a second however often it is called."""
         now = time.monotonic()
+        if now - self._ticked < _TICK:
+            return
+        self._ticked = now
         for connection in (*self._strangers, *(each.connection for each in self._members.values())):
             connection.flush()
         for stranger, since in list(self._strangers.items()):

@@ -26,7 +26,8 @@ class Output:
         self._stream = stream
         self._lines: collections.deque[bytes] = collections.deque([b""], maxlen=_KEPT + 1)
         self._lock = threading.Lock()
-        self._parts: queue.Queue[bytes | None] = queue.Queue(_PARTS)
+        self._parts: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
+        self._free = threading.Semaphore(_PARTS)
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._writer = threading.Thread(target=self._write, daemon=True)
         self._reader.start()
@@ -55,9 +56,16 @@ class Output:
             with self._lock:
                 self._lines[-1] += first
                 self._lines.extend(rest)
+            self._free.acquire()
             self._parts.put(part)
 
     def _write(self) -> None:
+        read = True
         while (part := self._parts.get()) is not None:
-            sys.stderr.buffer.write(part)
-            sys.stderr.buffer.flush()
+            self._free.release()
+            try:
+                if read:
+                    sys.stderr.buffer.write(part)
+                    sys.stderr.buffer.flush()
+            except OSError:  # nobody reads any more, and the program goes on
+                read = False

@@ -22,6 +22,8 @@ _TICK = 0.25
 """Seconds between two looks at the program."""
 _LINGERS = 5.0
 """Seconds in which a program that has raised must have ended."""
+_ENDING = 5.0
+"""Seconds after which nobody waits any more for a program that was killed."""
 _SIGNALS = (signal.SIGTERM, signal.SIGINT)
 _LOST_A_PEER = re.compile(
     r"gloo|nccl|coordination.?service|heartbeat|(connection|socket) (reset|closed|refused)|broken pipe|UNAVAILABLE|"
@@ -73,7 +75,7 @@ class Supervisor:
         self._stop_until: float | None = None
         self._kill_at: float | None = None
         self._stopped_since: float | None = None
-        self._heard = self._beat = self._turned = time.monotonic()
+        self._began = self._heard = self._beat = self._turned = self._looked = time.monotonic()
 
     def run(self) -> int:
         """Runs to the end; the exit status: the program's own, ``ENDED`` where another ended it, or ``REFUSED``."""
@@ -135,8 +137,10 @@ class Supervisor:
 
     def _connected(self, seconds: float) -> Connection:
         host, port = parted(self._place.address)
-        until = time.monotonic() + seconds
+        until = self._began + seconds
         while True:
+            for call in self._loop.wait(_TICK):
+                call()
             try:
                 return Connection(socket.create_connection((host, port), timeout=min(5.0, seconds)))
             except OSError as error:
@@ -148,8 +152,6 @@ class Supervisor:
             if self._came:
                 name = signal.Signals(self._came[0]).name
                 raise CannotJoin(f"{name} came to {self._me}, which waited for process 0.", 128 + self._came[0])
-            for call in self._loop.wait(_TICK):
-                call()
 
     def _turn(self) -> None:
         ready = self._loop.wait(_TICK)
@@ -196,13 +198,17 @@ class Supervisor:
         elif self._kill_at is not None:
             if now > self._kill_at:
                 child.kill()
+            if now > self._kill_at + _ENDING:
+                self._say(f"{self._program()} was killed, and has not ended: it waits for something in the system.")
+                self._own = 128 + signal.SIGKILL
         elif self._stop_until is not None:
             if now > self._stop_until:
                 self._say(
                     f"{self._program()} has not ended {self._bounds.stopping:g} s after it was told to. It is killed."
                 )
                 child.kill()
-        else:
+        elif now - self._looked > _TICK:
+            self._looked = now
             self._look_for_faults(child, now)
 
     def _look_for_faults(self, child: Child, now: float) -> None:
@@ -252,7 +258,13 @@ class Supervisor:
         for message in connection.receive():
             self._heard = time.monotonic()
             self._obey(message)
-        if connection.closed and self._connection is not None:
+        if not connection.closed or self._connection is None:
+            return
+        if not self._zero.pid and time.monotonic() - self._began < self._bounds.join:
+            # The end of a run that was there before: perhaps another begins.
+            self._disconnect()
+            self._meet()
+        else:
             self._lost("is gone: it was killed, or its host went down.")
 
     def _obey(self, message: Message) -> None:
@@ -305,7 +317,8 @@ class Supervisor:
     def _lost(self, how: str) -> None:
         """Process 0 cannot be heard any more."""
         if self._stop_until is None:
-            text = f"The supervisor of {self._zero}, where all processes meet, {how}"
+            zero = f"The supervisor of {self._zero}, where all processes meet,"
+            text = f"{zero if self._zero.pid else f'Who listens at {self._place.address}'} {how}"
             self._conclude(f"{text} {did(self._zero_program, self._zero_seen)}", ENDED)
             return
         self._disconnect()

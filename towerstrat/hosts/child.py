@@ -83,6 +83,10 @@ class Child:
             return False
         return stat.rpartition(")")[2].split()[0] == "T"
 
+    def stop_after(self, step: int) -> None:
+        """Lets it stop at a step that is the same in all processes, if it looks."""
+        self._reader.stop_after(step)
+
     def signal(self, number: int) -> None:
         """Sends a signal to it and what it has started."""
         with contextlib.suppress(ProcessLookupError):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import math
 import resource
 import socket
 import time
@@ -23,6 +24,8 @@ _SETTLING = 2.0
 """Seconds in which the cause of a failure may come after what it caused: who loses a peer may notice first."""
 _LOOPBACK = ("127.0.0.1", "::1")
 _BACKLOG = 1024
+_MARGIN, _NOTICE = 2, 3.0
+"""Programs stop together so many steps, and so many seconds' worth of them, after the last that was seen."""
 _FILES = 256
 """Files that a supervisor may have open besides its connections."""
 _SHOWN = 8
@@ -38,6 +41,7 @@ class Member:
       facts, names: what it brings to the comparison.
       heard: when it last said something.
       seen, at: what its program does, and when that was so.
+      rate: steps in a second, as it was last seen to go on.
       ended: whether its program has ended as it should.
       told: whether it was told from outside to end.
     """
@@ -50,6 +54,7 @@ class Member:
     heard: float
     at: float
     seen: Seen = field(default_factory=Seen)
+    rate: float = 0.0
     ended: bool = False
     told: bool = False
 
@@ -258,7 +263,10 @@ class Hub:
         member.heard = now = time.monotonic()
         kind = message["kind"]
         if kind == "beat":
-            member.seen, member.at = Seen(**message["seen"]), now
+            seen = Seen(**message["seen"])
+            if seen.step > member.seen.step:
+                member.rate = (seen.step - member.seen.step) / max(now - member.at, _TICK)
+            member.seen, member.at = seen, now
             if message["pid"]:
                 member.program = Process(member.supervisor.index, member.supervisor.host, message["pid"])
         elif kind == "ended" or (kind == "fault" and self._stopping):
@@ -280,12 +288,18 @@ class Hub:
             self.end(f"{name} came again to {member.supervisor}.")
         elif not self._stopping:
             self._stopping = True
-            self._tell(
-                "stop", signal=number, text=f"{name} came to {member.supervisor}: all processes are told to end."
-            )
+            text = f"{name} came to {member.supervisor}: all processes are told to end."
+            self._tell("stop", signal=number, text=text, step=self._step_ahead())
             if not self._started:
                 self._finish("done")
         member.told = True
+
+    def _step_ahead(self) -> int:
+        """A step that no program has reached when all have been told of it."""
+        going = [m for m in self._members.values() if m.seen.step]
+        steps = max((m.seen.step for m in going), default=0)
+        rate = max((m.rate for m in going), default=0.0)
+        return steps + _MARGIN + math.ceil(rate * _NOTICE)
 
     def _end_of(self, member: Member) -> None:
         member.ended = True

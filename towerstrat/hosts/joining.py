@@ -6,8 +6,10 @@ import atexit
 import faulthandler
 import logging
 import os
+import signal
 import sys
 from collections.abc import Callable
+from types import FrameType
 
 import jax
 
@@ -68,8 +70,16 @@ def join() -> None:
     )
     PROGRESS.enter(STARTING)
     faulthandler.register(WHERE)
+    if signal.getsignal(signal.SIGTERM) == signal.SIG_DFL:
+        signal.signal(signal.SIGTERM, _told_to_end)
     PEERS.join(count, index)
     atexit.register(_leave)  # after JAX's, so that it comes before
+
+
+def _told_to_end(number: int, frame: FrameType | None) -> None:
+    """Leaves the end to what looks for it, at a step that is the same in all processes; else the program ends here."""
+    if not PROGRESS.stops:
+        raise SystemExit(128 + number)
 
 
 def run_joined(program: Callable[[], int]) -> int:
@@ -89,7 +99,8 @@ def run_joined(program: Callable[[], int]) -> int:
 
 
 def _failed(status: int, what: str) -> None:
-    if status and PEERS.count > 1:
+    # Where all stop together, they leave together.
+    if status and PEERS.count > 1 and not PROGRESS.reached_stop():
         PROGRESS.enter(FAILING, what)
         _END.status = status
 

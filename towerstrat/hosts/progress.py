@@ -24,13 +24,21 @@ PHASES = (STARTING, STEPPING, COMPILING, CHECKPOINTING, WAITING, FAILING, ENDED)
 
 _SIZE = 512
 _TEXT = slice(64, _SIZE)
-_PID, _STEP, _MOVED, _PHASE, _LENGTH, _WRITTEN = range(6)
+_PID, _STEP, _MOVED, _PHASE, _LENGTH, _WRITTEN, _STOP = range(7)
 """Places in the file, in numbers of 64 bits: process, steps, when either changed (nanoseconds of the monotonic clock),
-phase, bytes of its text, and how often phase and text were written, twice each: odd while they are."""
+phase, bytes of its text, how often phase and text were written, twice each: odd while they are; and, written by the
+supervisor, the step after which the program is to stop, 0 for none."""
 
 
 class Progress:
     """What a program without a supervisor says: nothing, at no cost."""
+
+    stops = 0
+    """How many parts of the program, such as sessions, look whether it is to stop, save what there is, and end."""
+
+    def reached_stop(self) -> bool:
+        """Whether the program is to stop after the step that it has done. In all processes it is the same step."""
+        return False
 
     def step(self, count: int) -> None:
         """The program begins a step.
@@ -40,6 +48,9 @@ class Progress:
         Args:
           count: how many it has begun in all; with several steps at once, up to the last of them.
         """
+
+    def more(self, steps: int) -> None:
+        """The program begins so many steps more."""
 
     def phase(self, name: str, what: str = "") -> AbstractContextManager[None]:
         """Inside, the program does something else than steps; afterwards what it did before.
@@ -74,11 +85,18 @@ class MappedProgress(Progress):
         self._numbers[_PID] = os.getpid()
         self.enter(STARTING)
 
+    def reached_stop(self) -> bool:
+        stop = self._numbers[_STOP]
+        return bool(stop and self._numbers[_STEP] >= stop)
+
     def step(self, count: int) -> None:
         self._numbers[_STEP] = count
         self._numbers[_MOVED] = time.monotonic_ns()
         if self._now[0] == STARTING:
             self.enter(STEPPING)
+
+    def more(self, steps: int) -> None:
+        self.step(self._numbers[_STEP] + steps)
 
     @contextlib.contextmanager
     def phase(self, name: str, what: str = "") -> Iterator[None]:
@@ -140,6 +158,10 @@ class Reader:
             self._bytes = mmap.mmap(file.fileno(), _SIZE)
         self._numbers = memoryview(self._bytes).cast("q")
         self._last = Seen()
+
+    def stop_after(self, step: int) -> None:
+        """Tells the program to stop once it has begun so many steps."""
+        self._numbers[_STOP] = max(1, step)
 
     def read(self) -> Seen:
         """What the program said last. Where it is writing in this moment: what it said before."""

@@ -277,7 +277,7 @@ class Supervisor:
         elif kind == "start":
             self._start(message["coordinator"], message["local"])
         elif kind == "stop":
-            self._stop(message["signal"], message["text"])
+            self._stop(message["signal"], message["text"], message["step"])
         elif kind == "refused":
             self._conclude(message["text"], REFUSED)
         elif kind == "end":
@@ -304,14 +304,15 @@ class Supervisor:
         if self._child.descriptor is not None:
             self._loop.add(self._child.descriptor, lambda: None)
 
-    def _stop(self, number: int, text: str) -> None:
-        """All programs are told to end."""
+    def _stop(self, number: int, text: str, step: int) -> None:
+        """All programs are told to end, those that can after the same step."""
         if self._child is None:
             self._conclude(text, 128 + number)
             return
         self._say(text)
         self._stop_until = time.monotonic() + self._bounds.stopping
         if self._own is None:
+            self._child.stop_after(step)
             self._child.signal(number)
 
     def _lost(self, how: str) -> None:

@@ -340,7 +340,7 @@ class Program:
         """Runs it: the outputs, and the record of failed checks (a device array, empty where none can fail)."""
         self.ran = False
         if self.place is not None and self.place.spans:
-            CALLS.begin(self.step_count)
+            PROGRESS.more(self.step_count)
         compiled = self.compiled or self.prepare(store, inputs)
         inputs = self._brought(inputs)
         donated, kept = self._state(store)
@@ -365,21 +365,6 @@ class Program:
     def error(self, record: Array) -> InvalidArgumentError | None:
         """The error of the first check that failed in a run, by the record that the run returned. Waits for the run."""
         return self.faults.error(record) if self.faulty and self.faults is not None else None
-
-
-class Calls:
-    """The steps that this process has begun of what it does together with others."""
-
-    def __init__(self) -> None:
-        self.steps = 0
-
-    def begin(self, steps: int) -> None:
-        """Says that so many more begin."""
-        self.steps += steps
-        PROGRESS.step(self.steps)
-
-
-CALLS = Calls()
 
 
 def calls_back(operations: Sequence[Operation]) -> bool:

@@ -35,6 +35,7 @@ from towerstrat.graph.runtime.traced import Span, describe_spans, traced
 from towerstrat.graph.variables.string_variables import READS
 from towerstrat.graph.variables.variables import Variable
 from towerstrat.hosts.peers import PEERS
+from towerstrat.hosts.progress import PROGRESS
 from towerstrat.platform import messages
 from towerstrat.platform.accounts import ACCOUNTS, RUNNING
 from towerstrat.platform.addresses import is_remote, take_for_here, taken_for_here
@@ -285,7 +286,9 @@ class BaseSession(Runner):
             run.settle()
             return structure.build([self._fetched(f, plan, run) for f in structure.elements])
 
-        ACCOUNTS.steps += plan.trains
+        if plan.trains:
+            ACCOUNTS.steps += 1
+            PROGRESS.more(1)
         done = None if self.ahead is None else self.ahead.next(plan)
         stages = plan.stages if spans is None else traced(plan.stages, spans)
         if done is not None:

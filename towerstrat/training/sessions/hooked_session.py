@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from towerstrat.graph.runtime.session import BaseSession
+from towerstrat.hosts.progress import PROGRESS
 from towerstrat.platform import messages
 from towerstrat.training.hooks.run_ahead import steps_until_session_use
 from towerstrat.training.hooks.session_run_hook import (
@@ -72,7 +73,7 @@ class HookedSession(WrappedSession):
         found = super().run(wanted, feeds, *((options, metadata) if described else ()))
         for hook in self._hooks:
             hook.after_run(context, SessionRunValues(found.get(hook), options, metadata))
-        self._should_stop = self._should_stop or context.stop_requested
+        self._should_stop = self._should_stop or context.stop_requested or PROGRESS.reached_stop()
         return found["caller"]
 
     def _asked(

@@ -6,6 +6,7 @@ Source: ``tensorflow/python/training/monitored_session.py``.
 from __future__ import annotations
 
 import inspect
+import signal
 from collections.abc import Mapping, Sequence
 from functools import partial
 from types import TracebackType
@@ -18,6 +19,7 @@ from towerstrat.graph.ir.stacks import SessionLike
 from towerstrat.graph.ir.state import Cell, StateStore
 from towerstrat.graph.runtime.session import BaseSession
 from towerstrat.graph.variables.variables import GraphKeys, Variable
+from towerstrat.hosts.progress import PROGRESS
 from towerstrat.platform import messages
 from towerstrat.platform.coordinator import Coordinator
 from towerstrat.platform.progress import SCREEN
@@ -160,13 +162,17 @@ class _MonitoredSession:
         self._close_internal()
 
     def __enter__(self) -> Self:
+        PROGRESS.stops += 1
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None
     ) -> bool:
         ended = kind in (None, OutOfRangeError, StopIteration)
+        PROGRESS.stops -= 1
         self._close_internal(None if ended else kind)
+        if ended and PROGRESS.reached_stop():
+            raise SystemExit(128 + signal.SIGTERM)  # all processes were told to end, and what there is has been saved
         return ended
 
     def _close_internal(self, exception_type: type[BaseException] | None = None) -> None:

@@ -25,12 +25,11 @@ def start(processes, devices, module, arguments=()):
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "XLA_FLAGS": quick_flags()}
     command = [sys.executable, "-m", "tests.hosts.several", "--as"]
     return [
         subprocess.Popen(
             [*command, str(index), str(processes), str(devices), str(port), module, *arguments],
-            cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+            cwd=ROOT, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         )
         for index in range(processes)
     ]  # fmt: skip
@@ -54,9 +53,10 @@ def values(processes, devices, module, arguments=()):
     return [json.loads(output.splitlines()[-1]) for _, output, _ in done]
 
 
-def quick_flags():
-    """The flags of this process without a number of devices."""
-    return " ".join(f for f in os.environ.get("XLA_FLAGS", "").split() if "device_count" not in f)
+def environment():
+    """That of this process, for programs of this checkout, without its number of devices."""
+    flags = " ".join(f for f in os.environ.get("XLA_FLAGS", "").split() if "device_count" not in f)
+    return {**os.environ, "PYTHONPATH": str(ROOT), "XLA_FLAGS": flags}
 
 
 def _one(index, processes, devices, port, module, *arguments):

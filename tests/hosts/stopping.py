@@ -1,0 +1,25 @@
+"""A light program that looks, after each step, whether all are to stop: writes the step after which it did."""
+
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+
+from towerstrat.hosts.progress import PROGRESS
+
+
+def main(folder, steps):
+    index = int(os.environ["TOWERSTRAT_HOST"])
+    signal.signal(signal.SIGTERM, lambda number, frame: None)  # as in a program in which something stops by itself
+    (Path(folder) / f"pid-{index}-{os.getpid()}").touch()
+    for number in range(1, 100 * int(steps)):
+        PROGRESS.more(1)
+        time.sleep(0.002 * (1 + index))
+        if PROGRESS.reached_stop():
+            (Path(folder) / f"stopped-{index}").write_text(str(number))
+            sys.exit(128 + signal.SIGTERM)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,4 +1,4 @@
-"""BERT-base with Adam, for the compiler: our program's part and the twin's.
+"""BERT-base with Adam or AdamW, for the compiler: our program's part and the twin's.
 
 Masked tokens are predicted by the table of word embeddings, as in the paper; products are bfloat16, variables and
 everything else float32. No dropout, no next-sentence loss.
@@ -6,6 +6,7 @@ everything else float32. No dropout, no next-sentence loss.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import jax
@@ -22,8 +23,9 @@ GELU = 0.7978845608028654
 
 def workload(
     batch: int = 8, length: int = 128, width: int = 768, heads: int = 12, layers: int = 12, vocabulary: int = 30522,
-    tied: bool = True,
+    tied: bool = True, decay: float = 0.0,
 ) -> Workload:  # fmt: skip
+    """With ``decay`` each step takes that part of all weights from them, beside Adam's own (AdamW)."""
     shapes = {"words": (vocabulary, width), "places": (length, width)}
     for name in ["norm", *(f"{n}_{i}" for i in range(layers) for n in ("norm_1", "norm_2"))]:
         shapes |= {f"{name}_scale": (width,), f"{name}_bias": (width,)}
@@ -41,8 +43,9 @@ def workload(
     return Workload(
         "bert", batch, lambda: (tokens, targets), initial,
         lambda tokens, targets, initial: loss(tokens, targets, shapes, heads, layers),
-        lambda: tf.train.AdamOptimizer(RATE), twin_state,
-        lambda params, tokens, targets: twin_loss(params, tokens, targets, heads, layers), twin_update,
+        lambda: tf.contrib.opt.AdamWOptimizer(decay, RATE) if decay else tf.train.AdamOptimizer(RATE), twin_state,
+        lambda params, tokens, targets: twin_loss(params, tokens, targets, heads, layers),
+        partial(twin_decayed, decay) if decay else twin_update,
     )  # fmt: skip
 
 
@@ -107,3 +110,8 @@ def twin_loss(params: Any, tokens: Any, targets: Any, heads: int, layers: int) -
     logits = (hidden.astype(jnp.bfloat16) @ table.T).astype(jnp.float32) + params["output_bias"]
     log_probabilities = jax.nn.log_softmax(logits)
     return -jnp.mean(jnp.take_along_axis(log_probabilities, targets.reshape(-1)[:, None], axis=-1))
+
+
+def twin_decayed(decay: float, state: Any, grads: Any) -> Any:
+    decayed = jax.tree.map(lambda p: p - decay * p, state["params"])
+    return twin_update({**state, "params": decayed}, grads)

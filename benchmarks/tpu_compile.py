@@ -13,25 +13,30 @@ import json
 import math
 import os
 import re
+import subprocess
+import sys
 import time
 from collections import Counter
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 DESCRIBED = {
     "TPU_SKIP_MDS_QUERY": "1",
     "TPU_WORKER_HOSTNAMES": "localhost",
-    "TPU_ACCELERATOR_TYPE": "v5litepod-4",
+    "TPU_ACCELERATOR_TYPE": "v5litepod-4",  # any will do: the topology says which chips
+    "ALLOW_MULTIPLE_LIBTPU_LOAD": "1",  # nobody holds chips that are not there
     "JAX_PLATFORMS": "cpu",
 }
 """The environment in which the compiler can be had without a TPU."""
 os.environ.update(DESCRIBED)
 
+import jax  # noqa: E402
 from jax.experimental import topologies  # noqa: E402
 
 from benchmarks import bert, convnet, models, resnet  # noqa: E402
-from benchmarks.harness import Ours, Twin  # noqa: E402
+from benchmarks.harness import Ours, Twin, Workload  # noqa: E402
 from towerstrat.graph.runtime.step_loop import lower_loop  # noqa: E402
 
 MODELS = models.MODELS | {
@@ -42,6 +47,8 @@ MODELS = models.MODELS | {
     "untied": partial(bert.workload, length=64, width=256, heads=4, layers=4, tied=False),
 }
 STEPS = 10
+SIDES = ("ours", "twin")
+ROOT = Path(__file__).parent.parent
 FEW, MANY = "v4:2x2x2", "v4:8x8x16"
 _COLLECTIVE = re.compile(
     r"= (?P<shapes>.*?) (?P<kind>all-reduce|all-gather|reduce-scatter|all-to-all|collective-permute)"
@@ -81,18 +88,55 @@ def collectives(text: str) -> list[tuple[str, str, int]]:
     return sorted(found)
 
 
-def figures(lower: Any) -> dict[str, Any]:
-    """Lowers and compiles; what came out, and the seconds it took."""
+def elsewhere(module: str, *arguments: str, seconds: float = 600) -> Any:
+    """What a benchmark prints as JSON, run in a process of its own: the compiler wants its environment and its memory.
+
+    Args:
+      module: below ``benchmarks``.
+      arguments: of its command line, besides ``--json``.
+      seconds: that it may take.
+
+    Raises:
+      RuntimeError: it failed; with what it wrote to its standard error.
+      subprocess.TimeoutExpired: it took longer.
+    """
+    command = [sys.executable, "-m", f"benchmarks.{module}", "--json", *arguments]
+    environment = {k: v for k, v in os.environ.items() if k not in ("XLA_FLAGS", "JAX_NUM_CPU_DEVICES")}
+    done = subprocess.run(
+        command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=seconds, check=False
+    )
+    if done.returncode:
+        raise RuntimeError(f"{' '.join(command[1:])} ended with status {done.returncode}:\n{done.stderr}")
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def figures(lower: Callable[[], jax.stages.Lowered]) -> dict[str, Any]:
+    """Lowers and compiles: what came out, for one device, and the seconds it took.
+
+    Memory is in bytes; "aliased" are outputs in the place of donated arguments.
+    """
     start = time.perf_counter()
-    compiled = lower().compile()
-    seconds = time.perf_counter() - start
+    lowered = lower()
+    middle = time.perf_counter()
+    compiled = lowered.compile()
+    end = time.perf_counter()
     cost = compiled.cost_analysis()
     cost = cost[0] if isinstance(cost, list) else cost
+    memory = compiled.memory_analysis()
     return {
         "flops": cost["flops"],
         "bytes": cost["bytes accessed"],
         "collectives": collectives(compiled.as_text()),
-        "seconds": seconds,
+        "memory": {
+            "arguments": memory.argument_size_in_bytes,
+            "outputs": memory.output_size_in_bytes,
+            "aliased": memory.alias_size_in_bytes,
+            "temporaries": memory.temp_size_in_bytes,
+            "code": memory.generated_code_size_in_bytes,
+        },
+        "lowering": middle - start,
+        "seconds": end - start,
+        "lines": lowered.as_text().count("\n"),
         "text": compiled.as_text(),
     }
 
@@ -101,16 +145,19 @@ def devices(topology: str) -> list[Any]:
     return list(topologies.get_topology_desc(topology, platform="tpu").devices)
 
 
+def lowered(side: str, workload: Workload, chips: list[Any]) -> jax.stages.Lowered:
+    """Ten steps for the chips, traced and not compiled: "ours", our loop, or "twin", the scan of the twin."""
+    if side == "ours":
+        return lower_loop(Ours(workload, chips, STEPS).loop, STEPS)
+    twin = Twin(workload, chips, STEPS, "scan")
+    return twin.function.lower(*twin.abstract())
+
+
 def compare(model: str, topology: str = "v5e:2x2") -> dict[str, dict[str, Any]]:
-    """Our loop of ten steps and the twin's scan, compiled for a topology."""
+    """Our loop and the twin's scan, compiled for a topology."""
     workload = MODELS[model]()
     chips = devices(topology)
-    twin = Twin(workload, chips, STEPS, "scan")
-    ours = Ours(workload, chips, STEPS)
-    return {
-        "ours": figures(lambda: lower_loop(ours.loop, STEPS)),
-        "twin": figures(lambda: twin.function.lower(*twin.abstract())),
-    }
+    return {side: figures(partial(lowered, side, workload, chips)) for side in SIDES}
 
 
 def scaling(model: str) -> dict[str, dict[str, float]]:
@@ -121,14 +168,10 @@ def scaling(model: str) -> dict[str, dict[str, float]]:
     workload = MODELS[model]()
     found: dict[str, dict[str, float]] = {}
     for number, topology in enumerate((FEW, FEW, MANY, FEW, MANY)):
-        chips = devices(topology)
-        start = time.perf_counter()
-        lowered = lower_loop(Ours(workload, chips, STEPS).loop, STEPS)
-        lowered.compile()
-        seconds = time.perf_counter() - start
+        made = figures(partial(lowered, "ours", workload, devices(topology)))
         if number:
-            best = min(seconds, found.get(topology, {}).get("seconds", math.inf))
-            found[topology] = {"seconds": best, "lines": lowered.as_text().count("\n")}
+            best = min(made["seconds"], found.get(topology, {}).get("seconds", math.inf))
+            found[topology] = {"seconds": best, "lines": made["lines"]}
     return found
 
 

@@ -7,6 +7,7 @@ import pytest
 
 import towerstrat.compat.v1 as tf
 from tests.towers.common import run, tpu
+from towerstrat.graph.ir.device import canonical
 from towerstrat.towers.engine import values
 
 lib = tf.contrib.distribute
@@ -42,6 +43,18 @@ def test_a_constant_made_in_the_towers_is_per_device():
         value = strategy.call_for_each_tower(lambda: tf.constant(3.0))
         assert isinstance(value, values.PerDevice)
         assert run(strategy.reduce(SUM, value, "/cpu:0")) == 12.0
+
+
+def test_names_of_devices_are_read_once_for_all_values(monkeypatch):
+    """Not once for each value: a program may have hundreds of them, on thousands of devices."""
+    read = []
+    monkeypatch.setattr(values, "canonical", lambda name: read.append(name) or canonical(name))
+    values._positions.cache_clear()
+    strategy = tpu(8)
+    with strategy.scope():
+        found = strategy.call_for_each_tower(lambda: [tf.constant(i) for i in range(20)])
+        assert [len(value.devices) for value in found] == [8] * 20
+    assert len(read) == 8
 
 
 def test_what_was_made_outside_or_by_merge_fn_stays_as_it_is():

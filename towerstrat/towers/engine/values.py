@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache
 from typing import Any
 
 from towerstrat.graph.ir import nest
@@ -27,6 +28,12 @@ class OwnDevice(str):
     """The device's name in a tower context whose trace runs on all towers: it stands for each tower's own device."""
 
 
+@cache
+def _positions(devices: tuple[str, ...]) -> Mapping[str, int]:
+    """Device -> position; one for all values, as there may be hundreds on thousands of devices."""
+    return {canonical(device): position for position, device in enumerate(devices)}
+
+
 class Selections(Mapping[str, Any]):
     """Device -> the value of the tower there, selected from the tensor of a trace that runs on all towers.
 
@@ -40,7 +47,7 @@ class Selections(Mapping[str, Any]):
 
     def __init__(self, local: Any, devices: Sequence[str], axis: Axis):
         self.local = local
-        self.positions = {canonical(device): position for position, device in enumerate(devices)}
+        self.positions = _positions(tuple(devices))
         self.axis = axis
         self._made: dict[tuple[int, Any], Any] = {}
 

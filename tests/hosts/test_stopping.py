@@ -33,7 +33,7 @@ def test_a_monitored_session_saves_and_goes_on_to_the_bit(tmp_path):
 
     def launched(folder, *options):
         command = [sys.executable, "-m", "towerstrat", "launch", "-n2", "--devices=2", "--quiet", *options]
-        program = [str(ROOT / "examples" / "digits_monitored.py"), f"--folder={folder}", "--steps=2000", "--every=250"]
+        program = [str(ROOT / "examples" / "digits_monitored.py"), f"--folder={folder}", "--steps=8000", "--every=1000"]
         return subprocess.Popen(
             [*command, *program, "--enough=2"], env=environment(), stderr=subprocess.PIPE, text=True
         )
@@ -45,7 +45,7 @@ def test_a_monitored_session_saves_and_goes_on_to_the_bit(tmp_path):
     whole = launched(tmp_path / "whole")
     assert whole.wait(300) == 0, whole.communicate()[1]
     told = launched(tmp_path / "told")
-    waits_for(tmp_path / "told" / "model.ckpt-250.index", told)
+    waits_for(tmp_path / "told" / "model.ckpt-1000.index", told)
     told.send_signal(signal.SIGTERM)
     assert told.wait(300) == SIGTERM_STATUS, told.communicate()[1]
     again = launched(tmp_path / "told")

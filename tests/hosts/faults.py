@@ -200,6 +200,19 @@ def stop_supervisor(trial):
     trial.must_end([str(trial.victim)], trial.supervisor_named() + "(was itself stopped|has said nothing) for", SLACK)
 
 
+def stop_all(trial):
+    """SIGSTOP of all supervisors and programs, as when their machine sleeps: they go on."""
+    trial.steps = 60
+    trial.start_all()
+    trial.running()
+    pids = [process.pid for process in trial.started.values()] + [trial.program(index) for index in range(trial.count)]
+    for number in (signal.SIGSTOP, signal.SIGCONT):
+        for pid in pids:
+            os.kill(pid, number)
+        time.sleep(HEARTBEAT + 1 if number == signal.SIGSTOP else 0)
+    trial.must_end(trial.all, "", 60.0, {0})
+
+
 def sleep(trial):
     """The program of one process sleeps between two steps."""
     # Before its first step a program starts, which may take longer.
@@ -389,8 +402,9 @@ def restart(trial):
 KINDS = {
     found.__name__: found
     for found in (
-        kill_program, kill_supervisor, stop_program, stop_supervisor, sleep, sleep_within, raises, exits, leaves, late,
-        never, twice, again, stranger, script, seed, hash_seed, version, told, launch_stop, launch_told, restart,
+        kill_program, kill_supervisor, stop_program, stop_supervisor, stop_all, sleep, sleep_within, raises, exits,
+        leaves, late, never, twice, again, stranger, script, seed, hash_seed, version, told, launch_stop, launch_told,
+        restart,
     )
 }  # fmt: skip
 

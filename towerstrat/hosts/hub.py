@@ -87,6 +87,7 @@ class Hub:
         self._over: float | None = None
         self._why = ""
         self._pending: tuple[float, str] | None = None
+        self._stopped: tuple[float, float] | None = None
 
     def listen(self) -> None:
         """Listens at the run's address.
@@ -140,6 +141,13 @@ class Hub:
             if 0 in self._members:
                 first = self._members[0]
                 self._tell("beat", pid=first.program.pid, seen=first.seen._asdict())
+
+    def was_stopped(self, seconds: float) -> None:
+        """This process, or its machine, was stopped for so long: in that time nobody could be heard."""
+        now = time.monotonic()
+        self._stopped = (now, seconds)
+        for member in self._members.values():
+            member.heard = now
 
     def finished(self) -> bool:
         """Whether all has been told to all, and they have gone, or had the time to."""
@@ -313,6 +321,12 @@ class Hub:
         if self._stopping:
             self._end_of(member)
             return
+        if self._stopped is not None and time.monotonic() - self._stopped[0] < self._bounds.heartbeat:
+            self.end(
+                f"The supervisor of {self._members[0].supervisor} was itself stopped for {self._stopped[1]:.1f} s "
+                f"(--heartbeat {self._bounds.heartbeat:g}): the others have ended without it."
+            )
+            return
         self.end(
             f"The supervisor of {member.supervisor} is gone: it was killed, or its host went down. "
             f"{did(member.program, member.seen)}"
@@ -348,6 +362,8 @@ class Hub:
 
     def _look_for_stuck(self, now: float) -> None:
         """Finds the process that the others wait for: of those that do nothing the one with the fewest steps."""
+        if self._stopped is not None and now - self._stopped[0] < self._bounds.stuck:
+            return
         ended = [m for m in self._members.values() if m.ended or m.seen.phase == ENDED]
         going = [m for m in self._members.values() if m not in ended]
         if not going:  # programs that do not come to their end

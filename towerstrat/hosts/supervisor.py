@@ -158,13 +158,10 @@ class Supervisor:
         now = time.monotonic()
         paused, self._turned = now - self._turned, now
         if paused > self._bounds.heartbeat:
-            text = (
-                f"The supervisor of {self._me} was itself stopped for {paused:.1f} s (--heartbeat "
-                f"{self._bounds.heartbeat:g}): the others end without it."
-            )
+            # This process was stopped, or its machine. What the others have done since then, they have said.
+            self._heard = now
             if self._hub is not None:
-                self._hub.end(text)
-            self._conclude(text, ENDED)
+                self._hub.was_stopped(paused)
         for call in ready:
             call()
         if self._hub is not None:

@@ -25,6 +25,7 @@ from towerstrat.errors import OpError, UnsupportedError
 from towerstrat.hosts import clusters, joining, variables
 from towerstrat.hosts import commands as hosts
 from towerstrat.hosts.clusters import Aside
+from towerstrat.hosts.peers import PEERS
 from towerstrat.hosts.places import Place, Work
 from towerstrat.platform import logs
 
@@ -218,9 +219,16 @@ def _run(arguments: argparse.Namespace) -> int:
 
 def _run_here(arguments: argparse.Namespace) -> int:
     start = runner.run_module if arguments.module else runner.run_script
+    towers, left = divmod(arguments.towers or PEERS.count, PEERS.count)
+    if left or not towers:
+        print(
+            f"towerstrat: --towers {arguments.towers}: expected a multiple of the number of processes, {PEERS.count}.",
+            file=sys.stderr,
+        )
+        return 2
     try:
         with runner.telling(arguments.quiet, arguments.steps_per_return):
-            start(arguments.program, arguments.arguments, arguments.towers, arguments.api)
+            start(arguments.program, arguments.arguments, towers if arguments.towers else None, arguments.api)
     except runner.CannotStart as error:
         print(f"towerstrat: {error}", file=sys.stderr)
         return 2

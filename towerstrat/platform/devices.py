@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from importlib.metadata import entry_points
 from importlib.util import find_spec
+from itertools import groupby
 from typing import Any
 
 import jax
@@ -48,7 +49,7 @@ def may_be_accelerated() -> bool:
 
 
 def devices() -> tuple[Any, ...]:
-    """The JAX devices for towers, in order.
+    """The JAX devices for towers, in order; where several processes have joined, those of all, as many of each.
 
     Raises:
       ValueError: more towers were asked for than there are devices.
@@ -56,12 +57,16 @@ def devices() -> tuple[Any, ...]:
     present = tuple(jax.devices())
     if _asked is None:
         return present
-    if _asked > len(present):
-        raise ValueError(
-            f"{_asked} towers were asked for, but there are {_described(present)}. Ask for at most {len(present)}, "
-            "or set JAX_PLATFORMS=cpu to have them as virtual devices of the CPU."
-        )
-    return present[:_asked]
+    found: list[Any] = []
+    for _, own in groupby(present, lambda device: device.process_index):
+        here = list(own)
+        if _asked > len(here):
+            raise ValueError(
+                f"{_asked} towers were asked for, but there are {_described(here)}. Ask for at most {len(here)}, "
+                "or set JAX_PLATFORMS=cpu to have them as virtual devices of the CPU."
+            )
+        found += here[:_asked]
+    return tuple(found)
 
 
 def _described(present: Any) -> str:

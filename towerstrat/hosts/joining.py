@@ -25,10 +25,12 @@ class _End:
 
     Attributes:
       status: its exit status where it has failed.
+      words: what has failed.
     """
 
     def __init__(self) -> None:
         self.status: int | None = None
+        self.words: str | None = None
 
 
 _END = _End()
@@ -91,7 +93,12 @@ def run_joined(program: Callable[[], int]) -> int:
 def _failed(status: int, what: str) -> None:
     if status and PEERS.count > 1:
         PROGRESS.enter(FAILING, what)
-        _END.status = status
+        _END.status, _END.words = status, what
+
+
+def failure() -> str | None:
+    """What the program has failed with, where it has."""
+    return _END.words
 
 
 def _status(error: BaseException) -> int:

@@ -26,6 +26,7 @@ from towerstrat.graph.runtime.ahead import Ahead, Limit
 from towerstrat.graph.runtime.config import check_callable, check_config, check_options
 from towerstrat.graph.runtime.conversions import conversion_of
 from towerstrat.graph.runtime.feeds import fed_array, feed_pairs
+from towerstrat.graph.runtime.meeting import share_values, waits_for_values
 from towerstrat.graph.runtime.plan import Plan
 from towerstrat.graph.runtime.runs import Cancellable, Run, Runner
 from towerstrat.graph.runtime.served import SERVERS
@@ -125,6 +126,7 @@ class BaseSession(Runner):
             raise UnsupportedError(
                 f"Session(target={target!r}): expected '' for this machine, or an address, 'grpc://host:port'."
             )
+        self.meets = PEERS.count > 1 and (is_remote(target) if server is None else server.meets)
         if config is not None:
             check_config(config)
         self._graph = graph if graph is not None else global_graph()
@@ -170,6 +172,12 @@ class BaseSession(Runner):
         """
         if PEERS.count == 1:  # How far to run ahead is a matter of time, and must be the same in all processes.
             self.ahead = Ahead(self, limit)
+
+    def begin_together(self) -> None:
+        """Where processes train together: their variables get the first one's values, in the sessions that all make."""
+        if self.meets:
+            with self.lock, jax.enable_x64(True):
+                share_values(self, self._graph, again=True)
 
     @property
     def sess_str(self) -> str:
@@ -285,6 +293,8 @@ class BaseSession(Runner):
             run.settle()
             return structure.build([self._fetched(f, plan, run) for f in structure.elements])
 
+        if self.meets and PEERS.index > 0 and waits_for_values(plan.order):
+            share_values(self, self._graph)
         ACCOUNTS.steps += plan.trains
         done = None if self.ahead is None else self.ahead.next(plan)
         stages = plan.stages if spans is None else traced(plan.stages, spans)

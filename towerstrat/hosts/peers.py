@@ -18,6 +18,7 @@ class Peers:
         self.count = 1
         self.index = 0
         self.together = False
+        self._united = False
 
     def join(self, count: int, index: int) -> None:
         """This is process ``index`` of ``count`` that run one program together."""
@@ -25,9 +26,18 @@ class Peers:
         DUTY.writes = index == 0
 
     def part(self) -> None:
-        """From now on each process goes its own way, but for the operations in which they meet; each writes its own."""
-        self.together = False
-        DUTY.writes = True
+        """From now on each process goes its own way, but for the operations in which they meet; each writes its own.
+
+        Where something spans the processes, such as a strategy, they stay together.
+        """
+        if not self._united:
+            self.together = False
+            DUTY.writes = True
+
+    def unite(self) -> None:
+        """From now on all do the same, whatever was said before: something spans the processes."""
+        self._united = True
+        self.join(self.count, self.index)
 
 
 PEERS = Peers()

@@ -185,13 +185,16 @@ class Runner:
       runs: how many there were.
       lock: held during a run.
       closed: whether there are no further runs.
-      meets: whether it is one of those that several processes have on one cluster.
       shared: whether its variables have begun with the values of the first process's.
     """
 
     what = "session"
-    meets = False
     shared = False
+
+    @property
+    def meets(self) -> bool:
+        """Whether it is one of those that several processes have on one cluster."""
+        return False
 
     def __init__(self, server: ServerState | None = None) -> None:
         self.server = server

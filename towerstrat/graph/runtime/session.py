@@ -126,7 +126,7 @@ class BaseSession(Runner):
             raise UnsupportedError(
                 f"Session(target={target!r}): expected '' for this machine, or an address, 'grpc://host:port'."
             )
-        self.meets = PEERS.count > 1 and (is_remote(target) if server is None else server.meets)
+        self._connected = is_remote(target) if server is None else server.meets
         if config is not None:
             check_config(config)
         self._graph = graph if graph is not None else global_graph()
@@ -172,6 +172,11 @@ class BaseSession(Runner):
         """
         if PEERS.count == 1:  # How far to run ahead is a matter of time, and must be the same in all processes.
             self.ahead = Ahead(self, limit)
+
+    @property
+    def meets(self) -> bool:
+        """Whether processes that go their own ways have sessions of one cluster, of which this is one."""
+        return self._connected and PEERS.count > 1 and not PEERS.together
 
     def begin_together(self) -> None:
         """Where processes train together: their variables get the first one's values, in the sessions that all make."""

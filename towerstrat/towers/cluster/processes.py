@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import os
 from typing import Any
 
 from towerstrat.errors import UnsupportedError
@@ -21,6 +23,16 @@ def training_tasks(spec: ClusterSpec) -> list[Task]:
     jobs = [job for job in spec.jobs if job not in AIDES]
     jobs.sort(key=lambda job: (job not in _FIRST, job))
     return [(job, index) for job in jobs for index in spec.task_indices(job)]
+
+
+def tasks_of_environment() -> list[Task]:
+    """What the processes of this run are called: the tasks of TF_CONFIG that train, or else workers."""
+    try:
+        cluster = ClusterSpec(json.loads(os.environ.get("TF_CONFIG", "{}")).get("cluster", {}))
+    except json.JSONDecodeError as error:
+        raise ValueError(f"Expected JSON in TF_CONFIG, got {os.environ['TF_CONFIG']!r}: {error}") from None
+    tasks = training_tasks(cluster)
+    return tasks if len(tasks) == PEERS.count else [("worker", index) for index in range(PEERS.count)]
 
 
 def own_task(spec: ClusterSpec) -> Task | None:

@@ -162,4 +162,7 @@ def _check_processes(definition: Any) -> bool:
     spec = ClusterSpec(definition.cluster)
     if not (PEERS.count > 1 and training_tasks(spec) == [("local", 0)]):
         require_processes("tf.train.Server", spec, definition.job_name, definition.task_index)
-    return PEERS.count > 1 and len(training_tasks(spec)) > 1
+    if PEERS.count == 1 or len(training_tasks(spec)) == 1:
+        return False
+    PEERS.part()
+    return True

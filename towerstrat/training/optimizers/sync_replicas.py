@@ -41,8 +41,8 @@ class SyncReplicasOptimizer(OptimizerWrapper):
     A replica's ``apply_gradients`` hands its gradients to accumulators, and waits for a token: the step to go on with.
     The chief's queue runner takes the mean of ``replicas_to_aggregate`` gradients, applies it, and hands out tokens.
     Replicas are sessions of one process: runs of one session, or threads with sessions of one ``tf.train.Server``.
-    Where several processes run the program each is one replica, and all of them make each step: without accumulators
-    and tokens, by the mean over processes that every optimizer takes.
+    Where several processes have servers of one cluster each is one replica, and all of them make each step: without
+    accumulators and tokens, by the mean over processes that every optimizer takes.
 
     Args:
       opt: the optimizer that applies the means.
@@ -64,7 +64,7 @@ class SyncReplicasOptimizer(OptimizerWrapper):
         use_locking: bool = False, name: str = "sync_replicas",
     ):  # fmt: skip
         super().__init__(opt, name)
-        self._in_step = PEERS.count > 1
+        self._in_step = PEERS.count > 1 and not PEERS.together
         if self._in_step and replicas_to_aggregate > PEERS.count:
             raise UnsupportedError(
                 f"SyncReplicasOptimizer(replicas_to_aggregate={replicas_to_aggregate}) in a run of {PEERS.count} "

@@ -1,4 +1,4 @@
-"""What the package asks about many machines. A program runs on the devices of its own machine."""
+"""What the package asks about several machines: each task that trains is a process that runs the same program."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ from typing import Any, NamedTuple, NoReturn
 
 from towerstrat.errors import UnsupportedError
 from towerstrat.platform import logs
+from towerstrat.towers.cluster.processes import AIDES, require_processes, training_tasks
 from towerstrat.towers.cluster.spec import ClusterSpec
 
-_ONE_MACHINE = (
-    "A program runs on the devices of one machine: set no cluster in TF_CONFIG and no remote_cluster, "
-    "and give train_distribute a strategy over these devices."
+_INSTEAD = (
+    "Each task of a cluster runs the program: set TF_CONFIG for each and start it by `towerstrat run`, leave "
+    "remote_cluster out, and give train_distribute a strategy over the devices of all of them."
 )
 
 
@@ -20,7 +21,7 @@ class DistributeConfig(NamedTuple):
 
     Attributes:
       train_distribute: the strategy for training; eval_distribute: that for evaluation; None: without one.
-      remote_cluster: must be None: the cluster of other machines that would train.
+      remote_cluster: must be None: a cluster that would train for this program, which would only be its client.
     """
 
     train_distribute: Any = None
@@ -37,7 +38,8 @@ def init_run_config(config: Any, tf_config: Mapping[str, Any]) -> None:
 
     Raises:
       ValueError: a strategy is given twice.
-      UnsupportedError: the strategy is for the machines of a cluster.
+      UnsupportedError: there is a remote cluster, or the tasks of the cluster that train are not the processes of this
+        run.
     """
     experimental = config._experimental_distribute
     for name in ("train_distribute", "eval_distribute"):
@@ -47,12 +49,14 @@ def init_run_config(config: Any, tf_config: Mapping[str, Any]) -> None:
                 raise ValueError(f"Either `{name}` or`experimental_distribute.{name}` can be set.")
             setattr(config, f"_{name}", strategy)
     cluster = ClusterSpec(tf_config.get("cluster", {}))
-    trains = [task for job in cluster.jobs if job not in ("ps", "evaluator") for task in cluster.task_indices(job)]
-    alone = len(trains) < 2 or "master" in cluster.jobs or not config._train_distribute
-    if not alone or (config._train_distribute and getattr(experimental, "remote_cluster", None)):
-        raise UnsupportedError(f"Training with a strategy on several machines is not supported. {_ONE_MACHINE}")
+    if config._train_distribute and getattr(experimental, "remote_cluster", None):
+        raise UnsupportedError(f"A client that drives a remote cluster is not supported. {_INSTEAD}")
     config._distribute_coordinator_mode = None
     config._init_distributed_setting_from_environment_var(tf_config)
+    if config._train_distribute and config.task_type not in AIDES and len(training_tasks(cluster)) > 1:
+        task = (config.task_type, config.task_id)
+        require_processes("RunConfig(train_distribute=...)", cluster, *task)
+        config._train_distribute.configure(None, cluster, *task)
     config._maybe_overwrite_session_config_for_distributed_training()
     logs.info("Not using Distribute Coordinator.")
 
@@ -64,7 +68,7 @@ def should_run_distribute_coordinator(config: Any) -> bool:
 
 
 def _refuse(*args: Any, **kwargs: Any) -> NoReturn:
-    raise UnsupportedError(f"Coordinating several machines is not supported. {_ONE_MACHINE}")
+    raise UnsupportedError(f"The package's coordinator is not supported. {_INSTEAD}")
 
 
 estimator_train = estimator_evaluate = train_and_evaluate = _refuse

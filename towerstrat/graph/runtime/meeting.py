@@ -46,7 +46,8 @@ class MeetingStage(Joint):
         op = self.op
         values = [run.values[t] for t in op.inputs]
         if not run.session.meets:
-            logs.log_first_n(logs.WARN, _ALONE, 1, PEERS.count)
+            if not PEERS.together:  # Else all do the same, and the gradients of one are the mean.
+                logs.log_first_n(logs.WARN, _ALONE, 1, PEERS.count)
             run.values.update(zip(op.outputs, values, strict=True))
             return
         if op.attrs["asynchronous"]:

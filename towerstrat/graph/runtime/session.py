@@ -42,6 +42,15 @@ from towerstrat.platform.addresses import is_remote, take_for_here, taken_for_he
 from towerstrat.platform.local import SessionDevice
 
 
+def goes_apart(target: str | bytes | None) -> bool:
+    """Whether a target is that of a cluster of the processes of this run: from now on each goes its own way."""
+    server = SERVERS.at(target)
+    connected = PEERS.count > 1 and (is_remote(target) if server is None else server.meets)
+    if connected:
+        PEERS.part()
+    return connected
+
+
 class _Fetches:
     """A structure of fetches as a list of graph elements without repeats, and the way back."""
 
@@ -120,13 +129,13 @@ class BaseSession(Runner):
         super().__init__(server)
         if server is not None:
             server.take_in(self)
-        elif is_remote(target):
+        elif is_remote(target) and PEERS.count == 1:
             taken_for_here(f"Session(target={target!r})")
-        elif target not in ("", "local", None, b""):
+        elif not is_remote(target) and target not in ("", "local", None, b""):
             raise UnsupportedError(
                 f"Session(target={target!r}): expected '' for this machine, or an address, 'grpc://host:port'."
             )
-        self._connected = is_remote(target) if server is None else server.meets
+        self._connected = goes_apart(target)
         if config is not None:
             check_config(config)
         self._graph = graph if graph is not None else global_graph()
@@ -176,7 +185,7 @@ class BaseSession(Runner):
     @property
     def meets(self) -> bool:
         """Whether processes that go their own ways have sessions of one cluster, of which this is one."""
-        return self._connected and PEERS.count > 1 and not PEERS.together
+        return self._connected and not PEERS.together
 
     def begin_together(self) -> None:
         """Where processes train together: their variables get the first one's values, in the sessions that all make."""

@@ -17,28 +17,22 @@ def local_names(num_gpus: int | None = None, tasks: Sequence[Task] | None = None
 
     Args:
       num_gpus: so many accelerators of each process; 0 is one CPU. None: every device that JAX shows.
-      tasks: what the processes are called, where there are several; None: as TF_CONFIG says, or else workers.
+      tasks: what the processes are called; None: as TF_CONFIG says, or else workers, where there are several.
 
     Raises:
       ValueError: fewer than none.
     """
     if num_gpus is not None and num_gpus < 0:
         raise ValueError(f"Expected a number of GPUs, got {num_gpus}.")
+    if tasks is None and PEERS.count > 1:
+        tasks = tasks_of_environment()
+    processes = [_task_name(task) for task in tasks] if tasks else [""]
     if num_gpus is not None:
-        names = [f"/device:GPU:{i}" for i in range(num_gpus)] if num_gpus else ["/device:CPU:0"]
-        return of_each_process(names, tasks)
+        kinds = [f"GPU:{i}" for i in range(num_gpus)] or ["CPU:0"]
+        return [f"{process}/device:{kind}" for process in processes for kind in kinds]
     kind = "CPU" if jax.devices()[0].platform == "cpu" else "GPU"
-    found = []
-    for process, devices in enumerate(_devices_of_processes()):
-        task = _task_name((tasks or tasks_of_environment())[process]) if PEERS.count > 1 else ""
-        found += [f"{task}/device:{kind}:{i}" for i in range(len(devices))]
-    return found
-
-
-def task_devices(tasks: Sequence[Task], count: int) -> list[str]:
-    """The names of tasks' devices: of each so many GPUs, or its CPU for none."""
-    kinds = [f"GPU:{i}" for i in range(count)] or ["CPU:0"]
-    return [f"{_task_name(task)}/device:{kind}" for task in tasks for kind in kinds]
+    devices = zip(processes, _devices_of_processes(), strict=True)
+    return [f"{process}/device:{kind}:{i}" for process, own in devices for i in range(len(own))]
 
 
 def of_each_process(names: Sequence[str], tasks: Sequence[Task] | None = None) -> list[str]:

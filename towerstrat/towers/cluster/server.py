@@ -164,5 +164,5 @@ def _check_processes(definition: Any) -> bool:
         require_processes("tf.train.Server", spec, definition.job_name, definition.task_index)
     if PEERS.count == 1 or len(training_tasks(spec)) == 1:
         return False
-    PEERS.part()
+    PEERS.part()  # Processes that a strategy spans stay together.
     return True

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from towerstrat.hosts.peers import PEERS
-from towerstrat.towers.cluster.local import local_names, task_devices
+from towerstrat.towers.cluster.local import local_names
 from towerstrat.towers.cluster.processes import require_processes, training_tasks
 from towerstrat.towers.contrib.mirrored import MirroredStrategy
 from towerstrat.towers.contrib.surface import CONTRIB
@@ -42,7 +42,7 @@ class CollectiveAllReduceStrategy(MirroredStrategy):
         if task_type not in ("chief", "worker"):
             raise ValueError(f'Unrecognized task_type: {task_type!r}, valid task types are: "chief", "worker".')
         self._cluster_spec = spec = require_processes(type(self).__name__, cluster_spec, task_type, task_id)
-        engine = MirroredTowers.named(task_devices(training_tasks(spec), self._num_gpus_per_worker), CONTRIB)
+        engine = MirroredTowers.named(local_names(self._num_gpus_per_worker, training_tasks(spec)), CONTRIB)
         engine.cross_tower_ops = self._cross_tower_ops
         self._stand_on(engine)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from towerstrat.graph.ir.core import get_default_graph
 from towerstrat.graph.variables.variables import VariableAggregation
-from towerstrat.towers.cluster.local import local_names, task_devices
+from towerstrat.towers.cluster.local import local_names
 from towerstrat.towers.cluster.processes import require_processes, training_tasks
 from towerstrat.towers.contrib.chief import Chief
 from towerstrat.towers.contrib.inputs import PerDeviceDataIterator
@@ -48,6 +48,7 @@ class MirroredStrategy(Chief, DistributionStrategy):
         self._cross_tower_ops = cross_tower_ops
         self._auto_shard_dataset = auto_shard_dataset
         self._num_gpus = count
+        self._are_named = devices is not None
         engine = MirroredTowers.named(local_names(count) if devices is None else devices, CONTRIB)
         engine.cross_tower_ops = cross_tower_ops
         self._stand_on(engine)
@@ -69,15 +70,15 @@ class MirroredStrategy(Chief, DistributionStrategy):
         """Adapts a session's configuration, and the names of the devices to a cluster.
 
         Raises:
-          ValueError: a cluster, and no number of GPUs was given. UnsupportedError: its tasks are not the processes.
+          ValueError: a cluster, and devices were given. UnsupportedError: its tasks are not the processes.
         """
         super().configure(session_config)
         if not cluster_spec:
             return
         spec = require_processes(type(self).__name__, cluster_spec)
-        if self._num_gpus is None:
+        if self._are_named:
             raise ValueError("`num_gpus` is required if `cluster_spec` is given.")
-        engine = MirroredTowers.named(task_devices(training_tasks(spec), self._num_gpus), CONTRIB)
+        engine = MirroredTowers.named(local_names(self._num_gpus, training_tasks(spec)), CONTRIB)
         engine.cross_tower_ops = self._cross_tower_ops
         self._stand_on(engine)
 

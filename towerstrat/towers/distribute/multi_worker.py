@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from towerstrat.hosts.peers import PEERS
 from towerstrat.towers.cluster.local import local_names
 from towerstrat.towers.cluster.processes import require_processes, training_tasks
 from towerstrat.towers.cluster.resolvers import ClusterResolver, TFConfigClusterResolver
@@ -56,11 +55,7 @@ def _over_workers(strategy: Any, cluster_resolver: Any) -> Any:
         )
     name = "MultiWorkerMirroredStrategy"
     spec = require_processes(name, resolver.cluster_spec(), resolver.task_type, resolver.task_id)
-    names = local_names(tasks=training_tasks(spec) or None)
-    if spec.jobs and PEERS.count == 1:
-        task = f"/job:{resolver.task_type or spec.jobs[0]}/task:{resolver.task_id or 0}"
-        names = [f"{task}{name}" for name in names]
-    strategy._engine = MirroredTowers.named(names, REPLICAS)
+    strategy._engine = MirroredTowers.named(local_names(tasks=training_tasks(spec) or None), REPLICAS)
     return resolver
 
 

@@ -18,7 +18,6 @@ from towerstrat.graph.ops import collectives
 from towerstrat.graph.ops.array import identity
 from towerstrat.graph.ops.control_flow import region_is_uniform
 from towerstrat.graph.variables.variables import Variable, VariableAggregation, VariableSynchronization
-from towerstrat.hosts.peers import PEERS
 from towerstrat.platform import messages
 from towerstrat.towers.engine import contexts
 from towerstrat.towers.engine.cross_tower import CrossTowerOps, ReductionToOneDeviceCrossTowerOps
@@ -63,8 +62,6 @@ class Towers(Engine):
 
     def __init__(self, axis: Axis, surface: Surface):
         super().__init__()
-        if axis.spans:
-            PEERS.unite()
         self.axis = axis
         self.surface = surface
         self.word = surface.word

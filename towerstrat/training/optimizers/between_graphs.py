@@ -34,7 +34,7 @@ def synchronized() -> Iterator[None]:
 
 
 def over_workers(pairs: Sequence[tuple[Any, Any]]) -> list[Any]:
-    """The gradients that an optimizer applies: where several processes go their own ways, the means over these.
+    """The gradients that an optimizer applies: in sessions of a cluster of several processes, the means over these.
 
     A strategy's are combined by itself, and so are those of shards; eagerly and in functions there is no cluster that
     a session connects to.
@@ -43,7 +43,8 @@ def over_workers(pairs: Sequence[tuple[Any, Any]]) -> list[Any]:
       pairs: (gradient, variable).
     """
     graph = get_default_graph()
-    alone = PEERS.count == 1 or PEERS.together or graph.executing_eagerly or isinstance(graph, FunctionGraph)
-    if alone or has_distribution_strategy() or graph.axis is not None:
+    alone = PEERS.count == 1 or PEERS.united or graph.executing_eagerly or isinstance(graph, FunctionGraph)
+    inside = graph.axis is not None or (PEERS.together and graph.block is not graph.root)
+    if alone or inside or has_distribution_strategy():
         return [g for g, _ in pairs]
     return mean_over_workers(pairs, not _REPLICAS.synchronized)

@@ -64,7 +64,7 @@ class SyncReplicasOptimizer(OptimizerWrapper):
         use_locking: bool = False, name: str = "sync_replicas",
     ):  # fmt: skip
         super().__init__(opt, name)
-        self._in_step = PEERS.count > 1 and not PEERS.together
+        self._in_step = PEERS.count > 1 and not PEERS.united
         if self._in_step and replicas_to_aggregate > PEERS.count:
             raise UnsupportedError(
                 f"SyncReplicasOptimizer(replicas_to_aggregate={replicas_to_aggregate}) in a run of {PEERS.count} "

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from towerstrat.graph.runtime.session import goes_apart
 from towerstrat.hosts.peers import PEERS
 from towerstrat.platform import messages
 from towerstrat.training.hooks.checkpoint_saver import CheckpointSaverHook
@@ -59,6 +60,7 @@ def MonitoredTrainingSession(
       save_graph_def: whether the graph is written beside the checkpoints.
     """
     scaffold = scaffold or Scaffold()
+    goes_apart(master)
     if not (is_chief or PEERS.together):
         worker = WorkerSessionCreator(scaffold, master, config, max_wait_secs)
         return MonitoredSession(worker, hooks, stop_grace_period_secs)

@@ -35,6 +35,11 @@ class Peers:
             self.together = False
             DUTY.writes = True
 
+    @property
+    def stream(self) -> int:
+        """What tells this process's random streams from others', where nothing seeds them: 0 where all do the same."""
+        return 0 if self.together else self.index
+
     def unite(self) -> None:
         """From now on all do the same, whatever was said before: something spans the processes."""
         self.united = True

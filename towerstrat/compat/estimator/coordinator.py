@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, NoReturn
 
 from towerstrat.errors import UnsupportedError
 from towerstrat.platform import logs
-from towerstrat.towers.cluster.processes import AIDES, require_processes, training_tasks
+from towerstrat.towers.cluster.processes import require_processes, training_tasks
 from towerstrat.towers.cluster.spec import ClusterSpec
 
 _INSTEAD = (
@@ -52,13 +52,36 @@ def init_run_config(config: Any, tf_config: Mapping[str, Any]) -> None:
     if config._train_distribute and getattr(experimental, "remote_cluster", None):
         raise UnsupportedError(f"A client that drives a remote cluster is not supported. {_INSTEAD}")
     config._distribute_coordinator_mode = None
-    config._init_distributed_setting_from_environment_var(tf_config)
-    if config._train_distribute and config.task_type not in AIDES and len(training_tasks(cluster)) > 1:
-        task = (config.task_type, config.task_id)
-        require_processes("RunConfig(train_distribute=...)", cluster, *task)
-        config._train_distribute.configure(None, cluster, *task)
+    if config._train_distribute and "master" not in cluster.jobs and len(training_tasks(cluster)) > 1:
+        _set_task(config, cluster, tf_config.get("task", {}))
+    else:
+        config._init_distributed_setting_from_environment_var(tf_config)
     config._maybe_overwrite_session_config_for_distributed_training()
     logs.info("Not using Distribute Coordinator.")
+
+
+def _set_task(config: Any, cluster: ClusterSpec, task: Mapping[str, Any]) -> None:
+    """Says in a ``RunConfig`` which task this process is, and tells its strategy."""
+    job, number = task.get("type", "worker"), int(task.get("index", 0))
+    tasks = training_tasks(cluster)
+    config._service = None
+    config._task_type, config._task_id = job, number
+    config._evaluation_master = ""
+    if job == "evaluator":
+        config._cluster_spec, config._master, config._is_chief = ClusterSpec({}), "", False
+        config._num_ps_replicas = config._num_worker_replicas = 0
+        config._global_id_in_cluster = None
+        return
+    config._cluster_spec = cluster
+    config._master = f"grpc://{cluster.task_address(job, number)}"
+    config._is_chief = (job, number) == tasks[0]
+    config._num_ps_replicas = cluster.num_tasks("ps") if "ps" in cluster.jobs else 0
+    config._num_worker_replicas = len(tasks)
+    parameter_servers = [("ps", index) for index in range(config._num_ps_replicas)]
+    config._global_id_in_cluster = [*tasks, *parameter_servers].index((job, number))
+    if job != "ps":
+        require_processes("RunConfig(train_distribute=...)", cluster, job, number)
+        config._train_distribute.configure(None, cluster, job, number)
 
 
 def should_run_distribute_coordinator(config: Any) -> bool:

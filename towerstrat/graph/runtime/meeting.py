@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -41,6 +41,7 @@ class MeetingStage(Joint):
 
     def __init__(self, op: Operation, stages: Stages):
         self.op = op
+        self._names = (*op.attrs["dense"], *op.attrs["rows"])
 
     def run(self, run: Run) -> None:
         op = self.op
@@ -52,7 +53,8 @@ class MeetingStage(Joint):
             return
         if op.attrs["asynchronous"]:
             logs.log_first_n(logs.WARN, _IN_STEP, 1, PEERS.count)
-        share_values(run.session, op.graph)
+        run.settle_before()
+        share_values(run.session, op.graph, self._names)
         run.kept[self] = True
         count = len(op.attrs["dense"])
         arrays = [on_one_device(value) for value in values]
@@ -68,13 +70,13 @@ class MeetingStage(Joint):
         if self in run.kept:
             MEETING.fail_next(absence)
             return
-        share_values(run.session, self.op.graph)
+        share_values(run.session, self.op.graph, self._names)
         MEETING.miss(self._layout(run, None), absence)
 
     def _layout(self, run: Run, arrays: Sequence[Any] | None) -> Layout:
         """What is averaged. ``arrays``: this process's; None: it has none."""
         attrs, inputs = self.op.attrs, self.op.inputs
-        names = (*attrs["dense"], *attrs["rows"])
+        names = self._names
         shapes = list(attrs["shapes"])
         for k, shape in enumerate(shapes):
             if shape is not None and None not in shape:
@@ -88,18 +90,19 @@ class MeetingStage(Joint):
         return Layout(names, dense, tuple(zip(shapes[count:], kinds[count::2], kinds[count + 1 :: 2], strict=True)))
 
 
-def share_values(runner: Runner, graph: Graph, again: bool = False) -> None:
+def share_values(runner: Runner, graph: Graph, names: Iterable[str] | None = None) -> None:
     """Gives the variables of this process the values that the first process's have.
 
-    It happens once, before processes first meet, and each time that they make a session that is ready to train.
+    It happens once for each variable, before processes first meet about it, and each time that they make a session that
+    is ready to train.
 
     Args:
       runner: the session.
       graph: whose variables, but for those that are local to a process.
-      again: also where it has happened.
+      names: variables that it happens for, unless they have been shared; None: it happens again.
     """
     origin = runner if runner.server is None else runner.server
-    if origin.shared and not again:
+    if names is not None and origin.shared.issuperset(names):
         return
     cells = _cells(graph)
     store = runner._store
@@ -109,7 +112,13 @@ def share_values(runner: Runner, graph: Graph, again: bool = False) -> None:
     else:
         found = MEETING.share(None)
         store.update({cells[name]: value for name, value in found.items() if name in cells})
-    origin.shared = True
+    origin.shared.update(cells, names or ())
+
+
+def wait_for_values(runner: Runner, graph: Graph, ops: Sequence[Operation]) -> None:
+    """Waits for the first process's values where a run of another asks which variables have some."""
+    if PEERS.index and any(op.type == "VarIsInitializedOp" for op in ops):
+        share_values(runner, graph, [v.cell.name for v in graph.get_collection(GraphKeys.TRAINABLE_VARIABLES)])
 
 
 def _cells(graph: Graph) -> dict[str, Cell]:
@@ -117,8 +126,3 @@ def _cells(graph: Graph) -> dict[str, Cell]:
     own = {variable.cell for variable in graph.get_collection(GraphKeys.LOCAL_VARIABLES)}
     cells = [op.attrs["cell"] for op in graph.get_operations() if op.type == "VarHandleOp"]
     return {cell.name: cell for cell in cells if cell not in own and cell.dtype is not string and not cell.per_position}
-
-
-def waits_for_values(ops: Sequence[Operation]) -> bool:
-    """Whether a run asks which variables have values: a worker that does so waits for the first process."""
-    return any(op.type == "VarIsInitializedOp" for op in ops)

@@ -185,11 +185,10 @@ class Runner:
       runs: how many there were.
       lock: held during a run.
       closed: whether there are no further runs.
-      shared: whether its variables have begun with the values of the first process's.
+      shared: the names of variables that have begun with the values of the first process's.
     """
 
     what = "session"
-    shared = False
 
     @property
     def meets(self) -> bool:
@@ -207,6 +206,7 @@ class Runner:
         self.positions: dict[str, Any] = {}
         """Name -> the position of an iterator in its data. Elements taken ahead of it are its own to take back."""
         self.runs = 0
+        self.shared: set[str] = set()
         self._late: tuple[Run, int] | None = None
         """The run whose checks nobody has looked at, and the thread that it was begun in."""
 

@@ -34,7 +34,7 @@ class ServerState:
       meets: whether other processes have servers of the same cluster, so that sessions train together.
 
     Attributes:
-      shared: whether variables have begun with the values that the first process has for them.
+      shared: the names of variables that have begun with the values of the first process's.
       lock: held during a run of any session.
       store: the values of variables, by the cell that was first written by each name.
       cells: these cells, by name.
@@ -45,7 +45,7 @@ class ServerState:
     def __init__(self, target: str, meets: bool = False):
         self.target = target
         self.meets = meets
-        self.shared = False
+        self.shared: set[str] = set()
         self.lock = threading.RLock()
         self.store = StateStore()
         self.cells: dict[str, Cell] = {}

@@ -26,7 +26,7 @@ from towerstrat.graph.runtime.ahead import Ahead, Limit
 from towerstrat.graph.runtime.config import check_callable, check_config, check_options
 from towerstrat.graph.runtime.conversions import conversion_of
 from towerstrat.graph.runtime.feeds import fed_array, feed_pairs
-from towerstrat.graph.runtime.meeting import share_values, waits_for_values
+from towerstrat.graph.runtime.meeting import share_values, wait_for_values
 from towerstrat.graph.runtime.plan import Plan
 from towerstrat.graph.runtime.runs import Cancellable, Run, Runner
 from towerstrat.graph.runtime.served import SERVERS
@@ -191,7 +191,7 @@ class BaseSession(Runner):
         """Where processes train together: their variables get the first one's values, in the sessions that all make."""
         if self.meets:
             with self.lock, jax.enable_x64(True):
-                share_values(self, self._graph, again=True)
+                share_values(self, self._graph)
 
     @property
     def sess_str(self) -> str:
@@ -307,8 +307,8 @@ class BaseSession(Runner):
             run.settle()
             return structure.build([self._fetched(f, plan, run) for f in structure.elements])
 
-        if self.meets and PEERS.index > 0 and waits_for_values(plan.order):
-            share_values(self, self._graph)
+        if self.meets:
+            wait_for_values(self, self._graph, plan.order)
         ACCOUNTS.steps += plan.trains
         done = None if self.ahead is None else self.ahead.next(plan)
         stages = plan.stages if spans is None else traced(plan.stages, spans)

@@ -46,10 +46,10 @@ class CentralTowers(MirroredTowers):
             alone = PEERS.count == 1 and len(names) == 1 and parse(names[0]).get("device", "").startswith("GPU")
             parameter_device = names[0] if alone else "/device:CPU:0"
         names = of_each_process(names)
-        logs.log_first_n(  # The original's workers did not wait for one another.
-            logs.WARN if PEERS.count > 1 else logs.INFO, "Towers on %s share variables on %s, each kept once; updates are synchronous.", 1, list(names),
-            parameter_device,
-        )  # fmt: skip
+        # The original's workers did not wait for one another.
+        level = logs.WARN if PEERS.count > 1 else logs.INFO
+        said = "Towers on %s share variables on %s, each kept once; updates are synchronous."
+        logs.log_first_n(level, said, 1, list(names), parameter_device)
         return cls(Axis(surface.word, devices_named(names)), surface, names, parameter_device)
 
     # ---- variables -------------------------------------------------------------------------------------------

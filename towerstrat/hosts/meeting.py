@@ -24,6 +24,7 @@ from towerstrat.errors import AbortedError, OutOfRangeError
 from towerstrat.hosts import joining
 from towerstrat.hosts.exchange import AGREEMENT, client
 from towerstrat.hosts.peers import PEERS
+from towerstrat.hosts.progress import ENDED, PROGRESS, STARTING
 from towerstrat.platform import logs
 
 _Over = TypeVar("_Over", OutOfRangeError, AbortedError)
@@ -145,7 +146,8 @@ class Meeting:
             described = [[name, a.dtype.name, a.shape] for name, a in zip(values, arrays, strict=True)]
             client().key_value_set(key, json.dumps(described))
         else:
-            found = json.loads(client().blocking_key_value_get(key, _LONG))
+            with PROGRESS.phase(STARTING, "waiting for the values of the first process's variables"):
+                found = json.loads(client().blocking_key_value_get(key, _LONG))
             if isinstance(found, str):
                 raise self._end(AbortedError, found)
             described = found
@@ -177,6 +179,7 @@ class Meeting:
             AGREEMENT.require("averaging the gradients", {"its variables": repr(layout)}, lambda: pieces)
             self._agreed.add(layout)
         self._rounds += 1
+        PROGRESS.step(self._rounds)
         self._last = layout
         if said.word is not Word.GOES_ON:
             client().key_value_set(self._why(PEERS.index), said.why)
@@ -250,6 +253,7 @@ class Meeting:
             return
         absence = Absence(word, why if failure is None else words)
         if failure is None:
+            PROGRESS.enter(ENDED)
             self.miss(self._last, absence)
             return
         telling = threading.Thread(target=self.miss, args=(self._last, absence), daemon=True)

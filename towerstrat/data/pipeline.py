@@ -16,6 +16,7 @@ from towerstrat.graph.ir.core import Graph
 from towerstrat.graph.ir.elements import Tensor
 from towerstrat.graph.ir.state import Cell
 from towerstrat.graph.runtime.runs import Runner
+from towerstrat.hosts.peers import PEERS
 from towerstrat.platform.plain import State
 
 Array: TypeAlias = "np.ndarray[Any, Any]"
@@ -152,12 +153,16 @@ class Opening(Stateful):
           again: whether each pass of an eager program over the same dataset gets another stream.
         """
         pair = seeds.pair(self)
-        return pair if pair is not None else (*self.entropy, seeds.ordinal)
+        return pair if pair is not None else (*self.entropy, seeds.ordinal, *_of_process())
 
     def generator(self, seeds: Seeds, again: bool = True) -> np.random.Generator:
         """A new random stream: PCG64 seeded by ``source_of``."""
         entropy = self.source_of(seeds, again)
         return np.random.Generator(np.random.PCG64(np.random.SeedSequence([e & 0xFFFFFFFFFFFFFFFF for e in entropy])))
+
+
+def _of_process() -> tuple[int, ...]:
+    return (PEERS.stream,) if PEERS.stream else ()
 
 
 _PASSES: weakref.WeakKeyDictionary[Seeds, Iterator[int]] = weakref.WeakKeyDictionary()
@@ -172,7 +177,7 @@ class EagerOpening(Opening):
     live = True
 
     def source_of(self, seeds: Seeds, again: bool) -> tuple[int, ...]:
-        base = seeds.pair(self) or (seeds.ordinal,)
+        base = seeds.pair(self) or (seeds.ordinal, *_of_process())
         return (*base, next(_PASSES.setdefault(seeds, itertools.count()))) if again else base
 
 

@@ -57,7 +57,7 @@ class Agreement:
         self._count += 1
         mine = json.dumps([what, dict(parts)])
         with PROGRESS.phase(COMPILING, f"comparing {what} with the other processes"):
-            _client().key_value_set(_key(self._count, PEERS.index), mine)
+            client().key_value_set(_key(self._count, PEERS.index), mine)
             if self._of((PEERS.index + 1) % PEERS.count) != mine:
                 self._refuse(mine, details())
 
@@ -67,7 +67,7 @@ class Agreement:
             return value
         self._count += 1
         if PEERS.index == 0:
-            _client().key_value_set(_key(self._count, 0), json.dumps(value))
+            client().key_value_set(_key(self._count, 0), json.dumps(value))
             return value
         found: T = json.loads(self._of(0))
         return found
@@ -95,15 +95,15 @@ class Agreement:
     def _tell(self, waits: bool, error: BaseException | None) -> None:
         """Says to those that wait that it is done, or what was raised."""
         if waits:
-            _client().key_value_set(_key(self._count, 0), base64.b64encode(pickle.dumps(error)).decode())
+            client().key_value_set(_key(self._count, 0), base64.b64encode(pickle.dumps(error)).decode())
 
     def _of(self, process: int) -> str:
-        return str(_client().blocking_key_value_get(_key(self._count, process), _LONG))
+        return str(client().blocking_key_value_get(_key(self._count, process), _LONG))
 
     def _refuse(self, mine: str, details: Pieces) -> None:
         """Raises the error of a difference. Processes that are fewer are those that differ; of two, the later one."""
         pieces = f"towerstrat/pieces/{self._count}"
-        _client().key_value_set(f"{pieces}/{PEERS.index}", json.dumps(list(details)))
+        client().key_value_set(f"{pieces}/{PEERS.index}", json.dumps(list(details)))
         all_of_them = [mine if i == PEERS.index else self._of(i) for i in range(PEERS.count)]
         usual, times = Counter(all_of_them).most_common(1)[0]
         if times <= PEERS.count // 2:
@@ -123,19 +123,19 @@ class Agreement:
             "the same values: give all of them the same script, arguments, seeds and feeds, and data that differ by "
             "process through a dataset."
         )
-        _client().key_value_set(f"{_REFUSED}/{PEERS.index}", message, allow_overwrite=True)
+        client().key_value_set(f"{_REFUSED}/{PEERS.index}", message, allow_overwrite=True)
         raise FailedPreconditionError(None, None, message)
 
     def refusal(self) -> str | None:
         """What a process that refused to go on has said of it; None where none has."""
-        found = _client().key_value_dir_get(_REFUSED) if PEERS.count > 1 else []
+        found = client().key_value_dir_get(_REFUSED) if PEERS.count > 1 else []
         return found[0][1] if found else None
 
     def _pieces(self, folder: str, process: int) -> Pieces | None:
         """What a process, or one that is like it, says of its pieces; None where none does."""
         until = time.monotonic() + _PATIENCE
         while time.monotonic() < until:
-            for key, value in _client().key_value_dir_get(folder):
+            for key, value in client().key_value_dir_get(folder):
                 if self._of(int(key.rpartition("/")[2])) == self._of(process):
                     return [(text, words) for text, words in json.loads(value)]
             time.sleep(0.05)
@@ -169,7 +169,8 @@ def _error(told: str) -> BaseException | None:
     return found
 
 
-def _client() -> Any:
+def client() -> Any:
+    """The client of the service that JAX's runtime has for small texts."""
     client = distributed.global_state.client
     assert client is not None, "several processes have joined"
     return client

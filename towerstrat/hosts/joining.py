@@ -27,10 +27,12 @@ class _End:
 
     Attributes:
       status: its exit status where it has failed.
+      words: what has failed.
     """
 
     def __init__(self) -> None:
         self.status: int | None = None
+        self.words: str | None = None
 
 
 _END = _End()
@@ -102,7 +104,12 @@ def _failed(status: int, what: str) -> None:
     # Where all stop together, they leave together.
     if status and PEERS.count > 1 and not PROGRESS.reached_stop():
         PROGRESS.enter(FAILING, what)
-        _END.status = status
+        _END.status, _END.words = status, what
+
+
+def failure() -> str | None:
+    """What the program has failed with, where it has."""
+    return _END.words
 
 
 def _status(error: BaseException) -> int:

@@ -121,7 +121,7 @@ def test_a_cluster_is_refused_with_a_strategy(monkeypatch):
     cluster = '{"cluster": {"worker": ["a:1", "b:1"]}, "task": {"type": "worker", "index": 0}}'
     monkeypatch.setenv("TF_CONFIG", cluster)
     strategy = tf.contrib.distribute.OneDeviceStrategy("/cpu:0")
-    with pytest.raises(errors.UnsupportedError, match="one machine"):
+    with pytest.raises(errors.UnsupportedError, match="of a cluster of 2 tasks that train"):
         tf.estimator.RunConfig(train_distribute=strategy)
 
 

@@ -121,7 +121,7 @@ def test_a_resolver_of_ones_own():
     mine = Mine()
     mine.task_type, mine.task_id = "worker", 1
     assert (mine.task_type, mine.task_id, mine.environment) == ("worker", 1, "")
-    with pytest.raises(UnsupportedError, match="several machines"):
+    with pytest.raises(UnsupportedError, match="tasks that train"):
         tf.config.experimental_connect_to_cluster(mine)
 
 
@@ -207,7 +207,7 @@ def test_a_cluster_of_one_task_is_the_local_machine(tasks):
 
 def test_several_machines_are_refused_by_name(monkeypatch):
     spec = tf.train.ClusterSpec({"worker": ["a:1", "b:2"]})
-    with pytest.raises(UnsupportedError, match=r"experimental_connect_to_cluster\(ClusterSpec.*b:2.*multi-process"):
+    with pytest.raises(UnsupportedError, match=r"experimental_connect_to_cluster of a cluster of 2 tasks"):
         tf.config.experimental_connect_to_cluster(spec)
     monkeypatch.setenv("TF_CONFIG", json.dumps({"cluster": spec.as_dict(), "task": {"type": "worker", "index": 0}}))
     with pytest.raises(UnsupportedError, match="experimental_connect_to_cluster"):

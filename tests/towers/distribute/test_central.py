@@ -61,16 +61,17 @@ def test_one_tower_has_plain_variables():
     assert strategy.parameter_devices == ["/device:GPU:0"]
 
 
-def test_parameter_servers_take_no_cluster():
+def test_parameter_servers_take_a_cluster_of_one_worker():
     strategy = lib.ParameterServerStrategy(2)
     strategy.configure()
     with pytest.raises(ValueError, match="`task_type` and `task_id`"):
         strategy.configure(cluster_spec=ONE["cluster"])
     with pytest.raises(ValueError, match="`ps` jobs"):
         strategy.configure(cluster_spec=ONE["cluster"], task_type="worker", task_id=0)
-    with pytest.raises(UnsupportedError, match=r"cluster of 2 tasks \(worker, ps\)"):
-        cluster = {"worker": ["localhost:1"], "ps": ["localhost:2"]}
-        strategy.configure(cluster_spec=cluster, task_type="worker", task_id=0)
+    cluster = {"worker": ["localhost:1"], "ps": ["localhost:2"]}
+    strategy.configure(cluster_spec=cluster, task_type="worker", task_id=0)
+    with pytest.raises(UnsupportedError, match=r"cluster of 2 tasks that train \(worker 0, worker 1\)"):
+        strategy.configure(cluster_spec=TWO["cluster"] | {"ps": ["localhost:2"]}, task_type="worker", task_id=0)
 
 
 def test_collective_all_reduce_takes_a_cluster_of_one():

@@ -1,4 +1,4 @@
-"""What the package asks about many machines. A program runs on the devices of its own machine."""
+"""What the package asks about several machines: each task that trains is a process that runs the same program."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ from typing import Any, NamedTuple, NoReturn
 
 from towerstrat.errors import UnsupportedError
 from towerstrat.platform import logs
+from towerstrat.towers.cluster.processes import require_processes, training_tasks
 from towerstrat.towers.cluster.spec import ClusterSpec
 
-_ONE_MACHINE = (
-    "A program runs on the devices of one machine: set no cluster in TF_CONFIG and no remote_cluster, "
-    "and give train_distribute a strategy over these devices."
+_INSTEAD = (
+    "Each task of a cluster runs the program: set TF_CONFIG for each and start it by `towerstrat run`, leave "
+    "remote_cluster out, and give train_distribute a strategy over the devices of all of them."
 )
 
 
@@ -20,7 +21,7 @@ class DistributeConfig(NamedTuple):
 
     Attributes:
       train_distribute: the strategy for training; eval_distribute: that for evaluation; None: without one.
-      remote_cluster: must be None: the cluster of other machines that would train.
+      remote_cluster: must be None: a cluster that would train for this program, which would only be its client.
     """
 
     train_distribute: Any = None
@@ -37,7 +38,8 @@ def init_run_config(config: Any, tf_config: Mapping[str, Any]) -> None:
 
     Raises:
       ValueError: a strategy is given twice.
-      UnsupportedError: the strategy is for the machines of a cluster.
+      UnsupportedError: there is a remote cluster, or the tasks of the cluster that train are not the processes of this
+        run.
     """
     experimental = config._experimental_distribute
     for name in ("train_distribute", "eval_distribute"):
@@ -47,14 +49,39 @@ def init_run_config(config: Any, tf_config: Mapping[str, Any]) -> None:
                 raise ValueError(f"Either `{name}` or`experimental_distribute.{name}` can be set.")
             setattr(config, f"_{name}", strategy)
     cluster = ClusterSpec(tf_config.get("cluster", {}))
-    trains = [task for job in cluster.jobs if job not in ("ps", "evaluator") for task in cluster.task_indices(job)]
-    alone = len(trains) < 2 or "master" in cluster.jobs or not config._train_distribute
-    if not alone or (config._train_distribute and getattr(experimental, "remote_cluster", None)):
-        raise UnsupportedError(f"Training with a strategy on several machines is not supported. {_ONE_MACHINE}")
+    if config._train_distribute and getattr(experimental, "remote_cluster", None):
+        raise UnsupportedError(f"A client that drives a remote cluster is not supported. {_INSTEAD}")
     config._distribute_coordinator_mode = None
-    config._init_distributed_setting_from_environment_var(tf_config)
+    if config._train_distribute and "master" not in cluster.jobs and len(training_tasks(cluster)) > 1:
+        _set_task(config, cluster, tf_config.get("task", {}))
+    else:
+        config._init_distributed_setting_from_environment_var(tf_config)
     config._maybe_overwrite_session_config_for_distributed_training()
     logs.info("Not using Distribute Coordinator.")
+
+
+def _set_task(config: Any, cluster: ClusterSpec, task: Mapping[str, Any]) -> None:
+    """Says in a ``RunConfig`` which task this process is, and tells its strategy."""
+    job, number = task.get("type", "worker"), int(task.get("index", 0))
+    tasks = training_tasks(cluster)
+    config._service = None
+    config._task_type, config._task_id = job, number
+    config._evaluation_master = ""
+    if job == "evaluator":
+        config._cluster_spec, config._master, config._is_chief = ClusterSpec({}), "", False
+        config._num_ps_replicas = config._num_worker_replicas = 0
+        config._global_id_in_cluster = None
+        return
+    config._cluster_spec = cluster
+    config._master = f"grpc://{cluster.task_address(job, number)}"
+    config._is_chief = (job, number) == tasks[0]
+    config._num_ps_replicas = cluster.num_tasks("ps") if "ps" in cluster.jobs else 0
+    config._num_worker_replicas = len(tasks)
+    parameter_servers = [("ps", index) for index in range(config._num_ps_replicas)]
+    config._global_id_in_cluster = [*tasks, *parameter_servers].index((job, number))
+    if job != "ps":
+        require_processes("RunConfig(train_distribute=...)", cluster, job, number)
+        config._train_distribute.configure(None, cluster, job, number)
 
 
 def should_run_distribute_coordinator(config: Any) -> bool:
@@ -64,7 +91,7 @@ def should_run_distribute_coordinator(config: Any) -> bool:
 
 
 def _refuse(*args: Any, **kwargs: Any) -> NoReturn:
-    raise UnsupportedError(f"Coordinating several machines is not supported. {_ONE_MACHINE}")
+    raise UnsupportedError(f"The package's coordinator is not supported. {_INSTEAD}")
 
 
 estimator_train = estimator_evaluate = train_and_evaluate = _refuse

@@ -28,6 +28,10 @@ MODULES: dict[str, tuple[str, dict[str, Named]]] = {
     "python.checkpoint.graph_view": ("tf.contrib.checkpoint", {}),
     "python.distribute.estimator_training": ("", named("compat.estimator.coordinator", """
         estimator_evaluate estimator_train init_run_config should_run_distribute_coordinator train_and_evaluate""")),
+    "python.distribute.distribute_coordinator": ("", named("compat.estimator.distribute_coordinator", """
+        CoordinatorMode run_distribute_coordinator run_standard_tensorflow_server""")),
+    "python.distribute.distribute_coordinator_context": (
+        "", named("compat.estimator.distribute_coordinator", "get_current_worker_context")),
     "python.eager.monitoring": ("", named("compat.estimator.diagnostics", "BoolGauge StringGauge")),
     "python.profiler.trace": ("", named("compat.v2names.profiling", "Trace")),
     "python.saved_model.model_utils": ("", named("compat.estimator.export_outputs", "get_export_outputs")),

@@ -17,6 +17,9 @@ ROWS: Rows = (
     ("compat.estimator.coordinator", {
         "tf.contrib.distribute": "DistributeConfig",
     }),
+    ("compat.estimator.distribute_coordinator", {
+        "tf.contrib.distribute": "run_standard_tensorflow_server",
+    }),
     ("compat.estimator.extenders", {
         "tf.contrib.estimator": "clip_gradients_by_norm forward_features",
     }),

@@ -19,6 +19,7 @@ from jax import lax
 from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec
 
 from towerstrat.graph.ir.types import Array
+from towerstrat.hosts.peers import PEERS
 
 ALL = PartitionSpec()
 """Replicated over the whole mesh."""
@@ -56,6 +57,8 @@ class Axis:
         if left or not self.devices:
             raise ValueError(f"Expected positions of {logical} devices each, got {len(self.devices)} devices.")
         self.one = PartitionSpec(name)
+        if PEERS.count > 1 and not PEERS.united and self.spans:
+            PEERS.unite()
 
     @cached_property
     def mapped(self) -> bool:

@@ -38,6 +38,7 @@ from towerstrat.graph.lowering.refusals import (
     varying_shape,
 )
 from towerstrat.graph.lowering.tape import Cotangent, Record
+from towerstrat.hosts.peers import PEERS
 
 Pull = Callable[[Sequence[bool], Sequence[Array | None]], list[Array | None]]
 """(per input: wanted, output cotangents) -> input cotangents. None stands for zeros, or an input not wanted."""
@@ -283,13 +284,17 @@ class Lowering(Guarded):
 
         The key is Threefry's (Salmon et al., *Parallel Random Numbers: As Easy as 1, 2, 3*, SC 2011): one word is a
         hash of the seeds, the other the counter; in tower context the position's index is folded in. An operation
-        without a seed of its own is told apart by its name, so that edits elsewhere in the program do not move it.
+        without a seed of its own is told apart by its name, so that edits elsewhere in the program do not move it, and
+        without any seed by the process, where each goes its own way.
         """
         counter = op.counter
         assert counter is not None
         count = self.state[counter]
         seeds = op.attrs.get("seeds", (0, 0))
-        stable = zlib.crc32(repr((op.attrs.get("seeds"), op.name if seeds[1] is None else "")).encode())
+        source: tuple[Any, ...] = (op.attrs.get("seeds"), op.name if seeds[1] is None else "")
+        if PEERS.stream and seeds == (None, None):
+            source = (*source, PEERS.stream)
+        stable = zlib.crc32(repr(source).encode())
         data: Any
         if isinstance(count, jax.core.Tracer):
             data = jnp.stack([jnp.full((), stable, jnp.uint32), jnp.asarray(count, jnp.uint32)])

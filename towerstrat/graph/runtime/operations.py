@@ -40,6 +40,7 @@ from towerstrat.graph.ops import (
     strings,
     tables,
     tensor_array_lowering,
+    worker_means,
 )
 from towerstrat.graph.ops.images import (
     boxes,
@@ -125,4 +126,5 @@ __all__ = [
     "unicode",
     "variable_ops",
     "warps",
+    "worker_means",
 ]

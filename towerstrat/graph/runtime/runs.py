@@ -22,6 +22,7 @@ from towerstrat.graph.ir.state import Cell, StateStore
 from towerstrat.graph.ir.types import uint32
 from towerstrat.graph.runtime.served import ServedStore, ServerState
 from towerstrat.hosts.exchange import AGREEMENT
+from towerstrat.hosts.peers import PEERS
 from towerstrat.platform.plain import State
 
 Values = dict[Tensor, Any]
@@ -36,6 +37,17 @@ class Stage(Protocol):
 
 class Passive:
     """A stage without effects: it may run while it is not known whether the stages before it have failed."""
+
+
+class Joint:
+    """A stage that several processes carry out together: each of them takes part, also where its run has failed."""
+
+    def run(self, run: Run) -> None:
+        raise NotImplementedError
+
+    def missed(self, run: Run, error: BaseException) -> None:
+        """Called where a run has failed, before this stage or after it."""
+        raise NotImplementedError
 
 
 @runtime_checkable
@@ -79,18 +91,25 @@ class Run:
         self.before = before
         self.writes: Container[Cell] = ()
         self.kept: dict[object, Any] = {}
+        self._joint: list[Joint] = []
 
-    def carry(self, stages: Iterable[Stage]) -> None:
+    def carry(self, stages: Sequence[Stage]) -> None:
         """Runs stages one after the other. Raises InvalidArgumentError where a device program found an error."""
         self.begin(stages)
         self.settle()
 
-    def begin(self, stages: Iterable[Stage]) -> None:
+    def begin(self, stages: Sequence[Stage]) -> None:
         """As ``carry``, but for what the last device program found: that is for ``settle``."""
-        for stage in stages:
-            if self.checks and not isinstance(stage, Passive):
-                self.settle()
-            stage.run(self)
+        if PEERS.count > 1:
+            self._joint = [stage for stage in stages if isinstance(stage, Joint)]
+        try:
+            for stage in stages:
+                if self.checks and not isinstance(stage, Passive):
+                    self.settle()
+                stage.run(self)
+        except BaseException as error:
+            self._tell(error)
+            raise
 
     def settle(self) -> None:
         """Waits for the programs under way that check something. Raises InvalidArgumentError where one failed.
@@ -102,7 +121,13 @@ class Run:
             del self.checks[0]
             if self.error is not None:
                 self.checks.clear()
+                self._tell(self.error)
                 raise self.error
+
+    def _tell(self, error: BaseException) -> None:
+        joint, self._joint = self._joint, []
+        for stage in joint:
+            stage.missed(self, error)
 
     def settle_before(self) -> None:
         """Looks at the checks of the run before. Raises InvalidArgumentError where one failed."""
@@ -160,9 +185,15 @@ class Runner:
       runs: how many there were.
       lock: held during a run.
       closed: whether there are no further runs.
+      shared: the names of variables that have begun with the values of the first process's.
     """
 
     what = "session"
+
+    @property
+    def meets(self) -> bool:
+        """Whether it is one of those that several processes have on one cluster."""
+        return False
 
     def __init__(self, server: ServerState | None = None) -> None:
         self.server = server
@@ -175,6 +206,7 @@ class Runner:
         self.positions: dict[str, Any] = {}
         """Name -> the position of an iterator in its data. Elements taken ahead of it are its own to take back."""
         self.runs = 0
+        self.shared: set[str] = set()
         self._late: tuple[Run, int] | None = None
         """The run whose checks nobody has looked at, and the thread that it was begun in."""
 

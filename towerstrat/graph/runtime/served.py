@@ -29,8 +29,12 @@ class Tenant(Protocol):
 class ServerState:
     """The state of one server, that all its sessions share. A variable is known by its name, whatever its graph.
 
-    Attributes:
+    Args:
       target: what sessions connect to.
+      meets: whether other processes have servers of the same cluster, so that sessions train together.
+
+    Attributes:
+      shared: the names of variables that have begun with the values of the first process's.
       lock: held during a run of any session.
       store: the values of variables, by the cell that was first written by each name.
       cells: these cells, by name.
@@ -38,8 +42,10 @@ class ServerState:
       last: the newest run, as ``StateStore.last`` has it, and whose store it was.
     """
 
-    def __init__(self, target: str):
+    def __init__(self, target: str, meets: bool = False):
         self.target = target
+        self.meets = meets
+        self.shared: set[str] = set()
         self.lock = threading.RLock()
         self.store = StateStore()
         self.cells: dict[str, Cell] = {}

@@ -26,6 +26,7 @@ from towerstrat.graph.runtime.ahead import Ahead, Limit
 from towerstrat.graph.runtime.config import check_callable, check_config, check_options
 from towerstrat.graph.runtime.conversions import conversion_of
 from towerstrat.graph.runtime.feeds import fed_array, feed_pairs
+from towerstrat.graph.runtime.meeting import share_values, wait_for_values
 from towerstrat.graph.runtime.plan import Plan
 from towerstrat.graph.runtime.runs import Cancellable, Run, Runner
 from towerstrat.graph.runtime.served import SERVERS
@@ -40,6 +41,15 @@ from towerstrat.platform import messages
 from towerstrat.platform.accounts import ACCOUNTS, RUNNING
 from towerstrat.platform.addresses import is_remote, take_for_here, taken_for_here
 from towerstrat.platform.local import SessionDevice
+
+
+def goes_apart(target: str | bytes | None) -> bool:
+    """Whether a target is that of a cluster of the processes of this run: from now on each goes its own way."""
+    server = SERVERS.at(target)
+    connected = PEERS.count > 1 and (is_remote(target) if server is None else server.meets)
+    if connected:
+        PEERS.part()
+    return connected
 
 
 class _Fetches:
@@ -120,12 +130,13 @@ class BaseSession(Runner):
         super().__init__(server)
         if server is not None:
             server.take_in(self)
-        elif is_remote(target):
+        elif is_remote(target) and PEERS.count == 1:
             taken_for_here(f"Session(target={target!r})")
-        elif target not in ("", "local", None, b""):
+        elif not is_remote(target) and target not in ("", "local", None, b""):
             raise UnsupportedError(
                 f"Session(target={target!r}): expected '' for this machine, or an address, 'grpc://host:port'."
             )
+        self._connected = goes_apart(target)
         if config is not None:
             check_config(config)
         self._graph = graph if graph is not None else global_graph()
@@ -171,6 +182,17 @@ class BaseSession(Runner):
         """
         if PEERS.count == 1:  # How far to run ahead is a matter of time, and must be the same in all processes.
             self.ahead = Ahead(self, limit)
+
+    @property
+    def meets(self) -> bool:
+        """Whether processes that go their own ways have sessions of one cluster, of which this is one."""
+        return self._connected and not PEERS.together
+
+    def begin_together(self) -> None:
+        """Where processes train together: their variables get the first one's values, in the sessions that all make."""
+        if self.meets:
+            with self.lock, jax.enable_x64(True):
+                share_values(self, self._graph)
 
     @property
     def sess_str(self) -> str:
@@ -286,6 +308,8 @@ class BaseSession(Runner):
             run.settle()
             return structure.build([self._fetched(f, plan, run) for f in structure.elements])
 
+        if self.meets:
+            wait_for_values(self, self._graph, plan.order)
         if plan.trains:
             ACCOUNTS.steps += 1
             PROGRESS.more(1)

@@ -46,7 +46,7 @@ class SideBySide:
     def __init__(self, graph: Graph, order: Sequence[Operation], towers: Sequence[Collection[Operation]]):
         self.graph = made = Graph()
         made.seed = graph.seed
-        axis = Axis("tower", jax.devices()[: len(towers)])
+        axis = Axis("tower", jax.local_devices()[: len(towers)])
         places = [Place(axis, position) for position in range(axis.size)]
         made.has_parts = True
         self._traces = Traces(made, axis, places, sizes_known=False)
@@ -134,9 +134,9 @@ def side_by_side(graph: Graph, fetches: Iterable[Tensor | Operation], fed: Colle
     Args:
       fed: the tensors that are fed.
     """
-    if jax.devices()[0].platform == "cpu" and not LIMITS.towers_on_cpu:
+    if jax.local_devices()[0].platform == "cpu" and not LIMITS.towers_on_cpu:
         return None
-    if graph.has_parts or len(jax.devices()) < 2 or any(t.dtype is resource for t in fed):
+    if graph.has_parts or len(jax.local_devices()) < 2 or any(t.dtype is resource for t in fed):
         return None
     targets = [f.op if isinstance(f, Tensor) else f for f in fetches if not (isinstance(f, Tensor) and f in fed)]
     order = execution_order(targets, graph.root, fed)
@@ -181,7 +181,7 @@ def _towers(order: Sequence[Operation]) -> list[list[Operation]] | None:
         return None
     kind = max(kinds, key=lambda k: kinds[k])
     devices = sorted(key for key in by_device if key[0] == kind)
-    if not 2 <= len(devices) <= len(jax.devices()):
+    if not 2 <= len(devices) <= len(jax.local_devices()):
         return None
     tainted = _after_writes(order)
     # Reads of one variable stay together: all of them are the towers', or none is.

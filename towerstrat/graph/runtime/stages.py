@@ -8,10 +8,11 @@ from towerstrat.graph.ir.core import Graph
 from towerstrat.graph.ir.elements import Operation, Tensor
 from towerstrat.graph.runtime.data_loop import loop_stage
 from towerstrat.graph.runtime.host_control_flow import HostBranch
+from towerstrat.graph.runtime.meeting import MeetingStage
 from towerstrat.graph.runtime.plan import Plan, Stages
 from towerstrat.graph.runtime.step_loop import LoopStage
 
-STAGES: Stages = {"branch": HostBranch, "loop": loop_stage, "step loop": LoopStage}
+STAGES: Stages = {"branch": HostBranch, "loop": loop_stage, "meeting": MeetingStage, "step loop": LoopStage}
 
 
 def plan_of(

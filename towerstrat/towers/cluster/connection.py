@@ -1,18 +1,13 @@
-"""Connecting to other machines, which programs here do not."""
+"""Connecting to other machines: each runs the program itself, and has joined the others before it begins."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from towerstrat.errors import UnsupportedError
 from towerstrat.platform.addresses import taken_for_here
+from towerstrat.towers.cluster.processes import require_processes
 from towerstrat.towers.cluster.resolvers import ClusterResolver
 from towerstrat.towers.cluster.spec import ClusterSpec
-
-_INSTEAD = (
-    "A program runs on the devices of one machine; several machines come later, with JAX's own multi-process runtime. "
-    "Run it on the machine that has the devices."
-)
 
 
 def experimental_connect_to_cluster(
@@ -23,17 +18,17 @@ def experimental_connect_to_cluster(
     make_master_device_default: bool = True,
     cluster_device_filters: Any = None,
 ) -> None:
-    """Does nothing for the local machine: the local devices are there already.
+    """Does nothing: the devices of this machine, and of the other processes of the run, are there already.
 
     Args:
       cluster_spec_or_resolver: a resolver whose ``master()`` is '' or 'local', such as ``TPUClusterResolver('')``, or a
-        cluster of at most one task.
+        cluster whose tasks that train are the processes of this run.
       job_name, task_index, protocol, make_master_device_default, cluster_device_filters: how tasks reach each other;
         they change nothing.
 
     Raises:
       ValueError: neither a ClusterSpec nor a ClusterResolver.
-      UnsupportedError: the cluster has several tasks.
+      UnsupportedError: the cluster has other tasks.
     """
     if isinstance(cluster_spec_or_resolver, ClusterResolver):
         if cluster_spec_or_resolver.master() in ("", "local"):
@@ -46,8 +41,7 @@ def experimental_connect_to_cluster(
             "`cluster_spec_or_resolver` must be a `ClusterSpec` or a `ClusterResolver`; "
             f"got {cluster_spec_or_resolver!r}."
         )
-    if sum(spec.num_tasks(job) for job in spec.jobs) > 1:
-        raise UnsupportedError(f"tf.config.experimental_connect_to_cluster({spec!r}): {_INSTEAD}")
+    require_processes("tf.config.experimental_connect_to_cluster", spec)
 
 
 def experimental_connect_to_host(remote_host: Any = None, job_name: str = "worker") -> None:

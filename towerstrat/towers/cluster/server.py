@@ -7,21 +7,21 @@ from __future__ import annotations
 
 from typing import Any, NoReturn
 
-from towerstrat.errors import InvalidArgumentError, NotFoundError, UnknownError, UnsupportedError
+from towerstrat.errors import InvalidArgumentError, NotFoundError, UnknownError
 from towerstrat.graph.runtime.config import check_config
 from towerstrat.graph.runtime.served import SERVERS, ServerState
+from towerstrat.hosts.peers import PEERS
 from towerstrat.platform import logs, messages
+from towerstrat.towers.cluster.processes import AIDES, require_processes, training_tasks
 from towerstrat.towers.cluster.spec import ClusterSpec
-
-_AIDES = ("ps", "evaluator")
-"""Jobs whose tasks do not train: what they do for others is not needed on one machine, or done by files."""
 
 
 class Server:
     """A server in this process: its sessions share variables (by name) and queues with a shared name.
 
-    Nothing listens on a port. A cluster may have parameter servers besides the one task that trains, which runs alone:
-    variables are on this machine's devices.
+    Nothing listens on a port. Each task that trains is a process of the run, the chief or master (or else worker 0) the
+    first of them, then the workers in order. What they have together are the gradients that optimizers apply: the
+    means over all of them. Each keeps all variables on its own devices; they begin with the first process's values.
 
     Args:
       server_or_cluster_def: a ``ServerDef``, a ``ClusterDef``, or what makes a ``ClusterSpec``.
@@ -34,7 +34,7 @@ class Server:
       TypeError: the cluster is described by something else.
       ValueError: the task is not said, and there are several; or no such job.
       OpError: no such task, a malformed address, another protocol, an address that a server of this process has.
-      UnsupportedError: several tasks of the cluster train.
+      UnsupportedError: not as many processes run as tasks of the cluster train, or this one is another of them.
     """
 
     def __init__(
@@ -43,7 +43,7 @@ class Server:
     ):  # fmt: skip
         self._server_def = _server_def(server_or_cluster_def, job_name, task_index, protocol, config)
         address = _address(self._server_def)
-        _check_alone(self._server_def)
+        self._meets = _check_processes(self._server_def)
         port = address.rpartition(":")[2]
         if port == "0":
             address = f"localhost:{SERVERS.free_port()}"
@@ -61,7 +61,7 @@ class Server:
         """
         if self._started:
             return
-        if not SERVERS.add(ServerState(self._target), sorted(self._addresses)):
+        if not SERVERS.add(ServerState(self._target, self._meets), sorted(self._addresses)):
             raise UnknownError(
                 None, None,
                 f"Could not start gRPC server: {self._target} is the target of another server of this process. Use "
@@ -73,7 +73,7 @@ class Server:
         """Ends the program (or this thread), with status 0: no other process needs this one."""
         job, task = self._server_def.job_name, self._server_def.task_index
         logs.warning(
-            "/job:%s/task:%d ends: variables are kept by the process that trains, and nothing waits for this server.",
+            "/job:%s/task:%d ends: variables are kept by the processes that train, and nothing waits for this server.",
             job, task,
         )  # fmt: skip
         raise SystemExit(0)
@@ -151,14 +151,18 @@ def _address(definition: Any) -> str:
     return address
 
 
-def _check_alone(definition: Any) -> None:
-    """Raises UnsupportedError where other tasks train too, and this one is no parameter server."""
-    sizes = {job.name: len(job.tasks) for job in definition.cluster.job if job.name not in _AIDES}
-    if definition.job_name in _AIDES or sum(sizes.values()) < 2:
-        return
-    tasks = ", ".join(f"{count} of job {name!r}" for name, count in sorted(sizes.items()))
-    raise UnsupportedError(
-        f"tf.train.Server: {sum(sizes.values())} tasks of the cluster train ({tasks}), each in a process of its own, "
-        "and a program runs in one process, on the devices of one machine. Name one worker in the cluster (parameter "
-        "servers may stay in it), and use the devices by tf.contrib.distribute.TPUStrategy or MirroredStrategy."
-    )
+def _check_processes(definition: Any) -> bool:
+    """Whether the task is one of several that train, each a process of this run.
+
+    Raises:
+      UnsupportedError: the processes are not those tasks.
+    """
+    if definition.job_name in AIDES:
+        return False
+    spec = ClusterSpec(definition.cluster)
+    if not (PEERS.count > 1 and training_tasks(spec) == [("local", 0)]):
+        require_processes("tf.train.Server", spec, definition.job_name, definition.task_index)
+    if PEERS.count == 1 or len(training_tasks(spec)) == 1:
+        return False
+    PEERS.part()  # Processes that a strategy spans stay together.
+    return True

@@ -1,11 +1,12 @@
-"""``CollectiveAllReduceStrategy`` of 1.12: ``MirroredStrategy`` on the devices of a worker."""
+"""``CollectiveAllReduceStrategy`` of 1.12: ``MirroredStrategy`` on the devices of all workers."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from towerstrat.hosts.peers import PEERS
 from towerstrat.towers.cluster.local import local_names
-from towerstrat.towers.cluster.one_task import require_one_task, task_devices
+from towerstrat.towers.cluster.processes import require_processes, training_tasks
 from towerstrat.towers.contrib.mirrored import MirroredStrategy
 from towerstrat.towers.contrib.surface import CONTRIB
 from towerstrat.towers.engine.collective import CollectiveAllReduce
@@ -13,25 +14,26 @@ from towerstrat.towers.engine.mirrored import MirroredTowers
 
 
 class CollectiveAllReduceStrategy(MirroredStrategy):
-    """A tower on each device of one worker; values are reduced by ``CollectiveAllReduce``, in graphs.
+    """A tower on each device of each worker; values are reduced by ``CollectiveAllReduce``, in graphs.
 
     Args:
-      num_gpus_per_worker: so many towers on accelerators; 0: one on the CPU.
+      num_gpus_per_worker: so many towers of a worker on accelerators; 0: one on its CPU.
     """
 
     def __init__(self, num_gpus_per_worker: int = 0):
         self._num_gpus_per_worker = num_gpus_per_worker
         self._cluster_spec: Any = None
-        ops = CollectiveAllReduce(1, num_gpus_per_worker)
+        ops = CollectiveAllReduce(PEERS.count, num_gpus_per_worker)
         super().__init__(local_names(num_gpus_per_worker), cross_tower_ops=ops)
 
     def configure(
         self, session_config: Any = None, cluster_spec: Any = None, task_type: Any = None, task_id: Any = None
     ) -> None:
-        """Adapts to a cluster of one task, whose devices' names the towers' devices get.
+        """Adapts to a cluster, whose devices' names the towers' devices get.
 
         Raises:
-          ValueError: a cluster without its task, or a task that is no worker. UnsupportedError: several tasks.
+          ValueError: a cluster without its task, or a task that is no worker. UnsupportedError: its tasks are not the
+            processes of this run.
         """
         if self._cluster_spec or not cluster_spec:
             return
@@ -39,8 +41,8 @@ class CollectiveAllReduceStrategy(MirroredStrategy):
             raise ValueError("When `cluster_spec` is given, you must also specify `task_type` and `task_id`")
         if task_type not in ("chief", "worker"):
             raise ValueError(f'Unrecognized task_type: {task_type!r}, valid task types are: "chief", "worker".')
-        self._cluster_spec = require_one_task(type(self).__name__, cluster_spec)
-        engine = MirroredTowers.named(task_devices(task_type, task_id, self._num_gpus_per_worker), CONTRIB)
+        self._cluster_spec = spec = require_processes(type(self).__name__, cluster_spec, task_type, task_id)
+        engine = MirroredTowers.named(local_names(self._num_gpus_per_worker, training_tasks(spec)), CONTRIB)
         engine.cross_tower_ops = self._cross_tower_ops
         self._stand_on(engine)
 

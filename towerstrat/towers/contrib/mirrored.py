@@ -8,7 +8,7 @@ from typing import Any
 from towerstrat.graph.ir.core import get_default_graph
 from towerstrat.graph.variables.variables import VariableAggregation
 from towerstrat.towers.cluster.local import local_names
-from towerstrat.towers.cluster.one_task import require_one_task, task_devices
+from towerstrat.towers.cluster.processes import require_processes, training_tasks
 from towerstrat.towers.contrib.chief import Chief
 from towerstrat.towers.contrib.inputs import PerDeviceDataIterator
 from towerstrat.towers.contrib.strategy import DistributionStrategy
@@ -22,12 +22,14 @@ from towerstrat.towers.engine.values import DistributedValues
 class MirroredStrategy(Chief, DistributionStrategy):
     """Synchronous training with a tower on each device: variables are mirrored, functions are called for each tower.
 
+    Where several processes run the program its devices are those of all of them: each process builds the same graph.
+
     Args:
       devices: the devices' names; default all that there are.
       num_gpus, num_gpus_per_worker: so many accelerators, instead of ``devices``.
       cross_tower_ops: how values of the towers are combined.
       prefetch_on_device: where input waits is decided here; changes no value.
-      auto_shard_dataset: divides files or elements between workers, of which there is one here.
+      auto_shard_dataset: divides files or elements between workers; what a process reads is decided by its input.
 
     Raises:
       ValueError: more than one of the first three, or devices that are not here.
@@ -46,6 +48,7 @@ class MirroredStrategy(Chief, DistributionStrategy):
         self._cross_tower_ops = cross_tower_ops
         self._auto_shard_dataset = auto_shard_dataset
         self._num_gpus = count
+        self._are_named = devices is not None
         engine = MirroredTowers.named(local_names(count) if devices is None else devices, CONTRIB)
         engine.cross_tower_ops = cross_tower_ops
         self._stand_on(engine)
@@ -64,19 +67,18 @@ class MirroredStrategy(Chief, DistributionStrategy):
     def configure(
         self, session_config: Any = None, cluster_spec: Any = None, task_type: Any = None, task_id: Any = None
     ) -> None:
-        """Adapts a session's configuration, and the names of the devices to a cluster of one task.
+        """Adapts a session's configuration, and the names of the devices to a cluster.
 
         Raises:
-          ValueError: a cluster, and no number of GPUs was given. UnsupportedError: a cluster of several tasks.
+          ValueError: a cluster, and devices were given. UnsupportedError: its tasks are not the processes.
         """
         super().configure(session_config)
         if not cluster_spec:
             return
-        spec = require_one_task(type(self).__name__, cluster_spec)
-        if self._num_gpus is None:
+        spec = require_processes(type(self).__name__, cluster_spec)
+        if self._are_named:
             raise ValueError("`num_gpus` is required if `cluster_spec` is given.")
-        job = "chief" if "chief" in spec.jobs else "worker"
-        engine = MirroredTowers.named(task_devices(job, 0, self._num_gpus), CONTRIB)
+        engine = MirroredTowers.named(local_names(self._num_gpus, training_tasks(spec)), CONTRIB)
         engine.cross_tower_ops = self._cross_tower_ops
         self._stand_on(engine)
 

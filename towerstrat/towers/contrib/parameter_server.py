@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from towerstrat.towers.cluster.local import local_names
-from towerstrat.towers.cluster.one_task import require_one_task
+from towerstrat.towers.cluster.processes import require_processes
 from towerstrat.towers.contrib.chief import Chief
 from towerstrat.towers.contrib.strategy import DistributionStrategy
 from towerstrat.towers.contrib.surface import CONTRIB
@@ -13,9 +13,9 @@ from towerstrat.towers.engine.central import CentralTowers
 
 
 class ParameterServerStrategy(Chief, DistributionStrategy):
-    """Towers on a worker's devices, with variables on a parameter device of the same machine.
+    """Towers on the workers' devices, with variables kept once for each worker.
 
-    Updates of the towers are synchronous.
+    Updates of the towers are synchronous, of all workers too, which a run says.
 
     Args:
       num_gpus_per_worker: so many towers on accelerators; 0: one on the CPU.
@@ -42,13 +42,14 @@ class ParameterServerStrategy(Chief, DistributionStrategy):
         """Adapts to a cluster; without one nothing has to be adapted.
 
         Raises:
-          ValueError: a cluster without its task, or without parameter servers. UnsupportedError: with several tasks.
+          ValueError: a cluster without its task, or without parameter servers. UnsupportedError: its tasks are not the
+            processes of this run.
         """
         if not cluster_spec:
             return
         if task_type is None or task_id is None:
             raise ValueError("When `cluster_spec` is given, must also specify `task_type` and `task_id`.")
-        spec = require_one_task("ParameterServerStrategy", cluster_spec)
+        spec = require_processes("ParameterServerStrategy", cluster_spec, task_type, task_id)
         if "ps" not in spec.jobs:
             raise ValueError("The cluster spec needs to have `ps` jobs.")
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from towerstrat.towers.cluster.local import local_names
-from towerstrat.towers.cluster.one_task import require_one_task
+from towerstrat.towers.cluster.processes import require_processes, training_tasks
 from towerstrat.towers.cluster.resolvers import TFConfigClusterResolver
 from towerstrat.towers.distribute.extended import StrategyExtendedV1
 from towerstrat.towers.distribute.strategy import Strategy, StrategyV1
@@ -23,7 +23,7 @@ class ParameterServerExtended(StrategyExtendedV1):
 
     @property
     def experimental_between_graph(self) -> bool:
-        """Whether each worker builds a graph of its own: yes, of which there is one."""
+        """Whether each worker builds a graph of its own: yes, and all build the same."""
         return True
 
 
@@ -55,19 +55,21 @@ class CentralStorageStrategyV1(StrategyV1):
 
 
 class ParameterServerStrategyV1(StrategyV1):
-    """``ParameterServerStrategy`` of 1.13 to 1.15 on one machine: variables are kept once, updates are synchronous.
+    """``ParameterServerStrategy`` of 1.13 to 1.15: variables are kept once for each worker, updates are synchronous.
 
     Args:
-      cluster_resolver: says the cluster, which has one task at most; None: TF_CONFIG does.
+      cluster_resolver: says the cluster, whose tasks that train are the processes of this run; None: TF_CONFIG does.
 
     Raises:
-      UnsupportedError: a cluster of several tasks.
+      UnsupportedError: the processes of this run are not the cluster's tasks.
     """
 
     def __init__(self, cluster_resolver: Any = None):
         self._cluster_resolver = TFConfigClusterResolver() if cluster_resolver is None else cluster_resolver
-        require_one_task("ParameterServerStrategy", self._cluster_resolver.cluster_spec())
-        self._engine = CentralTowers.beside(local_names(), None, REPLICAS)
+        resolver = self._cluster_resolver
+        cluster = resolver.cluster_spec()
+        spec = require_processes("ParameterServerStrategy", cluster, resolver.task_type, resolver.task_id)
+        self._engine = CentralTowers.beside(local_names(tasks=training_tasks(spec) or None), None, REPLICAS)
         super().__init__(ParameterServerExtended(self))
 
     @property

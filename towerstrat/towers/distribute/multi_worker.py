@@ -1,11 +1,11 @@
-"""``MultiWorkerMirroredStrategy`` of one worker: replicas on the devices of this machine."""
+"""``MultiWorkerMirroredStrategy``: replicas on the devices of all processes of the run."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from towerstrat.towers.cluster.local import local_names
-from towerstrat.towers.cluster.one_task import require_one_task
+from towerstrat.towers.cluster.processes import require_processes, training_tasks
 from towerstrat.towers.cluster.resolvers import ClusterResolver, TFConfigClusterResolver
 from towerstrat.towers.distribute.mirrored import MirroredExtended
 from towerstrat.towers.distribute.options import CommunicationImplementation, CommunicationOptions
@@ -38,43 +38,40 @@ class CollectiveAllReduceExtended(MirroredExtended):
 
     @property
     def experimental_between_graph(self) -> bool:
-        """Whether each worker builds a graph of its own: yes, of which there is one."""
+        """Whether each worker builds a graph of its own: yes, and all build the same."""
         return True
 
 
-def _one_worker(strategy: Any, cluster_resolver: Any) -> Any:
+def _over_workers(strategy: Any, cluster_resolver: Any) -> Any:
     """Gives a strategy its engine, and returns its resolver.
 
     Raises:
-      ValueError: no ``ClusterResolver``. UnsupportedError: one of several tasks.
+      ValueError: no ``ClusterResolver``. UnsupportedError: one of other tasks than the processes of this run.
     """
     resolver = TFConfigClusterResolver() if cluster_resolver is None else cluster_resolver
     if not isinstance(resolver, ClusterResolver):
         raise ValueError(
             f"cluster_resolver must be an instance of tf.distribute.cluster_resolver.ClusterResolver, got {resolver!r}."
         )
-    spec = require_one_task("MultiWorkerMirroredStrategy", resolver.cluster_spec())
-    names = local_names()
-    if spec.jobs:
-        task = f"/job:{resolver.task_type or spec.jobs[0]}/task:{resolver.task_id or 0}"
-        names = [f"{task}{name}" for name in names]
-    strategy._engine = MirroredTowers.named(names, REPLICAS)
+    name = "MultiWorkerMirroredStrategy"
+    spec = require_processes(name, resolver.cluster_spec(), resolver.task_type, resolver.task_id)
+    strategy._engine = MirroredTowers.named(local_names(tasks=training_tasks(spec) or None), REPLICAS)
     return resolver
 
 
 class MultiWorkerMirroredStrategy(Strategy):
-    """Synchronous training with a replica on each device of one worker.
+    """Synchronous training with a replica on each device of each worker.
 
     Args:
-      cluster_resolver: says the cluster, which has one task at most; None: TF_CONFIG does.
+      cluster_resolver: says the cluster, whose tasks are the processes of this run; None: TF_CONFIG does.
       communication_options: a ``CommunicationOptions``; the compiler's collectives reduce.
 
     Raises:
-      UnsupportedError: a cluster of several tasks. ValueError: arguments of other types.
+      UnsupportedError: the processes of this run are not the cluster's tasks. ValueError: arguments of other types.
     """
 
     def __init__(self, cluster_resolver: Any = None, communication_options: Any = None):
-        self._cluster_resolver = resolver = _one_worker(self, cluster_resolver)
+        self._cluster_resolver = resolver = _over_workers(self, cluster_resolver)
         options = CommunicationOptions() if communication_options is None else communication_options
         super().__init__(CollectiveAllReduceExtended(self, resolver, options))
 
@@ -101,11 +98,11 @@ class MultiWorkerMirroredStrategyV1(StrategyV1):
 
     Args:
       communication: a ``CommunicationImplementation``.
-      cluster_resolver: says the cluster, which has one task at most; None: TF_CONFIG does.
+      cluster_resolver: says the cluster, whose tasks are the processes of this run; None: TF_CONFIG does.
     """
 
     def __init__(self, communication: Any = CommunicationImplementation.AUTO, cluster_resolver: Any = None):
-        self._cluster_resolver = resolver = _one_worker(self, cluster_resolver)
+        self._cluster_resolver = resolver = _over_workers(self, cluster_resolver)
         options = CommunicationOptions(implementation=communication)
         super().__init__(CollectiveAllReduceExtended(self, resolver, options))
 

@@ -10,8 +10,9 @@ from towerstrat.graph.ir.core import get_default_graph
 from towerstrat.graph.ir.device import canonical, parse
 from towerstrat.graph.ir.mesh import Axis
 from towerstrat.graph.variables.variables import Variable
+from towerstrat.hosts.peers import PEERS
 from towerstrat.platform import logs
-from towerstrat.towers.cluster.local import devices_named
+from towerstrat.towers.cluster.local import devices_named, of_each_process
 from towerstrat.towers.engine import contexts
 from towerstrat.towers.engine.mirrored import MirroredTowers
 from towerstrat.towers.engine.surface import Surface
@@ -42,12 +43,13 @@ class CentralTowers(MirroredTowers):
         if not names:
             raise ValueError("Must specify at least one device: the list of devices is empty.")
         if parameter_device is None:
-            alone = len(names) == 1 and parse(names[0]).get("device", "").startswith("GPU")
+            alone = PEERS.count == 1 and len(names) == 1 and parse(names[0]).get("device", "").startswith("GPU")
             parameter_device = names[0] if alone else "/device:CPU:0"
-        logs.log_first_n(
-            logs.INFO, "Towers on %s share variables on %s, each kept once; updates are synchronous.", 1, list(names),
-            parameter_device,
-        )  # fmt: skip
+        names = of_each_process(names)
+        # The original's workers did not wait for one another.
+        level = logs.WARN if PEERS.count > 1 else logs.INFO
+        said = "Towers on %s share variables on %s, each kept once; updates are synchronous."
+        logs.log_first_n(level, said, 1, list(names), parameter_device)
         return cls(Axis(surface.word, devices_named(names)), surface, names, parameter_device)
 
     # ---- variables -------------------------------------------------------------------------------------------

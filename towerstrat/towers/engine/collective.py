@@ -1,4 +1,4 @@
-"""Cross-tower operations that were for several workers; here they run on the devices of one."""
+"""Cross-tower operations that were for several workers: the processes of a run."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from towerstrat.errors import UnsupportedError
 from towerstrat.graph.ir.core import get_default_graph
 from towerstrat.graph.variables.variables import VariableAggregation
+from towerstrat.hosts.peers import PEERS
 from towerstrat.platform import logs
 from towerstrat.towers.engine import contexts
 from towerstrat.towers.engine.cross_tower import (
@@ -40,24 +41,20 @@ class MultiWorkerAllReduce(AllReduceCrossTowerOps):
     """``AllReduceCrossTowerOps`` with other packs for values of other sizes.
 
     Args:
-      worker_devices: the names of the workers: one.
+      worker_devices: the names of the workers, which are the processes of this run.
       num_gpus_per_worker: how many devices a worker has; the towers' strategy says it.
       all_reduce_spec: an algorithm's name, a tuple (name, shards, limit) or a list of such, by limit.
       num_packs, agg_small_grads_max_bytes, agg_small_grads_max_group: as of ``AllReduceCrossTowerOps``.
 
     Raises:
-      UnsupportedError: several workers. ValueError: no tuple, or too long a one.
+      UnsupportedError: other workers than the processes of this run. ValueError: no tuple, or too long a one.
     """
 
     def __init__(
         self, worker_devices: Sequence[str], num_gpus_per_worker: int, all_reduce_spec: Any = ("pscpu/pscpu", 2, -1),
         num_packs: int = 0, agg_small_grads_max_bytes: int = 0, agg_small_grads_max_group: int = 10,
     ):  # fmt: skip
-        if len(worker_devices) > 1:
-            raise UnsupportedError(
-                f"MultiWorkerAllReduce of {len(worker_devices)} workers: towers are on one machine here. "
-                "AllReduceCrossTowerOps reduces over them."
-            )
+        _require_workers("MultiWorkerAllReduce", len(worker_devices))
         super().__init__("nccl", num_packs, agg_small_grads_max_bytes, agg_small_grads_max_group)
         self._worker_devices = list(worker_devices)
         self._num_gpus_per_worker = num_gpus_per_worker
@@ -82,6 +79,15 @@ class MultiWorkerAllReduce(AllReduceCrossTowerOps):
         return found
 
 
+def _require_workers(what: str, count: int) -> None:
+    """Raises UnsupportedError where workers are not the processes of this run; one is any number of them."""
+    if count not in (1, PEERS.count):
+        raise UnsupportedError(
+            f"{what} of {count} workers in a run of {PEERS.count} process(es), one for each worker: start {count} "
+            f"(`towerstrat launch -n {count} SCRIPT`), or name one worker, whose towers it reduces over."
+        )
+
+
 def _completed(spec: Any) -> AllReduceSpecTuple:
     if not isinstance(spec, tuple):
         raise ValueError(f"A tuple is expected for all-reduce spec: {spec!r}")
@@ -94,25 +100,21 @@ class CollectiveAllReduce(CrossTowerOps):
     """One collective for each value, for graphs and dense values only, as in the original.
 
     Args:
-      num_workers: 1.
+      num_workers: the processes of this run.
       num_gpus_per_worker: how many devices a worker has; the towers' strategy says it.
       all_reduce_merge_scope: so many values that follow each other are in one name scope; the compiler combines what
         it finds best.
       collective_keys: the original's numbers of groups; nothing is numbered here.
 
     Raises:
-      UnsupportedError: several workers.
+      UnsupportedError: other workers than the processes of this run.
     """
 
     def __init__(
         self, num_workers: int = 1, num_gpus_per_worker: int = 0, all_reduce_merge_scope: int = 32,
         collective_keys: Any = None,
     ):  # fmt: skip
-        if num_workers > 1:
-            raise UnsupportedError(
-                f"CollectiveAllReduce of {num_workers} workers: towers are on the devices of one machine here. "
-                "CollectiveAllReduce(num_workers=1, ...) reduces over them."
-            )
+        _require_workers("CollectiveAllReduce", num_workers)
         self._num_workers = num_workers
         self._num_gpus_per_worker = num_gpus_per_worker
         self._all_reduce_merge_scope = all_reduce_merge_scope

@@ -19,7 +19,7 @@ from towerstrat.graph.ir.parts import Part, PartTensor, Place, part_of, whole_of
 from towerstrat.graph.ops import collectives
 from towerstrat.graph.ops.control_flow import group
 from towerstrat.graph.variables.variables import Variable
-from towerstrat.towers.cluster.local import devices_named
+from towerstrat.towers.cluster.local import devices_named, of_each_process
 from towerstrat.towers.engine import contexts
 from towerstrat.towers.engine.lockstep import Lockstep, LockstepEngine
 from towerstrat.towers.engine.separate import combined, copied, joined, stacked
@@ -111,15 +111,16 @@ class MirroredTowers(Towers, LockstepEngine):
 
     @classmethod
     def named(cls, names: Sequence[str], surface: Surface) -> MirroredTowers:
-        """Towers on devices that a program names.
+        """Towers on devices that a program names: of each process, where the names do not say of which.
 
         Raises:
-          ValueError: no device, one of them twice, or one that is not here.
+          ValueError: no device, one of them twice, or one that is not here; or no device of some process.
         """
         if not names:
             raise ValueError("Must specify at least one device: the list of devices is empty.")
         if len(set(names)) < len(names):
             raise ValueError(f"No duplicates allowed in `devices` argument: {list(names)}.")
+        names = of_each_process(names)
         return cls(Axis(surface.word, devices_named(names)), surface, names)
 
     own_gradients = True

@@ -9,12 +9,19 @@ from typing import Any
 from towerstrat.graph.ir import default_graph
 from towerstrat.graph.ir.core import get_default_graph
 from towerstrat.graph.variables.variables import Variable, VariableAggregation
+from towerstrat.hosts.peers import PEERS
+from towerstrat.platform import logs
 from towerstrat.towers.engine.contexts import SingleTower
 from towerstrat.towers.engine.scope import colocated
 from towerstrat.towers.engine.step_context import MultiStepContext
 from towerstrat.towers.engine.step_loop import run_steps, run_steps_eagerly
 from towerstrat.towers.engine.surface import Surface
 from towerstrat.towers.engine.values import MapOutput
+
+_ALONE = (
+    "OneDeviceStrategy(%r) in a run of %d processes: each of them trains on a device of its own, and none hears of the "
+    "others. MirroredStrategy is for the devices of all."
+)
 
 
 class OneTower(SingleTower):
@@ -27,6 +34,8 @@ class OneTower(SingleTower):
 
     def __init__(self, device: str, surface: Surface):
         super().__init__()
+        if PEERS.count > 1:
+            logs.log_first_n(logs.WARN, _ALONE, 1, device, PEERS.count)
         self.default_device = device
         self._device = device
         self.surface = surface

@@ -31,6 +31,7 @@ from towerstrat.towers.engine.contexts import (
 from towerstrat.towers.engine.engine import CrossTower
 from towerstrat.towers.engine.values import container_of
 from towerstrat.training import slots
+from towerstrat.training.optimizers.between_graphs import over_workers
 from towerstrat.training.optimizers.slot_table import SlotTable
 
 
@@ -350,7 +351,7 @@ class Optimizer(Trackable):
         with name_scope(name, self._name) as scope:
             self._prepare()
             update_ops = []
-            for grad, var, processor in given:
+            for grad, (_, var, processor) in zip(over_workers([(g, v) for g, v, _ in given]), given, strict=True):
                 with name_scope(f"update_{var.op.name}"), colocate_with(var):
                     update_ops.append(processor.update_op(self, grad))
             if global_step is None:

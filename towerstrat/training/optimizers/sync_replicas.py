@@ -15,7 +15,7 @@ from towerstrat.data.accumulators import (
 )
 from towerstrat.data.queue_runner import QueueRunner
 from towerstrat.data.queues import FIFOQueue
-from towerstrat.errors import CancelledError, OutOfRangeError
+from towerstrat.errors import CancelledError, OutOfRangeError, UnsupportedError
 from towerstrat.graph.ir.core import get_default_graph
 from towerstrat.graph.ir.default_graph import colocate_with, control_dependencies, device, name_scope
 from towerstrat.graph.ir.elements import Operation, Tensor
@@ -25,10 +25,12 @@ from towerstrat.graph.ops.array import fill
 from towerstrat.graph.ops.control_flow import group, no_op
 from towerstrat.graph.variables.variable_ops import global_variables, report_uninitialized_variables
 from towerstrat.graph.variables.variables import GraphKeys, create_variable
+from towerstrat.hosts.peers import PEERS
 from towerstrat.platform import logs
 from towerstrat.platform.coordinator import Coordinator
 from towerstrat.training.hooks.session_run_hook import SessionRunHook
 from towerstrat.training.moving_averages import ExponentialMovingAverage
+from towerstrat.training.optimizers.between_graphs import synchronized
 from towerstrat.training.optimizers.wrapping import OptimizerWrapper
 from towerstrat.training.sessions.session_manager import what_is_missing
 
@@ -39,16 +41,21 @@ class SyncReplicasOptimizer(OptimizerWrapper):
     A replica's ``apply_gradients`` hands its gradients to accumulators, and waits for a token: the step to go on with.
     The chief's queue runner takes the mean of ``replicas_to_aggregate`` gradients, applies it, and hands out tokens.
     Replicas are sessions of one process: runs of one session, or threads with sessions of one ``tf.train.Server``.
+    Where several processes have servers of one cluster each is one replica, and all of them make each step: without
+    accumulators and tokens, by the mean over processes that every optimizer takes.
 
     Args:
       opt: the optimizer that applies the means.
-      replicas_to_aggregate: how many gradients make a step.
+      replicas_to_aggregate: how many gradients make a step; not more than there are processes, of several.
       total_num_replicas: how many replicas there are; more than make a step: the last ones' gradients are dropped;
         fewer: each makes several. Default ``replicas_to_aggregate``.
       variable_averages: an ``ExponentialMovingAverage`` that is updated after each step.
       variables_to_average: the variables that it averages.
       use_locking: changes nothing: the order of effects is fixed.
       name: the name scope of the accumulators.
+
+    Raises:
+      UnsupportedError: a step would take several gradients of each process.
     """
 
     def __init__(
@@ -57,6 +64,13 @@ class SyncReplicasOptimizer(OptimizerWrapper):
         use_locking: bool = False, name: str = "sync_replicas",
     ):  # fmt: skip
         super().__init__(opt, name)
+        self._in_step = PEERS.count > 1 and not PEERS.united
+        if self._in_step and replicas_to_aggregate > PEERS.count:
+            raise UnsupportedError(
+                f"SyncReplicasOptimizer(replicas_to_aggregate={replicas_to_aggregate}) in a run of {PEERS.count} "
+                f"processes, of which each gives one gradient to a step. Use replicas_to_aggregate={PEERS.count}, and "
+                "larger batches."
+            )
         self._use_locking = use_locking
         self._replicas_to_aggregate = replicas_to_aggregate
         self._total_num_replicas = replicas_to_aggregate if total_num_replicas is None else total_num_replicas
@@ -106,6 +120,8 @@ class SyncReplicasOptimizer(OptimizerWrapper):
             )  # fmt: skip
         self.local_step_init_op = self._local_step.assign(global_step)
         self.ready_for_local_init_op = report_uninitialized_variables(global_variables())
+        if self._in_step:
+            return self._applied_in_step(pairs)
         with name_scope(None, self._name):
             handed, taken = self._exchanged(pairs)
             with device(global_step.device), name_scope(""):
@@ -113,6 +129,22 @@ class SyncReplicasOptimizer(OptimizerWrapper):
                 train_op = self._synchronized(handed, update)
             self.chief_init_op = group(self.local_step_init_op, *self._steps_set())
         return train_op
+
+    def _applied_in_step(self, pairs: Sequence[Any]) -> Any:
+        """The operation of a step of all processes; the queue runner's thread has nothing to do but to wait."""
+        with name_scope(None, self._name):
+            with synchronized(), device(self._global_step.device), name_scope(""):
+                update = self._opt.apply_gradients(pairs, self._global_step)
+                if self._variable_averages is not None:
+                    with control_dependencies([update]):
+                        update = self._variable_averages.apply(self._variables_to_average)
+            waiting = FIFOQueue(1, int32, shapes=(), name="dummy_queue", shared_name="dummy_queue")
+            self._chief_queue_runner = QueueRunner(
+                waiting, [waiting.dequeue()], queue_closed_exception_types=(OutOfRangeError, CancelledError)
+            )
+            self.chief_init_op = group(self.local_step_init_op)
+            with control_dependencies([update]):
+                return self._local_step.assign(self._global_step)
 
     def _exchanged(self, pairs: Sequence[Any]) -> tuple[list[Operation], list[tuple[Any, Any]]]:
         """The operations that hand gradients over, and the pairs of mean gradients and variables."""
@@ -189,6 +221,8 @@ class SyncReplicasOptimizer(OptimizerWrapper):
         Raises:
           ValueError: ``apply_gradients`` was not called, or the first step could not end with so few.
         """
+        if self._in_step and self._chief_queue_runner is not None:
+            return no_op(name="no_init_tokens")
         if self._sync_token_queue is None:
             raise ValueError("get_init_tokens_op() should be called after apply_gradients().")
         needed = self._replicas_to_aggregate - self._total_num_replicas

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from towerstrat.graph.runtime.session import goes_apart
+from towerstrat.hosts.peers import PEERS
 from towerstrat.platform import messages
 from towerstrat.training.hooks.checkpoint_saver import CheckpointSaverHook
 from towerstrat.training.hooks.session_run_hook import SessionRunHook
@@ -43,7 +45,8 @@ def MonitoredTrainingSession(
 
     Args:
       master, config: the target and the ``ConfigProto`` of the session.
-      is_chief: whether this program initializes and saves; others wait for it, and have only ``hooks``.
+      is_chief: whether this program initializes and saves; others wait for it, and have only ``hooks``. Processes that
+        run one program together, under a strategy, do all of it together, and the first one writes.
       checkpoint_dir: the folder of checkpoints; None: nothing is restored or saved.
       scaffold: default ``Scaffold()``.
       hooks: called after those that are made here. chief_only_hooks: the chief's, called before.
@@ -57,7 +60,8 @@ def MonitoredTrainingSession(
       save_graph_def: whether the graph is written beside the checkpoints.
     """
     scaffold = scaffold or Scaffold()
-    if not is_chief:
+    goes_apart(master)
+    if not (is_chief or PEERS.together):
         worker = WorkerSessionCreator(scaffold, master, config, max_wait_secs)
         return MonitoredSession(worker, hooks, stop_grace_period_secs)
     summary_steps, summary_secs = _intervals(save_summaries_steps, save_summaries_secs, (100, None))

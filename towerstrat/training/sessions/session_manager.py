@@ -112,6 +112,7 @@ class SessionManager:
                 f"Init operations did not make model ready.  Init op: {_name(init_op)}, init fn: {init_fn}, "
                 f"local_init_op: {self._local_init_op}, error: {missing}"
             )
+        session.begin_together()
         return session
 
     def recover_session(
@@ -151,16 +152,20 @@ class SessionManager:
     ) -> Session:
         """A session once it is ready without being initialized here; each look is at a new session.
 
+        Where processes train together it waits for the first of them, whose values the variables get.
+
         Args:
           master, config: of the session. max_wait_secs: None: without end.
 
         Raises:
           DeadlineExceededError: it is not ready in time.
+          AbortedError, FailedPreconditionError: the first process has ended, or lacks values of variables.
         """
         limit = float("inf") if max_wait_secs is None else max_wait_secs
         end = time.time() + limit
         while True:
             session = Session(master, graph=self._graph, config=config)
+            session.begin_together()
             not_local, not_ready = self._initialize_locally(session), None
             if not_local is None:
                 not_ready = what_is_missing(self._ready_op, session, "Model not ready")
@@ -168,6 +173,10 @@ class SessionManager:
                     return session
             with contextlib.suppress(Exception):
                 session.close()
+            if session.meets:
+                raise FailedPreconditionError(
+                    None, None, f"The first process has no values for what this one needs: {not_local or not_ready}"
+                )
             if max(0.0, end - time.time()) < self._recovery_wait_secs:
                 raise DeadlineExceededError(None, None, f"Session was not ready after waiting {limit:.0f} secs.")
             logs.info("Waiting for model to be ready.  Ready_for_local_init_op:  %s, ready: %s", not_local, not_ready)

@@ -17,6 +17,7 @@ from towerstrat.towers.engine.contexts import current_engine, get_tower_context
 from towerstrat.towers.engine.engine import CrossTower
 from towerstrat.towers.engine.values import value_container
 from towerstrat.training.optimizers.base import Optimizer, as_gradient, get_processor, increment, record_train_op
+from towerstrat.training.optimizers.between_graphs import over_workers
 from towerstrat.training.optimizers.v2.state import OptimizerState, is_dynamic
 
 
@@ -152,6 +153,7 @@ class OptimizerV2(Optimizer):
         if tower is None:
             word = current_engine().word
             raise RuntimeError(f"Use `_distributed_apply()` instead of `apply_gradients()` in a cross-{word} context.")
+        given = tuple(zip(over_workers(given), [v for _, v in given], strict=True))
         return tower.merge_call(self._distributed_apply, given, global_step=global_step, name=name)
 
     def _distributed_apply(

@@ -1,0 +1,63 @@
+"""A program of an estimator that ``TF_CONFIG`` tells its task: what it trains to, and what its configuration says."""
+
+import json
+import os
+import sys
+import tempfile
+
+from towerstrat.hosts.peers import PEERS
+
+CASE, COUNT, INDEX = sys.argv[1], PEERS.count, PEERS.index
+FIRST = "master" if CASE == "master" else "chief"
+TASK = {"type": FIRST, "index": 0} if INDEX == 0 else {"type": "worker", "index": INDEX - 1}
+if COUNT > 1:
+    workers = [f"localhost:{2222 + i}" for i in range(COUNT - 1)]
+    cluster = {FIRST: ["localhost:2221"], "worker": workers, "ps": ["localhost:2220"]}
+    os.environ["TF_CONFIG"] = json.dumps({"cluster": cluster, "task": TASK})
+
+import numpy as np  # noqa: E402
+
+import towerstrat.compat.v1 as tf  # noqa: E402
+
+STEPS, ROWS, TOWERS = 6, 8, 4
+X = np.random.RandomState(0).randn(STEPS, ROWS, 3).astype(np.float32)
+
+
+def input_fn():
+    """All rows tower by tower for a strategy, or this worker's rows of each step."""
+    if CASE == "strategy":
+        return tf.data.Dataset.from_tensor_slices((X.reshape(-1, 3), X.sum(2).reshape(-1, 1))).batch(ROWS // TOWERS)
+    part = X[:, INDEX * ROWS // COUNT : (INDEX + 1) * ROWS // COUNT]
+    return tf.data.Dataset.from_tensor_slices((part, part.sum(2, keepdims=True)))
+
+
+def model_fn(features, labels, mode):
+    w = tf.get_variable("w", [3, 1], initializer=tf.constant_initializer(0.25))
+    loss = tf.reduce_mean((tf.matmul(features, w) - labels) ** 2)
+    train = tf.train.AdamOptimizer(0.1).minimize(loss, tf.train.get_global_step())
+    return tf.estimator.EstimatorSpec(mode, loss=loss, train_op=train)
+
+
+def main():
+    strategy = tf.contrib.distribute.MirroredStrategy(num_gpus=TOWERS // COUNT) if CASE == "strategy" else None
+    config = tf.estimator.RunConfig(
+        train_distribute=strategy, save_checkpoints_steps=3, experimental_max_worker_delay_secs=0
+    )
+    with tempfile.TemporaryDirectory() as folder:
+        estimator = tf.estimator.Estimator(model_fn, folder, config)
+        if CASE == "train":
+            estimator.train(input_fn, max_steps=STEPS)
+        else:
+            train = tf.estimator.TrainSpec(input_fn, max_steps=STEPS)
+            evaluate = tf.estimator.EvalSpec(input_fn, steps=1, throttle_secs=0)
+            tf.estimator.train_and_evaluate(estimator, train, evaluate)
+        saved = estimator.latest_checkpoint() is not None
+        found = {
+            "says": [config.task_type, config.task_id, config.is_chief, config.num_worker_replicas],
+            "weights": estimator.get_variable_value("w").tolist() if saved else None,
+            "evaluated": os.path.isdir(estimator.eval_dir()),
+        }
+    print(json.dumps(found))
+
+
+main()

@@ -1,0 +1,331 @@
+"""Where processes that train on data of their own meet: once a step, to average their gradients.
+
+Everything else each of them does for itself. A round is one program over one device of each process. It carries a word
+of each, so that one whose data has ended, or that has failed, tells the others in the round that they wait for it in.
+"""
+
+from __future__ import annotations
+
+import atexit
+import json
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from enum import IntEnum
+from functools import cached_property
+from typing import Any, NamedTuple, TypeVar
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
+
+from towerstrat.errors import AbortedError, OutOfRangeError
+from towerstrat.hosts import joining
+from towerstrat.hosts.exchange import AGREEMENT, client
+from towerstrat.hosts.peers import PEERS
+from towerstrat.hosts.progress import ENDED, PROGRESS, STARTING
+from towerstrat.platform import logs
+
+_Over = TypeVar("_Over", OutOfRangeError, AbortedError)
+_AXIS = "process"
+_PATIENCE = 2.0
+"""Seconds that a process that has failed waits for the others to hear of it."""
+_LONG = 24 * 3600 * 1000
+"""Milliseconds: whoever is dead or stuck is found by supervisors."""
+
+
+class Word(IntEnum):
+    """What a process says in a round."""
+
+    GOES_ON = 0
+    ENDED = 1  # its data has ended; it may begin again
+    LEFT = 2  # its program has ended
+    FAILED = 3
+
+
+class Absence(NamedTuple):
+    """Why a process has no gradients for a round.
+
+    Attributes:
+      word: what it says. why: the same for people.
+    """
+
+    word: Word
+    why: str
+
+
+class Rows(NamedTuple):
+    """A gradient of some rows of a variable: ``[rows, ...]`` and ``[rows]``."""
+
+    values: Any
+    indices: Any
+
+
+class Layout(NamedTuple):
+    """What the gradients of a round are, the same in all processes.
+
+    Attributes:
+      names: of the variables, those with a gradient of all rows first.
+      dense: shapes and types of the gradients of all rows.
+      rows: shapes of one row and types, and the types of the indices, of the others.
+    """
+
+    names: tuple[str, ...]
+    dense: tuple[tuple[tuple[int, ...], str], ...]
+    rows: tuple[tuple[tuple[int, ...], str, str], ...]
+
+    def zeros(self) -> tuple[list[Any], list[Rows]]:
+        """The gradients of a process that has none."""
+        dense = [np.zeros(shape, jnp.dtype(kind)) for shape, kind in self.dense]
+        rows = [
+            Rows(np.zeros((0, *shape), jnp.dtype(kind)), np.zeros((0,), jnp.dtype(of_indices)))
+            for shape, kind, of_indices in self.rows
+        ]
+        return dense, rows
+
+
+class Meeting:
+    """The rounds of this run, of which every process takes part in each.
+
+    Attributes:
+      over: the error of every further round, once a process has failed or left; else None.
+    """
+
+    def __init__(self) -> None:
+        self.over: OutOfRangeError | AbortedError | None = None
+        self._rounds = 0
+        self._shared = 0
+        self._agreed: set[Layout] = set()
+        self._last: Layout | None = None
+        self._later: Absence | None = None
+        self._registered = False
+
+    def mean(self, layout: Layout, dense: Sequence[Any], rows: Sequence[Rows]) -> tuple[list[Any], list[Rows]]:
+        """The means of the processes' gradients, on this process's device; of rows, those of all processes.
+
+        Raises:
+          OutOfRangeError: the data of a process has ended, or its program.
+          AbortedError: a process has failed.
+          FailedPreconditionError: processes differ in what they train.
+        """
+        later, self._later = self._later, None
+        if later is None:
+            return self._round(layout, dense, rows, Absence(Word.GOES_ON, ""))
+        return self._round(layout, *layout.zeros(), later)
+
+    def miss(self, layout: Layout, absence: Absence) -> None:
+        """Takes part in a round without gradients. Returns also where the meeting is over."""
+        if self.over is not None:
+            return
+        try:
+            self._round(layout, *layout.zeros(), absence)
+        except (OutOfRangeError, AbortedError) as error:
+            logs.debug("A round without gradients: %s", error)
+
+    def fail_next(self, absence: Absence) -> None:
+        """Says it in the next round: this process had its gradients in the last one, and has failed since."""
+        self._later = absence
+
+    def share(self, values: Mapping[str, Any] | None) -> dict[str, Any]:
+        """The first process's values by name, in all processes.
+
+        Args:
+          values: of the first process; None in the others.
+
+        Raises:
+          OpError: the meeting is over.
+        """
+        self._begin()
+        jax.devices()  # JAX starts in all processes together: who waits below must have started it.
+        self._shared += 1
+        key = f"towerstrat/meeting/share/{self._shared}"
+        arrays: list[Any] = []
+        if values is not None:
+            arrays = [jnp.asarray(value) for value in values.values()]
+            described = [[name, a.dtype.name, a.shape] for name, a in zip(values, arrays, strict=True)]
+            client().key_value_set(key, json.dumps(described))
+        else:
+            with PROGRESS.phase(STARTING, "waiting for the values of the first process's variables"):
+                found = json.loads(client().blocking_key_value_get(key, _LONG))
+            if isinstance(found, str):
+                raise self._end(AbortedError, found)
+            described = found
+            arrays = [np.zeros(shape, jnp.dtype(kind)) for _, kind, shape in described]
+        if not arrays:
+            return {}
+        parts = self._together([_at_least_one(a.astype(np.int32) if a.dtype == bool else a) for a in arrays])
+        wholes = [whole.addressable_shards[0].data for whole in self._firsts(parts)]
+        return {
+            name: whole.reshape(shape).astype(jnp.dtype(kind))
+            for (name, kind, shape), whole in zip(described, wholes, strict=True)
+        }
+
+    # ---- a round ---------------------------------------------------------------------------------------------
+
+    def _begin(self) -> None:
+        if self.over is not None:
+            raise type(self.over)(None, None, self.over.message)
+        if not self._registered:
+            self._registered = True
+            atexit.register(self._leave)  # after JAX's, so that it comes before
+
+    def _round(
+        self, layout: Layout, dense: Sequence[Any], rows: Sequence[Rows], said: Absence
+    ) -> tuple[list[Any], list[Rows]]:
+        self._begin()
+        if layout not in self._agreed:
+            pieces = [(repr(each), f"{name}, {each}") for name, each in _each(layout)]
+            AGREEMENT.require("averaging the gradients", {"its variables": repr(layout)}, lambda: pieces)
+            self._agreed.add(layout)
+        self._rounds += 1
+        PROGRESS.step(self._rounds)
+        self._last = layout
+        if said.word is not Word.GOES_ON:
+            client().key_value_set(self._why(PEERS.index), said.why)
+        counts = [len(each.indices) for each in rows]
+        mine = [np.asarray([[said.word, *counts]], np.int32), *(_at_least_one(gradient) for gradient in dense)]
+        words, *means = self._means(*self._together(mine))
+        try:
+            told = np.asarray(words.addressable_shards[0].data)
+        except jax.errors.JaxRuntimeError as error:
+            self._end(AbortedError, f"A round of the {PEERS.count} processes failed: {error}")
+            raise
+        self._look_at(told[:, 0])
+        found = [
+            mean.addressable_shards[0].data.reshape(shape) for mean, (shape, _) in zip(means, layout.dense, strict=True)
+        ]
+        return found, self._gathered(rows, told[:, 1:])
+
+    def _gathered(self, rows: Sequence[Rows], counts: np.ndarray) -> list[Rows]:
+        """The rows of all processes, with values divided by the number of processes."""
+        if not rows:
+            return []
+        parts: list[Any] = []
+        room = [_room(int(count)) for count in counts.max(axis=0)]
+        for each, size in zip(rows, room, strict=True):
+            parts += [_padded(each.values, size), _padded(each.indices, size)]
+        wholes = [whole.addressable_shards[0].data for whole in self._gathers(*self._together(parts))]
+        found = []
+        for k, size in enumerate(room):
+            places = np.concatenate([np.arange(count) + i * size for i, count in enumerate(counts[:, k])])
+            values, indices = wholes[2 * k][places], wholes[2 * k + 1][places]
+            found.append(Rows(values / jnp.asarray(PEERS.count, values.dtype), indices))
+        return found
+
+    def _look_at(self, words: np.ndarray) -> None:
+        """Raises the error of a round in which a process has said another word than that it goes on."""
+        worst = Word(int(words.max()))
+        if worst is Word.GOES_ON:
+            return
+        who = int(np.argmax(words == worst))
+        why = client().blocking_key_value_get(self._why(who), _LONG)
+        if worst is Word.ENDED:
+            raise OutOfRangeError(
+                None,
+                None,
+                f"The data of process {who} of {PEERS.count} has ended ({why}), and so ends this pass for all of them.",
+            )
+        if worst is Word.LEFT:
+            raise self._end(OutOfRangeError, why)
+        raise self._end(AbortedError, f"Process {who} of {PEERS.count} failed: {why}")
+
+    def _end(self, kind: type[_Over], message: str) -> _Over:
+        self.over = error = kind(None, None, message)
+        return error
+
+    def _why(self, process: int) -> str:
+        return f"towerstrat/meeting/why/{self._rounds}/{process}"
+
+    # ---- the end of the program ------------------------------------------------------------------------------
+
+    def _leave(self) -> None:
+        """Tells the others, at its end, that this process takes no further part."""
+        if self.over is not None:
+            return
+        failure = joining.failure()
+        words = "the program has ended" if failure is None else failure
+        word = Word.LEFT if failure is None else Word.FAILED
+        why = f"Process {PEERS.index} of {PEERS.count} trains no more: {words}."
+        if PEERS.index == 0:
+            client().key_value_set(f"towerstrat/meeting/share/{self._shared + 1}", json.dumps(why))
+        if self._last is None:
+            return
+        absence = Absence(word, why if failure is None else words)
+        if failure is None:
+            PROGRESS.enter(ENDED)
+            self.miss(self._last, absence)
+            return
+        telling = threading.Thread(target=self.miss, args=(self._last, absence), daemon=True)
+        telling.start()
+        telling.join(_PATIENCE)
+
+    # ---- programs over one device of each process --------------------------------------------------------------
+
+    @cached_property
+    def _split(self) -> NamedSharding:
+        """One row for each process, on its first device."""
+        first: dict[int, jax.Device] = {}
+        for device in jax.devices():
+            first.setdefault(device.process_index, device)
+        mesh = Mesh(np.array([first[i] for i in sorted(first)]), (_AXIS,))
+        return NamedSharding(mesh, PartitionSpec(_AXIS))
+
+    def _together(self, parts: Sequence[Any]) -> list[jax.Array]:
+        """Arrays of all processes' parts, one after the other along the first dimension. Parts stay where they are."""
+        device = jax.local_devices()[0]
+        return [
+            jax.make_array_from_single_device_arrays(
+                (PEERS.count * part.shape[0], *part.shape[1:]), self._split, [jax.device_put(part, device)]
+            )
+            for part in parts
+        ]
+
+    def _program(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        mesh, split = self._split.mesh, self._split.spec
+        return jax.jit(jax.shard_map(function, mesh=mesh, in_specs=split, out_specs=PartitionSpec(), check_vma=False))
+
+    @cached_property
+    def _means(self) -> Callable[..., Any]:
+        def means(words: jax.Array, *gradients: jax.Array) -> Any:
+            return _gather(words), *(lax.psum(g, _AXIS) / jnp.asarray(PEERS.count, g.dtype) for g in gradients)
+
+        return self._program(means)
+
+    @cached_property
+    def _gathers(self) -> Callable[..., Any]:
+        return self._program(lambda *parts: tuple(_gather(part) for part in parts))
+
+    @cached_property
+    def _firsts(self) -> Callable[..., Any]:
+        def firsts(values: Sequence[jax.Array]) -> Any:
+            mine = lax.axis_index(_AXIS) == 0
+            return [lax.psum(jnp.where(mine, v, jnp.zeros_like(v)), _AXIS) for v in values]
+
+        return self._program(firsts)
+
+
+def _gather(part: jax.Array) -> jax.Array:
+    return lax.all_gather(part, _AXIS, tiled=True)
+
+
+def _each(layout: Layout) -> list[tuple[str, Any]]:
+    return list(zip(layout.names, (*layout.dense, *layout.rows), strict=True))
+
+
+def _at_least_one(value: Any) -> Any:
+    """The value with a dimension, which processes' values are put together along."""
+    return value if value.ndim else value.reshape((1,))
+
+
+def _room(count: int) -> int:
+    """How many rows a program has room for: numbers that change from step to step compile few of them."""
+    return 1 << (count - 1).bit_length() if count else 1
+
+
+def _padded(part: Any, size: int) -> Any:
+    left = size - part.shape[0]
+    return jnp.pad(part, [(0, left), *((0, 0) for _ in part.shape[1:])]) if left else part
+
+
+MEETING = Meeting()

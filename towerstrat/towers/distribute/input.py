@@ -9,8 +9,9 @@ from typing import Any, NamedTuple
 from towerstrat.data.background import Prefetch
 from towerstrat.data.dataset import Dataset
 from towerstrat.errors import UnsupportedError
+from towerstrat.hosts.peers import PEERS
 from towerstrat.towers.distribute.dataset import DistributedDataset, Layout
-from towerstrat.towers.distribute.splitting import Dealt, Split
+from towerstrat.towers.engine.splitting import Dealt, Split, share_of
 
 
 class InputReplicationMode(enum.Enum):
@@ -176,7 +177,7 @@ def divided(dataset: Any, layout: Layout | None, kind: type[DistributedDataset])
         )
     if layout is None:
         return kind(dataset.node, None)
-    return kind(Prefetch(Split(dataset.node, layout.axis.size), 1), layout)
+    return kind(Split(Prefetch(dataset.node, 1), share_of(layout.axis)), layout)
 
 
 def dealt(
@@ -186,24 +187,33 @@ def dealt(
     replicas: int,
     options: InputOptions | None = None,
     drops: bool = True,
+    apart: bool = True,
 ) -> DistributedDataset:
     """The dataset of an input function, an element of which goes to each replica; or each replica's own dataset.
 
     Args:
       drops: as of ``Dealt``; where it is False, the batch dimension of elements is unknown.
+      apart: whether each process has an input pipeline of its own, where several have replicas.
 
     Raises:
       TypeError: the function returns no dataset.
     """
     per_replica = options is not None and options.experimental_replication_mode is InputReplicationMode.PER_REPLICA
-    pipelines = replicas if per_replica else 1
-    datasets = [dataset_fn(InputContext(pipelines, i, replicas)) for i in range(pipelines)]
+    apart = apart and layout is not None and layout.axis.spans
+    if per_replica:
+        datasets = [dataset_fn(InputContext(replicas, i, replicas)) for i in range(replicas)]
+    elif apart:
+        datasets = [dataset_fn(InputContext(PEERS.count, PEERS.index, replicas))]
+    else:
+        datasets = [dataset_fn(InputContext(1, 0, replicas))]
     for dataset in datasets:
         if not isinstance(dataset, Dataset):
             raise TypeError(f"dataset_fn must return a tf.data.Dataset, got {dataset!r}.")
     if layout is None:
         return kind(datasets[0].node, None)
-    node = Dealt([dataset.node for dataset in datasets], layout.axis.size, drops)
+    if apart and per_replica:  # Each process calls the function for all, so that seeds are those of one process.
+        datasets = [datasets[i] for i in layout.axis.own]
+    node = Dealt([dataset.node for dataset in datasets], share_of(layout.axis, apart), drops, apart)
     if not drops:
         node.structure = node.structure.with_dims([dims and (None, *dims[1:]) for dims in node.structure.dims])
     return kind(node, layout)

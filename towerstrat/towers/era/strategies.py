@@ -106,7 +106,9 @@ class Strategy(DistributionStrategy, StrategyV1):  # type: ignore[misc]
         if not isinstance(extended, Extended) or extended._global_batch_size:
             return super().make_dataset_iterator(dataset)
         layout, drops = self._layout(), not extended.keeps_batches
-        return self._initializable(dealt(lambda _: dataset, layout, DistributedDatasetV1, self.num_towers, drops=drops))
+        return self._initializable(
+            dealt(lambda _: dataset, layout, DistributedDatasetV1, self.num_towers, drops=drops, apart=False)
+        )
 
     def _run_steps(self, fn: Callable[..., Any], iterator: Any, iterations: Any, initial_loop_values: Any) -> Any:
         with self._of_replicas():

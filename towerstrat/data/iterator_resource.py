@@ -10,10 +10,11 @@ import numpy as np
 
 from towerstrat.checkpoints.states import decoded, encoded
 from towerstrat.data.fingerprint import check_fingerprint, fingerprint
-from towerstrat.data.pipeline import UNKNOWN, Array, Element, Node, Opening, Pull, write_next
+from towerstrat.data.pipeline import UNKNOWN, Array, Element, Opening, Pull, write_next
 from towerstrat.data.share import Share
 from towerstrat.data.state import TAKEN_AGAIN, Stateless, at_one_moment, resumed, state_of
 from towerstrat.data.structure import Structure
+from towerstrat.data.variants import VariantNode, reachable_nodes
 from towerstrat.errors import FailedPreconditionError, InvalidArgumentError, OpError
 from towerstrat.graph.runtime.program import Uninterrupted
 from towerstrat.graph.runtime.runs import WaitingStates
@@ -81,8 +82,10 @@ class IteratorResource:
         """How many elements there are in all, where that is known and none can fail; UNKNOWN or INFINITE."""
         self._started()
         assert self._opening is not None
-        node = self._opening.node
-        return node.cardinality() if all(p.sure for p in node.walk() if isinstance(p, Node)) else UNKNOWN
+        node, values = self._opening.node, self._opening.values
+        while isinstance(node, VariantNode):
+            node, values = node.bound(values)
+        return node.cardinality() if all(part.sure for part in reachable_nodes(node, values)) else UNKNOWN
 
     def initialize(self, opening: Opening) -> None:
         """Moves to the beginning of a pass over a pipeline. Elements that were pushed back before are dropped."""
@@ -90,7 +93,7 @@ class IteratorResource:
         self.initializations += 1
 
     def _begin(self, opening: Opening, source: Iterator[Element], taken: int, returned: Sequence[Element]) -> None:
-        parts = [part for part in opening.node.walk() if isinstance(part, Node)]
+        parts = list(reachable_nodes(opening.node, opening.values))
         with self._lock:
             self.lender = None  # what it holds is of the data before
             self.share = next((part.share for part in parts if part.share is not None), None)

@@ -5,6 +5,7 @@ It is run in one process and in several. ``PLACE`` is a folder for checkpoints.
 
 import json
 import sys
+from pathlib import Path
 
 import jax
 import numpy as np
@@ -12,6 +13,7 @@ import numpy as np
 import towerstrat.compat.v1 as tf1
 import towerstrat.compat.v2 as tf
 from towerstrat.graph.eager import mode
+from towerstrat.hosts.agreement import AGREEMENT
 from towerstrat.hosts.peers import PEERS
 
 LENGTHS = [0, 1, 3, 4, 5, 8, 11, 12]
@@ -333,6 +335,109 @@ def own_step_loops():
     return found
 
 
+# ---- files, options, resumption ----------------------------------------------------------------------------------
+
+
+def policies():
+    """What replicas get of six files of four records each, by the policies of auto-sharding."""
+    strategy, found = replicas(), {}
+    folder = Path(sys.argv[2])
+    names = [str(folder / f"{i}.txt") for i in range(6)]
+    for i, name in enumerate(names):
+        Path(name).write_text("".join(f"{10 * i + n}\n" for n in range(4)))
+    whole = tf.data.Dataset.from_tensor_slices(names)
+    kinds = {
+        "files": tf.data.TextLineDataset(names),
+        "interleaved": whole.interleave(tf.data.TextLineDataset, cycle_length=2, block_length=1),
+    }
+    for kind, lines in kinds.items():
+        for policy in ("AUTO", "DATA", "FILE", "OFF"):
+            options = tf.data.Options()
+            options.experimental_distribute.auto_shard_policy = tf.data.experimental.AutoShardPolicy[policy]
+            data = lines.map(lambda x: tf.strings.to_number(x, tf.int32)).batch(8).with_options(options)
+            data = strategy.experimental_distribute_dataset(data)
+            found[f"{kind} {policy}"] = [parts(strategy, element) for element in data]
+    return found
+
+
+def different_pipelines():
+    """A dataset that each process has made in another way: refused, or each process' own."""
+    strategy = replicas()
+    data = tf.data.Dataset.range(16 + 8 * PEERS.index).batch(8)
+    try:
+        strategy.experimental_distribute_dataset(data)
+    except tf.errors.FailedPreconditionError as error:
+        return error.message
+    return None
+
+
+def sharded_by_hand():
+    """1.12's distribute_dataset, with a function that divides the data itself, or leaves it to the strategy."""
+    found = []
+    for sharded in (False, True):
+        with tf1.Graph().as_default():
+            strategy = tf1.contrib.distribute.MirroredStrategy(
+                devices=[f"/device:CPU:{i}" for i in range(len(jax.devices()))], auto_shard_dataset=sharded
+            )
+
+            def made(sharded=sharded):
+                data = tf1.data.Dataset.range(12)
+                return (data if sharded else data.shard(PEERS.count, PEERS.index)).batch(1, drop_remainder=True)
+
+            with strategy.scope():
+                element = strategy.distribute_dataset(made).make_one_shot_iterator().get_next()
+                fetched = strategy.unwrap(element)
+            with tf1.Session() as session:
+                while True:
+                    try:
+                        found.append([np.asarray(part).tolist() for part in session.run(fetched)])
+                    except tf1.errors.OutOfRangeError:
+                        break
+    return found
+
+
+def resumed():
+    """Totals of a run that is cut, one that goes on from its checkpoint, and one in one go: own pipelines, and one."""
+    found = []
+    for own in (True, False):
+        found.append([_run_of_two(own, None, 2), _run_of_two(own, "restore", 2), _run_of_two(own, None, 4)])
+    return found
+
+
+def _run_of_two(own, restore, runs):
+    prefix = f"{sys.argv[2]}/model-{own}-"
+    with tf1.Graph().as_default():
+        tf1.set_random_seed(1)
+        strategy = tf1.distribute.experimental.TPUStrategy(tf1.distribute.cluster_resolver.TPUClusterResolver(tpu=""))
+        with strategy.scope():
+            total = tf1.get_variable("total", [], initializer=tf1.zeros_initializer(), use_resource=True)
+            if own:
+                iterator = strategy.make_input_fn_iterator(lambda context: own_numbers(context, [40, 40]).shuffle(6))
+            else:
+                iterator = strategy.make_dataset_iterator(numbers(80, 4, True).repeat())
+
+            def step(context, element):
+                share = strategy.reduce(
+                    "SUM", strategy.experimental_run_v2(lambda x: tf1.reduce_sum(x), args=(element,)), axis=None
+                )
+                return total.assign(total * 0.5 + share)
+
+            made = strategy.extended.experimental_run_steps_on_iterator(step, iterator, 3)
+        saver = tf1.train.Saver([total])
+        with tf1.Session() as session:
+            if restore:
+                saver.restore(session, f"{prefix}0")  # All go on from what the first process has saved.
+                session.run(iterator.initialize())
+            else:
+                session.run([tf1.global_variables_initializer(), *iterator.initialize()])
+            for _ in range(runs):
+                session.run(made.run_op)
+            saver.save(session, f"{prefix}{PEERS.index}")
+            if PEERS.count > 1:
+                AGREEMENT.all_of("saved")
+            return float(session.run(total))
+
+
 def main(cases, place):
     tf1.disable_eager_execution()
     for name in cases.split(","):
@@ -342,6 +447,7 @@ def main(cases, place):
 
 EAGER = {
     "eager_elements", "functions", "contexts_of_input", "own_elements", "own_loops", "own_uneven", "own_errors",
+    "policies", "different_pipelines",
 }  # fmt: skip
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """Input of several processes: the numbers of one process, and ends and errors that all meet together."""
 
 import json
+from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -112,6 +113,45 @@ def check_step_loops(process, i):
     assert used == 6 + i
 
 
+def check_policies(process, i):
+    found = process["policies"]
+    lines = [[10 * file + n for n in range(4)] for file in range(6)]
+
+    def shared(numbers):
+        return [[numbers[8 * n + 2 * r : 8 * n + 2 * r + 2] for r in range(4)] for n in range(3)]
+
+    in_turn = [n for a, b in zip(lines[::2], lines[1::2], strict=True) for pair in zip(a, b, strict=True) for n in pair]
+    for kind, numbers in (("files", list(chain(*lines))), ("interleaved", in_turn)):
+        whole = shared(numbers)
+        # One pipeline of all: each replica gets the rows that it would get from one process.
+        assert found[f"{kind} AUTO"] == found[f"{kind} DATA"] == whole
+        # Each process has all of the data: its two replicas get the four parts of each batch in two steps.
+        assert found[f"{kind} OFF"] == [[*batch[k : k + 2]] * 2 for batch in whole for k in (0, 2)]
+        # Each process has every other file.
+        for process_of, part in ((0, slice(0, 2)), (1, slice(2, 4))):
+            batches = chain(*(step[part] for step in found[f"{kind} FILE"]))
+            assert sorted(chain(*batches)) == sorted(chain(*lines[process_of::2]))
+    assert found["files FILE"][0] == [[0, 1], [2, 3], [10, 11], [12, 13]]
+
+
+def check_different(process, i):
+    message = process["different_pipelines"]
+    assert "Process 1 differs from process 0, of 2" in message
+    assert "Range" in message
+    assert "24" in message
+
+
+def check_sharded(process, i):
+    steps = [[[0], [2], [1], [3]], [[4], [6], [5], [7]], [[8], [10], [9], [11]]]
+    assert process["sharded_by_hand"] == [*steps, *steps]
+
+
+def check_resumed(process, i):
+    for cut, gone_on, undisturbed in process["resumed"]:
+        assert cut != undisturbed
+        assert gone_on == undisturbed
+
+
 CHECKS = {
     "contexts_of_input": check_contexts,
     "own_elements": check_elements,
@@ -119,11 +159,17 @@ CHECKS = {
     "own_uneven": check_uneven,
     "own_errors": check_errors,
     "own_step_loops": check_step_loops,
+    "policies": check_policies,
+    "different_pipelines": check_different,
+    "sharded_by_hand": check_sharded,
+    "resumed": check_resumed,
 }
 
 
 @pytest.mark.parametrize(
-    "names", [["contexts_of_input", "own_elements"], pytest.param(list(CHECKS), marks=pytest.mark.long)], ids=len
+    "names",
+    [["contexts_of_input", "own_elements", "resumed"], pytest.param(list(CHECKS), marks=pytest.mark.long)],
+    ids=len,
 )
 def test_pipelines_of_their_own_end_and_fail_together(names, tmp_path):
     for i, process in enumerate(cases(2, 2, names, tmp_path)):

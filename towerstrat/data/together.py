@@ -10,8 +10,9 @@ from typing import Any, NoReturn
 import jax
 import numpy as np
 
+from towerstrat.data.fingerprint import pieces
 from towerstrat.data.iterator_resource import IteratorResource
-from towerstrat.data.pipeline import INFINITE
+from towerstrat.data.pipeline import INFINITE, Node
 from towerstrat.errors import InvalidArgumentError
 from towerstrat.graph.ir.mesh import Axis
 from towerstrat.graph.ir.types import HostArray
@@ -58,6 +59,21 @@ def next_of(resource: IteratorResource, axis: Axis | None, uneven: bool = True) 
             f"The towers' next elements have different shapes: {shapes}. Use batch(..., drop_remainder=True).",
         )
     return found
+
+
+def require_alike(node: Node) -> None:
+    """Returns where all processes are about to divide the same pipeline among their positions.
+
+    Raises:
+      FailedPreconditionError: they have different ones; it names the process, and the part that differs.
+    """
+    found = pieces(node)
+    AGREEMENT.require("dividing a dataset", {"the dataset": " ".join(text for text, _ in found)}, lambda: found)
+
+
+def are_alike(node: Node) -> bool:
+    """Whether all processes have the same pipeline."""
+    return len(set(AGREEMENT.all_of(" ".join(text for text, _ in pieces(node))))) == 1
 
 
 def _ask(resource: IteratorResource) -> None:

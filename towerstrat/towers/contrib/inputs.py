@@ -9,9 +9,11 @@ import numpy as np
 
 from towerstrat.data.dataset import Dataset
 from towerstrat.data.dataset_v1 import make_initializable_iterator, make_one_shot_iterator
+from towerstrat.data.file_shares import of_files
 from towerstrat.data.iterator_resource import IteratorResource
 from towerstrat.data.iterators import Iterator, Session, iterator_resource, with_operation
-from towerstrat.data.together import next_of
+from towerstrat.data.together import are_alike, next_of
+from towerstrat.data.transforms import Shard
 from towerstrat.errors import InvalidArgumentError, OutOfRangeError
 from towerstrat.graph.eager.context import context
 from towerstrat.graph.eager.positions import PositionTensor
@@ -21,6 +23,7 @@ from towerstrat.graph.ir.elements import Operation, Tensor
 from towerstrat.graph.ir.mesh import Axis
 from towerstrat.graph.ir.registry import Signature, define
 from towerstrat.graph.ir.uneven import Uneven
+from towerstrat.hosts.peers import PEERS
 from towerstrat.towers.engine.splitting import Dealt, share_of
 from towerstrat.towers.engine.values import per_device
 
@@ -33,16 +36,23 @@ class PerDeviceDataset:
       devices: the towers' devices.
       axis: the towers' axis, None for one tower.
       uneven: whether the towers' elements may have different shapes.
-      apart: where several processes have towers, whether the dataset is this process' own, for its towers alone.
+      sharded: whether each of several processes gets every n-th file, or every n-th element where there are none, for
+        its own towers. Processes whose datasets differ have divided them themselves: the towers of each get the
+        elements of its own. Else all have the same one, whose elements go to all towers in turn.
     """
 
     def __init__(
-        self, dataset: Dataset, devices: Sequence[str], axis: Axis | None, uneven: bool = False, apart: bool = False
+        self, dataset: Dataset, devices: Sequence[str], axis: Axis | None, uneven: bool = False, sharded: bool = False
     ):
         self._uneven = uneven
         self._dataset = dataset
         if axis is not None and axis.spans:
-            node = Dealt([dataset.node], share_of(axis, apart), apart=apart)
+            source = dataset.node
+            apart = not are_alike(source)
+            if sharded and not apart:
+                shared = of_files(source, PEERS.count, PEERS.index)
+                source, apart = shared or Shard(source, PEERS.count, PEERS.index), True
+            node = Dealt([source], share_of(axis, apart), apart=apart)
             node.whole = True
             self._dataset = Dataset._made(node)
         self._devices = list(devices)

@@ -8,10 +8,14 @@ from typing import Any, NamedTuple
 
 from towerstrat.data.background import Prefetch
 from towerstrat.data.dataset import Dataset
+from towerstrat.data.file_shares import of_files
+from towerstrat.data.options import AutoShardPolicy
+from towerstrat.data.pipeline import Node
+from towerstrat.data.together import require_alike
 from towerstrat.errors import UnsupportedError
 from towerstrat.hosts.peers import PEERS
 from towerstrat.towers.distribute.dataset import DistributedDataset, Layout
-from towerstrat.towers.engine.splitting import Dealt, Split, share_of
+from towerstrat.towers.engine.splitting import Dealt, Shares, Split, share_of
 
 
 class InputReplicationMode(enum.Enum):
@@ -177,7 +181,31 @@ def divided(dataset: Any, layout: Layout | None, kind: type[DistributedDataset])
         )
     if layout is None:
         return kind(dataset.node, None)
-    return kind(Split(Prefetch(dataset.node, 1), share_of(layout.axis)), layout)
+    node = dataset.node
+    if layout.axis.spans:
+        policy = dataset.options().experimental_distribute.auto_shard_policy  # type: ignore[attr-defined]
+        if policy in (AutoShardPolicy.OFF, AutoShardPolicy.FILE):
+            return kind(_of_process(node, layout, policy), layout)
+        require_alike(node)
+    return kind(Split(Prefetch(node, 1), share_of(layout.axis)), layout)
+
+
+def _of_process(node: Node, layout: Layout, policy: AutoShardPolicy) -> Node:
+    """The batches of a pipeline that is this process' own, in parts of which its replicas get the next ones in turn.
+
+    Raises:
+      ValueError: files are to be divided, and the pipeline reads none.
+    """
+    if policy is AutoShardPolicy.FILE:
+        shared = of_files(node, PEERS.count, PEERS.index)
+        if shared is None:
+            raise ValueError(
+                "auto_shard_policy is FILE, and the dataset reads no files by TFRecordDataset, TextLineDataset or "
+                "FixedLengthRecordDataset. Set AutoShardPolicy.DATA, or OFF where the dataset is divided already."
+            )
+        node = shared
+    parts = Shares(Prefetch(node, 1), layout.axis.size)
+    return Dealt([parts], share_of(layout.axis, apart=True), apart=True)
 
 
 def dealt(

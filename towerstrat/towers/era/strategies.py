@@ -188,7 +188,7 @@ class MirroredStrategy(Strategy, mirrored.MirroredStrategy):  # type: ignore[mis
       num_gpus, num_gpus_per_worker: so many accelerators, instead of ``devices``.
       cross_tower_ops: how values of the towers are combined.
       prefetch_on_device: where input waits is decided here; changes no value.
-      auto_shard_dataset: divides files or elements between workers, of which there is one here.
+      auto_shard_dataset: as of 1.12's.
       cross_device_ops: ``cross_tower_ops``, as 1.13 spelt it.
 
     Raises:

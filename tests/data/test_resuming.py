@@ -15,9 +15,10 @@ from towerstrat.checkpoints.states import decoded, encoded
 from towerstrat.data.dataset_v1 import DatasetV1
 from towerstrat.data.pipeline import Pull
 from towerstrat.data.rows import Order
+from towerstrat.data.share import Share
 from towerstrat.data.state import Stateful, taken_again
 from towerstrat.platform.checksums import masked_crc
-from towerstrat.towers.distribute.splitting import Dealt, Split
+from towerstrat.towers.engine.splitting import Dealt, Split
 
 MANY = 3000
 """Enough rows that functions are compiled for many of them at once."""
@@ -185,8 +186,8 @@ PIPELINES = {
     "lists": lambda f: tf.data.Dataset.from_generator(lambda: iter([[1, 2], [3]] * 6), tf.int32, [None]).shuffle(3),
     "threads of a map": lambda f: tf.data.Dataset.range(20).map(grid, 3).prefetch(2),
     "threads": lambda f: tf.data.Dataset.range(50).shuffle(9).prefetch(3).map(lambda x: x + 1).prefetch(2).repeat(2),
-    "rows of replicas": lambda f: DatasetV1(Split(tf.data.Dataset.range(24).shuffle(5).batch(4).node, 2)),
-    "batches dealt": lambda f: DatasetV1(Dealt([tf.data.Dataset.range(24).shuffle(5).batch(2).node], 3)),
+    "rows of replicas": lambda f: DatasetV1(Split(tf.data.Dataset.range(24).shuffle(5).batch(4).node, Share(2))),
+    "batches dealt": lambda f: DatasetV1(Dealt([tf.data.Dataset.range(24).shuffle(5).batch(2).node], Share(3))),
 }  # fmt: skip
 
 

@@ -136,6 +136,8 @@ class PrefetchedPull(Pull):
 class Prefetch(Node):
     """The same elements, up to ``size`` of them taken ahead."""
 
+    sure = True
+
     def __init__(self, child: Node, size: Any):
         self.children = (child,)
         self.structure = child.structure

@@ -221,6 +221,7 @@ class Batch(Node):
         self.tensors = tensors_among(size)
         first = _static_size(size, drop_remainder)
         self.structure = composites.batched_structure(child.structure, first)
+        self.sure = all(d is not None and None not in d for d in child.structure.dims)
 
     def cardinality(self) -> int:
         return _batches(self.children[0].cardinality(), self.size, self.drop_remainder)

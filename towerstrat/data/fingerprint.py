@@ -17,6 +17,8 @@ from towerstrat.platform.plain import State
 
 _ROWS = 16
 """Rows of an array that are looked at."""
+_SHOWN = 80
+"""Characters of the description of a pipeline's part that messages show."""
 
 
 class _Look(NamedTuple):
@@ -32,7 +34,11 @@ class _Look(NamedTuple):
 
 
 def _checksum(node: Part, opening: Opening, rows: int | None) -> int:
-    return zlib.crc32(repr(_described(node, _Look(opening.values, rows))).encode())
+    return _checksum_of(node, _Look(opening.values, rows))
+
+
+def _checksum_of(node: Part, look: _Look) -> int:
+    return zlib.crc32(repr(_described(node, look)).encode())
 
 
 def whole_checksum(node: Part, opening: Opening) -> int:
@@ -48,6 +54,12 @@ def fingerprint(opening: Opening) -> State:
     """
     kinds = [type(part).__name__ for part in opening.node.walk()]
     return {"kinds": kinds, "checksum": _checksum(opening.node, opening, _ROWS)}
+
+
+def pieces(node: Part) -> list[tuple[str, str]]:
+    """(text, words) for each part of a pipeline, sources first: texts are equal where the parts are."""
+    texts = [repr(_described(part, _Look({}, _ROWS))) for part in node.walk()]
+    return [(str(zlib.crc32(text.encode())), f"the dataset {text[:_SHOWN]}") for text in reversed(texts)]
 
 
 def check_fingerprint(saved: State, found: State) -> None:

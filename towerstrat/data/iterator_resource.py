@@ -10,9 +10,11 @@ import numpy as np
 
 from towerstrat.checkpoints.states import decoded, encoded
 from towerstrat.data.fingerprint import check_fingerprint, fingerprint
-from towerstrat.data.pipeline import Array, Element, Opening, Pull, write_next
+from towerstrat.data.pipeline import UNKNOWN, Array, Element, Opening, Pull, write_next
+from towerstrat.data.share import Share
 from towerstrat.data.state import TAKEN_AGAIN, Stateless, at_one_moment, resumed, state_of
 from towerstrat.data.structure import Structure
+from towerstrat.data.variants import VariantNode, reachable_nodes
 from towerstrat.errors import FailedPreconditionError, InvalidArgumentError, OpError
 from towerstrat.graph.runtime.program import Uninterrupted
 from towerstrat.graph.runtime.runs import WaitingStates
@@ -39,6 +41,10 @@ class IteratorResource:
       initializations: how often it was initialized.
       lender: the buffer that holds elements taken ahead, or None. It gives them back before an element is taken.
       live: whether functions of the pipeline read variables when an element is made; no element is made ahead then.
+      share: where elements have a part for each position of an axis, those that this process makes.
+      apart: whether processes have data of their own, which may end at different times.
+      promised: how many elements may be taken in all before any process' data ends; None: nobody has asked yet, or
+        it is not known. asked: whether it was asked for since the initialization.
     """
 
     def __init__(self, structure: Structure, waiting: WaitingStates):
@@ -46,6 +52,10 @@ class IteratorResource:
         self.initializations = 0
         self.lender: Lender | None = None
         self.live = False
+        self.share: Share | None = None
+        self.apart = False
+        self.asked = False
+        self.promised: float | None = None
         self._waiting = waiting
         self._opening: Opening | None = None
         self._source: Iterator[Element] | None = None
@@ -59,14 +69,36 @@ class IteratorResource:
     def initialized(self) -> bool:
         return self._source is not None
 
+    @property
+    def used(self) -> int:
+        """How many elements were taken and are not back."""
+        with self._lock:
+            if self.lender is not None:
+                self.lender.give_back(self)
+            return self._before()
+
+    @property
+    def total(self) -> int:
+        """How many elements there are in all, where that is known and none can fail; UNKNOWN or INFINITE."""
+        self._started()
+        assert self._opening is not None
+        node, values = self._opening.node, self._opening.values
+        while isinstance(node, VariantNode):
+            node, values = node.bound(values)
+        return node.cardinality() if all(part.sure for part in reachable_nodes(node, values)) else UNKNOWN
+
     def initialize(self, opening: Opening) -> None:
         """Moves to the beginning of a pass over a pipeline. Elements that were pushed back before are dropped."""
         self._begin(opening, opening.pull(), 0, ())
         self.initializations += 1
 
     def _begin(self, opening: Opening, source: Iterator[Element], taken: int, returned: Sequence[Element]) -> None:
+        parts = list(reachable_nodes(opening.node, opening.values))
         with self._lock:
             self.lender = None  # what it holds is of the data before
+            self.share = next((part.share for part in parts if part.share is not None), None)
+            self.apart = any(part.apart for part in parts)
+            self.asked, self.promised = False, None
             self._opening = opening
             self._source = source
             self._taken = taken
@@ -96,10 +128,17 @@ class IteratorResource:
                 raise Stateless("an exception that was met ahead")
             with at_one_moment():
                 parts = {"source": state_of(self._source), "opening": opening.state()}
-            return parts | {"returned": state_of(self._returned), "taken": self._taken}
+            parts |= {"returned": state_of(self._returned), "taken": self._taken}
+            if self._returned and self.share is not None and not self.share.whole:
+                # What has come back are this process' parts of elements; another one takes these elements again.
+                parts |= {"own": list(self.share.own), "before": self._before()}
+            return parts
         except Stateless:
-            before = self._taken - len(self._returned) - (self._error is not None)
-            return {"entropy": list(opening.entropy), TAKEN_AGAIN: before}
+            return {"entropy": list(opening.entropy), TAKEN_AGAIN: self._before()}
+
+    def _before(self) -> int:
+        """How many elements of the pipeline come before the next one."""
+        return self._taken - len(self._returned) - (self._error is not None)
 
     def resume(self, state: State) -> None:
         """Goes to the state of an iterator over the same pipeline; to a place only where it is initialized.
@@ -131,6 +170,8 @@ class IteratorResource:
             raise InvalidArgumentError(None, None, message) from None
 
     def _go_to(self, opening: Opening, place: State) -> None:
+        if "own" in place and (self.share is None or place["own"] != list(self.share.own)):
+            place = {"entropy": place["opening"]["entropy"], TAKEN_AGAIN: place["before"]}
         if TAKEN_AGAIN not in place:
             opening = opening.again(place["opening"])
             source = resumed(opening.pull(), place["source"])

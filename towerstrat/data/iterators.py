@@ -14,6 +14,7 @@ from towerstrat.data.pipeline import Array, Node, Opening, ordinal
 from towerstrat.data.sources import host_array
 from towerstrat.data.state import taken_again
 from towerstrat.data.structure import Structure
+from towerstrat.data.together import next_of
 from towerstrat.errors import InvalidArgumentError, OpError, OutOfRangeError, UnsupportedError
 from towerstrat.graph.eager.context import EagerSession
 from towerstrat.graph.ir.convert import convert_to_tensor
@@ -135,9 +136,9 @@ def with_operation(error: BaseException, op: Operation) -> BaseException:
 
 def _get_next(session: Session, op: Operation, values: Sequence[Array]) -> list[Array]:
     try:
-        return iterator_resource(session, op, values).next()
-    except StopIteration:
-        raise OutOfRangeError(None, op, "End of sequence") from None
+        return next_of(iterator_resource(session, op, values), op.axis)
+    except StopIteration as end:
+        raise OutOfRangeError(None, op, f"End of sequence{end.value or ''}") from None
     except Exception as error:
         raise with_operation(error, op) from error.__cause__
 

@@ -1,4 +1,4 @@
-"""``tf.data.Options``: how the original may execute a dataset. None of it changes a value."""
+"""``tf.data.Options``: how the original may execute a dataset, of which only how processes divide it matters here."""
 
 from __future__ import annotations
 
@@ -7,7 +7,11 @@ from typing import Any, ClassVar
 
 
 class AutoShardPolicy(enum.IntEnum):
-    """How a dataset is divided among workers."""
+    """How a dataset is divided among processes, where several have replicas.
+
+    OFF: each has a dataset of its own, whose batches are for its replicas. FILE: each reads every n-th file. The
+    others: all have the same one, of whose batches each makes the rows of its own replicas.
+    """
 
     OFF = -1
     AUTO = 0
@@ -123,7 +127,9 @@ class ThreadingOptions(_Settings):
 
 
 class Options(_Settings):
-    """Settings that are kept and change nothing here: elements always come in the order of one call after the other.
+    """Settings that are kept; elements always come in the order of one call after the other.
+
+    ``experimental_distribute.auto_shard_policy`` says how processes divide a dataset; the others change nothing here.
 
     ``deterministic``, ``autotune``, ``threading``, ``experimental_distribute``, ``experimental_optimization`` and the
     others of 2.x; and those of 1.x, whose names begin with ``experimental_``.

@@ -13,6 +13,7 @@ from towerstrat.data.iterators import with_operation
 from towerstrat.data.optional import Optional
 from towerstrat.data.pipeline import Array, Node
 from towerstrat.data.structure import RaggedParts, Structure, flatten, in_parts, map_leaves, over_units
+from towerstrat.data.together import next_of
 from towerstrat.data.variants import boxed, opening_of, reachable_nodes
 from towerstrat.errors import OutOfRangeError, UnsupportedError
 from towerstrat.graph.autograph.builtins import Overloading
@@ -172,7 +173,7 @@ class OwnedIterator(IteratorBase, Argument, Specified, StagedIterable, Overloadi
         """
         if isinstance(self.handle, EagerTensor) and get_default_graph().executing_eagerly:
             resource: IteratorResource = self.handle.array.item()
-            return self._packed(self._components(self.handle._graph, resource.next()))
+            return self._packed(self._components(self.handle._graph, next_of(resource, self.axis)))
         self._asked += 1
         if self._asked > _UNROLLED:
             raise UnsupportedError(
@@ -187,8 +188,8 @@ class OwnedIterator(IteratorBase, Argument, Specified, StagedIterable, Overloadi
             return self._taken()
         try:
             return self.__next__()
-        except StopIteration:
-            raise OutOfRangeError(None, None, "End of sequence") from None
+        except StopIteration as end:
+            raise OutOfRangeError(None, None, f"End of sequence{end.value or ''}") from None
 
     def get_next_or_end(self) -> Any:
         """The next element; at the end of the data it ends the staged loop whose body contains it."""
@@ -318,6 +319,8 @@ class _Optionals:
         self.lender = None
         self.live = resource.live
         self._last = _nothing(resource.structure, axis)
+        if axis is not None and axis.spans:
+            self._last = [part if part.dtype.hasobject else part[: len(axis.own)] for part in self._last]
 
     def next(self) -> list[Array]:
         """``[has_value, *components]`` of the next element."""
@@ -360,18 +363,18 @@ def _nothing(structure: Structure, axis: Axis | None) -> list[Array]:
 def _optional_parts(resource: IteratorResource, axis: Axis | None) -> list[Array]:
     """``[has_value, *components]`` of the next element."""
     try:
-        return [np.asarray(True), *resource.next()]
+        return [np.asarray(True), *next_of(resource, axis)]
     except StopIteration:
         return [np.asarray(False), *_nothing(resource.structure, axis)]
 
 
 def _get_next(session: Runner, op: Operation, values: Sequence[Array]) -> list[Array]:
     try:
-        return values[0].item().next()
-    except StopIteration:
+        return next_of(values[0].item(), op.axis)
+    except StopIteration as end:
         if op.attrs["ends"]:
             raise EndOfLoop from None
-        raise OutOfRangeError(None, op, "End of sequence") from None
+        raise OutOfRangeError(None, op, f"End of sequence{end.value or ''}") from None
     except Exception as error:
         raise with_operation(error, op) from error.__cause__
 

@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from towerstrat.data.rows import Rows
+from towerstrat.data.share import Share
 from towerstrat.data.state import Stateful, at_one_moment, resumed, state_of
 from towerstrat.data.structure import Structure
 from towerstrat.graph.ir.core import Graph
@@ -225,9 +226,15 @@ class Node(Part):
       children: the nodes it takes elements from.
       tensors: the graph tensors whose values this node, not a child, needs when it is opened.
       cells: the variables that this node's functions read.
+      share: where elements have a part for each position of an axis, those that this process makes.
+      apart: whether processes have data of their own here, which may end at different times.
+      sure: whether its elements come without fail, as those that only move arrays in memory do.
     """
 
     structure: Structure
+    share: Share | None = None
+    apart: bool = False
+    sure: bool = False
     children: tuple[Node, ...] = ()
     tensors: tuple[Tensor, ...] = ()
     cells: tuple[Cell, ...] = ()

@@ -114,6 +114,8 @@ class Listed(Pull):
 class Whole(Node):
     """One element: the components themselves."""
 
+    sure = True
+
     def __init__(self, value: Any):
         self.components = flatten(value)
         self.structure = described(value, drop_first=False)
@@ -128,6 +130,8 @@ class Whole(Node):
 
 class Slices(Node):
     """The rows of the components."""
+
+    sure = True
 
     def __init__(self, value: Any):
         self.components = flatten(value)
@@ -211,6 +215,8 @@ def slices(value: Any) -> Node:
 
 class Range(Node):
     """``start, start + step, ...`` up to before ``stop`` (None: endless)."""
+
+    sure = True
 
     def __init__(self, start: Any, stop: Any, step: Any, dtype: Any = int64):
         self.bounds = (start, stop, step)

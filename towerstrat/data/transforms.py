@@ -35,6 +35,8 @@ from towerstrat.platform.plain import State
 class Reordering(Node):
     """A node that can work on row numbers wherever its only child is a pass over a table."""
 
+    sure = True
+
     def __init__(self, child: Node):
         self.children = (child,)
         self.structure = child.structure

@@ -56,10 +56,15 @@ class VariantNode(Node):
         self.tensors = (handle,)
         self.structure = structure
 
+    def bound(self, values: Mapping[Tensor, Array]) -> tuple[Node, Mapping[Tensor, Array]]:
+        """The pipeline, and the values of its tensors."""
+        found: Bound = values[self.handle].item()
+        return found.node, found.values
+
     def _resolved(self, opening: Opening) -> tuple[Node, Opening]:
         """The pipeline, and an opening with the values of its tensors."""
-        bound: Bound = opening.values[self.handle].item()
-        return bound.node, opening.cached(self, lambda: opening.child(bound.node, bound.values))
+        node, values = self.bound(opening.values)
+        return node, opening.cached(self, lambda: opening.child(node, values))
 
     def rows(self, opening: Opening) -> Rows | None:
         node, inner = self._resolved(opening)
@@ -76,8 +81,7 @@ def reachable_nodes(node: Node, values: Mapping[Tensor, Array]) -> Iterator[Node
     for child in node.children:
         yield from reachable_nodes(child, values)
     if isinstance(node, VariantNode):
-        bound: Bound = values[node.handle].item()
-        yield from reachable_nodes(bound.node, bound.values)
+        yield from reachable_nodes(*node.bound(values))
 
 
 def handle_of(node: Node) -> Tensor:

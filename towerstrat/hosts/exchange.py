@@ -20,6 +20,8 @@ from towerstrat.hosts.progress import COMPILING, PROGRESS
 _LONG = 24 * 3600 * 1000
 """Milliseconds: whoever is dead or stuck is found by others than those who wait."""
 _REFUSED = "towerstrat/refused"
+_MESSAGE = 1 << 20
+"""Characters of one message of the service."""
 _PATIENCE = 5.0
 """Seconds to wait for what a process says of a difference that it may not have found."""
 
@@ -42,6 +44,8 @@ class Agreement:
 
     def __init__(self) -> None:
         self._count = 0
+        self._said: str | None = None
+        """The key under which this process has said something to all last."""
 
     def require(self, what: str, parts: Parts, details: Callable[[], Pieces]) -> None:
         """Returns where all processes are about to do the same.
@@ -96,6 +100,26 @@ class Agreement:
         """Says to those that wait that it is done, or what was raised."""
         if waits:
             client().key_value_set(_key(self._count, 0), base64.b64encode(pickle.dumps(error)).decode())
+
+    def all_of(self, text: str) -> list[str]:
+        """What each process says, in all of them. All come to it together."""
+        self._count += 1
+        mine = _key(self._count, PEERS.index)
+        client().key_value_set(mine, text)
+        found = [text if i == PEERS.index else self._of(i) for i in range(PEERS.count)]
+        # Whoever says something here has read what was said here before.
+        if self._said is not None:
+            client().key_value_delete(self._said)
+        self._said = mine
+        return found
+
+    def bytes_of_all(self, data: bytes) -> list[bytes]:
+        """The bytes of each process, of any size, in all of them. All come to it together."""
+        text = base64.b64encode(data).decode()
+        parts = [text[i : i + _MESSAGE] for i in range(0, len(text), _MESSAGE)]
+        most = max(map(int, self.all_of(str(len(parts)))))
+        said = [self.all_of(parts[i] if i < len(parts) else "") for i in range(most)]
+        return [base64.b64decode("".join(pieces[process] for pieces in said)) for process in range(PEERS.count)]
 
     def _of(self, process: int) -> str:
         return str(client().blocking_key_value_get(_key(self._count, process), _LONG))

@@ -8,7 +8,7 @@ import numpy as np
 from towerstrat.graph.eager.context import EagerContext
 from towerstrat.graph.eager.tensor import EagerTensor, _maker
 from towerstrat.graph.ir.elements import Operation
-from towerstrat.graph.ir.mesh import Axis
+from towerstrat.graph.ir.mesh import Axis, everywhere
 from towerstrat.graph.ir.shapes import Dims
 from towerstrat.graph.ir.types import Array, DType
 from towerstrat.graph.ir.uneven import Uneven
@@ -50,6 +50,8 @@ class PositionTensor(EagerTensor):
         array = self.array
         if isinstance(array, Uneven):
             return EagerTensor(self._context, array.part(position), self.dtype)
+        if isinstance(array, jax.Array) and not array.is_fully_addressable:
+            array = self.array = everywhere(array)
         if isinstance(array, jax.Array) and not array.is_fully_replicated:
             # The shard of this position is on one device already: indexing the whole array would gather it first.
             (part,) = [s.data for s in array.addressable_shards if s.index[0].start == position and s.replica_id == 0]

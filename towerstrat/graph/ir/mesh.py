@@ -6,6 +6,7 @@ Source for varying and invariant values: https://docs.jax.dev/en/latest/notebook
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -18,7 +19,7 @@ import numpy as np
 from jax import lax
 from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec
 
-from towerstrat.graph.ir.types import Array
+from towerstrat.graph.ir.types import Array, HostArray
 from towerstrat.hosts.peers import PEERS
 
 ALL = PartitionSpec()
@@ -71,6 +72,18 @@ class Axis:
         return any(device.process_index != jax.process_index() for device in self.devices)
 
     @cached_property
+    def own(self) -> tuple[int, ...]:
+        """This process' positions: those that have a device of it."""
+        mine = jax.process_index()
+        parts = [self.devices[i * self.logical : (i + 1) * self.logical] for i in range(self.size)]
+        return tuple([i for i, part in enumerate(parts) if any(d.process_index == mine for d in part)])
+
+    @cached_property
+    def most(self) -> int:
+        """The number of positions of the process that has most of them."""
+        return max(Counter(device.process_index for device in self.devices[:: self.logical]).values())
+
+    @cached_property
     def mesh(self) -> Mesh:
         """The mesh of this axis and one for each prime factor of ``logical``, all of type Auto."""
         names, sizes = _logical_axes(self.logical)
@@ -101,6 +114,28 @@ class Axis:
         """Replicates values that are on one device, or on the host, over all devices; others stay where they are."""
         whole = self.placed(ALL)
         return [v if len(_devices_of(v)) > 1 else put(v, whole) for v in values]
+
+    def spread(self, own: HostArray, dimension: int = 0) -> jax.Array:
+        """The array of all positions, split over them, of which each process has the part of its own positions.
+
+        Args:
+          own: has one entry for each of ``self.own`` along a dimension. Nobody writes to it later.
+          dimension: along which positions are: 0, 1 or 2.
+        """
+        sharding = self.placed((self.one, self.second, self.third)[dimension])
+        before = (slice(None),) * dimension
+        rows = {position: own[(*before, slice(i, i + 1))] for i, position in enumerate(self.own)}
+        shape = (*own.shape[:dimension], self.size, *own.shape[dimension + 1 :])
+        return jax.make_array_from_callback(shape, sharding, lambda index: rows[(index or ())[dimension].start or 0])
+
+    def told(self, numbers: Sequence[int] | HostArray) -> HostArray:
+        """What each process says, in all of them: ``[positions, numbers]``. All processes come to it together.
+
+        Args:
+          numbers: integers of 32 bits, or a row of them for each of ``self.own``.
+        """
+        mine = np.asarray(numbers, np.int32)
+        return np.asarray(everywhere(self.spread(np.array(np.broadcast_to(mine, (len(self.own), mine.shape[-1]))))))
 
     def map(self, function: Callable[..., Any], in_specs: Any, out_specs: Any) -> Callable[..., Any]:
         """``jax.shard_map`` of ``function`` over the positions; with one position, the function itself.

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from towerstrat.graph.ir.mesh import everywhere
 from towerstrat.graph.ir.types import Array, HostArray
 
 
@@ -55,7 +56,7 @@ class Uneven:
 
     def part(self, position: int) -> HostArray:
         """The array at one position, on the host."""
-        return np.asarray(self.padded)[position][exactly(self.shapes[position])]
+        return np.asarray(everywhere(self.padded))[position][exactly(self.shapes[position])]
 
     def __repr__(self) -> str:
         return f"<Uneven {self.dtype} {list(self.shapes)}>"

@@ -15,6 +15,7 @@ import numpy as np
 
 from towerstrat.errors import InvalidArgumentError, UnsupportedError
 from towerstrat.graph.ir.elements import Operation, Tensor
+from towerstrat.graph.ir.mesh import everywhere
 from towerstrat.graph.ir.state import Cell, StateStore, layouts
 from towerstrat.graph.ir.types import Array
 from towerstrat.graph.ir.uneven import Uneven
@@ -351,7 +352,7 @@ def needs_value(needed: NeedsStatic) -> UnsupportedError:
 
 def to_host(value: Any) -> Any:
     """A value as a numpy array; one whose shape differs by position as it is."""
-    return value if isinstance(value, np.ndarray | Uneven) else np.asarray(value)
+    return value if isinstance(value, np.ndarray | Uneven) else np.asarray(everywhere(value))
 
 
 def evened(value: Any) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import zlib
 from collections.abc import Callable, Container, Mapping, Sequence, Set
 from functools import partial
 from itertools import islice
@@ -76,16 +77,25 @@ class _Feed:
     def __init__(self, takes: Sequence[Operation]):
         self.takes = takes
         parts = takes[0].outputs
+        self.axis = takes[0].axis if takes[0].axis is not None and takes[0].axis.spans else None
+        """Along which processes have the parts of their own positions, None where each has all."""
         self.varying = [t.varies for t in parts]
         self.shapes = [_stored(t, takes[0].axis) for t in parts]
         self.feeder = Feeder(self.shapes, [t.dtype.np for t in parts], len(takes))
+
+    def placed(self, chunk: Chunk) -> Sequence[Array]:
+        """A chunk's buffers; where processes have parts of their own, on the devices of all."""
+        if self.axis is None:
+            return chunk.buffers
+        pairs = zip(chunk.buffers, self.varying, strict=True)
+        return [self.axis.spread(np.asarray(b), 2) if varying else b for b, varying in pairs]
 
 
 def _stored(tensor: Tensor, axis: Axis | None) -> Any:
     """The shape of a component as the source gives it: with a part for each position where it differs by position."""
     if not tensor.varies or axis is None or tensor.dims is None:
         return tensor.dims
-    return (axis.size, *tensor.dims)
+    return (len(axis.own), *tensor.dims)
 
 
 class _Begun:
@@ -149,7 +159,9 @@ class DataLoop(HostLoop):
         total = self.count(run)
         values = self.initial(run)
         sources = [self._source(run, feed) for feed in self.feeds]
-        if self.mixed or len({id(getattr(s, "resource", s)) for s in sources}) < len(sources):
+        shared = any(feed.axis is not None for feed in self.feeds)
+        same = len({id(getattr(s, "resource", s)) for s in sources}) < len(sources)
+        if self.mixed or same or (shared and self.optional):
             self.run_from(run, values, 0, total)
             return
         # The device evaluates the condition before each iteration where the host cannot count them beforehand.
@@ -162,7 +174,7 @@ class DataLoop(HostLoop):
             while total is None or done < total:
                 left = room if total is None else total - done
                 taken = self._take(sources, left, room)
-                steps = min(chunk.steps for chunk in taken)
+                steps = self._together(taken)
                 left = room if total is None else total - done - steps or total
                 meanwhile = partial(self._look_ahead, sources, left, room) if ahead else _nothing
                 values, ran = self._chunk(run, sources, taken, values, steps, tested, meanwhile, done + steps == total)
@@ -205,6 +217,8 @@ class DataLoop(HostLoop):
         if any(s.live for s in sources):
             return 1
         size = sum(feed.feeder.step_bytes(s) for feed, s in zip(self.feeds, sources, strict=True))
+        for axis in self._shared_along():
+            size = int(axis.told([min(size, np.iinfo(np.int32).max)]).max())
         fitting = self.pace.fitting(size)
         if total is None:
             return min(fitting, _OPEN_STEPS if self.endless else _TESTED_STEPS)
@@ -225,6 +239,19 @@ class DataLoop(HostLoop):
                 source, wanted, self.pace.most(wanted, left), room, partial(self.pace.may_start, min(left, room))
             )
         ]
+
+    def _shared_along(self) -> list[Axis]:
+        """The axis along which processes have parts of the input of their own, if they do."""
+        return list({feed.axis: None for feed in self.feeds if feed.axis is not None})
+
+    def _together(self, taken: Sequence[Chunk]) -> int:
+        """How many iterations' input there is: in all processes, and of the same shapes."""
+        steps = min(chunk.steps for chunk in taken)
+        for axis in self._shared_along():
+            shapes = [[b.shape[3:] for b in chunk.buffers] for chunk in taken]
+            told = axis.told([steps, zlib.crc32(repr(shapes).encode()) & 0x7FFFFFFF])
+            steps = int(told[:, 0].min()) if len(set(told[:, 1])) == 1 else 0
+        return steps
 
     def _look_ahead(self, sources: Sequence[Source], left: int, room: int) -> None:
         steps = self.pace.ahead(left, room)
@@ -262,7 +289,7 @@ class DataLoop(HostLoop):
             if before is None:
                 run.settle_before()
             if steps:
-                buffers = [buffer for chunk in taken for buffer in chunk.buffers]
+                buffers = [b for feed, chunk in zip(self.feeds, taken, strict=True) for b in feed.placed(chunk)]
                 bad = NONE_BAD if before is None else before.bad
                 program, inputs = self._program(run, buffers, values, steps, tested, bad)
             if program is None:

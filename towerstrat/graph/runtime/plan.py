@@ -343,7 +343,7 @@ class Plan:
             return run.values[fetch]
         source, position = self.picked[fetch]
         whole = run.values[source]
-        return whole.part(position) if isinstance(whole, Uneven) else np.asarray(whole)[position]
+        return whole.part(position) if isinstance(whole, Uneven) else to_host(whole)[position]
 
     def _cut(self) -> Iterator[Stage]:
         """The order, cut at operations that the host runs; those that need no device come first."""

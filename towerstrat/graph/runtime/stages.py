@@ -10,9 +10,9 @@ from towerstrat.graph.runtime.data_loop import loop_stage
 from towerstrat.graph.runtime.host_control_flow import HostBranch
 from towerstrat.graph.runtime.meeting import MeetingStage
 from towerstrat.graph.runtime.plan import Plan, Stages
-from towerstrat.graph.runtime.step_loop import LoopStage
+from towerstrat.graph.runtime.shared_loop import step_stage
 
-STAGES: Stages = {"branch": HostBranch, "loop": loop_stage, "meeting": MeetingStage, "step loop": LoopStage}
+STAGES: Stages = {"branch": HostBranch, "loop": loop_stage, "meeting": MeetingStage, "step loop": step_stage}
 
 
 def plan_of(

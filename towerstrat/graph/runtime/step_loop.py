@@ -28,7 +28,7 @@ from towerstrat.graph.runtime.steps import NONE_BAD, Steps, StepsProgram
 from towerstrat.platform.accounts import ACCOUNTS
 
 
-def _noted(error: BaseException, op: Operation) -> BaseException:
+def noted(error: BaseException, op: Operation) -> BaseException:
     """An exception of the input pipeline, with the operation that met it."""
     if not isinstance(error, OpError):
         error.add_note(f"  while operation {op.name} (created at {op.line}) took elements from its dataset")
@@ -51,7 +51,7 @@ class _Begun(NamedTuple):
     done: int
 
 
-class _Kept:
+class Kept:
     """What all runs of a session share of one step loop, whatever else they fetch."""
 
     def __init__(self, feeder: Feeder, pace: Pace):
@@ -79,14 +79,14 @@ class LoopStage(Steps):
         arguments, handles = op.attrs["arguments"], op.attrs["handles"]
         names = [run.values[t] for t in op.inputs[arguments : arguments + handles]]
         source: Source = op.attrs["source"](run.session, op, names)
-        kept: _Kept = run.session.resource(("step loop", op), lambda: _Kept(self.feeder(), Pace(self.axis)))
+        kept: Kept = run.session.resource(("step loop", op), lambda: Kept(self.feeder(), Pace(self.axis)))
         if iterations <= 0:
             outputs: Sequence[Array] = self._before([run.values[t] for t in op.inputs[1:arguments]])
         else:
             outputs = self._iterate(run, kept, source, iterations)
         run.values.update(zip(op.outputs, outputs, strict=True))
 
-    def _iterate(self, run: Run, kept: _Kept, source: Source, iterations: int) -> Sequence[Array]:
+    def _iterate(self, run: Run, kept: Kept, source: Source, iterations: int) -> Sequence[Array]:
         """The outputs after all steps. One program is under way while the input of the next one is assembled.
 
         Other threads may run the session while this one waits for the device.
@@ -98,7 +98,7 @@ class LoopStage(Steps):
             self._raise_found(kept.feeder, source, begun, 0)
 
     def _run_chunks(
-        self, run: Run, kept: _Kept, source: Source, iterations: int, begun: deque[_Begun]
+        self, run: Run, kept: Kept, source: Source, iterations: int, begun: deque[_Begun]
     ) -> Sequence[Array]:
         """As ``_iterate``. Programs whose checks nobody has looked at stay in ``begun``."""
         feeder, pace = kept.feeder, kept.pace
@@ -120,7 +120,7 @@ class LoopStage(Steps):
                 self._raise_found(feeder, source, begun, 1)
                 done += chunk.steps
             if chunk.error is not None:
-                raise _noted(chunk.error, self.op)
+                raise noted(chunk.error, self.op)
             if chunk.at_end and done < iterations:
                 if done and self.op.attrs["partial"]:
                     break
@@ -159,7 +159,7 @@ class LoopStage(Steps):
         return result
 
     def _steps(
-        self, run: Run, kept: _Kept, source: Source, chunk: Chunk, done: int, begun: deque[_Begun]
+        self, run: Run, kept: Kept, source: Source, chunk: Chunk, done: int, begun: deque[_Begun]
     ) -> tuple[Sequence[Array], Sequence[Array]]:  # fmt: skip
         """(values of each step, results) of a chunk, which runs now. Input of steps that were not run goes back.
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from itertools import islice
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -29,6 +29,18 @@ from towerstrat.graph.runtime.runs import Run
 
 NONE_BAD = np.asarray(-1, np.int32)
 """The number of the first step in which a check has failed, where none has."""
+
+
+class Behind(NamedTuple):
+    """What a program that processes run together needs to know of the one before.
+
+    Attributes:
+      wanted: how many steps it is to run, where all processes have their input.
+      short: whether one before ran fewer than wanted: then this one runs none.
+    """
+
+    wanted: int
+    short: Array
 
 
 class Steps:
@@ -62,6 +74,8 @@ class Steps:
         self.results = results
         self.every = every
         self.axis = axis
+        self.shared = axis is not None and axis.spans
+        """Whether several processes run the steps together: of a program as many as all of them have input for."""
         self.cells = list(dict.fromkeys(cell for o in operations for cell in (*o.reads, *o.writes)))
         self.checked = any(o.checks for o in operations)
         self._compiled: Compiled[StepsProgram] | None = None
@@ -70,7 +84,8 @@ class Steps:
         """Assembles the input of a program."""
         dtypes = [t.dtype.np for t in self.inputs]
         if self.whole and self.axis is not None:
-            return Feeder([None if t.dims is None else (self.axis.size, *t.dims) for t in self.inputs], dtypes)
+            parts = len(self.axis.own)
+            return Feeder([None if t.dims is None else (parts, *t.dims) for t in self.inputs], dtypes)
         return Feeder([t.dims for t in self.inputs], dtypes, None if self.axis is None else self.axis.size)
 
     def compiled(
@@ -83,17 +98,23 @@ class Steps:
         return self._compiled
 
     def program(
-        self, run: Run, programs: Programs[StepsProgram], chunk: Chunk, full: bool, bad: Array
-    ) -> tuple[StepsProgram, list[Array]]:
+        self, run: Run, programs: Programs[StepsProgram], chunk: Chunk, full: bool, bad: Array,
+        behind: Behind | None = None,
+    ) -> tuple[StepsProgram, list[Array]]:  # fmt: skip
         """The program of a chunk, and what it takes. What else a run fetches changes nothing about it.
 
         Args:
           full: whether it does all steps that the chunk has room for, a number that is part of the program.
           bad: the step of a program before in which a check has failed, -1 for none.
+          behind: where processes run it together, what came before.
         """
         compiled = self.compiled(run.static, programs)
-        more = [*chunk.buffers, *((bad,) if self.checked else ())]
-        if not full:
+        more = [*self._placed(chunk.buffers), *((bad,) if self.checked else ())]
+        if behind is not None:
+            assert self.axis is not None
+            have = self.axis.spread(np.full(len(self.axis.own), chunk.steps, np.int32))
+            more += [np.asarray(behind.wanted, np.int32), behind.short, have]
+        elif not full:
             more.append(np.asarray(chunk.steps, np.int32))
 
         def make(given: Given, trips: Mapping[Operation, int]) -> StepsProgram:
@@ -107,6 +128,13 @@ class Steps:
         assert program is not None
         return program, inputs
 
+    def _placed(self, buffers: Sequence[Array]) -> Sequence[Array]:
+        """Input of several steps; where processes have their own positions' parts of it, on the devices of all."""
+        if not self.shared:
+            return buffers
+        assert self.axis is not None
+        return [self.axis.spread(np.asarray(buffer), 1) for buffer in buffers]
+
     def zeros(self) -> list[Array]:
         """Stand-ins for the results before the first step, one position's."""
         return [np.zeros([d or 0 for d in t.dims or ()], t.dtype.np) for t in self.results]
@@ -116,7 +144,8 @@ class StepsProgram(Program):
     """The device program of one chunk: a scan over all of it, or a loop over the first part of it.
 
     Its outputs: the values of ``every`` after each step, stacked; the results after the last one; where steps are
-    checked, the first bad step, -1 for none.
+    checked, the first bad step, -1 for none; where processes run it together, how many steps it ran and whether these
+    are fewer than wanted.
     """
 
     def __init__(
@@ -135,7 +164,10 @@ class StepsProgram(Program):
         if steps.checked:
             specs.append("same")
             varying.append(False)
-        if not full:
+        if steps.shared:
+            specs += ["same", "same", "split"]
+            varying += [False, False]
+        elif not full:
             specs.append("same")
         super().__init__(steps.operations, self._evaluate, specs, varying, present, {}, atomic=False)
 
@@ -155,6 +187,7 @@ class StepsProgram(Program):
         record = vary(jnp.asarray(no_fault(self.record_size)), self.axis) if steps.checked else None
         bad = jnp.asarray(next(rest)) if steps.checked else None
         carry = (state, results, record, bad)
+        ran, short = self._agreed(rest) if steps.shared else (None, None)
         if self.full and chunk[0].shape[0] == 1:
             carry, every = self._step(lowering, carry, np.zeros((), np.int32), [x[0] for x in chunk])
             stacks = [value[None] for value in every]
@@ -170,13 +203,21 @@ class StepsProgram(Program):
                 filled = [lax.dynamic_update_index_in_dim(s, v, i, 0) for s, v in zip(c[1], every, strict=True)]
                 return carry, filled
 
-            carry, stacks = lax.fori_loop(np.int32(0), next(rest), body, (carry, stacks))
+            count = next(rest) if ran is None else ran
+            carry, stacks = lax.fori_loop(np.int32(0), count, body, (carry, stacks))
         state, results, record, bad = carry
         for cell, value in zip(self.written, state, strict=True):
             lowering.write(cell, value)
         if record is not None and self._finds:
             lowering.write(FAULT, record)
-        return [*stacks, *results, *(() if bad is None else (bad,))]
+        return [*stacks, *results, *(() if bad is None else (bad,)), *(() if ran is None else (ran, short))]
+
+    def _agreed(self, rest: Iterator[Any]) -> tuple[Any, Any]:
+        """(how many steps to run, whether it is fewer than wanted): as many as each process has input for."""
+        wanted, short, have = (jnp.asarray(next(rest)) for _ in range(3))
+        least = have.reshape(()) if self.axis is None else lax.pmin(have.reshape(()), self.axis.name)
+        ran = jnp.where(short, np.int32(0), least)
+        return ran, short | (ran < wanted)
 
     def _varying(self, tensor: Tensor | Cell, value: Any) -> Any:
         return vary(value, self.axis) if _differs(tensor) else value

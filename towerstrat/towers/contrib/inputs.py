@@ -9,7 +9,11 @@ import numpy as np
 
 from towerstrat.data.dataset import Dataset
 from towerstrat.data.dataset_v1 import make_initializable_iterator, make_one_shot_iterator
+from towerstrat.data.file_shares import of_files
+from towerstrat.data.iterator_resource import IteratorResource
 from towerstrat.data.iterators import Iterator, Session, iterator_resource, with_operation
+from towerstrat.data.together import are_alike, next_of
+from towerstrat.data.transforms import Shard
 from towerstrat.errors import InvalidArgumentError, OutOfRangeError
 from towerstrat.graph.eager.context import context
 from towerstrat.graph.eager.positions import PositionTensor
@@ -19,6 +23,8 @@ from towerstrat.graph.ir.elements import Operation, Tensor
 from towerstrat.graph.ir.mesh import Axis
 from towerstrat.graph.ir.registry import Signature, define
 from towerstrat.graph.ir.uneven import Uneven
+from towerstrat.hosts.peers import PEERS
+from towerstrat.towers.engine.splitting import Dealt, share_of
 from towerstrat.towers.engine.values import per_device
 
 
@@ -30,11 +36,25 @@ class PerDeviceDataset:
       devices: the towers' devices.
       axis: the towers' axis, None for one tower.
       uneven: whether the towers' elements may have different shapes.
+      sharded: whether each of several processes gets every n-th file, or every n-th element where there are none, for
+        its own towers. Processes whose datasets differ have divided them themselves: the towers of each get the
+        elements of its own. Else all have the same one, whose elements go to all towers in turn.
     """
 
-    def __init__(self, dataset: Dataset, devices: Sequence[str], axis: Axis | None, uneven: bool = False):
+    def __init__(
+        self, dataset: Dataset, devices: Sequence[str], axis: Axis | None, uneven: bool = False, sharded: bool = False
+    ):
         self._uneven = uneven
         self._dataset = dataset
+        if axis is not None and axis.spans:
+            source = dataset.node
+            apart = not are_alike(source)
+            if sharded and not apart:
+                shared = of_files(source, PEERS.count, PEERS.index)
+                source, apart = shared or Shard(source, PEERS.count, PEERS.index), True
+            node = Dealt([source], share_of(axis, apart), apart=apart)
+            node.whole = True
+            self._dataset = Dataset._made(node)
         self._devices = list(devices)
         self._axis = axis
 
@@ -116,6 +136,8 @@ class PerDeviceDataIterator:
 def _next_for_all(session: Session, op: Operation, values: Sequence[Any]) -> list[Any]:
     source = iterator_resource(session, op, values)
     axis: Axis = op.attrs["axis"]
+    if axis.spans:
+        return _of_processes(source, op, axis)
     taken: list[Any] = []
     for _ in range(axis.size):
         try:
@@ -144,6 +166,16 @@ def _next_for_all(session: Session, op: Operation, values: Sequence[Any]) -> lis
             f"The towers' next elements have different shapes: {shapes}. Use batch(..., drop_remainder=True).",
         )
     return [np.stack(parts) for parts in zip(*taken, strict=True)]
+
+
+def _of_processes(source: IteratorResource, op: Operation, axis: Axis) -> list[Any]:
+    try:
+        return next_of(source, axis, op.attrs["uneven"])
+    except StopIteration as end:
+        said = f"End of sequence: {axis.size} towers need {axis.size} elements, fewer are left{end.value or ''}."
+        raise OutOfRangeError(None, op, said) from None
+    except Exception as error:
+        raise with_operation(error, op) from error.__cause__
 
 
 def _rule(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> list[Signature]:

@@ -29,7 +29,8 @@ class MirroredStrategy(Chief, DistributionStrategy):
       num_gpus, num_gpus_per_worker: so many accelerators, instead of ``devices``.
       cross_tower_ops: how values of the towers are combined.
       prefetch_on_device: where input waits is decided here; changes no value.
-      auto_shard_dataset: divides files or elements between workers; what a process reads is decided by its input.
+      auto_shard_dataset: each of several processes reads every n-th file of a dataset, or takes every n-th element
+        where it reads none; False: all have the same dataset, whose elements go to all towers in turn.
 
     Raises:
       ValueError: more than one of the first three, or devices that are not here.

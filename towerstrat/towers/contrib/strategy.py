@@ -79,11 +79,15 @@ class DistributionStrategy:
             )
         return result
 
+    _auto_shard_dataset = False
+    """Whether each of several processes gets its share of the files, or elements, of a dataset."""
+
     def distribute_dataset(self, dataset_fn: Callable[[], Any]) -> Any:
         """The dataset that ``dataset_fn()`` returns, so that its iterators give one element to each tower."""
         engine = self.engine
         devices, axis = engine.worker_devices, engine.axis if engine.mapped else None
-        return PerDeviceDataset(self._call_dataset_fn(dataset_fn), devices, axis, engine.uneven_input)
+        dataset = self._call_dataset_fn(dataset_fn)
+        return PerDeviceDataset(dataset, devices, axis, engine.uneven_input, self._auto_shard_dataset)
 
     def broadcast(self, tensor: Any, destinations: Any = None) -> Any:
         """``tensor`` mirrored on ``destinations`` (default: all worker devices)."""

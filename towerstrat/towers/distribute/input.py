@@ -8,9 +8,14 @@ from typing import Any, NamedTuple
 
 from towerstrat.data.background import Prefetch
 from towerstrat.data.dataset import Dataset
+from towerstrat.data.file_shares import of_files
+from towerstrat.data.options import AutoShardPolicy
+from towerstrat.data.pipeline import Node
+from towerstrat.data.together import require_alike
 from towerstrat.errors import UnsupportedError
+from towerstrat.hosts.peers import PEERS
 from towerstrat.towers.distribute.dataset import DistributedDataset, Layout
-from towerstrat.towers.distribute.splitting import Dealt, Split
+from towerstrat.towers.engine.splitting import Dealt, Shares, Split, share_of
 
 
 class InputReplicationMode(enum.Enum):
@@ -176,7 +181,31 @@ def divided(dataset: Any, layout: Layout | None, kind: type[DistributedDataset])
         )
     if layout is None:
         return kind(dataset.node, None)
-    return kind(Prefetch(Split(dataset.node, layout.axis.size), 1), layout)
+    node = dataset.node
+    if layout.axis.spans:
+        policy = dataset.options().experimental_distribute.auto_shard_policy  # type: ignore[attr-defined]
+        if policy in (AutoShardPolicy.OFF, AutoShardPolicy.FILE):
+            return kind(_of_process(node, layout, policy), layout)
+        require_alike(node)
+    return kind(Split(Prefetch(node, 1), share_of(layout.axis)), layout)
+
+
+def _of_process(node: Node, layout: Layout, policy: AutoShardPolicy) -> Node:
+    """The batches of a pipeline that is this process' own, in parts of which its replicas get the next ones in turn.
+
+    Raises:
+      ValueError: files are to be divided, and the pipeline reads none.
+    """
+    if policy is AutoShardPolicy.FILE:
+        shared = of_files(node, PEERS.count, PEERS.index)
+        if shared is None:
+            raise ValueError(
+                "auto_shard_policy is FILE, and the dataset reads no files by TFRecordDataset, TextLineDataset or "
+                "FixedLengthRecordDataset. Set AutoShardPolicy.DATA, or OFF where the dataset is divided already."
+            )
+        node = shared
+    parts = Shares(Prefetch(node, 1), layout.axis.size)
+    return Dealt([parts], share_of(layout.axis, apart=True), apart=True)
 
 
 def dealt(
@@ -186,24 +215,33 @@ def dealt(
     replicas: int,
     options: InputOptions | None = None,
     drops: bool = True,
+    apart: bool = True,
 ) -> DistributedDataset:
     """The dataset of an input function, an element of which goes to each replica; or each replica's own dataset.
 
     Args:
       drops: as of ``Dealt``; where it is False, the batch dimension of elements is unknown.
+      apart: whether each process has an input pipeline of its own, where several have replicas.
 
     Raises:
       TypeError: the function returns no dataset.
     """
     per_replica = options is not None and options.experimental_replication_mode is InputReplicationMode.PER_REPLICA
-    pipelines = replicas if per_replica else 1
-    datasets = [dataset_fn(InputContext(pipelines, i, replicas)) for i in range(pipelines)]
+    apart = apart and layout is not None and layout.axis.spans
+    if per_replica:
+        datasets = [dataset_fn(InputContext(replicas, i, replicas)) for i in range(replicas)]
+    elif apart:
+        datasets = [dataset_fn(InputContext(PEERS.count, PEERS.index, replicas))]
+    else:
+        datasets = [dataset_fn(InputContext(1, 0, replicas))]
     for dataset in datasets:
         if not isinstance(dataset, Dataset):
             raise TypeError(f"dataset_fn must return a tf.data.Dataset, got {dataset!r}.")
     if layout is None:
         return kind(datasets[0].node, None)
-    node = Dealt([dataset.node for dataset in datasets], layout.axis.size, drops)
+    if apart and per_replica:  # Each process calls the function for all, so that seeds are those of one process.
+        datasets = [datasets[i] for i in layout.axis.own]
+    node = Dealt([dataset.node for dataset in datasets], share_of(layout.axis, apart), drops, apart)
     if not drops:
         node.structure = node.structure.with_dims([dims and (None, *dims[1:]) for dims in node.structure.dims])
     return kind(node, layout)

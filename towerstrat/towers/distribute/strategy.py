@@ -28,11 +28,11 @@ from towerstrat.towers.distribute.input import (
     divided,
 )
 from towerstrat.towers.distribute.reduce_op import reduce_op_of
-from towerstrat.towers.distribute.splitting import Dealt
 from towerstrat.towers.distribute.steps import DatasetIterator, run_steps
 from towerstrat.towers.distribute.values import from_parts, of_replicas, require_numbers
 from towerstrat.towers.engine import contexts
 from towerstrat.towers.engine.scope import strategy_scope
+from towerstrat.towers.engine.splitting import Dealt
 from towerstrat.towers.engine.values import DistributedValues
 
 

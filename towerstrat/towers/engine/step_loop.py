@@ -79,7 +79,8 @@ def run_steps(
         block.finish([*tensors, *every, *_effects(result, graph, surface)])
         block.release()
     initial = _initial(initial_loop_values, tensors[: len(outputs)], 1 if axis is None else axis.size)
-    op = _loop(graph, block, iterator, count, elements, tensors, every, initial, axis, surface.whole_elements, partial)
+    whole = surface.whole_elements or (axis is not None and axis.spans)
+    op = _loop(graph, block, iterator, count, elements, tensors, every, initial, axis, whole, partial)
 
     def seen(made: Sequence[Tensor]) -> list[Any]:
         return [surface.per_tower(t, devices, axis) if axis is not None and t.varies else t for t in made]

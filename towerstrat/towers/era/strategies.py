@@ -106,7 +106,9 @@ class Strategy(DistributionStrategy, StrategyV1):  # type: ignore[misc]
         if not isinstance(extended, Extended) or extended._global_batch_size:
             return super().make_dataset_iterator(dataset)
         layout, drops = self._layout(), not extended.keeps_batches
-        return self._initializable(dealt(lambda _: dataset, layout, DistributedDatasetV1, self.num_towers, drops=drops))
+        return self._initializable(
+            dealt(lambda _: dataset, layout, DistributedDatasetV1, self.num_towers, drops=drops, apart=False)
+        )
 
     def _run_steps(self, fn: Callable[..., Any], iterator: Any, iterations: Any, initial_loop_values: Any) -> Any:
         with self._of_replicas():
@@ -186,7 +188,7 @@ class MirroredStrategy(Strategy, mirrored.MirroredStrategy):  # type: ignore[mis
       num_gpus, num_gpus_per_worker: so many accelerators, instead of ``devices``.
       cross_tower_ops: how values of the towers are combined.
       prefetch_on_device: where input waits is decided here; changes no value.
-      auto_shard_dataset: divides files or elements between workers, of which there is one here.
+      auto_shard_dataset: as of 1.12's.
       cross_device_ops: ``cross_tower_ops``, as 1.13 spelt it.
 
     Raises:

@@ -16,16 +16,20 @@ import numpy as np
 
 from towerstrat.checkpoints.opening import opened
 from towerstrat.checkpoints.resumption import read
-from towerstrat.checkpoints.states import encoded
+from towerstrat.checkpoints.states import decoded, encoded
 from towerstrat.data.iterators import resume_iterator
 from towerstrat.errors import DataLossError
 from towerstrat.graph.ir.core import Graph
 from towerstrat.graph.ir.state import Cell
 from towerstrat.graph.runtime.runs import Runner
 from towerstrat.graph.runtime.session import BaseSession
+from towerstrat.hosts.exchange import AGREEMENT
+from towerstrat.hosts.peers import PEERS
 from towerstrat.platform import logs
 from towerstrat.platform.plain import State
 
+_OF = " of process "
+"""What is between the name of an iterator and the number of the process whose place it is."""
 _values_only: ContextVar[bool] = ContextVar("values_only", default=False)
 
 
@@ -47,10 +51,11 @@ def saved(runner: Runner) -> bytes | None:
     counts = runner.counts()
     counters = {cell.name: np.asarray(store.get(cell)) for cell in store if cell.default is not None}
     iterators = {name: resource.state() for name, resource in runner.positions.items() if resource.initialized}
+    apart = {name for name, resource in runner.positions.items() if resource.apart}
     state = {
         "counters": {name: value for name, value in (store.expected | counters).items() if name not in counts},
         "counts": counts,
-        "iterators": runner.waiting.states | iterators,
+        "iterators": of_all_processes(runner.waiting.states | iterators, apart),
     }
     return encoded(state) if any(state.values()) else None
 
@@ -78,7 +83,7 @@ def resume(prefix: str, runner: Runner, restored: Set[str] | None = None) -> Non
     if restored is not None and not restored >= set(opened(prefix).entries):
         logs.info("A part of %s is restored: random numbers and input are not those of its run.", prefix)
         return
-    taken = [_counters(runner, state), *_iterators(runner, state["iterators"])]
+    taken = [_counters(runner, state), *_iterators(runner, of_this_process(state["iterators"]))]
     logs.info("Going on with the run of %s: %s.", prefix, ", ".join(filter(None, taken)) or "nothing was taken")
 
 
@@ -109,6 +114,39 @@ def _known(graph: Graph, found: dict[str, Any]) -> dict[str, Any]:
 
 def _is_counter(cell: Cell) -> bool:
     return cell.default is not None
+
+
+def of_all_processes(states: dict[str, State], apart: Set[str]) -> dict[str, State]:
+    """The states of iterators, with those of other processes where they differ. All processes come to it together.
+
+    Args:
+      states: of this process' iterators, by name.
+      apart: the names of those over a pipeline of its own. Others are at one place of one pipeline, of which each
+        process may hold parts of elements that were taken ahead.
+    """
+    parts = {name for name, state in states.items() if "own" in state.get("place", ())}
+    if PEERS.count == 1 or not (apart | parts):
+        return states
+    different = {name: state for name, state in states.items() if name in apart | parts}
+    found = [decoded(data) for data in AGREEMENT.bytes_of_all(encoded(different))]
+    whose = {f"{name}{_OF}{i}": state for i, theirs in enumerate(found) for name, state in theirs.items()}
+    return {name: state for name, state in states.items() if name not in apart} | whose
+
+
+def of_this_process(states: dict[str, State]) -> dict[str, State]:
+    """The states that are for this process' iterators, by name, of those that ``of_all_processes`` gave."""
+    processes = {int(name.rpartition(_OF)[2]) for name in states if _OF in name}
+    same = {name: state for name, state in states.items() if _OF not in name}
+    if len(processes) != PEERS.count:
+        lost = sorted({name.partition(_OF)[0] for name in states} - same.keys())
+        if lost:
+            logs.warning(
+                "The places of %s are not taken: they are of %d processes, each with a pipeline of its own, and this "
+                "program has %d.", ", ".join(lost[:3]), len(processes), PEERS.count,
+            )  # fmt: skip
+        return same
+    mine = f"{_OF}{PEERS.index}"
+    return same | {name.removesuffix(mine): state for name, state in states.items() if name.endswith(mine)}
 
 
 def _iterators(runner: Runner, states: dict[str, State]) -> list[str]:

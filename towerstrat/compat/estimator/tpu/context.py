@@ -6,9 +6,10 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from towerstrat.compat.estimator.keys import EstimatorModeKeys
-from towerstrat.compat.estimator.tpu.feeding import BROADCAST, PER_HOST_V2, PER_SHARD_V1
+from towerstrat.compat.estimator.tpu.feeding import BROADCAST, PER_HOST_V2, PER_SHARD_V1, SLICED
 from towerstrat.errors import UnsupportedError
 from towerstrat.graph.ir.mesh import Axis
+from towerstrat.hosts.peers import PEERS
 from towerstrat.platform import devices, logs
 
 TRAIN, EVAL, PREDICT = EstimatorModeKeys.TRAIN, EstimatorModeKeys.EVAL, EstimatorModeKeys.PREDICT
@@ -86,6 +87,15 @@ class Placement:
         if size % self.towers and self.input_mode != BROADCAST:
             raise ValueError(f"{name} batch size {size} must be divisible by number of replicas {self.towers}")
 
+    def apart(self, mode: str) -> bool:
+        """Whether the input function is called on each host, for the towers of that host alone."""
+        spans = self.axis is not None and self.axis.spans
+        return spans and mode != PREDICT and self.input_mode not in (BROADCAST, SLICED)
+
+    def hosts(self, mode: str) -> int:
+        """How many hosts call the input function."""
+        return PEERS.count if self.apart(mode) else 1
+
     def per_call(self, mode: str) -> bool:
         """Whether the input function is called once for each tower."""
         return mode == TRAIN and self.input_mode == PER_SHARD_V1
@@ -96,7 +106,7 @@ class Placement:
         if size is None or not self.on_towers(mode) or self.input_mode == BROADCAST:
             return size
         each = self.per_call(mode) or self.input_mode == PER_HOST_V2
-        return size // self.towers if each else size
+        return size // self.towers if each else size // self.hosts(mode)
 
     def model_batch(self, mode: str) -> int | None:
         """The batch size that the model function is told: that of a tower."""
@@ -128,7 +138,7 @@ class TPUContext:
         if self._invocation is None:
             raise RuntimeError("This TPUContext instance must not be called from model_fn.")
         towers = self._placement.towers
-        calls = towers if self._placement.per_call(self._mode) else 1
+        calls = towers if self._placement.per_call(self._mode) else self._placement.hosts(self._mode)
         return (_HOST, self._invocation, calls, towers // calls)
 
     @property
@@ -138,7 +148,8 @@ class TPUContext:
 
     @property
     def num_hosts(self) -> int:
-        return 1
+        """The number of machines that call the input function, or run the model."""
+        return self._placement.hosts(self._mode)
 
     @property
     def current_host(self) -> int | None:
@@ -150,7 +161,7 @@ class TPUContext:
         """The number of towers of a host. Raises ValueError where a tower has several devices."""
         if self._placement.config.tpu_config.num_cores_per_replica:
             raise ValueError("num_of_replicas_per_host is not supported for model_parallelism")
-        return self._placement.towers
+        return self._placement.towers // self.num_hosts
 
     @property
     def device_assignment(self) -> Any:

@@ -22,7 +22,9 @@ from towerstrat.errors import UnsupportedError
 from towerstrat.graph.ir.default_graph import control_dependencies
 from towerstrat.graph.ir.elements import Tensor
 from towerstrat.graph.ops.array import identity
+from towerstrat.hosts.peers import PEERS
 from towerstrat.platform import logs
+from towerstrat.towers.engine.splitting import share_of
 from towerstrat.towers.shards.tracing import inside
 from towerstrat.training.global_step import get_global_step
 from towerstrat.training.hooks.checkpoint_saver import CheckpointSaverHook
@@ -177,19 +179,23 @@ class TPUEstimator(Base):
     def _pipeline(self, call: Callable[[TPUContext], Any], mode: str) -> Node:
         """The elements that towers take: with a part for each where there are several."""
         placement = self._placement
-        calls = placement.towers if placement.per_call(mode) else 1
-        nodes = [pipeline_of(call(TPUContext(placement, mode, i))) for i in range(calls)]
-        several = placement.towers > 1
+        axis, apart = placement.axis, placement.apart(mode)
+        calls = range(placement.towers) if placement.per_call(mode) else [PEERS.index if apart else 0]
+        nodes = [pipeline_of(call(TPUContext(placement, mode, i))) for i in calls]
+        share = None if axis is None or placement.towers == 1 else share_of(axis, apart)
         node = nodes[0]
-        if several:
-            node = divided(nodes, placement.input_mode, placement.towers, self._batch_axis, mode == TRAIN)
-        if mode == PREDICT or (mode == EVAL and several):
+        if share is not None:
+            assert axis is not None
+            if apart and len(nodes) > 1:
+                nodes = [nodes[i] for i in axis.own]
+            node = divided(nodes, placement.input_mode, share, self._batch_axis, mode == TRAIN, apart)
+        if mode == PREDICT or (mode == EVAL and share is not None):
             whole = mode == PREDICT or (
                 placement.input_mode == PER_HOST_V2
                 and all(d is not None and None not in d for d in node.structure.dims)
             )
             rows = placement.model_batch(mode) if whole else None
-            node = Marked(node, placement.towers if several else None, rows)
+            node = Marked(node, share, rows)
         return node
 
     def _iterator(self, node: Node) -> DataIterator:

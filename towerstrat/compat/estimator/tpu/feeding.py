@@ -10,10 +10,11 @@ import numpy as np
 from towerstrat.data.computed import Computed
 from towerstrat.data.dataset import Dataset
 from towerstrat.data.pipeline import Element, Node, Opening, Pull
+from towerstrat.data.share import Share
 from towerstrat.data.structure import Structure
 from towerstrat.graph.ir.types import int32
 from towerstrat.graph.ir.uneven import Uneven
-from towerstrat.towers.distribute.splitting import Dealt, Split
+from towerstrat.towers.engine.splitting import Dealt, Split
 
 PER_SHARD_V1, PER_HOST_V1, PER_HOST_V2, BROADCAST, SLICED = 1, 2, 3, 4, 5
 """The input modes: values of ``InputPipelineConfig``."""
@@ -24,13 +25,14 @@ class SplitAlong(Node):
 
     Args:
       child: batches of all towers together, of known sizes along these dimensions.
-      towers: how many there are.
+      share: the towers, and those of this process.
       dimensions: of the components.
     """
 
-    def __init__(self, child: Node, towers: int, dimensions: Sequence[int]):
+    def __init__(self, child: Node, share: Share, dimensions: Sequence[int]):
         self.children = (child,)
-        self.towers = towers
+        self.share: Share = share
+        self.towers = share.count
         self.dimensions = tuple(dimensions)
         found = zip(child.structure.dims, self.dimensions, strict=True)
         self.structure = child.structure.with_dims([self._share(d, along) for d, along in found])
@@ -48,7 +50,7 @@ class SplitAlong(Node):
 
     def _split(self, element: Element) -> Element:
         parts = zip(element, self.dimensions, strict=True)
-        return [np.stack(np.split(x, self.towers, axis=along)) for x, along in parts]
+        return [self.share.of(np.stack(np.split(x, self.towers, axis=along))) for x, along in parts]
 
     def cardinality(self) -> int:
         return self.children[0].cardinality()
@@ -57,16 +59,17 @@ class SplitAlong(Node):
 class Broadcast(Node):
     """Each element as a whole for every tower."""
 
-    def __init__(self, child: Node, towers: int):
+    def __init__(self, child: Node, share: Share):
         self.children = (child,)
-        self.towers = towers
+        self.share: Share = share
+        self.towers = share.count
         self.structure = child.structure
 
     def open(self, opening: Opening) -> Iterator[Element]:
         return _Mapped(self.children[0].open(opening), self._repeat)
 
     def _repeat(self, element: Element) -> Element:
-        return [np.broadcast_to(x, (self.towers, *x.shape)) for x in element]
+        return [self.share.of(np.broadcast_to(x, (self.towers, *x.shape))) for x in element]
 
     def cardinality(self) -> int:
         return self.children[0].cardinality()
@@ -77,13 +80,14 @@ class Marked(Node):
 
     Args:
       child: its elements have a part for each tower, or are those of the only one.
-      towers: how many there are; None: one, whose elements are no parts.
+      share: the towers, and those of this process; None: one tower, whose elements are no parts.
       size: how many rows a tower's part of each component gets; None: those that it has.
     """
 
-    def __init__(self, child: Node, towers: int | None, size: int | None):
+    def __init__(self, child: Node, share: Share | None, size: int | None):
         self.children = (child,)
-        self.towers = towers
+        self.share = share
+        self.towers = None if share is None else len(share.own)
         self.size = size
         inner = child.structure
         if size is not None:
@@ -102,8 +106,9 @@ class Marked(Node):
             return [*(self._filled(x, 0) for x in element), np.arange(count, dtype=np.int32)]
         counts = next((_counts(x) for x in element if _rank(x)), [1] * self.towers)
         numbers = [np.arange(count, dtype=np.int32) for count in counts]
-        rows = np.stack(numbers) if len(set(counts)) == 1 else Uneven.of(numbers)
-        return [*(self._filled(x, 1) for x in element), rows]
+        rows: Any = np.stack(numbers) if len(set(counts)) == 1 else Uneven.of(numbers)
+        assert self.share is not None
+        return [*(self._filled(x, 1) for x in element), self.share.of(rows) if len(counts) != self.towers else rows]
 
     def _filled(self, part: Any, dimension: int) -> Any:
         """A component with as many rows as wanted along a dimension."""
@@ -148,19 +153,32 @@ def pipeline_of(result: Any) -> Node:
     return result.node if isinstance(result, Dataset) else Computed(result)
 
 
-def divided(children: Sequence[Node], mode: int, towers: int, batch_axis: Sequence[int] | None, drops: bool) -> Node:
+def divided(
+    children: Sequence[Node],
+    mode: int,
+    share: Share,
+    batch_axis: Sequence[int] | None,
+    drops: bool,
+    apart: bool,
+) -> Node:
     """A pipeline with a part for every tower, in an input mode.
 
     Args:
-      children: the pipelines of the calls of the input function: one, or one for each tower.
+      children: the pipelines of the calls of the input function: one, or one for each tower that they feed.
+      share: the towers, and those of this process; where the pipelines are its own its towers alone.
       batch_axis: the dimension along which each component is divided; None: the first.
       drops: whether elements that do not suffice for all towers are left out.
+      apart: whether the pipelines are this process' own.
     """
     child = children[0]
     if mode == BROADCAST:
-        return Broadcast(child, towers)
+        return Broadcast(child, share)
     if mode == PER_HOST_V2 or len(children) > 1:
-        return Dealt(children, towers, drops)
+        return Dealt(children, share, drops, apart)
+    node: Node
     if batch_axis is not None and any(batch_axis):
-        return SplitAlong(child, towers, batch_axis)
-    return Split(child, towers)
+        node = SplitAlong(child, share, batch_axis)
+    else:
+        node = Split(child, share)
+    node.apart = apart
+    return node

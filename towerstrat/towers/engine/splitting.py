@@ -8,9 +8,17 @@ from typing import Any
 import numpy as np
 
 from towerstrat.data.pipeline import INFINITE, UNKNOWN, Array, Element, Node, Opening, Pull, write_next
+from towerstrat.data.share import Share
 from towerstrat.data.structure import RaggedParts
 from towerstrat.errors import UnsupportedError
+from towerstrat.graph.ir.mesh import Axis
+from towerstrat.graph.ir.types import string
 from towerstrat.graph.ir.uneven import Uneven
+
+
+def share_of(axis: Axis, apart: bool = False) -> Share:
+    """This process' share of elements with a part for each position of an axis; where processes are apart its own."""
+    return Share(len(axis.own)) if apart else Share(axis.size, axis.own)
 
 
 class Split(Node):
@@ -20,16 +28,19 @@ class Split(Node):
 
     Args:
       child: batches of all replicas together.
-      replicas: how many there are.
+      share: the replicas, and those of this process.
 
     Attributes:
       structure: of one replica's part.
     """
 
-    def __init__(self, child: Node, replicas: int):
+    sure = True
+
+    def __init__(self, child: Node, share: Share):
         self.child = child
         self.children = (child,)
-        self.replicas = replicas
+        self.share: Share = share
+        self.replicas = replicas = share.count
         if child.structure.composite:
             raise UnsupportedError(
                 f"Batches with sparse or ragged tensors cannot be divided among {replicas} replicas; make them "
@@ -44,7 +55,7 @@ class Split(Node):
         self.structure = child.structure.with_dims([_share(d, replicas) for d in child.structure.dims])
 
     def open(self, opening: Opening) -> Iterator[Element]:
-        return _Splits(self.child.open(opening), self.replicas)
+        return _Splits(self.child.open(opening), self.share)
 
     def cardinality(self) -> int:
         return self.child.cardinality()
@@ -60,20 +71,22 @@ def _share(dims: Any, replicas: int) -> Any:
 class _Splits(Pull):
     changing = ("source",)
 
-    def __init__(self, source: Iterator[Element], replicas: int):
+    def __init__(self, source: Iterator[Element], share: Share):
         self.source = source
-        self.replicas = replicas
+        self.share = share
 
     def __next__(self) -> Element:
         return self._split(next(self.source))
 
     def next_into(self, out: Sequence[Array]) -> Element | None:
+        if not self.share.whole:
+            return super().next_into(out)
         rows = [b.reshape(b.shape[0] * b.shape[1], *b.shape[2:]) for b in out]
         element = write_next(self.source, rows)
         return None if element is None else self._split(element)
 
     def next_many(self, out: Sequence[Array]) -> int:
-        if not isinstance(self.source, Pull):
+        if not isinstance(self.source, Pull) or not self.share.whole:
             return 0
         return self.source.next_many([b.reshape(len(b), b.shape[1] * b.shape[2], *b.shape[3:]) for b in out])
 
@@ -82,10 +95,10 @@ class _Splits(Pull):
             if not np.ndim(part):
                 raise ValueError(
                     f"A component of an element is a scalar, {part!r}, and has no batch to divide among "
-                    f"{self.replicas} replicas. Call batch(global_batch_size) on the dataset first, or use "
+                    f"{self.share.count} replicas. Call batch(global_batch_size) on the dataset first, or use "
                     "distribute_datasets_from_function."
                 )
-        return [divided(part, self.replicas) for part in element]
+        return [self.share.of(divided(part, self.share.count)) for part in element]
 
 
 def divided(batch: Array, replicas: int) -> Any:
@@ -101,25 +114,75 @@ def divided(batch: Array, replicas: int) -> Any:
     return Uneven(padded, [p.shape for p in parts])
 
 
+class Shares(Node):
+    """The parts of each batch, one after the other, as ``Split`` divides it: batches for one replica each.
+
+    Args:
+      child: batches of all replicas together.
+      replicas: how many there are.
+    """
+
+    sure = True
+
+    def __init__(self, child: Node, replicas: int):
+        self.children = (child,)
+        self.replicas = replicas
+        self.structure = Split(child, Share(replicas)).structure
+
+    def open(self, opening: Opening) -> Iterator[Element]:
+        return _Shares(self.children[0].open(opening), self.replicas)
+
+    def cardinality(self) -> int:
+        count = self.children[0].cardinality()
+        return count * self.replicas if count >= 0 else count
+
+
+class _Shares(Pull):
+    changing = ("source", "left")
+
+    def __init__(self, source: Iterator[Element], replicas: int):
+        self.source = source
+        self.replicas = replicas
+        self.left: list[Element] = []
+        """Parts of the batch taken last that come next, in reverse order."""
+
+    def __next__(self) -> Element:
+        if not self.left:
+            batch = next(self.source)
+            size = -(-len(batch[0]) // self.replicas)
+            self.left = [[x[i * size : (i + 1) * size] for x in batch] for i in reversed(range(self.replicas))]
+        return self.left.pop()
+
+
 class Dealt(Node):
     """An element for each replica. Where no more are left for some of them, these get batches of nothing.
 
     Args:
       children: one pipeline, whose successive elements go to successive replicas; or one for each replica.
-      replicas: how many there are.
+      share: the replicas that get elements, and those of this process; where processes are ``apart`` its own alone.
       drops: whether elements of known shapes that do not suffice for all replicas are left out.
+      apart: whether the pipelines are this process' own.
 
     Raises:
       ValueError: pipelines whose elements differ in structure, type or static shape.
     """
 
-    def __init__(self, children: Sequence[Node], replicas: int, drops: bool = True):
+    sure = True
+
+    def __init__(self, children: Sequence[Node], share: Share, drops: bool = True, apart: bool = False):
         self.children = tuple(children)
-        self.replicas = replicas
+        self.share: Share = share
+        self.apart = apart
+        self.replicas = replicas = share.count
         self.structure = children[0].structure
         if any(isinstance(form, RaggedParts) for form, _ in self.structure.units):
             raise UnsupportedError(
                 f"Elements with ragged tensors cannot be dealt to {replicas} replicas; make them dense by to_tensor()."
+            )
+        if apart and string in self.structure.dtypes:
+            raise UnsupportedError(
+                "Texts cannot be dealt to replicas where each process has a pipeline of its own; leave them out, or "
+                "turn them into numbers, with dataset.map(...)."
             )
         for child in children[1:]:
             if child.structure.key != self.structure.key:
@@ -131,12 +194,12 @@ class Dealt(Node):
         """Whether shapes are known, so that no replica may go without a batch."""
 
     def open(self, opening: Opening) -> Iterator[Element]:
-        return _Deals([child.open(opening) for child in self.children], self.replicas, self.whole)
+        return _Deals([child.open(opening) for child in self.children], self.share, self.whole)
 
     def cardinality(self) -> int:
         counts = [child.cardinality() for child in self.children]
         if len(counts) == 1 and counts[0] >= 0:
-            return counts[0] // self.replicas if self.whole else -(-counts[0] // self.replicas)
+            return counts[0] // self.share.count if self.whole else -(-counts[0] // self.share.count)
         finite = [c for c in counts if c != INFINITE]
         if not finite or (len(finite) < len(counts) and not self.whole):
             return INFINITE
@@ -148,19 +211,19 @@ class Dealt(Node):
 class _Deals(Pull):
     changing = ("sources",)
 
-    def __init__(self, sources: Sequence[Iterator[Element]], replicas: int, whole: bool):
+    def __init__(self, sources: Sequence[Iterator[Element]], share: Share, whole: bool):
         self.sources: list[Iterator[Element] | None] = list(sources)
-        self.replicas = replicas
+        self.share = share
         self.whole = whole
 
     def __next__(self) -> Element:
-        taken = [self._from(replica % len(self.sources)) for replica in range(self.replicas)]
+        taken = [self._from(replica % len(self.sources)) for replica in range(self.share.count)]
         present = [element for element in taken if element is not None]
-        if not present or (self.whole and len(present) < self.replicas):
+        if not present or (self.whole and len(present) < self.share.count):
             raise StopIteration
         nothing = [_nothing(part) for part in present[0]]
         parts = [nothing if element is None else element for element in taken]
-        return [together(column) for column in zip(*parts, strict=True)]
+        return [self.share.of(together(column)) for column in zip(*parts, strict=True)]
 
     def _from(self, number: int) -> Element | None:
         source = self.sources[number]

@@ -1,0 +1,177 @@
+"""Input of several processes: the numbers of one process, and ends and errors that all meet together."""
+
+import json
+from itertools import chain
+from pathlib import Path
+
+import pytest
+
+from tests.hosts import together
+
+PROGRAM = Path(__file__).with_name("input_program.py")
+SAME = ["eager_elements", "functions", "step_loops", "single_elements"]
+"""Cases of one pipeline that all processes have."""
+
+
+def cases(processes, devices, names, place):
+    """What each process found in each case, by name."""
+    outputs = together.run(processes, devices, PROGRAM, ",".join(names), place)
+    return [dict(json.loads(line) for line in output.splitlines()) for output in outputs]
+
+
+def steps_of(lengths, start=0):
+    """The elements that two processes of two towers take of pipelines of so many batches of two."""
+    both = [[[100.0 * i + 2 * n, 100.0 * i + 2 * n + 1] for n in range(length)] for i, length in enumerate(lengths)]
+    return [
+        [*both[0][2 * i : 2 * i + 2], *both[1][2 * i : 2 * i + 2]] for i in range(start, min(n // 2 for n in lengths))
+    ]
+
+
+def course(lengths):
+    """The total after each step: half of what it was and the sum of the step's elements."""
+    total, found = 0.0, []
+    for step in steps_of(lengths):
+        total = total * 0.5 + sum(map(sum, step))
+        found.append(total)
+    return found
+
+
+def ended(lengths):
+    """Whose data ends first, as messages say it; nothing where it is everybody's."""
+    steps = [length // 2 for length in lengths]
+    if steps[0] == steps[1]:
+        return ""
+    return f": the data of process {steps.index(min(steps))}, of 2, has ended"
+
+
+@pytest.mark.parametrize("shape", [(2, 2), pytest.param((4, 1), marks=pytest.mark.long)], ids=str)
+@pytest.mark.parametrize("names", [["functions"], pytest.param(SAME, marks=pytest.mark.long)], ids=len)
+def test_one_pipeline_gives_the_numbers_of_one_process(shape, names, tmp_path):
+    (alone,) = cases(1, 4, names, tmp_path)
+    for process in cases(*shape, names, tmp_path):
+        assert process == alone
+
+
+def check_contexts(process, i):
+    told, elements = process["contexts_of_input"]
+    assert told == [[2, i, 4], 2]
+    assert elements == [[[0], [2], [1], [3]], [[4], [6], [5], [7]]]
+
+
+def check_elements(process, i):
+    rest = iter(process["own_elements"])
+    for lengths, elements in rest:
+        assert elements == steps_of(lengths)
+        assert next(rest) == f"End of sequence{ended(lengths)}"
+        # What one process has more is the next thing that it gives.
+        left = lengths[i] // 2 > min(lengths) // 2
+        first = 2 * (min(lengths) // 2)
+        batches = [[100.0 * i + 2 * n, 100.0 * i + 2 * n + 1] for n in (first, first + 1)]
+        assert next(rest) == [i, batches if left else None]
+
+
+def check_loops(process, i):
+    for lengths, total in process["own_loops"]:
+        assert total == pytest.approx(([0.0, *course(lengths)])[-1], rel=1e-6)
+
+
+def check_uneven(process, i):
+    assert process["own_uneven"] == [[[0, 0], [1, 1], [0], [1, 1, 1]], [[2, 2], [3], [2, 2], [3, 3]]]
+
+
+def check_errors(process, i):
+    first, second, raised, after, in_loop, (total, then) = process["own_errors"]
+    assert (first, second) == ([[0.0], [1.0]] * 2, [[2.0], [3.0]] * 2)
+    for kind, message in (raised, in_loop):
+        assert kind == "raised"
+        assert "process 1, of 2" in message
+        assert "bad element" in message
+    assert after == then == [[4.0], [5.0], [6.0], [7.0]]
+    assert total == 12.0
+
+
+def check_step_loops(process, i):
+    *ends, (failed, total, (_, used)) = process["own_step_loops"]
+    for lengths, steps, runs in ends:
+        totals = course(lengths)
+        whole = len(totals) // steps
+        for number, run in enumerate(runs[:-1]):
+            if number < whole:
+                assert run == pytest.approx(totals[(number + 1) * steps - 1], rel=1e-6)
+                continue
+            done = len(totals) - whole * steps if number == whole else 0
+            kind, message, now = run
+            assert (kind, now) == ("OutOfRangeError", pytest.approx([0.0, *totals][-1], rel=1e-6))
+            assert message.startswith(f"End of sequence{ended(lengths)}: {done} of {steps} steps had their data")
+        asked = min(len(totals), steps * 4)
+        assert runs[-1] == [i, asked]
+    kind, message, at_error = failed
+    assert kind == "InvalidArgumentError"
+    assert "process 1, of 2" in message
+    assert at_error == 11.0
+    assert total == pytest.approx(75.9375)
+    assert used == 6 + i
+
+
+def check_policies(process, i):
+    found = process["policies"]
+    lines = [[10 * file + n for n in range(4)] for file in range(6)]
+
+    def shared(numbers):
+        return [[numbers[8 * n + 2 * r : 8 * n + 2 * r + 2] for r in range(4)] for n in range(3)]
+
+    in_turn = [n for a, b in zip(lines[::2], lines[1::2], strict=True) for pair in zip(a, b, strict=True) for n in pair]
+    for kind, numbers in (("files", list(chain(*lines))), ("interleaved", in_turn)):
+        whole = shared(numbers)
+        # One pipeline of all: each replica gets the rows that it would get from one process.
+        assert found[f"{kind} AUTO"] == found[f"{kind} DATA"] == whole
+        # Each process has all of the data: its two replicas get the four parts of each batch in two steps.
+        assert found[f"{kind} OFF"] == [[*batch[k : k + 2]] * 2 for batch in whole for k in (0, 2)]
+        # Each process has every other file.
+        for process_of, part in ((0, slice(0, 2)), (1, slice(2, 4))):
+            batches = chain(*(step[part] for step in found[f"{kind} FILE"]))
+            assert sorted(chain(*batches)) == sorted(chain(*lines[process_of::2]))
+    assert found["files FILE"][0] == [[0, 1], [2, 3], [10, 11], [12, 13]]
+
+
+def check_different(process, i):
+    message = process["different_pipelines"]
+    assert "Process 1 differs from process 0, of 2" in message
+    assert "Range" in message
+    assert "24" in message
+
+
+def check_sharded(process, i):
+    steps = [[[0], [2], [1], [3]], [[4], [6], [5], [7]], [[8], [10], [9], [11]]]
+    assert process["sharded_by_hand"] == [*steps, *steps]
+
+
+def check_resumed(process, i):
+    for cut, gone_on, undisturbed in process["resumed"]:
+        assert cut != undisturbed
+        assert gone_on == undisturbed
+
+
+CHECKS = {
+    "contexts_of_input": check_contexts,
+    "own_elements": check_elements,
+    "own_loops": check_loops,
+    "own_uneven": check_uneven,
+    "own_errors": check_errors,
+    "own_step_loops": check_step_loops,
+    "policies": check_policies,
+    "different_pipelines": check_different,
+    "sharded_by_hand": check_sharded,
+    "resumed": check_resumed,
+}
+
+
+@pytest.mark.parametrize(
+    "names",
+    [["contexts_of_input", "own_elements", "resumed"], pytest.param(list(CHECKS), marks=pytest.mark.long)],
+    ids=len,
+)
+def test_pipelines_of_their_own_end_and_fail_together(names, tmp_path):
+    for i, process in enumerate(cases(2, 2, names, tmp_path)):
+        for name in names:
+            CHECKS[name](process, i)

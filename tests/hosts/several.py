@@ -46,11 +46,16 @@ def run(processes, devices, module, arguments=(), seconds=300):
     return [(process.returncode, *output) for process, output in zip(running, outputs, strict=True)]
 
 
-def values(processes, devices, module, arguments=()):
-    """What each process has printed in its last line, as JSON."""
+def lines(processes, devices, module, arguments=()):
+    """The lines that each process has printed. Fails where one has failed."""
     done = run(processes, devices, module, arguments)
     assert all(status == 0 for status, _, _ in done), "\n".join(errors[-3000:] for *_, errors in done)
-    return [json.loads(output.splitlines()[-1]) for _, output, _ in done]
+    return [[line for line in output.splitlines() if not line.startswith("[Gloo]")] for _, output, _ in done]
+
+
+def values(processes, devices, module, arguments=()):
+    """What each process has printed in its last line, as JSON."""
+    return [json.loads(printed[-1]) for printed in lines(processes, devices, module, arguments)]
 
 
 def environment():

@@ -150,4 +150,5 @@ def main(long):
     print(json.dumps(found))
 
 
-main(sys.argv[1:] == ["long"])
+if __name__ == "__main__":
+    main(sys.argv[1:] == ["long"])

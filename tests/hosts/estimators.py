@@ -7,7 +7,7 @@ import tempfile
 
 from towerstrat.hosts.peers import PEERS
 
-CASE, COUNT, INDEX = sys.argv[1], PEERS.count, PEERS.index
+CASE, COUNT, INDEX = sys.argv[-1], PEERS.count, PEERS.index
 FIRST = "master" if CASE == "master" else "chief"
 TASK = {"type": FIRST, "index": 0} if INDEX == 0 else {"type": "worker", "index": INDEX - 1}
 if COUNT > 1:

@@ -553,6 +553,42 @@ def bad_image_in_steps():
     return found
 
 
+def estimators():
+    """What input functions of TPUEstimator are told, and where training and evaluation come to, in the input modes."""
+    found = {}
+    modes = tf1.estimator.tpu.InputPipelineConfig
+    for kind in ("PER_HOST_V1", "PER_HOST_V2", "PER_SHARD_V1", "BROADCAST"):
+        told = []
+
+        def input_fn(params, told=told):
+            context = params["context"]
+            _, call, calls, fed = context.current_input_fn_deployment()
+            told.append([context.num_hosts, context.current_host, call, calls, fed, params["batch_size"]])
+            data = tf1.data.Dataset.range(48).shard(calls, call).map(lambda x: tf1.cast(x, tf1.float32))
+            return data.batch(params["batch_size"], drop_remainder=True)
+
+        def model_fn(features, labels, mode, params):
+            total = tf1.get_variable("total", [], initializer=tf1.zeros_initializer())
+            loss = tf1.reduce_mean((total - features) ** 2)
+            train = None
+            if mode == tf1.estimator.ModeKeys.TRAIN:
+                optimizer = tf1.tpu.CrossShardOptimizer(tf1.train.GradientDescentOptimizer(0.1))
+                train = optimizer.minimize(loss, tf1.train.get_global_step())
+            metrics = (lambda x: {"mean": tf1.metrics.mean(x)}, [features])
+            return tf1.estimator.tpu.TPUEstimatorSpec(mode, loss=loss, train_op=train, eval_metrics=metrics)
+
+        place = f"{sys.argv[2]}/{kind}-{PEERS.index}"
+        tpu = tf1.estimator.tpu.TPUConfig(2, per_host_input_for_training=getattr(modes, kind))
+        config = tf1.estimator.tpu.RunConfig(tpu_config=tpu, model_dir=place, save_checkpoints_steps=4)
+        estimator = tf1.estimator.tpu.TPUEstimator(
+            model_fn, config=config, train_batch_size=8, eval_batch_size=8, params={}
+        )
+        estimator.train(input_fn, max_steps=4)
+        mean = estimator.evaluate(input_fn, steps=3)["mean"]
+        found[kind] = [told, float(estimator.get_variable_value("total")), float(mean)]
+    return found
+
+
 def main(cases, place):
     tf1.disable_eager_execution()
     for name in cases.split(","):

@@ -15,7 +15,7 @@ SAME = ["eager_elements", "functions", "step_loops", "single_elements"]
 
 def cases(processes, devices, names, place):
     """What each process found in each case, by name."""
-    outputs = together.run(processes, devices, PROGRAM, ",".join(names), place)
+    outputs = together.run(processes, devices, PROGRAM, ",".join(names), str(place))
     return [dict(json.loads(line) for line in output.splitlines()) for output in outputs]
 
 
@@ -181,6 +181,21 @@ def check_resumed(process, i):
         assert gone_on == undisturbed
 
 
+def check_estimators(process, i):
+    found = process["estimators"]
+    assert {kind: told for kind, (told, _, _) in found.items()} == {
+        "PER_HOST_V1": [[2, i, i, 2, 2, 4]] * 2,
+        "PER_HOST_V2": [[2, i, i, 2, 2, 2]] * 2,
+        "PER_SHARD_V1": [*([2, call, call, 4, 1, 2] for call in range(4)), [2, i, i, 2, 2, 4]],
+        "BROADCAST": [[1, 0, 0, 1, 4, 8]] * 2,
+    }
+    total = 0.0
+    for step in range(4):
+        total += 0.1 * 2.0 * (8 * step + 3.5 - total)
+    for _, trained, evaluated in found.values():
+        assert (trained, evaluated) == (pytest.approx(total), 11.5)
+
+
 CHECKS = {
     "contexts_of_input": check_contexts,
     "own_elements": check_elements,
@@ -192,6 +207,7 @@ CHECKS = {
     "different_pipelines": check_different,
     "sharded_by_hand": check_sharded,
     "resumed": check_resumed,
+    "estimators": check_estimators,
     "bad_image": check_bad_image,
     "bad_image_in_steps": check_bad_image_in_steps,
 }

@@ -49,7 +49,8 @@ def run(processes, devices, program, *arguments, env=None, bound=240):
         printed = [Path(folder, str(i)) for i in range(processes)]
         started = [
             subprocess.Popen(
-                [sys.executable, "-c", BEGIN, *map(str, (bound, out, processes, i, devices, port, program, *arguments))],
+                [sys.executable, "-c", BEGIN, str(bound), str(out),
+                 *map(str, (processes, i, devices, port, program)), *arguments],
                 stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env=environment,
             )
             for i, out in enumerate(printed)

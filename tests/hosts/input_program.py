@@ -484,6 +484,39 @@ def own_images():
     return found
 
 
+def dealt_images():
+    """What towers get of batches of images, each tower its own, and how many images a process has decoded."""
+    with mode.eager_mode():
+        encoded = [encode_png(np.full([4, 4, 3], i, np.uint8)) for i in range(22)]
+    run, made, found = _Program.run, Counter(), []
+
+    def counted(self, *arguments):
+        made[self.function.name] += any(op.type.startswith("Decode") for op in self.function.graph.get_operations())
+        return run(self, *arguments)
+
+    def decoded(png):
+        image = tf1.image.decode_png(png, 3)
+        return tf1.cast(tf1.image.resize_image_with_crop_or_pad(image, 4, 4), tf1.float32)[0, 0, 0]
+
+    def dataset():
+        data = tf1.data.Dataset.from_tensor_slices(np.array(encoded, object)).shuffle(5, seed=4)
+        return data.map(decoded).batch(2, drop_remainder=True)
+
+    _Program.run = counted
+    with tf1.Graph().as_default():
+        strategy = towers()
+        with strategy.scope():
+            fetched = strategy.unwrap(strategy.distribute_dataset(dataset).make_one_shot_iterator().get_next())
+        with tf1.Session() as session:
+            while True:
+                try:
+                    found.append([part.tolist() for part in session.run(fetched)])
+                except tf1.errors.OutOfRangeError:
+                    break
+    _Program.run = run
+    return [found, sum(made.values())]
+
+
 def bad_image():
     """An image that one process fails to decode: it is raised in all, and the batches behind it are the same in all."""
     strategy, found = replicas(), []

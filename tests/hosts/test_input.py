@@ -63,6 +63,13 @@ def test_a_process_decodes_the_images_of_its_own_rows(tmp_path):
     assert made == [[0, 3, 8, 13, 13, 16], [0, 2, 4, 8, 4, 8], [0, 1, 4, 5, 4, 8]]
 
 
+@pytest.mark.long
+def test_a_process_decodes_the_batches_of_its_own_towers(tmp_path):
+    (alone,) = cases(1, 4, ["dealt_images"], tmp_path)
+    both = cases(2, 2, ["dealt_images"], tmp_path)
+    assert [process["dealt_images"] for process in both] == [[alone["dealt_images"][0], 8]] * 2
+
+
 def check_bad_image(process, i):
     steps = [[[8 * k + 2 * r, 8 * k + 2 * r + 1] for r in range(4)] for k in range(3)]
     *singles, in_loop, after = process["bad_image"]

@@ -46,6 +46,17 @@ def split(node: Node, share: Share) -> Node:
     return Prefetch(OwnRows(below, maps, batch, share), 1)
 
 
+def dealt(node: Node, share: Share) -> Node | None:
+    """The batches of a pipeline dealt to positions in turn, of which this process makes its own; those of a step are
+    the rows of one large batch. None where a row is not worth it, or the last batch may be smaller.
+    """
+    batch = _behind(node)
+    if type(batch) is not Batch or not batch.drop_remainder or not isinstance(batch.size, int):
+        return None
+    found = split(Batch(batch.children[0], batch.size * share.count, True), share)
+    return found if isinstance(_behind(found), OwnRows) else None
+
+
 def _behind(node: Node) -> Node:
     """A node without those around it that change no element."""
     while isinstance(node, Prefetch | WithOptions):
